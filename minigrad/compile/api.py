@@ -1,6 +1,6 @@
 """compile: a function that is captured once for each kind of arguments, generated as one Numba module, and run from there.
 
-`Compiled.__call__` finds the specialisation for its arguments by their dtypes, sizes and layouts, and checks its guards; a
+`Compiled.__call__` finds the specialisation for its arguments by their dtypes, sizes and layouts, and goes its road; a
 new one is made (specialization.py): captured (trace.py), lowered to simple operations (rules.py), fused (fuse.py), written
 (module_text.py).  Other sizes are captured anew, so that nothing is assumed about them, but give the same text, which is
 compiled once.  Whatever cannot be right compiled runs eagerly: `explain()` says why.
@@ -20,11 +20,10 @@ from ..core.frames import OFF, ON, current
 from ..errors import error, warn
 from ..func.tree import check_function, flatten
 from .captured_steps import Refused
-from .fast_call import MISS, road
-from .guards import Unwatched
+from .fast_call import MISS
 from .specialization import Eager, Specialisation, kind
 
-ROADS = 4  # short roads that are tried before the general way
+ROADS = 4  # of the specialisations used last: their roads are tried before the arguments are looked at
 MANY = 256  # specialisations of one function; beyond, the function runs eagerly
 KINDS = {  # what a group becomes
     "loop": "one loop over {}",
@@ -80,10 +79,9 @@ class Compiled:
         return f"{self._count} specialisation{'s' * (self._count != 1)}"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not kwargs:
-            for short in self.roads:
-                if (result := short(self, args)) is not MISS:
-                    return result
+        for road in self.roads:
+            if (result := road(self, args, kwargs)) is not MISS:
+                return result
         frame = current()
         if frame is not ON and frame is not OFF or GENERIC:
             return self.function(*args, **kwargs)
@@ -93,9 +91,9 @@ class Compiled:
             leaves, spec = args, len(args)
         key = (spec, frame is ON, default(), *[kind(a, frame is ON) for a in leaves])
         for found in self._table.get(key, ()):
-            if (tensors := found.tensors(leaves)) is not None:
-                self.pave(found, args, kwargs, tensors)
-                return found.run(self, tensors, leaves, args, kwargs)
+            if (result := found.road(self, args, kwargs)) is not MISS:
+                self._remember(found)
+                return result
         return self._first(key, leaves, spec, args, kwargs)
 
     def _first(self, key: tuple, leaves: Any, spec: Any, args: tuple, kwargs: dict) -> Any:
@@ -107,8 +105,6 @@ class Compiled:
                 made = Specialisation(self, leaves, spec, args, kwargs)
             except Refused as e:
                 made = Eager(e.why, e.place, e.loud, e.fix)
-            except Unwatched as e:
-                made = Eager(str(e), None, True)
             except Exception as e:  # the program's own error, or one of ours: eager code tells
                 result = self.function(*args, **kwargs)
                 what = getattr(e, "problem", "") or str(e).partition("\n")[0] or type(e).__name__
@@ -116,39 +112,38 @@ class Compiled:
                 self._add(key, made)
                 if self.fullgraph:
                     raise self.refused(made) from None
-                self._reasons[made.why] = None
-                made.say(self)
+                self.warn(made.why, made.fix)
                 return result
             self._add(key, made)
-        tensors = made.tensors(leaves)
-        if tensors is None:
-            return self.function(*args, **kwargs)
-        return made.run(self, tensors, leaves, args, kwargs)
+        result = made.road(self, args, kwargs)
+        return self.function(*args, **kwargs) if result is MISS else result
 
-    def pave(self, found: Any, args: tuple, kwargs: dict, tensors: list) -> None:
-        """Write the short road of a specialisation that is used again; the latest few are kept."""
-        if not kwargs and isinstance(found, Specialisation) and not found.paved:
-            found.paved = True
-            if (made := road(found, args, tensors)) is not None:
-                self.roads.insert(0, made)
-                del self.roads[ROADS:]
+    def _remember(self, found: Any) -> None:
+        """Have a specialisation that was used tried first."""
+        if isinstance(found, Specialisation):
+            self.roads.insert(0, found.road)
+            del self.roads[ROADS:]
 
     def _add(self, key: tuple, made: Any) -> None:
         self._table.setdefault(key, []).insert(0, made)
         self._count += 1
         if isinstance(made, Specialisation):
             self._last = made
+            self._remember(made)
 
     def _eagerly(self, made: Eager, args: tuple, kwargs: dict) -> Any:
         """Run the function itself, and say so once."""
         if self.fullgraph and made.loud:
             raise self.refused(made)
         if made.why not in self._reasons:
-            self._reasons[made.why] = None
-            if made.loud:
-                at = f"\n  at {made.place}" if made.place is not None else ""
-                warn("compile-eager", f"compile({self.name})", f"runs eagerly, because {made.why}{at}", made.fix)
+            self.warn(made.why, made.fix, f"\n  at {made.place}" if made.place is not None else "", made.loud)
         return self.function(*args, **kwargs)
+
+    def warn(self, why: str, fix: str = "", at: str = "", loud: bool = True) -> None:
+        """Tell the user that some calls run eagerly, now if `loud`, and in any case in `explain()`."""
+        self._reasons[why] = None
+        if loud:
+            warn("compile-eager", f"compile({self.name})", f"runs eagerly, because {why}{at}", fix)
 
     def refused(self, made: Eager) -> Exception:
         """The error for what cannot be compiled, with fullgraph=True."""
@@ -182,7 +177,7 @@ class Compiled:
             for title, program, loaded in self._last.told():
                 lines.append(f"{title}:")
                 for group in program.groups:
-                    names = ", ".join([op.name or op.data.get("tree") and "map" or op.kind for op in group.ops])
+                    names = ", ".join([op.name for op in group.ops])
                     what = f"{KINDS.get(group.kind, group.kind).format(group.shape)}: "
                     lines.append(f"  {what}{names}")
                 lines += [f"  note: {n}" for n in dict.fromkeys(program.notes)]

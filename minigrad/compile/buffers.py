@@ -8,7 +8,9 @@ cpu_loops.py.
 
 from __future__ import annotations
 
-from .fuse import Group, kind_of, loop_index, operand_index, over
+from typing import Any
+
+from .fuse import LOOPED, Group, kind_of, loop_index, operand_index, over
 from .ir import Lowering, Op, V
 
 
@@ -17,9 +19,8 @@ def stored(low: Lowering, groups: list[Group], outputs: list, writes: list) -> s
     made = {o: g for g in groups for op in g.ops for o in op.outs}
     found = {low.base(v) for v in outputs} | {low.base(v) for _, v in writes}
     for g in groups:
+        found.update([v for v in low.bases(g.ops) if v in made and made[v] is not g])
         for op in g.ops:
-            read = [low.base(v) for v in op.ins if isinstance(v, V)]
-            found.update([v for v in read if v in made and made[v] is not g])
             if op.kind == "scatter":
                 found.add(low.base(op.ins[0]))
             elif op.kind != "map" and g.kind != "rows":
@@ -29,32 +30,32 @@ def stored(low: Lowering, groups: list[Group], outputs: list, writes: list) -> s
 
 def written_directly(low: Lowering, groups: list[Group], outputs: list, writes: list) -> dict[V, V]:
     """Inputs that are written to, with their new values where those can be computed right there: input -> value."""
-    made = {o: k for k, g in enumerate(groups) for op in g.ops if op.kind == "map" for o in op.outs}
+    made = {o: (k, op) for k, g in enumerate(groups) for op in g.ops if op.kind == "map" for o in op.outs}
     may_raise = ("pick", "scatter", "call")
     raising = max([k for k, g in enumerate(groups) if any(op.kind in may_raise for op in g.ops)], default=-1)
     returned = {low.base(v) for v in outputs}
     new_values = [v for _, v in writes]
     direct: dict[V, V] = {}
     for p, v in writes:
-        k = made.get(v, -1)
+        k, writer = made.get(v, (-1, None))
         if k < 0 or k < raising or v.shape != p.shape or not p.shape or v.dtype != p.dtype:
             continue
         kept = v in returned or p in returned or new_values.count(v) > 1 or any(low.base(w) is p for w in new_values)
-        if not kept and not read_afterwards(low, groups, p, v, k):
+        if not kept and not read_later(low, groups, reshaped(low, groups, p), p, k, writer):
             direct[p] = v
     return direct
 
 
-def read_afterwards(low: Lowering, groups: list[Group], p: V, v: V, k: int) -> bool:
-    """Whether the old value of p is read after loop k has begun to write v there, but for the element that it is at."""
-    index, parts, views = loop_index(p.shape), groups[k].parts, reshaped(low, groups, p)
-    at = next((i for i, part in enumerate(parts) if any(v in op.outs for op in part.ops)), 0)
-    behind = [op for i, part in enumerate(parts) for op in part.ops if i > at or i == at and is_late(op)]
-    if any(isinstance(a, V) and low.base(a) in views for op in behind for a in op.ins):
-        return True
+def read_later(low: Lowering, groups: list[Group], views: set, d: V, k: int, writer: Any) -> bool:
+    """Whether one of `views` of d is read once `writer`, in group k, writes to d's place, but for the element that it is at."""
+    part = {op: i for i, p in enumerate(groups[k].parts) for op in p.ops}
     for later, g in enumerate(groups[k:], k):
-        for op, a in [(o, a) for o in g.ops for a in o.ins if isinstance(a, V) and low.base(a) in views]:
-            if later > k or low.resolve(a, operand_index(a, loop_index(over(op)))) != (p, index):
+        for op, a in [(o, a) for o in g.ops for a in o.values if low.base(a) in views]:
+            if later > k or op.kind not in LOOPED or part.get(op, 0) > part.get(writer, 0):
+                return True
+            if op in part and part[op] == part[writer] and is_late(op):
+                return True
+            if low.resolve(a, operand_index(a, loop_index(over(op)))) != (d, loop_index(d.shape)):
                 return True
     return False
 
@@ -65,44 +66,27 @@ def is_late(op: Op) -> bool:
 
 
 def reshaped(low: Lowering, groups: list[Group], p: V) -> set:
-    """p, and what is p's memory under another shape."""
+    """p, and what is p's memory seen otherwise: under another shape, or as a view that was called for."""
     found = {p}
-    for op in [op for g in groups for op in g.ops if op.kind == "reshape"]:
-        found.update(op.outs if low.base(op.ins[0]) in found else ())
+    for op in [op for g in groups for op in g.ops if op.kind in ("reshape", "call")]:
+        seen = op.kind == "reshape" or getattr(op.data["cls"], "view", False)
+        found.update(op.outs if seen and low.base(op.ins[0]) in found else ())
     return found
 
 
 def taken_over(low: Lowering, groups: list[Group], stored: set, kept: set, direct: dict) -> dict[V, V]:
     """Results that are put into the memory of an array that nobody reads any more: result -> array."""
     order = {o: k for k, g in enumerate(groups) for op in g.ops for o in op.outs if op.kind in ("map", "dot")}
-    readers: dict[V, list] = {}
-    for k, g in enumerate(groups):
-        for op in g.ops:
-            for v in [v for v in op.ins if isinstance(v, V)]:
-                readers.setdefault(low.base(v), []).append((k, op, v))
+    others = [op for g in groups for op in g.ops if op.kind not in (*LOOPED, "dot", "pick")]
+    held = set(low.bases(others))  # their results may be views
     found: dict[V, V] = {}
     for k, g in enumerate(groups):
         for part, op in [(p, op) for p in g.parts or [g] for op in p.ops if op.kind == "map" and op.outs[0] in stored]:
             out = op.outs[0]
-            for d in [low.base(v) for o in part.ops for v in o.ins if isinstance(v, V)]:
+            for d in low.bases(part.ops):
                 fits = order.get(d, k) < k and (d.shape, d.dtype) == (out.shape, out.dtype) and out.shape
-                free = d not in kept and d not in found.values() and out not in direct.values()
-                if fits and free and dies(low, readers[d], d, k, g, op):
+                free = d not in kept | held and d not in found.values() and out not in direct.values()
+                if fits and free and not read_later(low, groups, {d}, d, k, op):
                     found[out] = d
                     break
     return found
-
-
-def dies(low: Lowering, readers: list, d: V, k: int, g: Group, writer: Op) -> bool:
-    """Whether d is not read once `writer`, in group k, writes to its place, but for the element that it is at."""
-    index, part = loop_index(d.shape), {op: i for i, p in enumerate(g.parts) for op in p.ops}
-    for later, op, v in readers:
-        if later > k or op.kind not in ("map", "reduce", "dot", "pick"):  # views and calls may keep the memory
-            return False
-        if later == k and (op.kind in ("dot", "pick") or part.get(op, 0) > part.get(writer, 0)):
-            return False
-        if later == k and op in part and part[op] == part[writer] and is_late(op):
-            return False
-        if later == k and low.resolve(v, operand_index(v, loop_index(over(op))))[1] != index:
-            return False
-    return True

@@ -38,8 +38,13 @@ def track(program: Specialisation, tensors: list, outs: list, made: list, leaves
     ctx._edges = tuple([history(t) if need else None for t, need in zip(tensors, needs)])
     if program.backward is not None:
         rest = iter(made)
-        ctx._saved = tuple([save(tensors[k] if what == "input" else next(rest)) for what, k in program.saved_order])
-        ctx._places = tuple([k if what == "input" else None for what, k in program.saved_order])
+        ctx._saved = tuple(
+            [
+                save(tensors[k] if what == "input" else outs[k] if what == "out" else next(rest), i)
+                for what, k, i in program.saved_order
+            ]
+        )
+        ctx._places = program.saved_places
     for i, o in enumerate(tracked):
         o._edge = ctx if len(tracked) == 1 else OutputEdge(ctx, i)
     return ctx

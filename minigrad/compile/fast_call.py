@@ -1,8 +1,8 @@
-"""The short road of a call: for one specialisation, the checks of its arguments and the call written out as Python.
+"""The road of a call: for one specialisation, the checks of what it is given and the call, written out as Python.
 
 What a call has to check and to box is known when the program is: so many tensors of these dtypes, sizes and layouts, in these
-lists.  Written out, that takes a third of the time of the general way (api.py, specialization.py), which says what is right
-and is gone wherever a check here fails: another kind of argument, a guard that does not hold, memory that overlaps.
+lists.  Written out, that takes a third of the time of a general way, which would ask anew at each call.  Where a check fails
+(another kind of argument, a guard that does not hold) the road gives MISS, and api.py looks for another one.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from ..arrays.dtypes import default
 from ..core.frames import OFF, ON, current
 from ..core.graph import INFERENCE, memory
 from ..core.tensor import Tensor, history, wrap
+from ..func.tree import flatten
 from .differentiation import track
 from .guards import PLAIN
 
@@ -26,16 +27,9 @@ if TYPE_CHECKING:
 MISS = object()
 
 
-class Unusual(Exception):
-    """A kind of call that is not written out."""
-
-
-def road(program: Specialisation, args: tuple, tensors: list) -> Callable | None:
-    """A function of (owner, args) that runs the program, or gives MISS; None where that is not written out."""
-    try:
-        text, scope = Writer(program, tensors).write(args)
-    except Unusual:
-        return None
+def road(program: Specialisation, args: tuple, kwargs: dict) -> Callable:
+    """A function of (owner, args, kwargs) that runs the program, or gives MISS."""
+    text, scope = Writer(program, args, kwargs).write(args, kwargs)
     exec(compile(text, f"<road of {program.owner.name}>", "exec"), scope)
     return scope["road"]
 
@@ -43,8 +37,9 @@ def road(program: Specialisation, args: tuple, tensors: list) -> Callable | None
 class Writer:
     """The text for one specialisation."""
 
-    def __init__(self, program: Specialisation, tensors: list):
-        self.program, self.tensors = program, tensors
+    def __init__(self, program: Specialisation, args: tuple, kwargs: dict):
+        self.program, self.given_leaves = program, flatten((args, kwargs))[0]
+        self.tensors = [self.given_leaves[i] for i in program.arg_places] + [get() for get in program.getters]
         self.lines: list[str] = []
         self.leaves: list[str] = []  # the variables that hold the arguments' leaves
         self.arrays: list[str] = []
@@ -52,7 +47,8 @@ class Writer:
         self.scope: dict[str, Any] = {"current": current, "frame": frame, "default": default, "kind": default(), "MISS": MISS,
                       "Tensor": Tensor, "history": history, "finite": math.isfinite, "INFERENCE": INFERENCE,
                       "memory": memory, "wrap": wrap, "array": np.ndarray, "asarray": np.asarray, "track": track,
-                      "program": program, "entry": program.entry.entry, "holds": program.environment.holds}  # fmt: skip
+                      "flatten": flatten, "overlapping": overlapping, "program": program, "entry": program.entry.entry,
+                      "holds": program.environment.holds}  # fmt: skip
 
     def constant(self, a: Any) -> str:
         """A variable of the text for an object."""
@@ -64,49 +60,57 @@ class Writer:
         """Leave the road unless these hold."""
         self.lines += [f"if not ({c}): return MISS" for c in conditions]
 
-    def write(self, args: tuple) -> tuple[str, dict]:
+    def write(self, args: tuple, kwargs: dict) -> tuple[str, dict]:
         """The text, and what it names."""
         self.need("current() is frame", "default() is kind")
-        self.structure("args", args)
-        if len(self.leaves) != len(self.program.example_leaves):
-            raise Unusual
+        self.take_apart(args, kwargs)
+        for i, (name, a) in enumerate(zip(self.leaves, self.given_leaves)):
+            self.leaf(i, name, a)
         if self.program.environment.guards:
             self.need("holds()")
         self.hidden()
         self.distinct()
         self.call()
         body = "\n".join(["    " + line for line in self.lines])
-        return f"def road(owner, args):\n{body}\n", self.scope
+        return f"def road(owner, args, kwargs):\n{body}\n", self.scope
 
     # ------------------------------------------------------------------ checks
-    def structure(self, name: str, a: Any) -> None:
-        """Check a nested tuple or list, and what is in it."""
+    def take_apart(self, args: tuple, kwargs: dict) -> None:
+        """Check the structure of the arguments, and give their leaves names: of tuples and lists inline, else by optree."""
+        before, found = len(self.lines), []
+        self.need("not kwargs")
+        self.structure("args", args, found)
+        if kwargs or len(found) != len(self.given_leaves) or any(a is not b for a, b in zip(found, self.given_leaves)):
+            del self.lines[before:]
+            self.leaves = [f"leaf_{i}" for i in range(len(self.given_leaves))]
+            self.lines.append("leaves, structure = flatten((args, kwargs))")
+            self.need(f"structure == {self.constant(self.program.tree)}")
+            self.lines += [f"{', '.join(self.leaves)}, = leaves"] if self.leaves else []
+
+    def structure(self, name: str, a: Any, found: list) -> None:
+        """Check a nested tuple or list; `found` are its leaves."""
         if type(a) not in (tuple, list):
-            self.leaf(name, a)
+            self.leaves.append(name)
+            found.append(a)
             return
         kind = "" if name == "args" else f"type({name}) is {type(a).__name__} and "
         self.need(f"{kind}len({name}) == {len(a)}")
         parts = [f"{name}_{i}" for i in range(len(a))]
-        if parts:
-            self.lines.append(f"{', '.join(parts)}, = {name}")
+        self.lines += [f"{', '.join(parts)}, = {name}"] if parts else []
         for part, x in zip(parts, a):
-            self.structure(part, x)
+            self.structure(part, x, found)
 
-    def leaf(self, name: str, a: Any) -> None:
+    def leaf(self, i: int, name: str, a: Any) -> None:
         """Check one argument that is no structure."""
-        i = len(self.leaves)
-        self.leaves.append(name)
         if isinstance(a, Tensor):
             self.tensor(name, a)
         elif type(a) is float and i in self.program.floats:
             self.need(f"type({name}) is float and {name} and finite({name})")
+        elif isinstance(a, (float, complex)):
+            self.need(f"type({name}) is {self.constant(type(a))} and repr({name}) == {repr(a)!r}")
         elif isinstance(a, PLAIN):
-            same = (
-                f"repr({name}) == {repr(a)!r}" if isinstance(a, (float, complex)) else f"{name} == {self.constant(a)}"
-            )
-            self.need(f"type({name}) is {self.constant(type(a))} and {same}")
-        elif isinstance(a, dict) or type(a).__module__ == "collections" or isinstance(a, tuple):
-            raise Unusual
+            known = self.constant(a)
+            self.need(f"{name} is {known} or type({name}) is {self.constant(type(a))} and {name} == {known}")
         else:
             self.need(f"{name} is {self.constant(a)}")
 
@@ -149,13 +153,15 @@ class Writer:
         program = self.program
         places = [self.leaves[i] for i in program.arg_places] + [f"h{k}" for k in range(len(program.getters))]
         self.places = places
-        for k in program.written:
-            self.need(f"{self.arrays[k]}.flags.writeable and {places[k]}._ver is not INFERENCE")
+        fine = [f"{self.arrays[k]}.flags.writeable and {places[k]}._ver is not INFERENCE" for k in program.written]
         if program.written and len(places) > 1:
-            self.need(" is ".join([f"{a}.base" for a in self.arrays] + ["None"]))
-            self.need(f"len({{{', '.join([f'id({a})' for a in self.arrays])}}}) == {len(places)}")
+            fine.append(" is ".join([f"{a}.base" for a in self.arrays] + ["None"]))
+            fine.append(f"len({{{', '.join([f'id({a})' for a in self.arrays])}}}) == {len(places)}")
         elif len(tracked := [p for p, n in zip(places, program.needs_grad) if n]) > 1:
-            self.need(f"len({{{', '.join([f'id({p})' for p in tracked])}}}) == {len(tracked)}")
+            fine.append(f"len({{{', '.join([f'id({p})' for p in tracked])}}}) == {len(tracked)}")
+        if fine:  # what is seen at once; what is not, is asked for
+            asked = f"overlapping([{', '.join(places)}], program.written, program.needs_grad)"
+            self.lines.append(f"if not ({' and '.join(fine)}) and {asked}: return owner.function(*args, **kwargs)")
 
     # ------------------------------------------------------------------ the call
     def call(self) -> None:
@@ -170,7 +176,7 @@ class Writer:
         self.lines += [
             f"try: {', '.join(raw)}{',' if raw else '_'} = entry({', '.join(given)})".replace(",,", ","),
             "except Exception as e:",
-            "    return program.failed(owner, e, args, {})",
+            "    return program.failed(owner, e, args, kwargs)",
         ]
         made = [f"r{k}" for k in range(len(program.out_dtypes))]
         for r, dtype in zip(made, program.out_dtypes):
@@ -203,3 +209,17 @@ class Writer:
         if tree.type in (tuple, list) and tree.num_nodes == len(parts) + 1:
             return f"[{joined}]" if tree.type is list else f"({joined}{',' if len(parts) == 1 else ''})"
         return f"{self.constant(tree)}.unflatten([{joined}])"
+
+
+def overlapping(tensors: list, written: list, needs_grad: list) -> bool:
+    """Whether a write would be refused or seen through another input, or one tensor that requires grad is given twice."""
+    arrays = [t._a for t in tensors]
+    for k in written:
+        a = arrays[k]
+        if not a.flags.writeable or tensors[k].is_inference():
+            return True
+        for j, b in enumerate(arrays):
+            if j != k and (a is b or (a.base is not None or b.base is not None) and np.may_share_memory(a, b)):
+                return True
+    tracked = [id(t) for t, n in zip(tensors, needs_grad) if n]
+    return len(set(tracked)) != len(tracked)

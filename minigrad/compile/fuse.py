@@ -36,7 +36,7 @@ def schedule(low: Lowering, done: set, kept: set) -> list[Group]:
 
     `done` are the values that are there at the start, `kept` those that have to be there at the end.
     """
-    pending = [op for op in low.ops if op.kind != "alias"]
+    pending = list(low.ops)
     groups: list[Group] = []
     done = set(done)
     while pending:
@@ -52,33 +52,23 @@ def schedule(low: Lowering, done: set, kept: set) -> list[Group]:
 
 def has_all(low: Lowering, op: Op, done: set) -> bool:
     """Whether all that an operation reads is there."""
-    return all(low.base(v) in done or low.base(v).kind == "uniform" for v in op.ins if isinstance(v, V))
+    return all(v in done or v.kind == "uniform" for v in low.bases([op]))
 
 
 def loop_with(low: Lowering, first: Op, pending: list, done: set) -> Group:
     """A loop of the first operation and of all others that can run in it."""
-    shape = extent(over(first))
-    waiting = [op for op in pending if op.kind in LOOPED and extent(over(op)) == shape]
-    ops: list[Op] = []
-    inside: set[V] = set()
-    grown = True
-    while grown:
-        grown = False
-        for op in list(waiting):
-            if joins(low, op, inside, done):
-                waiting.remove(op)
-                ops.append(op)
-                inside.update(op.outs if op.kind == "map" else ())
-                grown = True
+    shape, ops, inside = extent(over(first)), [], set[V]()
+    for op in pending:
+        if op.kind in LOOPED and extent(over(op)) == shape and joins(low, op, inside, done):
+            ops.append(op)
+            inside.update(op.outs if op.kind == "map" else ())
     return Group("loop", shape, ops)
 
 
 def joins(low: Lowering, op: Op, inside: set, done: set) -> bool:
     """Whether an operation can run in a loop with those inside: it reads of them only the element just computed."""
     index = loop_index(over(op))
-    for v in op.ins:
-        if not isinstance(v, V):
-            continue
+    for v in op.values:
         base, at = low.resolve(v, operand_index(v, index))
         if base in inside:
             if at != loop_index(base.shape):
@@ -160,7 +150,7 @@ def host_of(low: Lowering, g: Group, before: list[Group]) -> Group | None:
     """The pass over rows that a group can be a part of: it reads something of it, and nothing that is made later."""
     for h in reversed(before):
         made = {o: op for op in h.ops for o in op.outs}
-        if any(isinstance(v, V) and low.base(v) in made for op in g.ops for v in op.ins):
+        if any(v in made for v in low.bases(g.ops)):
             return h if h.kind == "rows" and fits(low, g, h, made) else None
     return None
 
@@ -170,7 +160,7 @@ def fits(low: Lowering, g: Group, h: Group, made: dict) -> bool:
     if g.kind == "loop":
         whole = g.shape == h.shape and is_wide(g)
         once = g.shape == h.shape[:-1] and all(op.kind == "map" or kind_of(op) == "all" for op in g.ops)
-        reads = [(v, operand_index(v, loop_index(over(op)))) for op in g.ops for v in op.ins if isinstance(v, V)]
+        reads = [(v, operand_index(v, loop_index(over(op)))) for op in g.ops for v in op.values]
         return (whole or once) and all(of_row(low, v, at, made) for v, at in reads)
     if g.kind not in ("pick", "scatter"):
         return False
@@ -194,6 +184,6 @@ def write_inside(low: Lowering, kept: set) -> None:
     """Let a scatter write to what it adds to, where nothing else reads that."""
     for op in [op for op in low.ops if op.kind == "scatter"]:
         x = op.ins[0]
-        readers = [o for o in low.ops for v in o.ins if isinstance(v, V) and low.base(v) is x]
+        readers = [o for o in low.ops for v in low.bases([o]) if v is x]
         maker = next((o for o in low.ops if x in o.outs), None)
         op.data["inside"] = maker is not None and maker.kind == "map" and readers == [op] and x not in kept

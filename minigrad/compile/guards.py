@@ -2,13 +2,14 @@
 
 Everything reachable is walked once, before a capture.  Tensors found on the way become hidden inputs, looked up again at
 each call; every other value becomes a guard, and a compiled program is used only while all its guards hold.  What cannot be
-watched is refused (Unwatched), and then the function runs eagerly.
+watched is refused, and then the function runs eagerly.
 """
 
 from __future__ import annotations
 
 import builtins
 import dis
+import itertools
 import re
 import sys
 import types
@@ -22,6 +23,7 @@ from ..arrays.devices import device
 from ..arrays.dtypes import dtype
 from ..core.tensor import Tensor
 from ..places import PACKAGE
+from .captured_steps import Refused
 
 PLAIN = (
     bool,
@@ -48,10 +50,6 @@ TRUSTED = {"minigrad", "numpy", "scipy", "optree", "numba", "math", "functools",
 MISSING = object()
 
 
-class Unwatched(Exception):
-    """A function that cannot be compiled, with the reason."""
-
-
 class Environment:
     """All that some functions and objects can read: `guards` (get, expected), `tensors` (name, get, tensor)."""
 
@@ -74,14 +72,11 @@ class Environment:
 
     def restore(self) -> bool:
         """Undo what a capture has changed in lists, dicts and attributes; whether there was anything."""
-        changed = False
-        for container, before in self.containers:
-            now = list(container) if isinstance(container, list) else dict(container)
-            if len(now) != len(before) or any(a is not b for a, b in zip(parts(now), parts(before))):
-                changed = True
-                container.clear()
-                container.extend(before) if isinstance(container, list) else container.update(before)
-        return changed
+        changed = [(now, before) for now, before in self.containers if ids(now) != ids(before)]
+        for container, before in changed:
+            container.clear()
+            container.extend(before) if isinstance(container, list) else container.update(before)
+        return bool(changed)
 
     # ------------------------------------------------------------------ the walk
     def guard(self, get: Callable | None, value: Any, same: Callable) -> None:
@@ -89,7 +84,7 @@ class Environment:
         if get is not None:
             self.guards.append((get, value, same))
         if len(self.guards) + len(self.tensors) > LIMIT:
-            raise Unwatched(f"it can read more than {LIMIT} values besides its arguments")
+            raise Refused(f"it can read more than {LIMIT} values besides its arguments")
 
     def look(self, name: str, value: Any, get: Callable | None) -> None:
         """Note one value, and what can be reached through it."""
@@ -101,7 +96,7 @@ class Environment:
             return self.guard(get, value, equal)
         if isinstance(value, np.ndarray):
             if value.nbytes > ARRAY or value.dtype.hasobject:
-                raise Unwatched(f"it can read the NumPy array {name}, too large to be compared at each call")
+                raise Refused(f"it can read the NumPy array {name}, too large to be compared at each call")
             return self.guard(get, value.copy(), equal_arrays)
         self.guard(get, value, is_same)
         if id(value) in self.seen:
@@ -110,7 +105,7 @@ class Environment:
         self.kept.append(value)
         if isinstance(value, types.ModuleType):
             if value.__name__ in CHANGING:
-                raise Unwatched(f"it uses {value.__name__}, whose results change from call to call")
+                raise Refused(f"it uses {value.__name__}, whose results change from call to call")
         elif isinstance(value, (list, tuple)):
             self.look_into(name, value, range(len(value)))
         elif isinstance(value, dict):
@@ -127,7 +122,7 @@ class Environment:
             self.look(name, value.args, None)
             self.look(name, value.keywords, None)
         elif isinstance(value, type):
-            self.look_class(name, value)
+            self.look_class(value)
         elif hasattr(value, "__wrapped_by_compile__"):
             self.look(name, value.function, None)
         elif not isinstance(value, (types.BuiltinFunctionType, np.ufunc)):
@@ -146,40 +141,33 @@ class Environment:
         """A user's function: its cells, the globals that it names, its defaults.  Library functions are taken as they are."""
         if foreign(f.__code__.co_filename):
             return
-        for cell_name, cell in zip(f.__code__.co_freevars, f.__closure__ or ()):
-            self.look_cell(cell_name, cell)
+        for name, cell in zip(f.__code__.co_freevars, f.__closure__ or ()):
+            get = partial(content, cell)
+            if (value := get()) is MISSING:  # not bound yet
+                self.guard(get, MISSING, is_same)
+            else:
+                self.look(name, value, get)
         self.look("defaults", f.__defaults__ or (), None)
         self.look("defaults", f.__kwdefaults__ or {}, None)
         for code in codes(f.__code__):
             self.look_names(code, f.__globals__)
 
-    def look_cell(self, name: str, cell: Any) -> None:
-        """One variable of an enclosing function."""
-        try:
-            value = cell.cell_contents
-        except ValueError:  # not bound yet
-            return self.guard(partial(content, cell), MISSING, is_same)
-        self.look(name, value, partial(content, cell))
-
     def look_names(self, code: Any, scope: dict) -> None:
         """The globals that a code object reads, and attributes of modules among them."""
         names, writes = named(code)
         if writes:
-            raise Unwatched(f"it assigns to {writes[0]}, which outlives the call")
+            raise Refused(f"it assigns to {writes[0]}, which outlives the call")
         for n in names:
             if n in scope:
                 value = scope[n]
                 self.look(n, value, partial(scope.get, n, MISSING))
                 self.look_module(value, code)
             elif n in SPEAKING and hasattr(builtins, n):
-                raise Unwatched(f"it calls {n}(), which does something at each call")
+                raise Refused(f"it calls {n}(), which does something at each call")
             else:
                 self.guard(partial(scope.get, n, MISSING), MISSING, is_same)
-        for n in code.co_names:
-            if n == "random" and any(
-                isinstance(scope.get(m), types.ModuleType) and scope[m] is np for m in code.co_names
-            ):
-                raise Unwatched("it uses numpy.random, whose results change from call to call")
+        if "random" in code.co_names and any(scope.get(m) is np for m in code.co_names):
+            raise Refused("it uses numpy.random, whose results change from call to call")
 
     def look_module(self, module: Any, code: Any) -> None:
         """What a code object can read of a user's module, and of modules in it."""
@@ -191,7 +179,7 @@ class Environment:
                 self.look(n, vars(module)[n], partial(vars(module).get, n, MISSING))
                 self.look_module(vars(module)[n], code)
 
-    def look_class(self, name: str, cls: type) -> None:
+    def look_class(self, cls: type) -> None:
         """What the methods of a user's class read, and its other attributes."""
         for base in cls.__mro__:
             module = sys.modules.get(base.__module__)
@@ -213,8 +201,8 @@ class Environment:
         if attributes is None or isinstance(value, types.GeneratorType):
             if type(value).__module__.partition(".")[0] == PACKAGE_NAME:
                 return
-            raise Unwatched(f"it can read {name}, a {type(value).__name__} whose contents cannot be watched")
-        self.look_class(name, type(value))
+            raise Refused(f"it can read {name}, a {type(value).__name__} whose contents cannot be watched")
+        self.look_class(type(value))
         self.containers.append((attributes, dict(attributes)))
         self.guard(partial(len, attributes), len(attributes), equal)
         for key, part in list(attributes.items()):
@@ -260,7 +248,7 @@ def named(code: Any) -> tuple[list, list]:
         ):
             writes.append(i.argval)
         elif i.opname == "IMPORT_NAME" and i.argval.partition(".")[0] not in TRUSTED:
-            raise Unwatched(f"it imports {i.argval} while it runs: import it outside")
+            raise Refused(f"it imports {i.argval} while it runs: import it outside")
     return list(dict.fromkeys(reads)), writes
 
 
@@ -272,9 +260,10 @@ def content(cell: Any) -> Any:
         return MISSING
 
 
-def parts(container: Any) -> Any:
-    """What a list or dict holds, in order."""
-    return container if isinstance(container, list) else [x for pair in container.items() for x in pair]
+def ids(container: Any) -> list[int]:
+    """Which objects a list or dict holds, in order."""
+    held = container if isinstance(container, list) else itertools.chain.from_iterable(container.items())
+    return [id(a) for a in held]
 
 
 def is_same(a: Any, b: Any) -> bool:

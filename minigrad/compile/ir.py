@@ -1,8 +1,8 @@
 """The lowered program: a few kinds of simple operations (Op) on values (V), which loops can be written for.
 
 A map computes one formula for each element, a reduction sums or takes the maximum; a view is index arithmetic (an alias), so
-that it costs nothing.  `Lowering` holds the program and has a method for each kind; which operation becomes which of them
-say the rules (rules.py).
+that it costs nothing and is no operation.  `Lowering` holds the program and has a method for each kind; which operation
+becomes which of them say the rules (rules.py).
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from __future__ import annotations
 import ast
 import itertools
 from collections import Counter
-from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -36,24 +35,25 @@ class V:
 
 
 class Op:
-    """One simple operation: `kind` is map, reduce, dot, alias, reshape, pick, scatter, fill or call."""
+    """One simple operation: `kind` is map, reduce, dot, reshape, pick, scatter, fill or call."""
 
-    __slots__ = ("data", "ins", "kind", "name", "outs", "phase", "place")
+    __slots__ = ("data", "ins", "kind", "name", "outs", "place")
 
     def __init__(self, kind: str, ins: list, outs: list, name: str, step: Any, **data: Any):
         self.kind, self.ins, self.outs, self.name, self.data = kind, ins, outs, name, data
-        self.place, self.phase = (step.place, step.phase) if step is not None else (None, "forward")
+        self.place = None if step is None else step.place
+
+    @property
+    def values(self) -> list[V]:
+        """The values that it reads; what else it takes are numbers."""
+        return [a for a in self.ins if isinstance(a, V)]
 
 
-class Count:
+class Count(NamedTuple):
     """The number of elements of x over dims, written with x's sizes."""
 
-    def __init__(self, x: V, dims: tuple):
-        self.x, self.dims = x, dims
-
-    def key(self) -> tuple:
-        """Equal for equal counts."""
-        return self.x, tuple(self.dims)
+    x: V
+    dims: tuple
 
 
 class Lowering:
@@ -71,10 +71,9 @@ class Lowering:
         self.ops: list[Op] = []
         self.values: dict[Value, V] = {}
         self.constants: list[V] = []
-        self.aliases: dict[V, tuple[V, Callable]] = {}
+        self.aliases: dict[V, tuple[V, list]] = {}  # views -> what has the memory, and where in it (`alias`)
         self.known: dict[tuple, V] = {}  # what has been computed -> its value
         self.same: dict[V, V] = {}  # values that were computed before under another name
-        self.cuts: dict[V, tuple] = {}  # aliases that are x[index] -> the index
         self.notes: list[str] = []
         self.step: Any = None
 
@@ -114,7 +113,7 @@ class Lowering:
             return v
         if v not in self.wide:
             self.wide[v] = self.new(v.shape, F4)
-            self.alias(v, self.wide[v], lambda index: index, list(range(len(v.shape))), v.layout)
+            self.alias(v, self.wide[v], straight(v))
         return self.wide[v]
 
     def stored(self, a: Any) -> Any:
@@ -130,22 +129,20 @@ class Lowering:
 
     def resolve(self, v: V, index: list) -> tuple[V, list]:
         """Where element `index` of v lies: a value with memory of its own, and the index there."""
-        while v in self.aliases:
-            v, f = self.aliases[v]
-            index = f(index)
-        return v, index
+        base, places = self.seen(v)
+        return base, [moved("0" if d is None else index[d], start, step) for d, start, step in places]
+
+    def seen(self, v: V) -> tuple[V, list]:
+        """The value whose memory v is, or is a view of, and which place there belongs to each of v's (`alias`)."""
+        return self.aliases.get(v) or (v, straight(v))
 
     def base(self, v: V) -> V:
         """The value that v is a view of."""
-        while v in self.aliases:
-            v = self.aliases[v][0]
-        return v
+        return self.aliases[v][0] if v in self.aliases else v
 
-    def is_same(self, v: V) -> bool:
-        """Whether v is what was computed before under another name, or a view of that."""
-        while v in self.aliases and v not in self.same:
-            v = self.aliases[v][0]
-        return v in self.same
+    def bases(self, ops: list[Op]) -> list[V]:
+        """What some operations read, as often as they read it."""
+        return [self.base(v) for op in ops for v in op.values]
 
     # ------------------------------------------------------------------ what rules add
     def add(self, kind: str, ins: list, outs: list, name: str = "", **data: Any) -> Any:
@@ -157,37 +154,29 @@ class Lowering:
             if known is not out:
                 known.name = known.name or out.name
                 self.same[out] = known
-                self.alias(known, out, lambda index: index, list(range(len(out.shape))), "C")
+                self.alias(known, out, straight(out))
                 return out
         self.ops.append(op)
         return outs[0]
 
     def alias_index(self, x: V, out: V, index: tuple) -> bool:
         """x[index] for integers, slices and None; ends counted from the back are left to a call, for sizes may change."""
-        dims: list = []  # for each of out's: x's dimension, or None for one of another size
-        places: list = []  # for each of x's: a number, or (dimension of out, start, step)
         for part, n in zip([p for p in index if p is not None], x.shape):
             if isinstance(part, slice) and (part.start or 0) >= 0 and (part.step or 1) > 0:
                 if part.stop is None and (part.start or part.step) or (part.stop or 0) < 0:
                     return False
             elif type(part) is not int or not 0 <= part < n:
                 return False
-        given = iter([*index, *[slice(None)] * (len(x.shape) - sum(p is not None for p in index))])
-        for part in given:
-            d = len(places)
+        places: list = []
+        of_out = itertools.count()
+        for part in [*index, *[slice(None)] * (len(x.shape) - sum(p is not None for p in index))]:
             if isinstance(part, slice):
-                places.append((len(dims), part.start or 0, part.step or 1))
-                dims.append(d if out.shape[len(dims)] == x.shape[d] else None)
+                places.append((next(of_out), part.start or 0, part.step or 1))
             elif part is None:
-                dims.append(None)
+                next(of_out)
             else:
-                places.append(part)
-
-        def f(at: list) -> list:
-            return [str(p) if isinstance(p, int) else moved(at[p[0]], *p[1:]) for p in places]
-
-        self.cuts[out] = index
-        return self.alias(x, out, f, dims, "A")
+                places.append((None, part, 1))
+        return self.alias(x, out, places)
 
     def forget(self, count: int) -> None:
         """Take back all operations but the first ones: a rule has declined."""
@@ -198,8 +187,8 @@ class Lowering:
     def meaning(self, op: Op) -> tuple:
         """What a map or reduction computes: equal for equal results."""
         tree, told = op.data.get("tree"), [op.data.get(k) for k in ("kinds", "natural", "dims", "keepdim")]
-        ins = [self.same.get(a, a) if isinstance(a, V) else a.key() if isinstance(a, Count) else (type(a), repr(a), id(a))
-               if isinstance(a, Number) else (type(a), repr(a)) for a in op.ins]  # fmt: skip
+        ins = [self.same.get(a, a) if isinstance(a, V) else a if isinstance(a, Count) else
+               (type(a), a.name if isinstance(a, Number) else repr(a)) for a in op.ins]  # fmt: skip
         text = op.name
         if tree is not None:
             places: dict = {p: ast.Name(f"_{k}") for k, p in enumerate(op.data["params"])}
@@ -220,41 +209,36 @@ class Lowering:
         shape = tuple([1 if d in dims else n for d, n in enumerate(x.shape) if keepdim or d not in dims])
         out = out or self.new(shape, x.dtype)
         if all(x.shape[d] == 1 for d in dims):
-            self.alias_reshape(x, alone := self.new(shape, x.dtype))
-            return self.map("x", {"x": alone}, shape, x.dtype, out)
+            return self.map("x", {"x": self.reshape(x, self.new(shape, x.dtype))}, shape, x.dtype, out)
         return self.add("reduce", [x], [out], kind, dims=dims, keepdim=keepdim)
 
-    def alias(self, x: V, out: V, f: Callable, dims: list, layout: str) -> bool:
-        """`out` is x seen otherwise: its element `index` is x's element f(index).
+    def alias(self, x: V, out: V, places: list) -> bool:
+        """See x as `out`; `places` has (d, start, step) for each dimension of x: `out`'s dimension d goes through it so.
 
-        dims[d] is the dimension of x that d of `out` is, or None for another size.
+        Where d is None, there is only the place `start`.
         """
         if x.kind == "uniform":
             out.kind, out.content = x.kind, x.content
             return True
-        self.aliases[out] = (x, f)
-        out.layout = layout
-        self.add("alias", [x], [out], "alias", dims=dims)
+        base, of_x = self.seen(x)
+        of_out = [(None, 0, 1) if d is None else places[d] for d, _, _ in of_x]
+        chained = [(d, start + step * first, step * pace) for (_, start, step), (d, first, pace) in zip(of_x, of_out)]
+        self.aliases[out] = base, chained
         return True
 
     def alias_permute(self, x: V, out: V, order: tuple) -> bool:
         """The dimensions in another order."""
-        back = [int(i) for i in np.argsort(order)]
-        layout = {"C": "F", "F": "C"}.get(x.layout, "A") if tuple(order) == (1, 0) else "A"
-        return self.alias(x, out, lambda index: [index[i] for i in back], list(order), layout)
+        return self.alias(x, out, [(order.index(d), 0, 1) for d in range(len(order))])
+
+    def alias_expand(self, x: V, out: V) -> bool:
+        """Sizes of 1 repeated, new dimensions in front."""
+        lead = len(out.shape) - len(x.shape)
+        return self.alias(x, out, [(None if n == 1 else lead + d, 0, 1) for d, n in enumerate(x.shape)])
 
     def alias_reshape(self, x: V, out: V) -> bool:
         """Sizes of 1 put in or taken out: index arithmetic."""
-        wide, narrow = [d for d, n in enumerate(x.shape) if n != 1], [d for d, n in enumerate(out.shape) if n != 1]
-
-        def f(index: list) -> list:
-            inner = iter([index[d] for d in narrow])
-            return [next(inner) if n != 1 else "0" for n in x.shape]
-
-        dims: list = [None] * len(out.shape)
-        for d, s in zip(narrow, wide):
-            dims[d] = s
-        return self.alias(x, out, f, dims, "A")
+        of_out = iter([d for d, n in enumerate(out.shape) if n != 1])
+        return self.alias(x, out, [(None if n == 1 else next(of_out), 0, 1) for n in x.shape])
 
     def reshape(self, x: V, out: V) -> V:
         """The elements in order under another shape."""
@@ -265,7 +249,7 @@ class Lowering:
 
     def join_fills(self, wanted: list) -> None:
         """Sums of parts that are filled in side by side are filled in at once: gradients of what an index took apart."""
-        reads = Counter([v for op in self.ops for v in op.ins if isinstance(v, V)] + wanted)
+        reads = Counter([*self.bases(self.ops), *map(self.base, wanted)])
         fills = {op.outs[0]: op for op in self.ops if op.kind == "fill"}
         for op in self.ops:
             if op.kind != "map" or ast.unparse(op.data["tree"]) != "x + y" or not fills.keys() >= set(op.ins):
@@ -280,26 +264,31 @@ class Lowering:
 
     def apart(self, x: Op, y: Op) -> bool:
         """Whether two fills write to different places: at some dimension two numbers differ."""
-        ats = [[self.resolve(p, [f"i{d}" for d in range(len(p.shape))])[1] for p in op.data["places"]] for op in (x, y)]
-        return all(
-            any(i.isdigit() and j.isdigit() and i != j for i, j in zip(*pair)) for pair in itertools.product(*ats)
-        )
+        pairs = itertools.product(*[[self.seen(p)[1] for p in op.data["places"]] for op in (x, y)])
+        return all(any(d is e is None and i != j for (d, i, _), (e, j, _) in zip(*pair)) for pair in pairs)
 
     def drop_unused(self, wanted: list) -> None:
         """Leave out what nothing reads; calls and what can raise an error stay."""
-        needed = set(wanted)
+        needed = {self.base(v) for v in wanted}
         kept = []
         for op in reversed(self.ops):
             if op.kind in ("call", "pick", "scatter") or any(o in needed for o in op.outs):
-                needed.update([v for v in op.ins if isinstance(v, V)])
-                needed.update([a.x for a in op.ins if isinstance(a, Count)])
+                needed.update(self.bases([op]))
+                needed.update([self.base(a.x) for a in op.ins if isinstance(a, Count)])
                 kept.append(op)
         self.ops = kept[::-1]
 
 
+def straight(v: V) -> list:
+    """The places of a view that is all of v, as it is."""
+    return [(d, 0, 1) for d in range(len(v.shape))]
+
+
 def moved(i: str, start: int, step: int) -> str:
     """start + i * step, as text."""
-    i = f"({i}) * {step}" if step != 1 else i
+    if i == "0":
+        return str(start)
+    i = f"{i} * {step}" if step != 1 else i
     return f"{i} + {start}" if start else i
 
 

@@ -7,10 +7,9 @@
 from __future__ import annotations
 
 import math
-import re
 
 from .captured_steps import Step
-from .fuse import extent, loop_index
+from .fuse import extent
 from .ir import Lowering, V
 
 BLAS = {("minigrad.kernels.cpu.gemm", "product"): None}
@@ -92,7 +91,7 @@ def matrices(low: Lowering, x: V, y: V, out: V) -> V:
     x, y = single(low, x), single(low, y)
     if len(x.shape) == len(y.shape) == 2 < len(out.shape):
         made = dot(low, x, y, low.new((n, m), out.dtype))
-        low.alias(made, out, lambda index: index[len(lead) :], [*[None] * len(lead), 0, 1], "A")
+        low.alias_expand(made, out)
     elif m == 1 and len(x.shape) == 2 < len(y.shape):  # (y.T @ x.T).T: one product for the whole batch
         low.alias_reshape(dot(low, turned(low, y), turned(low, x), low.new((*lead, 1, n), out.dtype)), out)
     elif len(y.shape) == 2 < len(x.shape) and x.shape[:-2] == lead and len(extent(x.shape[:-1])) == 1:
@@ -118,13 +117,12 @@ def turned(low: Lowering, x: V) -> V:
 
 def single(low: Lowering, x: V) -> V:
     """The matrix that a batch consists of, if all of it is one and the same."""
-    lead, index = len(x.shape) - 2, loop_index(x.shape)
-    base, at = low.resolve(x, index)
-    found = set(re.findall(r"\w+", " ".join(at)))
-    if not lead or base.kind != "uniform" and any(i in found for i in index[:lead] if i != "0"):
+    lead, (base, places) = len(x.shape) - 2, low.seen(x)
+    batch = [d for d, _, _ in places if d is not None and d < lead and x.shape[d] != 1]
+    if not lead or base.kind != "uniform" and batch:
         return x
     out = low.new(x.shape[lead:], x.dtype)
-    low.alias(x, out, lambda index: ["0"] * lead + index, [lead, lead + 1], "A")
+    low.alias(x, out, [*[(None, 0, 1)] * lead, (0, 0, 1), (1, 0, 1)])
     return out
 
 

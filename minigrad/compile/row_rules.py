@@ -5,6 +5,7 @@ Each is a handful of maps and reductions, which fuse.py puts into one pass over 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -64,29 +65,20 @@ def logsumexp_rule(low: Lowering, step: Step, x: V, dims: tuple, keepdim: bool) 
     return True
 
 
-def cross_entropy_rule(low: Lowering, step: Step, x: V, target: V, dim: int, ignore: int) -> bool:
-    if not by_row(x, target, dim):
-        return False
-    losses(low, x, target, ignore, low.out(0))
-    return True
+def losses_rule(from_logits: bool) -> Callable:
+    """The loss of each row, or with `lead` their mean; from_logits: of its log_softmax, which is the second result."""
 
+    def rule(low: Lowering, step: Step, x: V, target: V, dim: int, ignore: int, lead: int | None = None) -> bool:
+        if not by_row(x, target, dim):
+            return False
+        loss = low.out() if lead is None else low.new(target.shape, x.dtype, "losses")
+        log_p = log_softmax_of(low, x) if from_logits else x
+        low.add("pick", [log_p, target], [loss], "pick", ignore=int(ignore))
+        if lead is not None:
+            mean_of_losses(low, loss, target, ignore, lead)
+        return True
 
-def mean_cross_entropy_rule(low: Lowering, step: Step, x: V, target: V, dim: int, ignore: int, lead: int) -> bool:
-    if not by_row(x, target, dim):
-        return False
-    loss = low.new(target.shape, x.dtype, "losses")
-    losses(low, x, target, ignore, loss)
-    mean_of_losses(low, loss, target, ignore, lead)
-    return True
-
-
-def mean_nll_rule(low: Lowering, step: Step, x: V, target: V, dim: int, ignore: int, lead: int) -> bool:
-    if not by_row(x, target, dim):
-        return False
-    loss = low.new(target.shape, x.dtype, "losses")
-    low.add("pick", [x, target], [loss], "pick", ignore=int(ignore))
-    mean_of_losses(low, loss, target, ignore, lead)
-    return True
+    return rule
 
 
 def mean_of_losses(low: Lowering, loss: V, target: V, ignore: int, lead: int) -> None:
@@ -96,14 +88,13 @@ def mean_of_losses(low: Lowering, loss: V, target: V, ignore: int, lead: int) ->
     low.map("x / n", {"x": total, "n": count}, total.shape, loss.dtype, low.out(0))
 
 
-def losses(low: Lowering, x: V, target: V, ignore: int, loss: V) -> None:
-    """The loss of each row, and the log_softmax, which is the step's second result."""
+def log_softmax_of(low: Lowering, x: V) -> V:
+    """The log_softmax of each row, which is the step's second result."""
     dims = (len(x.shape) - 1,)
     top = finite_peak(low, x, dims)
     shifted = low.map("x - t", {"x": x, "t": top}, x.shape, x.dtype, name="shifted")
-    ins, log_p = {"x": shifted, "lost": lost_of(low, shifted, dims)}, low.out(1)
-    low.map("x - lost", ins, x.shape, x.dtype, log_p, name="log_softmax")
-    low.add("pick", [log_p, target], [loss], "pick", ignore=int(ignore))
+    ins = {"x": shifted, "lost": lost_of(low, shifted, dims)}
+    return low.map("x - lost", ins, x.shape, x.dtype, low.out(1), name="log_softmax")
 
 
 def deviations(low: Lowering, x: V, dims: tuple, eps: float) -> tuple[V, V]:
@@ -131,13 +122,6 @@ def layer_norm_rule(low: Lowering, step: Step, x: V, weight: V, bias: V, dims: t
         return False
     out, (centred, std) = low.out(), deviations(low, x, dims, eps)
     low.map("x / s * w + b", {"x": centred, "s": std, "w": weight, "b": bias}, x.shape, x.dtype, out)
-    return True
-
-
-def nll_rule(low: Lowering, step: Step, x: V, target: V, dim: int, ignore: int) -> bool:
-    if not by_row(x, target, dim):
-        return False
-    low.add("pick", [x, target], [low.out()], "pick", ignore=int(ignore))
     return True
 
 
@@ -200,14 +184,14 @@ def number_valid(low: Lowering, target: V, ignore: int, dtype: Any, lead: int, o
 ROW_RULES = {
     "AtTarget": at_target_rule,
     "CountValid": count_valid_rule,
-    "CrossEntropy": cross_entropy_rule,
+    "CrossEntropy": losses_rule(True),
     "FromLogits": from_logits_rule,
     "LayerNorm": layer_norm_rule,
     "LogSoftmax": log_softmax_rule,
     "Logsumexp": logsumexp_rule,
-    "MeanCrossEntropy": mean_cross_entropy_rule,
-    "MeanNLL": mean_nll_rule,
-    "NLL": nll_rule,
+    "MeanCrossEntropy": losses_rule(True),
+    "MeanNLL": losses_rule(False),
+    "NLL": losses_rule(False),
     "Softmax": softmax_rule,
     "Standardize": standardize_rule,
 }

@@ -187,13 +187,7 @@ def permute_rule(low: Lowering, step: Step, x: V, order: tuple) -> bool:
 
 
 def expand_rule(low: Lowering, step: Step, x: V, size: tuple) -> bool:
-    out = low.out(dtype=x.dtype)
-    lead = len(out.shape) - len(x.shape)
-    if out.shape == x.shape:
-        return low.alias_permute(x, out, tuple(range(lead + len(x.shape))))
-    ones = [d for d, n in enumerate(x.shape) if n == 1]
-    dims = [None if d < lead or d - lead in ones else d - lead for d in range(len(out.shape))]
-    return low.alias(x, out, lambda index: ["0" if d in ones else i for d, i in enumerate(index[lead:])], dims, "A")
+    return low.alias_expand(x, low.out(dtype=x.dtype))
 
 
 def reshape_rule(low: Lowering, step: Step, x: V, size: tuple) -> bool:
@@ -214,13 +208,8 @@ def unindex_rule(low: Lowering, step: Step, x: V, size: tuple, index: tuple) -> 
     return True
 
 
-def copy_rule(low: Lowering, step: Step, x: V) -> bool:
-    out = low.out()
-    low.map("x", {"x": x}, out.shape, out.dtype, out)
-    return True
-
-
-def to_rule(low: Lowering, step: Step, x: Any, dtype: Any) -> bool:
+def to_rule(low: Lowering, step: Step, x: Any, dtype: Any = None) -> bool:
+    """Convert x to the dtype of the result."""
     out = low.out(dtype=step.outs[0].dtype)
     own = x.dtype if isinstance(x, V) else F8
     if dtypes.kind(own) == "f" and dtypes.kind(out.dtype) != "f":
@@ -231,21 +220,14 @@ def to_rule(low: Lowering, step: Step, x: Any, dtype: Any) -> bool:
 
 def write_rule(low: Lowering, step: Step, x: V, y: Any) -> bool:
     """copy_, fill_: what the memory holds afterwards."""
-    if not simple(y) or isinstance(y, V) and y.dtype.kind == "f" and x.dtype.kind != "f":
-        return False
-    if not isinstance(y, V) and x.dtype.kind != "f":
-        return False
-    out = low.out(dtype=step.outs[0].dtype)
-    own = y.dtype if isinstance(y, V) else F4 if out.dtype in HALVES else out.dtype
-    low.map("y", {"y": y}, out.shape, own, out)
-    return True
+    return simple(y) and to_rule(low, step, y)
 
 
 RULES: dict[str, Callable] = {
     **PRODUCT_RULES,
     **ROW_RULES,
     **dict.fromkeys(("Amax", "MaxOfAll"), reduce_rule("max", "f")),
-    **dict.fromkeys(("Alias", "Clone", "Contiguous"), copy_rule),
+    **dict.fromkeys(("Alias", "Clone", "Contiguous", "To"), to_rule),
     "AllOf": logical_rule("np.int64(x == 0)", "n == 0"),
     "AnyOf": logical_rule("np.int64(x != 0)", "n > 0"),
     "Copy": write_rule,
@@ -257,7 +239,6 @@ RULES: dict[str, Callable] = {
     "Reshape": reshape_rule,
     "ScatterAdd": scatter_rule,
     "Sum": reduce_rule("sum", "if"),
-    "To": to_rule,
     "Unindex": unindex_rule,
 }
 MOVES = {"Expand", "Index", "Permute", "Reshape", "Unindex"}  # these compute nothing: halves stay what they are

@@ -1,8 +1,8 @@
 """What `compile` keeps for one kind of arguments: two generated programs, what they assume, and how a call runs them.
 
 The function is captured twice, with other floats the second time, and the captures have to agree (captured_program.py).  A
-call looks up the hidden inputs, checks that no write can be seen through another argument, and runs the forward program;
-the results get one node, whose backward is the other program (differentiation.py).
+call (`road`, which fast_call.py writes) looks up the hidden inputs, checks that no write can be seen through another argument,
+and runs the forward program; the results get one node, whose backward is the other program (differentiation.py).
 """
 
 from __future__ import annotations
@@ -12,17 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.kinds import KINDS, on_device
+from ..arrays.kinds import on_device
 from ..core.frames import ON, current
-from ..core.graph import memory, version
-from ..core.tensor import Box, Tensor, history, wrap
-from ..errors import warn
+from ..core.graph import version
+from ..core.tensor import Tensor, history, wrap
 from ..func.tree import flatten, rebuild
 from ..kernels import cache
 from ..places import Place
 from .captured_program import Captured, argument_names
 from .captured_steps import Draw, Refused, Value
-from .differentiation import track
+from .fast_call import road
 from .guards import PLAIN, Environment
 from .trace import UNKNOWN, Trace
 
@@ -35,15 +34,9 @@ def kind(a: Any, grad: bool) -> tuple:
     """What a specialisation depends on of one argument."""
     if isinstance(a, Tensor):
         x = a._a
+        layout = True if x.flags.c_contiguous else x.strides
         edge = a._edge if a._view is None else history(a)
-        return (
-            type(a),
-            type(x),
-            x.dtype,
-            x.shape,
-            True if x.flags.c_contiguous else x.strides,
-            grad and edge is not None,
-        )
+        return type(a), type(x), x.dtype, x.shape, layout, grad and edge is not None
     if type(a) is float:
         return ("float",) if math.isfinite(a) and a else (float, repr(a))
     if isinstance(a, PLAIN):
@@ -61,15 +54,8 @@ class Eager:
     def __init__(self, why: str, place: Place | None, loud: bool, fix: str = ""):
         self.why, self.place, self.loud, self.fix = why, place, loud, fix
 
-    def tensors(self, leaves: Any) -> Any:
-        return ()
-
-    def say(self, owner: Compiled) -> None:
-        """Tell the user, once."""
-        if self.loud and not owner.fullgraph:
-            warn("compile-eager", f"compile({owner.name})", f"runs eagerly, because {self.why}", self.fix)
-
-    def run(self, owner: Compiled, tensors: Any, leaves: Any, args: tuple, kwargs: dict) -> Any:
+    def road(self, owner: Compiled, args: tuple, kwargs: dict) -> Any:
+        """Run the function as it is."""
         return owner._eagerly(self, args, kwargs)
 
 
@@ -93,13 +79,12 @@ class Specialisation:
         self.environment = Environment(roots)
         self.backward: Program | None = None
         self.described: tuple = ()  # what all nodes of this program have in common (differentiation.py)
-        self.paved = False  # whether its short road has been written (fast_call.py)
         before = {id(t): version(t) for _, _, t in self.environment.tensors}
         first = self.captured(leaves)
         if any(version(t) != before[id(t)] for _, _, t in self.environment.tensors):
             raise Refused("it changes tensors behind the capture's back", None, True)
-        self.fixed = {i: leaves[i] for i, a in enumerate(leaves) if type(a) is float and i not in self.floats}
         self.build(first)
+        self.road = road(self, args, kwargs)
 
     def captured(self, leaves: Any) -> Captured:
         """Two captures that agree; the second has other floats, so that one that was computed with shows itself."""
@@ -122,7 +107,7 @@ class Specialisation:
     def build(self, c: Captured) -> None:
         """Generate the forward and the backward program, and keep what a call needs to know."""
         trace, inputs, outputs = c.trace, c.trace.input_values(), [c.trace.value(b) for b in c.outs]
-        self.n_args, self.arg_places = len(trace.inputs), c.places
+        self.n_args, self.arg_places = len(c.places), c.places
         self.needs_grad = [b._edge is not None for b in trace.input_boxes()]
         self.result_tree, self.results = c.result_tree, c.results
         self.n_outs, self.out_tracked = len(outputs), c.tracked
@@ -132,7 +117,7 @@ class Specialisation:
         self.watch_hidden(trace)
         writes = self.find_writes(trace, inputs)
         saved = self.build_backward(c, inputs, writes) if c.seeds else []
-        outputs += [v for v in saved if v not in inputs]
+        outputs += [v for v in saved if v not in inputs and v not in outputs]
         self.forward = generated(c.forward_steps, inputs, outputs, writes, owner_name(self.owner), self.on_device)
         self.entry = Loaded(self.forward, self.names, self.written)
         self.pull = None if self.backward is None else Loaded(self.backward, self.names, [])
@@ -152,13 +137,22 @@ class Specialisation:
         self.backward = generated(
             steps, [*saved, *c.seeds], grads, [], owner_name(self.owner) + "_backward", self.on_device
         )
-        self.saved_order = [("input", inputs.index(v)) if v in inputs else ("made", None) for v in saved]
+        outs, tracked = [c.trace.value(b) for b in c.outs], [k for k, t in enumerate(c.tracked) if t]
+        self.saved_order = []  # where each saved value is found: which of them, and which of the node's results it is
+        for v in saved:
+            if v in inputs:
+                self.saved_order.append(("input", inputs.index(v), None))
+            elif v in outs:
+                k = outs.index(v)
+                self.saved_order.append(("out", k, tracked.index(k) if k in tracked else None))
+            else:
+                self.saved_order.append(("made", 0, None))
+        self.saved_places = tuple([k if what == "input" else None for what, k, _ in self.saved_order])
         return saved
 
     def watch_hidden(self, trace: Trace) -> None:
         """How hidden inputs are looked up at each call; tensors that were not read have to stay tensors."""
-        self.getters = [get for _, get, _ in trace.hidden]
-        self.hidden_kinds = [kind(get(), self.grad) for get in self.getters]
+        self.getters = trace.getters()
         used, found = {id(get) for get in self.getters}, [get() for get in self.getters]
         self.getters_of_same = []  # other places where a hidden input was found, which have to go on holding it
         for _, get, t in self.environment.tensors:
@@ -177,56 +171,7 @@ class Specialisation:
         self.zero_writes = [inputs.index(p) for p, _ in writes if not p.shape]
         return writes
 
-    # ------------------------------------------------------------------ a call
-    def tensors(self, leaves: Any) -> list | None:
-        """All inputs, hidden ones too; None where a guard does not hold."""
-        for i, value in self.fixed.items():
-            if leaves[i] != value:
-                return None
-        if self.environment.guards and not self.environment.holds():
-            return None
-        found = [leaves[i] for i in self.arg_places]
-        try:
-            for get, known in zip(self.getters, self.hidden_kinds):
-                t = get()
-                if not isinstance(t, Tensor) or type(t) is Box or kind(t, self.grad) != known:
-                    return None
-                found.append(t)
-        except (KeyError, IndexError):
-            return None
-        if any(get() is not found[self.n_args + k] for get, k in self.getters_of_same):
-            return None
-        return found
-
-    def run(self, owner: Compiled, tensors: list, leaves: Any, args: tuple, kwargs: dict) -> Any:
-        """The compiled program on these tensors."""
-        arrays = [t._a for t in tensors]
-        states = [g.get_state() for g in self.generators] if self.grad else ()
-        if overlapping(tensors, arrays, self.written, self.needs_grad):
-            return owner.function(*args, **kwargs)
-        for k in self.written:  # what eager code refuses to write to, it has to refuse itself
-            if tensors[k]._ver is not None and tensors[k].is_inference():
-                return owner.function(*args, **kwargs)
-        try:
-            raw = self.entry(arrays, leaves)
-        except Exception as e:
-            return self.failed(owner, e, args, kwargs)
-        outs = [wrap(o if type(o) in KINDS else np.asarray(o, d)) for o, d in zip(raw, self.out_dtypes)]
-        for j, k in enumerate(self.zero_writes):
-            arrays[k][...] = raw[len(self.out_dtypes) + j]
-        for k, place in zip(self.written, self.write_places):
-            memory(tensors[k]).bump(self.owner.name, place)
-        results = outs[: self.n_outs]
-        if self.grad and any(self.out_tracked):
-            track(self, tensors, results, outs[self.n_outs :], leaves).states = states
-        return self.assemble(results, tensors, leaves)
-
-    def assemble(self, outs: list, tensors: list, leaves: Any) -> Any:
-        """The results as the function returns them."""
-        made = [outs[x] if k == "out" else tensors[x] if k == "input" else leaves[x] if k == "leaf" else x
-                for k, x in self.results]  # fmt: skip
-        return made[0] if self.result_tree is None else rebuild(self.result_tree, made)
-
+    # ------------------------------------------------------------------ failures
     def failed(self, owner: Compiled, e: Exception, args: tuple, kwargs: dict) -> Any:
         """The generated code has raised: eager code tells."""
         result = owner.function(*args, **kwargs)  # raises the error at the user's line, if it is the program's
@@ -243,8 +188,7 @@ class Specialisation:
                 if s is self:
                     found[i] = Eager(why, None, True)
         owner.roads.clear()
-        owner._reasons[why] = None
-        warn("compile-eager", f"compile({owner.name})", f"runs eagerly, because {why}")
+        owner.warn(why)
 
     # ------------------------------------------------------------------ what it shows
     def told(self) -> list:
@@ -265,7 +209,7 @@ class Specialisation:
 
 def generated(*args: Any) -> Program:
     """The text of a program.  What writes it is imported when it is first needed: a tenth of what minigrad takes to start."""
-    from .emit.module_text import generate
+    from .emit.from_capture import generate
 
     return generate(*args)
 
@@ -316,16 +260,3 @@ def owner_name(owner: Compiled) -> str:
 def of_type(a: Any, kind: type) -> bool:
     """Still a tensor."""
     return type(a) is kind
-
-
-def overlapping(tensors: list, arrays: list, written: list, needs_grad: list) -> bool:
-    """Whether a write would be seen through another input, or one tensor that requires grad is given twice."""
-    for k in written:
-        a = arrays[k]
-        if not a.flags.writeable:
-            return True
-        for j, b in enumerate(arrays):
-            if j != k and (a is b or (a.base is not None or b.base is not None) and np.may_share_memory(a, b)):
-                return True
-    tracked = [id(t) for t, n in zip(tensors, needs_grad) if n]
-    return len(set(tracked)) != len(tracked)

@@ -44,8 +44,9 @@ class Trace(Grad):
 
     def __init__(self, environment: Any):
         self.steps: list[Step] = []
-        self.inputs: list[tuple[Value, Any]] = []  # and its box
-        self.hidden: list[tuple[Value, Any, Any]] = []  # how to look the tensor up, and its box
+        self.inputs: list[
+            tuple[Value, Any, Box]
+        ] = []  # with how to look a hidden one up (None: an argument), and its box
         self.refused: Refused | None = None
         self.phase = "forward"
         self._outside = {id(t): (name, get) for name, get, t in environment.tensors}
@@ -77,16 +78,20 @@ class Trace(Grad):
     def argument(self, t: Tensor, name: str) -> Box:
         """An argument of the function."""
         b = self.enter(t, name)
-        self.inputs.append((self.value(b), b))
+        self.inputs.append((self.value(b), None, b))
         return b
 
     def input_values(self) -> list[Value]:
         """What the program reads from outside: its arguments, then its hidden inputs."""
-        return [v for v, *_ in self.inputs] + [v for v, *_ in self.hidden]
+        return [v for v, _, _ in self.inputs]
 
     def input_boxes(self) -> list[Box]:
         """The boxes that stand for them."""
-        return [b for *_, b in self.inputs] + [b for *_, b in self.hidden]
+        return [b for _, _, b in self.inputs]
+
+    def getters(self) -> list:
+        """How the hidden inputs are looked up."""
+        return [get for _, get, _ in self.inputs if get is not None]
 
     def own(self, a: Any) -> Any:
         """A tensor as this layer sees it: one from outside becomes a hidden input."""
@@ -103,7 +108,7 @@ class Trace(Grad):
             b = self.enter(a, "")
             v = self.value(b)
             v.name = name
-            self.hidden.append((v, get, b))
+            self.inputs.append((v, get, b))
         return self._boxes[id(a)]
 
     def found(self, a: Tensor) -> Box:
@@ -288,11 +293,8 @@ class Trace(Grad):
             known = self._known.get(id(v._value._a))
             if known is not None and not known.name and name.isidentifier():
                 known.name = name
-        elif depth < 2 and isinstance(v, (tuple, list)) and len(v) <= 64:
-            for i, part in enumerate(v):
-                self.call_it(f"{name}_{i}", part, depth + 1)
-        elif depth < 2 and isinstance(v, dict) and len(v) <= 64:
-            for k, part in v.items():
+        elif depth < 2 and isinstance(v, (tuple, list, dict)) and len(v) <= 64:
+            for k, part in v.items() if isinstance(v, dict) else enumerate(v):
                 self.call_it(f"{name}_{k}", part, depth + 1)
 
     # ------------------------------------------------------------------ backward

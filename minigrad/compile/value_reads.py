@@ -21,9 +21,12 @@ capturing: ContextVar[Any] = ContextVar("minigrad.capture", default=None)  # the
 class Number(float):
     """An argument that is a float.  As an operand it stays a parameter; whoever computes or decides with it is noticed."""
 
+    name: str
+    touched: set[str]
+
     def __new__(cls, value: float, name: str, touched: set):
         made = float.__new__(cls, value)
-        made.name, made.touched = name, touched  # type: ignore[attr-defined]
+        made.name, made.touched = name, touched
         return made
 
 

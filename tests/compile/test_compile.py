@@ -191,6 +191,30 @@ def test_a_saved_input_that_was_written_to_raises():
         z.sum().backward()
 
 
+def test_a_saved_result_that_was_written_to_raises():
+    x = T(3).requires_grad_()
+    for f in (lambda a: a.sigmoid(), lambda a: (a > 0, a * 2, a.exp())):
+        for run in (f, compile(f)):
+            outs = run(x)
+            y = outs[-1] if isinstance(outs, tuple) else outs
+            y.detach().mul_(2)
+            with pytest.raises(RuntimeError, match="its own result"):
+                y.sum().backward()
+
+
+def test_a_part_of_an_argument_is_read_before_the_argument_is_written_to():
+    def f(x):
+        part, total = x[1:], x.sum()
+        out = part * total
+        x.mul_(2)
+        return out
+
+    a, b, compiled = torch.arange(5.0), torch.arange(5.0), compile(f)
+    for _ in range(3):
+        same(compiled(a), f(b))
+        same(a, b)
+
+
 def test_names_that_the_text_uses_itself():
     f = lambda k, i, np, term: (k * i).exp() + np * term  # noqa: E731
     args = T(3, 2), T(2), 2.0, 1.5

@@ -8,6 +8,7 @@ all arrays lie in memory in the loop's order, one flat loop does, which the comp
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -62,13 +63,14 @@ class Loop:
 
     def lines(self) -> list[str]:
         """The loop with all around it."""
-        for op in self.group.ops:
-            if op.kind == "map":
-                self.map(op)
-            else:
-                self.reduce(op)
+        self.take_operations()
         views = [f"{short} = {name}.reshape({name}.size)" for name, short in self.flats.items() if short != name]
         return [*self.before, *views, *nested(self.counters(), self.body, self.starts, self.ends), *self.after]
+
+    def take_operations(self) -> None:
+        """Write the lines of all operations."""
+        for op in self.group.ops:
+            self.map(op) if op.kind == "map" else self.reduce(op)
 
     def counters(self) -> list:
         """The variables of the loops, outermost first, each with how far it counts."""
@@ -121,71 +123,85 @@ class Loop:
 
     # ------------------------------------------------------------------ operations
     def map(self, op: Op) -> None:
-        """One formula: put where it is read, if that is in one place; else a variable; and stored, if need be."""
+        """One formula: put where it is read, if that is in one place of this loop; else in a variable, or in memory."""
         out, text = op.outs[0], self.formula(op)
-        if self.uses.get(out, 0) == 1 and not out.name and out not in self.stored:
+        uses = self.uses[out]
+        if uses == 1 and not out.name and not self.is_kept(out):
             self.texts[out] = parse(text)
             return
-        name = self.spelling.name(out, op.name)
-        local = f"{name}_i" if out.shape else name
-        if self.uses.get(out, 0) or not out.shape:
-            self.body.append(f"{local} = {text}")
-            self.texts[out] = parse(local)
-            text = local
-        if out.shape and out in self.stored:
-            if out not in self.direct.values():
-                self.before.append(f"{name} = {self.spelling.memory(out)}")
-            self.body.append(f"{self.access(name, loop_index(out.shape))} = {text}")
+        self.spelling.name(out, op.name)
+        self.keep(out, self.variable(out, text) if uses or self.is_number(out) else text)
+
+    def is_kept(self, out: V) -> bool:
+        """Whether a map's result is read outside this loop."""
+        return out in self.stored
+
+    def is_number(self, out: V) -> bool:
+        """Whether a map's result is one number, for which a variable does."""
+        return not out.shape
+
+    def variable(self, out: V, text: str) -> str:
+        """A variable for a map's result."""
+        name = self.spelling.name(out)
+        name = f"{name}_i" if out.shape or not self.is_number(out) else name
+        self.body.append(f"{name} = {text}")
+        self.texts[out] = parse(name)
+        return name
+
+    def keep(self, out: V, text: str) -> None:
+        """Put an element of a map's result where others find it."""
+        if out.shape and self.is_kept(out):
+            self.allocate(out)
+            self.body.append(f"{self.access(self.spelling.name(out), loop_index(out.shape))} = {text}")
+
+    def allocate(self, out: V) -> None:
+        """Memory for a result, made before the loop."""
+        if out not in self.direct.values():
+            self.before.append(f"{self.spelling.name(out)} = {self.spelling.memory(out)}")
 
     def reduce(self, op: Op) -> None:
         """A sum or maximum: of nothing, in a running number where the last loops are reduced, else in a running array."""
         x, out = op.ins[0], op.outs[0]
         term = ast.unparse(self.operand(x, x.dtype, op))
-        name = self.spelling.name(out, op.name)
-        at, dims = self.place(op), reduced(op)
+        self.spelling.name(out, op.name)
+        dims = reduced(op)
         if not dims:  # only sizes of 1 are reduced
-            self.keep(out, f"{name}[{at}]", cast(term, x.dtype, out.dtype), self.body)
+            self.finish(op, cast(term, x.dtype, out.dtype), self.body)
         elif dims[0] == len(self.live) - len(dims):
-            self.running_number(op, at, term, 0 if self.flat else len(self.live) - len(dims))
+            level = 0 if self.flat else len(self.live) - len(dims)
+            self.running_number(op, term, self.starts.setdefault(level, []), self.ends.setdefault(level, []))
         else:
-            self.running_array(op, at, term)
+            self.running_array(op, term)
 
-    def keep(self, out: V, element: str, text: str, lines: list) -> None:
-        """Put a result where it belongs: into its array, which is made before the loop, or into its variable."""
-        name = self.spelling.name(out)
+    def running_number(self, op: Op, term: str, before: list, after: list) -> None:
+        """A reduction in one number, with lines before its loop and after it."""
+        out, name, wide = op.outs[0], self.spelling.name(op.outs[0]), wider(op)
+        running = f"{name}_sum" if out.shape or wide != out.dtype else name
+        first, more, total = running_lines(op, name, running, term)
+        before.append(first)
+        self.body.append(more)
+        if total != name:
+            self.finish(op, total if out.shape else cast(total, wide, out.dtype), after)
+
+    def finish(self, op: Op, text: str, lines: list) -> None:
+        """Put what a reduction comes to into its array, which is made before the loop, or into its variable."""
+        out, name = op.outs[0], self.spelling.name(op.outs[0])
         if out.shape:
             self.before.append(f"{name} = {self.spelling.empty(out)}")
-        lines.append(f"{element if out.shape else name} = {text}")
+        lines.append(f"{name}[{self.place(op)}] = {text}" if out.shape else f"{name} = {text}")
 
-    def running_number(self, op: Op, at: str, term: str, level: int) -> None:
-        """A reduction over the loops from `level` on."""
-        x, out, name, wide = op.ins[0], op.outs[0], self.spelling.name(op.outs[0]), wider(op)
-        running = f"{name}_sum" if out.shape or wide != out.dtype else name
-        first, last = self.starts.setdefault(level, []), self.ends.setdefault(level, [])
-        if op.name == "max":
-            top = open_peak(first, name, x.dtype)
-            self.body += peak(top, term, x.dtype)
-            last += close_peak(running, top, x.dtype)
-        else:
-            first.append(f"{running} = {start(op)}")
-            self.body.append(f"{running} = {plus(running, term, x.dtype, wide)}")
-        if running != name:
-            text = running if out.shape else cast(running, wide, out.dtype)
-            self.keep(out, f"{name}[{at}]", text, last)
-
-    def running_array(self, op: Op, at: str, term: str) -> None:
+    def running_array(self, op: Op, term: str) -> None:
         """A reduction over outer loops: each element of the result is added to again and again."""
         x, out, name, wide = op.ins[0], op.outs[0], self.spelling.name(op.outs[0]), wider(op)
         running = f"{name}_sum" if wide != out.dtype else name
-        shape = self.spelling.shape(out)
+        shape, place = self.spelling.shape(out), f"{running}[{self.place(op)}]"
         zeros = op.name == "sum" and wide.kind == "f"
         self.before.append(f"{running} = np.zeros({shape}, np.{wide.name})" if zeros else
                            f"{running} = np.full({shape}, {start(op)})")  # fmt: skip
         if op.name == "max":
-            place = f"{running}[{at}]"
             self.body += [f"term = {term}", f"{place} = term if term > {place} or term != term else {place}"]
         else:
-            self.body.append(f"{running}[{at}] += {cast(term, x.dtype, wide)}")
+            self.body.append(f"{place} += {cast(term, x.dtype, wide)}")
         if running != name:
             self.after.append(f"{name} = {running}.astype(np.{out.dtype.name})")
 
@@ -198,7 +214,7 @@ class Loop:
         for op in self.group.ops:
             if op.kind == "reduce" and len(reduced(op)) < len(self.live):
                 return False
-            for a in [a for a in op.ins if isinstance(a, V)]:
+            for a in op.values:
                 base, at = self.low.resolve(a, operand_index(a, loop_index(over(op))))
                 if base.kind == "uniform" or all(n == 1 and i == "0" for n, i in zip(base.shape, at)):
                     continue
@@ -213,24 +229,23 @@ class Loop:
     def find_overwritten(self) -> set:
         """The arrays that the loop reads and writes, unless all that is read goes into one result."""
         made = {o for op in self.group.ops for o in op.outs}
-        results = [o for o in made if o in self.stored or o.name or self.uses.get(o, 0) != 1]
+        results = [o for o in made if o in self.stored or o.name or self.uses[o] != 1]
         if len(results) < 2:
             return set()
         old = [p for p, v in self.direct.items() if v in made]
         return {*old, *[d for v, d in self.spelling.taken.items() if v in made]}
 
-    def count_uses(self) -> dict:
+    def count_uses(self) -> Counter:
         """How often each map's result is read in its own loop; a formula that reads an operand twice counts twice."""
-        uses: dict[V, int] = {}
+        uses: Counter = Counter()
         for op in self.group.ops:
-            for k, a in enumerate(op.ins):
-                if isinstance(a, V):
-                    times = 1
-                    if op.kind == "map":
-                        p = op.data["params"][k]
-                        times = sum(isinstance(n, ast.Name) and n.id == p for n in ast.walk(op.data["tree"]))
-                    base = self.low.base(a)
-                    uses[base] = uses.get(base, 0) + times
+            named = (
+                Counter([n.id for n in ast.walk(op.data["tree"]) if isinstance(n, ast.Name)])
+                if op.kind == "map"
+                else {}
+            )
+            for k, a in [(k, a) for k, a in enumerate(op.ins) if isinstance(a, V)]:
+                uses[self.low.base(a)] += named[op.data["params"][k]] if named else 1
         return uses
 
 
@@ -258,26 +273,19 @@ def start(op: Op) -> str:
     return cast(zero, F8, wide) if wide == F4 else zero
 
 
-def plus(running: str, term: str, dtype: np.dtype, wide: np.dtype) -> str:
-    """One more term of a sum."""
-    return f"plus({running}, {cast(term, dtype, wide)})" if wide.kind == "f" else f"{running} + {grouped(term)}"
-
-
-def open_peak(lines: list, name: str, dtype: np.dtype) -> str:
-    """Begin a running maximum of floats: its variable."""
-    bits = 8 * dtype.itemsize
-    lines.append(f"{name}_top = np.int{bits}({-(1 << (bits - 1))})")  # -inf
-    return f"{name}_top"
-
-
-def peak(running: str, term: str, dtype: np.dtype) -> list[str]:
-    """One more term of it."""
-    return [f"{running} = higher{8 * dtype.itemsize}({running}, {term})"]
-
-
-def close_peak(name: str, running: str, dtype: np.dtype) -> list[str]:
-    """The maximum as a float, in a variable."""
-    return [f"{name} = peak{8 * dtype.itemsize}({running})"]
+def running_lines(op: Op, name: str, running: str, term: str) -> tuple[str, str, str]:
+    """The line before the loop of a running sum or maximum, the one for each term, and what it comes to."""
+    dtype, wide = op.ins[0].dtype, wider(op)
+    if op.name == "max":
+        bits, top = 8 * dtype.itemsize, f"{name}_top"
+        return (
+            f"{top} = np.int{bits}({-(1 << (bits - 1))})",
+            f"{top} = higher{bits}({top}, {term})",
+            f"peak{bits}({top})",
+        )
+    term = cast(term, dtype, wide)
+    more = f"plus({running}, {term})" if wide.kind == "f" else f"{running} + {grouped(term)}"
+    return f"{running} = {start(op)}", f"{running} = {more}", running
 
 
 def parse(text: str) -> ast.expr:

@@ -13,8 +13,9 @@ import numpy as np
 
 from ..fuse import Group, extent, loop_index, reduced
 from ..ir import Op, V
-from .cpu_loops import Loop, close_peak, nested, open_peak, parse, peak, plus, start, wider
-from .names import Spelling, cast, grouped
+from .cpu_loops import Loop, nested, parse, running_lines
+from .library_calls import added, picked
+from .names import Spelling, cast
 
 ROW_SUM = '''\
 @njit(nogil=True, fastmath={"reassoc", "nsz"})
@@ -39,11 +40,7 @@ class Rows:
         self.after: list[str] = []
         self.locals: dict[V, str] = {}  # one number for each row
         self.buffers: dict[V, str] = {}  # a row of numbers
-        self.elsewhere: set[V] = set()  # what is read in another part than its own
-        made = {o: k for k, part in enumerate(group.parts) for op in part.ops for o in op.outs}
-        for k, part in enumerate(group.parts):
-            read = [spelling.low.base(v) for op in part.ops for v in op.ins if isinstance(v, V)]
-            self.elsewhere.update([v for v in read if made.get(v, k) != k])
+        self.elsewhere = read_elsewhere(spelling, group)
 
     def lines(self) -> list[str]:
         """The loop over the rows, with all around it."""
@@ -54,15 +51,17 @@ class Rows:
         """The variables of the loops over rows, and how far they count."""
         return list(zip(loop_index(self.group.shape), self.spelling.extent(self.group.like())[:-1]))
 
-    def allocate(self, v: V) -> None:
-        """Memory for a whole value."""
-        if v not in self.direct.values():
-            self.before.append(f"{self.spelling.name(v)} = {self.spelling.memory(v)}")
-
     def buffer(self, name: str, like: V, dtype: np.dtype) -> str:
         """Memory for one row."""
         self.before.append(f"{name} = np.empty({self.spelling.extent(like)[-1]}, np.{dtype.name})")
         return name
+
+
+def read_elsewhere(spelling: Spelling, group: Group) -> set:
+    """What is read in another part of a group than the one that computes it."""
+    made = {o: k for k, part in enumerate(group.parts) for op in part.ops for o in op.outs}
+    read = [(v, k) for k, part in enumerate(group.parts) for v in spelling.low.bases(part.ops)]
+    return {v for v, k in read if made.get(v, k) != k}
 
 
 class Part(Loop):
@@ -78,8 +77,7 @@ class Part(Loop):
 
     def lines(self) -> list[str]:
         """The lines for one row."""
-        for op in self.group.ops:
-            self.map(op) if op.kind == "map" else self.reduce(op)
+        self.take_operations()
         counters = [] if self.narrow else [(self.live[-1], self.spelling.extent(self.rows.group.like())[-1])]
         return [*self.first, *(nested(counters, self.body) if self.body else []), *self.last]
 
@@ -93,26 +91,22 @@ class Part(Loop):
         return super().operand(a, kind, op)
 
     # ------------------------------------------------------------------ operations
-    def map(self, op: Op) -> None:
-        """One formula, in a variable, in the formula that reads it, in a buffer or in memory."""
-        out = op.outs[0]
-        made = self.formula(op)
-        shared = out in self.rows.elsewhere or out in self.stored
-        if self.uses.get(out, 0) == 1 and not out.name and not shared:
-            self.texts[out] = parse(made)
-            return
-        name = self.spelling.name(out, op.name)
-        if self.uses.get(out, 0) or self.narrow:
-            self.body.append(f"{name}_i = {made}")
-            self.texts[out], made = parse(f"{name}_i"), f"{name}_i"
+    def is_kept(self, out: V) -> bool:
+        return super().is_kept(out) or out in self.rows.elsewhere
+
+    def is_number(self, out: V) -> bool:
+        return self.narrow
+
+    def keep(self, out: V, text: str) -> None:
+        """Put an element of a map's result into a variable, which it is in already, into memory or into a buffer."""
+        name = self.spelling.name(out)
         if self.narrow:
-            self.rows.locals[out] = f"{name}_i"
+            self.rows.locals[out] = text
         if out in self.stored:
-            self.rows.allocate(out)
-            self.body.append(f"{name}[{', '.join(loop_index(out.shape))}] = {made}")
-        elif shared and not self.narrow:
+            super().keep(out, text)
+        elif out in self.rows.elsewhere and not self.narrow:
             self.rows.buffers[out] = self.rows.buffer(f"{name}_row", out, out.dtype)
-            self.body.append(f"{name}_row[{self.live[-1]}] = {made}")
+            self.body.append(f"{name}_row[{self.live[-1]}] = {text}")
 
     def reduce(self, op: Op) -> None:
         """Of this row, of all rows (a running array), or of everything (a running number)."""
@@ -123,9 +117,9 @@ class Part(Loop):
         term = ast.unparse(self.operand(x, x.dtype, op))
         self.spelling.name(op.outs[0], op.name)
         if len(dims) == len(self.live):
-            self.of_all(op, term)
+            self.running_number(op, term, self.before, self.after)
         else:
-            self.running_array(op, self.place(op), term)
+            self.running_array(op, term)
 
     def of_row(self, op: Op) -> None:
         """A number for each row."""
@@ -133,17 +127,14 @@ class Part(Loop):
         if op.name == "sum" and x.dtype.kind == "f":
             self.last.append(f"{name}_i = row_sum({self.row_of(x, op, name)})")
         else:
-            term, running = ast.unparse(self.operand(x, x.dtype, op)), f"{name}_i"
-            if op.name == "max":
-                running = open_peak(self.first, name, x.dtype)
-                self.body += peak(running, term, x.dtype)
-                self.last += close_peak(f"{name}_i", running, x.dtype)
-            else:
-                self.first.append(f"{running} = {start(op)}")
-                self.body.append(f"{running} = {running} + {grouped(term)}")
+            term = ast.unparse(self.operand(x, x.dtype, op))
+            first, more, total = running_lines(op, name, f"{name}_i", term)
+            self.first.append(first)
+            self.body.append(more)
+            self.last += [f"{name}_i = {total}"] if total != f"{name}_i" else []
         self.rows.locals[out] = f"{name}_i"
         if out in self.stored:
-            self.rows.allocate(out)
+            self.allocate(out)
             self.last.append(f"{name}[{self.place(op)}] = {name}_i")
 
     def row_of(self, x: V, op: Op, name: str) -> str:
@@ -160,67 +151,31 @@ class Part(Loop):
         self.body.append(f"{buffer}[{self.live[-1]}] = {term}")
         return buffer
 
-    def of_all(self, op: Op, term: str) -> None:
-        """One number over all rows."""
-        x, out, name, wide = op.ins[0], op.outs[0], self.spelling.name(op.outs[0], op.name), wider(op)
-        running = f"{name}_sum"
-        if op.name == "max":
-            running = open_peak(self.before, name, x.dtype)
-            self.body += peak(running, term, x.dtype)
-            close, text = close_peak(f"{name}_sum", running, x.dtype), f"{name}_sum"
-        else:
-            self.before.append(f"{running} = {start(op)}")
-            self.body.append(f"{running} = {plus(running, term, x.dtype, wide)}")
-            close, text = [], cast(running, wide, out.dtype)
-        self.after += close
-        self.keep(out, f"{name}[{', '.join('0' for _ in out.shape)}]", text, self.after)
 
-
-class Pick:
+class Pick(Part):
     """The negative of each row's element at its class."""
 
-    def __init__(self, rows: Rows, group: Group):
-        self.rows, self.op = rows, group.ops[0]
-
     def lines(self) -> list[str]:
-        """The lines for one row."""
-        s, rows, (x, target) = self.rows.spelling, self.rows, self.op.ins
-        row, out = loop_index(target.shape), self.op.outs[0]
-        name, base = s.name(out, "loss"), s.low.base(x)
+        (op,), s, rows = self.group.ops, self.spelling, self.rows
+        (x, target), out = op.ins, op.outs[0]
+        row, name, base = loop_index(target.shape), s.name(out, "loss"), s.low.base(x)
         element = f"{rows.buffers[base]}[k]" if base in rows.buffers else s.at(x, [*row, "k"])
         rows.locals[out] = f"{name}_i"
-        lines = [
-            f"k, {name}_i = {s.at(target, row)}, np.{out.dtype.name}(0)",
-            f"if k != {self.op.data['ignore']}:",
-            f"    if k < 0 or k >= {s.sizes(x)[-1]}:",
-            '        raise IndexError("class out of bounds")',
-            f"    {name}_i = -{element}",
-        ]
-        if out in rows.stored:
-            rows.allocate(out)
+        lines = picked(s, op, s.at(target, row), element)
+        if out in self.stored:
+            self.allocate(out)
             lines.append(f"{name}[{', '.join(row)}] = {name}_i")
         return lines
 
 
-class AddAtClass:
+class AddAtClass(Part):
     """A number added to each row's element at its class, in the memory of what it is added to."""
 
-    def __init__(self, rows: Rows, group: Group):
-        self.rows, self.op = rows, group.ops[0]
-
     def lines(self) -> list[str]:
-        """The lines for one row."""
-        s, (_, places, src) = self.rows.spelling, self.op.ins
-        row, name = loop_index(places.shape)[:-1], self.rows.spelling.name(self.op.outs[0])
-        base = s.low.base(src)
-        given = self.rows.locals.get(base) or s.at(src, [*row, "0"])
-        at = self.rows.locals.get(s.low.base(places)) or s.at(places, [*row, "0"])
-        return [
-            f"k = {at}",
-            f"if k < 0 or k >= {s.sizes(self.op.outs[0])[-1]}:",
-            '    raise IndexError("index out of bounds")',
-            f"{name}[{', '.join([*row, 'k'])}] += {given}",
-        ]
+        (op,), s, known = self.group.ops, self.spelling, self.rows.locals
+        _, places, src = op.ins
+        at = [*loop_index(places.shape)[:-1], "0"]
+        return added(s, op, at, *[known.get(s.low.base(v)) or s.at(v, at) for v in (places, src)])
 
 
 WRITERS = {"loop": Part, "pick": Pick, "scatter": AddAtClass}

@@ -59,16 +59,12 @@ def block_function(kind: str, dtype: str) -> str:
 class Kernel(Loop):
     """One kernel; `before` and `after` are the lines around its launch, `first` and `last` those around its loop."""
 
+    slots = "grid"  # how many rows of threads there are, of which each has a part of a sum
+
     def __init__(self, spelling: Spelling, group: Group, stored: set, direct: dict):
         super().__init__(spelling, group, stored, direct)
         self.first: list[str] = []
         self.last: list[str] = []
-
-    def write(self, name: str) -> tuple[str, list]:
-        """The kernel's text, and the lines that launch it."""
-        for op in self.group.ops:
-            self.map(op) if op.kind == "map" else self.reduce(op)
-        return self.finished(name, [*self.first, *self.loop(), *self.last], self.shape_of_launch())
 
     def finished(self, name: str, lines: list, shape: list) -> tuple[str, list]:
         """The kernel around its lines; `shape` are the lines that set `grid` and `block`."""
@@ -87,26 +83,13 @@ class Kernel(Loop):
         return {n: given.get(n, n) for n in found if n in given or n in known or n.endswith("_parts")}
 
     # ------------------------------------------------------------------ operations
-    def map(self, op: Op) -> None:
-        """One formula: put where it is read, if that is in one place; else a variable; and stored, if need be."""
-        out, text = op.outs[0], self.formula(op)
-        if self.uses.get(out, 0) == 1 and not out.name and out not in self.stored:
-            self.texts[out] = ast.parse(text, mode="eval").body
-            return
-        name = self.spelling.name(out, op.name)
-        if self.uses.get(out, 0):
-            text = self.variable(out, text)
-        if out in self.stored:
-            if out not in self.direct.values():
-                self.before.append(f"{name} = {self.spelling.empty(out)}")
-            self.store(self.access(name, loop_index(out.shape) or ["0"]), text)
+    def is_number(self, out: V) -> bool:
+        return False
 
-    def variable(self, out: V, text: str) -> str:
-        """A variable for a map's result."""
-        name = f"{self.spelling.name(out)}_i"
-        self.body.append(f"{name} = {text}")
-        self.texts[out] = ast.parse(name, mode="eval").body
-        return name
+    def keep(self, out: V, text: str) -> None:
+        if out in self.stored:
+            self.allocate(out)
+            self.store(self.access(self.spelling.name(out), loop_index(out.shape) or ["0"]), text)
 
     def store(self, element: str, text: str) -> None:
         """Write an element of a result."""
@@ -114,14 +97,14 @@ class Kernel(Loop):
 
     def reduce(self, op: Op) -> None:
         """Each thread has a running number; those of a block are put together at the end, and kept as a part."""
-        name, kind, wide = self.running(op, self.first, self.body), kind_of_reduction(op), wider(op).name
+        name, kind, wide = self.running(op, self.first, self.body), op.name, wider(op).name
         total = f"block_{kind}_{wide}({name}_running)"
         self.last += [
             f"{name}_running = {total}",
             "if cuda.threadIdx.x == 0:",
             f"    {name}_parts[{SLOT}] = {name}_running",
         ]
-        self.parts(op, self.slots(), "1")
+        self.parts(op, self.slots, "1")
 
     def running(self, op: Op, first: list, body: list) -> str:
         """Begin and continue a running number; the name of the result."""
@@ -136,35 +119,23 @@ class Kernel(Loop):
         out, name, wide = op.outs[0], self.spelling.name(op.outs[0]), wider(op)
         dtype = f"np.{out.dtype.name}"
         self.before.append(f"{name}_parts = parts({count}, {size}, {dtype}, np.{wide.name})")
-        self.after.append(
-            f'{name} = joined("{kind_of_reduction(op)}", {name}_parts, {self.spelling.shape(out)}, {dtype})'
-        )
-
-    # ------------------------------------------------------------------ what kinds of kernels say
-    def loop(self) -> list[str]:
-        """The loop of one thread."""
-        raise NotImplementedError
-
-    def shape_of_launch(self) -> list[str]:
-        """The lines that set `grid` and `block`."""
-        raise NotImplementedError
-
-    def slots(self) -> str:
-        """How many rows of threads there are, of which each has a part."""
-        raise NotImplementedError
+        self.after.append(f'{name} = joined("{op.name}", {name}_parts, {self.spelling.shape(out)}, {dtype})')
 
 
 class Elements(Kernel):
     """Each thread computes one element, then that which lies as many on as there are threads: neighbours touch neighbours."""
 
     def write(self, name: str) -> tuple[str, list]:
-        for op in self.group.ops:
-            self.map(op) if op.kind == "map" else self.reduce(op)
+        self.take_operations()
+        sizes = self.spelling.extent(self.group.like())
         if self.flat and not self.first:
-            return self.by_four(name)
-        return self.finished(name, [*self.first, *self.loop(), *self.last], self.shape_of_launch())
+            return self.by_four(name, product(sizes))
+        loop = counted(self.live, sizes, self.body)
+        if self.flat:
+            loop = ranged("i", f"{next(iter(self.flats.values()))}.size", self.body)
+        return self.finished(name, [*self.first, *loop, *self.last], [f"grid, block = threads({product(sizes)})"])
 
-    def by_four(self, name: str) -> tuple[str, list]:
+    def by_four(self, name: str, size: str) -> tuple[str, list]:
         """The kernel over flat memory without sums: the loop's body is a function of one element (kernels/cuda/flat.py)."""
         given, lines, results = self.arguments(self.body), [], {}
         for line in self.body:
@@ -181,22 +152,9 @@ class Elements(Kernel):
         parameters |= {short: (f"{n}.size", "") for n, short in sizes.items()}
         of_one = lambda text: re.sub(SIZE, lambda m: sizes.get(m[1], m[0]), text.replace("[i]", ""))
         lines, made = [of_one(line) for line in lines], {array: of_one(text) for array, text in results.items()}
-        size = f"-(-{product(self.spelling.extent(self.group.like()))} // 4)"
         launch = f"{name}[grid, block]({', '.join(given.values())})"
         text = flat.text(name, list(given), parameters, lines, made).rstrip()
-        return text, [f"grid, block = threads({size})", *self.before, launch, *self.after]
-
-    def loop(self) -> list[str]:
-        if self.flat:
-            return ranged("i", f"{next(iter(self.flats.values()))}.size", self.body)
-        sizes = self.spelling.extent(self.group.like())
-        return counted(self.live, sizes, self.body)
-
-    def shape_of_launch(self) -> list[str]:
-        return [f"grid, block = threads({product(self.spelling.extent(self.group.like()))})"]
-
-    def slots(self) -> str:
-        return "grid"
+        return text, [f"grid, block = threads(-(-{size} // 4))", *self.before, launch, *self.after]
 
 
 class Columns(Kernel):
@@ -221,8 +179,7 @@ class Columns(Kernel):
         self.results.append(name)
 
     def write(self, name: str) -> tuple[str, list]:
-        for op in self.group.ops:
-            self.map(op) if op.kind == "map" else self.reduce(op)
+        self.take_operations()
         first = f"{self.results[0]}_parts"
         terms = product([n for _, n in self.over])
         body = [
@@ -323,11 +280,6 @@ def decoded(number: str, counters: list, outermost: str = "") -> list[str]:
 def product(sizes: list) -> str:
     """The number of elements as text."""
     return " * ".join(sizes) or "1"
-
-
-def kind_of_reduction(op: Op) -> str:
-    """sum or max."""
-    return "max" if op.name == "max" else "sum"
 
 
 def more(op: Op, running: str, term: Any) -> str:

@@ -8,30 +8,31 @@ arrays without dimensions, so that nothing waits for them.
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
 
 from ...kernels import formula
 from ...kernels.cuda import flat
-from ..buffers import stored, written_directly
-from ..fuse import Group, loop_index, schedule
+from ..buffers import written_directly
+from ..fuse import Group
 from ..ir import F8, Lowering, Op, V
 from ..value_reads import Number
 from .gpu_loops import Adds, Columns, Elements, Picks, block_function
 from .gpu_rows import RowKernel
-from .module_text import Program, Writer, check, comment, indent, words
+from .library_calls import call
+from .module_text import Writer, comment, comments, functions_in, tupled, words
 from .names import Spelling, cast, dtype_text
 from .split_for_gpu import apart
 
 KERNELS = {"elements": Elements, "rows": RowKernel, "columns": Columns, "pick": Picks, "scatter": Adds}
-HELPERS = {f"block_{kind}_{dtype}": block_function(kind, dtype)
-           for kind, dtype in [("sum", "float64"), ("sum", "int64"), ("max", "float32"), ("max", "float64")]}  # fmt: skip
+HELPERS = tuple([block_function("sum", "float64"), block_function("sum", "int64"),
+                 block_function("max", "float32"), block_function("max", "float64")])  # fmt: skip
+LAUNCHES = "minigrad.compile.emit.gpu_launches"
 LAUNCHING = ("Outside", "call", "empty", "full", "joined", "parts", "rows", "shares", "threads")
 CONVERSIONS = ("of_bfloat16", "to_bfloat16")
 RESERVED = {"cuda", "grid", "block", "count", "part", "row", "rest", "outside", "bfloat16", *flat.IMPORTS, *flat.LOCALS,
-            *LAUNCHING, *CONVERSIONS, *HELPERS}  # fmt: skip
+            *LAUNCHING, *CONVERSIONS, *functions_in("\n".join(HELPERS))}  # fmt: skip
 
 
 class DeviceSpelling(Spelling):
@@ -46,40 +47,18 @@ class DeviceSpelling(Spelling):
         self.places.append(op.name if op.place is None else f"{op.name} at {comment(op)[2:]}")
         return f"outside[{len(self.places) - 1}]"
 
-    def array(self, v: V) -> str:
-        """Text for the whole of v."""
-        if v.kind != "uniform":
-            return self.name(v)
+    def repeated(self, v: V) -> str:
         return f"full({self.shape(v)}, {self.literal(v.content, v.dtype)}, {dtype_text(v.dtype)})"
+
+    def number(self, a: Number) -> str:
+        return f"{self.numbers[a.name]}.item()"
 
     def empty(self, v: V) -> str:
         return f"empty({self.shape(v)}, {dtype_text(v.dtype)})"
 
     def copied(self, v: V) -> str:
         """A copy of v in memory of its own."""
-        return self.array(v) if v.kind == "uniform" else f"{self.view(v)}.copy()"
-
-    def view(self, v: V, memory: str = "") -> str:
-        """v as it is seen, without a copy: a part of memory, its dimensions in order, new ones put in, and repeated.
-
-        `memory` is the variable of what v is a part of, where that is not its own base.
-        """
-        index = loop_index(v.shape)
-        base, at = self.low.resolve(v, index)
-        if base.kind == "uniform" or base is v:
-            return self.array(v)
-        parts, order = [], []
-        for i, size in zip(at, base.shape):
-            part, variable = place(i, size, dict(zip(index, v.shape)))
-            parts.append(part)
-            order += [variable] if variable else []
-        text = (memory or self.name(base)) + ("" if set(parts) <= {":"} else f"[{', '.join(parts)}]")
-        if order != sorted(order, key=index.index):
-            text = f"np.transpose({text}, {tuple([order.index(i) for i in index if i in order])})"
-        if len(order) < len(index):
-            text += f"[{', '.join([':' if i in order else 'None' for i in index])}]"
-        repeated = any(n != 1 and i not in order for n, i in zip(v.shape, index))
-        return f"np.broadcast_to({text}, {self.shape(v)})" if repeated else text
+        return self.repeated(v) if v.kind == "uniform" else f"{self.view(v)}.copy()"
 
     def element(self, base: V, at: list) -> str:
         return f"{self.name(base)}[0]" if base.kind != "uniform" and not base.shape else super().element(base, at)
@@ -92,88 +71,54 @@ class DeviceWriter(Writer):
     """Writes the module for one lowered program."""
 
     spelled, reserved = DeviceSpelling, RESERVED
+    title = "{}, compiled by minigrad for a GPU: a kernel stands for the lines of the program above it."
+    decorator, helpers = "cuda", HELPERS
+    offered = [*[(LAUNCHES, n) for n in LAUNCHING], *[(formula.CUDA.functions, n) for n in (*flat.IMPORTS, *CONVERSIONS)],
+               ("ml_dtypes", "bfloat16")]  # fmt: skip
 
     def __init__(self, low: Lowering, inputs: list[V], outputs: list[V], writes: list[tuple[V, V]], name: str):
         super().__init__(low, inputs, outputs, writes, name)
         self.kernels: list[str] = []
 
-    def write(self) -> Program:
-        """The text, from the groups in their order."""
-        self.name_inputs()
-        kept = {self.low.base(v) for v in [*self.outputs, *[w for _, w in self.writes]]}
-        self.groups = apart(self.low, schedule(self.low, {*self.inputs, *self.low.constants}, kept), kept)
-        self.name_results()
-        self.stored = stored(self.low, self.groups, self.outputs, self.writes)
+    def grouped(self, kept: set) -> list[Group]:
+        return apart(self.low, super().grouped(kept), kept)
+
+    def place_results(self, kept: set) -> None:
+        """Let kernels over elements write to inputs; rows are computed again and again from what they read."""
         whole = {o for g in self.groups if g.kind == "elements" for op in g.ops for o in op.outs}
         direct = written_directly(self.low, self.groups, self.outputs, self.writes)
-        self.direct = {
-            p: v for p, v in direct.items() if v in whole
-        }  # rows are computed again and again from what they read
-        for p, v in self.direct.items():
-            self.spelling.names[v] = self.spelling.names[p]
+        self.direct = {p: v for p, v in direct.items() if v in whole}
+
+    def functions(self) -> str:
+        """The kernels, and the function that launches them."""
         lines = [line for g in self.groups for line in self.group(g)]
         lines += [f"{self.spelling.name(p)}[...] = {self.spelling.view(v)}" for p, v in self.writes
                   if p not in self.direct and p.shape]  # fmt: skip
-        returned = self.results()
-        lines.append(f"return {', '.join(returned)}{',' if len(returned) == 1 else ''}" if returned else "return ()")
+        lines.append(f"return {tupled(self.results())}")
         self.read = set(words(lines))
-        head = f"def {self.entry}({', '.join([*self.arguments(), *['statics'] * bool(self.spelling.statics)])}):"
-        body = "\n\n\n".join([*self.kernels, "\n".join([head, *indent(lines)])])
-        text = f"{self.head(body)}\n\n\n{body}\n"
-        check(text)
-        return Program(
-            text, self.entry, self.parameters(), tuple(self.spelling.statics), self.groups, self.low.notes, True
-        )
+        return "\n\n\n".join([*self.kernels, self.function(lines)])
 
     def results(self) -> list[str]:
         """What the function returns: each value in memory of its own."""
         texts, given = [], set()
         for v in self.outputs:
-            base, index = self.low.base(v), loop_index(v.shape)
-            same = base is v or self.low.resolve(v, index) == (base, index) and v.shape == base.shape
-            texts.append(self.spelling.array(base) if same and base not in given else self.spelling.copied(v))
+            base, text = self.low.base(v), self.spelling.view(v)
+            texts.append(text if text.isidentifier() and base not in given else self.spelling.copied(v))
             given.add(base)
         return texts
 
-    # ------------------------------------------------------------------ lines
     def group(self, g: Group) -> list[str]:
         """The lines of one group; a kernel's text goes before the function."""
-        comments = list(dict.fromkeys([comment(op) for op in g.ops if op.place is not None]))
         if g.kind not in KERNELS:
-            return ["", *comments, *STATEMENTS[g.kind](self.spelling, g.ops[0])]
+            return [*comments(g), *STATEMENTS[g.kind](self.spelling, g.ops[0])]
         name = self.spelling.free(f"{self.entry}_{len(self.kernels)}")
         kernel, lines = KERNELS[g.kind](self.spelling, g, self.stored, self.direct).write(name)
         head, _, body = kernel.partition("\n    ")
-        self.kernels.append("\n    ".join([head, *comments, body]))
-        return ["", *comments, *lines]
+        self.kernels.append("\n    ".join([head, *comments(g)[1:], body]))
+        return [*comments(g), *lines]
 
-    def head(self, body: str) -> str:
-        """The module's first lines: what it is, imports, constants, helpers."""
-        named = set(words([body]))
-        imports: dict[str, list] = {"numba": ["cuda"]}
-        for module, name in sorted(k for k in self.needs if isinstance(k, tuple)):
-            if name != "product":
-                imports.setdefault(formula.CUDA.import_of(module), []).append(name)
-        for together in (flat.IMPORTS, CONVERSIONS):
-            if named.intersection(together):
-                imports.setdefault(formula.CUDA.import_of("math"), []).extend(together)
-        if "bfloat16" in named:
-            imports["ml_dtypes"] = ["bfloat16"]
-        helpers = [
-            text for name, text in HELPERS.items() if name in named or name.replace("block_max", "higher") in named
-        ]
-        launching = [n for n in LAUNCHING if n in named or n == "Outside" and self.spelling.places]
-        if launching:
-            imports["minigrad.compile.emit.gpu_launches"] = launching
-        title = f'"""{self.entry}, compiled by minigrad for a GPU: a kernel stands for the lines of the program above it."""'
-        lines = [title, "", "import numpy as np"]
-        lines += [f"from {module} import {', '.join(names)}" for module, names in sorted(imports.items())]
-        outside = [f"outside = Outside({tuple(self.spelling.places)!r})"] * bool(self.spelling.places)
-        definitions = outside + [
-            k if k.startswith("\n\n@") else k.strip("\n") for k in self.needs if isinstance(k, str)
-        ]
-        lines += ["", *definitions] if definitions else []
-        return "\n".join([*lines, *[f"\n\n{text.rstrip()}" for text in helpers]])
+    def constants(self) -> list[str]:
+        return [f"outside = Outside({tuple(self.spelling.places)!r})"] * bool(self.spelling.places)
 
 
 # ---------------------------------------------------------------------- what is no loop
@@ -196,30 +141,4 @@ def fill(s: DeviceSpelling, op: Op) -> list[str]:
     return [*lines, *[f"{s.view(place, name)}[...] = {s.view(x)}" for x, place in zip(op.ins, op.data["places"])]]
 
 
-def call(s: DeviceSpelling, op: Op) -> list[str]:
-    """A call of the operation itself; numbers among its arguments are Python's, as in eager code."""
-    texts = []
-    for a in op.data["args"]:
-        if isinstance(a, Number):
-            texts.append(f"{s.numbers[a.name]}.item()")
-        else:
-            texts.append(s.view(a) if isinstance(a, V) else s.static(a))
-    outs = [s.name(o, op.name) for o in op.outs]
-    cls = s.static((op.data["cls"], op.data["dtype"]))
-    return [f"{', '.join(outs)}{',' if len(outs) == 1 else ''} = call({cls}, {', '.join(texts)})  # {op.name}"]
-
-
 STATEMENTS = {"dot": dot, "reshape": reshape, "fill": fill, "call": call}
-
-
-# ---------------------------------------------------------------------- views
-def place(i: str, size: int, sizes: dict) -> tuple[str, str]:
-    """One entry of an index as that of a view: a number, or a slice, and the variable that goes through it."""
-    found = re.search(r"i\d+", i)
-    if found is None:
-        return i, ""
-    start, following = [eval(i, {found[0]: at}) for at in (0, 1)]
-    step, n = following - start, sizes[found[0]]
-    if start == 0 and step == 1 and n == size:
-        return ":", found[0]
-    return f"{start}:{start + step * n}" + (f":{step}" if step != 1 else ""), found[0]

@@ -12,42 +12,40 @@ import ast
 from ..fuse import Group, loop_index, reduced
 from ..ir import Op, V
 from .cpu_loops import parse, wider
-from .gpu_loops import Kernel, decoded, kind_of_reduction, picked, product
+from .cpu_rows import read_elsewhere
+from .gpu_loops import SLOT, Kernel, decoded, picked, product
 from .names import Spelling, cast
 
-FIRST, STEP = "cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y", "cuda.gridDim.x * cuda.blockDim.y"
+STEP = "cuda.gridDim.x * cuda.blockDim.y"
 
 
 class RowKernel(Kernel):
     """One kernel for a group of rows."""
+
+    slots = "grid * block[1]"
 
     def __init__(self, spelling: Spelling, group: Group, stored: set, direct: dict):
         super().__init__(spelling, group, stored, direct)
         self.flat = False
         self.locals: dict[V, str] = {}  # one number for each row
         self.makers = {o: op for part in group.parts for op in part.ops if op.kind == "map" for o in op.outs}
-        self.elsewhere: set[V] = set()  # what is read in another part than its own
-        made = {o: k for k, part in enumerate(group.parts) for op in part.ops for o in op.outs}
-        for k, part in enumerate(group.parts):
-            read = [spelling.low.base(v) for op in part.ops for v in op.ins if isinstance(v, V)]
-            self.elsewhere.update([v for v in read if made.get(v, k) != k])
+        self.elsewhere = read_elsewhere(spelling, group)
 
     def write(self, name: str) -> tuple[str, list]:
         body = [line for part in self.group.parts for line in WRITERS[part.kind](self, part).lines()]
         *sizes, width = self.spelling.extent(self.group.like())
         row = self.live[0] if len(sizes) == 1 else "row"
-        head = f"for {row} in range({FIRST}, {product(sizes)}, {STEP}):"
+        head = f"for {row} in range({SLOT}, {product(sizes)}, {STEP}):"
         places = decoded(row, list(zip(self.live[:-1], sizes))) if len(sizes) > 1 else []
         rows = ["    " + line for line in [*places, *body]]
         shape = [f"grid, block = rows({product(sizes)}, {width})"]
         return self.finished(name, [*self.first, head, *rows, *self.last], shape)
 
-    def slots(self) -> str:
-        return "grid * block[1]"
-
 
 class Part(Kernel):
     """A loop of the threads over one row, or, where `narrow`, what each of them computes once for a row."""
+
+    slots = RowKernel.slots
 
     def __init__(self, kernel: RowKernel, group: Group):
         super().__init__(kernel.spelling, group, kernel.stored, kernel.direct)
@@ -60,8 +58,7 @@ class Part(Kernel):
 
     def lines(self) -> list[str]:
         """The lines for one row."""
-        for op in self.group.ops:
-            self.map(op) if op.kind == "map" else self.reduce(op)
+        self.take_operations()
         if not self.narrow and self.body:
             width = self.spelling.extent(self.kernel.group.like())[-1]
             loop = f"for {self.live[-1]} in range(cuda.threadIdx.x, {width}, cuda.blockDim.x):"
@@ -80,20 +77,22 @@ class Part(Kernel):
         return super().operand(a, kind, op)
 
     def map(self, op: Op) -> None:
-        """One formula; of numbers of the row it stays in a variable, which all threads have."""
+        """One formula, unless another one has wanted it already, or what reads it computes it again."""
         out = op.outs[0]
-        if out in self.texts:  # another formula has wanted it already
-            return
-        if self.narrow:
-            self.spelling.name(out, op.name)
-            self.kernel.locals[out] = self.variable(out, self.formula(op))
-            if out in self.stored:
-                self.allocate(out)
-                self.store(
-                    f"{self.spelling.name(out)}[{', '.join(loop_index(out.shape))}]", f"{self.kernel.locals[out]}"
-                )
-        elif self.uses.get(out, 0) or out in self.stored:
+        if out not in self.texts and (self.narrow or self.uses[out] or out in self.stored):
             super().map(op)
+
+    def is_kept(self, out: V) -> bool:
+        return super().is_kept(out) or self.narrow and out in self.kernel.elsewhere
+
+    def is_number(self, out: V) -> bool:
+        return self.narrow
+
+    def keep(self, out: V, text: str) -> None:
+        """Put an element of a result into memory; a number of the row stays in its variable, which all threads have."""
+        if self.narrow:
+            self.kernel.locals[out] = text
+        super().keep(out, text)
 
     def store(self, element: str, text: str) -> None:
         """Write an element of a result; of the row's numbers one thread does."""
@@ -102,16 +101,12 @@ class Part(Kernel):
         else:
             super().store(element, text)
 
-    def allocate(self, out: V) -> None:
-        """Memory for the numbers of all rows."""
-        self.before.append(f"{self.spelling.name(out)} = {self.spelling.empty(out)}")
-
     def reduce(self, op: Op) -> None:
         """Of this row, in all of its threads; or of everything, as a running number of each thread."""
         out = op.outs[0]
         if not self.narrow and reduced(op) == [len(self.live) - 1]:
             name = self.running(op, self.starts_here, self.body)
-            total = f"block_{kind_of_reduction(op)}_{wider(op).name}({name}_running)"
+            total = f"block_{op.name}_{wider(op).name}({name}_running)"
             self.ends_here.append(f"{name}_i = {cast(total, wider(op), out.dtype)}")
             self.kernel.locals[out] = f"{name}_i"
             if out in self.stored:
@@ -121,9 +116,6 @@ class Part(Kernel):
         super().reduce(op)
         if self.narrow:
             self.body[-1:] = ["if cuda.threadIdx.x == 0:", f"    {self.body[-1]}"]
-
-    def slots(self) -> str:
-        return self.kernel.slots()
 
 
 class Pick(Part):

@@ -6,11 +6,6 @@ function for each kind of group; the loops themselves are written in cpu_loops.p
 
 from __future__ import annotations
 
-import math
-from typing import Any
-
-import numpy as np
-
 from ..fuse import loop_index, operand_index
 from ..ir import Op, V
 from ..value_reads import Number
@@ -74,10 +69,8 @@ def reshape(s: Spelling, op: Op) -> list[str]:
     """The elements in order under another shape."""
     x = op.ins[0]
     lines, text = whole(s, x)
-    if not lines and (s.low.base(x).layout != "C" or text.endswith(".T")) and x.kind != "uniform":
-        text = f"{text}.copy()" if not text.endswith(".T") else f"np.ascontiguousarray({text})"
-        if s.low.base(x).layout != "C" and not text.startswith("np."):
-            text = f"np.ascontiguousarray({s.array(x)})"
+    if not lines and x.kind != "uniform" and (s.low.base(x).layout != "C" or text.endswith(".T")):
+        text = f"np.ascontiguousarray({text})"
     return [*lines, f"{s.name(op.outs[0], 'reshape')} = {text}.reshape({s.shape(op.outs[0])})"]
 
 
@@ -86,17 +79,21 @@ def pick(s: Spelling, op: Op) -> list[str]:
     x, target = op.ins
     lines, text = whole(s, x)
     name, index = s.name(op.outs[0], "loss"), loop_index(target.shape)
-    element = f"{name}[{', '.join(index)}]"
-    body = [
-        f"k = {s.at(target, index)}",
-        f"if k == {op.data['ignore']}:",
-        f"    {element} = 0",
-        f"elif k < 0 or k >= {s.sizes(x)[-1]}:",
-        '    raise IndexError("class out of bounds")',
-        "else:",
-        f"    {element} = -{text}[{', '.join([*index, 'k'])}]",
-    ]
+    body = picked(s, op, s.at(target, index), f"{text}[{', '.join([*index, 'k'])}]")
+    body.append(f"{name}[{', '.join(index)}] = {name}_i")
     return [*lines, f"{name} = {s.empty(op.outs[0])}", *around(s, target, body)]
+
+
+def picked(s: Spelling, op: Op, target: str, element: str) -> list[str]:
+    """Lines that put the loss of a row into a variable; `element` is what it has at class k."""
+    x, out = op.ins[0], op.outs[0]
+    return [
+        f"k, {s.name(out)}_i = {target}, np.{out.dtype.name}(0)",
+        f"if k != {op.data['ignore']}:",
+        f"    if k < 0 or k >= {s.sizes(x)[-1]}:",
+        '        raise IndexError("class out of bounds")',
+        f"    {s.name(out)}_i = -{element}",
+    ]
 
 
 def scatter(s: Spelling, op: Op) -> list[str]:
@@ -104,14 +101,19 @@ def scatter(s: Spelling, op: Op) -> list[str]:
     x, places, src = op.ins
     lines, text = whole(s, x)
     name, index = s.name(op.outs[0], "scatter"), loop_index(places.shape)
-    body = [
-        f"k = {s.at(places, index)}",
-        f"if k < 0 or k >= {s.sizes(x)[-1]}:",
-        '    raise IndexError("index out of bounds")',
-        f"{name}[{', '.join([*index[:-1], 'k'])}] += {s.at(src, index)}",
-    ]
+    body = added(s, op, index, s.at(places, index), s.at(src, index))
     start = f"{name} = {text}" if x.kind == "uniform" else f"{name} = {text}.copy()"
     return [*lines, *([] if op.data["inside"] else [start]), *around(s, places, body)]
+
+
+def added(s: Spelling, op: Op, index: list, place: str, number: str) -> list[str]:
+    """Lines that add a number at a place of a row."""
+    return [
+        f"k = {place}",
+        f"if k < 0 or k >= {s.sizes(op.ins[0])[-1]}:",
+        '    raise IndexError("index out of bounds")',
+        f"{s.name(op.outs[0])}[{', '.join([*index[:-1], 'k'])}] += {number}",
+    ]
 
 
 def fill(s: Spelling, op: Op) -> list[str]:
@@ -128,16 +130,8 @@ def fill(s: Spelling, op: Op) -> list[str]:
 
 def call(s: Spelling, op: Op) -> list[str]:
     """A call of the operation itself."""
-    texts = []
-    for a in op.data["args"]:
-        if isinstance(a, Number):
-            texts.append(s.numbers[a.name])
-        elif not isinstance(a, V):
-            texts.append(s.static(a))
-        elif a.kind == "uniform":
-            texts.append(s.static(np.full(a.shape, a.content, a.dtype)))
-        else:
-            texts.append(viewed(s, a))
+    texts = [s.number(a) if isinstance(a, Number) else s.view(a) if isinstance(a, V) else s.static(a)
+             for a in op.data["args"]]  # fmt: skip
     outs = [s.name(o, op.name) for o in op.outs]
     cls = s.static((op.data["cls"], op.data["dtype"]))
     return [f"{', '.join(outs)}{',' if len(outs) == 1 else ''} = call({cls}, {', '.join(texts)})  # {op.name}"]
@@ -187,38 +181,3 @@ def contiguous(s: Spelling, v: V) -> tuple[list, str]:
 def around(s: Spelling, v: V, body: list) -> list[str]:
     """Loops over v around some lines."""
     return nested([(i, n) for i, n in zip(loop_index(v.shape), s.sizes(v)) if i != "0"], body)
-
-
-def viewed(s: Spelling, a: V) -> str:
-    """A view for a call: the index arithmetic of views by NumPy."""
-    chain, v = [], a
-    while v in s.low.aliases:
-        chain.append(v)
-        v = s.low.aliases[v][0]
-    text = s.name(v)
-    for w in reversed(chain):
-        text = view_of(s, text, w)
-    return text
-
-
-def cut(part: Any) -> str:
-    """One entry of an index as text."""
-    if not isinstance(part, slice):
-        return str(part)
-    ends = ["" if p is None else str(p) for p in (part.start, part.stop, part.step)]
-    return ":".join(ends if ends[2] else ends[:2])
-
-
-def view_of(s: Spelling, text: str, w: V) -> str:
-    """One step of a chain of views, as NumPy's call."""
-    x, f = s.low.aliases[w]
-    if w in s.low.cuts:
-        return f"{text}[{', '.join([cut(p) for p in s.low.cuts[w]] or ['...'])}]"
-    index = [f"i{d}" for d in range(len(w.shape))]
-    at = f(index)
-    named = [i for i in at if i != "0"]
-    if len(at) == len(index) and sorted(at) == sorted(index):
-        return f"np.transpose({text}, {tuple(at.index(i) for i in index)!r})"
-    if math.prod(x.shape) == math.prod(w.shape) and named == sorted(named):
-        return f"np.reshape({text}, {s.shape(w)})"
-    return f"np.broadcast_to({text}, {s.shape(w)})"

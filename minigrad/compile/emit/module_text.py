@@ -8,8 +8,6 @@ cpu_loops.py, those of everything else in library_calls.py.
 
 from __future__ import annotations
 
-import ast
-import builtins
 import re
 from typing import Any
 
@@ -17,19 +15,17 @@ import numpy as np
 
 from ...arrays.dtypes import HALVES
 from ...arrays.kinds import as_array
-from ...kernels.formula import CPU, CUDA
+from ...kernels.formula import CUDA
 from ..buffers import stored, taken_over, written_directly
-from ..captured_steps import Refused, Step, Value
 from ..fuse import Group, schedule
 from ..ir import Lowering, Op, V
-from ..rules import lower
 from ..value_reads import Number
 from .cpu_loops import HIGHER32, HIGHER64, PLUS, Loop
 from .cpu_rows import ROW_SUM, Rows
 from .library_calls import STATEMENTS, whole
 from .names import Spelling
 
-HELPERS = PLUS, ROW_SUM, HIGHER32, HIGHER64
+LOOPS = {"loop": Loop, "rows": Rows}
 JIT = '@njit(nogil=True, error_model="numpy")'
 
 
@@ -43,31 +39,14 @@ class Program:
         self.groups, self.notes, self.on_device = groups, notes, on_device
 
 
-def generate(steps: list[Step], inputs: list, outputs: list, writes: list, name: str, on_device: bool) -> Program:
-    """The program for some steps of a capture; `writes`: inputs and the values that are written to them."""
-    low = Lowering(CUDA if on_device else CPU)
-    given = [V("input", v.shape, v.dtype, v.name, None, layout(v)) for v in inputs]
-    low.values.update(zip(inputs, given))
-    lower(low, steps)
-    outs = [low.stored(v) for v in outputs]
-    if any(not isinstance(o, V) for o in outs):
-        raise Refused("it returns a number as a tensor", None, False)
-    pairs = [(low.v(p), low.stored(w)) for p, w in writes]
-    wanted = [*outs, *[w for _, w in pairs]]
-    low.drop_unused(wanted)
-    low.join_fills(wanted)
-    outs += [w for p, w in pairs if not p.shape]
-    if not on_device:
-        return Writer(low, given, outs, pairs, name).write()
-    from .gpu_module import DeviceWriter
-
-    return DeviceWriter(low, given, outs, pairs, name).write()
-
-
 class Writer:
     """Writes the module for one lowered program."""
 
-    spelled, reserved = Spelling, set[str]()  # how values are written, and names that the module has besides
+    spelled: type[Spelling] = Spelling  # how values are written
+    reserved: set[str] = set()  # names that the module has besides
+    title = "{}, compiled by minigrad: each loop below stands for the lines of the program above it."
+    decorator, helpers = "njit", (PLUS, ROW_SUM, HIGHER32, HIGHER64)
+    offered = [("minigrad.compile.emit.module_text", "call")]  # what the text may import
 
     def __init__(self, low: Lowering, inputs: list[V], outputs: list[V], writes: list[tuple[V, V]], name: str):
         self.low, self.inputs, self.outputs, self.writes = low, inputs, outputs, writes
@@ -81,29 +60,25 @@ class Writer:
         """The text, from the groups in their order."""
         self.name_inputs()
         kept = {self.low.base(v) for v in [*self.outputs, *[w for _, w in self.writes]]}
-        self.groups = schedule(self.low, {*self.inputs, *self.low.constants}, kept)
+        self.groups = self.grouped(kept)
         self.name_results()
         self.stored = stored(self.low, self.groups, self.outputs, self.writes)
-        self.direct = written_directly(self.low, self.groups, self.outputs, self.writes)
-        self.spelling.taken = taken_over(self.low, self.groups, self.stored, kept, self.direct)
+        self.place_results(kept)
         for p, v in self.direct.items():
             self.spelling.names[v] = self.spelling.names[p]
-        blocks = [(g.kind == "call", self.group(g)) for g in self.groups]
-        for p, v in [(p, v) for p, v in self.writes if p not in self.direct and p.shape]:
-            lines, text = whole(self.spelling, v)
-            blocks.append((False, [*lines, f"{self.spelling.array(p)}[...] = {text}"]))
-        results, given = [], set()
-        for v in self.outputs:
-            lines, text = whole(self.spelling, v)
-            base = self.low.base(v)
-            results.append(f"{text}.copy()" if base in given and v.shape and self.low.is_same(v) else text)
-            given.add(base)
-            blocks.append((False, lines))
-        body = self.assemble(blocks, results)
-        text = f"{self.head()}\n\n\n{body}"
-        check(text)
-        statics = tuple(self.spelling.statics)
-        return Program(text, self.entry, self.parameters(), statics, self.groups, self.low.notes)
+        body = self.functions()
+        text = f"{self.head(body)}\n\n\n{body}\n"
+        statics, on_device = tuple(self.spelling.statics), self.low.target is CUDA
+        return Program(text, self.entry, self.parameters(), statics, self.groups, self.low.notes, on_device)
+
+    def grouped(self, kept: set) -> list[Group]:
+        """What is written together, in order."""
+        return schedule(self.low, {*self.inputs, *self.low.constants}, kept)
+
+    def place_results(self, kept: set) -> None:
+        """Decide which results are put into memory that is there already."""
+        self.direct = written_directly(self.low, self.groups, self.outputs, self.writes)
+        self.spelling.taken = taken_over(self.low, self.groups, self.stored, kept, self.direct)
 
     # ------------------------------------------------------------------ names
     def name_inputs(self) -> None:
@@ -140,43 +115,55 @@ class Writer:
     # ------------------------------------------------------------------ lines
     def group(self, g: Group) -> list[str]:
         """The lines of one group."""
-        comments = list(dict.fromkeys([comment(op) for op in g.ops if op.place is not None]))
-        if g.kind == "loop":
-            return ["", *comments, *Loop(self.spelling, g, self.stored, self.direct).lines()]
-        if g.kind == "rows":
-            return ["", *comments, *Rows(self.spelling, g, self.stored, self.direct).lines()]
-        return ["", *comments, *STATEMENTS[g.kind](self.spelling, g.ops[0])]
+        lines = comments(g)
+        if g.kind in LOOPS:
+            return [*lines, *LOOPS[g.kind](self.spelling, g, self.stored, self.direct).lines()]
+        return [*lines, *STATEMENTS[g.kind](self.spelling, g.ops[0])]
 
-    def head(self) -> str:
+    def head(self, body: str) -> str:
         """The module's first lines: what it is, imports, constants, helpers."""
-        imports: dict[str, list] = {}
-        for module, name in sorted(k for k in self.needs if isinstance(k, tuple)):
-            imports.setdefault(module, []).append(name)
-        definitions = [k for k in self.needs if isinstance(k, str)]
-        title = (
-            f'"""{self.entry}, compiled by minigrad: each loop below stands for the lines of the program above it."""'
-        )
-        lines = [title, "", "import numpy as np", "from numba import njit"]
+        definitions = [*self.constants(), *[k if k.startswith("\n\n@") else k.strip("\n") for k in self.needs
+                                            if isinstance(k, str)]]  # fmt: skip
+        named = set(words([body, *definitions]))
+        needed = [(self.low.target.import_of(k[0]), k[1]) for k in self.needs if isinstance(k, tuple)]
+        imports: dict[str, list] = {"numba": [self.decorator]}
+        for module, name in sorted({*needed, *self.offered}):
+            if name in named:
+                imports.setdefault(module, []).append(name)
+        lines = [f'"""{self.title.format(self.entry)}"""', "", "import numpy as np"]
         lines += [f"from {module} import {', '.join(names)}" for module, names in sorted(imports.items())]
-        if any(g.kind == "call" for g in self.groups):
-            lines.append("from minigrad.compile.emit.module_text import call")
-        if definitions:
-            lines += ["", *[k if k.startswith("\n\n@") else k.strip("\n") for k in definitions]]
-        for text in HELPERS:
-            if self.read & set(re.findall(r"^def (\w+)", text, re.M)):
-                lines += ["", "", text.rstrip()]
-        return "\n".join(lines)
+        lines += ["", *definitions] if definitions else []
+        helpers = [text for text in self.helpers if named & functions_in(text)]
+        return "\n".join([*lines, *[f"\n\n{text.rstrip()}" for text in helpers]])
+
+    def constants(self) -> list[str]:
+        """Lines that define what the module has besides functions."""
+        return []
 
     # ------------------------------------------------------------------ functions
-    def assemble(self, blocks: list, results: list) -> str:
+    def functions(self) -> str:
         """The functions of the module: one, or parts with calls between them."""
-        body = [line for _, lines in blocks for line in lines]
-        returns = f"return {', '.join(results)}{',' if len(results) == 1 else ''}" if results else "return ()"
-        self.read = set(words([*body, returns]))
+        blocks = [(g.kind == "call", self.group(g)) for g in self.groups]
+        for p, v in [(p, v) for p, v in self.writes if p not in self.direct and p.shape]:
+            lines, text = whole(self.spelling, v)
+            blocks.append((False, [*lines, f"{self.spelling.name(p)}[...] = {text}"]))
+        results = []
+        for i, v in enumerate(self.outputs):
+            lines, text = whole(self.spelling, v)
+            given = {self.low.base(w) for w in self.outputs[:i]}
+            results.append(f"{text}.copy()" if self.low.base(v) in given and v.shape and not lines else text)
+            blocks.append((False, lines))
+        body = [*[line for _, lines in blocks for line in lines], f"return {tupled(results)}"]
+        self.read = set(words(body))
         halves = [v for v in self.inputs if v.dtype in HALVES and self.spelling.name(v) in self.read]
         if halves or any(is_call for is_call, _ in blocks):
-            return self.in_parts(merged(blocks), returns)
-        return "\n".join([JIT, f"def {self.entry}({', '.join(self.arguments())}):", *indent([*body, returns])]) + "\n"
+            return self.in_parts(merged(blocks), body[-1])
+        return f"{JIT}\n{self.function(body)}"
+
+    def function(self, lines: list) -> str:
+        """The entry."""
+        given = [*self.arguments(), *["statics"] * bool(self.spelling.statics)]
+        return "\n".join([f"def {self.entry}({', '.join(given)}):", *indent(lines)])
 
     def in_parts(self, parts: list, returns: str) -> str:
         """Compiled parts, and a plain function that calls them and the operations without a rule in turn."""
@@ -188,21 +175,17 @@ class Writer:
                 driver += lines
                 have += [n for n in made if n not in have]
                 continue
-            here, later = (
-                set(words(lines)),
-                set(words([line for _, rest in parts[k + 1 :] for line in rest] + [returns])),
-            )
+            here = set(words(lines))
+            later = set(words([*[line for _, rest in parts[k + 1 :] for line in rest], returns]))
             takes = [n for n in have if n in here and n not in assigned(lines)]
             gives = [n for n in made if n in later]
-            returned = ", ".join(gives) + ("," if len(gives) == 1 else "")
-            body = [*indent(lines), f"    return {returned or '()'}"]
+            body = [*indent(lines), f"    return {tupled(gives)}"]
             texts.append("\n".join([JIT, f"def part_{k}({', '.join(takes)}):", *body]))
             given = [self.given(n, arrays[n]) if n in arrays else n for n in takes]
-            driver.append(f"{returned + ' = ' if gives else ''}part_{k}({', '.join(given)})")
+            driver.append(f"{tupled(gives) + ' = ' if gives else ''}part_{k}({', '.join(given)})")
             driver += [f"{n} = np.asarray({n}, np.{arrays[n].dtype.name})" for n in gives if not arrays[n].shape]
             have += [n for n in gives if n not in have]
-        head = f"def {self.entry}({', '.join([*self.arguments(), *['statics'] * bool(self.spelling.statics)])}):"
-        return "\n\n\n".join([*texts, "\n".join([head, *indent([*driver, returns])])]) + "\n"
+        return "\n\n\n".join([*texts, self.function([*driver, returns])])
 
     def given(self, n: str, v: V) -> str:
         """What a compiled part is given of an array; of halves, which the compiler does not know, it reads only sizes."""
@@ -222,33 +205,21 @@ def call(which: tuple, *args: Any) -> tuple:
     return tuple([o if o.flags.c_contiguous else o.copy() for o in outs])
 
 
-def check(text: str) -> None:
-    """Every name in a generated module is defined there: a slip of ours must not wait for the compiler."""
-    module = ast.parse(text)
-    known = {n.id for n in ast.walk(module) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    known |= {n.name for n in ast.walk(module) if isinstance(n, ast.FunctionDef)}
-    known |= {
-        a.asname or a.name for n in ast.walk(module) if isinstance(n, (ast.Import, ast.ImportFrom)) for a in n.names
-    }
-    for f in (n for n in module.body if isinstance(n, ast.FunctionDef)):
-        own = {a.arg for a in f.args.args}
-        for n in ast.walk(f):
-            if isinstance(n, ast.Name) and n.id not in known | own and not hasattr(builtins, n.id):
-                raise NameError(f"{n.id} is not defined in the generated {f.name}")
-
-
-def layout(v: Value) -> str:
-    """How an input lies in memory: in rows (C), in columns (F) or otherwise (A); what programs make lies in rows."""
-    if v.kind != "input" or v.name.startswith("grad_") or v.array.flags.c_contiguous:
-        return "C"
-    return "F" if v.array.flags.f_contiguous else "A"
-
-
 def defined(needs: dict) -> set:
     """The names that a module has from what formulas need."""
     texts = "\n".join([k for k in needs if isinstance(k, str)])
     imported = {k[1] for k in needs if isinstance(k, tuple)}
-    return imported | set(re.findall(r"^def (\w+)", texts, re.M)) | set(re.findall(r"^(\w+) =", texts, re.M))
+    return imported | functions_in(texts) | set(re.findall(r"^(\w+) =", texts, re.M))
+
+
+def tupled(names: list) -> str:
+    """The text of a tuple."""
+    return f"{', '.join(names)}{',' * (len(names) == 1)}" if names else "()"
+
+
+def functions_in(text: str) -> set:
+    """The names of the functions that a text defines."""
+    return set(re.findall(r"^def (\w+)", text, re.M))
 
 
 def merged(blocks: list) -> list:
@@ -281,6 +252,11 @@ def indent(lines: list) -> list:
     while lines and not lines[0]:
         lines = lines[1:]
     return ["    " + line if line else "" for line in lines]
+
+
+def comments(g: Group) -> list[str]:
+    """The user's lines that a group stands for, after an empty one."""
+    return ["", *dict.fromkeys([comment(op) for op in g.ops if op.place is not None])]
 
 
 def comment(op: Op) -> str:

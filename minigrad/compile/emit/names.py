@@ -22,18 +22,7 @@ from ..value_reads import Number
 
 LOOP = {"i", "k", "term", *[f"i{d}" for d in range(32)]}
 HELPERS = {"plus", "row_sum", "higher32", "higher64", "peak32", "peak64"}
-TAKEN = {
-    "np",
-    "njit",
-    *HELPERS,
-    "statics",
-    "call",
-    "range",
-    *LOOP,
-    *dir(builtins),
-    *keyword.kwlist,
-    *keyword.softkwlist,
-}
+TAKEN = {"np", "njit", "statics", "call", *HELPERS, *LOOP, *dir(builtins), *keyword.kwlist, *keyword.softkwlist}
 
 
 class Spelling:
@@ -78,6 +67,37 @@ class Spelling:
         number = self.literal(v.content, v.dtype)
         return f"np.full({self.shape(v)}, {number})" if v.shape else number
 
+    def view(self, v: V, memory: str = "") -> str:
+        """v as it is seen, in NumPy's words and without a copy: a part of memory, its dimensions in order, new ones put in, and
+
+        repeated.  `memory` is the variable of what v is a part of, where that is not its own base.
+        """
+        base, places = self.low.seen(v)
+        if base.kind == "uniform":
+            return self.repeated(v)
+        if base is v:
+            return self.name(v)
+        order = [d for d, _, _ in places if d is not None]
+        cuts = [
+            str(start) if d is None else cut(start, step, v.shape[d], n)
+            for (d, start, step), n in zip(places, base.shape)
+        ]
+        text = (memory or self.name(base)) + ("" if set(cuts) <= {":"} else f"[{', '.join(cuts)}]")
+        if order != sorted(order):
+            text = f"np.transpose({text}, {tuple([order.index(d) for d in sorted(order)])})"
+        if len(order) < len(v.shape):
+            text += f"[{', '.join([':' if d in order else 'None' for d in range(len(v.shape))])}]"
+        repeated = any(n != 1 and d not in order for d, n in enumerate(v.shape))
+        return f"np.broadcast_to({text}, {self.shape(v)})" if repeated else text
+
+    def repeated(self, v: V) -> str:
+        """An array of one number throughout."""
+        return self.static(np.full(v.shape, v.content, v.dtype))
+
+    def number(self, a: Number) -> str:
+        """An argument that is a float, as Python's own."""
+        return self.numbers[a.name]
+
     def memory(self, v: V) -> str:
         """Memory for a result: new, or that of an array that is not needed any more."""
         return self.name(self.taken[v]) if v in self.taken else self.empty(v)
@@ -104,7 +124,10 @@ class Spelling:
     def sizes(self, v: V) -> list:
         """The text of each size."""
         if len(v.dims) != len(v.shape):
-            v.dims = [self.size(n) for n in v.shape]
+            base, places = self.low.seen(v)
+            same = {d: self.sizes(base)[k] for k, (d, _, _) in enumerate(places)
+                    if base is not v and d is not None and v.shape[d] == base.shape[k]}  # fmt: skip
+            v.dims = [same.get(d) or self.size(n) for d, n in enumerate(v.shape)]
         return ["1" if n == 1 else d for n, d in zip(v.shape, v.dims)]
 
     def extent(self, v: V) -> list:
@@ -116,29 +139,17 @@ class Spelling:
         if n <= 1:
             return str(n)
         named = [(v.shape, self.names[v]) for v in self.inputs]
-        for shape, x in named:
-            if n in shape:
-                return f"{x}.shape[{shape.index(n)}]"
-        for shape, x in named:
-            if len(shape) > 1 and math.prod(shape) == n:
-                return f"{x}.size"
-        for shape, x in named:
-            for d in range(len(shape) - 1):
-                if shape[d] * shape[d + 1] == n:
-                    return f"{x}.shape[{d}] * {x}.shape[{d + 1}]"
-        for shape, x in named:
-            for d, m in enumerate(shape):
-                if m > 1 and n % m == 0:
-                    return f"{x}.shape[{d}] * {n // m}"
-        return str(n)
+        sizes = [(m, f"{x}.shape[{d}]") for shape, x in named for d, m in enumerate(shape)]
+        wholes = [(math.prod(shape), f"{x}.size") for shape, x in named if len(shape) > 1]
+        pairs = [(shape[d] * shape[d + 1], f"{x}.shape[{d}] * {x}.shape[{d + 1}]")
+                 for shape, x in named for d in range(len(shape) - 1)]  # fmt: skip
+        multiples = [(n, f"{text} * {n // m}") for m, text in sizes if m > 1 and n % m == 0]
+        return next((text for m, text in [*sizes, *wholes, *pairs, *multiples] if m == n), str(n))
 
     def measure(self, op: Op) -> None:
         """The text of the sizes of what an operation makes."""
-        out, ins = op.outs[0], [v for v in op.ins if isinstance(v, V)]
-        if op.kind == "alias":
-            own = self.sizes(ins[0])
-            out.dims = [self.size(n) if s is None else own[s] for n, s in zip(out.shape, op.data["dims"])]
-        elif op.kind == "map":
+        out, ins = op.outs[0], op.values
+        if op.kind == "map":
             out.dims = [self.size_among(ins, n, d - len(out.shape)) for d, n in enumerate(out.shape)]
         elif op.kind == "reduce":
             own = self.sizes(ins[0])
@@ -149,10 +160,8 @@ class Spelling:
             lead = len(out.shape) - len(rows) - len(columns)
             out.dims = [self.size_among(ins, n, d - len(out.shape)) for d, n in enumerate(out.shape[:lead])]
             out.dims += [*rows, *columns]
-        elif op.kind == "pick":
-            out.dims = self.sizes(ins[0])[:-1]
-        elif op.kind == "scatter":
-            out.dims = self.sizes(ins[0])
+        elif op.kind in ("pick", "scatter"):
+            out.dims = self.sizes(ins[0])[: len(out.shape)]
         elif op.kind in ("reshape", "fill"):
             out.dims = [self.size(n) for n in out.shape]
         else:
@@ -198,6 +207,13 @@ def cast(text: str, own: np.dtype, dtype: np.dtype) -> str:
     if dtype == BF2:
         return f"to_bfloat16({text})"
     return f"np.{'bool_' if dtype.kind == 'b' else dtype.name}({text})"
+
+
+def cut(start: int, step: int, count: int, size: int) -> str:
+    """A slice of so many elements of so many, as text."""
+    if (start, step, count) == (0, 1, size):
+        return ":"
+    return f"{start}:{start + step * count}" + (f":{step}" if step != 1 else "")
 
 
 def dtype_text(dtype: np.dtype) -> str:

@@ -8,7 +8,7 @@ with the formulas that nothing else reads.
 from __future__ import annotations
 
 from ..fuse import Group, kind_of, reduced, reduces_rows
-from ..ir import Lowering, Op, V
+from ..ir import Lowering, Op
 
 
 def apart(low: Lowering, groups: list[Group], kept: set) -> list[Group]:
@@ -62,15 +62,9 @@ def of_parts(low: Lowering, parts: list[Group], kept: set) -> list[Group]:
 
 def with_formulas(low: Lowering, part: Group, sums: list[Op], kept: set) -> list[Op]:
     """Some sums, after the maps of their loop that only they read."""
-    taken, grown = list(sums), True
-    while grown:
-        grown = False
-        for op in [op for op in part.ops if op.kind == "map" and op not in taken]:
-            (out,) = op.outs
-            readers = [
-                o for o in low.ops for v in o.ins if isinstance(v, V) and low.base(v) is out and o.kind != "alias"
-            ]
-            if readers and out not in kept and all(o in taken for o in readers):
-                taken.append(op)
-                grown = True
+    taken = list(sums)
+    for op in reversed(part.ops):
+        readers = [o for o in low.ops if op.outs[0] in low.bases([o])]
+        if op.kind == "map" and readers and op.outs[0] not in kept and all(o in taken for o in readers):
+            taken.append(op)
     return [op for op in part.ops if op in taken]

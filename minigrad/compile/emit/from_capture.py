@@ -1,0 +1,35 @@
+"""From the steps of a capture to the text of their program, for the processor or for a GPU."""
+
+from __future__ import annotations
+
+from ...kernels.formula import CPU, CUDA
+from ..captured_steps import Refused, Step, Value
+from ..ir import Lowering, V
+from ..rules import lower
+from .gpu_module import DeviceWriter
+from .module_text import Program, Writer
+
+
+def generate(steps: list[Step], inputs: list, outputs: list, writes: list, name: str, on_device: bool) -> Program:
+    """The program for some steps of a capture; `writes`: inputs and the values that are written to them."""
+    low = Lowering(CUDA if on_device else CPU)
+    given = [V("input", v.shape, v.dtype, v.name, None, layout(v)) for v in inputs]
+    low.values.update(zip(inputs, given))
+    lower(low, steps)
+    outs = [low.stored(v) for v in outputs]
+    if any(not isinstance(o, V) for o in outs):
+        raise Refused("it returns a number as a tensor", None, False)
+    pairs = [(low.v(p), low.stored(w)) for p, w in writes]
+    wanted = [*outs, *[w for _, w in pairs]]
+    low.drop_unused(wanted)
+    low.join_fills(wanted)
+    outs += [w for p, w in pairs if not p.shape]
+    writer = DeviceWriter if on_device else Writer
+    return writer(low, given, outs, pairs, name).write()
+
+
+def layout(v: Value) -> str:
+    """How an input lies in memory: in rows (C), in columns (F) or otherwise (A); what programs make lies in rows."""
+    if v.kind != "input" or v.name.startswith("grad_") or v.array.flags.c_contiguous:
+        return "C"
+    return "F" if v.array.flags.f_contiguous else "A"
