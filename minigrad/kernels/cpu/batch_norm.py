@@ -59,9 +59,8 @@ def affine_backward(factor, dfactor, dbegin, g_, x_, dx_):
 def narrow_affine(factor, begin, x_, out_):
     """affine where channels have few elements: a factor for each place."""
     for b in range(len(x_)):
-        x, out = x_[b], out_[b]
-        for i in range(out.size):
-            out[i] = x[i] * factor[i] + begin[i]
+        for i in range(factor.size):
+            out_[b, i] = x_[b, i] * factor[i] + begin[i]
 
 
 @njit(nogil=True)
@@ -71,11 +70,10 @@ def narrow_affine_backward(factor, dfactor, dbegin, g_, x_, dx_):
         along[:] = 0
         total[:] = 0
         for b in range(first, min(first + 64, len(x_))):
-            g, x, dx = g_[b], x_[b], dx_[b]
-            for i in range(dx.size):
-                along[i] += g[i] * x[i]
-                total[i] += g[i]
-                dx[i] = g[i] * factor[i]
+            for i in range(factor.size):
+                along[i] += g_[b, i] * x_[b, i]
+                total[i] += g_[b, i]
+                dx_[b, i] = g_[b, i] * factor[i]
         for i in range(factor.size):
             dfactor[i] += along[i]
             dbegin[i] += total[i]
@@ -94,9 +92,8 @@ def batch_norm(x_, weight, bias, eps, mean_, variance_, out_, channels):
         mean_[c], variance_[c] = mean, total / n
         factor, begin = real(weight[c] / sqrt(variance_[c] + eps)), bias[c]
         for b in range(len(x_)):
-            x, out = x_[b, c], out_[b, c]
-            for i in range(out.size):
-                out[i] = (x[i] - mean) * factor + begin
+            for i in range(x_.shape[2]):
+                out_[b, c, i] = (x_[b, c, i] - mean) * factor + begin
 
 
 @njit(nogil=True, error_model="numpy")
@@ -111,9 +108,8 @@ def batch_norm_backward(g_, x_, weight, eps, mean_, variance_, dweight, dbias, d
         dweight[c], dbias[c] = along * factor, total
         level, slope, factor = real(total / n), real(along * factor * factor / n), real(factor * weight[c])
         for b in range(len(x_)):
-            g, x, dx = g_[b, c], x_[b, c], dx_[b, c]
-            for i in range(dx.size):
-                dx[i] = (g[i] - level - (x[i] - mean) * slope) * factor
+            for i in range(x_.shape[2]):
+                dx_[b, c, i] = (g_[b, c, i] - level - (x_[b, c, i] - mean) * slope) * factor
 
 
 @njit(nogil=True)

@@ -73,9 +73,8 @@ def take_rows(index, x_, out_):
 @njit(nogil=True)
 def take_columns(index, x_, out_):
     for r in range(len(out_)):
-        x, out = x_[r], out_[r]
         for k in range(index.size):
-            out[k] = x[index[k]]
+            out_[r, k] = x_[r, at(index[k])]
 
 
 @njit(nogil=True)
@@ -90,9 +89,8 @@ def add_rows(index, rows_, x_):
 @njit(nogil=True)
 def add_columns(index, rows_, x_):
     for r in range(len(x_)):
-        row, x = rows_[r], x_[r]
         for k in range(index.size):
-            x[index[k]] += row[k]
+            x_[r, at(index[k])] += rows_[r, k]
 '''
 
 
