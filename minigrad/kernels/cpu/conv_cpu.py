@@ -364,7 +364,7 @@ def by_weight(y: np.ndarray, x: np.ndarray, kernel: tuple, geometry: Any) -> np.
         return None
     plan, outer = to_correlate(x.shape, y.shape, kernel, geometry, x.dtype, BLOCK), y.shape[1] // groups
     rows, width = -(-outer // plan.rows) * plan.rows, plan.settings[0].size
-    kernel = partial(plan.kernels.correlate, *plan.settings)
-    (dw,) = launch_sums(kernel, (1, groups, rows, width), [volume(x), volume(y)], x.dtype, work // WORK)
+    correlate = partial(plan.kernels.correlate, *plan.settings)
+    (dw,) = launch_sums(correlate, (1, groups, rows, width), [volume(x), volume(y)], x.dtype, work // WORK)
     dw = dw[:, :outer, : width - plan.padding]
     return dw.reshape(shape) if np.isfinite(dw).all() else None
