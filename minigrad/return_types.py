@@ -28,7 +28,6 @@ class Selected(NamedTuple):
 
     values: Tensor
     indices: Tensor
-    __repr__ = shown
 
 
 class Extremes(NamedTuple):
@@ -36,7 +35,6 @@ class Extremes(NamedTuple):
 
     min: Tensor
     max: Tensor
-    __repr__ = shown
 
 
 class SignAndLog(NamedTuple):
@@ -44,7 +42,6 @@ class SignAndLog(NamedTuple):
 
     sign: Tensor
     logabsdet: Tensor
-    __repr__ = shown
 
 
 class QR(NamedTuple):
@@ -52,7 +49,6 @@ class QR(NamedTuple):
 
     Q: Tensor
     R: Tensor
-    __repr__ = shown
 
 
 class Eigen(NamedTuple):
@@ -60,7 +56,6 @@ class Eigen(NamedTuple):
 
     eigenvalues: Tensor
     eigenvectors: Tensor
-    __repr__ = shown
 
 
 class SVD(NamedTuple):
@@ -69,7 +64,6 @@ class SVD(NamedTuple):
     U: Tensor
     S: Tensor
     Vh: Tensor
-    __repr__ = shown
 
 
 class SVDWithV(NamedTuple):
@@ -78,12 +72,13 @@ class SVDWithV(NamedTuple):
     U: Tensor
     S: Tensor
     V: Tensor
-    __repr__ = shown
 
 
 def of(fields: Any, name: str) -> Any:
     """The results of one operation."""
-    return type(name, (fields,), {"__slots__": (), "__module__": __name__, "__doc__": fields.__doc__})
+    return type(
+        name, (fields,), {"__slots__": (), "__module__": __name__, "__doc__": fields.__doc__, "__repr__": shown}
+    )
 
 
 max, min, median, nanmedian, mode = [of(Selected, n) for n in ("max", "min", "median", "nanmedian", "mode")]

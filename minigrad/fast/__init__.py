@@ -16,22 +16,43 @@ import linecache
 import os
 from typing import Any
 
-import numpy as np
+from numpy import ndarray
 
 from ..arrays.dtypes import F4, F8, FLOATS
-from ..arrays.errstate import listen, restore
-from ..arrays.kinds import KINDS, as_array
-from ..arrays.memory import sum_down
+from ..arrays.errstate import listen as silence
+from ..arrays.errstate import restore
+from ..arrays.kinds import KINDS as ARRAYS
+from ..arrays.kinds import as_array
+from ..arrays.memory import sum_down as fit
 from ..config import GENERIC
+from ..core.engine import boxed
 from ..core.events import slots
 from ..core.frames import EAGER, apply_at, current
-from ..core.graph import memory, next_number, save
+from ..core.graph import OutputEdge, next_number, save
+from ..core.graph import memory as fresh
 from ..core.inplace import NO_GRAD
 from ..core.tensor import Tensor, ViewOf, history, wrap
 from ..ops.base import registry
 from ..ops.base.argument_errors import OPERAND, refused
-from . import flat_nodes, formula_text, pointwise_text
-from .flat_nodes import PLAIN
+from ..ops.base.families import spread
+from ..ops.base.primitive import ShapeOf, as_tensor
+from . import formula_text, pointwise_text
+from .flat_nodes import (
+    PLAIN,
+    UNREAD,
+    array,
+    constant,
+    flat_class,
+    kept_shape,
+    large_pull,
+    new,
+    numbers,
+    sent,
+    several,
+    tensor,
+    twin,
+    zeros,
+)
 from .text_plan import Plan, is_pointwise
 from .writes import write_plain
 
@@ -65,8 +86,8 @@ def writer(cls: Any) -> Any:
 def specialise(cls: Any) -> None:
     """Write the operation's apply and pull, and put them where they are called from."""
     plan = Plan(cls)
-    cls.Flat = flat_nodes.flat_class(plan)
-    scope = {"__name__": __name__, "cls": cls, "Node": cls.Flat, **NAMES}
+    cls.Flat = flat_class(plan)
+    scope = {**globals(), "cls": cls, "Node": cls.Flat}  # the texts may name what this file imports
     cls.text = writer(cls).write(plan, scope)
     fast, pull = load(cls, scope)
     cls.Flat.backward_on_arrays = pull
@@ -97,26 +118,3 @@ def definition(cls: Any, *args: Any) -> Any:
     """Apply an operation by its definition: for all that is not plain."""
     frame = current()
     return cls.eager(frame, args) if frame.layer is EAGER else apply_at(frame, cls, args)
-
-
-# What the texts may name.
-NAMES = {
-    **{"current": current, "PLAIN": PLAIN, "F4": F4, "F8": F8, "FLOATS": FLOATS, "new": object.__new__},
-    **{"Tensor": Tensor, "ViewOf": ViewOf, "next_number": next_number, "history": history, "save": save},
-    **{
-        "ndarray": np.ndarray,
-        "ARRAYS": KINDS,
-        "as_array": as_array,
-        "silence": listen,
-        "restore": restore,
-        "numbers": flat_nodes.numbers,
-        "wrap": wrap,
-    },
-    **{
-        "fit": sum_down,
-        "fresh": memory,
-        "NO_GRAD": NO_GRAD,
-        "UNREAD": flat_nodes.UNREAD,
-        **{f.__name__: f for f in flat_nodes.CALLED},
-    },
-}

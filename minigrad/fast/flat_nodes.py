@@ -10,14 +10,13 @@ from ..arrays.dtypes import F4, F8
 from ..arrays.kinds import KINDS
 from ..arrays.kinds import zeros as zeros_like
 from ..arrays.memory import sum_down
-from ..core.engine import bare, boxed, fitted
+from ..core.engine import bare, fitted
 from ..core.events import slots
-from ..core.graph import Freed, OutputEdge, Saved, Version, version
+from ..core.graph import Freed, Saved, Version, version
 from ..core.tensor import Tensor, wrap
 from ..kernels import select
-from ..ops.base.families import spread
 from ..ops.base.layouts import arranged
-from ..ops.base.primitive import PrimitiveNode, ShapeOf, as_tensor
+from ..ops.base.primitive import PrimitiveNode, ShapeOf
 from .text_plan import Plan
 
 PLAIN: set = {Tensor}  # the types of plain eager tensors; nn.Parameter joins them
@@ -170,19 +169,3 @@ def constant(value: float, table: dict, kind: Any) -> Tensor:
 
 
 UNREAD = ShapeOf()  # an operand that nothing reads
-CALLED = (
-    twin,
-    array,
-    tensor,
-    several,
-    boxed,
-    as_tensor,
-    ShapeOf,
-    OutputEdge,
-    zeros,
-    kept_shape,
-    spread,
-    sent,
-    large_pull,
-    constant,
-)

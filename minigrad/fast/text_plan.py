@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from ..ops.base.families import Pointwise, Reduce
+
 
 class Plan:
     """Read off a declaration, once.
@@ -83,13 +85,9 @@ def outputs(names: list) -> list:
 
 def is_pointwise(cls: Any) -> bool:
     """Whether the operation is a scalar kernel."""
-    from ..ops.base.families import Pointwise
-
     return issubclass(cls, Pointwise)
 
 
 def is_reduction(cls: Any) -> bool:
     """Whether its formulas are partials by one element of what is reduced."""
-    from ..ops.base.families import Reduce
-
     return issubclass(cls, Reduce)

@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 import types
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
@@ -60,6 +61,15 @@ def load(name: str, source: str) -> Any:
     if key not in _modules:
         _modules[key] = build(key, source)
     return _modules[key]
+
+
+def by_dtype(name: str, source: str) -> Callable:
+    """The modules of one text by dtype: {real} is its name there, {whole} that of the integers of its size."""
+
+    def module(dtype: Any) -> Any:
+        return load(f"{name}_{dtype.name}", source.format(real=dtype.name, whole=f"int{8 * dtype.itemsize}"))
+
+    return functools.cache(module)
 
 
 def build(key: str, source: str) -> Any:

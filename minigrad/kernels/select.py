@@ -27,7 +27,6 @@ QUICK = {"exp", "exp2", "expm1", "sin", "cos", "sinh", "cosh", "sqrt", "rsqrt", 
          "sign", "clamp_min", "clamp_max", "fmod", "remainder", "floor_divide", "frac", "lgamma", "polygamma"}  # fmt: skip
 THREADS_FOR_OTHERS = 3
 BROADCAST_FROM = 1 << 18  # where something is repeated, ours are faster for all from so many elements on
-_kernels: dict[tuple, Any] = {}
 
 
 def forward(op: Any, args: tuple) -> np.ndarray:
@@ -80,7 +79,10 @@ def by_kernel(op: Any, operands: list, statics: tuple, target: np.dtype, result:
     seen = broadcast_cpu.rows(operands, shape) if repeated else None
     if seen is None and not fast:
         return None
-    kernel = compiled_forward(op, operands, statics, target) if seen is None else compiled_rows(op, seen[1], target)
+    if seen is None:
+        kernel = compiled(op, "forward", (*map(is_long, operands), *[False] * op.statics), target)
+    else:
+        kernel = compiled(op, "rows", (*map(kind_in_rows, seen[1]), *["number"] * op.statics), target)
     if kernel is None:
         return None
     out = np.empty(shape, result)
@@ -103,14 +105,33 @@ def one(a: Any) -> Any:
     return a.reshape(())[()] if isinstance(a, np.ndarray) and a.size == 1 else a
 
 
-def compiled_rows(op: Any, seen: list, target: np.dtype) -> Any:
-    """The kernel for operands that broadcast.rows has found, or None if its formula cannot be compiled."""
-    kinds = ["row" if step is not None else "column" if isinstance(a, np.ndarray) else "number" for a, step in seen]
-    kinds += ["number"] * op.statics
-    key = (op, *kinds, target)
-    if key not in _kernels:
-        _kernels[key] = compiled(f"{op.name}_rows", generate.rows(op.name, op.kernel, tuple(kinds), target))
-    return _kernels[key]
+def is_long(a: Any) -> bool:
+    """Whether it is an array that a kernel goes along, no number."""
+    return isinstance(a, np.ndarray) and a.ndim > 0
+
+
+def kind_in_rows(found: tuple) -> str:
+    """What generate.rows has to know of an operand that broadcast.rows has found."""
+    a, step = found
+    return "row" if step is not None else "column" if isinstance(a, np.ndarray) else "number"
+
+
+@kept
+def compiled(op: Any, how: str, kinds: tuple, dtype: np.dtype) -> Any:
+    """The kernel of op that the function of generate.py called `how` writes; None if the formula cannot be compiled."""
+    return loaded(f"{op.name}_{how}", getattr(generate, how)(op.name, op.kernel, kinds, dtype))
+
+
+@kept
+def compiled_backward(op: Any, wanted: tuple, is_array: tuple, read: tuple, dtype: np.dtype) -> Any:
+    """The kernel for the gradients of the wanted operands, from g and what is read."""
+    partials = [("d" + op.names[i], op.formulas[i]) for i in wanted]
+    return loaded(f"{op.name}_backward", generate.backward(op.name, ["g", *read], is_array, partials, dtype))
+
+
+def loaded(name: str, source: str | None) -> Any:
+    """The function of that name in a generated module; None without a module."""
+    return None if source is None else getattr(cache.load(name, source), name)
 
 
 def quicker(op: Any, target: np.dtype, size: int) -> bool:
@@ -199,20 +220,6 @@ def flat(a: Any, shape: tuple) -> Any:
     return (a if a.shape == shape else np.broadcast_to(a, shape)).reshape(-1)
 
 
-def compiled_forward(op: Any, operands: list, statics: tuple, target: np.dtype) -> Any:
-    """The Numba kernel of op for these kinds of arguments, or None if its formula cannot be compiled."""
-    kinds = tuple([isinstance(a, np.ndarray) and a.ndim > 0 for a in operands]) + (False,) * len(statics)
-    key = (op, kinds, target)
-    if key not in _kernels:
-        _kernels[key] = compiled(f"{op.name}_forward", generate.forward(op.name, op.kernel, kinds, target))
-    return _kernels[key]
-
-
-def compiled(name: str, source: str | None) -> Any:
-    """The function of that name in a generated module; None without a module."""
-    return None if source is None else getattr(cache.load(name, source), name)
-
-
 def fusable(g: Any) -> bool:
     """Return whether a fused kernel may work on a gradient: it is large, and not of half precision."""
     return g.size >= FUSE_FROM and g.itemsize > 2 or on_device(g)
@@ -225,8 +232,8 @@ def backward(op: Any, kinds: list, g: np.ndarray, bound: tuple) -> tuple | None:
     """
     n = len(kinds)
     wanted = [i for i, kind in enumerate(kinds) if kind is not None and i in op.formulas]
-    read = [k for k, name in enumerate((*op.names, "out")) if any(name in op.reads[i] for i in wanted)]
-    values = [bound[k] for k in read]
+    by_name = {k: v for k, v in zip((*op.names, "out"), bound) if any(k in op.reads[i] for i in wanted)}
+    values = list(by_name.values())
     arrays = [v for v in values if isinstance(v, np.ndarray)]
     if (
         not wanted
@@ -240,21 +247,15 @@ def backward(op: Any, kinds: list, g: np.ndarray, bound: tuple) -> tuple | None:
     if any(kinds[i] != g.dtype for i in wanted) or all(not op.reads[i] for i in wanted):
         return None
     if on_device(g):
-        return device_backward(op, n, wanted, g, dict(zip([(*op.names, "out")[k] for k in read], values)))
+        return device_backward(op, n, wanted, g, by_name)
     same = not any(g.strides)  # one number throughout, as sums send it back: no need to lay it out
-    is_array = (not same, *[isinstance(v, np.ndarray) and v.ndim > 0 for v in values])
-    key = (op, tuple(wanted), is_array, g.dtype)
-    if key not in _kernels:
-        names = ["g", *[(*op.names, "out")[k] for k in read]]
-        partials = [("d" + op.names[i], op.formulas[i]) for i in wanted]
-        source = generate.backward(op.name, names, is_array, partials, g.dtype)
-        _kernels[key] = compiled(f"{op.name}_backward", source)
-    if _kernels[key] is None:
+    kernel = compiled_backward(op, tuple(wanted), (not same, *map(is_long, values)), tuple(by_name), g.dtype)
+    if kernel is None:
         return None
     outs = [np.empty(g.shape, g.dtype) for _ in wanted]
     inputs = [flat(scalar(v, g.dtype), g.shape) for v in values]
     upstream = g[(0,) * g.ndim] if same else g.reshape(-1)
-    launch(_kernels[key], [upstream, *inputs, *[o.reshape(-1) for o in outs]])
+    launch(kernel, [upstream, *inputs, *[o.reshape(-1) for o in outs]])
     found = dict(zip(wanted, outs))
     return tuple([found.get(i) for i in range(n)])
 

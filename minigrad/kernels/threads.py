@@ -62,26 +62,35 @@ def parts(size: int) -> int:
     return min(get_num_threads(), size // GRAIN) or 1
 
 
-def launch(kernel: Any, args: list, work: int | None = None) -> None:
+def launch(kernel: Any, args: list, work: int | None = None) -> list:
     """kernel(*args), where all arrays among the arguments are flat and of one size, or have one number of rows.
 
-    `work` says how many elements it is worth, where that is not the size of the last.
+    `work` says how many elements it is worth, where that is not the size of the last.  Return what the kernel does for each
+    slice, in their order.
     """
     out = args[-1]
     n = parts(out.size if work is None else work)
     if n < 2 or len(out) < 2:
-        kernel(*args)
-        return
+        return [kernel(*args)]
     step = (len(out) // n + 63) // 64 * 64 if out.ndim == 1 else -(-len(out) // n)  # whole cache lines, or rows
     slices = [[a[i : i + step] if isinstance(a, np.ndarray) else a for a in args] for i in range(0, len(out), step)]
     try:
         others = [pool().submit(kernel, *part) for part in slices[1:]]
     except RuntimeError:  # the interpreter is shutting down
-        kernel(*args)
-        return
-    kernel(*slices[0])
-    for other in others:
-        other.result()
+        return [kernel(*args)]
+    return [kernel(*slices[0]), *[other.result() for other in others]]
+
+
+def launch_sums(kernel: Any, shape: tuple, args: list, dtype: Any = np.float64, work: int | None = None) -> np.ndarray:
+    """Launch kernel(*sums, *args), which adds to its sums: each slice to zeros of its own, and these are added up."""
+
+    def part(*some: Any) -> np.ndarray:
+        sums = np.zeros(shape, dtype)
+        kernel(*sums, *some)
+        return sums
+
+    first, *others = launch(part, args, work)
+    return sum(others, first)
 
 
 def pool() -> Any:

@@ -12,15 +12,14 @@ import numpy as np
 
 from ..arrays import dlpack
 from ..arrays.dtypes import FLOATS
-from ..arrays.kinds import laid_out, on_device
+from ..arrays.kinds import kernels_there, laid_out, on_device
 from ..arrays.memory import address, copied, storage
 from ..core.events import slots
 from ..core.frames import current
 from ..core.graph import Leaf, name_of
+from ..core.tensor import Tensor, wrap
 from ..errors import error, warn
-
-if TYPE_CHECKING:
-    from ..core.tensor import Tensor
+from .printing import text
 
 # NumPy's function behind an operator -> the method that Python asks where a tensor stands on the right
 OPERATORS = {
@@ -109,8 +108,6 @@ class Conversions:
 
         What they compute is a tensor that is not tracked, so they raise RuntimeError for one that requires grad.
         """
-        from ..core.tensor import Tensor, wrap
-
         name = OPERATORS.get(ufunc)
         if (
             name is not None
@@ -163,9 +160,7 @@ class Conversions:
                 f"can't export a tensor that requires grad, of shape {tuple(self.shape)}",
                 "use tensor.detach()",
             )
-        from ..kernels.cuda.exchange import interface
-
-        return interface(self._a)
+        return kernels_there("exchange").interface(self._a)
 
     def item(self):
         """The value of a tensor of one element as a Python number.  Raises RuntimeError for more elements."""
@@ -240,8 +235,6 @@ class Conversions:
         return self.flip(0) if self.ndim else self
 
     def __repr__(self) -> str:
-        from .printing import text
-
         return text(self)
 
     def __format__(self, spec: str) -> str:

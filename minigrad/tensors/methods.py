@@ -113,21 +113,9 @@ class Methods(Conversions):
         return iter(self.unbind(0))
 
 
-SKIPPED = (
-    "__module__",
-    "__qualname__",
-    "__doc__",
-    "__dict__",
-    "__weakref__",
-    "__slots__",
-    "__annotations__",
-    "__firstlineno__",
-)
-
-
 def install() -> None:
     """Give Tensor these methods."""
     for cls in (Conversions, Methods):
         for name, method in vars(cls).items():
-            if name not in SKIPPED:
+            if callable(method) or isinstance(method, property):
                 setattr(Tensor, name, method)

@@ -7,16 +7,14 @@ definitions; None stands for "NumPy serves as well".
 from __future__ import annotations
 
 import math
-from functools import cache
-from typing import Any
+from functools import partial
 
 import numpy as np
 
 from ...arrays.kinds import kernels_there, on_device
-from ...arrays.memory import address
 from ...config import GENERIC
-from ..cache import load
-from ..threads import launch
+from ..cache import by_dtype
+from ..threads import launch, launch_sums
 from .reductions_cpu import DOT, SPREAD, SUM
 
 NORM_FROM = 2048  # elements; below, NumPy's dozen calls cost less than a first lesson's wait for the compiler
@@ -61,9 +59,8 @@ def affine_backward(factor, dfactor, dbegin, g_, x_, dx_):
 def narrow_affine(factor, begin, x_, out_):
     """affine where channels have few elements: a factor for each place."""
     for b in range(len(x_)):
-        x, out = x_[b], out_[b]
-        for i in range(out.size):
-            out[i] = x[i] * factor[i] + begin[i]
+        for i in range(factor.size):
+            out_[b, i] = x_[b, i] * factor[i] + begin[i]
 
 
 @njit(nogil=True)
@@ -73,11 +70,10 @@ def narrow_affine_backward(factor, dfactor, dbegin, g_, x_, dx_):
         along[:] = 0
         total[:] = 0
         for b in range(first, min(first + 64, len(x_))):
-            g, x, dx = g_[b], x_[b], dx_[b]
-            for i in range(dx.size):
-                along[i] += g[i] * x[i]
-                total[i] += g[i]
-                dx[i] = g[i] * factor[i]
+            for i in range(factor.size):
+                along[i] += g_[b, i] * x_[b, i]
+                total[i] += g_[b, i]
+                dx_[b, i] = g_[b, i] * factor[i]
         for i in range(factor.size):
             dfactor[i] += along[i]
             dbegin[i] += total[i]
@@ -96,9 +92,8 @@ def batch_norm(x_, weight, bias, eps, mean_, variance_, out_, channels):
         mean_[c], variance_[c] = mean, total / n
         factor, begin = real(weight[c] / sqrt(variance_[c] + eps)), bias[c]
         for b in range(len(x_)):
-            x, out = x_[b, c], out_[b, c]
-            for i in range(out.size):
-                out[i] = (x[i] - mean) * factor + begin
+            for i in range(x_.shape[2]):
+                out_[b, c, i] = (x_[b, c, i] - mean) * factor + begin
 
 
 @njit(nogil=True, error_model="numpy")
@@ -113,9 +108,8 @@ def batch_norm_backward(g_, x_, weight, eps, mean_, variance_, dweight, dbias, d
         dweight[c], dbias[c] = along * factor, total
         level, slope, factor = real(total / n), real(along * factor * factor / n), real(factor * weight[c])
         for b in range(len(x_)):
-            g, x, dx = g_[b, c], x_[b, c], dx_[b, c]
-            for i in range(dx.size):
-                dx[i] = (g[i] - level - (x[i] - mean) * slope) * factor
+            for i in range(x_.shape[2]):
+                dx_[b, c, i] = (g_[b, c, i] - level - (x_[b, c, i] - mean) * slope) * factor
 
 
 @njit(nogil=True)
@@ -219,10 +213,11 @@ def group_norm_backward(weight, dweight, dbias, eps, g_, x_, mean_, variance_, d
 )
 
 
-@cache
-def module(dtype: np.dtype) -> Any:
-    """The kernels for one dtype."""
-    return load(f"channels_{dtype.name}", SOURCE.format(real=dtype.name))
+module = by_dtype("channels", SOURCE)
+SEEN = {  # how kernels see an array: (images, channels, elements), or channels with their elements as one
+    "batch": lambda x: x.reshape(*x.shape[:2], math.prod(x.shape[2:])),
+    "narrow": lambda x: x.reshape(len(x), -1),
+}
 
 
 def kind(x: np.ndarray, weight: np.ndarray, dims: tuple) -> str:
@@ -244,15 +239,15 @@ def norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, dims: tuple, eps: 
         return None
     kernels, kept = module(x.dtype), [1 if d in dims else n for d, n in enumerate(x.shape)]
     out, mean, variance = np.empty(x.shape, x.dtype), np.empty(kept, x.dtype), np.empty(kept, x.dtype)
-    w, b, m, v = (flat(a) for a in (weight, bias, mean, variance))
     if which == "group":
-        w, b = w.reshape(weight.shape[:2]), b.reshape(weight.shape[:2])
-        launch(lambda *some: kernels.group_norm(w, b, eps, *some), [x, mean[:, :, 0, 0], variance[:, :, 0, 0], out])
-    elif which == "narrow":
-        kernels.narrow_norm(x.reshape(len(x), -1), w, b, eps, m, v, out.reshape(len(x), -1))
+        w, b = (np.ascontiguousarray(a).reshape(a.shape[:2]) for a in (weight, bias))
+        launch(partial(kernels.group_norm, w, b, eps), [x, mean[:, :, 0, 0], variance[:, :, 0, 0], out])
+        return out, mean, variance
+    fixed = (SEEN[which](x), *map(flat, (weight, bias)), eps, *map(flat, (mean, variance)), SEEN[which](out))
+    if which == "narrow":
+        kernels.narrow_norm(*fixed)
     else:
-        fixed = (images(x), w, b, eps, m, v, images(out))
-        launch(lambda channels: kernels.batch_norm(*fixed, channels), [numbers(w)], x.size // 2)
+        launch(partial(kernels.batch_norm, *fixed), [numbers(weight)], x.size // 2)
     return out, mean, variance
 
 
@@ -266,16 +261,18 @@ def norm_backward(
     if not which:
         return None
     kernels, g, dx = module(x.dtype), np.ascontiguousarray(g), np.empty(x.shape, x.dtype)
-    dweight, dbias = np.empty(weight.size, x.dtype), np.empty(weight.size, x.dtype)
-    w, m, v = (flat(a) for a in (weight, mean, variance))
     if which == "group":
-        dweight, dbias = groups_backward(kernels, w.reshape(weight.shape[:2]), eps, [g, x, mean, variance, dx])
-    elif which == "narrow":
-        rows = [a.reshape(len(x), -1) for a in (g, x, dx)]
-        kernels.narrow_norm_backward(*rows[:2], w, eps, m, v, dweight, dbias, rows[2])
+        w = np.ascontiguousarray(weight).reshape(weight.shape[:2])
+        args = [eps, g, x, mean[:, :, 0, 0], variance[:, :, 0, 0], dx]
+        dweight, dbias = launch_sums(partial(kernels.group_norm_backward, w), (2, *w.shape), args).astype(x.dtype)
+        return dx, dweight.reshape(weight.shape), dbias.reshape(weight.shape)
+    dweight, dbias = np.empty(weight.size, x.dtype), np.empty(weight.size, x.dtype)
+    arrays, (w, m, v) = map(SEEN[which], (g, x)), map(flat, (weight, mean, variance))
+    fixed = (*arrays, w, eps, m, v, dweight, dbias, SEEN[which](dx))
+    if which == "narrow":
+        kernels.narrow_norm_backward(*fixed)
     else:
-        fixed = (images(g), images(x), w, eps, m, v, dweight, dbias, images(dx))
-        launch(lambda channels: kernels.batch_norm_backward(*fixed, channels), [numbers(w)], x.size // 2)
+        launch(partial(kernels.batch_norm_backward, *fixed), [numbers(weight)], x.size // 2)
     return dx, dweight.reshape(weight.shape), dbias.reshape(weight.shape)
 
 
@@ -286,12 +283,9 @@ def affine(x: np.ndarray, factor: np.ndarray, begin: np.ndarray) -> np.ndarray |
     which = kind(x, factor, (0, *range(2, x.ndim)))
     if which not in ("batch", "narrow") or begin.shape != factor.shape or {factor.dtype, begin.dtype} != {x.dtype}:
         return None
-    out, kernels = np.empty(x.shape, x.dtype), module(x.dtype)
-    if which == "narrow":
-        kernel, f, b, seen = kernels.narrow_affine, places(factor, x), places(begin, x), wholes
-    else:
-        kernel, f, b, seen = kernels.affine, flat(factor), flat(begin), images
-    launch(lambda *some: kernel(f, b, *some), [seen(x), seen(out)])
+    out, kernels, seen = np.empty(x.shape, x.dtype), module(x.dtype), SEEN[which]
+    kernel = kernels.narrow_affine if which == "narrow" else kernels.affine
+    launch(partial(kernel, per_place(factor, x, which), per_place(begin, x, which)), [seen(x), seen(out)])
     return out
 
 
@@ -300,33 +294,11 @@ def affine_backward(g: np.ndarray, x: np.ndarray, factor: np.ndarray) -> tuple |
     which = kind(x, factor, (0, *range(2, x.ndim)))
     if which not in ("batch", "narrow") or factor.dtype != x.dtype:
         return None
-    dx, kernels = np.empty(x.shape, x.dtype), module(x.dtype)
-    if which == "narrow":
-        kernel, f, seen = kernels.narrow_affine_backward, places(factor, x), wholes
-    else:
-        kernel, f, seen = kernels.affine_backward, flat(factor), images
-    sums: dict[int, np.ndarray] = {}  # first address -> sums over the images that one thread has
-
-    def work(*some: Any) -> None:
-        sums[address(some[-1])] = total = np.zeros((2, f.size))
-        kernel(f, *total, *some)
-
-    launch(work, [seen(np.ascontiguousarray(g)), seen(x), seen(dx)])
-    dfactor, dbegin = sum([sums[k] for k in sorted(sums)]).reshape(2, x.shape[1], -1).sum(2).astype(x.dtype)  # type: ignore[union-attr]
+    dx, kernels, seen, f = np.empty(x.shape, x.dtype), module(x.dtype), SEEN[which], per_place(factor, x, which)
+    kernel = kernels.narrow_affine_backward if which == "narrow" else kernels.affine_backward
+    sums = launch_sums(partial(kernel, f), (2, f.size), [seen(np.ascontiguousarray(g)), seen(x), seen(dx)])
+    dfactor, dbegin = sums.reshape(2, x.shape[1], -1).sum(2).astype(x.dtype)
     return dx, dfactor.reshape(factor.shape), dbegin.reshape(factor.shape)
-
-
-def groups_backward(kernels: Any, weight: np.ndarray, eps: float, arrays: list) -> np.ndarray:
-    """The gradients by weight and bias, added up for each thread by itself; that by x is written."""
-    sums: dict[int, np.ndarray] = {}  # first address -> sums over the images that one thread has
-    g, x, mean, variance, dx = arrays
-
-    def work(*some: Any) -> None:
-        sums[address(some[-1])] = total = np.zeros((2, *weight.shape))
-        kernels.group_norm_backward(weight, *total, eps, *some)
-
-    launch(work, [g, x, mean[:, :, 0, 0], variance[:, :, 0, 0], dx])
-    return sum([sums[k] for k in sorted(sums)]).astype(x.dtype)  # type: ignore[union-attr]
 
 
 def flat(a: np.ndarray) -> np.ndarray:
@@ -334,21 +306,11 @@ def flat(a: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(a).reshape(-1)
 
 
-def images(x: np.ndarray) -> np.ndarray:
-    """(images, channels, elements)."""
-    return x.reshape(*x.shape[:2], math.prod(x.shape[2:]))
+def per_place(a: np.ndarray, x: np.ndarray, which: str) -> np.ndarray:
+    """One value per channel; where these are narrow, repeated for each of its elements."""
+    return np.repeat(flat(a), math.prod(x.shape[2:])) if which == "narrow" else flat(a)
 
 
-def wholes(x: np.ndarray) -> np.ndarray:
-    """(images, channels with their elements)."""
-    return x.reshape(len(x), -1)
-
-
-def places(a: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """One value per channel, repeated for each of its elements."""
-    return np.repeat(flat(a), math.prod(x.shape[2:]))
-
-
-def numbers(w: np.ndarray) -> np.ndarray:
+def numbers(weight: np.ndarray) -> np.ndarray:
     """The channels' numbers, as what threads share."""
-    return np.arange(w.size).reshape(-1, 1)
+    return np.arange(weight.size).reshape(-1, 1)

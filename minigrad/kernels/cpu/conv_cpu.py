@@ -14,16 +14,15 @@ from __future__ import annotations
 
 import itertools
 import math
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...arrays.kinds import kernels_there, on_device
-from ...arrays.memory import address
 from ...config import GENERIC
 from ..cache import load
-from ..threads import launch
+from ..threads import launch, launch_sums
 
 CONV_FROM = 1 << 15  # multiplications; below, NumPy's dozen calls take no longer than a lesson's wait for the compiler
 BLOCK = 1 << 16  # numbers that are worked on at once: they have to stay in the second cache
@@ -351,7 +350,7 @@ def run(plan: Plan, x: Any, w: Any, bias: Any, groups: int, swapped: bool, out: 
     if bias is not None:
         start[:, :outer] = bias.reshape(groups, outer)
     packed = kernels.packed(w, *plan.taps, rows, swapped)
-    launch(lambda *some: kernels.slide(packed, start, *plan.settings, *some), [volume(x), volume(out)], work // WORK)
+    launch(partial(kernels.slide, packed, start, *plan.settings), [volume(x), volume(out)], work // WORK)
     return out
 
 
@@ -364,14 +363,8 @@ def by_weight(y: np.ndarray, x: np.ndarray, kernel: tuple, geometry: Any) -> np.
     if not serves(x, work, len(shape)):
         return None
     plan, outer = to_correlate(x.shape, y.shape, kernel, geometry, x.dtype, BLOCK), y.shape[1] // groups
-    sums: dict[int, np.ndarray] = {}  # first address -> sums over the images that one thread has
-
-    def part(*some: Any) -> None:
-        rows, width = -(-outer // plan.rows) * plan.rows, plan.settings[0].size
-        dw = sums[address(some[0])] = np.zeros((groups, rows, width), x.dtype)
-        plan.kernels.correlate(*plan.settings, dw, *some)
-
-    launch(part, [volume(x), volume(y)], work // WORK)
-    parts = [sums[k] for k in sorted(sums)]
-    dw = (parts[0] if len(parts) == 1 else sum(parts[1:], parts[0]))[:, :outer, : plan.settings[0].size - plan.padding]
+    rows, width = -(-outer // plan.rows) * plan.rows, plan.settings[0].size
+    correlate = partial(plan.kernels.correlate, *plan.settings)
+    (dw,) = launch_sums(correlate, (1, groups, rows, width), [volume(x), volume(y)], x.dtype, work // WORK)
+    dw = dw[:, :outer, : width - plan.padding]
     return dw.reshape(shape) if np.isfinite(dw).all() else None

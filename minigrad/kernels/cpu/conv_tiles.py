@@ -154,19 +154,7 @@ def slide(rows: int, vectors: int = 3) -> Any:
     """
 
     @intrinsic
-    def emitted(
-        typing: Any,
-        x: Any,
-        at: Any,
-        offsets: Any,
-        depth: Any,
-        w: Any,
-        bias: Any,
-        more: Any,
-        y: Any,
-        to: Any,
-        pitch: Any,
-    ) -> tuple:
+    def emitted(typing, x, at, offsets, depth, w, bias, more, y, to, pitch):
         def generate(context: Any, builder: Any, signature: Any, args: tuple) -> Any:
             code = Code(context, builder, signature, args)
             x, at, offsets, depth, w, bias, more, y, to, pitch = code.args
@@ -208,7 +196,7 @@ def correlate(rows: int, columns: int) -> Any:
     """
 
     @intrinsic
-    def emitted(typing: Any, g: Any, pitch: Any, x: Any, offsets: Any, size: Any, out: Any, width: Any) -> tuple:
+    def emitted(typing, g, pitch, x, offsets, size, out, width):
         def generate(context: Any, builder: Any, signature: Any, args: tuple) -> Any:
             code = Code(context, builder, signature, args)
             g, pitch, x, offsets, size, out, width = code.args

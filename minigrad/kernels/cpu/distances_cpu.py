@@ -6,14 +6,13 @@ What is (n, m, d) in the definition (ops/norms.py) is never held.  None stands f
 from __future__ import annotations
 
 import math
-from functools import cache
-from typing import Any
+from functools import partial
 
 import numpy as np
 
 from ...arrays.kinds import kernels_there, on_device
 from ...config import GENERIC
-from .. import cache as modules
+from ..cache import by_dtype, without
 from ..threads import launch
 from .reductions_cpu import pairwise
 
@@ -58,48 +57,32 @@ def pulls(height, y_, numbers_, x_, g_, dx_):
 )
 
 
-@cache
-def module(dtype: np.dtype) -> Any:
-    """The kernels for one dtype."""
-    return modules.load(f"distances_{dtype.name}", SOURCE.format(real=dtype.name))
+module = by_dtype("distances", SOURCE)
 
 
-def tables(x: np.ndarray, y: np.ndarray) -> tuple | None:
-    """x (..., n, d) as rows with their numbers, and y as (-1, m, d), if they are worth a kernel."""
-    if x.size * y.shape[-2] < DISTANCES_FROM or GENERIC or modules.without.get() or x.dtype != y.dtype:
-        return None
-    rows = math.prod(x.shape[:-1])
-    return (
-        np.ascontiguousarray(y).reshape(-1, *y.shape[-2:]),
-        np.arange(rows),
-        np.ascontiguousarray(x).reshape(rows, -1),
-    )
+def serves(x: np.ndarray, y: np.ndarray) -> bool:
+    """Whether that many differences are worth a kernel."""
+    return x.size * y.shape[-2] >= DISTANCES_FROM and x.dtype == y.dtype and not GENERIC and not without.get()
 
 
 def distances(x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
     """The distances of all rows of x (..., n, d) from those of y (..., m, d)."""
     if on_device(x):
         return kernels_there("distances_cuda").distances(x, y)
-    found = tables(x, y)
-    if found is None:
-        return None
-    others, numbers, points = found
-    out = np.empty((*x.shape[:-1], y.shape[-2]), x.dtype)
-    kernel, height = module(x.dtype).distances, x.shape[-2]
-    arrays = [numbers, points, out.reshape(len(points), -1)]
-    launch(lambda *some: kernel(height, others, *some), arrays, x.size * y.shape[-2] // 8)
-    return out
+    return run("distances", x, y, [np.empty((*x.shape[:-1], y.shape[-2]), x.dtype)]) if serves(x, y) else None
 
 
 def pulls(g: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
     """The gradient by x."""
     if on_device(x):
         return kernels_there("distances_cuda").pulls(g, x, y)
-    found = tables(x, y)
-    if found is None or g.dtype != x.dtype:
-        return None
-    others, numbers, points = found
-    dx, kernel, height = np.empty(x.shape, x.dtype), module(x.dtype).pulls, x.shape[-2]
-    arrays = [numbers, points, np.ascontiguousarray(g).reshape(len(points), -1), dx.reshape(points.shape)]
-    launch(lambda *some: kernel(height, others, *some), arrays, x.size * y.shape[-2] // 8)
-    return dx
+    return run("pulls", x, y, [g, np.empty(x.shape, x.dtype)]) if serves(x, y) and g.dtype == x.dtype else None
+
+
+def run(name: str, x: np.ndarray, y: np.ndarray, more: list) -> np.ndarray:
+    """A kernel on the points of x, with their numbers, and on all of y; the last array is the result."""
+    n, others = math.prod(x.shape[:-1]), np.ascontiguousarray(y).reshape(-1, *y.shape[-2:])
+    tables = [np.ascontiguousarray(a).reshape(n, -1) for a in (x, *more)]
+    kernel = partial(getattr(module(x.dtype), name), x.shape[-2], others)
+    launch(kernel, [np.arange(n), *tables], x.size * y.shape[-2] // 8)
+    return more[-1]

@@ -5,7 +5,7 @@ What the elements are does not matter: they are seen as integers of their size. 
 
 from __future__ import annotations
 
-import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -86,10 +86,9 @@ def triangle(x: np.ndarray, diagonal: int, upper: bool) -> np.ndarray | None:
     t = table(x)
     if t is None:
         return None
-    out, kernel, height = np.empty(x.shape, x.dtype), module().triangle, x.shape[-2]
-    limit = max(x.shape[-2:])
-    arrays: list[Any] = [np.arange(math.prod(x.shape[:-1])), t, out.view(t.dtype).reshape(t.shape)]
-    launch(lambda *some: kernel(upper, min(max(diagonal, -limit), limit), height, *some), arrays, x.size)
+    out, height, limit = np.empty(x.shape, x.dtype), x.shape[-2], max(x.shape[-2:])
+    args = [upper, min(max(diagonal, -limit), limit), height]
+    launch(module().triangle, [*args, np.arange(len(t)), t, out.view(t.dtype).reshape(t.shape)], x.size)
     return out
 
 
@@ -99,9 +98,8 @@ def surround(x: np.ndarray, left: int, rows: np.ndarray, columns: np.ndarray) ->
     if t is None:
         return None
     out = np.empty((*x.shape[:-2], rows.size, columns.size), x.dtype)
-    kernel, images = module().surround, t.reshape(-1, *x.shape[-2:])
-    arrays = [images, out.view(t.dtype).reshape(-1, rows.size, columns.size)]
-    launch(lambda *some: kernel(left, rows, columns, *some), arrays, out.size)
+    images = [t.reshape(-1, *x.shape[-2:]), out.view(t.dtype).reshape(-1, rows.size, columns.size)]
+    launch(partial(module().surround, left, rows, columns), images, out.size)
     return out
 
 

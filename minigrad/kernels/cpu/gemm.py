@@ -54,22 +54,8 @@ def emit(context: Any, b: ir.IRBuilder, signature: Any, values: Any) -> Any:
             with then:
                 times_vector(y, y.turn, x.data)
             with otherwise:  # BLAS counts in columns: what lies in rows it sees transposed, and y.T @ x.T is (x @ y).T
-                sizes = y.columns, x.rows, x.columns
-                call(
-                    "numba_xxgemm",
-                    GEMM,
-                    y.turn,
-                    x.turn,
-                    *sizes,
-                    one,
-                    y.data,
-                    y.step,
-                    x.data,
-                    x.step,
-                    zero,
-                    out.data,
-                    out.step,
-                )
+                sizes, operands = (y.columns, x.rows, x.columns), (y.data, y.step, x.data, x.step)
+                call("numba_xxgemm", GEMM, y.turn, x.turn, *sizes, one, *operands, zero, out.data, out.step)
     return context.get_dummy_value()
 
 

@@ -8,7 +8,7 @@ None, or False, stands for "NumPy does that": small arrays, other layouts, and i
 from __future__ import annotations
 
 import math
-from functools import cache
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,25 +16,30 @@ import numpy as np
 from ...arrays.kinds import kernels_there, on_device
 from ...config import GENERIC
 from ...errors import error
-from ..cache import load
+from ..cache import by_dtype
 from ..threads import launch
 
 PLACES_FROM = 2048  # indices or elements; NumPy needs 20 microseconds for them, and a first lesson would wait
 
-HOW = {"write": 0, "add": 1, "multiply": 2, "maximum": 3, "minimum": 4}
+HOW = {
+    "write": "new",
+    "add": "old + new",
+    "multiply": "old * new",
+    "maximum": "new if new > old or new != new else old",
+    "minimum": "new if new < old or new != new else old",
+}
+# The lines of indices, and where an element stands: with something behind the dimension, and without.
+LINES = (
+    {"along": "", "count": "index_.shape[1]", "line": "r, k", "place": "at(index[j]), j"},
+    {"along": "_along", "count": "1", "line": "r", "place": "at(index[j])"},
+)
 
-SOURCE = '''"""Reading, writing and adding {real} at places; wrong[0] becomes 1 where an index is out of range."""
+HEAD = '''"""Reading, writing and adding {real} at places; wrong[0] becomes 1 where an index is out of range."""
 
 from math import nan
 
 from numba import njit
 from numpy import uint64 as at  # an index that needs no check whether it counts from the end
-
-
-@njit(nogil=True, forceinline=True)
-def extreme(old, new, how):
-    sign = 1 if how == 3 else -1
-    return new if new * sign > old * sign or new != new else old
 
 
 @njit(nogil=True)
@@ -57,74 +62,6 @@ def mean_loss(ignore, x_, target_):
 
 
 @njit(nogil=True)
-def gather(wrong, x_, index_, out_):
-    for r in range(len(out_)):
-        for k in range(out_.shape[1]):
-            x, index, out = x_[r], index_[r, k], out_[r, k]
-            if not within(index, len(x)):
-                wrong[0] = 1
-                return
-            for j in range(out.size):
-                out[j] = x[at(index[j]), j]
-
-
-@njit(nogil=True)
-def gather_along(wrong, x_, index_, out_):
-    """gather where nothing is behind the dimension."""
-    for r in range(len(out_)):
-        x, index, out = x_[r], index_[r], out_[r]
-        if not within(index, x.size):
-            wrong[0] = 1
-            return
-        for k in range(out.size):
-            out[k] = x[at(index[k])]
-
-
-@njit(nogil=True)
-def scatter(wrong, how, index_, src_, x_):
-    for r in range(len(x_)):
-        for k in range(index_.shape[1]):
-            x, index, src = x_[r], index_[r, k], src_[r, k]
-            if not within(index, len(x)):
-                wrong[0] = 1
-                return
-            if how == 0:
-                for j in range(index.size):
-                    x[at(index[j]), j] = src[j]
-            elif how == 1:
-                for j in range(index.size):
-                    x[at(index[j]), j] += src[j]
-            elif how == 2:
-                for j in range(index.size):
-                    x[at(index[j]), j] *= src[j]
-            else:
-                for j in range(index.size):
-                    x[at(index[j]), j] = extreme(x[at(index[j]), j], src[j], how)
-
-
-@njit(nogil=True)
-def scatter_along(wrong, how, index_, src_, x_):
-    """scatter where nothing is behind the dimension."""
-    for r in range(len(x_)):
-        x, index, src = x_[r], index_[r], src_[r]
-        if not within(index, x.size):
-            wrong[0] = 1
-            return
-        if how == 0:
-            for k in range(index.size):
-                x[at(index[k])] = src[k]
-        elif how == 1:
-            for k in range(index.size):
-                x[at(index[k])] += src[k]
-        elif how == 2:
-            for k in range(index.size):
-                x[at(index[k])] *= src[k]
-        else:
-            for k in range(index.size):
-                x[at(index[k])] = extreme(x[at(index[k])], src[k], how)
-
-
-@njit(nogil=True)
 def take_rows(index, x_, out_):
     for r in range(len(out_)):
         for k in range(index.size):
@@ -136,9 +73,8 @@ def take_rows(index, x_, out_):
 @njit(nogil=True)
 def take_columns(index, x_, out_):
     for r in range(len(out_)):
-        x, out = x_[r], out_[r]
         for k in range(index.size):
-            out[k] = x[index[k]]
+            out_[r, k] = x_[r, at(index[k])]
 
 
 @njit(nogil=True)
@@ -153,16 +89,48 @@ def add_rows(index, rows_, x_):
 @njit(nogil=True)
 def add_columns(index, rows_, x_):
     for r in range(len(x_)):
-        row, x = rows_[r], x_[r]
         for k in range(index.size):
-            x[index[k]] += row[k]
+            x_[r, at(index[k])] += rows_[r, k]
 '''
 
 
-@cache
-def module(dtype: np.dtype) -> Any:
-    """The kernels for one dtype."""
-    return load(f"places_{dtype.name}", SOURCE.format(real=dtype.name))
+GATHER = """
+
+@njit(nogil=True)
+def gather{along}(wrong, x_, index_, out_):
+    for r in range(len(x_)):
+        for k in range({count}):
+            x, index, out = x_[r], index_[{line}], out_[{line}]
+            if not within(index, len(x)):
+                wrong[0] = 1
+                return
+            for j in range(index.size):
+                out[j] = x[{place}]
+"""
+
+SCATTER = """
+
+@njit(nogil=True)
+def scatter_{name}{along}(wrong, index_, src_, x_):
+    for r in range(len(x_)):
+        for k in range({count}):
+            x, index, src = x_[r], index_[{line}], src_[{line}]
+            if not within(index, len(x)):
+                wrong[0] = 1
+                return
+            for j in range(index.size):
+                old, new = x[{place}], src[j]
+                x[{place}] = {how}
+"""
+
+SOURCE = HEAD + "".join(
+    [
+        GATHER.format(**words) + "".join([SCATTER.format(name=name, how=how, **words) for name, how in HOW.items()])
+        for words in LINES
+    ]
+)
+
+module = by_dtype("places", SOURCE)
 
 
 def serves(x: np.ndarray, number: int) -> bool:
@@ -203,11 +171,8 @@ def gather(x: np.ndarray, dim: int, index: np.ndarray) -> np.ndarray | None:
         return kernels_there("indexing").gather(x, dim, index)
     if not serves(x, index.size) or not fits(x, dim, index):
         return None
-    out, wrong, kernels = np.empty(index.shape, x.dtype), np.zeros(1, np.int64), module(x.dtype)
-    arrays = [lines(a, dim) for a in (x, index, out)]
-    kernel = kernels.gather if arrays[0].ndim == 3 else kernels.gather_along
-    launch(lambda *some: kernel(wrong, *some), arrays)
-    return None if wrong[0] else out
+    out = np.empty(index.shape, x.dtype)
+    return out if at_places("gather", x, dim, [x, index, out]) else None
 
 
 def scatter(x: np.ndarray, dim: int, index: np.ndarray, src: Any, how: str) -> bool:
@@ -219,10 +184,14 @@ def scatter(x: np.ndarray, dim: int, index: np.ndarray, src: Any, how: str) -> b
     src = np.full(index.shape, src, x.dtype) if isinstance(src, (int, float)) else src
     if not like(src, index.shape, x):
         return False
-    wrong, kernels = np.zeros(1, np.int64), module(x.dtype)
-    arrays = [lines(a, dim) for a in (index, src, x)]
-    kernel = kernels.scatter if arrays[0].ndim == 3 else kernels.scatter_along
-    launch(lambda *some: kernel(wrong, HOW[how], *some), arrays, index.size)
+    return at_places(f"scatter_{how}", x, dim, [index, src, x])
+
+
+def at_places(name: str, x: np.ndarray, dim: int, arrays: list) -> bool:
+    """Run a kernel on x and arrays that are as large in all dimensions but dim; False if an index was out of range."""
+    wrong, seen = np.zeros(1, np.int64), [lines(a, dim) for a in arrays]
+    kernel = getattr(module(x.dtype), name if seen[0].ndim == 3 else f"{name}_along")
+    launch(partial(kernel, wrong), seen, arrays[1].size)
     return not wrong[0]
 
 
@@ -271,7 +240,7 @@ def take(x: np.ndarray, dim: int, index: np.ndarray, signed: bool = True) -> np.
     out = np.empty(shape, x.dtype)
     arrays = [lines(x, dim), lines(out, dim, dim + index.ndim)]
     kernel = kernels.take_rows if arrays[0].ndim == 3 else kernels.take_columns
-    launch(lambda *some: kernel(where, *some), arrays)
+    launch(partial(kernel, where), arrays)
     return out
 
 
@@ -293,5 +262,5 @@ def add(x: np.ndarray, dims: tuple, indices: tuple, rows: Any, known: bool = Fal
         return False
     arrays = [lines(rows, dim, dim + index.ndim), lines(x, dim)]
     kernel = kernels.add_rows if arrays[1].ndim == 3 else kernels.add_columns
-    launch(lambda *some: kernel(where, *some), arrays, math.prod(shape))
+    launch(partial(kernel, where), arrays, math.prod(shape))
     return True

@@ -6,14 +6,12 @@ ops/nn/pool.py has the definitions, and does what is small.  None stands for "Nu
 from __future__ import annotations
 
 import math
-from functools import cache
-from typing import Any
 
 import numpy as np
 
 from ...arrays.kinds import kernels_there, on_device
 from ...config import GENERIC
-from ..cache import load
+from ..cache import by_dtype
 from ..threads import launch
 
 POOL_FROM = 2048  # comparisons; below, NumPy's dozen calls cost less than a first lesson's wait for the compiler
@@ -95,10 +93,7 @@ def put(g_, place_, dx_):
 '''
 
 
-@cache
-def module(dtype: np.dtype) -> Any:
-    """The kernels for one dtype."""
-    return load(f"windows_{dtype.name}", SOURCE.format(real=dtype.name))
+module = by_dtype("windows", SOURCE)
 
 
 def max_pool(
@@ -112,20 +107,16 @@ def max_pool(
     if GENERIC or math.prod(shape) * math.prod(kernel) < POOL_FROM or x.dtype.kind != "f" or n > 2:
         return None
     out, place = np.empty(shape, x.dtype), np.empty(shape, np.int64)
-    images = [
-        np.ascontiguousarray(x).reshape(-1, *two(size)),
-        place.reshape(-1, *two(number)),
-        out.reshape(-1, *two(number)),
-    ]
+    images = [np.ascontiguousarray(a).reshape(-1, *two(a.shape[x.ndim - n :])) for a in (x, place, out)]
     kernel, stride, padding, dilation = two(kernel), two(stride), two(padding, 0), two(dilation)
     kernels = module(x.dtype)
     whole = all(2 * w <= m for w, m in zip(two(number), two(size)))
     if kernel == stride == (2, 2) and padding == (0, 0) and dilation == (1, 1) and whole:
-        launch(lambda *some: kernels.max_pool_two(size[1], *some), images)
+        launch(kernels.max_pool_two, [size[1], *images])
     elif n == 1 and kernel == stride == (1, 2) and padding == (0, 0) and dilation[1] == 1 and 2 * number[0] <= size[0]:
         launch(kernels.max_pool_pairs, images)
     else:
-        launch(lambda *some: kernels.max_pool(two(size), kernel, stride, padding, dilation, *some), images)
+        launch(kernels.max_pool, [two(size), kernel, stride, padding, dilation, *images])
     return out, place
 
 

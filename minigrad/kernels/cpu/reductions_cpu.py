@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import math
 import re
-from functools import cache
-from typing import Any
 
 import numpy as np
 
 from ...arrays.kinds import kernels_there, on_device
 from ...config import GENERIC
-from ..cache import load
+from ..cache import by_dtype, load
 from ..threads import GRAIN, launch
 
 REDUCE_FROM = 1 << 12  # elements; below, NumPy takes microseconds, and a first lesson would wait for the compiler
@@ -62,6 +60,17 @@ KNOWN = pairwise("known", "x[i] if x[i] == x[i] else real(0)")
 SPREAD = pairwise("spread", "(x[i] - mean) * (x[i] - mean)", numbers="mean")
 DOT = pairwise("dot", "x[i] * (y[i] - mean)", "xy", "mean")
 
+# Extremes of floats are taken on integers, which LLVM does in lanes without leave to ignore NaN: with those of negative
+# floats turned round, bits have the order of the floats, and NaN lies beyond one infinity or the other.
+ORDER = """
+BELOW_SIGN, SIGN = whole(np.iinfo(whole).max), whole(8 * np.dtype(whole).itemsize - 1)
+
+
+@njit(nogil=True, forceinline=True)
+def turned(bits):
+    return whole(bits ^ ((bits >> SIGN) & BELOW_SIGN))
+"""
+
 HEAD = (
     '''"""Reductions of {real}."""
 
@@ -71,8 +80,9 @@ import numpy as np
 from numba import njit
 from numpy import {real} as real, {whole} as whole
 
-BELOW_SIGN, SIGN, INFINITY, NAN = whole({mask}), whole({shift}), whole({infinity}), whole({nan})
+INFINITY, NAN = np.array([np.inf, np.nan], real).view(whole)
 '''
+    + ORDER
     + SUM
     + SQUARES
     + KNOWN
@@ -90,14 +100,7 @@ product_of = product_of_few
 """
 )
 
-# Extremes of floats are taken on integers, which LLVM does in lanes without leave to ignore NaN: with those of negative
-# floats turned round, bits have the order of the floats, and NaN lies beyond one infinity or the other.
 BITS = """
-
-@njit(nogil=True, forceinline=True)
-def turned(bits):
-    return whole(bits ^ ((bits >> SIGN) & BELOW_SIGN))
-
 
 @njit(nogil=True)
 def {name}_of_few(bits):
@@ -190,14 +193,7 @@ def sum_along(x_, out_):
 '''
 
 
-@cache
-def module(dtype: np.dtype) -> Any:
-    """The kernels for one dtype."""
-    n = 8 * dtype.itemsize
-    infinity, nan = (int(dtype.type(a).view(f"i{dtype.itemsize}")) for a in (np.inf, np.nan))
-    mask = (1 << (n - 1)) - 1
-    text = SOURCE.format(real=dtype.name, whole=f"int{n}", mask=mask, shift=n - 1, infinity=infinity, nan=nan)
-    return load(f"reductions_{dtype.name}", text)
+module = by_dtype("reductions", SOURCE)
 
 
 def reduce(name: str, x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray | None:

@@ -8,14 +8,12 @@ there is something behind the dimension.  ops/scan.py has the definitions; None 
 from __future__ import annotations
 
 import math
-from functools import cache
-from typing import Any
 
 import numpy as np
 
 from ...arrays.kinds import kernels_there, on_device
 from ...config import GENERIC
-from ..cache import load
+from ..cache import by_dtype
 from ..threads import launch
 
 SCAN_FROM = 4096  # elements; NumPy needs 15 microseconds for them, and a first lesson would wait for the compiler
@@ -29,28 +27,31 @@ from numpy import {real} as real
 LANES = 32
 '''
 
-RUNNING = """
+SCAN = """
 
 @njit(nogil=True)
-def running_{name}(reverse, x_, out_):
-    n, width = x_.shape[1], x_.shape[2]
+def {name}(reverse, {arrays}, out_):
+    n, width = out_.shape[1], out_.shape[2]
     totals = np.empty(width)
-    for r in range(len(x_)):
+    for r in range(len(out_)):
         totals[:] = total = {start}
-        if width == 1:
-            x, out = x_[r].reshape(-1), out_[r].reshape(-1)
-            for i in range(n):
-                k = n - 1 - i if reverse else i
-                total = total {operator} x[k]
-                out[k] = total
-        else:
-            for i in range(n):
-                k = n - 1 - i if reverse else i
-                x, out = x_[r, k], out_[r, k]
-                for j in range(out.size):
-                    totals[j] = totals[j] {operator} x[j]
-                    out[j] = totals[j]
+        for i in range(n):
+            k = n - 1 - i if reverse else i
+            if width == 1:
+                total = {one}
+                out_[r, k, 0] = total
+            else:
+                for j in range(width):
+                    totals[j] = {each}
+                    out_[r, k, j] = totals[j]
 """
+
+
+def scan(name: str, arrays: str, start: str, step: str) -> str:
+    """The text of a scan: where {total} starts, and what it is after a step to the place {at} of the arrays."""
+    one, each = step.format(total="total", at="r, k, 0"), step.format(total="totals[j]", at="r, k, j")
+    return SCAN.format(name=name, arrays=arrays, start=start, one=one, each=each)
+
 
 EXTREME = '''
 
@@ -60,50 +61,22 @@ def running_{name}(x_, place_, out_):
     n, width = x_.shape[1], x_.shape[2]
     for r in range(len(x_)):
         if width == 1:
-            x, out, place = x_[r].reshape(-1), out_[r].reshape(-1), place_[r].reshape(-1)
-            best, found = x[0], 0
-            for i in range(out.size):
-                value = x[i]
+            best, found = x_[r, 0, 0], 0
+            for i in range(n):
+                value = x_[r, i, 0]
                 if not (value {worse} best):  # asked first: most are, and the rest is then not computed
                     if value {operator} best or value != value:
                         best, found = value, i
-                out[i], place[i] = best, found
+                out_[r, i, 0], place_[r, i, 0] = best, found
         else:
             out_[r, 0] = x_[r, 0]
             place_[r, 0] = 0
             for i in range(1, n):
-                x, best, found, out, place = x_[r, i], out_[r, i - 1], place_[r, i - 1], out_[r, i], place_[r, i]
-                for j in range(out.size):
-                    better = (x[j] {operator} best[j]) | (x[j] != x[j])
-                    out[j] = x[j] if better else best[j]
-                    place[j] = i if better else found[j]
-'''
-
-RECURRENCE = '''
-
-@njit(nogil=True)
-def recurrence(reverse, a_, b_, out_):
-    """out[i] = a[i] * out[i - 1] + b[i], with 0 before the first."""
-    n, width = b_.shape[1], b_.shape[2]
-    lasts = np.empty(width)
-    for r in range(len(b_)):
-        if width == 1:
-            a, b, out, last = a_[r].reshape(-1), b_[r].reshape(-1), out_[r].reshape(-1), 0.0
-            for i in range(n):
-                k = n - 1 - i if reverse else i
-                last = a[k] * last + b[k] if i else np.float64(b[k])
-                out[k] = last
-        else:
-            for i in range(n):
-                k = n - 1 - i if reverse else i
-                a, b, out = a_[r, k], b_[r, k], out_[r, k]
-                if i == 0:
-                    lasts[:] = b
-                    out[:] = b
-                else:
-                    for j in range(out.size):
-                        lasts[j] = a[j] * lasts[j] + b[j]
-                        out[j] = lasts[j]
+                for j in range(width):
+                    value, best = x_[r, i, j], out_[r, i - 1, j]
+                    better = (value {operator} best) | (value != value)
+                    out_[r, i, j] = value if better else best
+                    place_[r, i, j] = i if better else place_[r, i - 1, j]
 '''
 
 OTHERS = '''
@@ -116,16 +89,14 @@ def others(x_, g_, out_):
     for r in range(len(x_)):
         totals[:] = g_[r]
         for i in range(n):
-            x, out = x_[r, i], out_[r, i]
-            for j in range(out.size):
-                out[j] = totals[j]
-                totals[j] = totals[j] * x[j]
+            for j in range(width):
+                out_[r, i, j] = totals[j]
+                totals[j] = totals[j] * x_[r, i, j]
         totals[:] = 1
         for i in range(n - 1, -1, -1):
-            x, out = x_[r, i], out_[r, i]
-            for j in range(out.size):
-                out[j] = out[j] * totals[j]
-                totals[j] = totals[j] * x[j]
+            for j in range(width):
+                out_[r, i, j] = out_[r, i, j] * totals[j]
+                totals[j] = totals[j] * x_[r, i, j]
 
 
 @njit(nogil=True)
@@ -156,19 +127,16 @@ def others_along(x_, g_, out_):
 
 SOURCE = (
     HEAD
-    + RUNNING.replace("{name}", "add").replace("{start}", "-0.0").replace("{operator}", "+")
-    + RUNNING.replace("{name}", "multiply").replace("{start}", "1.0").replace("{operator}", "*")
+    + scan("running_add", "x_", "-0.0", "{total} + x_[{at}]")
+    + scan("running_multiply", "x_", "1.0", "{total} * x_[{at}]")
+    + scan("recurrence", "a_, b_", "-0.0", "(a_[{at}] * {total} if i else -0.0) + b_[{at}]")
     + EXTREME.replace("{name}", "maximum").replace("{operator}", ">=").replace("{worse}", "<")
     + EXTREME.replace("{name}", "minimum").replace("{operator}", "<=").replace("{worse}", ">")
-    + RECURRENCE
     + OTHERS
 )
 
 
-@cache
-def module(dtype: np.dtype) -> Any:
-    """The kernels for one dtype."""
-    return load(f"scans_{dtype.name}", SOURCE.format(real=dtype.name))
+module = by_dtype("scans", SOURCE)
 
 
 def serves(x: np.ndarray) -> bool:
@@ -189,7 +157,7 @@ def running(ufunc: np.ufunc, x: np.ndarray, dim: int, reverse: bool) -> np.ndarr
     if kernel is None:
         return None
     out = np.empty(x.shape, x.dtype)
-    launch(lambda *some: kernel(reverse, *some), [lines(x, dim), lines(out, dim)], x.size)
+    launch(kernel, [reverse, lines(x, dim), lines(out, dim)], x.size)
     return out
 
 
@@ -211,8 +179,8 @@ def recurrence(a: np.ndarray, b: np.ndarray, dim: int, reverse: bool) -> np.ndar
         return kernels_there("scans_cuda").recurrence(a, b, dim, reverse)
     if not serves(b) or a.dtype != b.dtype or a.shape != b.shape:
         return None
-    out, kernel = np.empty(b.shape, b.dtype), module(b.dtype).recurrence
-    launch(lambda *some: kernel(reverse, *some), [lines(x, dim) for x in (a, b, out)], b.size)
+    out = np.empty(b.shape, b.dtype)
+    launch(module(b.dtype).recurrence, [reverse, *[lines(x, dim) for x in (a, b, out)]], b.size)
     return out
 
 

@@ -7,17 +7,13 @@ stay near.  softmax_rows.py has the kernels for the last dimension and calls the
 from __future__ import annotations
 
 import math
-from functools import cache
-from typing import Any
 
 import numpy as np
 
 from ...config import GENERIC
-from ..cache import load
-from ..threads import launch
+from ..cache import by_dtype
 
 COLUMNS_FROM = 4096  # elements; below, NumPy's dozen calls cost less than a first lesson's wait for the compiler
-NEAR = 1 << 16  # elements that are worked on at once: they have to stay in the second cache
 
 SOURCE = '''"""Columns of {real}: softmax, log_softmax, cross-entropy, and their backward."""
 
@@ -137,7 +133,7 @@ def log_softmax_backward(g_, out_, dx_):
 
 
 @njit(nogil=True, error_model="numpy")
-def cross_entropy(ignore, x_, target_, loss_, out_):
+def cross_entropy(x_, target_, ignore, loss_, out_):
     n, width = x_.shape[1], x_.shape[2]
     step = block(n, width)
     peak_, total_ = np.empty(step, np.{real}), np.empty(step, np.{real})
@@ -155,7 +151,7 @@ def cross_entropy(ignore, x_, target_, loss_, out_):
 
 
 @njit(nogil=True, error_model="numpy")
-def cross_entropy_backward(ignore, g_, target_, log_, dx_):
+def cross_entropy_backward(g_, target_, ignore, log_, dx_):
     for r in range(len(log_)):
         g, target = np.where(target_[r] == ignore, real(0), g_[r]), target_[r]
         for k in range(log_.shape[1]):
@@ -168,10 +164,7 @@ def cross_entropy_backward(ignore, g_, target_, log_, dx_):
 '''
 
 
-@cache
-def module(dtype: np.dtype) -> Any:
-    """The kernels for one dtype."""
-    return load(f"columns_{dtype.name}", SOURCE.format(real=dtype.name, near=NEAR))
+module = by_dtype("columns", SOURCE)
 
 
 def table(x: np.ndarray, dims: tuple) -> np.ndarray | None:
@@ -180,48 +173,3 @@ def table(x: np.ndarray, dims: tuple) -> np.ndarray | None:
         return None
     outer, inner = math.prod(x.shape[: dims[0]]), math.prod(x.shape[dims[0] + 1 :])
     return x.reshape(outer, x.shape[dims[0]], inner) if inner > 1 else None
-
-
-def softmax(x: np.ndarray, dims: tuple, log: bool) -> np.ndarray | None:
-    """Softmax, or its logarithm."""
-    t = table(x, dims)
-    if t is None:
-        return None
-    out, kernels = np.empty(x.shape, x.dtype), module(x.dtype)
-    launch(kernels.log_softmax if log else kernels.softmax, [t, out.reshape(t.shape)])
-    return out
-
-
-def softmax_backward(g: np.ndarray, out: np.ndarray, dims: tuple, log: bool) -> np.ndarray | None:
-    """The gradient of either by x."""
-    t = table(out, dims)
-    if t is None:
-        return None
-    dx, kernels = np.empty(out.shape, out.dtype), module(out.dtype)
-    g = np.ascontiguousarray(g).reshape(t.shape)
-    launch(kernels.log_softmax_backward if log else kernels.softmax_backward, [g, t, dx.reshape(t.shape)])
-    return dx
-
-
-def cross_entropy(x: np.ndarray, target: np.ndarray, dim: int, ignore: int) -> tuple | None:
-    """The loss at each class, NaN where there is no such class, and the log_softmax."""
-    t = table(x, (dim,))
-    if t is None:
-        return None
-    loss, log_p, kernel = np.empty(target.shape, x.dtype), np.empty(x.shape, x.dtype), module(x.dtype).cross_entropy
-    shape, where = (t.shape[0], t.shape[2]), np.ascontiguousarray(target, np.int64)
-    arrays = [t, where.reshape(shape), loss.reshape(shape), log_p.reshape(t.shape)]
-    launch(lambda *some: kernel(ignore, *some), arrays)
-    return loss, log_p
-
-
-def cross_entropy_backward(g: np.ndarray, target: np.ndarray, log_p: np.ndarray, dim: int, ignore: int) -> Any:
-    """The gradient of the loss by x."""
-    t = table(log_p, (dim,))
-    if t is None:
-        return None
-    dx, kernel = np.empty(log_p.shape, log_p.dtype), module(log_p.dtype).cross_entropy_backward
-    shape, where = (t.shape[0], t.shape[2]), np.ascontiguousarray(target, np.int64)
-    arrays = [np.ascontiguousarray(g).reshape(shape), where.reshape(shape), t, dx.reshape(t.shape)]
-    launch(lambda *some: kernel(ignore, *some), arrays)
-    return dx

@@ -8,35 +8,25 @@ definitions; tests/kernels/test_rows.py compares the two.
 from __future__ import annotations
 
 import math
-from functools import cache
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ...arrays.kinds import kernels_there, on_device
-from ...arrays.memory import address
 from ...config import GENERIC
-from ..cache import load, without
-from ..threads import launch, parts
+from ..cache import by_dtype, without
+from ..threads import launch, launch_sums, parts
 from . import softmax_dim
-from .reductions_cpu import DOT, SPREAD, SQUARES, SUM
+from .reductions_cpu import DOT, ORDER, SPREAD, SQUARES, SUM
 
 ndarray = np.ndarray  # what is of another type lies on the device
 ROWS_FROM = 256  # elements; below, NumPy's dozen calls on a row cost less than a first lesson's wait for the compiler
 
 # Sums run in several lanes at once, so their terms may be reordered; halves are added pairwise, which keeps the error of
-# long rows small.  The maximum of floats is taken on integers, which LLVM does in lanes without leave to ignore NaN: the
-# bits of positive floats have the order of the floats, those of negative ones the reverse.  Elements are named by row and
-# column, since references to slices, and to arrays that a function is given, are counted: on short rows that costs more
-# than the work.
-LOG_SOFTMAX = """\
-        for i in range(n):  # x - log(sum(exp(x))) of row r, where top is taken off before
-            out_[r, i] = exp(x_[r, i] - top)
-        lost = log(sum_of(out_[r]))
-        for i in range(n):
-            out_[r, i] = x_[r, i] - top - lost
-"""
-SOURCE = (
+# long rows small.  The maximum of floats is taken on integers (see ORDER).  Elements are named by row and column, since
+# references to slices, and to arrays that a function is given, are counted: on short rows that costs more than the work.
+HEAD = (
     '''"""Rows of {real}: softmax, log_softmax, standardisation, cross-entropy, and their backward."""
 
 from math import isfinite, nan, sqrt
@@ -46,35 +36,30 @@ from minigrad.kernels.vecmath import exp, log
 from numba import njit
 from numpy import {real} as real, {whole} as whole
 
-BELOW_SIGN, SIGN = whole({mask}), whole({shift})
-
-
-@njit(nogil=True, forceinline=True)
-def turned(bits):
-    return whole(bits ^ ((bits >> SIGN) & BELOW_SIGN))
-
-
-@njit(nogil=True, forceinline=True)
-def largest(bits_, r):
-    """The maximum of row r of what these are the bits of: NaN where there is one."""
-    top = whole({lowest})
-    for i in range(bits_.shape[1]):
-        top = whole(max(top, turned(bits_[r, i])))
-    return np.{whole}(turned(top)).view(np.{real})
-
 '''
+    + ORDER
     + SUM
     + SQUARES
     + SPREAD
     + DOT
-    + '''
+)
 
-@njit(nogil=True, error_model="numpy")
-def moments(x):
-    """Mean and variance."""
-    n = real(x.size)
-    mean = sum_of(x) / n
-    return mean, spread_of(x, mean) / n
+LOG_SOFTMAX = """\
+        for i in range(n):  # x - log(sum(exp(x))) of row r, where top is taken off before
+            out_[r, i] = exp(x_[r, i] - top)
+        lost = log(sum_of(out_[r]))
+        for i in range(n):
+            out_[r, i] = x_[r, i] - top - lost"""
+
+SOFTMAX = '''
+
+@njit(nogil=True, forceinline=True)
+def largest(bits_, r):
+    """The maximum of row r of what these are the bits of: NaN where there is one."""
+    top = whole(~BELOW_SIGN)
+    for i in range(bits_.shape[1]):
+        top = whole(max(top, turned(bits_[r, i])))
+    return np.{whole}(turned(top)).view(np.{real})
 
 
 @njit(nogil=True, error_model="numpy")
@@ -102,9 +87,8 @@ def log_softmax(x_, out_):
     bits_, n = x_.view(np.{whole}), x_.shape[1]
     for r in range(len(x_)):
         top = largest(bits_, r)
-'''
-    + LOG_SOFTMAX
-    + """
+LOG_SOFTMAX
+
 
 @njit(nogil=True, error_model="numpy")
 def log_softmax_backward(g_, out_, dx_):
@@ -115,15 +99,67 @@ def log_softmax_backward(g_, out_, dx_):
 
 
 @njit(nogil=True, error_model="numpy")
-def standardize(x_, eps, mean_, variance_, out_):
+def cross_entropy(x_, target_, ignore, loss_, out_):
+    bits_, n = x_.view(np.{whole}), x_.shape[1]
+    for r in range(len(x_)):
+        top, target = largest(bits_, r), target_[r]
+        top = top if isfinite(top) else real(0)
+LOG_SOFTMAX
+        if target == ignore:
+            loss_[r] = real(0)
+        else:  # NaN stands for a class that there is not: the caller looks
+            loss_[r] = -out_[r, target] if 0 <= target < n else nan
+
+
+@njit(nogil=True, error_model="numpy")
+def cross_entropy_backward(g_, target_, ignore, log_, dx_):
+    for r in range(len(log_)):
+        target = target_[r]
+        g = real(0) if target == ignore else g_[r]
+        for i in range(dx_.shape[1]):
+            dx_[r, i] = exp(log_[r, i]) * g
+        if target != ignore:
+            dx_[r, target] -= g
+
+
+@njit(nogil=True, error_model="numpy")
+def valid(target_, ignore):
+    n = 0
+    for r in range(len(target_)):
+        n += target_[r] != ignore
+    return n
+
+
+@njit(nogil=True, error_model="numpy")
+def mean_cross_entropy(x_, target_, ignore, out_):
+    loss_, total = np.empty(len(x_), np.{real}), 0.0
+    cross_entropy(x_, target_, ignore, loss_, out_)
+    for r in range(len(x_)):
+        total += loss_[r]
+    return total / valid(target_, ignore)
+
+
+@njit(nogil=True, error_model="numpy")
+def mean_cross_entropy_backward(g, target_, ignore, log_, dx_):
+    cross_entropy_backward(np.full(len(log_), real(g / valid(target_, ignore))), target_, ignore, log_, dx_)
+'''
+
+NORM = """
+
+@njit(nogil=True, error_model="numpy")
+def {name}({weights}x_, eps, mean_, variance_, out_):
     for r in range(len(x_)):
         x, out = x_[r], out_[r]
-        mean, variance = moments(x)
+        n = real(x.size)
+        mean = sum_of(x) / n
+        variance = spread_of(x, mean) / n
         factor = real(1) / real(sqrt(variance + eps))
         for i in range(out.size):
-            out[i] = (x[i] - mean) * factor
+            out[i] = (x[i] - mean) * factor{scaled}
         mean_[r], variance_[r] = mean, variance
+"""
 
+BACKWARD = """
 
 @njit(nogil=True, error_model="numpy")
 def standardize_backward(g_, x_, mean_, variance_, eps, dx_):
@@ -135,17 +171,6 @@ def standardize_backward(g_, x_, mean_, variance_, eps, dx_):
         along = dot_of(g, x, mean) / n * factor * factor * factor
         for i in range(dx.size):
             dx[i] = (g[i] - level) * factor - along * (x[i] - mean)
-
-
-@njit(nogil=True, error_model="numpy")
-def layer_norm(weight, bias, x_, eps, mean_, variance_, out_):
-    for r in range(len(x_)):
-        x, out = x_[r], out_[r]
-        mean, variance = moments(x)
-        factor = real(1) / real(sqrt(variance + eps))
-        for i in range(out.size):
-            out[i] = (x[i] - mean) * factor * weight[i] + bias[i]
-        mean_[r], variance_[r] = mean, variance
 
 
 @njit(nogil=True, error_model="numpy")
@@ -188,77 +213,17 @@ def divide_by_rms_backward(g_, x_, factor_, dx_):
         along = dot_of(g, x, real(0)) / real(x.size) * factor * factor * factor
         for i in range(dx.size):
             dx[i] = g[i] * factor - along * x[i]
-
-
-@njit(nogil=True, forceinline=True, error_model="numpy")
-def loss_backward(g, target, ignore, log_, r, dx_):
-    if target == ignore:
-        g = real(0)
-    for i in range(dx_.shape[1]):
-        dx_[r, i] = exp(log_[r, i]) * g
-    if target != ignore:
-        dx_[r, target] -= g
-
-
-@njit(nogil=True, error_model="numpy")
-def cross_entropy(x_, target_, ignore, loss_, out_):
-    bits_, n = x_.view(np.{whole}), x_.shape[1]
-    for r in range(len(x_)):
-        top = largest(bits_, r)
-        top = top if isfinite(top) else real(0)
 """
-    + LOG_SOFTMAX
-    + """        target = target_[r]
-        if target == ignore:
-            loss_[r] = real(0)
-        else:  # NaN stands for a class that there is not: the caller looks
-            loss_[r] = -out_[r, target] if 0 <= target < n else nan
 
-
-@njit(nogil=True, error_model="numpy")
-def cross_entropy_backward(g_, target_, ignore, log_, dx_):
-    for r in range(len(log_)):
-        loss_backward(g_[r], target_[r], ignore, log_, r, dx_)
-
-
-@njit(nogil=True, error_model="numpy")
-def valid(target_, ignore):
-    n = 0
-    for r in range(len(target_)):
-        n += target_[r] != ignore
-    return n
-
-
-@njit(nogil=True, error_model="numpy")
-def mean_cross_entropy(x_, target_, ignore, out_):
-    bits_, n, total = x_.view(np.{whole}), x_.shape[1], 0.0
-    for r in range(len(x_)):
-        top = largest(bits_, r)
-        top = top if isfinite(top) else real(0)
-"""
-    + LOG_SOFTMAX
-    + """        target = target_[r]
-        if target != ignore:
-            total += -out_[r, target] if 0 <= target < n else nan
-    return total / valid(target_, ignore)
-
-
-@njit(nogil=True, error_model="numpy")
-def mean_cross_entropy_backward(g, target_, ignore, log_, dx_):
-    each = real(g / valid(target_, ignore))
-    for r in range(len(log_)):
-        loss_backward(each, target_[r], ignore, log_, r, dx_)
-"""
+SOURCE = (
+    HEAD
+    + SOFTMAX.replace("LOG_SOFTMAX", LOG_SOFTMAX)
+    + NORM.format(name="standardize", weights="", scaled="")
+    + NORM.format(name="layer_norm", weights="weight, bias, ", scaled=" * weight[i] + bias[i]")
+    + BACKWARD
 )
 
-
-@cache
-def module(dtype: np.dtype) -> Any:
-    """The kernels for one dtype."""
-    n = 8 * dtype.itemsize
-    mask = (1 << (n - 1)) - 1
-    text = SOURCE.format(real=dtype.name, whole=f"int{n}", mask=mask, shift=n - 1, lowest=-mask - 1)
-    return load(f"rows_{dtype.name}", text)
+module = by_dtype("rows", SOURCE)
 
 
 def table(x: Any, dims: tuple) -> np.ndarray | None:
@@ -271,9 +236,20 @@ def table(x: Any, dims: tuple) -> np.ndarray | None:
     return x if x.ndim == 2 and first == 1 else x.reshape(-1, math.prod(x.shape[first:]))
 
 
-def rows(a: np.ndarray, like: np.ndarray) -> np.ndarray:
-    """An array as rows like those of another; copied where it is broadcast."""
-    return np.ascontiguousarray(a).reshape(like.shape)
+def lines(x: np.ndarray, dims: tuple) -> np.ndarray | None:
+    """x as rows, or as columns: (outer, n, inner)."""
+    t = table(x, dims)
+    return softmax_dim.table(x, dims) if t is None else t
+
+
+def kernels_for(t: np.ndarray) -> Any:
+    """The kernels for rows, or columns."""
+    return (module if t.ndim == 2 else softmax_dim.module)(t.dtype)
+
+
+def as_table(a: np.ndarray, t: np.ndarray) -> np.ndarray:
+    """An array of as many elements as the rows have; copied where it is broadcast."""
+    return np.ascontiguousarray(a).reshape(t.shape)
 
 
 def each(a: np.ndarray) -> np.ndarray:
@@ -281,15 +257,19 @@ def each(a: np.ndarray) -> np.ndarray:
     return a if a.ndim == 1 and a.flags.c_contiguous else np.ascontiguousarray(a).reshape(-1)
 
 
+def each_line(a: np.ndarray, t: np.ndarray) -> np.ndarray:
+    """One value for each row, or column."""
+    return each(a) if t.ndim == 2 else np.ascontiguousarray(a).reshape(len(t), t.shape[2])
+
+
 def softmax(x: np.ndarray, dims: tuple, log: bool = False) -> np.ndarray | None:
     """Softmax, or its logarithm."""
     if on_device(x):
         return kernels_there("softmax_cuda").softmax(x, dims, log)
-    t = table(x, dims)
+    t = lines(x, dims)
     if t is None:
-        return softmax_dim.softmax(x, dims, log)
-    out = np.empty(x.shape, x.dtype)
-    kernels = module(x.dtype)
+        return None
+    out, kernels = np.empty(x.shape, x.dtype), kernels_for(t)
     launch(kernels.log_softmax if log else kernels.softmax, [t, out.reshape(t.shape)])
     return out
 
@@ -298,11 +278,11 @@ def softmax_backward(g: np.ndarray, out: np.ndarray, dims: tuple, log: bool = Fa
     """The gradient of either by x."""
     if on_device(out):
         return kernels_there("softmax_cuda").softmax_backward(g, out, dims, log)
-    t = table(out, dims)
+    t = lines(out, dims)
     if t is None:
-        return softmax_dim.softmax_backward(g, out, dims, log)
-    dx, kernels = np.empty(out.shape, out.dtype), module(out.dtype)
-    launch(kernels.log_softmax_backward if log else kernels.softmax_backward, [rows(g, t), t, dx.reshape(t.shape)])
+        return None
+    dx, kernels = np.empty(out.shape, out.dtype), kernels_for(t)
+    launch(kernels.log_softmax_backward if log else kernels.softmax_backward, [as_table(g, t), t, dx.reshape(t.shape)])
     return dx
 
 
@@ -315,14 +295,7 @@ def standardize(x: np.ndarray, dims: tuple, eps: float) -> tuple | None:
     """(x - mean) / sqrt(variance + eps), the mean and the variance, over the last dimensions."""
     if on_device(x):
         return kernels_there("normalize_cuda").standardize(x, dims, eps)
-    t = table(x, dims)
-    if t is None:
-        return None
-    kept = x.shape[: x.ndim - len(dims)] + (1,) * len(dims)
-    out, mean, variance = np.empty(x.shape, x.dtype), np.empty(kept, x.dtype), np.empty(kept, x.dtype)
-    args = [t, x.dtype.type(eps), each(mean), each(variance), out.reshape(t.shape)]
-    launch(module(x.dtype).standardize, args)
-    return out, mean, variance
+    return standardized(x, (), dims, eps)
 
 
 def standardize_backward(
@@ -335,7 +308,7 @@ def standardize_backward(
     if t is None:
         return None
     dx = np.empty(x.shape, x.dtype)
-    args = [rows(g, t), t, each(mean), each(variance), x.dtype.type(eps), dx.reshape(t.shape)]
+    args = [as_table(g, t), t, each(mean), each(variance), x.dtype.type(eps), dx.reshape(t.shape)]
     launch(module(x.dtype).standardize_backward, args)
     return dx
 
@@ -344,14 +317,19 @@ def layer_norm(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, dims: tuple,
     """standardize, with the result times weight plus bias."""
     if on_device(x):
         return kernels_there("normalize_cuda").layer_norm(x, weight, bias, dims, eps)
+    return standardized(x, (weight, bias), dims, eps) if weight.shape == bias.shape else None
+
+
+def standardized(x: np.ndarray, weights: tuple, dims: tuple, eps: float) -> tuple | None:
+    """Both, with a weight and a bias or none."""
     t = table(x, dims)
-    if t is None or not weight.shape == bias.shape == x.shape[x.ndim - len(dims) :]:
+    if t is None or weights and weights[0].shape != x.shape[x.ndim - len(dims) :]:
         return None
     kept = x.shape[: x.ndim - len(dims)] + (1,) * len(dims)
     out, mean, variance = np.empty(x.shape, x.dtype), np.empty(kept, x.dtype), np.empty(kept, x.dtype)
-    kernel, w, b = module(x.dtype).layer_norm, each(weight), each(bias)
+    kernel = module(x.dtype).layer_norm if weights else module(x.dtype).standardize
     args = [t, x.dtype.type(eps), each(mean), each(variance), out.reshape(t.shape)]
-    launch(lambda *some: kernel(w, b, *some), args)
+    launch(partial(kernel, *map(each, weights)) if weights else kernel, args)
     return out, mean, variance
 
 
@@ -365,14 +343,8 @@ def layer_norm_backward(
     if t is None or weight.shape != x.shape[x.ndim - len(dims) :]:
         return None
     kernel, w, dx = module(x.dtype).layer_norm_backward, each(weight), np.empty(x.shape, x.dtype)
-    sums: dict[int, np.ndarray] = {}  # first address -> sums over the rows that one thread has
-
-    def work(*some: Any) -> None:
-        sums[address(some[-1])] = total = np.zeros((2, w.size))
-        kernel(w, *total, *some)
-
-    launch(work, [rows(g, t), t, each(mean), each(variance), x.dtype.type(eps), dx.reshape(t.shape)])
-    dweight, dbias = sum([sums[k] for k in sorted(sums)]).astype(x.dtype)  # type: ignore[union-attr]
+    args = [as_table(g, t), t, each(mean), each(variance), x.dtype.type(eps), dx.reshape(t.shape)]
+    dweight, dbias = launch_sums(partial(kernel, w), (2, w.size), args).astype(x.dtype)
     return dx, dweight.reshape(weight.shape), dbias.reshape(weight.shape)
 
 
@@ -396,7 +368,7 @@ def divide_by_rms_backward(g: np.ndarray, x: np.ndarray, factor: np.ndarray, dim
     if t is None:
         return None
     dx = np.empty(x.shape, x.dtype)
-    launch(module(x.dtype).divide_by_rms_backward, [rows(g, t), t, each(factor), dx.reshape(t.shape)])
+    launch(module(x.dtype).divide_by_rms_backward, [as_table(g, t), t, each(factor), dx.reshape(t.shape)])
     return dx
 
 
@@ -404,11 +376,12 @@ def cross_entropy(x: np.ndarray, target: np.ndarray, dim: int, ignore: int) -> t
     """The loss at each row's class, NaN where there is no such class, and the log_softmax."""
     if on_device(x):
         return kernels_there("softmax_cuda").cross_entropy(x, target, dim, ignore)
-    t = table(x, (dim,))
+    t = lines(x, (dim,))
     if t is None:
-        return softmax_dim.cross_entropy(x, target, dim, ignore)
+        return None
     loss, log_p = np.empty(target.shape, x.dtype), np.empty(x.shape, x.dtype)
-    launch(module(x.dtype).cross_entropy, [t, classes(target), ignore, loss.reshape(-1), log_p.reshape(t.shape)])
+    arrays = [t, classes(target, t), ignore, each_line(loss, t), log_p.reshape(t.shape)]
+    launch(kernels_for(t).cross_entropy, arrays)
     return loss, log_p
 
 
@@ -418,11 +391,11 @@ def cross_entropy_backward(
     """The gradient of the loss by x."""
     if on_device(log_p):
         return kernels_there("softmax_cuda").cross_entropy_backward(g, target, log_p, dim, ignore)
-    t = table(log_p, (dim,))
+    t = lines(log_p, (dim,))
     if t is None:
-        return softmax_dim.cross_entropy_backward(g, target, log_p, dim, ignore)
+        return None
     dx = np.empty(log_p.shape, log_p.dtype)
-    launch(module(log_p.dtype).cross_entropy_backward, [each(g), classes(target), ignore, t, dx.reshape(t.shape)])
+    launch(kernels_for(t).cross_entropy_backward, [each_line(g, t), classes(target, t), ignore, t, dx.reshape(t.shape)])
     return dx
 
 
@@ -433,7 +406,7 @@ def mean_cross_entropy(x: np.ndarray, target: np.ndarray, dim: int, ignore: int)
         return None
     log_p = np.empty(x.shape, x.dtype)
     mean = module(x.dtype).mean_cross_entropy(
-        t, classes(target), ignore, log_p if x.ndim == 2 else log_p.reshape(t.shape)
+        t, classes(target, t), ignore, log_p if x.ndim == 2 else log_p.reshape(t.shape)
     )
     return np.array(mean, x.dtype), log_p
 
@@ -446,10 +419,10 @@ def mean_cross_entropy_backward(
     if t is None or parts(log_p.size) > 1:
         return None
     dx = np.empty(t.shape, log_p.dtype)
-    module(log_p.dtype).mean_cross_entropy_backward(float(g), classes(target), ignore, t, dx)
+    module(log_p.dtype).mean_cross_entropy_backward(float(g), classes(target, t), ignore, t, dx)
     return dx if log_p.ndim == 2 else dx.reshape(log_p.shape)
 
 
-def classes(target: np.ndarray) -> np.ndarray:
+def classes(target: np.ndarray, t: np.ndarray) -> np.ndarray:
     """Targets as the kernels take them."""
-    return each(target if target.dtype == np.int64 else target.astype(np.int64))
+    return each_line(target if target.dtype == np.int64 else target.astype(np.int64), t)

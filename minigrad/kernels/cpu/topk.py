@@ -7,14 +7,12 @@ A heap has the best of what was seen, the worst of them on top, so that most ele
 from __future__ import annotations
 
 import math
-from functools import cache
-from typing import Any
 
 import numpy as np
 
 from ...arrays.kinds import kernels_there, on_device
 from ...config import GENERIC
-from ..cache import load
+from ..cache import by_dtype
 from ..threads import launch
 
 RANK_FROM = 4096  # elements; NumPy sorts them in 50 microseconds, and a first lesson would wait for the compiler
@@ -93,10 +91,7 @@ SOURCE = (
 )
 
 
-@cache
-def module(dtype: np.dtype) -> Any:
-    """The kernels for one dtype."""
-    return load(f"ranking_{dtype.name}", SOURCE.format(real=dtype.name))
+module = by_dtype("ranking", SOURCE)
 
 
 def top(x: np.ndarray, k: int, dim: int, largest: bool) -> np.ndarray | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from .lanes import Lane, fast_two_sum, function, nearest, polynomial, pow2, scale, sign_of, two_product, where
+from .lanes import Lane, fast_two_sum, function, nearest, polynomial, pow2, quotient, scale, sign_of, where
 
 LOG2E = 1 / math.log(2)
 LN2 = (0.693359375, 0.693147180369123816490)  # the leading digits, so few that k * LN2 is exact: Cephes, fdlibm
@@ -86,9 +86,8 @@ def sigmoid(x):
     """1 / (1 + exp(-x)), by the exponential that cannot overflow."""
     t, i = reduce(clamp(-abs(x), x.pick(*LOWEST), 0.0))
     total, lost = fast_two_sum(1, scale(1 + t, i))
-    q = 1 / total
-    p, rest = two_product(q, total)
-    low = ((1 - p) - rest - q * lost) * q
+    q, left, _ = quotient(x.like(1.0), total)
+    low = (left - q * lost) * q
     return where(x < 0, scale(q + (q * t + low * (1 + t)), i), q + low)
 
 

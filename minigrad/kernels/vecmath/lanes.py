@@ -202,6 +202,14 @@ def two_product(x: Lane, y: Any) -> tuple[Lane, Lane]:
     return p, lost
 
 
+def quotient(x: Lane, y: Lane) -> tuple[Lane, Lane, Lane]:
+    """x / y as x * (1 / y), what that leaves of x, and 1 / y: a correction is what is left, times 1 / y."""
+    inverse = 1 / y
+    q = x * inverse
+    p, lost = two_product(q, y)
+    return q, (x - p) - lost, inverse
+
+
 def halves(x: Lane) -> tuple[Lane, Lane]:
     """x as a sum of two numbers of half as many digits."""
     high = from_bits(bits(x) & x.pick(-(1 << 12), -(1 << 27)))

@@ -20,6 +20,7 @@ from .lanes import (
     from_bits,
     function,
     polynomial,
+    quotient,
     sign_of,
     to_real,
     two_product,
@@ -143,10 +144,8 @@ def atanh(x):
     """Inverse hyperbolic tangent, half of log(1 + 2a / (1 - a)), a = |x|; NaN outside [-1, 1]."""
     a = abs(x)
     below, below_low = fast_two_sum(1, -a)
-    inverse = 1 / below
-    q = 2 * a * inverse
-    p, lost = two_product(q, below)
+    q, left, inverse = quotient(2 * a, below)
     total, low = two_sum(1, q)
-    result = 0.5 * log_of(total, low + ((2 * a - p) - lost - q * below_low) * inverse)
+    result = 0.5 * log_of(total, low + (left - q * below_low) * inverse)
     result = where(a == 1, INF, result)
     return where(a < x.pick(*TINY), x, sign_of(result, x))

@@ -8,7 +8,7 @@ the sense of Remez.  float32 is computed in float64.
 from __future__ import annotations
 
 from .exponential import LN2, clamp, exp_single, reduce
-from .lanes import F64, INF, Lane, call, fast_two_sum, function, polynomial, scale, two_product, where
+from .lanes import F64, INF, Lane, call, fast_two_sum, function, polynomial, quotient, scale, two_product, where
 from .logarithm import split
 
 LN2_LOW = 1.9082149292705877e-10
@@ -30,10 +30,8 @@ def log_double(x: Lane) -> tuple[Lane, Lane]:
     """log(x) as a sum of two numbers, for positive x."""
     k, f = split(x)
     below, lost = fast_two_sum(2, f)
-    inverse = 1 / below
-    s = f * inverse
-    p, rest = two_product(s, below)
-    s_low = (((f - p) - rest) - s * lost) * inverse
+    s, left, inverse = quotient(f, below)
+    s_low = (left - s * lost) * inverse
     z, z_low = two_product(s, s)
     z_low = z_low + 2 * s * s_low
     cube, cube_low = two_product(z, s)

@@ -9,7 +9,7 @@ in the sense of Remez, computed in 60 digits: P for the relative error, R of erf
 from __future__ import annotations
 
 from .exponential import clamp, exp_of, exp_single, reduce
-from .lanes import F64, fast_two_sum, function, polynomial, scale, sign_of, two_product, two_sum, where
+from .lanes import F64, fast_two_sum, function, polynomial, quotient, scale, sign_of, two_product, two_sum, where
 
 ERF = (
     (0.128379165726729966, -0.3761262582436316032, 0.1128358514993430965, -0.02685381198689077542,
@@ -72,8 +72,6 @@ def erfc(x):
     p, p_low = fast_two_sum(1, e)
     below, rest = two_sum(1, 2 * a)
     over, low = two_product(p, r)
-    inverse = 1 / below
-    q = over * inverse
-    back, lost = two_product(q, below)
-    far = scale(q + (((over - back) - lost) + (low + (p_low * r + p * r_low) - q * rest)) * inverse, i)
+    q, left, inverse = quotient(over, below)
+    far = scale(q + (left + (low + (p_low * r + p * r_low) - q * rest)) * inverse, i)
     return where(abs(x) < limit, 1 - near, where(x < 0, 2 - far, far))

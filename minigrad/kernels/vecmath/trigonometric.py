@@ -24,6 +24,7 @@ from .lanes import (
     libm,
     nearest,
     polynomial,
+    quotient,
     rarely,
     sign_of,
     two_product,
@@ -99,11 +100,9 @@ def tan(x):
     if x.pick(True, False):
         result = (over / below).to(F32)
     else:
-        inverse = 1 / below
-        q = over * inverse
-        p, lost = two_product(q, below)
+        q, left, inverse = quotient(over, below)
         over_low, below_low = where(even, s_low, -c_low), where(even, c_low, s_low)
-        result = q + (((over - p) - lost) + (over_low - q * below_low)) * inverse
+        result = q + (left + (over_low - q * below_low)) * inverse
     return rarely("tan", is_large, libm("tan"), where(abs(x) < x.pick(*TINY), x, result), x)
 
 
@@ -138,10 +137,8 @@ def arctangent(a: Lane, low: Any = 0.0) -> Lane:
     )
     below = where(far, a, where(middle, above, a.like(1.0)))
     below_low = where(far, low, where(middle, above_low + low, a.like(0.0)))
-    inverse = 1 / below
-    t = over * inverse
-    p, lost = two_product(t, below)
-    t_low = (((over - p) - lost) + (over_low - t * below_low)) * inverse
+    t, left, inverse = quotient(over, below)
+    t_low = (left + (over_low - t * below_low)) * inverse
     share = where(far, 1.0, where(middle, 0.5, a.like(0.0)))
     z = t * t
     rest = t * z * polynomial(z, a.pick(*ATAN)) + (t_low + share * a.pick(*HALF_LOW))
