@@ -14,8 +14,8 @@ from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 from ..core import graph as core
-from ..core.engine import running
-from ..core.events import Observer
+from ..core.engine import accumulate, running
+from ..core.events import Observer, slots
 from ..core.frames import current, enter, use
 from ..core.graph import Leaf, OutputEdge, Saved, memory, name_of, output_index, producer, version
 from ..core.hooks import Handle
@@ -306,3 +306,20 @@ class save_on_cpu(saved_tensors_hooks):
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda"):
         super().__init__(lambda t: (t.device, t.cpu().clone()), lambda kept: kept[1].to(kept[0]))
+
+
+def called(node: core.Node | Leaf, grads: tuple) -> Any:
+    """Return what a node that the user calls makes of the gradients of its outputs."""
+    if len(grads) != len(node._meta) or any([g is not None and not isinstance(g, Tensor) for g in grads]):
+        raise slots.problem("node called", "a node takes one gradient per output", node=node, grads=grads)
+    if isinstance(node, Leaf):
+        if grads[0] is not None:
+            accumulate(node, grads[0])
+        return ()
+    outs = node._fn.backward(node, *grads) if any([g is not None for g in grads]) else (None,) * len(node._edges)
+    pairs = [(outs[i], node._edges[i]) for i in node.tensor_inputs()]
+    found = [o if o is None or e is None else o.to(e._dtype) for o, e in pairs]
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+slots.called = called

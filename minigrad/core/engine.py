@@ -282,20 +282,6 @@ def pull(node: Node, gs: list) -> tuple:
     return outs
 
 
-def called(node: Node | Leaf, grads: tuple) -> Any:
-    """Return what a node that the user calls makes of the gradients of its outputs."""
-    if len(grads) != len(node._meta) or any([g is not None and not isinstance(g, Tensor) for g in grads]):
-        raise slots.problem("node called", "a node takes one gradient per output", node=node, grads=grads)
-    if isinstance(node, Leaf):
-        if grads[0] is not None:
-            accumulate(node, grads[0])
-        return ()
-    outs = node._fn.backward(node, *grads) if any([g is not None for g in grads]) else (None,) * len(node._edges)
-    pairs = [(outs[i], node._edges[i]) for i in node.tensor_inputs()]
-    found = [o if o is None or e is None else o.to(e._dtype) for o, e in pairs]
-    return found[0] if len(found) == 1 else tuple(found)
-
-
 def pull_user(node: Ctx, gs: list) -> tuple:
     """Call a user's backward, with zeros in place of missing gradients if it wants them, and check its result."""
     if node._materialize and (len(gs) > 1 or gs[0] is None):
@@ -331,9 +317,6 @@ def passed_over(node: Ctx, grads: Sequence, gs: list) -> list:
             found.append((edge, wrap(kinds.zeros(shape, near, dtype))))
         seen.add(behind)
     return found
-
-
-slots.called = called
 
 
 # ---------------------------------------------------------------------- a gradient in its input's shape and dtype

@@ -73,7 +73,7 @@ class Slots:
     process: Callable | None = None
     # record, while one runs: a node was made, anywhere
     node_made: Callable | None = None
-    # engine: a node is called with gradients of its outputs, (node, gradients)
+    # autograd: a node is called with gradients of its outputs, (node, gradients)
     called: Any = None
     # record: a tensor is about to get another array
     replacing: Callable = staticmethod(lambda: None)

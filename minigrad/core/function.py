@@ -15,7 +15,7 @@ from typing import Any, TypeGuard
 from ..arrays.dtypes import FLOATS
 from .events import slots
 from .frames import EAGER, OFF, ON, Frame, Layer, apply_at, current, enter
-from .graph import Edge, FullNode, Leaf, Node, OutputEdge, memory, save, unpack, version
+from .graph import Edge, FullNode, Leaf, Node, OutputEdge, memory, next_number, save, unpack
 from .inplace import rebase, twin
 from .tensor import Box, Tensor, ViewOf, history, move_retained
 
@@ -175,10 +175,6 @@ class Function:
     def __init__(self, *_: object):
         raise slots.problem("function called", "a Function has no instances; call apply", cls=type(self))
 
-    def __call__(self, *_: object) -> Any:
-        """Not what a Function is for; only the NestedIOFunction of old code is called so."""
-        Function.__init__(self)
-
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
         """Compute the outputs: `forward(ctx, *args)`, or `forward(*args)` beside a setup_context."""
@@ -253,14 +249,13 @@ class Function:
             tangents = [
                 p.new_zeros(p.shape) if t is None and is_float(p) else t for p, t in zip(primals, tangents, strict=True)
             ]
-        versions = [0 if t is None else version(t) for t in tangents]
-        ctx._jvp = True
+        begun, ctx._jvp = next_number(), True
         try:
             result = slots.call_method(cls, "jvp", ctx, *tangents)
         finally:
             ctx._jvp = False
-        for i, (p, t, n) in enumerate(zip(primals, tangents, versions)):
-            if t is not None and version(t) != n and not among(p, ctx._dirty):
+        for i, (p, t) in enumerate(zip(primals, tangents)):
+            if t is not None and memory(t).at > begun and not among(p, ctx._dirty):
                 raise slots.problem(
                     "tangent modified", "jvp has modified a tangent that it was given", cls=cls, i=i, t=t
                 )

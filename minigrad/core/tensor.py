@@ -16,7 +16,7 @@ import numpy as np
 
 from ..arrays import dtypes
 from ..arrays.devices import CPU, CUDA, Size, device
-from ..arrays.kinds import Array, near, on_device
+from ..arrays.kinds import Array, on_device
 from .events import slots
 from .frames import current
 from .graph import INFERENCE, Edge, Leaf, OutputEdge, Version, bottom, output_index, producer, version
@@ -291,11 +291,6 @@ def wrap(array: np.ndarray) -> Tensor:
     return t
 
 
-def wrap_near(array: np.ndarray, other: Tensor) -> Tensor:
-    """Return a plain tensor on this array, in the memory where another tensor is."""
-    return wrap(near(array, bottom(other)._a))
-
-
 def example(t: Tensor) -> np.ndarray:
     """Return an array with t's layout in memory; under vmap that of one example."""
     if type(t) is not Box:
@@ -313,29 +308,12 @@ def order_in_memory(t: Tensor) -> tuple:
     return tuple(sorted(range(len(strides)), key=lambda d: -abs(strides[d])))
 
 
-def laid_out_in(order: tuple, t: Tensor) -> Tensor:
-    """Return t in memory without gaps, its dimensions in that order: itself or a copy.
-
-    What stands in for another tensor, as its tangent or gradient, has the same views only in the same layout.
-    """
-    if example(t).transpose(order).flags.c_contiguous:
-        return t
-    out = t.permute(order).contiguous().permute(tuple([order.index(d) for d in range(len(order))]))
-    out._view = None  # nobody else sees what it is a view of
-    return out
-
-
 def levels(t: Tensor) -> Iterator:
     """Give t, and what it is one layer down, and so on to the plain tensor at the bottom."""
     yield t
     while type(t) is Box:
         t = t._value
         yield t
-
-
-def layers_of(t: Tensor) -> set:
-    """Return the transforms that see t in a way of their own."""
-    return {b._layer for b in levels(t) if type(b) is Box}
 
 
 def retains(t: Tensor) -> bool:

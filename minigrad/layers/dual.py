@@ -13,7 +13,7 @@ from ..core.frames import Frame, current, use
 from ..core.function import Ctx, Function
 from ..core.graph import Node, Saved, output_index, producer
 from ..core.inplace import twin
-from ..core.tensor import Tensor, laid_out_in, order_in_memory
+from ..core.tensor import Tensor, example, order_in_memory
 
 
 class Level:
@@ -68,6 +68,18 @@ def tangent_of(a: object, level: Level) -> Tensor | None:
                 t = view._view.fn.apply(t, *view._view.args)
                 view._tan = (level, t)
     return t
+
+
+def laid_out_in(order: tuple, t: Tensor) -> Tensor:
+    """Return t in memory without gaps, its dimensions in that order: itself or a copy.
+
+    What stands in for another tensor, as its tangent or gradient, has the same views only in the same layout.
+    """
+    if example(t).transpose(order).flags.c_contiguous:
+        return t
+    out = t.permute(order).contiguous().permute(tuple([order.index(d) for d in range(len(order))]))
+    out._view = None  # nobody else sees what it is a view of
+    return out
 
 
 def laid_out_like(x: Tensor, t: Tensor) -> Tensor:

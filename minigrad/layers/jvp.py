@@ -14,9 +14,9 @@ from ..core.frames import Frame, apply_at, use
 from ..core.function import Function, among, as_tuple, is_float
 from ..core.graph import version
 from ..core.inplace import inplace_at, shares
-from ..core.tensor import Box, Tensor, ViewOf, layers_of
+from ..core.tensor import Box, Tensor, ViewOf
 from .dual import laid_out_like
-from .transform import Transform, captured
+from .transform import Transform, captured, layers_of
 
 
 class Jvp(Transform):

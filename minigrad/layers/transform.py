@@ -12,7 +12,7 @@ import numpy as np
 from ..core.frames import Layer
 from ..core.function import Function
 from ..core.graph import bottom
-from ..core.tensor import Box, Tensor, ViewOf
+from ..core.tensor import Box, Tensor, ViewOf, levels
 from ..errors import error
 
 
@@ -116,3 +116,8 @@ def captured(layer: Layer, who: str, x: Tensor) -> Exception:
         "captured from outside: the write would escape from the transform",
         "pass the tensor as an argument, or clone() it inside first",
     )
+
+
+def layers_of(t: Tensor) -> set:
+    """Return the transforms that see t in a way of their own."""
+    return {b._layer for b in levels(t) if type(b) is Box}

@@ -19,8 +19,9 @@ from ..arrays import dtypes
 from ..arrays.devices import CPU, default_device, row_major
 from ..arrays.kinds import strided
 from ..core.frames import current
-from ..core.tensor import Box, Tensor, layers_of
+from ..core.tensor import Box, Tensor
 from ..errors import error
+from ..layers.transform import layers_of
 from . import transfer
 from .base.registry import TABLE, explained, named, op, write_out
 from .copy import filled, on_device

@@ -12,9 +12,9 @@ import numpy as np
 
 from .. import return_types
 from ..arrays.kinds import zeros
-from ..core.tensor import Tensor, wrap_near
+from ..core.tensor import Tensor
 from ..return_types import QR, SVD, Eigen, SVDWithV
-from .base.layouts import column_major
+from .base.layouts import column_major, wrap_near
 from .base.registry import op
 from .compare import where
 from .join import cat

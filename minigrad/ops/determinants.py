@@ -8,8 +8,9 @@ import numpy as np
 
 from .. import return_types
 from ..arrays.kinds import near
-from ..core.tensor import Tensor, wrap_near
+from ..core.tensor import Tensor
 from ..return_types import SignAndLog
+from .base.layouts import wrap_near
 from .base.registry import op
 from .compare import where
 from .decompositions import Svd

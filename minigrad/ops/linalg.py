@@ -15,11 +15,11 @@ import numpy as np
 from ..arrays.dtypes import FLOATS
 from ..arrays.kinds import on_device
 from ..core.engine import sum_to
-from ..core.tensor import Tensor, wrap_near
+from ..core.tensor import Tensor
 from ..errors import MinigradRuntimeError, error
 from .base.argument_errors import about
 from .base.families import Operation
-from .base.layouts import column_major
+from .base.layouts import column_major, wrap_near
 from .base.registry import op
 from .matmul import broadcasting
 from .products import broadcast, linalg, one_dtype, refused

@@ -16,9 +16,10 @@ from ..arrays.devices import default_device
 from ..arrays.kinds import as_array
 from ..core.frames import current
 from ..core.inplace import inplace
-from ..core.tensor import Tensor, layers_of
+from ..core.tensor import Tensor
 from ..errors import error
 from ..kernels.cpu import normal_rng as noise
+from ..layers.transform import layers_of
 from .base.families import NonDifferentiable, Operation, Pointwise
 from .base.registry import op, with_keywords
 from .broadcast import broadcast_shapes

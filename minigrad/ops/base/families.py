@@ -37,9 +37,10 @@ from ...arrays import dtypes, halves
 from ...arrays.kinds import KINDS, Array, on_device, zeros
 from ...core.frames import OFF, ON, current
 from ...core.graph import Node, unpack
-from ...core.tensor import Tensor, laid_out_in, wrap
+from ...core.tensor import Tensor, wrap
 from ...kernels import formula, select
 from ...layers.batching import lift
+from ...layers.dual import laid_out_in
 from .layouts import row_major
 from .primitive import Primitive, ShapeOf, widened_tensors
 

@@ -10,6 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...arrays.kinds import near
+from ...core.graph import bottom
+from ...core.tensor import Tensor, wrap
+
 if TYPE_CHECKING:
     from .primitive import Primitive
 
@@ -56,3 +60,8 @@ def arranged(cls: type[Primitive], raw: Any, operands: tuple) -> Any:
     if type(raw) is tuple:
         return tuple([arranged(cls, r, operands) for r in raw])
     return cls.layout(raw, operands[0]) if type(raw) is np.ndarray and raw.ndim > 1 else raw
+
+
+def wrap_near(array: np.ndarray, other: Tensor) -> Tensor:
+    """Return a plain tensor on this array, in the memory where another tensor is."""
+    return wrap(near(array, bottom(other)._a))

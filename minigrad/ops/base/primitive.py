@@ -19,7 +19,6 @@ from ...arrays import halves
 from ...arrays.dtypes import F4, FLOATS, HALVES, float32, of_numpy
 from ...arrays.errstate import listen, restore
 from ...arrays.kinds import KINDS, Array, as_array, on_device
-from ...core.engine import called
 from ...core.events import slots
 from ...core.frames import EAGER, Frame, Layer, apply_at, current
 from ...core.function import Function, as_tuple, describe, node_made
@@ -51,7 +50,7 @@ class PrimitiveNode(Node):
 
         As in PyTorch nothing is freed, and the gradient of an operand that was broadcast has the shape of the result.
         """
-        return called(self, grads)
+        return slots.called(self, grads)
 
     _saved_self = property(lambda node: node._saved_as("_saved_self"), doc="The first operand, if backward needs it.")
     _saved_other = property(

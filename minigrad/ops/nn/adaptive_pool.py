@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ...arrays.kinds import near
-from ...core.tensor import Tensor, wrap_near
+from ...core.tensor import Tensor
 from ...errors import error
 from ..base.families import Operation
-from ..base.layouts import channels_last
+from ..base.layouts import channels_last, wrap_near
 from ..compare import where
 from .entry import functional
 from .pool import check_rank, flat, put, put_arrays

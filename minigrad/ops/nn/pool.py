@@ -13,11 +13,11 @@ import numpy as np
 
 from ...arrays.dtypes import FLOATS
 from ...arrays.kinds import kernels_there, on_device
-from ...core.tensor import Tensor, wrap_near
+from ...core.tensor import Tensor
 from ...errors import error
 from ...kernels.cpu import max_pool as kernels
 from ..base.families import Linear, Operation
-from ..base.layouts import channels_last
+from ..base.layouts import channels_last, wrap_near
 from ..windows import add_windows, count, element, padded, per_dim, ranks, reach
 from .entry import functional
 

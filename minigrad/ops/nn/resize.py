@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ...core.tensor import Tensor, wrap_near
+from ...core.tensor import Tensor
 from ...errors import error
+from ..base.layouts import wrap_near
 from .adaptive_pool import adaptive_avg_pool
 from .entry import functional
 
