@@ -8,7 +8,7 @@ import inspect
 import math
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,8 +19,10 @@ from ..kernels import formula
 from . import schema
 from .callers import columns
 from .inner_calls import Inside
-from .recorder import Record
 from .values import Group, Noted
+
+if TYPE_CHECKING:
+    from .recorder import Record
 
 DEVICE, GPU = str(CPU), str(CUDA)
 
@@ -41,11 +43,6 @@ class Numbers:
     def values(self) -> list:
         """The values that were mentioned, in the order of their new numbers."""
         return [value(self.noted[old], new) for old, new in self.new.items()]
-
-
-def build(rec: Record) -> schema.Document:
-    """The document of a recording."""
-    return numbered(rec)[0]
 
 
 def numbered(rec: Record) -> tuple[schema.Document, Numbers]:
@@ -145,20 +142,8 @@ def entry(g: Group, ids: dict, sides: dict, number: Numbers, back: int | None) -
         inputs = list(dict.fromkeys([flow.upstream for flow in edges if flow.upstream is not None]))
         outputs = list(dict.fromkeys([flow.gives for flow in edges]))
     refs_in, refs_out = [number(i) for i in inputs], [number(o) for o in outputs]
-    op = schema.Op(
-        ids[g],
-        g.phase,
-        g.name,
-        words(g),
-        g.layers,
-        refs_in,
-        refs_out,
-        None if g.of is None else ids[g.of],
-        g.inplace,
-        where(g),
-        g.function,
-        module=g.modules,
-    )
+    op = operation(g, ids[g], g.phase, refs_in, refs_out, None if g.of is None else ids[g.of])
+    op.inplace = g.inplace
     if g.phase == "forward" and g.events:
         op.views = [schema.View(layer, inputs) for layer, inputs in g.events[0].views]
     if g.phase != "backward" or g.events:
@@ -180,26 +165,17 @@ def tangent_entries(groups: list[Group], ids: dict, sides: dict, number: Numbers
     for g in groups:
         inputs, outputs = sides[g]
         if g.tangents and any(o in g.tangents for o in outputs):
-            refs = [
-                [number(g.tangents[v]) for v in side if not isinstance(v, dict) and v in g.tangents]
-                for side in (inputs, outputs)
-            ]
-            made.append(
-                schema.Op(
-                    start + len(made),
-                    "jvp",
-                    g.name,
-                    words(g),
-                    g.layers,
-                    *refs,
-                    ids[g],
-                    False,
-                    where(g),
-                    g.function,
-                    module=g.modules,
-                )
-            )
+            tangents_in = [number(g.tangents[v]) for v in inputs if not isinstance(v, dict) and v in g.tangents]
+            tangents_out = [number(g.tangents[v]) for v in outputs if v in g.tangents]
+            made.append(operation(g, start + len(made), "jvp", tangents_in, tangents_out, ids[g]))
     return made
+
+
+def operation(g: Group, id: int, phase: str, inputs: list, outputs: list, of: int | None) -> schema.Op:
+    """An operation of the document with what all passes say of it alike."""
+    return schema.Op(
+        id, phase, g.name, words(g), g.layers, inputs, outputs, of, False, where(g), g.function, module=g.modules
+    )
 
 
 def where(g: Group) -> schema.Where:

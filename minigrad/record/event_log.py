@@ -4,7 +4,7 @@ While the program runs, entries are only appended to the log, since a small oper
 them off, in order, when somebody wants to know.  What the engine tells of gradients is in gradient_flow.py.  An entry is
 
     (cls, out, link, call, offset, *args) an operation that ran by its written-out road (ops/dispatch), see `ran`
-    (node, g, gives)                      a backward on arrays (core/engine.py): what arrived, and what was given on
+    (node, g, gives)                      a backward on arrays (core/engine.py), see `swept`
     (method, *arguments), as a list       anything else: the method of Ledger to be called
 
 Whatever may be another by the time an entry is worked off stands in it: edges of arguments, what a node has saved.
@@ -185,7 +185,7 @@ class Ledger(Flows):
 
     def written(self, fn: Any, args: tuple, edges: list, call: Any, offset: int, copy: np.ndarray) -> None:
         """A write in plain code under no_grad, which changed no history; `copy` is the memory as it was before."""
-        phase = "update" if type(edges[0]) is Leaf and not self._running else self.phase(False)
+        phase = "update" if type(edges[0]) is Leaf and not self._runs else self.phase(False)
         group = self.group_of(fn, phase, call, offset, NO_LAYERS)
         group.inplace = True
         event = Event(fn, group, [self.ref(a, "", e) for a, e in zip(args, edges)])
@@ -218,9 +218,9 @@ class Ledger(Flows):
                 if read and isinstance(a, Tensor):
                     group.kept.append((self.ref(a), a._a.nbytes, link))
 
-    def began(self, event: Event, args: tuple, edges: list, phase: str, call: Any, offset: int, layers: list) -> None:
+    def began(self, event: Event, args: tuple, edges: list, grad: bool, call: Any, offset: int, layers: list) -> None:
         """An operation of any kind begins: what others note until it has ended comes after it."""
-        event.group = self.group_of(event.cls, phase, call, offset, layers)
+        event.group = self.group_of(event.cls, self.phase(grad), call, offset, layers)
         event.inputs = [self.ref(a, "", e) for a, e in zip(args, edges)]
 
     def ended(self, event: Event, outs: tuple, nodes: list, tangents: list) -> None:
@@ -250,9 +250,8 @@ class Ledger(Flows):
             return
         ran = self._last.group.events
         known = self._claimed if self._claimed in ran else None  # by a node of another Grad layer, perhaps for the same
-        fresh = (
-            ran[ran.index(known) + 1 :] if known else ran
-        )  # several, where a jvp layer below has pushed tangents, too
+        # several, where a jvp layer below has pushed tangents, too
+        fresh = ran[ran.index(known) + 1 :] if known else ran
         event = next((e for e in fresh if e.cls is node._fn), known)
         if event is not None and event.cls is node._fn:
             self._claimed = event
@@ -268,7 +267,7 @@ class Ledger(Flows):
 
     def phase(self, grad: bool) -> str:
         """What an operation is part of that runs now."""
-        return "backward" if self._running else "update" if self._has_run and not grad else "forward"
+        return "backward" if self._runs else "update" if self._run and not grad else "forward"
 
     def group_of(self, cls: Any, phase: str, call: Any, offset: int, layers: list) -> Group:
         """The entry that an operation belongs to.
@@ -276,7 +275,7 @@ class Ledger(Flows):
         `call` tells its caller: the user's code, where no function of the table lies between; (name, the user's code,
         the tensors among its arguments) of such a function; or None where that is the same call as before.
         """
-        if self._open is not None and (call is None or self._running):
+        if self._open is not None and (call is None or self._runs):
             return self._open
         name, code, arguments = (
             (called_directly(cls), call, None) if type(call) is CodeType else call or (None, None, None)

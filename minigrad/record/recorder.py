@@ -12,11 +12,14 @@ noted then.
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..arrays.dtypes import FLOATS
+from ..core import engine
+from ..core.engine import BackwardRun
 from ..core.frames import EAGER, OFF, ON, Frame, Layer, apply_at, current, use
 from ..core.function import Function, tensors_in
 from ..core.graph import INFERENCE, Leaf, version
@@ -24,7 +27,8 @@ from ..core.inplace import inplace, inplace_at, shares
 from ..core.tensor import Tensor, history, wrap
 from ..fast.text_plan import is_pointwise
 from ..layers.dual import Level, tangent_of
-from .backward_callbacks import Listener
+from .backward_callbacks import Running
+from .build import numbered
 from .callbacks import bases_of, begin, edges_of, end, ignore, names_of, nodes_of, passed, tracked_noter
 from .callers import called, tensor_arguments
 from .event_log import NO_LAYERS, Ledger, uncollected
@@ -34,7 +38,7 @@ from .snapshots import as_before, copied, owned
 from .values import Event, bottom
 
 
-class Record(Listener, Layer):
+class Record(Ledger, Layer):
     """A running, then finished, recording.  Use it as `with minigrad.record() as rec:`.
 
     `jvp=True` also pushes tangents through the program, seeded with ones at the leaves; `inside=True` also notes what the
@@ -57,8 +61,9 @@ class Record(Listener, Layer):
         self.outputs: list[int] = []
         self.notes: list[str] = []  # what could not be recorded, and why
         self.level = Level() if jvp else None
-        self.ran_jvp = False
-        self._dual = ON.but(dual=self.level) if jvp else ON
+        self.ran_backward = self.ran_jvp = False
+        self._backward = 0  # how many are running
+        self._outer: Any = None  # the frame of the function of the table that ran last
         self._seeded: list[tuple] = []
         self._scope: Any = None
         self.insides: list[Inside] = []  # what the methods of custom Functions did
@@ -80,7 +85,7 @@ class Record(Listener, Layer):
         end(self)
         for t, old in self._seeded:
             t._tan = old
-        self._outer = self._scope = self._quiet = None
+        self._outer = self._scope = None
 
     def on_op(self, frame: Frame) -> Any:
         """What is told of an operation that ran by its written-out road; None where it has to come through `process`."""
@@ -116,8 +121,8 @@ class Record(Listener, Layer):
             return
         event, outs = Event(cls), out if type(out) is tuple else (out,)
         event.views, self._sights = self._sights[::-1], []
-        phase, layers = self.phase_now(type(link) is not tuple), names_of(around[::-1])
-        self.log.append([Ledger.began, event, args, edges_of(args), phase, call, offset, layers])
+        grad, layers = type(link) is not tuple, names_of(around[::-1])
+        self.log.append([Ledger.began, event, args, edges_of(args), grad, call, offset, layers])
         self.log.append([Ledger.ended, event, outs, nodes_of(outs), ()])
 
     def caller(self, frame: Any, cls: Any = None, args: tuple = ()) -> tuple:
@@ -137,10 +142,6 @@ class Record(Listener, Layer):
         given = zip(cls.names, args) if cls is not None and is_pointwise(cls) else ()
         return (name, code, {n: (a, history(a)) for n, a in given if isinstance(a, Tensor)}), offset
 
-    def phase_now(self, grad: bool) -> str:
-        """What an operation is part of that runs now."""
-        return "backward" if self._backward else "update" if self.ran_backward and not grad else "forward"
-
     def handles(self, fn: type, args: tuple) -> bool:
         """A recording sees every operation."""
         return True
@@ -149,8 +150,6 @@ class Record(Listener, Layer):
         """The layer underneath with the modes that are in force here: no_grad inside the recording reaches it."""
         p = frame.parent
         assert p is not None
-        if frame.on_op is not None:
-            return p
         if (p.grad, p.dual, p.inference) == (frame.grad, frame.dual, frame.inference):
             return p
         return p.but(grad=frame.grad, dual=frame.dual, inference=frame.inference)
@@ -260,14 +259,39 @@ class Record(Listener, Layer):
         self.log.append([Ledger.written, fn, args, edges, *self.caller(sys._getframe(2)), copy])
         return True
 
+    # ------------------------------------------------------------------ backward
+    def running(self, run: BackwardRun, grads: Any, seeds: list, arrays: bool) -> Running:
+        """Have what flows in a run of the engine noted.  What it computes is its own: noted only where it can be
+        differentiated again."""
+        if not arrays:
+            return Running(self, run, None)
+        quiet = Frame(self, False, None, False, OFF)  # the user's methods and hooks run under this recording, too
+        quiet.on_op, quiet.eager_ok = ignore, True
+        for g, seed in zip(grads, seeds):
+            if g is not None:
+                self.note_same(g._a, seed)
+        return Running(self, run, quiet)
+
+    def found(self, gradients: dict) -> dict:
+        """Return gradients that are wanted as Tensors; each that becomes another object is noted as the same."""
+        tensors = {k: engine.boxed(g) for k, g in gradients.items()}
+        for k, t in tensors.items():
+            if t is not gradients[k]:
+                self.note_same(gradients[k], t._a)
+        return tensors
+
+    def note_same(self, g: Any, other: Any) -> None:
+        """Note that a gradient goes on as another object."""
+        if g is not other:
+            self.log.append([Ledger.same, g, other])
+
     # ------------------------------------------------------------------ operations
     def begin(self, frame: Frame, cls: Any, args: tuple) -> Event:
         """Note that an operation begins; its event."""
         event, (call, offset) = Event(cls), self.caller(sys._getframe(2))
         around = passed.get()
         layers = names_of((*frame.parent.layers(), *around[::-1])) if around or frame.on_op is None else NO_LAYERS
-        phase = self.phase_now(frame.grad)
-        self.log.append([Ledger.began, event, args, edges_of(args), phase, call, offset, layers])
+        self.log.append([Ledger.began, event, args, edges_of(args), frame.grad, call, offset, layers])
         if self.level is not None:
             named = call[2] if type(call) is tuple else None
             for t in (*[t for t, _ in (named or {}).values()], *args):
@@ -286,9 +310,10 @@ class Record(Listener, Layer):
 
     def with_tangents(self, below: Frame, grad: bool) -> Frame:
         """The frame below with our dual level open, unless the program has its own."""
-        if self.level is None or below.dual is not None or below.layer is not EAGER or self.phase_now(grad) == "update":
+        update = self.ran_backward and not grad
+        if self.level is None or below.dual is not None or below.layer is not EAGER or update:
             return below
-        return self._dual if below is ON else below.but(dual=self.level)
+        return below.but(dual=self.level)
 
     def stops(self, cls: Any, args: tuple) -> bool:
         """Whether tangents cannot be pushed on: at a Function without jvp, and for all that is computed from its results."""
@@ -320,8 +345,7 @@ class Record(Listener, Layer):
     # ------------------------------------------------------------------ what layers, Functions and modules tell
     def saw(self, layer: Layer, args: tuple) -> None:
         """A transform handles an operation: it sees these arguments, before it passes the operation on."""
-        if not isinstance(layer, Record):
-            self._sights.append((layer.name, [list(a.shape) for a in args if isinstance(a, Tensor)]))
+        self._sights.append((layer.name, [list(a.shape) for a in args if isinstance(a, Tensor)]))
 
     def entered(self, module: Any) -> None:
         """A module is called."""
@@ -340,21 +364,16 @@ class Record(Listener, Layer):
     # ------------------------------------------------------------------ the result
     def to_dict(self) -> dict:
         """The record as plain data of the schema minigrad.record/1 (docs/record.md)."""
-        from .build import build
-
         with uncollected():
-            return build(self).to_dict()
+            return numbered(self)[0].to_dict()
 
     def to_json(self, indent: int | None = 1) -> str:
         """The record as JSON text."""
-        from .build import build
-
         with uncollected():
-            return build(self).to_json(indent)
+            return numbered(self)[0].to_json(indent)
 
     def save(self, path: Any) -> None:
         """Write the record to a JSON file."""
-        with open(path, "w", encoding="utf-8") as f:
-            f.write(self.to_json())
+        Path(path).write_text(self.to_json(), encoding="utf-8")
 
     _repr_mimebundle_ = mimebundle
