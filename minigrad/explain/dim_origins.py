@@ -171,26 +171,16 @@ def pooled(op: Applied) -> list[Origin]:
 
 
 def fitting(size: int, kernel: int, stride: int, padding: Any, dilation: int, out: int) -> str:
-    """How many windows fit, as arithmetic; nothing where the padding is not the same on both sides."""
+    """How many windows fit, as arithmetic; in words where the padding is not the same on both sides."""
     if not isinstance(padding, int):
         if padding[0] != padding[1]:
             return f"windows of {kernel} over {size}"
         padding = padding[0]
     wide = f"{dilation}·({kernel} - 1) - 1" if dilation > 1 else str(kernel)
     inside = f"({size} + 2·{padding} - {wide})" if padding else f"({size} - {wide})"
-    tail = "" if dilation > 1 else " + 1"
     steps = f"{inside} // {stride}" if stride > 1 else inside
-    text = f"{steps} + 1" if dilation > 1 else f"{steps}{tail}"
-    return (
-        f"{text} = {out}"
-        if counted(size, kernel, stride, padding, dilation) == out
-        else f"windows of {kernel} over {size}"
-    )
-
-
-def counted(size: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
-    """How many windows fit."""
-    return (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
+    count = (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
+    return f"{steps} + 1 = {out}" if count == out else f"windows of {kernel} over {size}"
 
 
 def padded(op: Applied) -> list[Origin]:

@@ -31,9 +31,7 @@ def name_after(rec: Record, frame: FrameType | None) -> None:
                 rec.values[made].name = name
         elif hasattr(value, "named_parameters") and not isinstance(value, type):
             known = {id(p): f"{name}.{path}" for path, p in value.named_parameters()} | known
-    for noted in rec.values:
-        if noted.tensor is not None and not noted.name:
-            noted.name = known.get(id(noted.tensor), "")
+    rec.name_values(known)
 
 
 def variables(frame: FrameType | None) -> dict[str, Any]:

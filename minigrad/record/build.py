@@ -8,6 +8,7 @@ import inspect
 import math
 from collections.abc import Iterator
 from functools import cache
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -191,14 +192,10 @@ def where(g: Group) -> schema.Where:
 
 def words(g: Group) -> str:
     """What an operation computes, as text: its kernel, or the call with the arguments that are no tensors."""
-    if len(g.events) != 1:
-        return (
-            f"{g.name}({', '.join(g.arguments or ())})"
-            if g.events
-            else "; ".join(dict.fromkeys(flow.partial for flow in g.of.edges))
-            if g.of
-            else ""
-        )
+    if not g.events:
+        return "; ".join(dict.fromkeys(flow.partial for flow in g.of.edges)) if g.of else ""
+    if len(g.events) > 1:
+        return f"{g.name}({', '.join(g.arguments or ())})"
     event = g.events[0]
     kernel = getattr(event.cls, "kernel", None)
     if kernel is not None and (text := formula.shown(kernel)):
@@ -206,8 +203,8 @@ def words(g: Group) -> str:
     if not event.cls.primitive:
         return f"{g.name}({', '.join(forward_parameters(event.cls))})"
     names = event.cls.names
-    said = [f"{names[min(i, len(names) - 1)]}={r['const']!r}" if isinstance(r, dict) else names[min(i, len(names) - 1)]
-            for i, r in enumerate(event.inputs)]  # fmt: skip
+    named = zip(chain(names, repeat(names[-1])), event.inputs)  # the last one is that of all that follow
+    said = [f"{name}={i['const']!r}" if isinstance(i, dict) else name for name, i in named]
     return f"{g.name}({', '.join(dict.fromkeys(said))})"
 
 

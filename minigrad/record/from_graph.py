@@ -49,7 +49,7 @@ def record_of(what: Tensor | Node) -> Record:
         )
     rec = graph_of([edge])
     if isinstance(what, Tensor):
-        describe(rec, rec.outputs[0], what)
+        rec.values[rec.outputs[0]].array = bottom(what)
     if any(type(g.nodes[0]._saved) is Freed for g in rec.groups):
         rec.notes.append(FREED)
     elif any(g.nodes[0]._fn is DelayedError for g in rec.groups):
@@ -105,7 +105,7 @@ def note_node(rec: Record, node: Any, known: dict) -> None:
     for place, s in enumerate(saved):
         if type(s) is Saved and isinstance(s.tensor, Tensor):
             index = event.outputs[s.index] if s.index is not None else owner(rec, node, inputs, place)
-            describe(rec, index, s.tensor)
+            rec.values[index].array = bottom(s.tensor)
             group.kept.append((index, bottom(s.tensor).nbytes, node))
 
 
@@ -117,10 +117,9 @@ def argument(rec: Record, node: Any, i: int, edge: Any, known: dict) -> Any:
         leaf = producer(edge)
         index = known[key(edge)] = rec.leaves[leaf] = add(rec, "parameter", *leaf._meta[0])
         if (t := leaf._ref()) is not None:
-            describe(rec, index, t)
-            rec.values[index].tensor = t
-            rec.values[index].key = id(bottom(t))
-            rec._ids[id(bottom(t))] = index
+            noted, a = rec.values[index], bottom(t)
+            noted.tensor, noted.array, noted.key = t, a, id(a)
+            rec._ids[id(a)] = index
     return known[key(edge)]
 
 
@@ -149,8 +148,3 @@ def add(rec: Record, kind: str, shape: tuple, dtype: Any) -> int:
     noted = Noted(len(rec.values), None, None, kind, shape, dtype)
     rec.values.append(noted)
     return noted.index
-
-
-def describe(rec: Record, index: int, t: Tensor) -> None:
-    """Fill in what a value holds."""
-    rec.values[index].array = bottom(t)

@@ -58,10 +58,9 @@ def record(
         if "backward" in wanted and not any(o in rec.gradients for o in rec.outputs):
             run_backward(rec, outs)
     rec.settle()
-    name_values(rec, fn)
-    for (
-        group
-    ) in rec.groups:  # fn may be an operation itself: no line of the program has called it, only this one of record
+    rec.name_values(names_around(fn))
+    for group in rec.groups:
+        # fn may be an operation itself: no line of the program has called it, only this one of record
         if group.asked is not None and frame is not None and group.asked == (frame.f_code, frame.f_lasti):
             group.place = group.asked = None
     return rec
@@ -120,19 +119,17 @@ def parameter_names(fn: Callable, count: int) -> list[str]:
     return [*names, *[f"arg{i}" for i in range(len(names), count)]][:count]
 
 
-def name_values(rec: Record, fn: Any) -> None:
-    """Names for what has none yet: a module's parameters, and the variables that f closes over."""
+def names_around(fn: Any) -> dict[int, str]:
+    """What f calls tensors, by id: a module its parameters, a function the variables that it closes over."""
     owner = getattr(fn, "__self__", fn)
-    known: dict[int, str] = {}
     if hasattr(owner, "named_parameters"):
-        known = {id(p): n for n, p in owner.named_parameters()}
-    elif inspect.isfunction(fn):
+        return {id(p): n for n, p in owner.named_parameters()}
+    known: dict[int, str] = {}
+    if inspect.isfunction(fn):
         found = inspect.getclosurevars(fn)
         for n, v in {**found.globals, **found.nonlocals}.items():
             if isinstance(v, Tensor):
                 known.setdefault(id(v), n)
             elif hasattr(v, "named_parameters"):
                 known.update({id(p): f"{n}.{k}" for k, p in v.named_parameters()})
-    for v in rec.values:
-        if not v.name:
-            v.name = known.get(id(v.tensor), "")
+    return known

@@ -362,6 +362,11 @@ class Record(Ledger, Layer):
         return lambda *args: watched(self, Record(name=f"{cls.__name__}.{name}", inside=True), name, method, args)
 
     # ------------------------------------------------------------------ the result
+    def name_values(self, names: dict[int, str]) -> None:
+        """Name the values that have no name yet, by the ids of their tensors."""
+        for value in self.values:
+            value.name = value.name or names.get(id(value.tensor), "")
+
     def to_dict(self) -> dict:
         """The record as plain data of the schema minigrad.record/1 (docs/record.md)."""
         with uncollected():

@@ -6,6 +6,7 @@ them.  Values go by their number in the recording, so that a holder can be read 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from ..core.tensor import Box, Tensor
 from ..places import Place
 
 
+@dataclass(slots=True, eq=False)
 class Noted:
     """A value of the program: the tensor it was, what it is, and what it held if the memory was written since.
 
@@ -24,21 +26,17 @@ class Noted:
     `key` is what the ledger finds it by.
     """
 
-    __slots__ = ("array", "before", "dtype", "index", "key", "kind", "lost", "name", "shape", "summary", "tensor")
-
-    def __init__(self, index: int, tensor: Any, array: Any, kind: str, shape: tuple, dtype: Any, key: int = 0):
-        self.index, self.tensor, self.array, self.kind, self.shape, self.dtype = (
-            index,
-            tensor,
-            array,
-            kind,
-            shape,
-            dtype,
-        )
-        self.key, self.name = key, ""
-        self.before: np.ndarray | None = None
-        self.summary: dict | None = None
-        self.lost = False
+    index: int
+    tensor: Any
+    array: Any
+    kind: str
+    shape: tuple
+    dtype: Any
+    key: int = 0
+    name: str = ""
+    before: np.ndarray | None = None
+    summary: dict | None = None
+    lost: bool = False
 
     def held(self) -> Any:
         """The array, or what it held before it was written."""
