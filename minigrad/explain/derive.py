@@ -13,8 +13,9 @@ from ..record.build import numbered
 from ..record.recorder import Record
 from ..record.schema import summary
 from ..record.values import Group
-from .explanation import Explanation, Part, Path, Step, Sum, Term
+from .explanation import Explanation
 from .links import Link, Links, dot
+from .steps import Part, Path, Step, Sum, Term
 from .value_names import expression, names, worded
 
 WHOLE = 4  # up to so many elements are explained at once
@@ -227,8 +228,7 @@ class Told:
 
     def __init__(self, rec: Record, number: Any, record: dict, called: dict[int, str], kind: str):
         self.rec, self.number, self.record, self.called, self.kind = rec, number, record, called, kind
-        groups = [g for g in rec.groups if g.events or g.phase == "backward"]
-        self.ops = {g: record["ops"][k] for k, g in enumerate(groups)}
+        self.ops = {group: record["ops"][id] for group, id in number.ops.items()}
 
     def step(self, told: Any) -> Step | Sum:
         """A link with its parts, or a sum."""

@@ -7,6 +7,7 @@ Function has neither.  What the numbers give is compared with what was recorded 
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -64,20 +65,15 @@ def pulled(rec: Record, group: Group, value: int, weights: np.ndarray) -> dict[t
 
 def pulled_to(rec: Record, event: Event, k: int, gs: tuple) -> Tensor | None:
     """What flows back to argument number k of an event; None where nothing does."""
-    if rec.values[event.inputs[k]].dtype is None or np.dtype(rec.values[event.inputs[k]].dtype) not in FLOATS:
+    noted = rec.values[event.inputs[k]]
+    if noted.dtype is None or np.dtype(noted.dtype) not in FLOATS:
         return None
     primals = operands(rec, event)
     d = event.cls.evaluate(k, primals + tensors(rec, event.outputs), len(primals), gs)
     if d is not None and event.cls.elementwise and tuple(d.shape) == tuple(gs[0].shape):
         d = only_where([gs[0]], d)
-    return None if d is None else fit(d, Meta(rec.values[event.inputs[k]]), event.cls, k)
-
-
-class Meta:
-    """Shape and dtype of a value, as an edge has them."""
-
-    def __init__(self, noted: Noted):
-        self._shape, self._dtype = tuple(noted.shape), np.dtype(noted.dtype)
+    edge = SimpleNamespace(_shape=tuple(noted.shape), _dtype=np.dtype(noted.dtype))  # as far as fit asks
+    return None if d is None else fit(d, edge, event.cls, k)
 
 
 def operands(rec: Record, event: Event) -> tuple:

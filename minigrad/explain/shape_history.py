@@ -85,11 +85,10 @@ def shape_of(y: Tensor, frame: FrameType | None) -> ShapeExplanation:
     name_after(rec, frame)
     document, number = numbered(rec)
     named = names(document.to_dict())
-    called = {old: named.get(new, f"v{new}") for old, new in number.new.items()}
-    trace = Trace(rec, called)
-    dims = [trace.back(value, d) for d in range(len(rec.values[value].shape))]
-    trace.removed(value)
-    return ShapeExplanation(called.get(value, "y"), tuple(rec.values[value].shape), dims, trace.gone)
+    trace = Trace(rec, {old: named.get(new, f"v{new}") for old, new in number.new.items()})
+    shape = tuple(rec.values[value].shape)
+    dims = [trace.back(value, d) for d in range(len(shape))]
+    return ShapeExplanation(trace.called.get(value, "y"), shape, dims, trace.removed(value))
 
 
 def recorded(y: Tensor) -> tuple[Record, int]:
@@ -116,7 +115,7 @@ class Trace:
     """The way back from the dimensions of one value."""
 
     def __init__(self, rec: Record, called: dict[int, str]):
-        self.rec, self.called, self.gone = rec, called, []
+        self.rec, self.called = rec, called
         self.made = {o: (g, e) for g in rec.groups for e in g.events for o in e.outputs}
         self.applied: dict[int, tuple[Applied, list]] = {}
 
@@ -156,23 +155,22 @@ class Trace:
             self.applied[value] = op, origins(op)
         return self.applied[value]
 
-    def removed(self, value: int) -> None:
+    def removed(self, value: int) -> list[str]:
         """What became of dimensions that are not in the result, on all ways that lead to it."""
-        stack, seen = [value], {value}
+        stack, seen, found = [value], {value}, []
         while stack:
-            v = stack.pop()
-            if v not in self.made:
+            if (v := stack.pop()) not in self.made:
                 continue
             group, event = self.made[v]
-            op, _ = self.origins(v)
             where = "" if group.place is None else f" at {group.place.short}"
-            for k, d, words in op.gone:
+            for k, d, words in self.origins(v)[0].gone:
                 source = event.inputs[k]
                 size = self.rec.values[source].shape[d]
-                self.gone.append(f"dimension {d} of {self.called.get(source, f'v{source}')} ({size}): {words}{where}")
+                found.append(f"dimension {d} of {self.called.get(source, f'v{source}')} ({size}): {words}{where}")
             new = [i for i in event.inputs if isinstance(i, int) and i not in seen]
             seen.update(new)
             stack += new
+        return found
 
 
 def applied(rec: Record, group: Group, event: Event, value: int) -> Applied:

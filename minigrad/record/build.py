@@ -31,9 +31,11 @@ DEVICE, GPU = str(CPU), str(CUDA)
 class Numbers:
     """Program order: a value gets its number in the document when it is first mentioned."""
 
-    def __init__(self, noted: list[Noted]):
-        self.noted = noted
+    def __init__(self, rec: Record):
+        self.noted = rec.values
         self.new: dict[int, int] = {}
+        groups = [g for g in rec.groups if g.events or g.phase == "backward"]
+        self.ops = {g: i for i, g in enumerate(groups)}
 
     def __call__(self, ref: Any) -> Any:
         """A reference of the recording as one of the document."""
@@ -49,9 +51,8 @@ class Numbers:
 def numbered(rec: Record) -> tuple[schema.Document, Numbers]:
     """The document of a recording, and the numbers that its values have there."""
     rec.settle()
-    number = Numbers(rec.values)
-    groups = [g for g in rec.groups if g.events or g.phase == "backward"]
-    ids = {g: i for i, g in enumerate(groups)}
+    number = Numbers(rec)
+    ids, groups = number.ops, list(number.ops)
     used = consumed(groups, rec.outputs)
     sides = {g: ends(g, used) for g in groups}
     freeing = {g.of: ids[g] for g in reversed(groups) if g.of is not None}  # operation -> its first backward entry

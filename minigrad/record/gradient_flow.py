@@ -225,7 +225,7 @@ class Flows:
             source = self._made_by.get(producer(edge))
             if source is None or source.group is not group:
                 up = upstream if alone or group.upstream is None else group.upstream[1]
-                flow = Flow(value, self.partial(event, i, alone), up, self.gradient(g), self._runs[-1].number)
+                flow = Flow(value, i, self.partial(event, i, alone), up, self.gradient(g), self._runs[-1].number)
                 group.edges.append(flow)
                 self._runs[-1].flowing.setdefault(producer(edge), []).append((group, flow))
 

@@ -221,24 +221,20 @@ class Record(Ledger, Layer):
         elif not stops:
             below = self.with_tangents(below, frame.grad)
         befores = [self.ref(base) for base in bases]
-        self.freeze(x)
-        tangents = [None if below.dual is None else tangent_of(t, below.dual) for t in (x, *bases)]
+        tangents = tangents_at(below, (x, *bases))
         before = [None if t is None else self.ref(t, "tangent") for t in tangents]
-        for t in tangents[:1]:
-            if t is not None:  # it is written as well
-                self.freeze(t)
+        written = [t for t in (x, tangents[0]) if t is not None]
+        for t in written:
+            self.freeze(t)
         inplace_at(below, fn, x, args[1:])
-        self.forget(x, event.group)
-        for t in tangents[:1]:
-            if t is not None:
-                self.forget(t, event.group)
+        for t in written:
+            self.forget(t, event.group)
         if stops:
             self.without_tangents((x, *bases))
         self.end(event, args, (x,), below)
         self.settle()
         self.note_tangents(event.group, event.inputs[:1], before[:1])
-        after = [None if below.dual is None else tangent_of(base, below.dual) for base in bases]
-        self.note_bases(event.group, x, list(zip(bases, befores, before[1:], after)))
+        self.note_bases(event.group, x, list(zip(bases, befores, before[1:], tangents_at(below, bases))))
         return x
 
     def apart(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> tuple:
@@ -301,11 +297,8 @@ class Record(Ledger, Layer):
 
     def end(self, event: Event, args: tuple, outs: tuple, below: Frame) -> None:
         """Note what came out."""
-        tangents = []
-        if below.dual is not None:
-            results = [o for o in outs if isinstance(o, Tensor)]
-            tangents = [tangent_of(t, below.dual) for t in (*args, *results)]
-            self.ran_jvp = self.ran_jvp or any([t is not None for t in tangents])
+        tangents = tangents_at(below, (*args, *[o for o in outs if isinstance(o, Tensor)]))
+        self.ran_jvp = self.ran_jvp or any([t is not None for t in tangents])
         self.log.append([Ledger.ended, event, outs, nodes_of(outs), tangents])
 
     def with_tangents(self, below: Frame, grad: bool) -> Frame:
@@ -382,3 +375,8 @@ class Record(Ledger, Layer):
         Path(path).write_text(self.to_json(), encoding="utf-8")
 
     _repr_mimebundle_ = mimebundle
+
+
+def tangents_at(frame: Frame, args: Any) -> list:
+    """What forward mode has of each argument in a frame, or None."""
+    return [None if frame.dual is None else tangent_of(a, frame.dual) for a in args]

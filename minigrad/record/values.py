@@ -61,6 +61,7 @@ class Flow(NamedTuple):
     """What flowed back to an input of an operation: values, but for the partial in words and the run of the engine."""
 
     value: int
+    position: int  # of the input among those of its event
     partial: str
     upstream: int | None
     gives: int
