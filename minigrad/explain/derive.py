@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,17 +25,25 @@ SHORT = 12  # characters of a constant that stands in a formula
 PATHS = 64  # so many paths are told apart
 
 
-def derive(rec: Record, kind: str, value: int, index: Any = None, label: str = "", notes: Any = ()) -> Explanation:
-    """Explain the gradient or tangent that a recording has of a value, or one element of it."""
-    return Derivation(rec, kind, value).explanation(index, label, list(notes))
+@dataclass
+class Asked:
+    """A derivative in a recording."""
+
+    rec: Record
+    kind: str  # gradient | tangent
+    value: int
+    label: str = ""
+    owned: bool = False  # whether it is the .grad of the value's tensor
+    notes: list[str] = field(default_factory=list)
 
 
 class Derivation:
     """What leads to the derivative of one value."""
 
-    def __init__(self, rec: Record, kind: str, value: int):
-        self.rec, self.kind, self.value = rec, kind, value
-        self.links = Links(rec, kind)
+    def __init__(self, asked: Asked):
+        self.rec, self.kind, self.value = asked.rec, asked.kind, asked.value
+        self.label, self.notes = asked.label, list(asked.notes)
+        self.links = Links(self.rec, self.kind)
         self.order = self.on_the_way()
         self.seeds = {v: s for v in self.order if np.any((s := self.links.seed(v)) != 0)}
         self.counts: dict[int, int] = {}
@@ -57,21 +66,21 @@ class Derivation:
         """How many paths go through a link."""
         return sum(self.counts.get(s, 0) for s, _ in link.sources)
 
-    def explanation(self, index: Any, label: str, notes: list[str]) -> Explanation:
-        """All of it, as plain data."""
+    def explanation(self, index: Any) -> Explanation:
+        """Explain all of it, or one element."""
         document, number = numbered(self.rec)
         record = document.to_dict()
         named = names(record)
         called = {v["id"]: named.get(v["id"]) or f"v{v['id']}" for v in record["values"]}
         asked = self.links.number[self.value]
-        elements = self.chosen(index, notes)
+        elements = self.chosen(index)
         steps = self.steps(elements)
         ends = list(self.seeds) if self.kind == "gradient" else [self.value]
         told = Told(self.rec, number, record, called, self.kind)
         return Explanation(
             self.kind,
             number(self.value),
-            label,
+            self.label,
             asked.shape,
             elements,
             [float(asked[i]) for i in elements],
@@ -79,12 +88,12 @@ class Derivation:
             {number(v): summary(s) for v, s in self.seeds.items()},
             [told.step(s) for s in steps],
             [told.path(p) for p in self.paths(elements)],
-            notes,
+            self.notes,
             called,
             told.part_of_record(self.order, ends, named),
         )
 
-    def chosen(self, index: Any, notes: list[str]) -> list[tuple]:
+    def chosen(self, index: Any) -> list[tuple]:
         """The elements to be explained: one that was asked for, all of a few, or the largest."""
         asked = self.links.number[self.value]
         if index is not None:
@@ -92,7 +101,7 @@ class Derivation:
         if asked.size <= WHOLE:
             return list(np.ndindex(asked.shape))
         at = largest(asked)
-        notes.append(f"of {asked.size} elements this is the one of largest magnitude; index={at} asks for another")
+        self.notes.append(f"of {asked.size} elements this is the one of largest magnitude; index={at} asks for another")
         return [at]
 
     # ------------------------------------------------------------------ steps

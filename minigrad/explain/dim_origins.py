@@ -151,11 +151,8 @@ def convolved(op: Applied) -> list[Origin]:
     x, w = op.shapes[0] or (), op.shapes[1] or ()
     g = op.value("geometry")
     op.gone.append((0, 1, f"summed over with dimension 1 of the weight by {op.name}"))
-    windows = [
-        Origin([(0, d + 2)], fitting(x[d + 2], w[d + 2], g.stride[d], g.padding[d], g.dilation[d], op.out[d + 2]))
-        for d in range(len(x) - 2)
-    ]
-    return [Origin([(0, 0)]), Origin([(1, 0)], "one channel for each kernel"), *windows]
+    found = windows(2, x, w[2:], g.stride, g.padding, g.dilation, op.out)
+    return [Origin([(0, 0)]), Origin([(1, 0)], "one channel for each kernel"), *found]
 
 
 def pooled(op: Applied) -> list[Origin]:
@@ -163,9 +160,13 @@ def pooled(op: Applied) -> list[Origin]:
     x, kernel = op.shapes[0] or (), op.value("kernel")
     dilation = op.value("dilation") if "dilation" in op.cls.names else (1,) * len(kernel)
     lead = len(x) - len(kernel)
-    sizes = zip(x[lead:], kernel, op.value("stride"), op.value("padding"), dilation, op.out[lead:])
-    found = [Origin([(0, lead + d)], fitting(*each)) for d, each in enumerate(sizes)]
-    return same(0, range(lead)) + found
+    return same(0, range(lead)) + windows(lead, x, kernel, op.value("stride"), op.value("padding"), dilation, op.out)
+
+
+def windows(lead: int, x: tuple, kernel: Any, stride: Any, padding: Any, dilation: Any, out: tuple) -> list[Origin]:
+    """The dimensions of x from `lead` on, with as many windows as fit."""
+    sizes = zip(x[lead:], kernel, stride, padding, dilation, out[lead:])
+    return [Origin([(0, d)], fitting(*each)) for d, each in enumerate(sizes, lead)]
 
 
 def fitting(size: int, kernel: int, stride: int, padding: Any, dilation: int, out: int) -> str:
@@ -265,22 +266,6 @@ def ones(op: Applied, x: tuple, found: list[Origin]) -> None:
             free.remove(len(x) + d - len(op.out))
 
 
-SAME: tuple = (
-    softmax.Softmax,
-    softmax.LogSoftmax,
-    standardize.Standardize,
-    standardize.LayerNorm,
-    standardize.Channelwise,
-    standardize.DivideByRMS,
-    scan.Cumsum,
-    scan.Cumprod,
-    scan.Logcumsumexp,
-    flip.Flip,
-    flip.Roll,
-    copy.Clone,
-    copy.Contiguous,
-    copy.To,
-)
 RULES: list[tuple[tuple, Callable[[Applied], list[Origin] | None]]] = [
     ((families.Pointwise,), pointwise),
     ((shape.Reshape, shape.Permute, shape.Expand, copy.Alias, families.View), viewed),
@@ -293,6 +278,10 @@ RULES: list[tuple[tuple, Callable[[Applied], list[Origin] | None]]] = [
     ((pad.Pad,), padded),
     ((embedding.Embed,), looked_up),
     ((gather.Gather,), gathered),
-    (SAME, kept),
+    ((softmax.Softmax, softmax.LogSoftmax), kept),
+    ((standardize.Standardize, standardize.LayerNorm, standardize.Channelwise, standardize.DivideByRMS), kept),
+    ((scan.Cumsum, scan.Cumprod, scan.Logcumsumexp), kept),
+    ((flip.Flip, flip.Roll), kept),
+    ((copy.Clone, copy.Contiguous, copy.To), kept),
     ((Primitive,), reduced),
 ]

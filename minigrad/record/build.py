@@ -149,14 +149,10 @@ def entry(g: Group, ids: dict, sides: dict, number: Numbers, back: int | None) -
     if g.phase == "forward" and g.events:
         op.views = [schema.View(layer, inputs) for layer, inputs in g.events[0].views]
     if g.phase != "backward" or g.events:
-        op.edges = [
-            schema.Edge(number(flow.value), flow.partial, number(flow.upstream), number(flow.gives))
-            for flow in g.edges
-            if flow.upstream is not None
-        ]
-        op.saved = [
-            schema.SavedValue(number(v), size, back if type(node._saved) is Freed else None) for v, size, node in g.kept
-        ]
+        flows = [f for f in g.edges if f.upstream is not None]
+        op.edges = [schema.Edge(number(f.value), f.partial, number(f.upstream), number(f.gives)) for f in flows]
+        for v, size, node in g.kept:
+            op.saved.append(schema.SavedValue(number(v), size, back if type(node._saved) is Freed else None))
         op.tangents = {number(v): number(t) for v, t in (g.tangents or {}).items() if v in inputs or v in outputs}
     return op
 

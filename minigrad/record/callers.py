@@ -32,9 +32,8 @@ class Ours:
         self.parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         # the operation, where the function does no more than to apply that to its arguments
         entry: Any = None if name is None else TABLE.get(name)
-        self.stands_for = (
-            entry.cls if entry is not None and entry.choose is None and entry.function.__code__ is code else None
-        )
+        alone = entry is not None and entry.choose is None and entry.function.__code__ is code
+        self.stands_for = entry.cls if alone else None
 
 
 def is_ours(code: CodeType) -> bool:

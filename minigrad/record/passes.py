@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import autograd
-from ..core.function import Function, tensors_in
+from ..core.function import Function, is_float, tensors_in
 from ..core.graph import Freed, Leaf, producer
 from ..core.tensor import Tensor, history
 from ..diagnose.user_methods import argument_names
@@ -46,9 +46,7 @@ def record(
     if fn is None:
         return rec
     if not tracks(fn, args):
-        args = tuple(
-            [a.detach().requires_grad_() if isinstance(a, Tensor) and a.is_floating_point() else a for a in args]
-        )
+        args = tuple([a.detach().requires_grad_() if is_float(a) else a for a in args])
     with rec:
         name_arguments(rec, fn, args)
         result = fn(*args)
@@ -77,13 +75,15 @@ def tracks(fn: Callable, args: tuple) -> bool:
     owner = getattr(fn, "__self__", fn)
     if hasattr(owner, "parameters") and callable(owner.parameters):
         return any(p.requires_grad for p in owner.parameters()) or any(t.requires_grad for t in tensors_in(args))
-    seen = [*args]
-    if inspect.isfunction(fn):
-        found = inspect.getclosurevars(fn)
-        seen += [*found.nonlocals.values(), *found.globals.values()]
-    return any(t.requires_grad for t in tensors_in(seen)) or any(
-        hasattr(v, "parameters") and hasattr(v, "state_dict") for v in seen
-    )
+    seen = [*args, *closed_over(fn).values()]
+    modules = [v for v in seen if hasattr(v, "parameters") and hasattr(v, "state_dict")]
+    return bool(modules) or any(t.requires_grad for t in tensors_in(seen))
+
+
+def closed_over(fn: Callable) -> dict[str, Any]:
+    """The variables that a function reads and has not made itself."""
+    found = inspect.getclosurevars(fn) if inspect.isfunction(fn) else None
+    return {} if found is None else {**found.globals, **found.nonlocals}
 
 
 def run_backward(rec: Record, outs: list) -> None:
@@ -94,9 +94,8 @@ def run_backward(rec: Record, outs: list) -> None:
         return
     leaves = {id(v.tensor): v.tensor for v in rec.values if v.kind == "parameter" and type(v.tensor._edge) is Leaf}
     if roots and leaves:
-        autograd.grad(
-            roots, list(leaves.values()), [o.new_ones(o.shape) for o in roots], retain_graph=False, allow_unused=True
-        )
+        seeds = [o.new_ones(o.shape) for o in roots]
+        autograd.grad(roots, list(leaves.values()), seeds, retain_graph=False, allow_unused=True)
 
 
 def name_arguments(rec: Record, fn: Callable, args: tuple) -> None:
@@ -125,11 +124,9 @@ def names_around(fn: Any) -> dict[int, str]:
     if hasattr(owner, "named_parameters"):
         return {id(p): n for n, p in owner.named_parameters()}
     known: dict[int, str] = {}
-    if inspect.isfunction(fn):
-        found = inspect.getclosurevars(fn)
-        for n, v in {**found.globals, **found.nonlocals}.items():
-            if isinstance(v, Tensor):
-                known.setdefault(id(v), n)
-            elif hasattr(v, "named_parameters"):
-                known.update({id(p): f"{n}.{k}" for k, p in v.named_parameters()})
+    for n, v in closed_over(fn).items():
+        if isinstance(v, Tensor):
+            known.setdefault(id(v), n)
+        elif hasattr(v, "named_parameters"):
+            known.update({id(p): f"{n}.{k}" for k, p in v.named_parameters()})
     return known

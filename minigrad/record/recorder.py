@@ -98,13 +98,7 @@ class Record(Ledger, Layer):
     def lies_on_plain(self, frame: Frame) -> bool:
         """Whether there is plain eager code below, in the modes that are in force here."""
         p = frame.parent
-        return (
-            (p is ON or p is OFF)
-            and not frame.observers
-            and p.grad is frame.grad
-            and frame.dual is None
-            and not frame.inference
-        )
+        return (p is ON or p is OFF) and not frame.observers and self.below(frame) is p
 
     def note_untracked(self, cls: Any, args: tuple, out: Any) -> None:
         """An operation under no_grad."""
@@ -162,8 +156,8 @@ class Record(Ledger, Layer):
         sights, self._sights = self._sights, []
         event = self.begin(frame, cls, args)
         event.views = sights[::-1]
-        stops = self.level is not None and self.stops(cls, args)
-        if self.level is not None and not stops:
+        stops = self.stops(cls, args)
+        if not stops:
             below = self.with_tangents(below, frame.grad)
         watched = () if cls.primitive else self.may_write(args)
         out = apply_at(below, cls, args)
@@ -215,7 +209,7 @@ class Record(Ledger, Layer):
         event, bases = self.begin(frame, fn, args), bases_of(x)
         self.settle()
         event.group.inplace = True
-        stops = self.level is not None and self.stops(fn, args)
+        stops = self.stops(fn, args)
         if event.group.phase == "forward" and not frame.grad and type(history([x, *bases][-1])) is Leaf:
             event.group.phase = "update"  # a parameter is given numbers: a leaf, whose tangent stays what it was
         elif not stops:
@@ -310,6 +304,8 @@ class Record(Ledger, Layer):
 
     def stops(self, cls: Any, args: tuple) -> bool:
         """Whether tangents cannot be pushed on: at a Function without jvp, and for all that is computed from its results."""
+        if self.level is None:
+            return False
         if any([isinstance(a, Tensor) and a._tan == (self.level, None) for a in args]):
             return True
         if cls.primitive or cls.jvp is not Function.jvp or all([tangent_of(a, self.level) is None for a in args]):
