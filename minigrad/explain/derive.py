@@ -120,21 +120,18 @@ class Derivation:
                 for s, i in self.next_elements(link, parts):
                     if i not in followed[s] and len(followed[s]) < TERMS:
                         followed[s].append(i)
-            seed = self.links.seed(v)
-            sums: list = []
+            sums, seed, number = [], self.links.seed(v), self.links.number[v]
             if len(links) + (v in self.seeds) > 1:
                 for k, i in enumerate(followed[v]):
                     terms = [parts[k].gives for _, parts in mine]
-                    sums.append(Sum(v, i, terms, float(seed[i]), float(self.links.number[v][i])))
+                    sums.append(Sum(v, i, terms, float(seed[i]), float(number[i])))
             told.append(mine + sums)
         return [step for mine in reversed(told) for step in mine]
 
     def part(self, link: Link, index: tuple) -> Part:
         """What a link gives to one element."""
         gives = float(link.gives[index])
-        direction = np.zeros(link.gives.shape)
-        direction[index] = 1
-        slopes = self.links.slopes(link, direction)
+        slopes = self.links.slopes(link, unit(link.gives.shape, index))
         if slopes is None:
             return Part(index, gives, self.read_off(link, gives), known=False)
         terms = [term for s, slope in slopes for term in self.terms(s, slope, index)]
@@ -146,13 +143,12 @@ class Derivation:
 
     def terms(self, source: int, slope: np.ndarray, index: tuple) -> list[Term]:
         """The products of what is at a source with the local partials that are not 0; one that is, where all are."""
-        arrived, found = self.links.number[source], []
+        arrived = self.links.number[source]
         places = [tuple(at) for at in np.argwhere(slope != 0).tolist()]
-        if not places and slope.shape == self.links.number[source].shape and len(index) == slope.ndim:
+        if not places and slope.shape == arrived.shape and len(index) == slope.ndim:
             places = [index] if all(i < n for i, n in zip(index, slope.shape)) else []
-        for i in places:
-            found.append(Term(source, i, float(arrived[i]), float(slope[i]), float(arrived[i]) * float(slope[i])))
-        return found
+        numbers = [(i, float(arrived[i]), float(slope[i])) for i in places]
+        return [Term(source, i, a, partial, a * partial) for i, a, partial in numbers]
 
     def read_off(self, link: Link, gives: float) -> list[Term]:
         """Where no rule tells the partials, but all comes from a single number, the quotient is the partial."""
@@ -167,12 +163,10 @@ class Derivation:
         """The elements that the numbers of a step came from, largest first."""
         terms = sorted([t for part in parts for t in part.terms], key=lambda t: magnitude(t.product), reverse=True)
         found = [(t.value, t.index) for t in terms]
-        for part in parts:
-            for s, _ in link.sources if not part.terms else ():
-                arrived = self.links.number[s]
+        for part in [part for part in parts if not part.terms]:
+            for s, arrived in [(s, self.links.number[s]) for s, _ in link.sources]:
                 if arrived.size:
-                    same = arrived.shape == link.gives.shape
-                    found.append((s, part.index if same else largest(arrived)))
+                    found.append((s, part.index if arrived.shape == link.gives.shape else largest(arrived)))
         return found
 
     # ------------------------------------------------------------------ paths
@@ -183,11 +177,8 @@ class Derivation:
         """
         if not elements:
             return []
-        directions = []
-        for i in elements:
-            directions.append(np.zeros(self.links.number[self.value].shape))
-            directions[-1][i] = 1
         number = self.links.number[self.value]
+        directions = [unit(number.shape, i) for i in elements]
         done: list[tuple] = []
         open_ = [([], self.value, directions, [dot(d, number) for d in directions])]
         while open_:
@@ -314,6 +305,13 @@ def position(index: Any, shape: tuple) -> tuple:
             "pass index= one whole number for each dimension",
         )
     return tuple([i % n for i, n in zip(at, shape)])
+
+
+def unit(shape: tuple, index: tuple) -> np.ndarray:
+    """1 at an element, 0 at all others."""
+    a = np.zeros(shape)
+    a[index] = 1
+    return a
 
 
 def largest(a: np.ndarray) -> tuple:

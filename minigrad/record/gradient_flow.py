@@ -5,7 +5,7 @@ Gradients come as the engine has them: as tensors, or in a first-order run (core
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, reduce
 from typing import Any, NamedTuple
 
 from ..arrays.kinds import as_array
@@ -161,10 +161,7 @@ class Flows:
             gives[self.leaves[node]] = []
         for value, given in gives.items():
             if len(gives) > 1 or len(grads) > 1:
-                total = given[0]
-                for other in given[1:]:
-                    total = self.plus(total, other)
-                self.add_gradient(value, total)
+                self.add_gradient(value, reduce(self.plus, given))
             elif grads[0] is not None:
                 self.add_gradient(value, self.gradient(grads[0]))
 
@@ -203,13 +200,16 @@ class Flows:
             self.freeze(before, copy)
         had = self._ids.pop(id(bottom(before)), None)
         if had is not None and copy is not None and after is not None:
-            self._ids[id(bottom(after))] = self.plus(had, self.gradient(g))
-            self._others.append(bottom(after))
+            self.also(self.plus(had, self.gradient(g)), bottom(after))
 
     def same(self, g: Any, other: Any) -> None:
         """One gradient as another object."""
-        self._ids[id(other)] = self.gradient(g)
-        self._others.append(other)
+        self.also(self.gradient(g), other)
+
+    def also(self, index: int, a: Any) -> None:
+        """A gradient goes by another array as well."""
+        self._ids[id(a)] = index
+        self._others.append(a)
 
     # ------------------------------------------------------------------ and flow on
     def flowed(self, node: Any, grads: Any, given: Any) -> None:
