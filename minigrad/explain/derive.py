@@ -164,8 +164,8 @@ class Derivation:
         terms = sorted([t for part in parts for t in part.terms], key=lambda t: magnitude(t.product), reverse=True)
         found = [(t.value, t.index) for t in terms]
         for part in [part for part in parts if not part.terms]:
-            for s, arrived in [(s, self.links.number[s]) for s, _ in link.sources]:
-                if arrived.size:
+            for s, _ in link.sources:
+                if (arrived := self.links.number[s]).size:
                     found.append((s, part.index if arrived.shape == link.gives.shape else largest(arrived)))
         return found
 

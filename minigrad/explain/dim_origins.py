@@ -169,12 +169,8 @@ def windows(lead: int, x: tuple, kernel: Any, stride: Any, padding: Any, dilatio
     return [Origin([(0, d)], fitting(*each)) for d, each in enumerate(sizes, lead)]
 
 
-def fitting(size: int, kernel: int, stride: int, padding: Any, dilation: int, out: int) -> str:
-    """How many windows fit, as arithmetic; in words where the padding is not the same on both sides."""
-    if not isinstance(padding, int):
-        if padding[0] != padding[1]:
-            return f"windows of {kernel} over {size}"
-        padding = padding[0]
+def fitting(size: int, kernel: int, stride: int, padding: int, dilation: int, out: int) -> str:
+    """How many windows fit, as arithmetic; in words where the last one may go over the end."""
     wide = f"{dilation}·({kernel} - 1) - 1" if dilation > 1 else str(kernel)
     inside = f"({size} + 2·{padding} - {wide})" if padding else f"({size} - {wide})"
     steps = f"{inside} // {stride}" if stride > 1 else inside

@@ -23,7 +23,7 @@ from ..record.recent import alive
 from ..record.recorder import Record
 from .derive import Asked
 from .recompute import Lost, adopt, again, compare_gradients, compare_results, living
-from .value_names import value_of, variables
+from .value_names import variables
 
 RECORD = """record the program:
     with minigrad.record(passes=("forward", "backward")) as rec:
@@ -78,7 +78,7 @@ def in_graphs(found: list, owner: Tensor, name: str) -> Asked:
 
 def in_graph(rec: Record, owner: Tensor) -> Asked | None:
     """The gradient of a tensor in the record of a graph."""
-    value = value_of(rec, history(owner))
+    value = rec.value_of(history(owner))
     return Asked(rec, "gradient", value, owned=True) if value in rec.gradients else None
 
 
@@ -175,7 +175,7 @@ def of_tensor(y: Tensor, x: Tensor) -> Asked:
         except Lost as e:
             what = f"{rec.notes[0]}; it cannot be computed again from the leaves: {e}"
             raise error(ValueError, "explain", what, RECORD) from None
-    value = value_of(rec, history(x))
+    value = rec.value_of(history(x))
     if value is None or value not in rec.gradients:
         raise error(
             ValueError,

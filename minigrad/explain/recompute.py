@@ -21,7 +21,6 @@ from ..errors import MinigradError
 from ..record.from_graph import older_first
 from ..record.recorder import Record
 from .derive import largest
-from .value_names import value_of
 
 CHANGED = "a leaf has been changed since, as by optimizer.step()"
 NOT_WRITTEN = f"{CHANGED}, backward was given another gradient than 1, a hook has taken part, or what came last is gone"
@@ -121,7 +120,7 @@ def compare_gradients(rec: Record, owner: Tensor, name: str) -> None:
     The gradients of others tell nothing where they have been written to, as by another backward.
     """
     for t in [owner, *tensors()]:
-        known = None if t._grad is None else value_of(rec, history(t))
+        known = None if t._grad is None else rec.value_of(history(t))
         if known not in rec.gradients or t is not owner and written(t._grad):
             continue
         whose = f"{name}.grad" if t is owner else f"another .grad of shape {tuple(t.shape)} there"

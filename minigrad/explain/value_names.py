@@ -12,7 +12,6 @@ from functools import lru_cache
 from types import FrameType
 from typing import Any
 
-from ..core.graph import Leaf, key
 from ..core.tensor import Tensor, history
 from ..kernels.folding import folded
 from ..record.recorder import Record
@@ -26,7 +25,7 @@ def name_after(rec: Record, frame: FrameType | None) -> None:
     for name, value in variables(frame).items():
         if isinstance(value, Tensor):
             known[id(value)] = name
-            made = value_of(rec, history(value))
+            made = rec.value_of(history(value))
             if made is not None and rec.values[made].tensor is None and not rec.values[made].name:
                 rec.values[made].name = name
         elif hasattr(value, "named_parameters") and not isinstance(value, type):
@@ -42,17 +41,6 @@ def variables(frame: FrameType | None) -> dict[str, Any]:
     if sys.version_info < (3, 13) and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
         frame.f_locals.clear()  # a copy that the frame keeps, and with it what its program deletes
     return {name: value for name, value in seen.items() if not name.startswith("_")}
-
-
-def value_of(rec: Record, edge: Any) -> int | None:
-    """The value of a record that an edge leads to."""
-    if edge is None:
-        return None
-    node, place = key(edge)
-    if type(node) is Leaf:
-        return rec.leaves.get(node)
-    event = rec._made_by.get(node)
-    return event.outputs[place] if event is not None and place < len(event.outputs) else None
 
 
 def names(document: dict) -> dict[int, str]:

@@ -14,7 +14,7 @@ from ..arrays.kinds import near
 from ..autograd.function import DelayedError
 from ..core import engine
 from ..core.function import Ctx
-from ..core.graph import Freed, Leaf, Node, OutputEdge, Saved, key, producer
+from ..core.graph import Freed, Leaf, Node, OutputEdge, Saved, output_edge, producer
 from ..core.tensor import Tensor, history, wrap
 from ..errors import error
 from ..ops.base.primitive import ShapeOf
@@ -66,11 +66,10 @@ def record_of(what: Tensor | Node) -> Record:
 
 def graph_of(edges: Sequence) -> Record:
     """A record of the operations behind some edges; a backward that runs under it belongs to it."""
-    rec = Record(name="", file="")
-    known: dict[tuple, int] = {}  # edge key -> value
+    rec = Record()
     for node in older_first(*[producer(e) for e in edges if type(e) is not Leaf]):
-        note_node(rec, node, known)
-    rec.outputs = [known[key(e)] for e in edges if key(e) in known]
+        note_node(rec, node)
+    rec.outputs = [value for e in edges if (value := rec.value_of(e)) is not None]
     return rec
 
 
@@ -85,42 +84,37 @@ def older_first(*roots: Any) -> list:
     return sorted(seen, key=lambda n: n._seq)
 
 
-def note_node(rec: Record, node: Any, known: dict) -> None:
+def note_node(rec: Record, node: Any) -> None:
     """One operation: a value per argument and output, with what the node has saved of them."""
     cls = node._fn
     group = Group("forward", cls.__name__ if isinstance(node, Ctx) else cls.name, node._trace, [])
     group.function = cls.__name__ if isinstance(node, Ctx) else None
     saved = node._saved if type(node._saved) is tuple else ()
-    inputs = [argument(rec, node, i, e, known) for i, e in enumerate(node._edges)]
-    event = Event(cls, group, inputs, [])
-    for i, m in enumerate(node._meta):
-        if m is not None:
-            index = add(rec, "computed", *m)
-            known[node, i] = index
-            event.outputs.append(index)
+    inputs = [argument(rec, node, i, e) for i, e in enumerate(node._edges)]
+    event = Event(cls, group, inputs, [add(rec, "computed", *m) for m in node._meta if m is not None])
     group.events.append(event)
     group.nodes.append(node)
     rec.groups.append(group)
     rec._made_by[node] = event
     for place, s in enumerate(saved):
         if type(s) is Saved and isinstance(s.tensor, Tensor):
-            index = event.outputs[s.index] if s.index is not None else owner(rec, node, inputs, place)
+            index = rec.value_of(output_edge(node, s.index)) if s.index is not None else owner(rec, node, inputs, place)
             rec.values[index].array = bottom(s.tensor)
             group.kept.append((index, bottom(s.tensor).nbytes, node))
 
 
-def argument(rec: Record, node: Any, i: int, edge: Any, known: dict) -> Any:
+def argument(rec: Record, node: Any, i: int, edge: Any) -> Any:
     """The value of one argument: that of its edge, an untracked tensor, or a constant."""
     if edge is None:
         return untracked(rec, node, i)
-    if key(edge) not in known:
-        leaf = producer(edge)
-        index = known[key(edge)] = rec.leaves[leaf] = add(rec, "parameter", *leaf._meta[0])
-        if (t := leaf._ref()) is not None:
+    index = rec.value_of(edge)
+    if index is None:
+        index = rec.leaves[edge] = add(rec, "parameter", *edge._meta[0])
+        if (t := edge._ref()) is not None:
             noted, a = rec.values[index], bottom(t)
             noted.tensor, noted.array, noted.key = t, a, id(a)
             rec._ids[id(a)] = index
-    return known[key(edge)]
+    return index
 
 
 def untracked(rec: Record, node: Any, i: int) -> Any:

@@ -9,7 +9,7 @@ from functools import cache, reduce
 from typing import Any, NamedTuple
 
 from ..arrays.kinds import as_array
-from ..core.graph import Leaf, producer
+from ..core.graph import Leaf, key, producer
 from ..core.tensor import Tensor
 from ..fast.text_plan import is_pointwise
 from .values import Event, Flow, Group, Noted, bottom
@@ -49,6 +49,18 @@ class Flows:
     def freeze(self, x: Tensor, copy: Any = None) -> None:
         """x's memory is about to be written (event_log.py)."""
         raise NotImplementedError
+
+    def value_of(self, edge: Any) -> int | None:
+        """The value that an edge leads to."""
+        if edge is None:
+            return None
+        node, place = key(edge)
+        if type(node) is Leaf:
+            return self.leaves.get(node)
+        if (event := self._made_by.get(node)) is None:
+            return None
+        place -= sum(meta is None for meta in node._meta[:place])  # what a Function gave before it that are no tensors
+        return event.outputs[place] if place < len(event.outputs) else None
 
     # ------------------------------------------------------------------ runs of the engine
     def run_began(self, differentiable: bool) -> None:
@@ -129,7 +141,8 @@ class Flows:
         group, run = event.group, self._runs[-1].number
         if group.run in self._before:  # a backward is being differentiated
             self.forget_run(group.run)
-        for value, g in zip(event.outputs, grads):
+        given = [g for g, meta in zip(grads, node._meta) if meta is not None]  # a Function may give what is no tensor
+        for value, g in zip(event.outputs, given):
             if g is not None:
                 index = self.add_gradient(value, self.gradient(g))
                 if group.upstream is None or group.upstream[0] != run:
