@@ -78,11 +78,9 @@ def pushed(f: Callable, inputs: tuple, tangents: tuple) -> Asked:
     with forward_ad.dual_level():
         duals = [x if t is None else forward_ad.make_dual(x, t) for x, t in zip(inputs, tangents)]
         rec = record(lambda: f(*duals), passes=("forward",), name=getattr(f, "__name__", ""))
-    for name, x in zip(parameter_names(f, len(inputs)), duals):
-        if isinstance(x, Tensor):
-            rec.values[rec.ref(x)].name = name
+    rec.name_arguments(parameter_names(f, len(inputs)), duals)
     name_result(rec, f)
-    out = next((o for o in rec.outputs if any(o in (g.tangents or {}) for g in rec.groups)), None)
+    out = next((o for o in rec.outputs if any(o in g.tangents for g in rec.groups)), None)
     if out is None:
         raise error(
             ValueError,

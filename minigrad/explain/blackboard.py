@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -256,7 +256,7 @@ def bracketed(x: float) -> str:
     return f"({number(x)})" if number(x).startswith("-") else number(x)
 
 
-def listed(numbers: list[float]) -> str:
+def listed(numbers: Sequence[float]) -> str:
     """One number, or several in brackets."""
     return array(numbers, (len(numbers),) if len(numbers) > 1 else ())
 

@@ -20,10 +20,6 @@ from ..record.recorder import Record
 from ..record.values import Event, Group, Noted
 
 
-class Unknown(Exception):
-    """An operation has no rule that tells its local partials."""
-
-
 def pushed(rec: Record, group: Group, value: int, position: int | None, direction: np.ndarray) -> dict[int, np.ndarray]:
     """How a group's values move with `value`, where that is argument number `position` (None: wherever it stands)."""
     moved: dict[int, Tensor] = {}
@@ -77,9 +73,9 @@ def pulled_to(rec: Record, event: Event, k: int, gs: tuple) -> Tensor | None:
 
 
 def operands(rec: Record, event: Event) -> tuple:
-    """The arguments of a primitive as they were."""
+    """The arguments of a primitive as they were; no rule tells the local partials of a custom Function."""
     if not event.cls.primitive:
-        raise Unknown
+        raise NotImplementedError
     return tuple([i.get("const") if isinstance(i, dict) else tensor(rec.values[i]) for i in event.inputs])
 
 

@@ -22,7 +22,7 @@ from ..record.from_graph import older_first, record_of
 from ..record.recent import alive
 from ..record.recorder import Record
 from .derive import Asked
-from .recompute import Lost, adopt, again, compare_gradients, compare_results, living
+from .recompute import Lost, again, compare_gradients, compare_results, living
 from .value_names import variables
 
 RECORD = """record the program:
@@ -95,10 +95,12 @@ def computed_again(root: Node, owner: Tensor, name: str) -> Asked:
 
 
 def second(y: Tensor, made: dict) -> Record:
-    """The record of one of the results of a graph that was computed again."""
+    """The record of one of the results of a graph that was computed again; it knows the nodes of the first run, too."""
     compare_results(made)
     rec = graph(y)
-    adopt(rec, made)
+    for (node, _), out in made.items():
+        if out._edge is not None:
+            rec._made_by[node] = rec._made_by[producer(out._edge)]
     return rec
 
 
@@ -135,7 +137,7 @@ def in_recording(rec: Record, t: Tensor) -> Asked | None:
         if gradient == index is not None:
             return Asked(rec, "gradient", value)
     for group in rec.groups:
-        for value, tangent in (group.tangents or {}).items():
+        for value, tangent in group.tangents.items():
             if tangent == index is not None:
                 return Asked(rec, "tangent", value)
     return None

@@ -85,13 +85,6 @@ def value(leaf: Leaf, node: Node) -> Tensor:
     return t
 
 
-def adopt(rec: Record, made: dict) -> None:
-    """Let a recording of the second run know its values by the nodes of the first one, too."""
-    for (node, _), out in made.items():
-        if out._edge is not None:
-            rec._made_by[node] = rec._made_by[producer(out._edge)]
-
-
 def living(kind: type) -> list:
     """All objects of a class, or of one derived from it, that the garbage collector knows.
 

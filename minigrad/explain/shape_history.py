@@ -9,10 +9,12 @@ from typing import Any
 from ..core.graph import bottom
 from ..core.tensor import Tensor, history
 from ..errors import error
+from ..places import Place
 from ..record.build import numbered
 from ..record.from_graph import graph_of
 from ..record.recent import alive
 from ..record.recorder import Record
+from ..record.schema import Where
 from ..record.values import Event, Group
 from .dim_origins import Applied, origins
 from .value_names import name_after, names
@@ -133,7 +135,7 @@ class Trace:
             _, found = self.origins(value)
             origin = found[d]
             name = self.called.get(value, "")
-            where = "" if group.place is None else group.place.short
+            where = short(group.where)
             why = origin.why or ("" if origin.sources else f"{size}: set by {group.name}")
             hops.append(Hop(group.name, where, why, name, d, size, deep))
             sources = [(event.inputs[k], e) for k, e in origin.sources]
@@ -162,7 +164,7 @@ class Trace:
             if (v := stack.pop()) not in self.made:
                 continue
             group, event = self.made[v]
-            where = "" if group.place is None else f" at {group.place.short}"
+            where = f" at {short(group.where)}" if group.where.line else ""
             for k, d, words in self.origins(v)[0].gone:
                 source = event.inputs[k]
                 size = self.rec.values[source].shape[d]
@@ -171,6 +173,11 @@ class Trace:
             seen.update(new)
             stack += new
         return found
+
+
+def short(where: Where) -> str:
+    """File and line, without the folders; empty where that is not known."""
+    return Place(where.file, where.line).short if where.line else ""
 
 
 def applied(rec: Record, group: Group, event: Event, value: int) -> Applied:

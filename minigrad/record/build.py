@@ -18,7 +18,6 @@ from ..arrays.kinds import on_device
 from ..core.graph import Freed
 from ..kernels import formula
 from . import schema
-from .callers import columns
 from .inner_calls import Inside
 from .values import Group, Noted
 
@@ -131,7 +130,7 @@ def ends(group: Group, used: dict) -> tuple[list, list]:
             inputs.pop()  # the call of a NestedIOFunction, which knows how its tensors are nested
     else:
         read = [i for e in group.events for i in e.inputs if not isinstance(i, dict) and i not in made]
-        inputs = [i for i in dict.fromkeys([*(group.arguments or {}).values(), *read]) if i in set(read)]
+        inputs = [i for i in dict.fromkeys([*group.arguments.values(), *read]) if i in set(read)]
     outputs = [o for o in dict.fromkeys(results) if used.get(o, set()) - {group}]
     return inputs, outputs or list(group.events[-1].outputs if group.events else [])
 
@@ -153,7 +152,7 @@ def entry(g: Group, ids: dict, sides: dict, number: Numbers, back: int | None) -
         op.edges = [schema.Edge(number(f.value), f.partial, number(f.upstream), number(f.gives)) for f in flows]
         for v, size, node in g.kept:
             op.saved.append(schema.SavedValue(number(v), size, back if type(node._saved) is Freed else None))
-        op.tangents = {number(v): number(t) for v, t in (g.tangents or {}).items() if v in inputs or v in outputs}
+        op.tangents = {number(v): number(t) for v, t in g.tangents.items() if v in inputs or v in outputs}
     return op
 
 
@@ -162,7 +161,7 @@ def tangent_entries(groups: list[Group], ids: dict, sides: dict, number: Numbers
     made = []
     for g in groups:
         inputs, outputs = sides[g]
-        if g.tangents and any(o in g.tangents for o in outputs):
+        if any(o in g.tangents for o in outputs):
             tangents_in = [number(g.tangents[v]) for v in inputs if not isinstance(v, dict) and v in g.tangents]
             tangents_out = [number(g.tangents[v]) for v in outputs if v in g.tangents]
             made.append(operation(g, start + len(made), "jvp", tangents_in, tangents_out, ids[g]))
@@ -172,19 +171,8 @@ def tangent_entries(groups: list[Group], ids: dict, sides: dict, number: Numbers
 def operation(g: Group, id: int, phase: str, inputs: list, outputs: list, of: int | None) -> schema.Op:
     """An operation of the document with what all passes say of it alike."""
     return schema.Op(
-        id, phase, g.name, words(g), g.layers, inputs, outputs, of, False, where(g), g.function, module=g.modules
+        id, phase, g.name, words(g), g.layers, inputs, outputs, of, False, g.where, g.function, module=g.modules
     )
-
-
-def where(g: Group) -> schema.Where:
-    """The user's line."""
-    if g.place is None:
-        return schema.Where("", 0, "")
-    if g.asked is None:
-        return schema.Where(g.place.file, g.place.line, g.place.code)
-    code, instruction = g.asked
-    name = "" if code.co_name == "<module>" else code.co_qualname
-    return schema.Where(g.place.file, g.place.line, g.place.code, name, columns(code, instruction))
 
 
 def words(g: Group) -> str:
@@ -192,7 +180,7 @@ def words(g: Group) -> str:
     if not g.events:
         return "; ".join(dict.fromkeys(flow.partial for flow in g.of.edges)) if g.of else ""
     if len(g.events) > 1:
-        return f"{g.name}({', '.join(g.arguments or ())})"
+        return f"{g.name}({', '.join(g.arguments)})"
     event = g.events[0]
     kernel = getattr(event.cls, "kernel", None)
     if kernel is not None and (text := formula.shown(kernel)):

@@ -33,7 +33,7 @@ from . import schema
 from .callers import OURS, Places, module_names
 from .gradient_flow import Flows
 from .snapshots import memory_key, same_view
-from .values import Event, Group, Noted, bottom
+from .values import NOWHERE, Event, Group, Noted, bottom
 
 ALIVE = object()  # in place of an edge: the one that the tensor has now
 NO_LAYERS: list = []
@@ -128,8 +128,9 @@ class Ledger(Flows):
             writer.events.append(Event(ViewScatter, writer, [], [index]))
             return
         reader = self._open
-        place = writer.place if reader is None else reader.place
-        group = Group("forward", view.fn.function_name(), place, writer.layers)
+        line = writer.where if reader is None else reader.where
+        where = schema.Where(line.file, line.line, line.code)  # it has no columns there
+        group = Group("forward", view.fn.function_name(), where, writer.layers)
         event = Event(view.fn, group, [self.ref(view.parent)], [index])
         group.events.append(event)
         # before the operation that reads it
@@ -205,11 +206,10 @@ class Ledger(Flows):
             names, cls = cls.co_varnames, OURS[id(cls)].stands_for
         edges = link if type(link) in (tuple, list) else (None,) * len(args) if link is None else link._edges
         group = self.group_of(cls, self.phase(type(link) is not tuple), call, offset, NO_LAYERS)
-        event = Event(cls, group, [self.ref(a, "", e) for a, e in zip(args, edges)], [self.ref(out, "computed")])
+        event = Event(cls, group, [self.ref(a, "", e) for a, e in zip(args, edges)])
         if names is not None:
             group.arguments = {n: i for n, i in zip(names, event.inputs) if not isinstance(i, dict)}
-        group.events.append(event)
-        self._last = event
+        self.note(event, (out,), [])
         if link is not None and edges is not link and link not in self._made_by:
             self._made_by[link] = event
             group.nodes.append(link)
@@ -232,7 +232,6 @@ class Ledger(Flows):
         """Tangents of values: tensors, numbers of tensors seen before, or None."""
         for value, tangent in zip(values, tangents):
             if tangent is not None:
-                group.tangents = group.tangents or {}
                 group.tangents[value] = tangent if isinstance(tangent, int) else self.ref(tangent, "tangent")
 
     def note(self, event: Event, outs: tuple, nodes: list) -> None:
@@ -280,9 +279,9 @@ class Ledger(Flows):
         name, code, arguments = (
             (called_directly(cls), call, None) if type(call) is CodeType else call or (None, None, None)
         )
-        place = None if code is None else self._places(code, offset)
-        group = Group(phase, name or cls.__name__, place, layers)
-        group.modules, group.asked = self._modules, None if code is None else (code, offset)
+        where = NOWHERE if code is None else self._places(code, offset)
+        group = Group(phase, name or cls.__name__, where, layers)
+        group.modules = self._modules
         if arguments:
             group.arguments = {n: self.ref(t, "", edge) for n, (t, edge) in arguments.items()}
         if not cls.primitive:

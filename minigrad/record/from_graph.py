@@ -19,7 +19,8 @@ from ..core.tensor import Tensor, history, wrap
 from ..errors import error
 from ..ops.base.primitive import ShapeOf
 from .recorder import Record
-from .values import Event, Group, Noted, bottom
+from .schema import Where
+from .values import NOWHERE, Event, Group, Noted, bottom
 
 FREED = "the program's own backward has freed what another one needs; call backward(retain_graph=True) to keep it"
 REFUSED = "it is a gradient of a backward that is marked with @once_differentiable, and has no second derivative"
@@ -87,7 +88,9 @@ def older_first(*roots: Any) -> list:
 def note_node(rec: Record, node: Any) -> None:
     """One operation: a value per argument and output, with what the node has saved of them."""
     cls = node._fn
-    group = Group("forward", cls.__name__ if isinstance(node, Ctx) else cls.name, node._trace, [])
+    place = node._trace
+    where = NOWHERE if place is None else Where(*place, place.code)
+    group = Group("forward", cls.__name__ if isinstance(node, Ctx) else cls.name, where, [])
     group.function = cls.__name__ if isinstance(node, Ctx) else None
     saved = node._saved if type(node._saved) is tuple else ()
     inputs = [argument(rec, node, i, e) for i, e in enumerate(node._edges)]

@@ -102,9 +102,9 @@ class Flows:
         run = self._runs[-1].number
         if self.groups and (last := self.groups[-1]).of is group and last.run == run:
             return last
-        made = Group("backward", group.name, group.place, group.layers, group)
+        made = Group("backward", group.name, group.where, group.layers, group)
         made.run = run
-        made.function, made.modules, made.asked = group.function, group.modules, group.asked
+        made.function, made.modules = group.function, group.modules
         self.groups.append(made)
         return made
 

@@ -16,6 +16,7 @@ from ..places import user_frame
 from .from_graph import FREED, older_first
 from .recent import remember
 from .recorder import Record
+from .values import NOWHERE
 
 PASSES = ("forward", "backward", "jvp")
 
@@ -48,7 +49,7 @@ def record(
     if not tracks(fn, args):
         args = tuple([a.detach().requires_grad_() if is_float(a) else a for a in args])
     with rec:
-        name_arguments(rec, fn, args)
+        rec.name_arguments(parameter_names(fn, len(args)), args)
         result = fn(*args)
         rec.settle()
         outs = list(tensors_in(result))
@@ -57,10 +58,10 @@ def record(
             run_backward(rec, outs)
     rec.settle()
     rec.name_values(names_around(fn))
+    here = None if frame is None else rec._places(frame.f_code, frame.f_lasti)
     for group in rec.groups:
-        # fn may be an operation itself: no line of the program has called it, only this one of record
-        if group.asked is not None and frame is not None and group.asked == (frame.f_code, frame.f_lasti):
-            group.place = group.asked = None
+        if group.where is here:  # fn is an operation itself: no line of the program has called it, only that of record
+            group.where = NOWHERE
     return rec
 
 
@@ -96,14 +97,6 @@ def run_backward(rec: Record, outs: list) -> None:
     if roots and leaves:
         seeds = [o.new_ones(o.shape) for o in roots]
         autograd.grad(roots, list(leaves.values()), seeds, retain_graph=False, allow_unused=True)
-
-
-def name_arguments(rec: Record, fn: Callable, args: tuple) -> None:
-    """Note the arguments first, under the names of f's parameters."""
-    for name, a in zip(parameter_names(fn, len(args)), args):
-        if isinstance(a, Tensor):
-            rec.meet(a)
-            rec.values[rec.ref(a)].name = name
 
 
 def parameter_names(fn: Callable, count: int) -> list[str]:

@@ -12,6 +12,7 @@ noted then.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -321,7 +322,7 @@ class Record(Ledger, Layer):
 
     def meet(self, t: Tensor) -> None:
         """A tensor is seen, for a jvp pass: leaves get the tangent 1."""
-        new = t._tan is None or t._tan[0] is not self.level
+        new = self.level is not None and (t._tan is None or t._tan[0] is not self.level)
         if type(history(t)) is Leaf and t._layer is None and t._np_dtype in FLOATS and new:
             self._seeded.append((t, t._tan))
             t._tan = (self.level, wrap(np.ones_like(t._a, order="C")))
@@ -351,6 +352,13 @@ class Record(Ledger, Layer):
         return lambda *args: watched(self, Record(name=f"{cls.__name__}.{name}", inside=True), name, method, args)
 
     # ------------------------------------------------------------------ the result
+    def name_arguments(self, names: Iterable[str], args: Iterable) -> None:
+        """Note the tensors among arguments under the names of the parameters."""
+        for name, a in zip(names, args):
+            if isinstance(a, Tensor):
+                self.meet(a)
+                self.values[self.ref(a)].name = name
+
     def name_values(self, names: dict[int, str]) -> None:
         """Name the values that have no name yet, by the ids of their tensors."""
         for value in self.values:

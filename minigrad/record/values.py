@@ -7,14 +7,15 @@ them.  Values go by their number in the recording, so that a holder can be read 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import CodeType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..arrays.kinds import host
 from ..core.tensor import Box, Tensor
-from ..places import Place
+from .schema import Where
+
+NOWHERE = Where()
 
 
 @dataclass(slots=True, eq=False)
@@ -71,23 +72,22 @@ class Flow(NamedTuple):
 class Group:
     """One operation of the record: the events that ran for it, and what flowed back through it."""
 
-    __slots__ = ("arguments", "asked", "edges", "events", "function", "inplace", "kept", "layers", "modules", "name", "nodes",
-                 "of", "phase", "place", "run", "tangents", "upstream")  # fmt: skip
+    __slots__ = ("arguments", "edges", "events", "function", "inplace", "kept", "layers", "modules", "name", "nodes", "of",
+                 "phase", "run", "tangents", "upstream", "where")  # fmt: skip
 
-    def __init__(self, phase: str, name: str, place: Place | None, layers: Any, of: Group | None = None):
-        self.phase, self.name, self.place, self.layers, self.of = phase, name, place, layers, of
+    def __init__(self, phase: str, name: str, where: Where, layers: Any, of: Group | None = None):
+        self.phase, self.name, self.where, self.layers, self.of = phase, name, where, layers, of
         self.function: str | None = None
         self.modules: list[str] = []  # the modules around it, outermost first
-        self.asked: tuple[CodeType, int] | None = None  # the user's code and its instruction
         self.inplace = False
         self.events: list[Event] = []
         self.nodes: list = []
         self.edges: list[Flow] = []
         self.run = 0  # of a backward entry: the run of the engine that it belongs to
-        self.tangents: dict[int, int] | None = None
+        self.tangents: dict[int, int] = {}
         self.upstream: tuple[int, int] | None = None  # the last run that came through, and the gradient that it brought
         self.kept: list = []  # (Noted, bytes, node)
-        self.arguments: dict[str, int] | None = None  # of the function that was called: name -> value
+        self.arguments: dict[str, int] = {}  # of the function that was called: name -> value
 
 
 def bottom(t: Tensor) -> np.ndarray:
