@@ -40,23 +40,17 @@ def pushed(rec: Record, group: Group, value: int, position: int | None, directio
 
 def pulled(rec: Record, group: Group, value: int, weights: np.ndarray) -> dict[tuple[int, int | None], np.ndarray]:
     """The slope of a weighted sum of `value` by all that goes into the group: by value and, in a single event, position."""
-    arrived: dict[int, Tensor] = {value: wrap(np.array(weights, rec.values[value].dtype))}
-    found: dict[tuple[int, int | None], np.ndarray] = {}
-    made = {o for event in group.events for o in event.outputs}
+    arrived: dict[tuple, Tensor] = {(value, None): wrap(np.array(weights, rec.values[value].dtype))}
     with use(OFF):
         for event in reversed(group.events):
-            gs = tuple([arrived.get(o) for o in event.outputs])
+            gs = tuple([arrived.get((o, None)) for o in event.outputs])
             if all(g is None for g in gs):
                 continue
             for k, i in enumerate(event.inputs):
-                if not isinstance(i, int) or (d := pulled_to(rec, event, k, gs)) is None:
-                    continue
-                if i in made:
-                    arrived[i] = arrived[i] + d if i in arrived else d
-                else:
+                if isinstance(i, int) and (d := pulled_to(rec, event, k, gs)) is not None:
                     key = i, (k if len(group.events) == 1 else None)
-                    found[key] = found[key] + d.numpy() if key in found else d.numpy()
-    return found
+                    arrived[key] = arrived[key] + d if key in arrived else d
+    return {key: t.numpy() for key, t in arrived.items()}
 
 
 def pulled_to(rec: Record, event: Event, k: int, gs: tuple) -> Tensor | None:

@@ -9,6 +9,7 @@ import re
 import sys
 from collections import Counter
 from functools import lru_cache
+from itertools import groupby
 from types import FrameType
 from typing import Any
 
@@ -59,17 +60,12 @@ def names(document: dict) -> dict[int, str]:
         if value["name"]:
             give(value["id"], value["name"])
     ops = [op for op in document["ops"] if op["phase"] == "forward"]
-    for op, following in zip(ops, [*ops[1:], None]):
-        last = following is None or line(op) != line(following)
-        name = assigned(op["where"]["code"]) if last and len(op["outputs"]) == 1 else ""
-        if name and op["outputs"][0] not in found:
-            give(op["outputs"][0], name)
+    for _, of_line in groupby(ops, key=lambda op: (op["where"]["file"], op["where"]["line"])):
+        *_, last = of_line
+        name = assigned(last["where"]["code"]) if len(last["outputs"]) == 1 else ""
+        if name and last["outputs"][0] not in found:
+            give(last["outputs"][0], name)
     return found
-
-
-def line(op: dict) -> tuple[Any, Any]:
-    """Where an operation stands."""
-    return op["where"]["file"], op["where"]["line"]
 
 
 def expression(where: dict) -> str:
