@@ -2,8 +2,8 @@
 
 A derivation is read off a recording (record/recorder.py): lookup.py looks for the one that knows the number, recompute.py
 makes one where backward has freed the graph, links.py has its edges with their numbers, local_partials.py the partials of
-single elements, derive.py the steps and paths, blackboard.py the words.  shape_history.py tells where the dimensions of a
-tensor come from.  Nothing here is loaded before it is asked for.
+single elements, derive.py makes the steps (steps.py) and paths, blackboard.py the words.  shape_history.py tells where the
+dimensions of a tensor come from.  Nothing here is loaded before it is asked for.
 """
 
 from __future__ import annotations
