@@ -71,8 +71,7 @@ def trace(shell: Any, name: str, cell: str) -> Drawing | None:
 
     rec = minigrad.record(program, name=name or "cell", inside=True)
     called = names_of_tensors({key: value for key, value in names.items() if not key.startswith("_")})
-    for value in rec.values:
-        value.name = value.name or called.get(id(value.tensor), "")
+    rec.name_values(called)
     rec.file = file
     record = leading_to_outputs(rec.to_dict())
     if not record["ops"]:

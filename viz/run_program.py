@@ -98,8 +98,7 @@ class Program:
         if args is not None:
             raise Usage(f"--args is for functions, and {name} is a tensor.")
         called = names_of_tensors(self.names)
-        for value in rec.values:
-            value.name = value.name or called.get(id(value.tensor), "")
+        rec.name_values(called)
         return rec
 
     def record_function(self, name: str, passes: Sequence[str], args: str | None) -> tuple[dict, list[str]]:

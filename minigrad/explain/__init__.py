@@ -2,8 +2,8 @@
 
 A derivation is read off a recording (record/recorder.py): lookup.py looks for the one that knows the number, recompute.py
 makes one where backward has freed the graph, links.py has its edges with their numbers, local_partials.py the partials of
-single elements, derive.py the steps and paths, blackboard.py the words.  shape_history.py tells where the dimensions of a
-tensor come from.  Nothing here is loaded before it is asked for.
+single elements, derive.py makes the steps (steps.py) and paths, blackboard.py the words.  shape_history.py tells where the
+dimensions of a tensor come from.  Nothing here is loaded before it is asked for.
 """
 
 from __future__ import annotations
@@ -58,6 +58,7 @@ def explain(
         ∂loss/∂x = [1, 1] × [3, 3] = [3, 3]
     """
     from . import ask
+    from .derive import Derivation
 
     frame = user_frame(2)
     if isinstance(what, Tensor):
@@ -68,17 +69,19 @@ def explain(
                 f"a tensor takes at most one other tensor, to be differentiated by; got {len(inputs)} arguments",
                 "explain(loss, x) for each x, or explain(f, *inputs) with a function",
             )
-        return ask.tensor(what, inputs, index, frame)
-    if isinstance(what, Record):
-        return ask.recording(what, of, index)
-    if callable(what):
-        return ask.function(what, inputs, of, index, tangents)
-    raise error(
-        TypeError,
-        "explain",
-        f"a {type(what).__name__} is neither a tensor nor a function",
-        "explain(x.grad), explain(loss, x) or explain(f, *inputs)",
-    )
+        asked = ask.tensor(what, inputs, frame)
+    elif isinstance(what, Record):
+        asked = ask.recording(what, of)
+    elif callable(what):
+        asked = ask.function(what, inputs, of, tangents)
+    else:
+        raise error(
+            TypeError,
+            "explain",
+            f"a {type(what).__name__} is neither a tensor nor a function",
+            "explain(x.grad), explain(loss, x) or explain(f, *inputs)",
+        )
+    return Derivation(asked).explanation(index)
 
 
 def explain_shape(y: Tensor) -> ShapeExplanation:
@@ -104,8 +107,7 @@ def explain_shape(y: Tensor) -> ShapeExplanation:
     from . import shape_history
 
     if not isinstance(y, Tensor):
-        what = f"a {type(y).__name__} is no tensor" + (
-            ", and a shape does not know its tensor" if isinstance(y, tuple) else ""
-        )
+        why = ", and a shape does not know its tensor" if isinstance(y, tuple) else ""
+        what = f"a {type(y).__name__} is no tensor{why}"
         raise error(TypeError, "explain_shape", what, "explain_shape(y), not explain_shape(y.shape)")
     return shape_history.shape_of(y, user_frame(2))

@@ -11,42 +11,41 @@ from ..core.tensor import Tensor
 from ..errors import error
 from ..record.passes import parameter_names, record, run_backward
 from ..record.recorder import Record
-from .derive import derive
-from .explanation import Explanation
-from .lookup import Asked, derivative, of_tensor
+from .derive import Asked
+from .lookup import derivative, of_tensor
 from .value_names import name_after
 
 
-def tensor(t: Tensor, by: tuple, index: Any, frame: FrameType | None) -> Explanation:
+def tensor(t: Tensor, by: tuple, frame: FrameType | None) -> Asked:
     """A gradient or tangent, or the derivative of a tensor by another."""
     asked = of_tensor(t, by[0]) if by else derivative(t, frame)
     name_after(asked.rec, frame)
     if asked.owned and (name := asked.rec.values[asked.value].name):
         asked.label = f"{name}.grad"
-    return explained(asked, index)
+    return asked
 
 
-def recording(rec: Record, of: Any, index: Any) -> Explanation:
+def recording(rec: Record, of: Any) -> Asked:
     """A gradient that a recording has."""
     rec.settle()
-    return explained(Asked(rec, "gradient", chosen(rec, of)), index)
+    return Asked(rec, "gradient", chosen(rec, of))
 
 
-def function(f: Callable, inputs: tuple, of: Any, index: Any, tangents: tuple | None) -> Explanation:
+def function(f: Callable, inputs: tuple, of: Any, tangents: tuple | None) -> Asked:
     """The derivative of a function's result, or the tangent of it."""
     if tangents is not None:
-        return explained(pushed(f, inputs, tangents), index)
+        return pushed(f, inputs, tangents)
     rec = record(f, *inputs, passes=("forward",))
     name_result(rec, f)
     back = {gradient: value for value, gradient in rec.gradients.items()}
     for out in rec.outputs:
         if out in back:
-            return explained(Asked(rec, "gradient", back[out], f"the result of {rec.program_name}"), index)
+            return Asked(rec, "gradient", back[out], f"the result of {rec.program_name}")
     notes = forget_backward(rec)
     with rec:
         run_backward(rec, [rec.values[out].tensor for out in rec.outputs])
     rec.settle()
-    return explained(Asked(rec, "gradient", chosen(rec, of), notes=notes), index)
+    return Asked(rec, "gradient", chosen(rec, of), notes=notes)
 
 
 def forget_backward(rec: Record) -> list[str]:
@@ -79,11 +78,9 @@ def pushed(f: Callable, inputs: tuple, tangents: tuple) -> Asked:
     with forward_ad.dual_level():
         duals = [x if t is None else forward_ad.make_dual(x, t) for x, t in zip(inputs, tangents)]
         rec = record(lambda: f(*duals), passes=("forward",), name=getattr(f, "__name__", ""))
-    for name, x in zip(parameter_names(f, len(inputs)), duals):
-        if isinstance(x, Tensor):
-            rec.values[rec.ref(x)].name = name
+    rec.name_arguments(parameter_names(f, len(inputs)), duals)
     name_result(rec, f)
-    out = next((o for o in rec.outputs if any(o in (g.tangents or {}) for g in rec.groups)), None)
+    out = next((o for o in rec.outputs if any(o in g.tangents for g in rec.groups)), None)
     if out is None:
         raise error(
             ValueError,
@@ -112,8 +109,3 @@ def chosen(rec: Record, of: Any) -> int:
             "pass of= a name of these, or inputs that the result depends on",
         )
     return found[0].index
-
-
-def explained(asked: Asked, index: Any) -> Explanation:
-    """The derivation of it."""
-    return derive(asked.rec, asked.kind, asked.value, index, asked.label, asked.notes)

@@ -8,14 +8,17 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..places import Place
-from .explanation import Explanation, Part, Step, Sum
+from .steps import Part, Step, Sum
+
+if TYPE_CHECKING:
+    from .explanation import Explanation
 
 MOST = 40  # steps: of more, the first and the last ones
 RULES = {"gradient": "backward", "tangent": "jvp"}
@@ -90,11 +93,8 @@ class Board:
 
     def beginning(self, value: int) -> str:
         """What is said of a derivative that no step gives."""
-        return (
-            "no step gives this: a hook does, or a backward that began here"
-            if value in self.summed
-            else "it begins here"
-        )
+        given = "no step gives this: a hook does, or a backward that began here"
+        return given if value in self.summed else "it begins here"
 
     def block(self, step: Step | Sum) -> Any:
         """Steps stand alone, the sums at a value together."""
@@ -201,11 +201,9 @@ class Board:
         else:
             tangents = [op["tangents"] for op in self.e.record["ops"] if str(value) in op["tangents"]]
             found = tangents[0][str(value)] if tangents else None
-        return (
-            f"a tensor of shape {self.shape(value)}"
-            if found is None
-            else self.summed_up(value, self.values[found]["summary"])
-        )
+        if found is None:
+            return f"a tensor of shape {self.shape(value)}"
+        return self.summed_up(value, self.values[found]["summary"])
 
     def sums(self, block: list[Sum]) -> Iterator[str]:
         """What meets at a value."""
@@ -230,14 +228,12 @@ def paths(e: Explanation) -> Iterator[str]:
         steps = steps if len(steps) <= 12 else [*steps[:8], "...", *steps[-4:]]
         way = " → ".join([e.names[path.begins] if path.begins is not None else "...", *steps])
         more = f"   ({path.count} paths)" if path.count > 1 else ""
-        yield f"    {array(path.gives, (len(path.gives),) if len(path.gives) > 1 else ()):>12}   along {way}{more}"
-    total = array(e.numbers, (len(e.numbers),) if len(e.numbers) > 1 else ())
+        yield f"    {listed(path.gives):>12}   along {way}{more}"
     if len(e.paths) > len(shown):
         given = [sum(each) for each in zip(*[path.gives for path in shown])]
-        largest = array(given, (len(given),) if len(given) > 1 else ())
-        yield f"    {many(e.count, 'path')}; the {len(shown)} largest give {largest} of {total}"
+        yield f"    {many(e.count, 'path')}; the {len(shown)} largest give {listed(given)} of {listed(e.numbers)}"
     else:
-        yield f"    {total:>12}   in all"
+        yield f"    {listed(e.numbers):>12}   in all"
 
 
 def many(count: int, what: str) -> str:
@@ -258,6 +254,11 @@ def number(x: float) -> str:
 def bracketed(x: float) -> str:
     """A number as a factor or a term."""
     return f"({number(x)})" if number(x).startswith("-") else number(x)
+
+
+def listed(numbers: Sequence[float]) -> str:
+    """One number, or several in brackets."""
+    return array(numbers, (len(numbers),) if len(numbers) > 1 else ())
 
 
 def array(elements: Any, shape: tuple) -> str:

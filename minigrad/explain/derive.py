@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,9 @@ from ..record.build import numbered
 from ..record.recorder import Record
 from ..record.schema import summary
 from ..record.values import Group
-from .explanation import Explanation, Part, Path, Step, Sum, Term
+from .explanation import Explanation
 from .links import Link, Links, dot
+from .steps import Part, Path, Step, Sum, Term
 from .value_names import expression, names, worded
 
 WHOLE = 4  # up to so many elements are explained at once
@@ -23,17 +25,25 @@ SHORT = 12  # characters of a constant that stands in a formula
 PATHS = 64  # so many paths are told apart
 
 
-def derive(rec: Record, kind: str, value: int, index: Any = None, label: str = "", notes: Any = ()) -> Explanation:
-    """Explain the gradient or tangent that a recording has of a value, or one element of it."""
-    return Derivation(rec, kind, value).explanation(index, label, list(notes))
+@dataclass
+class Asked:
+    """A derivative in a recording."""
+
+    rec: Record
+    kind: str  # gradient | tangent
+    value: int
+    label: str = ""
+    owned: bool = False  # whether it is the .grad of the value's tensor
+    notes: list[str] = field(default_factory=list)
 
 
 class Derivation:
     """What leads to the derivative of one value."""
 
-    def __init__(self, rec: Record, kind: str, value: int):
-        self.rec, self.kind, self.value = rec, kind, value
-        self.links = Links(rec, kind)
+    def __init__(self, asked: Asked):
+        self.rec, self.kind, self.value = asked.rec, asked.kind, asked.value
+        self.label, self.notes = asked.label, list(asked.notes)
+        self.links = Links(self.rec, self.kind)
         self.order = self.on_the_way()
         self.seeds = {v: s for v in self.order if np.any((s := self.links.seed(v)) != 0)}
         self.counts: dict[int, int] = {}
@@ -56,21 +66,21 @@ class Derivation:
         """How many paths go through a link."""
         return sum(self.counts.get(s, 0) for s, _ in link.sources)
 
-    def explanation(self, index: Any, label: str, notes: list[str]) -> Explanation:
-        """All of it, as plain data."""
+    def explanation(self, index: Any) -> Explanation:
+        """Explain all of it, or one element."""
         document, number = numbered(self.rec)
         record = document.to_dict()
         named = names(record)
         called = {v["id"]: named.get(v["id"]) or f"v{v['id']}" for v in record["values"]}
         asked = self.links.number[self.value]
-        elements = self.chosen(index, notes)
+        elements = self.chosen(index)
         steps = self.steps(elements)
         ends = list(self.seeds) if self.kind == "gradient" else [self.value]
         told = Told(self.rec, number, record, called, self.kind)
         return Explanation(
             self.kind,
             number(self.value),
-            label,
+            self.label,
             asked.shape,
             elements,
             [float(asked[i]) for i in elements],
@@ -78,12 +88,12 @@ class Derivation:
             {number(v): summary(s) for v, s in self.seeds.items()},
             [told.step(s) for s in steps],
             [told.path(p) for p in self.paths(elements)],
-            notes,
+            self.notes,
             called,
             told.part_of_record(self.order, ends, named),
         )
 
-    def chosen(self, index: Any, notes: list[str]) -> list[tuple]:
+    def chosen(self, index: Any) -> list[tuple]:
         """The elements to be explained: one that was asked for, all of a few, or the largest."""
         asked = self.links.number[self.value]
         if index is not None:
@@ -91,7 +101,7 @@ class Derivation:
         if asked.size <= WHOLE:
             return list(np.ndindex(asked.shape))
         at = largest(asked)
-        notes.append(f"of {asked.size} elements this is the one of largest magnitude; index={at} asks for another")
+        self.notes.append(f"of {asked.size} elements this is the one of largest magnitude; index={at} asks for another")
         return [at]
 
     # ------------------------------------------------------------------ steps
@@ -110,21 +120,18 @@ class Derivation:
                 for s, i in self.next_elements(link, parts):
                     if i not in followed[s] and len(followed[s]) < TERMS:
                         followed[s].append(i)
-            seed = self.links.seed(v)
-            sums: list = []
+            sums, seed, number = [], self.links.seed(v), self.links.number[v]
             if len(links) + (v in self.seeds) > 1:
                 for k, i in enumerate(followed[v]):
                     terms = [parts[k].gives for _, parts in mine]
-                    sums.append(Sum(v, i, terms, float(seed[i]), float(self.links.number[v][i])))
+                    sums.append(Sum(v, i, terms, float(seed[i]), float(number[i])))
             told.append(mine + sums)
         return [step for mine in reversed(told) for step in mine]
 
     def part(self, link: Link, index: tuple) -> Part:
         """What a link gives to one element."""
         gives = float(link.gives[index])
-        direction = np.zeros(link.gives.shape)
-        direction[index] = 1
-        slopes = self.links.slopes(link, direction)
+        slopes = self.links.slopes(link, unit(link.gives.shape, index))
         if slopes is None:
             return Part(index, gives, self.read_off(link, gives), known=False)
         terms = [term for s, slope in slopes for term in self.terms(s, slope, index)]
@@ -136,13 +143,12 @@ class Derivation:
 
     def terms(self, source: int, slope: np.ndarray, index: tuple) -> list[Term]:
         """The products of what is at a source with the local partials that are not 0; one that is, where all are."""
-        arrived, found = self.links.number[source], []
+        arrived = self.links.number[source]
         places = [tuple(at) for at in np.argwhere(slope != 0).tolist()]
-        if not places and slope.shape == self.links.number[source].shape and len(index) == slope.ndim:
+        if not places and slope.shape == arrived.shape and len(index) == slope.ndim:
             places = [index] if all(i < n for i, n in zip(index, slope.shape)) else []
-        for i in places:
-            found.append(Term(source, i, float(arrived[i]), float(slope[i]), float(arrived[i]) * float(slope[i])))
-        return found
+        numbers = [(i, float(arrived[i]), float(slope[i])) for i in places]
+        return [Term(source, i, a, partial, a * partial) for i, a, partial in numbers]
 
     def read_off(self, link: Link, gives: float) -> list[Term]:
         """Where no rule tells the partials, but all comes from a single number, the quotient is the partial."""
@@ -157,12 +163,10 @@ class Derivation:
         """The elements that the numbers of a step came from, largest first."""
         terms = sorted([t for part in parts for t in part.terms], key=lambda t: magnitude(t.product), reverse=True)
         found = [(t.value, t.index) for t in terms]
-        for part in parts:
-            for s, _ in link.sources if not part.terms else ():
-                arrived = self.links.number[s]
-                if arrived.size:
-                    same = arrived.shape == link.gives.shape
-                    found.append((s, part.index if same else largest(arrived)))
+        for part in [part for part in parts if not part.terms]:
+            for s, _ in link.sources:
+                if (arrived := self.links.number[s]).size:
+                    found.append((s, part.index if arrived.shape == link.gives.shape else largest(arrived)))
         return found
 
     # ------------------------------------------------------------------ paths
@@ -173,11 +177,8 @@ class Derivation:
         """
         if not elements:
             return []
-        directions = []
-        for i in elements:
-            directions.append(np.zeros(self.links.number[self.value].shape))
-            directions[-1][i] = 1
         number = self.links.number[self.value]
+        directions = [unit(number.shape, i) for i in elements]
         done: list[tuple] = []
         open_ = [([], self.value, directions, [dot(d, number) for d in directions])]
         while open_:
@@ -227,8 +228,7 @@ class Told:
 
     def __init__(self, rec: Record, number: Any, record: dict, called: dict[int, str], kind: str):
         self.rec, self.number, self.record, self.called, self.kind = rec, number, record, called, kind
-        groups = [g for g in rec.groups if g.events or g.phase == "backward"]
-        self.ops = {g: record["ops"][k] for k, g in enumerate(groups)}
+        self.ops = {group: record["ops"][id] for group, id in number.ops.items()}
 
     def step(self, told: Any) -> Step | Sum:
         """A link with its parts, or a sum."""
@@ -305,6 +305,13 @@ def position(index: Any, shape: tuple) -> tuple:
             "pass index= one whole number for each dimension",
         )
     return tuple([i % n for i, n in zip(at, shape)])
+
+
+def unit(shape: tuple, index: tuple) -> np.ndarray:
+    """1 at an element, 0 at all others."""
+    a = np.zeros(shape)
+    a[index] = 1
+    return a
 
 
 def largest(a: np.ndarray) -> tuple:

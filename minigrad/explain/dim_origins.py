@@ -6,7 +6,7 @@ What no rule knows is set by the operation itself, and is said to be.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,11 +64,14 @@ def broadcast(op: Applied, positions: list[int], out: tuple) -> list[Origin]:
         there = [(k, len(op.shapes[k]) + back) for k in positions if len(op.shapes[k]) >= -back]  # type: ignore[arg-type]
         full = [(k, e) for k, e in there if op.shapes[k][e] == n]  # type: ignore[index]
         short = len(positions) - len(full)
-        why = (
-            f"broadcast {n} times over {'an operand' if short == 1 else f'{short} operands'}" if short and n > 1 else ""
-        )
-        found.append(Origin(full, why))
+        over = "an operand" if short == 1 else f"{short} operands"
+        found.append(Origin(full, f"broadcast {n} times over {over}" if short and n > 1 else ""))
     return found
+
+
+def same(k: int, dims: Iterable[int]) -> list[Origin]:
+    """Dimensions of one argument as they are."""
+    return [Origin([(k, d)]) for d in dims]
 
 
 def pointwise(op: Applied) -> list[Origin]:
@@ -78,7 +81,7 @@ def pointwise(op: Applied) -> list[Origin]:
 def kept(op: Applied) -> list[Origin] | None:
     """The dimensions of the first tensor as they are."""
     first = op.tensors[0]
-    return [Origin([(first, d)]) for d in range(len(op.out))] if op.shapes[first] == op.out else None
+    return same(first, range(len(op.out))) if op.shapes[first] == op.out else None
 
 
 def reduced(op: Applied) -> list[Origin] | None:
@@ -94,7 +97,7 @@ def reduced(op: Applied) -> list[Origin] | None:
         op.gone.append((0, d, f"{op.name} takes it to {'1' if keep else 'nothing'}"))
     if keep:
         return [Origin([] if d in dims else [(0, d)], "keepdim=True" if d in dims else "") for d in range(len(x))]
-    return [Origin([(0, d)]) for d in range(len(x)) if d not in dims]
+    return same(0, [d for d in range(len(x)) if d not in dims])
 
 
 def product(op: Applied) -> list[Origin]:
@@ -107,30 +110,25 @@ def product(op: Applied) -> list[Origin]:
         back = d - len(lead)
         there = [(k, len(s) - 2 + back) for k, s in ((0, x), (1, y)) if len(s) - 2 >= -back]
         found.append(Origin([(k, e) for k, e in there if (x, y)[k][e] == lead[d]]))
-    op.gone.append(
-        (0, len(x) - 1, f"summed over with {'the rows' if columns else 'the elements'} of the other by {op.name}")
-    )
-    return [*found, *([Origin([(0, len(x) - 2)])] if rows else []), *([Origin([(1, len(y) - 1)])] if columns else [])]
+    what = "the rows" if columns else "the elements"
+    op.gone.append((0, len(x) - 1, f"summed over with {what} of the other by {op.name}"))
+    return found + same(0, [len(x) - 2] * rows) + same(1, [len(y) - 1] * columns)
 
 
 def affine(op: Applied) -> list[Origin]:
     """x @ weight.T + bias."""
     x = op.shapes[0] or ()
     op.gone.append((0, len(x) - 1, f"summed over with dimension 1 of the weight by {op.name}"))
-    return [*[Origin([(0, d)]) for d in range(len(x) - 1)], Origin([(1, 0)], "the weight's rows")]
+    return [*same(0, range(len(x) - 1)), Origin([(1, 0)], "the weight's rows")]
 
 
 def contraction(op: Applied) -> list[Origin]:
     """Labels that stand in the result stand in an operand."""
-    labels = op.value("of_x"), op.value("of_y")
-    found = [
-        Origin([(k, of.index(label)) for k, of in enumerate(labels) if label in of]) for label in op.value("of_out")
-    ]
-    for k, of in enumerate(labels):
-        op.gone += [
-            (k, d, f"summed over by {op.name}") for d, label in enumerate(of) if label not in op.value("of_out")
-        ]
-    return found
+    operands, kept = [op.value("of_x"), op.value("of_y")], op.value("of_out")
+    for k, labels in enumerate(operands):
+        op.gone += [(k, d, f"summed over by {op.name}") for d, label in enumerate(labels) if label not in kept]
+    places = [[(k, labels.index(one)) for k, labels in enumerate(operands) if one in labels] for one in kept]
+    return [Origin(place) for place in places]
 
 
 def joined(op: Applied) -> list[Origin]:
@@ -153,11 +151,8 @@ def convolved(op: Applied) -> list[Origin]:
     x, w = op.shapes[0] or (), op.shapes[1] or ()
     g = op.value("geometry")
     op.gone.append((0, 1, f"summed over with dimension 1 of the weight by {op.name}"))
-    windows = [
-        Origin([(0, d + 2)], fitting(x[d + 2], w[d + 2], g.stride[d], g.padding[d], g.dilation[d], op.out[d + 2]))
-        for d in range(len(x) - 2)
-    ]
-    return [Origin([(0, 0)]), Origin([(1, 0)], "one channel for each kernel"), *windows]
+    found = windows(2, x, w[2:], g.stride, g.padding, g.dilation, op.out)
+    return [Origin([(0, 0)]), Origin([(1, 0)], "one channel for each kernel"), *found]
 
 
 def pooled(op: Applied) -> list[Origin]:
@@ -165,32 +160,22 @@ def pooled(op: Applied) -> list[Origin]:
     x, kernel = op.shapes[0] or (), op.value("kernel")
     dilation = op.value("dilation") if "dilation" in op.cls.names else (1,) * len(kernel)
     lead = len(x) - len(kernel)
-    sizes = zip(x[lead:], kernel, op.value("stride"), op.value("padding"), dilation, op.out[lead:])
-    found = [Origin([(0, lead + d)], fitting(*each)) for d, each in enumerate(sizes)]
-    return [*[Origin([(0, d)]) for d in range(lead)], *found]
+    return same(0, range(lead)) + windows(lead, x, kernel, op.value("stride"), op.value("padding"), dilation, op.out)
 
 
-def fitting(size: int, kernel: int, stride: int, padding: Any, dilation: int, out: int) -> str:
-    """How many windows fit, as arithmetic; nothing where the padding is not the same on both sides."""
-    if not isinstance(padding, int):
-        if padding[0] != padding[1]:
-            return f"windows of {kernel} over {size}"
-        padding = padding[0]
+def windows(lead: int, x: tuple, kernel: Any, stride: Any, padding: Any, dilation: Any, out: tuple) -> list[Origin]:
+    """The dimensions of x from `lead` on, with as many windows as fit."""
+    sizes = zip(x[lead:], kernel, stride, padding, dilation, out[lead:])
+    return [Origin([(0, d)], fitting(*each)) for d, each in enumerate(sizes, lead)]
+
+
+def fitting(size: int, kernel: int, stride: int, padding: int, dilation: int, out: int) -> str:
+    """How many windows fit, as arithmetic; in words where the last one may go over the end."""
     wide = f"{dilation}·({kernel} - 1) - 1" if dilation > 1 else str(kernel)
     inside = f"({size} + 2·{padding} - {wide})" if padding else f"({size} - {wide})"
-    tail = "" if dilation > 1 else " + 1"
     steps = f"{inside} // {stride}" if stride > 1 else inside
-    text = f"{steps} + 1" if dilation > 1 else f"{steps}{tail}"
-    return (
-        f"{text} = {out}"
-        if counted(size, kernel, stride, padding, dilation) == out
-        else f"windows of {kernel} over {size}"
-    )
-
-
-def counted(size: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
-    """How many windows fit."""
-    return (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
+    count = (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
+    return f"{steps} + 1 = {out}" if count == out else f"windows of {kernel} over {size}"
 
 
 def padded(op: Applied) -> list[Origin]:
@@ -204,12 +189,12 @@ def padded(op: Applied) -> list[Origin]:
 def looked_up(op: Applied) -> list[Origin]:
     """The dimensions of the indices, and the columns of the weight."""
     indices = op.shapes[1] or ()
-    return [*[Origin([(1, d)]) for d in range(len(indices))], Origin([(0, 1)], "the weight's columns")]
+    return [*same(1, range(len(indices))), Origin([(0, 1)], "the weight's columns")]
 
 
 def gathered(op: Applied) -> list[Origin]:
     """The dimensions of the index."""
-    return [Origin([(op.cls.names.index("index"), d)]) for d in range(len(op.out))]
+    return same(op.cls.names.index("index"), range(len(op.out)))
 
 
 def viewed(op: Applied) -> list[Origin] | None:
@@ -225,11 +210,8 @@ def viewed(op: Applied) -> list[Origin] | None:
     found = [strided(op, x, base.strides, n, t) for n, t in zip(op.out, out.strides)]
     ones(op, x, found)
     used = {d for origin in found for _, d in origin.sources}
-    op.gone += [
-        (0, d, f"{op.name} takes one of its {n}" if n > 1 else f"{op.name} drops it")
-        for d, n in enumerate(x)
-        if d not in used
-    ]
+    for d in [d for d in range(len(x)) if d not in used]:
+        op.gone.append((0, d, f"{op.name} takes one of its {x[d]}" if x[d] > 1 else f"{op.name} drops it"))
     return found
 
 
@@ -280,22 +262,6 @@ def ones(op: Applied, x: tuple, found: list[Origin]) -> None:
             free.remove(len(x) + d - len(op.out))
 
 
-SAME: tuple = (
-    softmax.Softmax,
-    softmax.LogSoftmax,
-    standardize.Standardize,
-    standardize.LayerNorm,
-    standardize.Channelwise,
-    standardize.DivideByRMS,
-    scan.Cumsum,
-    scan.Cumprod,
-    scan.Logcumsumexp,
-    flip.Flip,
-    flip.Roll,
-    copy.Clone,
-    copy.Contiguous,
-    copy.To,
-)
 RULES: list[tuple[tuple, Callable[[Applied], list[Origin] | None]]] = [
     ((families.Pointwise,), pointwise),
     ((shape.Reshape, shape.Permute, shape.Expand, copy.Alias, families.View), viewed),
@@ -308,6 +274,10 @@ RULES: list[tuple[tuple, Callable[[Applied], list[Origin] | None]]] = [
     ((pad.Pad,), padded),
     ((embedding.Embed,), looked_up),
     ((gather.Gather,), gathered),
-    (SAME, kept),
+    ((softmax.Softmax, softmax.LogSoftmax), kept),
+    ((standardize.Standardize, standardize.LayerNorm, standardize.Channelwise, standardize.DivideByRMS), kept),
+    ((scan.Cumsum, scan.Cumprod, scan.Logcumsumexp), kept),
+    ((flip.Flip, flip.Roll), kept),
+    ((copy.Clone, copy.Contiguous, copy.To), kept),
     ((Primitive,), reduced),
 ]

@@ -45,19 +45,15 @@ class Links:
         groups = [g for g in rec.groups if g.events]
         used = consumed(groups, rec.outputs)
         for group in groups:
-            by_value: dict[int, list] = defaultdict(list)
+            sources: list = [(o, None) for o in ends(group, used)[1] if o in self.number]
+            by_input: dict[tuple, list] = defaultdict(list)  # each run of the engine adds a flow for every input
             for flow in group.edges:
                 if flow.upstream is not None:
-                    by_value[flow.value].append((flow.partial, flow.gives))
-            sources: list = [(o, None) for o in ends(group, used)[1] if o in self.number]
-            for value, edges in by_value.items():
-                at = places(group, value)
-                at = at if at and len(edges) % len(at) == 0 else [None]
-                for k, position in enumerate(at):
-                    mine = edges[k :: len(at)]  # each run of the engine adds an edge for every place
-                    gives = np.asarray(sum(held(rec, g) for _, g in mine))
-                    words = said(group, position) or "; ".join(dict.fromkeys(p for p, _ in mine))
-                    self.into[value].append(Link(group, value, sources, position, [words], gives))
+                    by_input[flow.value, flow.position if len(group.events) == 1 else None].append(flow)
+            for (value, position), flows in by_input.items():
+                gives = np.asarray(sum(held(rec, flow.gives) for flow in flows))
+                words = said(group, position) or "; ".join(dict.fromkeys(flow.partial for flow in flows))
+                self.into[value].append(Link(group, value, sources, position, [words], gives))
 
     def tangents(self) -> None:
         """Links from the arguments to the results."""
@@ -121,15 +117,6 @@ def product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def held(rec: Record, value: int) -> np.ndarray:
     """What a recorded value holds, in float64, in which sums of many terms stay true."""
     return np.asarray(rec.values[value].numbers(), np.float64)
-
-
-def places(group: Group, value: int) -> list[int]:
-    """The positions at which a single primitive or Function takes a tracked value; none where it is several."""
-    if len(group.events) != 1:
-        return []
-    found = [k for k, i in enumerate(group.events[0].inputs) if i == value]
-    edges = [node._edges for node in group.nodes]
-    return [k for k in found if not edges or any(k < len(e) and e[k] is not None for e in edges)]
 
 
 def said(group: Group, position: int | None) -> str:

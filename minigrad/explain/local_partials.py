@@ -7,6 +7,7 @@ Function has neither.  What the numbers give is compared with what was recorded 
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,6 @@ from ..core.frames import OFF, use
 from ..core.tensor import Tensor, wrap
 from ..record.recorder import Record
 from ..record.values import Event, Group, Noted
-
-
-class Unknown(Exception):
-    """An operation has no rule that tells its local partials."""
 
 
 def pushed(rec: Record, group: Group, value: int, position: int | None, direction: np.ndarray) -> dict[int, np.ndarray]:
@@ -43,47 +40,36 @@ def pushed(rec: Record, group: Group, value: int, position: int | None, directio
 
 def pulled(rec: Record, group: Group, value: int, weights: np.ndarray) -> dict[tuple[int, int | None], np.ndarray]:
     """The slope of a weighted sum of `value` by all that goes into the group: by value and, in a single event, position."""
-    arrived: dict[int, Tensor] = {value: wrap(np.array(weights, rec.values[value].dtype))}
-    found: dict[tuple[int, int | None], np.ndarray] = {}
-    made = {o for event in group.events for o in event.outputs}
+    arrived: dict[tuple, Tensor] = {(value, None): wrap(np.array(weights, rec.values[value].dtype))}
     with use(OFF):
         for event in reversed(group.events):
-            gs = tuple([arrived.get(o) for o in event.outputs])
+            gs = tuple([arrived.get((o, None)) for o in event.outputs])
             if all(g is None for g in gs):
                 continue
             for k, i in enumerate(event.inputs):
-                if not isinstance(i, int) or (d := pulled_to(rec, event, k, gs)) is None:
-                    continue
-                if i in made:
-                    arrived[i] = arrived[i] + d if i in arrived else d
-                else:
+                if isinstance(i, int) and (d := pulled_to(rec, event, k, gs)) is not None:
                     key = i, (k if len(group.events) == 1 else None)
-                    found[key] = found[key] + d.numpy() if key in found else d.numpy()
-    return found
+                    arrived[key] = arrived[key] + d if key in arrived else d
+    return {key: t.numpy() for key, t in arrived.items()}
 
 
 def pulled_to(rec: Record, event: Event, k: int, gs: tuple) -> Tensor | None:
     """What flows back to argument number k of an event; None where nothing does."""
-    if rec.values[event.inputs[k]].dtype is None or np.dtype(rec.values[event.inputs[k]].dtype) not in FLOATS:
+    noted = rec.values[event.inputs[k]]
+    if noted.dtype is None or np.dtype(noted.dtype) not in FLOATS:
         return None
     primals = operands(rec, event)
     d = event.cls.evaluate(k, primals + tensors(rec, event.outputs), len(primals), gs)
     if d is not None and event.cls.elementwise and tuple(d.shape) == tuple(gs[0].shape):
         d = only_where([gs[0]], d)
-    return None if d is None else fit(d, Meta(rec.values[event.inputs[k]]), event.cls, k)
-
-
-class Meta:
-    """Shape and dtype of a value, as an edge has them."""
-
-    def __init__(self, noted: Noted):
-        self._shape, self._dtype = tuple(noted.shape), np.dtype(noted.dtype)
+    edge = SimpleNamespace(_shape=tuple(noted.shape), _dtype=np.dtype(noted.dtype))  # as far as fit asks
+    return None if d is None else fit(d, edge, event.cls, k)
 
 
 def operands(rec: Record, event: Event) -> tuple:
-    """The arguments of a primitive as they were."""
+    """The arguments of a primitive as they were; no rule tells the local partials of a custom Function."""
     if not event.cls.primitive:
-        raise Unknown
+        raise NotImplementedError
     return tuple([i.get("const") if isinstance(i, dict) else tensor(rec.values[i]) for i in event.inputs])
 
 

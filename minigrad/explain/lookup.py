@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gc
 import warnings
-from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
@@ -22,8 +21,9 @@ from ..errors import MinigradWarning, error
 from ..record.from_graph import older_first, record_of
 from ..record.recent import alive
 from ..record.recorder import Record
-from .recompute import Lost, adopt, again, compare_gradients, compare_results, living
-from .value_names import value_of, variables
+from .derive import Asked
+from .recompute import Lost, again, compare_gradients, compare_results, living
+from .value_names import variables
 
 RECORD = """record the program:
     with minigrad.record(passes=("forward", "backward")) as rec:
@@ -33,18 +33,6 @@ RETAIN = "or keep it: loss.backward(retain_graph=True); the last backward under 
 ROOTS = 8  # so many graphs are looked through
 AGAIN = "backward has freed the graph; it was computed again from the leaves, and gives what is still there of the first run"
 KEEP = "or ask for it while the graph is there: minigrad.explain(loss, x), before or instead of loss.backward()"
-
-
-@dataclass
-class Asked:
-    """A derivative in a recording."""
-
-    rec: Record
-    kind: str  # gradient | tangent
-    value: int
-    label: str = ""
-    owned: bool = False  # whether it is the .grad of the value's tensor
-    notes: list[str] = field(default_factory=list)
 
 
 def derivative(t: Tensor, frame: FrameType | None) -> Asked:
@@ -90,7 +78,7 @@ def in_graphs(found: list, owner: Tensor, name: str) -> Asked:
 
 def in_graph(rec: Record, owner: Tensor) -> Asked | None:
     """The gradient of a tensor in the record of a graph."""
-    value = value_of(rec, history(owner))
+    value = rec.value_of(history(owner))
     return Asked(rec, "gradient", value, owned=True) if value in rec.gradients else None
 
 
@@ -107,10 +95,12 @@ def computed_again(root: Node, owner: Tensor, name: str) -> Asked:
 
 
 def second(y: Tensor, made: dict) -> Record:
-    """The record of one of the results of a graph that was computed again."""
+    """The record of one of the results of a graph that was computed again; it knows the nodes of the first run, too."""
     compare_results(made)
     rec = graph(y)
-    adopt(rec, made)
+    for (node, _), out in made.items():
+        if out._edge is not None:
+            rec._made_by[node] = rec._made_by[producer(out._edge)]
     return rec
 
 
@@ -147,7 +137,7 @@ def in_recording(rec: Record, t: Tensor) -> Asked | None:
         if gradient == index is not None:
             return Asked(rec, "gradient", value)
     for group in rec.groups:
-        for value, tangent in (group.tangents or {}).items():
+        for value, tangent in group.tangents.items():
             if tangent == index is not None:
                 return Asked(rec, "tangent", value)
     return None
@@ -155,10 +145,10 @@ def in_recording(rec: Record, t: Tensor) -> Asked | None:
 
 def checked(asked: Asked, t: Tensor) -> Asked:
     """A note where the tensor holds something else than what was recorded."""
-    recorded = (
-        np.asarray(asked.rec.values[asked.rec.gradients[asked.value]].numbers()) if asked.kind == "gradient" else None
-    )
-    if recorded is not None and not np.allclose(host(bottom(t)._a), recorded, rtol=1e-4, equal_nan=True):
+    if asked.kind == "tangent":
+        return asked
+    recorded = np.asarray(asked.rec.values[asked.rec.gradients[asked.value]].numbers())
+    if not np.allclose(host(bottom(t)._a), recorded, rtol=1e-4, equal_nan=True):
         what = f"the tensor holds {short(bottom(t)._a)} by now, which is not what is explained here: "
         why = "other backward calls have added to it, or it was set to zero in between"
         asked.notes.append(what + why)
@@ -170,12 +160,12 @@ def short(a: np.ndarray) -> str:
     return np.array2string(a, precision=4, separator=", ") if a.size <= 4 else f"other numbers, such as {a.flat[0]:.4g}"
 
 
-def of_tensor(y: Tensor, x: Tensor, who: str = "explain") -> Asked:
+def of_tensor(y: Tensor, x: Tensor) -> Asked:
     """The derivative of y by x, from y's graph."""
     if history(y) is None:
         raise error(
             ValueError,
-            who,
+            "explain",
             f"the first tensor, of shape {tuple(y.shape)}, has no graph: nothing that it depends on requires grad",
             "set requires_grad=True on what you differentiate by, before computing",
         )
@@ -186,12 +176,12 @@ def of_tensor(y: Tensor, x: Tensor, who: str = "explain") -> Asked:
             rec, notes = second(made[key(history(y))], made), [AGAIN]
         except Lost as e:
             what = f"{rec.notes[0]}; it cannot be computed again from the leaves: {e}"
-            raise error(ValueError, who, what, RECORD) from None
-    value = value_of(rec, history(x))
+            raise error(ValueError, "explain", what, RECORD) from None
+    value = rec.value_of(history(x))
     if value is None or value not in rec.gradients:
         raise error(
             ValueError,
-            who,
+            "explain",
             f"the tensor of shape {tuple(y.shape)} does not depend on the one of shape {tuple(x.shape)}",
             "look for a detach, a no_grad, or an operation without a derivative between them",
         )

@@ -21,7 +21,6 @@ from ..errors import MinigradError
 from ..record.from_graph import older_first
 from ..record.recorder import Record
 from .derive import largest
-from .value_names import value_of
 
 CHANGED = "a leaf has been changed since, as by optimizer.step()"
 NOT_WRITTEN = f"{CHANGED}, backward was given another gradient than 1, a hook has taken part, or what came last is gone"
@@ -86,13 +85,6 @@ def value(leaf: Leaf, node: Node) -> Tensor:
     return t
 
 
-def adopt(rec: Record, made: dict) -> None:
-    """Let a recording of the second run know its values by the nodes of the first one, too."""
-    for (node, _), out in made.items():
-        if out._edge is not None:
-            rec._made_by[node] = rec._made_by[producer(out._edge)]
-
-
 def living(kind: type) -> list:
     """All objects of a class, or of one derived from it, that the garbage collector knows.
 
@@ -121,7 +113,7 @@ def compare_gradients(rec: Record, owner: Tensor, name: str) -> None:
     The gradients of others tell nothing where they have been written to, as by another backward.
     """
     for t in [owner, *tensors()]:
-        known = None if t._grad is None else value_of(rec, history(t))
+        known = None if t._grad is None else rec.value_of(history(t))
         if known not in rec.gradients or t is not owner and written(t._grad):
             continue
         whose = f"{name}.grad" if t is owner else f"another .grad of shape {tuple(t.shape)} there"

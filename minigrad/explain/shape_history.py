@@ -9,10 +9,12 @@ from typing import Any
 from ..core.graph import bottom
 from ..core.tensor import Tensor, history
 from ..errors import error
+from ..places import Place
 from ..record.build import numbered
 from ..record.from_graph import graph_of
 from ..record.recent import alive
 from ..record.recorder import Record
+from ..record.schema import Where
 from ..record.values import Event, Group
 from .dim_origins import Applied, origins
 from .value_names import name_after, names
@@ -85,11 +87,10 @@ def shape_of(y: Tensor, frame: FrameType | None) -> ShapeExplanation:
     name_after(rec, frame)
     document, number = numbered(rec)
     named = names(document.to_dict())
-    called = {old: named.get(new, f"v{new}") for old, new in number.new.items()}
-    trace = Trace(rec, called)
-    dims = [trace.back(value, d) for d in range(len(rec.values[value].shape))]
-    trace.removed(value)
-    return ShapeExplanation(called.get(value, "y"), tuple(rec.values[value].shape), dims, trace.gone)
+    trace = Trace(rec, {old: named.get(new, f"v{new}") for old, new in number.new.items()})
+    shape = tuple(rec.values[value].shape)
+    dims = [trace.back(value, d) for d in range(len(shape))]
+    return ShapeExplanation(trace.called.get(value, "y"), shape, dims, trace.removed(value))
 
 
 def recorded(y: Tensor) -> tuple[Record, int]:
@@ -116,7 +117,7 @@ class Trace:
     """The way back from the dimensions of one value."""
 
     def __init__(self, rec: Record, called: dict[int, str]):
-        self.rec, self.called, self.gone = rec, called, []
+        self.rec, self.called = rec, called
         self.made = {o: (g, e) for g in rec.groups for e in g.events for o in e.outputs}
         self.applied: dict[int, tuple[Applied, list]] = {}
 
@@ -134,7 +135,7 @@ class Trace:
             _, found = self.origins(value)
             origin = found[d]
             name = self.called.get(value, "")
-            where = "" if group.place is None else group.place.short
+            where = short(group.where)
             why = origin.why or ("" if origin.sources else f"{size}: set by {group.name}")
             hops.append(Hop(group.name, where, why, name, d, size, deep))
             sources = [(event.inputs[k], e) for k, e in origin.sources]
@@ -156,23 +157,27 @@ class Trace:
             self.applied[value] = op, origins(op)
         return self.applied[value]
 
-    def removed(self, value: int) -> None:
+    def removed(self, value: int) -> list[str]:
         """What became of dimensions that are not in the result, on all ways that lead to it."""
-        stack, seen = [value], {value}
+        stack, seen, found = [value], {value}, []
         while stack:
-            v = stack.pop()
-            if v not in self.made:
+            if (v := stack.pop()) not in self.made:
                 continue
             group, event = self.made[v]
-            op, _ = self.origins(v)
-            where = "" if group.place is None else f" at {group.place.short}"
-            for k, d, words in op.gone:
+            where = f" at {short(group.where)}" if group.where.line else ""
+            for k, d, words in self.origins(v)[0].gone:
                 source = event.inputs[k]
                 size = self.rec.values[source].shape[d]
-                self.gone.append(f"dimension {d} of {self.called.get(source, f'v{source}')} ({size}): {words}{where}")
+                found.append(f"dimension {d} of {self.called.get(source, f'v{source}')} ({size}): {words}{where}")
             new = [i for i in event.inputs if isinstance(i, int) and i not in seen]
             seen.update(new)
             stack += new
+        return found
+
+
+def short(where: Where) -> str:
+    """File and line, without the folders; empty where that is not known."""
+    return Place(where.file, where.line).short if where.line else ""
 
 
 def applied(rec: Record, group: Group, event: Event, value: int) -> Applied:

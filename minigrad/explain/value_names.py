@@ -9,10 +9,10 @@ import re
 import sys
 from collections import Counter
 from functools import lru_cache
+from itertools import groupby
 from types import FrameType
 from typing import Any
 
-from ..core.graph import Leaf, key
 from ..core.tensor import Tensor, history
 from ..kernels.folding import folded
 from ..record.recorder import Record
@@ -26,14 +26,12 @@ def name_after(rec: Record, frame: FrameType | None) -> None:
     for name, value in variables(frame).items():
         if isinstance(value, Tensor):
             known[id(value)] = name
-            made = value_of(rec, history(value))
+            made = rec.value_of(history(value))
             if made is not None and rec.values[made].tensor is None and not rec.values[made].name:
                 rec.values[made].name = name
         elif hasattr(value, "named_parameters") and not isinstance(value, type):
             known = {id(p): f"{name}.{path}" for path, p in value.named_parameters()} | known
-    for noted in rec.values:
-        if noted.tensor is not None and not noted.name:
-            noted.name = known.get(id(noted.tensor), "")
+    rec.name_values(known)
 
 
 def variables(frame: FrameType | None) -> dict[str, Any]:
@@ -44,17 +42,6 @@ def variables(frame: FrameType | None) -> dict[str, Any]:
     if sys.version_info < (3, 13) and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
         frame.f_locals.clear()  # a copy that the frame keeps, and with it what its program deletes
     return {name: value for name, value in seen.items() if not name.startswith("_")}
-
-
-def value_of(rec: Record, edge: Any) -> int | None:
-    """The value of a record that an edge leads to."""
-    if edge is None:
-        return None
-    node, place = key(edge)
-    if type(node) is Leaf:
-        return rec.leaves.get(node)
-    event = rec._made_by.get(node)
-    return event.outputs[place] if event is not None and place < len(event.outputs) else None
 
 
 def names(document: dict) -> dict[int, str]:
@@ -73,17 +60,12 @@ def names(document: dict) -> dict[int, str]:
         if value["name"]:
             give(value["id"], value["name"])
     ops = [op for op in document["ops"] if op["phase"] == "forward"]
-    for op, following in zip(ops, [*ops[1:], None]):
-        last = following is None or line(op) != line(following)
-        name = assigned(op["where"]["code"]) if last and len(op["outputs"]) == 1 else ""
-        if name and op["outputs"][0] not in found:
-            give(op["outputs"][0], name)
+    for _, of_line in groupby(ops, key=lambda op: (op["where"]["file"], op["where"]["line"])):
+        *_, last = of_line
+        name = assigned(last["where"]["code"]) if len(last["outputs"]) == 1 else ""
+        if name and last["outputs"][0] not in found:
+            give(last["outputs"][0], name)
     return found
-
-
-def line(op: dict) -> tuple[Any, Any]:
-    """Where an operation stands."""
-    return op["where"]["file"], op["where"]["line"]
 
 
 def expression(where: dict) -> str:

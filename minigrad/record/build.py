@@ -8,7 +8,8 @@ import inspect
 import math
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
+from itertools import chain, repeat
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,10 +18,11 @@ from ..arrays.kinds import on_device
 from ..core.graph import Freed
 from ..kernels import formula
 from . import schema
-from .callers import columns
 from .inner_calls import Inside
-from .recorder import Record
 from .values import Group, Noted
+
+if TYPE_CHECKING:
+    from .recorder import Record
 
 DEVICE, GPU = str(CPU), str(CUDA)
 
@@ -28,9 +30,11 @@ DEVICE, GPU = str(CPU), str(CUDA)
 class Numbers:
     """Program order: a value gets its number in the document when it is first mentioned."""
 
-    def __init__(self, noted: list[Noted]):
-        self.noted = noted
+    def __init__(self, rec: Record):
+        self.noted = rec.values
         self.new: dict[int, int] = {}
+        groups = [g for g in rec.groups if g.events or g.phase == "backward"]
+        self.ops = {g: i for i, g in enumerate(groups)}
 
     def __call__(self, ref: Any) -> Any:
         """A reference of the recording as one of the document."""
@@ -43,17 +47,11 @@ class Numbers:
         return [value(self.noted[old], new) for old, new in self.new.items()]
 
 
-def build(rec: Record) -> schema.Document:
-    """The document of a recording."""
-    return numbered(rec)[0]
-
-
 def numbered(rec: Record) -> tuple[schema.Document, Numbers]:
     """The document of a recording, and the numbers that its values have there."""
     rec.settle()
-    number = Numbers(rec.values)
-    groups = [g for g in rec.groups if g.events or g.phase == "backward"]
-    ids = {g: i for i, g in enumerate(groups)}
+    number = Numbers(rec)
+    ids, groups = number.ops, list(number.ops)
     used = consumed(groups, rec.outputs)
     sides = {g: ends(g, used) for g in groups}
     freeing = {g.of: ids[g] for g in reversed(groups) if g.of is not None}  # operation -> its first backward entry
@@ -132,7 +130,7 @@ def ends(group: Group, used: dict) -> tuple[list, list]:
             inputs.pop()  # the call of a NestedIOFunction, which knows how its tensors are nested
     else:
         read = [i for e in group.events for i in e.inputs if not isinstance(i, dict) and i not in made]
-        inputs = [i for i in dict.fromkeys([*(group.arguments or {}).values(), *read]) if i in set(read)]
+        inputs = [i for i in dict.fromkeys([*group.arguments.values(), *read]) if i in set(read)]
     outputs = [o for o in dict.fromkeys(results) if used.get(o, set()) - {group}]
     return inputs, outputs or list(group.events[-1].outputs if group.events else [])
 
@@ -145,32 +143,16 @@ def entry(g: Group, ids: dict, sides: dict, number: Numbers, back: int | None) -
         inputs = list(dict.fromkeys([flow.upstream for flow in edges if flow.upstream is not None]))
         outputs = list(dict.fromkeys([flow.gives for flow in edges]))
     refs_in, refs_out = [number(i) for i in inputs], [number(o) for o in outputs]
-    op = schema.Op(
-        ids[g],
-        g.phase,
-        g.name,
-        words(g),
-        g.layers,
-        refs_in,
-        refs_out,
-        None if g.of is None else ids[g.of],
-        g.inplace,
-        where(g),
-        g.function,
-        module=g.modules,
-    )
+    op = operation(g, ids[g], g.phase, refs_in, refs_out, None if g.of is None else ids[g.of])
+    op.inplace = g.inplace
     if g.phase == "forward" and g.events:
         op.views = [schema.View(layer, inputs) for layer, inputs in g.events[0].views]
     if g.phase != "backward" or g.events:
-        op.edges = [
-            schema.Edge(number(flow.value), flow.partial, number(flow.upstream), number(flow.gives))
-            for flow in g.edges
-            if flow.upstream is not None
-        ]
-        op.saved = [
-            schema.SavedValue(number(v), size, back if type(node._saved) is Freed else None) for v, size, node in g.kept
-        ]
-        op.tangents = {number(v): number(t) for v, t in (g.tangents or {}).items() if v in inputs or v in outputs}
+        flows = [f for f in g.edges if f.upstream is not None]
+        op.edges = [schema.Edge(number(f.value), f.partial, number(f.upstream), number(f.gives)) for f in flows]
+        for v, size, node in g.kept:
+            op.saved.append(schema.SavedValue(number(v), size, back if type(node._saved) is Freed else None))
+        op.tangents = {number(v): number(t) for v, t in g.tangents.items() if v in inputs or v in outputs}
     return op
 
 
@@ -179,50 +161,26 @@ def tangent_entries(groups: list[Group], ids: dict, sides: dict, number: Numbers
     made = []
     for g in groups:
         inputs, outputs = sides[g]
-        if g.tangents and any(o in g.tangents for o in outputs):
-            refs = [
-                [number(g.tangents[v]) for v in side if not isinstance(v, dict) and v in g.tangents]
-                for side in (inputs, outputs)
-            ]
-            made.append(
-                schema.Op(
-                    start + len(made),
-                    "jvp",
-                    g.name,
-                    words(g),
-                    g.layers,
-                    *refs,
-                    ids[g],
-                    False,
-                    where(g),
-                    g.function,
-                    module=g.modules,
-                )
-            )
+        if any(o in g.tangents for o in outputs):
+            tangents_in = [number(g.tangents[v]) for v in inputs if not isinstance(v, dict) and v in g.tangents]
+            tangents_out = [number(g.tangents[v]) for v in outputs if v in g.tangents]
+            made.append(operation(g, start + len(made), "jvp", tangents_in, tangents_out, ids[g]))
     return made
 
 
-def where(g: Group) -> schema.Where:
-    """The user's line."""
-    if g.place is None:
-        return schema.Where("", 0, "")
-    if g.asked is None:
-        return schema.Where(g.place.file, g.place.line, g.place.code)
-    code, instruction = g.asked
-    name = "" if code.co_name == "<module>" else code.co_qualname
-    return schema.Where(g.place.file, g.place.line, g.place.code, name, columns(code, instruction))
+def operation(g: Group, id: int, phase: str, inputs: list, outputs: list, of: int | None) -> schema.Op:
+    """An operation of the document with what all passes say of it alike."""
+    return schema.Op(
+        id, phase, g.name, words(g), g.layers, inputs, outputs, of, False, g.where, g.function, module=g.modules
+    )
 
 
 def words(g: Group) -> str:
     """What an operation computes, as text: its kernel, or the call with the arguments that are no tensors."""
-    if len(g.events) != 1:
-        return (
-            f"{g.name}({', '.join(g.arguments or ())})"
-            if g.events
-            else "; ".join(dict.fromkeys(flow.partial for flow in g.of.edges))
-            if g.of
-            else ""
-        )
+    if not g.events:
+        return "; ".join(dict.fromkeys(flow.partial for flow in g.of.edges)) if g.of else ""
+    if len(g.events) > 1:
+        return f"{g.name}({', '.join(g.arguments)})"
     event = g.events[0]
     kernel = getattr(event.cls, "kernel", None)
     if kernel is not None and (text := formula.shown(kernel)):
@@ -230,8 +188,8 @@ def words(g: Group) -> str:
     if not event.cls.primitive:
         return f"{g.name}({', '.join(forward_parameters(event.cls))})"
     names = event.cls.names
-    said = [f"{names[min(i, len(names) - 1)]}={r['const']!r}" if isinstance(r, dict) else names[min(i, len(names) - 1)]
-            for i, r in enumerate(event.inputs)]  # fmt: skip
+    named = zip(chain(names, repeat(names[-1])), event.inputs)  # the last one is that of all that follow
+    said = [f"{name}={i['const']!r}" if isinstance(i, dict) else name for name, i in named]
     return f"{g.name}({', '.join(dict.fromkeys(said))})"
 
 

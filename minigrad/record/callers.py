@@ -16,6 +16,7 @@ from typing import Any
 from ..core.tensor import Box, Tensor, history
 from ..ops.base.registry import CODES, TABLE
 from ..places import PACKAGE, Place
+from .schema import Where
 
 OUTSIDE: set[str] = set()  # files of programs that use minigrad
 OURS: dict[int, Ours] = {}  # by the id of the code object
@@ -32,9 +33,9 @@ class Ours:
         self.parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         # the operation, where the function does no more than to apply that to its arguments
         entry: Any = None if name is None else TABLE.get(name)
-        self.stands_for = (
-            entry.cls if entry is not None and entry.choose is None and entry.function.__code__ is code else None
-        )
+        self.stands_for = None
+        if entry is not None and entry.choose is None and entry.function.__code__ is code:
+            self.stands_for = entry.cls
 
 
 def is_ours(code: CodeType) -> bool:
@@ -114,15 +115,16 @@ class Places:
 
     def __init__(self):
         self.lines: dict[int, tuple] = {}  # id of a code object -> itself, where its lines begin, their numbers
-        self.known: dict[tuple, Place] = {}
+        self.known: dict[tuple, Where] = {}
 
-    def __call__(self, code: CodeType, offset: int) -> Place:
+    def __call__(self, code: CodeType, offset: int) -> Where:
         """The line at an offset."""
         found = self.known.get((id(code), offset))
         if found is None:
             _, starts, numbers = self.lines.get(id(code)) or self.read(code)
-            line = numbers[bisect_right(starts, offset) - 1]
-            found = self.known[id(code), offset] = Place(code.co_filename, line)
+            place = Place(code.co_filename, numbers[bisect_right(starts, offset) - 1])
+            name = "" if code.co_name == "<module>" else code.co_qualname
+            found = self.known[id(code), offset] = Where(*place, place.code, name, columns(code, offset))
         return found
 
     def read(self, code: CodeType) -> tuple:

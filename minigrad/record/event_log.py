@@ -4,7 +4,7 @@ While the program runs, entries are only appended to the log, since a small oper
 them off, in order, when somebody wants to know.  What the engine tells of gradients is in gradient_flow.py.  An entry is
 
     (cls, out, link, call, offset, *args) an operation that ran by its written-out road (ops/dispatch), see `ran`
-    (node, g, gives)                      a backward on arrays (core/engine.py): what arrived, and what was given on
+    (node, g, gives)                      a backward on arrays (core/engine.py), see `swept`
     (method, *arguments), as a list       anything else: the method of Ledger to be called
 
 Whatever may be another by the time an entry is worked off stands in it: edges of arguments, what a node has saved.
@@ -33,7 +33,7 @@ from . import schema
 from .callers import OURS, Places, module_names
 from .gradient_flow import Flows
 from .snapshots import memory_key, same_view
-from .values import Event, Group, Noted, bottom
+from .values import NOWHERE, Event, Group, Noted, bottom
 
 ALIVE = object()  # in place of an edge: the one that the tensor has now
 NO_LAYERS: list = []
@@ -128,8 +128,9 @@ class Ledger(Flows):
             writer.events.append(Event(ViewScatter, writer, [], [index]))
             return
         reader = self._open
-        place = writer.place if reader is None else reader.place
-        group = Group("forward", view.fn.function_name(), place, writer.layers)
+        line = writer.where if reader is None else reader.where
+        where = schema.Where(line.file, line.line, line.code)  # it has no columns there
+        group = Group("forward", view.fn.function_name(), where, writer.layers)
         event = Event(view.fn, group, [self.ref(view.parent)], [index])
         group.events.append(event)
         # before the operation that reads it
@@ -185,7 +186,7 @@ class Ledger(Flows):
 
     def written(self, fn: Any, args: tuple, edges: list, call: Any, offset: int, copy: np.ndarray) -> None:
         """A write in plain code under no_grad, which changed no history; `copy` is the memory as it was before."""
-        phase = "update" if type(edges[0]) is Leaf and not self._running else self.phase(False)
+        phase = "update" if type(edges[0]) is Leaf and not self._runs else self.phase(False)
         group = self.group_of(fn, phase, call, offset, NO_LAYERS)
         group.inplace = True
         event = Event(fn, group, [self.ref(a, "", e) for a, e in zip(args, edges)])
@@ -205,11 +206,10 @@ class Ledger(Flows):
             names, cls = cls.co_varnames, OURS[id(cls)].stands_for
         edges = link if type(link) in (tuple, list) else (None,) * len(args) if link is None else link._edges
         group = self.group_of(cls, self.phase(type(link) is not tuple), call, offset, NO_LAYERS)
-        event = Event(cls, group, [self.ref(a, "", e) for a, e in zip(args, edges)], [self.ref(out, "computed")])
+        event = Event(cls, group, [self.ref(a, "", e) for a, e in zip(args, edges)])
         if names is not None:
             group.arguments = {n: i for n, i in zip(names, event.inputs) if not isinstance(i, dict)}
-        group.events.append(event)
-        self._last = event
+        self.note(event, (out,), [])
         if link is not None and edges is not link and link not in self._made_by:
             self._made_by[link] = event
             group.nodes.append(link)
@@ -218,9 +218,9 @@ class Ledger(Flows):
                 if read and isinstance(a, Tensor):
                     group.kept.append((self.ref(a), a._a.nbytes, link))
 
-    def began(self, event: Event, args: tuple, edges: list, phase: str, call: Any, offset: int, layers: list) -> None:
+    def began(self, event: Event, args: tuple, edges: list, grad: bool, call: Any, offset: int, layers: list) -> None:
         """An operation of any kind begins: what others note until it has ended comes after it."""
-        event.group = self.group_of(event.cls, phase, call, offset, layers)
+        event.group = self.group_of(event.cls, self.phase(grad), call, offset, layers)
         event.inputs = [self.ref(a, "", e) for a, e in zip(args, edges)]
 
     def ended(self, event: Event, outs: tuple, nodes: list, tangents: list) -> None:
@@ -232,7 +232,6 @@ class Ledger(Flows):
         """Tangents of values: tensors, numbers of tensors seen before, or None."""
         for value, tangent in zip(values, tangents):
             if tangent is not None:
-                group.tangents = group.tangents or {}
                 group.tangents[value] = tangent if isinstance(tangent, int) else self.ref(tangent, "tangent")
 
     def note(self, event: Event, outs: tuple, nodes: list) -> None:
@@ -250,9 +249,8 @@ class Ledger(Flows):
             return
         ran = self._last.group.events
         known = self._claimed if self._claimed in ran else None  # by a node of another Grad layer, perhaps for the same
-        fresh = (
-            ran[ran.index(known) + 1 :] if known else ran
-        )  # several, where a jvp layer below has pushed tangents, too
+        # several, where a jvp layer below has pushed tangents, too
+        fresh = ran[ran.index(known) + 1 :] if known else ran
         event = next((e for e in fresh if e.cls is node._fn), known)
         if event is not None and event.cls is node._fn:
             self._claimed = event
@@ -268,7 +266,7 @@ class Ledger(Flows):
 
     def phase(self, grad: bool) -> str:
         """What an operation is part of that runs now."""
-        return "backward" if self._running else "update" if self._has_run and not grad else "forward"
+        return "backward" if self._runs else "update" if self._run and not grad else "forward"
 
     def group_of(self, cls: Any, phase: str, call: Any, offset: int, layers: list) -> Group:
         """The entry that an operation belongs to.
@@ -276,14 +274,14 @@ class Ledger(Flows):
         `call` tells its caller: the user's code, where no function of the table lies between; (name, the user's code,
         the tensors among its arguments) of such a function; or None where that is the same call as before.
         """
-        if self._open is not None and (call is None or self._running):
+        if self._open is not None and (call is None or self._runs):
             return self._open
         name, code, arguments = (
             (called_directly(cls), call, None) if type(call) is CodeType else call or (None, None, None)
         )
-        place = None if code is None else self._places(code, offset)
-        group = Group(phase, name or cls.__name__, place, layers)
-        group.modules, group.asked = self._modules, None if code is None else (code, offset)
+        where = NOWHERE if code is None else self._places(code, offset)
+        group = Group(phase, name or cls.__name__, where, layers)
+        group.modules = self._modules
         if arguments:
             group.arguments = {n: self.ref(t, "", edge) for n, (t, edge) in arguments.items()}
         if not cls.primitive:

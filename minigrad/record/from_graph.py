@@ -14,12 +14,13 @@ from ..arrays.kinds import near
 from ..autograd.function import DelayedError
 from ..core import engine
 from ..core.function import Ctx
-from ..core.graph import Freed, Leaf, Node, OutputEdge, Saved, key, producer
+from ..core.graph import Freed, Leaf, Node, OutputEdge, Saved, output_edge, producer
 from ..core.tensor import Tensor, history, wrap
 from ..errors import error
 from ..ops.base.primitive import ShapeOf
 from .recorder import Record
-from .values import Event, Group, Noted, bottom
+from .schema import Where
+from .values import NOWHERE, Event, Group, Noted, bottom
 
 FREED = "the program's own backward has freed what another one needs; call backward(retain_graph=True) to keep it"
 REFUSED = "it is a gradient of a backward that is marked with @once_differentiable, and has no second derivative"
@@ -49,7 +50,7 @@ def record_of(what: Tensor | Node) -> Record:
         )
     rec = graph_of([edge])
     if isinstance(what, Tensor):
-        describe(rec, rec.outputs[0], what)
+        rec.values[rec.outputs[0]].array = bottom(what)
     if any(type(g.nodes[0]._saved) is Freed for g in rec.groups):
         rec.notes.append(FREED)
     elif any(g.nodes[0]._fn is DelayedError for g in rec.groups):
@@ -66,11 +67,10 @@ def record_of(what: Tensor | Node) -> Record:
 
 def graph_of(edges: Sequence) -> Record:
     """A record of the operations behind some edges; a backward that runs under it belongs to it."""
-    rec = Record(name="", file="")
-    known: dict[tuple, int] = {}  # edge key -> value
+    rec = Record()
     for node in older_first(*[producer(e) for e in edges if type(e) is not Leaf]):
-        note_node(rec, node, known)
-    rec.outputs = [known[key(e)] for e in edges if key(e) in known]
+        note_node(rec, node)
+    rec.outputs = [value for e in edges if (value := rec.value_of(e)) is not None]
     return rec
 
 
@@ -85,43 +85,39 @@ def older_first(*roots: Any) -> list:
     return sorted(seen, key=lambda n: n._seq)
 
 
-def note_node(rec: Record, node: Any, known: dict) -> None:
+def note_node(rec: Record, node: Any) -> None:
     """One operation: a value per argument and output, with what the node has saved of them."""
     cls = node._fn
-    group = Group("forward", cls.__name__ if isinstance(node, Ctx) else cls.name, node._trace, [])
+    place = node._trace
+    where = NOWHERE if place is None else Where(*place, place.code)
+    group = Group("forward", cls.__name__ if isinstance(node, Ctx) else cls.name, where, [])
     group.function = cls.__name__ if isinstance(node, Ctx) else None
     saved = node._saved if type(node._saved) is tuple else ()
-    inputs = [argument(rec, node, i, e, known) for i, e in enumerate(node._edges)]
-    event = Event(cls, group, inputs, [])
-    for i, m in enumerate(node._meta):
-        if m is not None:
-            index = add(rec, "computed", *m)
-            known[node, i] = index
-            event.outputs.append(index)
+    inputs = [argument(rec, node, i, e) for i, e in enumerate(node._edges)]
+    event = Event(cls, group, inputs, [add(rec, "computed", *m) for m in node._meta if m is not None])
     group.events.append(event)
     group.nodes.append(node)
     rec.groups.append(group)
     rec._made_by[node] = event
     for place, s in enumerate(saved):
         if type(s) is Saved and isinstance(s.tensor, Tensor):
-            index = event.outputs[s.index] if s.index is not None else owner(rec, node, inputs, place)
-            describe(rec, index, s.tensor)
+            index = rec.value_of(output_edge(node, s.index)) if s.index is not None else owner(rec, node, inputs, place)
+            rec.values[index].array = bottom(s.tensor)
             group.kept.append((index, bottom(s.tensor).nbytes, node))
 
 
-def argument(rec: Record, node: Any, i: int, edge: Any, known: dict) -> Any:
+def argument(rec: Record, node: Any, i: int, edge: Any) -> Any:
     """The value of one argument: that of its edge, an untracked tensor, or a constant."""
     if edge is None:
         return untracked(rec, node, i)
-    if key(edge) not in known:
-        leaf = producer(edge)
-        index = known[key(edge)] = rec.leaves[leaf] = add(rec, "parameter", *leaf._meta[0])
-        if (t := leaf._ref()) is not None:
-            describe(rec, index, t)
-            rec.values[index].tensor = t
-            rec.values[index].key = id(bottom(t))
-            rec._ids[id(bottom(t))] = index
-    return known[key(edge)]
+    index = rec.value_of(edge)
+    if index is None:
+        index = rec.leaves[edge] = add(rec, "parameter", *edge._meta[0])
+        if (t := edge._ref()) is not None:
+            noted, a = rec.values[index], bottom(t)
+            noted.tensor, noted.array, noted.key = t, a, id(a)
+            rec._ids[id(a)] = index
+    return index
 
 
 def untracked(rec: Record, node: Any, i: int) -> Any:
@@ -149,8 +145,3 @@ def add(rec: Record, kind: str, shape: tuple, dtype: Any) -> int:
     noted = Noted(len(rec.values), None, None, kind, shape, dtype)
     rec.values.append(noted)
     return noted.index
-
-
-def describe(rec: Record, index: int, t: Tensor) -> None:
-    """Fill in what a value holds."""
-    rec.values[index].array = bottom(t)

@@ -5,14 +5,22 @@ Gradients come as the engine has them: as tensors, or in a first-order run (core
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any
+from functools import cache, reduce
+from typing import Any, NamedTuple
 
 from ..arrays.kinds import as_array
-from ..core.graph import Leaf, producer
+from ..core.graph import Leaf, key, producer
 from ..core.tensor import Tensor
 from ..fast.text_plan import is_pointwise
 from .values import Event, Flow, Group, Noted, bottom
+
+
+class Run(NamedTuple):
+    """A backward that is running."""
+
+    number: int
+    known: int  # how many values there were before it began
+    flowing: dict  # what has flowed to a node or leaf, until that has it all
 
 
 class Flows:
@@ -28,13 +36,10 @@ class Flows:
         self._made_by: dict[Any, Event] = {}  # node -> its event
         self._open: Group | None = None  # of the function on the stack, or of the backward that is running
         self._closed: list = []  # those that are open again when a backward has run
-        self._running = 0  # how many backwards
-        self._runs: list[int] = []  # the numbers of those that are running
+        self._runs: list[Run] = []  # the backwards that are running
         self._run = 0  # the number of the last one that began
-        self._before: dict[int, dict[int, int | None]] = {}  # by run: what the gradients that it changed were before
-        self._has_run = False  # one has, so that what changes parameters now is an update
-        self._flowing: list[dict] = []  # of each of these: what has flowed to a node or leaf, until that has it all
-        self._known: list[int] = []  # and how many values there were before
+        # by run, where that can be differentiated: what the gradients that it changed were before
+        self._before: dict[int, dict[int, int | None]] = {}
         self._sums: dict[tuple, int] = {}  # of two gradients
 
     def ref(self, t: Any, kind: str = "", edge: Any = None) -> Any:
@@ -45,26 +50,32 @@ class Flows:
         """x's memory is about to be written (event_log.py)."""
         raise NotImplementedError
 
+    def value_of(self, edge: Any) -> int | None:
+        """The value that an edge leads to."""
+        if edge is None:
+            return None
+        node, place = key(edge)
+        if type(node) is Leaf:
+            return self.leaves.get(node)
+        if (event := self._made_by.get(node)) is None:
+            return None
+        place -= sum(meta is None for meta in node._meta[:place])  # what a Function gave before it that are no tensors
+        return event.outputs[place] if place < len(event.outputs) else None
+
     # ------------------------------------------------------------------ runs of the engine
-    def run_began(self) -> None:
+    def run_began(self, differentiable: bool) -> None:
         """From here on what is computed is the engine's own."""
         self._closed.append(self._open)
         self._open = None
-        self._running += 1
         self._run += 1
-        self._runs.append(self._run)
-        self._before[self._run] = {}
-        self._has_run = True
-        self._flowing.append({})
-        self._known.append(len(self.values))
+        self._runs.append(Run(self._run, len(self.values), {}))
+        if differentiable:
+            self._before[self._run] = {}
 
     def run_ended(self) -> None:
         """The backward is over.  What flowed to where nobody wanted a gradient has gone nowhere."""
         self._open = self._closed.pop()
-        self._running -= 1
-        self._runs.pop()
-        self._known.pop()
-        for flows in self._flowing.pop().values():
+        for flows in self._runs.pop().flowing.values():
             for group, edge in flows:
                 group.edges.remove(edge)
 
@@ -88,12 +99,12 @@ class Flows:
     def backward_group(self, group: Group | None) -> Group:
         """The backward entry of an operation in this run of the engine, made when its first node runs."""
         assert group is not None
-        run = self._runs[-1] if self._runs else 0
+        run = self._runs[-1].number
         if self.groups and (last := self.groups[-1]).of is group and last.run == run:
             return last
-        made = Group("backward", group.name, group.place, group.layers, group)
+        made = Group("backward", group.name, group.where, group.layers, group)
         made.run = run
-        made.function, made.modules, made.asked = group.function, group.modules, group.asked
+        made.function, made.modules = group.function, group.modules
         self.groups.append(made)
         return made
 
@@ -102,7 +113,7 @@ class Flows:
         """The number of a gradient: a tensor, or as the sweep has it an array or a single number."""
         if isinstance(g, Tensor):
             index = self.ref(g, "gradient")
-            if self._running and index >= self._known[-1] and self.values[index].kind == "computed":
+            if self._runs and index >= self._runs[-1].known and self.values[index].kind == "computed":
                 self.values[index].kind = "gradient"  # the result of a rule that ran with gradients on
             return index
         index = self._ids.get(id(g))
@@ -111,27 +122,27 @@ class Flows:
             self.values.append(Noted(index, None, g, "gradient", g.shape, g.dtype, id(g)))
         return index
 
-    def swept(self, node: Any, g: Any, gives: Any) -> None:
-        """A node of the sweep; `gives` is None where that is told apart.  Its arrays cannot be differentiated."""
-        self._before.pop(self._runs[-1], None)
+    def swept(self, node: Any, g: Any, gives: tuple) -> None:
+        """A node's backward on arrays: what arrived, and what it gave on."""
         grads = g if type(g) is list else (g,)
         self.arrived(node, grads)
         event = self._made_by.get(node)
-        if gives is not None and event is not None:
+        if event is not None:
             self.backward_group(event.group)
             edges = node._edges
             self.flowed(node, grads, [(i, edges[i], d) for i, d in zip(node.places or range(len(edges)), gives)])
 
     def arrived(self, node: Any, grads: Any) -> None:
         """The whole gradient of a node's outputs, or of a leaf."""
-        flows = self._flowing[-1].pop(node, ()) if self._flowing else ()
+        flows = self._runs[-1].flowing.pop(node, ())
         event = self._made_by.get(node)
         if event is None:
             return self.arrived_outside(node, grads, flows)
-        group, run = event.group, self._runs[-1] if self._runs else 0
+        group, run = event.group, self._runs[-1].number
         if group.run in self._before:  # a backward is being differentiated
             self.forget_run(group.run)
-        for value, g in zip(event.outputs, grads):
+        given = [g for g, meta in zip(grads, node._meta) if meta is not None]  # a Function may give what is no tensor
+        for value, g in zip(event.outputs, given):
             if g is not None:
                 index = self.add_gradient(value, self.gradient(g))
                 if group.upstream is None or group.upstream[0] != run:
@@ -163,10 +174,7 @@ class Flows:
             gives[self.leaves[node]] = []
         for value, given in gives.items():
             if len(gives) > 1 or len(grads) > 1:
-                total = given[0]
-                for other in given[1:]:
-                    total = self.plus(total, other)
-                self.add_gradient(value, total)
+                self.add_gradient(value, reduce(self.plus, given))
             elif grads[0] is not None:
                 self.add_gradient(value, self.gradient(grads[0]))
 
@@ -176,7 +184,7 @@ class Flows:
         A run that is differentiated by a later one does not count (`forget_run`).
         """
         before = self.gradients.get(value)
-        if self._runs and (changed := self._before.get(self._runs[-1])) is not None:
+        if (changed := self._before.get(self._runs[-1].number)) is not None:
             changed.setdefault(value, before)
         self.gradients[value] = index if before is None else self.plus(before, index)
         return index
@@ -205,13 +213,16 @@ class Flows:
             self.freeze(before, copy)
         had = self._ids.pop(id(bottom(before)), None)
         if had is not None and copy is not None and after is not None:
-            self._ids[id(bottom(after))] = self.plus(had, self.gradient(g))
-            self._others.append(bottom(after))
+            self.also(self.plus(had, self.gradient(g)), bottom(after))
 
     def same(self, g: Any, other: Any) -> None:
         """One gradient as another object."""
-        self._ids[id(other)] = self.gradient(g)
-        self._others.append(other)
+        self.also(self.gradient(g), other)
+
+    def also(self, index: int, a: Any) -> None:
+        """A gradient goes by another array as well."""
+        self._ids[id(a)] = index
+        self._others.append(a)
 
     # ------------------------------------------------------------------ and flow on
     def flowed(self, node: Any, grads: Any, given: Any) -> None:
@@ -227,9 +238,9 @@ class Flows:
             source = self._made_by.get(producer(edge))
             if source is None or source.group is not group:
                 up = upstream if alone or group.upstream is None else group.upstream[1]
-                flow = Flow(value, self.partial(event, i, alone), up, self.gradient(g), self._runs[-1])
+                flow = Flow(value, i, self.partial(event, i, alone), up, self.gradient(g), self._runs[-1].number)
                 group.edges.append(flow)
-                self._flowing[-1].setdefault(producer(edge), []).append((group, flow))
+                self._runs[-1].flowing.setdefault(producer(edge), []).append((group, flow))
 
     def partial(self, event: Event, i: int, alone: bool) -> str:
         """The formula of one edge in words."""

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.function import tensors_in
 from ..core.graph import Node
-from ..core.tensor import Tensor
 
 if TYPE_CHECKING:
     from .recorder import Record
@@ -30,9 +29,7 @@ def watched(outer: Record, record: Record, name: str, method: Any, args: tuple) 
     """Run a method under `record`, and give that to the recording around it."""
     outer.insides.append(Inside(name, args[0] if args and isinstance(args[0], Node) else None, record))
     with record:
-        for parameter, a in zip(parameters(method), args):
-            if isinstance(a, Tensor):
-                record.values[record.ref(a)].name = parameter
+        record.name_arguments(parameters(method), args)
         result = method(*args)
         record.outputs = [record.ref(o, "computed") for o in tensors_in(result)]
     return result

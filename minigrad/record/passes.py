@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import autograd
-from ..core.function import Function, tensors_in
+from ..core.function import Function, is_float, tensors_in
 from ..core.graph import Freed, Leaf, producer
 from ..core.tensor import Tensor, history
 from ..diagnose.user_methods import argument_names
@@ -16,6 +16,7 @@ from ..places import user_frame
 from .from_graph import FREED, older_first
 from .recent import remember
 from .recorder import Record
+from .values import NOWHERE
 
 PASSES = ("forward", "backward", "jvp")
 
@@ -46,11 +47,9 @@ def record(
     if fn is None:
         return rec
     if not tracks(fn, args):
-        args = tuple(
-            [a.detach().requires_grad_() if isinstance(a, Tensor) and a.is_floating_point() else a for a in args]
-        )
+        args = tuple([a.detach().requires_grad_() if is_float(a) else a for a in args])
     with rec:
-        name_arguments(rec, fn, args)
+        rec.name_arguments(parameter_names(fn, len(args)), args)
         result = fn(*args)
         rec.settle()
         outs = list(tensors_in(result))
@@ -58,12 +57,11 @@ def record(
         if "backward" in wanted and not any(o in rec.gradients for o in rec.outputs):
             run_backward(rec, outs)
     rec.settle()
-    name_values(rec, fn)
-    for (
-        group
-    ) in rec.groups:  # fn may be an operation itself: no line of the program has called it, only this one of record
-        if group.asked is not None and frame is not None and group.asked == (frame.f_code, frame.f_lasti):
-            group.place = group.asked = None
+    rec.name_values(names_around(fn))
+    here = None if frame is None else rec._places(frame.f_code, frame.f_lasti)
+    for group in rec.groups:
+        if group.where is here:  # fn is an operation itself: no line of the program has called it, only that of record
+            group.where = NOWHERE
     return rec
 
 
@@ -78,13 +76,15 @@ def tracks(fn: Callable, args: tuple) -> bool:
     owner = getattr(fn, "__self__", fn)
     if hasattr(owner, "parameters") and callable(owner.parameters):
         return any(p.requires_grad for p in owner.parameters()) or any(t.requires_grad for t in tensors_in(args))
-    seen = [*args]
-    if inspect.isfunction(fn):
-        found = inspect.getclosurevars(fn)
-        seen += [*found.nonlocals.values(), *found.globals.values()]
-    return any(t.requires_grad for t in tensors_in(seen)) or any(
-        hasattr(v, "parameters") and hasattr(v, "state_dict") for v in seen
-    )
+    seen = [*args, *closed_over(fn).values()]
+    modules = [v for v in seen if hasattr(v, "parameters") and hasattr(v, "state_dict")]
+    return bool(modules) or any(t.requires_grad for t in tensors_in(seen))
+
+
+def closed_over(fn: Callable) -> dict[str, Any]:
+    """The variables that a function reads and has not made itself."""
+    found = inspect.getclosurevars(fn) if inspect.isfunction(fn) else None
+    return {} if found is None else {**found.globals, **found.nonlocals}
 
 
 def run_backward(rec: Record, outs: list) -> None:
@@ -95,17 +95,8 @@ def run_backward(rec: Record, outs: list) -> None:
         return
     leaves = {id(v.tensor): v.tensor for v in rec.values if v.kind == "parameter" and type(v.tensor._edge) is Leaf}
     if roots and leaves:
-        autograd.grad(
-            roots, list(leaves.values()), [o.new_ones(o.shape) for o in roots], retain_graph=False, allow_unused=True
-        )
-
-
-def name_arguments(rec: Record, fn: Callable, args: tuple) -> None:
-    """Note the arguments first, under the names of f's parameters."""
-    for name, a in zip(parameter_names(fn, len(args)), args):
-        if isinstance(a, Tensor):
-            rec.meet(a)
-            rec.values[rec.ref(a)].name = name
+        seeds = [o.new_ones(o.shape) for o in roots]
+        autograd.grad(roots, list(leaves.values()), seeds, retain_graph=False, allow_unused=True)
 
 
 def parameter_names(fn: Callable, count: int) -> list[str]:
@@ -120,19 +111,15 @@ def parameter_names(fn: Callable, count: int) -> list[str]:
     return [*names, *[f"arg{i}" for i in range(len(names), count)]][:count]
 
 
-def name_values(rec: Record, fn: Any) -> None:
-    """Names for what has none yet: a module's parameters, and the variables that f closes over."""
+def names_around(fn: Any) -> dict[int, str]:
+    """What f calls tensors, by id: a module its parameters, a function the variables that it closes over."""
     owner = getattr(fn, "__self__", fn)
-    known: dict[int, str] = {}
     if hasattr(owner, "named_parameters"):
-        known = {id(p): n for n, p in owner.named_parameters()}
-    elif inspect.isfunction(fn):
-        found = inspect.getclosurevars(fn)
-        for n, v in {**found.globals, **found.nonlocals}.items():
-            if isinstance(v, Tensor):
-                known.setdefault(id(v), n)
-            elif hasattr(v, "named_parameters"):
-                known.update({id(p): f"{n}.{k}" for k, p in v.named_parameters()})
-    for v in rec.values:
-        if not v.name:
-            v.name = known.get(id(v.tensor), "")
+        return {id(p): n for n, p in owner.named_parameters()}
+    known: dict[int, str] = {}
+    for n, v in closed_over(fn).items():
+        if isinstance(v, Tensor):
+            known.setdefault(id(v), n)
+        elif hasattr(v, "named_parameters"):
+            known.update({id(p): f"{n}.{k}" for k, p in v.named_parameters()})
+    return known

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-if TYPE_CHECKING:
-    from .recorder import Record
+from .from_graph import graph_of
+from .recorder import Record
 
 
 class Recent(threading.local):
@@ -32,8 +31,6 @@ def remember(rec: Record) -> None:
 
 def debugged(edges: Sequence) -> Record:
     """The record for a backward from these edges, to run it under; it stays until the next one."""
-    from .from_graph import graph_of
-
     recent.held = rec = graph_of(edges)
     remember(rec)
     return rec

@@ -12,11 +12,15 @@ noted then.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..arrays.dtypes import FLOATS
+from ..core import engine
+from ..core.engine import BackwardRun
 from ..core.frames import EAGER, OFF, ON, Frame, Layer, apply_at, current, use
 from ..core.function import Function, tensors_in
 from ..core.graph import INFERENCE, Leaf, version
@@ -24,7 +28,8 @@ from ..core.inplace import inplace, inplace_at, shares
 from ..core.tensor import Tensor, history, wrap
 from ..fast.text_plan import is_pointwise
 from ..layers.dual import Level, tangent_of
-from .backward_callbacks import Listener
+from .backward_callbacks import Running
+from .build import numbered
 from .callbacks import bases_of, begin, edges_of, end, ignore, names_of, nodes_of, passed, tracked_noter
 from .callers import called, tensor_arguments
 from .event_log import NO_LAYERS, Ledger, uncollected
@@ -34,7 +39,7 @@ from .snapshots import as_before, copied, owned
 from .values import Event, bottom
 
 
-class Record(Listener, Layer):
+class Record(Ledger, Layer):
     """A running, then finished, recording.  Use it as `with minigrad.record() as rec:`.
 
     `jvp=True` also pushes tangents through the program, seeded with ones at the leaves; `inside=True` also notes what the
@@ -57,8 +62,9 @@ class Record(Listener, Layer):
         self.outputs: list[int] = []
         self.notes: list[str] = []  # what could not be recorded, and why
         self.level = Level() if jvp else None
-        self.ran_jvp = False
-        self._dual = ON.but(dual=self.level) if jvp else ON
+        self.ran_backward = self.ran_jvp = False
+        self._backward = 0  # how many are running
+        self._outer: Any = None  # the frame of the function of the table that ran last
         self._seeded: list[tuple] = []
         self._scope: Any = None
         self.insides: list[Inside] = []  # what the methods of custom Functions did
@@ -80,7 +86,7 @@ class Record(Listener, Layer):
         end(self)
         for t, old in self._seeded:
             t._tan = old
-        self._outer = self._scope = self._quiet = None
+        self._outer = self._scope = None
 
     def on_op(self, frame: Frame) -> Any:
         """What is told of an operation that ran by its written-out road; None where it has to come through `process`."""
@@ -93,13 +99,7 @@ class Record(Listener, Layer):
     def lies_on_plain(self, frame: Frame) -> bool:
         """Whether there is plain eager code below, in the modes that are in force here."""
         p = frame.parent
-        return (
-            (p is ON or p is OFF)
-            and not frame.observers
-            and p.grad is frame.grad
-            and frame.dual is None
-            and not frame.inference
-        )
+        return (p is ON or p is OFF) and not frame.observers and self.below(frame) is p
 
     def note_untracked(self, cls: Any, args: tuple, out: Any) -> None:
         """An operation under no_grad."""
@@ -116,8 +116,8 @@ class Record(Listener, Layer):
             return
         event, outs = Event(cls), out if type(out) is tuple else (out,)
         event.views, self._sights = self._sights[::-1], []
-        phase, layers = self.phase_now(type(link) is not tuple), names_of(around[::-1])
-        self.log.append([Ledger.began, event, args, edges_of(args), phase, call, offset, layers])
+        grad, layers = type(link) is not tuple, names_of(around[::-1])
+        self.log.append([Ledger.began, event, args, edges_of(args), grad, call, offset, layers])
         self.log.append([Ledger.ended, event, outs, nodes_of(outs), ()])
 
     def caller(self, frame: Any, cls: Any = None, args: tuple = ()) -> tuple:
@@ -137,10 +137,6 @@ class Record(Listener, Layer):
         given = zip(cls.names, args) if cls is not None and is_pointwise(cls) else ()
         return (name, code, {n: (a, history(a)) for n, a in given if isinstance(a, Tensor)}), offset
 
-    def phase_now(self, grad: bool) -> str:
-        """What an operation is part of that runs now."""
-        return "backward" if self._backward else "update" if self.ran_backward and not grad else "forward"
-
     def handles(self, fn: type, args: tuple) -> bool:
         """A recording sees every operation."""
         return True
@@ -149,8 +145,6 @@ class Record(Listener, Layer):
         """The layer underneath with the modes that are in force here: no_grad inside the recording reaches it."""
         p = frame.parent
         assert p is not None
-        if frame.on_op is not None:
-            return p
         if (p.grad, p.dual, p.inference) == (frame.grad, frame.dual, frame.inference):
             return p
         return p.but(grad=frame.grad, dual=frame.dual, inference=frame.inference)
@@ -163,8 +157,8 @@ class Record(Listener, Layer):
         sights, self._sights = self._sights, []
         event = self.begin(frame, cls, args)
         event.views = sights[::-1]
-        stops = self.level is not None and self.stops(cls, args)
-        if self.level is not None and not stops:
+        stops = self.stops(cls, args)
+        if not stops:
             below = self.with_tangents(below, frame.grad)
         watched = () if cls.primitive else self.may_write(args)
         out = apply_at(below, cls, args)
@@ -216,30 +210,26 @@ class Record(Listener, Layer):
         event, bases = self.begin(frame, fn, args), bases_of(x)
         self.settle()
         event.group.inplace = True
-        stops = self.level is not None and self.stops(fn, args)
+        stops = self.stops(fn, args)
         if event.group.phase == "forward" and not frame.grad and type(history([x, *bases][-1])) is Leaf:
             event.group.phase = "update"  # a parameter is given numbers: a leaf, whose tangent stays what it was
         elif not stops:
             below = self.with_tangents(below, frame.grad)
         befores = [self.ref(base) for base in bases]
-        self.freeze(x)
-        tangents = [None if below.dual is None else tangent_of(t, below.dual) for t in (x, *bases)]
+        tangents = tangents_at(below, (x, *bases))
         before = [None if t is None else self.ref(t, "tangent") for t in tangents]
-        for t in tangents[:1]:
-            if t is not None:  # it is written as well
-                self.freeze(t)
+        written = [t for t in (x, tangents[0]) if t is not None]
+        for t in written:
+            self.freeze(t)
         inplace_at(below, fn, x, args[1:])
-        self.forget(x, event.group)
-        for t in tangents[:1]:
-            if t is not None:
-                self.forget(t, event.group)
+        for t in written:
+            self.forget(t, event.group)
         if stops:
             self.without_tangents((x, *bases))
         self.end(event, args, (x,), below)
         self.settle()
         self.note_tangents(event.group, event.inputs[:1], before[:1])
-        after = [None if below.dual is None else tangent_of(base, below.dual) for base in bases]
-        self.note_bases(event.group, x, list(zip(bases, befores, before[1:], after)))
+        self.note_bases(event.group, x, list(zip(bases, befores, before[1:], tangents_at(below, bases))))
         return x
 
     def apart(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> tuple:
@@ -260,14 +250,39 @@ class Record(Listener, Layer):
         self.log.append([Ledger.written, fn, args, edges, *self.caller(sys._getframe(2)), copy])
         return True
 
+    # ------------------------------------------------------------------ backward
+    def running(self, run: BackwardRun, grads: Any, seeds: list, arrays: bool) -> Running:
+        """Have what flows in a run of the engine noted.  What it computes is its own: noted only where it can be
+        differentiated again."""
+        if not arrays:
+            return Running(self, run, None)
+        quiet = Frame(self, False, None, False, OFF)  # the user's methods and hooks run under this recording, too
+        quiet.on_op, quiet.eager_ok = ignore, True
+        for g, seed in zip(grads, seeds):
+            if g is not None:
+                self.note_same(g._a, seed)
+        return Running(self, run, quiet)
+
+    def found(self, gradients: dict) -> dict:
+        """Return gradients that are wanted as Tensors; each that becomes another object is noted as the same."""
+        tensors = {k: engine.boxed(g) for k, g in gradients.items()}
+        for k, t in tensors.items():
+            if t is not gradients[k]:
+                self.note_same(gradients[k], t._a)
+        return tensors
+
+    def note_same(self, g: Any, other: Any) -> None:
+        """Note that a gradient goes on as another object."""
+        if g is not other:
+            self.log.append([Ledger.same, g, other])
+
     # ------------------------------------------------------------------ operations
     def begin(self, frame: Frame, cls: Any, args: tuple) -> Event:
         """Note that an operation begins; its event."""
         event, (call, offset) = Event(cls), self.caller(sys._getframe(2))
         around = passed.get()
         layers = names_of((*frame.parent.layers(), *around[::-1])) if around or frame.on_op is None else NO_LAYERS
-        phase = self.phase_now(frame.grad)
-        self.log.append([Ledger.began, event, args, edges_of(args), phase, call, offset, layers])
+        self.log.append([Ledger.began, event, args, edges_of(args), frame.grad, call, offset, layers])
         if self.level is not None:
             named = call[2] if type(call) is tuple else None
             for t in (*[t for t, _ in (named or {}).values()], *args):
@@ -277,21 +292,21 @@ class Record(Listener, Layer):
 
     def end(self, event: Event, args: tuple, outs: tuple, below: Frame) -> None:
         """Note what came out."""
-        tangents = []
-        if below.dual is not None:
-            results = [o for o in outs if isinstance(o, Tensor)]
-            tangents = [tangent_of(t, below.dual) for t in (*args, *results)]
-            self.ran_jvp = self.ran_jvp or any([t is not None for t in tangents])
+        tangents = tangents_at(below, (*args, *[o for o in outs if isinstance(o, Tensor)]))
+        self.ran_jvp = self.ran_jvp or any([t is not None for t in tangents])
         self.log.append([Ledger.ended, event, outs, nodes_of(outs), tangents])
 
     def with_tangents(self, below: Frame, grad: bool) -> Frame:
         """The frame below with our dual level open, unless the program has its own."""
-        if self.level is None or below.dual is not None or below.layer is not EAGER or self.phase_now(grad) == "update":
+        update = self.ran_backward and not grad
+        if self.level is None or below.dual is not None or below.layer is not EAGER or update:
             return below
-        return self._dual if below is ON else below.but(dual=self.level)
+        return below.but(dual=self.level)
 
     def stops(self, cls: Any, args: tuple) -> bool:
         """Whether tangents cannot be pushed on: at a Function without jvp, and for all that is computed from its results."""
+        if self.level is None:
+            return False
         if any([isinstance(a, Tensor) and a._tan == (self.level, None) for a in args]):
             return True
         if cls.primitive or cls.jvp is not Function.jvp or all([tangent_of(a, self.level) is None for a in args]):
@@ -307,7 +322,7 @@ class Record(Listener, Layer):
 
     def meet(self, t: Tensor) -> None:
         """A tensor is seen, for a jvp pass: leaves get the tangent 1."""
-        new = t._tan is None or t._tan[0] is not self.level
+        new = self.level is not None and (t._tan is None or t._tan[0] is not self.level)
         if type(history(t)) is Leaf and t._layer is None and t._np_dtype in FLOATS and new:
             self._seeded.append((t, t._tan))
             t._tan = (self.level, wrap(np.ones_like(t._a, order="C")))
@@ -320,8 +335,7 @@ class Record(Listener, Layer):
     # ------------------------------------------------------------------ what layers, Functions and modules tell
     def saw(self, layer: Layer, args: tuple) -> None:
         """A transform handles an operation: it sees these arguments, before it passes the operation on."""
-        if not isinstance(layer, Record):
-            self._sights.append((layer.name, [list(a.shape) for a in args if isinstance(a, Tensor)]))
+        self._sights.append((layer.name, [list(a.shape) for a in args if isinstance(a, Tensor)]))
 
     def entered(self, module: Any) -> None:
         """A module is called."""
@@ -338,23 +352,35 @@ class Record(Listener, Layer):
         return lambda *args: watched(self, Record(name=f"{cls.__name__}.{name}", inside=True), name, method, args)
 
     # ------------------------------------------------------------------ the result
+    def name_arguments(self, names: Iterable[str], args: Iterable) -> None:
+        """Note the tensors among arguments under the names of the parameters."""
+        for name, a in zip(names, args):
+            if isinstance(a, Tensor):
+                self.meet(a)
+                self.values[self.ref(a)].name = name
+
+    def name_values(self, names: dict[int, str]) -> None:
+        """Name the values that have no name yet, by the ids of their tensors."""
+        for value in self.values:
+            value.name = value.name or names.get(id(value.tensor), "")
+
     def to_dict(self) -> dict:
         """The record as plain data of the schema minigrad.record/1 (docs/record.md)."""
-        from .build import build
-
         with uncollected():
-            return build(self).to_dict()
+            return numbered(self)[0].to_dict()
 
     def to_json(self, indent: int | None = 1) -> str:
         """The record as JSON text."""
-        from .build import build
-
         with uncollected():
-            return build(self).to_json(indent)
+            return numbered(self)[0].to_json(indent)
 
     def save(self, path: Any) -> None:
         """Write the record to a JSON file."""
-        with open(path, "w", encoding="utf-8") as f:
-            f.write(self.to_json())
+        Path(path).write_text(self.to_json(), encoding="utf-8")
 
     _repr_mimebundle_ = mimebundle
+
+
+def tangents_at(frame: Frame, args: Any) -> list:
+    """What forward mode has of each argument in a frame, or None."""
+    return [None if frame.dual is None else tangent_of(a, frame.dual) for a in args]

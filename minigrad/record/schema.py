@@ -38,9 +38,9 @@ class Value:
 class Where:
     """The user's line, whole."""
 
-    file: str
-    line: int
-    code: str
+    file: str = ""
+    line: int = 0
+    code: str = ""
     function: str = ""  # the qualified name of the function that the line stands in
     columns: list = dataclasses.field(default_factory=list)
 
@@ -107,7 +107,7 @@ class Op:
 
     def to_dict(self) -> dict:
         """The operation as JSON has it."""
-        made = dict(vars(self), where=vars(self.where), tangents=with_names(self.tangents))
+        made = dict(vars(self), where=dict(vars(self.where)), tangents=with_names(self.tangents))
         made["saved"], made["edges"] = [vars(s) for s in self.saved], [vars(e) for e in self.edges]
         made["views"] = [vars(view) for view in self.views]
         made["inside"] = [dict(vars(ran), same=with_names(ran.same)) for ran in self.inside]

@@ -6,16 +6,19 @@ them.  Values go by their number in the recording, so that a holder can be read 
 
 from __future__ import annotations
 
-from types import CodeType
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..arrays.kinds import host
 from ..core.tensor import Box, Tensor
-from ..places import Place
+from .schema import Where
+
+NOWHERE = Where()
 
 
+@dataclass(slots=True, eq=False)
 class Noted:
     """A value of the program: the tensor it was, what it is, and what it held if the memory was written since.
 
@@ -24,21 +27,17 @@ class Noted:
     `key` is what the ledger finds it by.
     """
 
-    __slots__ = ("array", "before", "dtype", "index", "key", "kind", "lost", "name", "shape", "summary", "tensor")
-
-    def __init__(self, index: int, tensor: Any, array: Any, kind: str, shape: tuple, dtype: Any, key: int = 0):
-        self.index, self.tensor, self.array, self.kind, self.shape, self.dtype = (
-            index,
-            tensor,
-            array,
-            kind,
-            shape,
-            dtype,
-        )
-        self.key, self.name = key, ""
-        self.before: np.ndarray | None = None
-        self.summary: dict | None = None
-        self.lost = False
+    index: int
+    tensor: Any
+    array: Any
+    kind: str
+    shape: tuple
+    dtype: Any
+    key: int = 0
+    name: str = ""
+    before: np.ndarray | None = None
+    summary: dict | None = None
+    lost: bool = False
 
     def held(self) -> Any:
         """The array, or what it held before it was written."""
@@ -63,6 +62,7 @@ class Flow(NamedTuple):
     """What flowed back to an input of an operation: values, but for the partial in words and the run of the engine."""
 
     value: int
+    position: int  # of the input among those of its event
     partial: str
     upstream: int | None
     gives: int
@@ -72,23 +72,22 @@ class Flow(NamedTuple):
 class Group:
     """One operation of the record: the events that ran for it, and what flowed back through it."""
 
-    __slots__ = ("arguments", "asked", "edges", "events", "function", "inplace", "kept", "layers", "modules", "name", "nodes",
-                 "of", "phase", "place", "run", "tangents", "upstream")  # fmt: skip
+    __slots__ = ("arguments", "edges", "events", "function", "inplace", "kept", "layers", "modules", "name", "nodes", "of",
+                 "phase", "run", "tangents", "upstream", "where")  # fmt: skip
 
-    def __init__(self, phase: str, name: str, place: Place | None, layers: Any, of: Group | None = None):
-        self.phase, self.name, self.place, self.layers, self.of = phase, name, place, layers, of
+    def __init__(self, phase: str, name: str, where: Where, layers: Any, of: Group | None = None):
+        self.phase, self.name, self.where, self.layers, self.of = phase, name, where, layers, of
         self.function: str | None = None
         self.modules: list[str] = []  # the modules around it, outermost first
-        self.asked: tuple[CodeType, int] | None = None  # the user's code and its instruction
         self.inplace = False
         self.events: list[Event] = []
         self.nodes: list = []
         self.edges: list[Flow] = []
         self.run = 0  # of a backward entry: the run of the engine that it belongs to
-        self.tangents: dict[int, int] | None = None
+        self.tangents: dict[int, int] = {}
         self.upstream: tuple[int, int] | None = None  # the last run that came through, and the gradient that it brought
         self.kept: list = []  # (Noted, bytes, node)
-        self.arguments: dict[str, int] | None = None  # of the function that was called: name -> value
+        self.arguments: dict[str, int] = {}  # of the function that was called: name -> value
 
 
 def bottom(t: Tensor) -> np.ndarray:

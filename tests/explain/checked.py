@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 
-from minigrad.explain.explanation import Step, Sum
+from minigrad.explain.steps import Step, Sum
 
 NOTES = re.compile(r" \(\d+ smaller terms?\)|   \((?:from|the partial).*$")
 SAME = 2e-3  # four digits for each factor

@@ -7,7 +7,7 @@ import pytest
 
 import minigrad as torch
 from minigrad.autograd import forward_ad
-from minigrad.explain.explanation import Step, Sum
+from minigrad.explain.steps import Step, Sum
 from minigrad.ops.base.registry import TABLE
 from tests.record.recorded import Square
 from tests.table import SMOOTH, floats, run

@@ -419,6 +419,28 @@ def test_a_function_that_returns_a_list_makes_values():
     assert_adds_up(document)
 
 
+class WithNote(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return "a note", x * x
+
+    @staticmethod
+    def backward(ctx, _, g):
+        (x,) = ctx.saved_tensors
+        return g * 2 * x
+
+
+def test_results_that_are_no_tensors_take_no_gradient_of_another():
+    def program(x):
+        _, y = WithNote.apply(x)
+        return y * y
+
+    x = minigrad.tensor(3.0, requires_grad=True)
+    for document in (minigrad.record(program, x).to_dict(), minigrad.record_of(program(x)).to_dict()):
+        assert_adds_up(document)
+
+
 def test_backward_is_run_for_a_result_whatever_else_ran_backward():
     def program(x):
         (x * 3).sum().backward()
