@@ -86,12 +86,10 @@ def computes(entry: Entry) -> str:
 
 def example(entry: Entry) -> str:
     """A call of the operation and the shape of what it gives: its first sample, which the tests run as well."""
-    import minigrad
-
     if not entry.samples:
         return ""
-    sample = entry.samples[0]
-    result, _ = call(minigrad, entry.function, entry, sample, dtype="float32")
+    sample, library = entry.samples[0], sys.modules[__name__.partition(".")[0]]
+    result, _ = call(library, entry.function, entry, sample, dtype="float32")
     return f"{code(as_called(entry, sample))} → {code(shapes(result))}"
 
 
