@@ -32,8 +32,15 @@ def test_no_file_of_the_tour_imports_from_a_later_one():
         assert not later, f"{file} imports {later}"
 
 
+def test_the_engine_is_read_in_an_hour():
+    (minutes, part) = re.findall(r"^## [^\n]*\((\d+) minutes\)\n(.*?)(?=^## )", TOUR, re.MULTILINE | re.DOTALL)[0]
+    files = [file for _, file, _, _ in STOP.findall(part)]
+    assert int(minutes) <= 60 and len(files) == 10
+    assert all(file.startswith(("minigrad/core/", "minigrad/layers/")) for file in files)
+
+
 def test_the_tour_takes_an_afternoon():
-    parts = re.findall(r"^## .*\((\d+) minutes\)\n(.*?)(?=^## )", TOUR, re.MULTILINE | re.DOTALL)
+    parts = re.findall(r"^## [^\n]*\((\d+) minutes\)\n(.*?)(?=^## )", TOUR, re.MULTILINE | re.DOTALL)
     for told, part in parts:
         assert abs(int(told) - sum(int(minutes) for *_, minutes in STOP.findall(part))) <= 5
     assert 210 <= sum(int(minutes) for *_, minutes in STOPS) <= 270
