@@ -231,8 +231,9 @@ def step_on_tensors(node: Node, g: Gradient | list, this: BackwardRun) -> list:
     if this.freed is not None:
         node._free(this.freed)
     pairs = list(zip(node._edges, outs, strict=True))
-    if isinstance(node, Ctx) and any([o is None for o in outs]):
-        pairs += passed_over(node, outs, gs)
+    for e, o in pairs:
+        if o is None and e is not None and isinstance(node, Ctx):
+            return pairs + passed_over(node, outs, gs)
     return pairs
 
 
@@ -289,13 +290,14 @@ def pull_user(node: Ctx, gs: list) -> tuple:
         gs = [wrap(kinds.zeros(m[0], near, m[1])) if g is None and m is not None else g for g, m in zip(gs, node._meta)]
     outs = slots.call_method(node._fn, "backward", node, *gs)
     outs = tuple(outs) if isinstance(outs, (tuple, list)) else (outs,)
-    n = len(node._edges)
-    if len(outs) < n or len(outs) > n and any(o is not None for o in outs[n:]):
-        raise slots.problem("wrong number of gradients", f"backward has to return {n} gradients", node=node, outs=outs)
-    for i, o in enumerate(outs[:n]):
+    if len(outs) != (n := len(node._edges)):
+        if len(outs) < n or any([o is not None for o in outs[n:]]):
+            raise slots.problem("wrong number of gradients", f"backward has to return {n} gradients", node=node, outs=outs)
+        outs = outs[:n]
+    for i, o in enumerate(outs):
         if o is not None and (node._given[i] is None or not isinstance(o, Tensor)):
             raise slots.problem("not a gradient", "backward returns a tensor or None", node=node, o=o, i=i)
-    return outs[:n]
+    return outs
 
 
 def passed_over(node: Ctx, grads: Sequence, gs: list) -> list:
