@@ -175,6 +175,10 @@ class Function:
     def __init__(self, *_: object):
         raise slots.problem("function called", "a Function has no instances; call apply", cls=type(self))
 
+    def __call__(self, *_: object) -> Any:
+        """Refuse the call of an instance, which a class with an `__init__` of its own can have."""
+        Function.__init__(self)
+
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
         """Compute the outputs: `forward(ctx, *args)`, or `forward(*args)` beside a setup_context."""
