@@ -12,7 +12,7 @@ import numpy as np
 
 from ..arrays import dlpack
 from ..arrays.dtypes import FLOATS
-from ..arrays.kinds import laid_out, on_device
+from ..arrays.kinds import kernels_there, laid_out, on_device
 from ..arrays.memory import address, copied, storage
 from ..core.events import slots
 from ..core.frames import current
@@ -141,7 +141,11 @@ class Conversions:
     def __dlpack__(self, **options: Any):
         if self.requires_grad:
             raise error(BufferError, "dlpack", "can't export a tensor that requires grad", "use tensor.detach()")
-        return self._a.__dlpack__(**options) if on_device(self._a) else dlpack.lent(self._a, **options)
+        return (
+            kernels_there("exchange").capsule(self._a, **options)
+            if on_device(self._a)
+            else dlpack.lent(self._a, **options)
+        )
 
     def __dlpack_device__(self):
         return self._a.__dlpack_device__()
@@ -163,9 +167,7 @@ class Conversions:
                 f"can't export a tensor that requires grad, of shape {tuple(self.shape)}",
                 "use tensor.detach()",
             )
-        from ..kernels.cuda.exchange import interface
-
-        return interface(self._a)
+        return kernels_there("exchange").interface(self._a)
 
     def item(self):
         """The value of a tensor of one element as a Python number.  Raises RuntimeError for more elements."""

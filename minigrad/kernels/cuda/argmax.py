@@ -14,7 +14,7 @@ import numpy as np
 
 from . import kernel_modules, pointwise_cuda
 from .device_array import DeviceArray, empty
-from .numpy_protocol import of_arrays
+from .functions import of_arrays
 from .reductions_cuda import BLOCK, GRAIN, I8, THREADS, WARP, dimensions, given, identity, joined, kept_in, numbers
 
 SOURCE = '''"""The place of the {name}, of elements{of_parts}, kept in {acc}."""

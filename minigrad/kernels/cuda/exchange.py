@@ -39,7 +39,8 @@ NO_WAITING = -1
 
 
 # ---------------------------------------------------------------------- lending
-def capsule(a: DeviceArray, stream: Any = None, dl_device: Any = None, copy: bool | None = None) -> Any:
+def capsule(a: DeviceArray, stream: Any = None, max_version: Any = None, dl_device: Any = None,
+            copy: bool | None = None) -> Any:  # fmt: skip
     """The array as DLPack's capsule, for work on the given stream."""
     if dl_device is not None and tuple(dl_device) != (CUDA, 0):
         if tuple(dl_device) != (PROCESSOR, 0) or copy is False:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,8 +23,8 @@ from ...arrays.kinds import near, zeros
 from ...errors import error
 from ..cpu import index_cpu
 from . import kernel_modules, pointwise_cuda
-from .device_array import DeviceArray, empty, full, plain
-from .numpy_protocol import FUNCTIONS, copy_to, of_arrays
+from .device_array import DeviceArray, as_tuple, empty, full, plain
+from .functions import of_arrays
 from .outside import NONE, later
 
 WHOLE = slice(None)
@@ -178,24 +179,9 @@ def parse(x: DeviceArray, index: Any) -> tuple:
     return x[tuple(basic)], tuple(dims), arrays
 
 
-def as_tuple(index: Any) -> tuple:
-    """An index as a tuple."""
-    return index if isinstance(index, tuple) else (index,)
-
-
-def is_basic(index: Any) -> bool:
-    """Whether an index gives a view: integers, slices, None and dots, but no arrays, lists or bools."""
-    return all(
-        [
-            i is None or i is Ellipsis or isinstance(i, (slice, int, np.integer)) and not isinstance(i, bool)
-            for i in as_tuple(index)
-        ]
-    )
-
-
 def where_true(mask: DeviceArray) -> tuple:
     """Per dimension the indices of the places where a mask holds; a 0-d mask has one place, or none."""
-    return FUNCTIONS[np.nonzero](mask.reshape(1) if not mask.ndim else mask)
+    return np.nonzero(mask.reshape(1) if not mask.ndim else mask)
 
 
 # ---------------------------------------------------------------------- reading and writing
@@ -219,18 +205,20 @@ def partner(value: Any, x: DeviceArray, at: Selected) -> Any:
     return number.view(np.uint16)[()] if x.dtype == BF2 else number.astype(pointwise_cuda.computed_in(x.dtype))[()]
 
 
+@of_arrays(operator.getitem)
 def take(x: DeviceArray, index: Any) -> DeviceArray:
     """x[index]"""
     view, dims, arrays = parse(x, index)
     return read(view, selected(view, dims, arrays))
 
 
+@of_arrays(operator.setitem)
 def put(x: DeviceArray, index: Any, value: Any) -> None:
     """x[index] = value"""
     masks = [i for i in as_tuple(index) if isinstance(i, np.ndarray) and i.dtype.kind == "b"]
     if len(as_tuple(index)) == len(masks) == 1 and np.ndim(value) == 0 and masks[0].shape == x.shape[: masks[0].ndim]:
         wide = near(masks[0], x)
-        copy_to(x, value, where=wide.reshape(*wide.shape, *[1] * (x.ndim - wide.ndim)))
+        np.copyto(x, value, where=wide.reshape(*wide.shape, *[1] * (x.ndim - wide.ndim)))
         return
     view, dims, arrays = parse(x, index)
     at = selected(view, dims, arrays)

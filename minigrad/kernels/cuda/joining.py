@@ -8,7 +8,7 @@ import numpy as np
 
 from ...arrays.kinds import near
 from .device_array import empty
-from .numpy_protocol import of_arrays
+from .functions import of_arrays
 
 
 @of_arrays(np.concatenate)

@@ -15,7 +15,7 @@ import numpy as np
 
 from . import machine, simulator
 from .device_array import DeviceArray, empty, to_device
-from .numpy_protocol import of_arrays
+from .functions import of_arrays
 
 
 @functools.cache

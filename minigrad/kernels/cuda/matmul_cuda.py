@@ -15,7 +15,8 @@ import numpy as np
 
 from . import blas, kernel_modules, machine, simulator
 from .device_array import DeviceArray, empty
-from .numpy_protocol import of_arrays, refuse_others
+from .functions import of_arrays
+from .numpy_protocol import refuse_others
 from .pointwise_cuda import walked
 
 

@@ -1,4 +1,4 @@
-"""Elements moved as they are: transposed copies, rolls, triangles of matrices, repeated elements.
+"""Elements moved: copies, also transposed and converted ones, rolls, triangles of matrices, repeated elements.
 
 A copy that exchanges the fastest dimension would read or write memory in large steps.  So a block reads a tile along the one
 dimension into shared memory and writes it along the other.
@@ -11,11 +11,14 @@ import itertools
 from typing import Any
 
 import numpy as np
+from numpy import int8, int16, int32, int64, uint8
 
 from ...arrays.kinds import near
-from . import kernel_modules, pointwise_cuda, simulator
-from .device_array import DeviceArray, empty
-from .numpy_protocol import of_arrays
+from . import kernel_modules, machine, pointwise_cuda, simulator
+from .device_array import DeviceArray, empty, to_device
+from .functions import of_arrays
+from .numpy_protocol import refuse_others
+from .ufuncs import WHERE
 
 SIDE = 8 if simulator.SMALL else 32  # of a tile
 LINES = 4 if simulator.SMALL else 8  # of it that a block moves at a time
@@ -95,6 +98,60 @@ def transpose(out: DeviceArray, x: DeviceArray) -> bool:
     return True
 
 
+# ---------------------------------------------------------------------- copies
+def copy_into(out: DeviceArray, value: Any) -> None:
+    """Write an array, converted and broadcast, or a number, into memory."""
+    if isinstance(value, np.ndarray) and not isinstance(value, DeviceArray):
+        value = value.reshape(())[()] if value.size == 1 else to_device(value)
+    if not isinstance(value, DeviceArray):
+        number = np.empty((), out.dtype)
+        number[...] = value  # raises OverflowError where it does not fit
+        value = number[()]
+    elif value.ndim > out.ndim and set(value.shape[: value.ndim - out.ndim]) == {1}:  # NumPy lets go of leading ones
+        value = value.reshape(value.shape[value.ndim - out.ndim :])
+    if isinstance(value, DeviceArray) and np.may_share_memory(value.shadow, out.shadow):
+        value = value.copy()
+    whole = isinstance(value, DeviceArray) and value.shape == out.shape and value.dtype == out.dtype
+    if whole and value.flags.c_contiguous and out.flags.c_contiguous:
+        machine.current().copy(out.address, value.address, out.nbytes)
+        return
+    if whole and out.ndim > 1 and transpose(out, value):
+        return
+    convert = SAME if value.dtype == out.dtype else INTO.get(out.dtype.name, SAME)
+    pointwise_cuda.run("copy_elements", {"out": convert}, {"x": value}, out.dtype, [out])
+
+
+SAME = lambda x: x
+INTO = {  # what does not fit is cut off; floats take what comes
+    "bool": lambda x: x != 0,
+    "uint8": lambda x: uint8(x),
+    "int8": lambda x: int8(x),
+    "int16": lambda x: int16(x),
+    "int32": lambda x: int32(x),
+    "int64": lambda x: int64(x),
+}
+
+
+@of_arrays(np.copyto)
+def copy_to(out: Any, value: Any, casting: str = "same_kind", where: Any = True) -> None:
+    """Write a value over an array, where `where` holds."""
+    if where is True:
+        copy_into(out, value)
+        return
+    refuse_others("copyto", (out, value, where))
+    if isinstance(value, DeviceArray):
+        value = value.astype(out.dtype, copy=False)
+        value = value.copy() if np.may_share_memory(value, out) else value
+    mask = where if where.dtype.kind == "b" else where != 0
+    pointwise_cuda.run("copy_where", {"out": WHERE}, {"c": mask, "x": value, "y": out}, out.dtype, [out])
+
+
+@of_arrays(np.copy)
+def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
+    return a.copy(order)
+
+
+# ---------------------------------------------------------------------- triangles, rolls, repeated elements
 def triangle(x: DeviceArray, diagonal: int, upper: bool) -> DeviceArray:
     """The upper or the lower triangles of matrices, with a diagonal."""
     out = empty(x.shape, x.dtype)

@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy import int8, int16, int32, int64, uint8
 
 from ...arrays.dtypes import BF2, F2, F4, HALVES
 from .. import formula
@@ -225,43 +224,6 @@ def strided(a: DeviceArray, shape: tuple, steps: tuple, rank: int) -> DeviceArra
     if a.shape == shape and a.strides == steps:
         return a
     return a.seen(np.lib.stride_tricks.as_strided(a.shadow, shape, steps))
-
-
-# ---------------------------------------------------------------------- copies
-def copy_into(out: DeviceArray, value: Any) -> None:
-    """Write an array, converted and broadcast, or a number, into memory."""
-    from . import machine, moves_cuda
-    from .device_array import to_device
-
-    if isinstance(value, np.ndarray) and not isinstance(value, DeviceArray):
-        value = value.reshape(())[()] if value.size == 1 else to_device(value)
-    if not isinstance(value, DeviceArray):
-        number = np.empty((), out.dtype)
-        number[...] = value  # raises OverflowError where it does not fit
-        value = number[()]
-    elif value.ndim > out.ndim and set(value.shape[: value.ndim - out.ndim]) == {1}:  # NumPy lets go of leading ones
-        value = value.reshape(value.shape[value.ndim - out.ndim :])
-    if isinstance(value, DeviceArray) and np.may_share_memory(value.shadow, out.shadow):
-        value = value.copy()
-    whole = isinstance(value, DeviceArray) and value.shape == out.shape and value.dtype == out.dtype
-    if whole and value.flags.c_contiguous and out.flags.c_contiguous:
-        machine.current().copy(out.address, value.address, out.nbytes)
-        return
-    if whole and out.ndim > 1 and moves_cuda.transpose(out, value):
-        return
-    convert = SAME if value.dtype == out.dtype else INTO.get(out.dtype.name, SAME)
-    run("copy_elements", {"out": convert}, {"x": value}, out.dtype, [out])
-
-
-SAME = lambda x: x
-INTO = {  # what does not fit is cut off; floats take what comes
-    "bool": lambda x: x != 0,
-    "uint8": lambda x: uint8(x),
-    "int8": lambda x: int8(x),
-    "int16": lambda x: int16(x),
-    "int32": lambda x: int32(x),
-    "int64": lambda x: int64(x),
-}
 
 
 def apply(name: str, kernel: Callable, names: Sequence, operands: Sequence, target: np.dtype, result: np.dtype,

@@ -19,7 +19,7 @@ import numpy as np
 from ...arrays.dtypes import FLOATS
 from . import kernel_modules, pointwise_cuda, simulator
 from .device_array import DeviceArray, empty, plain
-from .numpy_protocol import REDUCTIONS, of_arrays
+from .functions import of_arrays
 
 WARP = 32
 BLOCK = WARP if simulator.SMALL else 256
@@ -232,7 +232,7 @@ def of_ufunc(ufunc: np.ufunc, a: Any, axis: Any = 0, dtype: Any = None, out: Any
 
 
 for ufunc in UFUNCS:
-    REDUCTIONS[ufunc] = partial(of_ufunc, ufunc)
+    of_arrays((ufunc, "reduce"))(partial(of_ufunc, ufunc))
 
 
 @cache
@@ -253,7 +253,7 @@ def given(found: DeviceArray, out: Any) -> DeviceArray:
     out = out[0] if isinstance(out, tuple) else out
     if out is None or out is Ellipsis:
         return found
-    pointwise_cuda.copy_into(out, found)
+    out[...] = found
     return out
 
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from . import kernel_modules, machine, simulator
 from .device_array import DeviceArray, empty
-from .numpy_protocol import SCANS, of_arrays
+from .functions import of_arrays
 from .pointwise_cuda import computed_in
 
 MOST_THREADS = 64 if simulator.SMALL else 256
@@ -264,31 +264,20 @@ def recurrence(a: DeviceArray, b: DeviceArray, dim: int, reverse: bool) -> Devic
     return run(RECURRENCE, [a, b], dim, reverse, wide(b.dtype), [b.dtype])[0]
 
 
-def accumulate(ufunc: np.ufunc) -> Any:
+def accumulate(ufunc: np.ufunc, x: Any, axis: int = 0, dtype: Any = None) -> DeviceArray:
     """ufunc.accumulate"""
-
-    def along(x: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
-        found = running(ufunc, x, axis % x.ndim, False, dtype)
-        return found if out is None else out.__setitem__(..., found)
-
-    return along
+    return running(ufunc, x, axis % x.ndim, False, dtype)
 
 
-SCANS.update({ufunc: accumulate(ufunc) for ufunc in RUNNING})
+for ufunc in RUNNING:
+    of_arrays((ufunc, "accumulate"))(functools.partial(accumulate, ufunc))
 
 
-def cumulative(ufunc: np.ufunc) -> Any:
-    """np.cumsum and np.cumprod: of bools and small integers in int64."""
-
-    def along(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
-        a, axis = (a.reshape(-1), 0) if axis is None else (a, axis % a.ndim)
-        return running(ufunc, a, axis, False, np.int64 if dtype is None and a.dtype.kind != "f" else dtype)
-
-    return along
-
-
-of_arrays(np.cumsum)(cumulative(np.add))
-of_arrays(np.cumprod)(cumulative(np.multiply))
+@of_arrays(np.cumsum)
+def cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> DeviceArray:
+    """Running sums: of bools and small integers in int64."""
+    a, axis = (a.reshape(-1), 0) if axis is None else (a, axis % a.ndim)
+    return running(np.add, a, axis, False, np.int64 if dtype is None and a.dtype.kind != "f" else dtype)
 
 
 @of_arrays(np.diff)

@@ -18,8 +18,8 @@ from ...arrays.kinds import near
 from ...errors import error
 from . import indexing, kernel_modules
 from .device_array import DeviceArray, empty
+from .functions import of_arrays
 from .indexing import Action, visit
-from .numpy_protocol import SCATTERS, of_arrays
 from .pointwise_cuda import computed_in
 
 COMBINE = {"multiply": "a * b", "maximum": "b if b > a or b != b else a", "minimum": "b if b < a or b != b else a"}
@@ -66,17 +66,14 @@ def combine(how: str, x: DeviceArray, select: Callable, other: Any, checked: boo
     visit(combining(how, x.dtype), seen, places, other, checked)
 
 
-def at(ufunc: np.ufunc) -> Callable:
+def at(ufunc: np.ufunc, a: DeviceArray, indices: Any, b: Any) -> None:
     """ufunc.at"""
-
-    def combined(a: Any, indices: Any, b: Any) -> None:
-        view, dims, arrays = indexing.parse(a, indices)
-        combine(ufunc.__name__, view, lambda x: indexing.selected(x, dims, arrays), b)
-
-    return combined
+    view, dims, arrays = indexing.parse(a, indices)
+    combine(ufunc.__name__, view, lambda x: indexing.selected(x, dims, arrays), b)
 
 
-SCATTERS.update({ufunc: at(ufunc) for ufunc in (np.add, np.multiply, np.maximum, np.minimum)})
+for ufunc in (np.add, np.multiply, np.maximum, np.minimum):
+    of_arrays((ufunc, "at"))(functools.partial(at, ufunc))
 
 
 def scatter(x: DeviceArray, dim: int, index: DeviceArray, src: Any, how: str) -> bool:

@@ -11,7 +11,7 @@ from ...arrays.halves import widened
 from ...arrays.kinds import near
 from . import kernel_modules, pointwise_cuda
 from .device_array import DeviceArray, empty
-from .numpy_protocol import of_arrays
+from .functions import of_arrays
 from .scans_cuda import running
 
 HEAD = '''"""The places of what holds, by a running sum of how many came before."""

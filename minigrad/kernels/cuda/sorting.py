@@ -15,7 +15,7 @@ import numpy as np
 
 from . import kernel_modules, simulator
 from .device_array import DeviceArray, empty
-from .numpy_protocol import of_arrays
+from .functions import of_arrays
 
 TILE = 32 if simulator.SMALL else 1024  # elements that a block sorts
 SORTED_AS = {"bool": "uint8", "float16": "float32", "bfloat16": "float32"}  # what threads exchange and compare

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .device_array import DeviceArray
-from .numpy_protocol import of_arrays
+from .functions import of_arrays
 
 
 def on_shadows(function: Any) -> Any:
