@@ -18,7 +18,6 @@ from ...errors import error
 # NumPy's functions, Python's operators, (np.add, "reduce") for a ufunc's method, and np.ufunc for what all ufuncs do
 FUNCTIONS: dict[Any, Callable] = {}
 FILES = [  # that fill it
-    "argmax",
     "indexing",
     "joining",
     "linalg_cuda",

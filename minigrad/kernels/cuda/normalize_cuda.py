@@ -2,7 +2,7 @@
 
 Rows and columns are gone through for their mean, again for their variance, and once more for the result, of which the memory
 sees one pass if they are not too long for that (rows_cuda.py).  Over other dimensions both statistics come from one pass
-(moments.py), and the result from another.
+(reductions_cuda.py), and the result from another.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from typing import Any
 from ..formula import parameters
 from . import pointwise_cuda
 from .device_array import DeviceArray, empty
-from .device_functions import rsqrt
-from .moments import mean_and_variance, two_sums
-from .reductions_cuda import F8, GRAIN, THREADS, count, reduce
+from .device_functions import rsqrt, where
+from .reductions_cuda import F8, GRAIN, THREADS, count, reduce, reduce_to_two
 from .rows_cuda import BLOCK, each, kept, launch, middle, seen
 
 MOMENTS = '''
@@ -277,6 +276,25 @@ def divide_by_rms_backward(g: DeviceArray, x: DeviceArray, factor: DeviceArray, 
 
 
 # ---------------------------------------------------------------------- over any dimensions
+def mean_and_variance(x: DeviceArray, dims: tuple) -> tuple[DeviceArray, DeviceArray]:
+    """Over dimensions, which are kept as 1, in the dtype of x.
+
+    Sums are of the distances from one of the elements, so that an offset that all have costs no digits.
+    """
+    some = x[tuple([slice(1) if d in dims else slice(None) for d in range(x.ndim)])]
+    one, two = reduce_to_two("distances", [x, some], dims, True)
+    mean, variance = empty(some.shape, x.dtype), empty(some.shape, x.dtype)
+    values = {"s": some, "one": one, "two": two, "n": float(count(x, dims))}
+    pointwise_cuda.run("mean_and_variance", MEAN_AND_VARIANCE, values, F8, [mean, variance])
+    return mean, variance
+
+
+MEAN_AND_VARIANCE = {
+    "mean": lambda s, one, n: s + one / n,
+    "variance": lambda one, two, n: where(two * n > one * one, two / n - (one / n) * (one / n), 0 * two),
+}
+
+
 def norm(x: DeviceArray, weight: DeviceArray, bias: DeviceArray, dims: tuple, eps: float) -> tuple | None:
     """(x - mean) / sqrt(variance + eps) * weight + bias, the mean and the variance over dims, kept as 1."""
     if x.dtype.kind != "f" or not x.size:
@@ -302,8 +320,7 @@ def norm_backward(
         or weight.shape != mean.shape[x.ndim - weight.ndim :]
     ):
         return None
-    sums = two_sums("gradients", [g, x, mean], dims).astype(g.dtype, copy=False)
-    total, along = sums[0], sums[1]
+    total, along = reduce_to_two("gradients", [g, x, mean], dims, True, g.dtype)
     dx = formula("norm_backward", NORM_BACKWARD, g, x, mean, variance, weight, total, along, count(x, dims), eps)
     dweight = formula("norm_weight_backward", WEIGHT_BACKWARD, along, variance, eps)
     return dx, dweight.reshape(weight.shape), total.reshape(weight.shape)
