@@ -97,9 +97,6 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> DeviceArray:
         return self.seen(self.shadow.diagonal(offset, axis1, axis2))
 
-    def ravel(self, order: str = "C") -> DeviceArray:
-        return self.reshape(-1)
-
     def __getitem__(self, index: Any) -> Any:
         return self.seen(self.shadow[basic(index)]) if is_basic(index) else kernel_of(operator.getitem)(self, index)
 
@@ -195,11 +192,7 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
         return lambda *args, **kwargs: function(self, *args, **kwargs)
 
 
-METHODS = {
-    name: getattr(np, name)
-    for name in "sum prod mean min max any all argmax argmin argsort cumsum cumprod take clip round repeat nonzero "
-    "searchsorted trace var std put dot partition argpartition".split()
-}
+METHODS = {name: getattr(np, name) for name in "sum prod min max any all argmax argmin argsort take".split()}
 kinds.KINDS.add(DeviceArray)
 
 

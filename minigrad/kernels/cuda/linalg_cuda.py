@@ -91,6 +91,6 @@ def cross(x: Any, y: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
 
 
 @of_arrays(np.vecdot)
-def vecdot(x: Any, y: Any, axis: int = -1, out: Any = None) -> Any:
-    """The scalar products of vectors along a dimension."""
-    return (x * y).sum(axis)
+def vecdot(x: Any, y: Any) -> Any:
+    """The scalar products of vectors along the last dimension."""
+    return (x * y).sum(-1)

@@ -245,7 +245,7 @@ def run(x: Operand, y: Operand, out: Operand, batch: tuple, rows: int, columns: 
     kernel[tiles * parts, tile.threads](
         rows, columns, depth, some, batch[1], *x[:5], *y[:5], target.reshape(-1), *out[1:5], out.memory.size)  # fmt: skip
     if parts > 1:  # in a fixed order, which atomic additions would not have
-        np.add.reduce(target, 0, out=out.memory)
+        out.memory[...] = np.add.reduce(target, 0)
 
 
 # ---------------------------------------------------------------------- NumPy's functions
@@ -259,7 +259,7 @@ def matrices(a: DeviceArray, outer: int, inner: int) -> Operand:
 
 
 @of_arrays(np.matmul, np.dot)
-def matmul(x: Any, y: Any, out: Any = None) -> Any:
+def matmul(x: Any, y: Any) -> DeviceArray:
     """np.matmul: vectors are matrices of one row or column, and batches of matrices are broadcast."""
     refuse_others("matmul", (x, y))
     dtype = np.result_type(x.dtype, y.dtype)
@@ -272,12 +272,7 @@ def matmul(x: Any, y: Any, out: Any = None) -> Any:
     shape = (*batch, x.shape[-2], y.shape[-1])
     result = empty(shape, dtype)
     fill(np.broadcast_to(x, (*batch, *x.shape[-2:])), np.broadcast_to(y, (*batch, *y.shape[-2:])), result)
-    result = result.reshape(*batch, *shape[-2 + row :][: 2 - row - column])
-    given = out[0] if isinstance(out, tuple) else out
-    if given is None or given is Ellipsis:
-        return result
-    given[...] = result
-    return given
+    return result.reshape(*batch, *shape[-2 + row :][: 2 - row - column])
 
 
 def fill(x: DeviceArray, y: DeviceArray, out: DeviceArray) -> None:

@@ -146,11 +146,6 @@ def copy_to(out: Any, value: Any, casting: str = "same_kind", where: Any = True)
     pointwise_cuda.run("copy_where", {"out": WHERE}, {"c": mask, "x": value, "y": out}, out.dtype, [out])
 
 
-@of_arrays(np.copy)
-def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
-    return a.copy(order)
-
-
 # ---------------------------------------------------------------------- triangles, rolls, repeated elements
 def triangle(x: DeviceArray, diagonal: int, upper: bool) -> DeviceArray:
     """The upper or the lower triangles of matrices, with a diagonal."""
@@ -194,15 +189,3 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
     ends = np.cumsum(near(repeats, a))
     places = near(np.arange(int(ends[-1]) if ends.size else 0), a)
     return np.take(a, np.searchsorted(ends, places, "right"), axis)
-
-
-@of_arrays(np.tile)
-def tile(A: Any, reps: Any) -> Any:
-    """The whole array beside itself, so often along each dimension."""
-    reps = tuple(reps) if isinstance(reps, (tuple, list)) else (reps,)
-    n = max(A.ndim, len(reps))
-    reps, shape = (1,) * (n - len(reps)) + reps, (1,) * (n - A.ndim) + A.shape
-    copies = np.broadcast_to(
-        A.reshape([m for s in shape for m in (1, s)]), [m for r, s in zip(reps, shape) for m in (r, s)]
-    )
-    return copies.reshape([r * s for r, s in zip(reps, shape)])

@@ -25,16 +25,19 @@ from .ufuncs import WHERE, formulas
 def ufunc_of_arrays(ufunc: np.ufunc, method: str, inputs: tuple, options: dict) -> Any:
     """A ufunc, or one of its methods, called with arrays on the device."""
     refuse_others(ufunc.__name__, inputs)
-    if method == "__call__":
+    known = FUNCTIONS.get(
+        ufunc if method == "__call__" else (ufunc, method)
+    )  # np.matmul and np.vecdot are not elementwise
+    if known is None and method == "__call__":
         return elementwise(ufunc, inputs, options.get("out"))
-    if (ufunc, method) not in FUNCTIONS:
+    if known is None:
         raise error(
             NotImplementedError,
             f"{ufunc.__name__}.{method}",
             "there is no kernel for this on the device",
             "use x.cpu()",
         )
-    return FUNCTIONS[ufunc, method](*inputs, **options)
+    return known(*inputs, **options)
 
 
 def refuse_others(name: str, inputs: tuple) -> None:
@@ -51,8 +54,6 @@ class OnAnotherDevice(ValueError):
 # ---------------------------------------------------------------------- ufuncs
 def elementwise(ufunc: np.ufunc, inputs: tuple, out: Any) -> Any:
     """A ufunc of arrays and numbers."""
-    if ufunc in FUNCTIONS:  # np.matmul and np.vecdot, which are not elementwise
-        return FUNCTIONS[ufunc](*inputs, out=out)
     f, names, target, result = loop_of(ufunc, tuple([kind(a) for a in inputs]))
     operands = [a.astype(target, copy=False) if isinstance(a, DeviceArray) else a for a in inputs]
     given = out[0] if isinstance(out, tuple) else out
@@ -82,10 +83,8 @@ def kind(a: Any) -> Any:
 
 # ---------------------------------------------------------------------- what every calculation needs
 @of_arrays(np.where)
-def choose(condition: Any, x: Any = None, y: Any = None) -> Any:
-    """x where the condition holds, else y; with the condition alone, where it holds."""
-    if x is None:
-        return np.nonzero(condition)
+def choose(condition: Any, x: Any, y: Any) -> Any:
+    """x where the condition holds, else y."""
     refuse_others("where", (condition, x, y))
     target = np.result_type(*[a if isinstance(a, (bool, int, float)) else kind(a) for a in (x, y)])
     operands = [a.astype(target, copy=False) if isinstance(a, DeviceArray) else a for a in (x, y)]
@@ -93,24 +92,6 @@ def choose(condition: Any, x: Any = None, y: Any = None) -> Any:
     made = pointwise_cuda.apply("where", WHERE, ("c", "x", "y"), (mask, *operands), target, target)
     assert made is not None
     return made
-
-
-@of_arrays(np.sinc)
-def sinc(x: Any) -> Any:
-    """sin(pi x) / (pi x), by the operation's formula: NumPy's is none of its ufuncs."""
-    made = pointwise_cuda.apply("sinc", formula.OPERATIONS["sinc"].kernel, ("x",), (x,), x.dtype, x.dtype)
-    assert made is not None
-    return made
-
-
-@of_arrays(np.zeros_like)
-def zeros_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
-    return full_like(a, 0, dtype, order, subok, shape)
-
-
-@of_arrays(np.ones_like)
-def ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
-    return full_like(a, 1, dtype, order, subok, shape)
 
 
 @of_arrays(np.empty_like)
@@ -123,3 +104,7 @@ def full_like(a: Any, value: Any, dtype: Any = None, order: str = "K", subok: bo
     out = like(a, shape, dtype, order)
     out.fill(value)
     return out
+
+
+of_arrays(np.zeros_like)(lambda a, *given, **named: full_like(a, 0, *given, **named))
+of_arrays(np.ones_like)(lambda a, *given, **named: full_like(a, 1, *given, **named))

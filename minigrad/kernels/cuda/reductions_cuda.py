@@ -138,11 +138,11 @@ def kernel(name: str, acc: np.dtype, reads: tuple, write: str) -> Any:
 
 
 # ---------------------------------------------------------------------- over dimensions
-def reduce(name: str, arrays: Sequence, dims: Sequence, keepdim: bool, dtype: Any = None, start: Any = None) -> Any:
+def reduce(name: str, arrays: Sequence, dims: Sequence, keepdim: bool, dtype: Any = None) -> DeviceArray:
     """A reduction over dimensions, its result in `dtype`; what it reads beside the first array is broadcast to that."""
     dtype = arrays[0].dtype if dtype is None else np.dtype(dtype)
     acc = kept_in(NAMED[name].kept, dtype)
-    begin = acc.type(identity(NAMED[name].start, acc) if start is None else start)
+    begin = acc.type(identity(NAMED[name].start, acc))
     return results(name, arrays, dims, keepdim, [dtype], [begin])[0]
 
 
@@ -251,23 +251,17 @@ UFUNCS = {
 }
 
 
-def of_ufunc(ufunc: np.ufunc, a: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False,
-             initial: Any = np._NoValue, where: Any = True) -> Any:  # fmt: skip
+def of_ufunc(ufunc: np.ufunc, a: Any, axis: Any = 0, dtype: Any = None, keepdims: bool = False,
+             initial: Any = None) -> DeviceArray:  # fmt: skip
     """ufunc.reduce."""
     name, dims = UFUNCS[ufunc], dimensions(axis, a.ndim)
-    start = None if initial is np._NoValue else initial
-    if start is None and math.isinf(NAMED[name].start) and not math.prod([a.shape[d] for d in dims]):
+    if initial is None and math.isinf(NAMED[name].start) and not count(a, dims):
         raise ValueError(f"zero-size array to reduction operation {ufunc.__name__} which has no identity")
     dtype = result_dtype(ufunc, a.dtype) if dtype is None else np.dtype(dtype)
-    if where is not True:
-        a = np.where(where, a, a.dtype.type(identity(NAMED[name].start, a.dtype)))
     if NAMED[name].kept == "same":
         a = a.astype(dtype, copy=False)
-    once = (
-        start is not None and NAMED[name].kept == "wide"
-    )  # every team begins with `start`, which does not count twice
-    found = reduce(name, [a], dims, keepdims, dtype, None if once else start)
-    return given(ufunc(found, dtype.type(start)) if once else found, out)
+    found = reduce(name, [a], dims, keepdims, dtype)
+    return found if initial is None else ufunc(found, dtype.type(initial))
 
 
 for ufunc in UFUNCS:
@@ -285,15 +279,6 @@ def dimensions(axis: Any, ndim: int) -> tuple:
     if axis is None:
         return tuple(range(ndim))
     return tuple([d % ndim for d in (axis if isinstance(axis, tuple) else (axis,))]) if ndim else ()
-
-
-def given(found: DeviceArray, out: Any) -> DeviceArray:
-    """The result, in `out=` if there is one."""
-    out = out[0] if isinstance(out, tuple) else out
-    if out is None or out is Ellipsis:
-        return found
-    out[...] = found
-    return out
 
 
 def whole_array(ufunc: np.ufunc, a: Any, axis: Any = None, **options: Any) -> DeviceArray:
@@ -320,13 +305,6 @@ of_arrays(np.argmax)(partial(place, "argmax"))
 of_arrays(np.argmin)(partial(place, "argmin"))
 
 
-@of_arrays(np.mean)
-def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False) -> Any:
-    dims = dimensions(axis, a.ndim)
-    target = np.dtype(dtype) if dtype is not None else a.dtype if a.dtype in FLOATS else F8
-    return given(reduce("sum", [a], dims, keepdims is True, target) / count(a, dims), out)
-
-
 @of_arrays(np.array_equal)
 def array_equal(a: Any, b: Any, equal_nan: bool = False) -> bool:
     """Whether two arrays have the same shape and elements."""
@@ -336,29 +314,17 @@ def array_equal(a: Any, b: Any, equal_nan: bool = False) -> bool:
     return bool((same | ((a != a) & (b != b)) if equal_nan else same).all())
 
 
-@of_arrays(np.ptp)
-def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
-    return given(np.max(a, axis, keepdims=keepdims) - np.min(a, axis, keepdims=keepdims), out)
-
-
 @of_arrays(np.count_nonzero)
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     return reduce("nonzero", [a], dimensions(axis, a.ndim), keepdims, I8)
 
 
-def spread(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: Any = False,
-           *, correction: float | None = None, root: bool = False) -> Any:  # fmt: skip
-    """np.var, or np.std, its root: the squared distances from the mean are added up in a second pass."""
-    dims = dimensions(axis, a.ndim)
-    target = np.dtype(dtype) if dtype is not None else a.dtype if a.dtype in FLOATS else F8
-    n, lost = count(a, dims), ddof if correction is None else correction
+def spread(a: DeviceArray, dims: Sequence, keepdims: bool, correction: float, root: bool = False) -> DeviceArray:
+    """The variance, or its root: the squared distances from the mean are added up in a second pass."""
+    n = count(a, dims)
     middle = reduce("sum", [a], dims, True, F8) / n
-    found = reduce("spread", [a, middle], dims, keepdims is True, F8) / max(n - lost, 0)
-    return given((np.sqrt(found) if root else found).astype(target, copy=False), out)
-
-
-of_arrays(np.var)(spread)
-of_arrays(np.std)(partial(spread, root=True))
+    found = reduce("spread", [a, middle], dims, keepdims, F8) / max(n - correction, 0)
+    return (np.sqrt(found) if root else found).astype(a.dtype, copy=False)
 
 
 def count(a: Any, dims: Sequence) -> int:

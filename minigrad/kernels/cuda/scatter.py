@@ -66,16 +66,6 @@ def combine(how: str, x: DeviceArray, select: Callable, other: Any, checked: boo
     visit(combining(how, x.dtype), seen, places, other, checked)
 
 
-def at(ufunc: np.ufunc, a: DeviceArray, indices: Any, b: Any) -> None:
-    """ufunc.at"""
-    view, dims, arrays = indexing.parse(a, indices)
-    combine(ufunc.__name__, view, lambda x: indexing.selected(x, dims, arrays), b)
-
-
-for ufunc in (np.add, np.multiply, np.maximum, np.minimum):
-    of_arrays((ufunc, "at"))(functools.partial(at, ufunc))
-
-
 def scatter(x: DeviceArray, dim: int, index: DeviceArray, src: Any, how: str) -> bool:
     """Write or combine elements of src at `index` along dim; indices have been looked at before."""
     if how != "write":

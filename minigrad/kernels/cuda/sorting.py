@@ -195,12 +195,6 @@ def sort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, 
     return lines(ordered(rows_of(a, axis))[0].astype(a.dtype, copy=False), a, axis)
 
 
-@of_arrays(np.partition)
-def partition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: Any = None) -> Any:
-    """Sorted: the simplest order in which number kth stands where it belongs."""
-    return sort(a, axis)
-
-
 @of_arrays(np.argpartition)
 def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: Any = None) -> Any:
     return argsort(a, axis)

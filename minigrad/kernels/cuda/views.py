@@ -20,9 +20,8 @@ def on_shadows(function: Any) -> Any:
     return views
 
 
-for function in (np.broadcast_to, np.transpose, np.swapaxes, np.moveaxis, np.rollaxis, np.expand_dims, np.squeeze, np.diagonal,
-                 np.flip, np.fliplr, np.flipud, np.split, np.array_split, np.rot90, np.atleast_1d, np.atleast_2d,
-                 np.lib.stride_tricks.as_strided, np.lib.stride_tricks.sliding_window_view):  # fmt: skip
+for function in (np.broadcast_to, np.transpose, np.swapaxes, np.moveaxis, np.expand_dims, np.squeeze, np.flip, np.split,
+                 np.lib.stride_tricks.as_strided):  # fmt: skip
     of_arrays(function)(on_shadows(function))
 
 
@@ -31,21 +30,10 @@ of_arrays(np.ndim)(lambda a: a.ndim)
 of_arrays(np.size)(lambda a, axis=None: a.size if axis is None else a.shape[axis])
 
 
-@of_arrays(np.broadcast_arrays)
-def broadcast_arrays(*arrays: Any, subok: bool = False) -> tuple:
-    shape = np.broadcast_shapes(*[a.shape for a in arrays])
-    return tuple([np.broadcast_to(a, shape) for a in arrays])
-
-
 @of_arrays(np.reshape)
 def reshape(a: Any, shape: Any = None, order: str = "C", copy: bool | None = None) -> Any:
     """A view where the memory allows it; else a copy, or ValueError where none is wanted."""
     return a.seen(a.shadow.reshape(shape, copy=False)) if copy is False else a.reshape(shape)
-
-
-@of_arrays(np.ravel)
-def ravel(a: Any, order: str = "C") -> Any:
-    return a.reshape(-1)
 
 
 @of_arrays(np.may_share_memory, np.shares_memory)
@@ -54,8 +42,3 @@ def may_share_memory(a: Any, b: Any, max_work: Any = None) -> bool:
     if type(a) is not DeviceArray or type(b) is not DeviceArray:
         return False
     return np.may_share_memory(a.shadow, b.shadow)
-
-
-@of_arrays(np.result_type)
-def result_type(*operands: Any) -> np.dtype:
-    return np.result_type(*[a.dtype if type(a) is DeviceArray else a for a in operands])
