@@ -25,13 +25,6 @@ from .allocator import ALLOCATOR, Block
 from .functions import kernel_of
 
 
-class Interface:
-    """An address, as NumPy asks for it."""
-
-    def __init__(self, address: int, nbytes: int):
-        self.__array_interface__ = {"data": (address, False), "shape": (nbytes,), "typestr": "|u1", "version": 3}
-
-
 class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
     """An array on the device: its `shadow`, the `block` of memory, and, for a view, its `base`."""
 
@@ -237,7 +230,7 @@ def full(shape: Any, value: Any, dtype: Any) -> DeviceArray:
 
 def placed(block: Block, shape: tuple, dtype: np.dtype, strides: tuple | None = None) -> DeviceArray:
     """An array at the beginning of a block."""
-    memory = np.asarray(Interface(block.address, max(block.nbytes, dtype.itemsize)))
+    memory = np.asarray(machine.Interface(block.address, (max(block.nbytes, dtype.itemsize),)))
     return DeviceArray(np.ndarray(shape, dtype, memory, 0, strides), block, None, block.address)
 
 

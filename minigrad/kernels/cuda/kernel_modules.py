@@ -25,10 +25,8 @@ from .. import cache
 from . import machine, simulator
 from .device_array import DeviceArray
 
-OLDEST = (
-    7,
-    5,
-)  # kernels are compiled to the PTX of this capability, from which newer GPUs get machine code of their own
+# kernels are compiled to the PTX of this capability, from which newer GPUs get machine code of their own
+OLDEST = (7, 5)
 NUMBERS = {bool: "boolean", int: "int64", float: "float64"}
 _modules: dict[str, types.ModuleType] = {}
 launched: dict[tuple, Launched] | None = None  # what `cuda-build` compiles: all that was launched, in the simulator

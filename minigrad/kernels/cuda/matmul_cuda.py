@@ -184,9 +184,8 @@ def text(
               "out_column": term["out_columns"].format("n")}  # fmt: skip
     fetches = ""
     for a, side, size, vector, runs in zip("xy", "MN", (tile.m, tile.n), vectors, along_k):
-        pitch = (
-            size + wide(dtype) if runs else size
-        )  # neighbours that write below each other: not into one bank of memory
+        # neighbours that write below each other: not into one bank of memory
+        pitch = size + wide(dtype) if runs else size
         parts = -(-size * tile.k // (tile.threads * vector))
         values |= {f"{a}_pitch": pitch, f"{a}_tile": pitch * tile.k, f"{a}_parts": parts, f"{a}_held": parts * vector}
         along, across = (f"% TILE_{side}", f"// TILE_{side}") if not runs else ("// TILE_K", "% TILE_K")

@@ -25,9 +25,8 @@ from .ufuncs import WHERE, formulas
 def ufunc_of_arrays(ufunc: np.ufunc, method: str, inputs: tuple, options: dict) -> Any:
     """A ufunc, or one of its methods, called with arrays on the device."""
     refuse_others(ufunc.__name__, inputs)
-    known = FUNCTIONS.get(
-        ufunc if method == "__call__" else (ufunc, method)
-    )  # np.matmul and np.vecdot are not elementwise
+    # np.matmul and np.vecdot have functions of their own, as they are not elementwise
+    known = FUNCTIONS.get(ufunc if method == "__call__" else (ufunc, method))
     if known is None and method == "__call__":
         return elementwise(ufunc, inputs, options.get("out"))
     if known is None:

@@ -102,42 +102,23 @@ def columns(reverse, {inputs}, {outputs}):
             {write}
 '''
 
-HELPERS = {
-    1: '''
+HELPERS = '''
 
 @cuda.jit(device=True)
 def earlier(v, distance):
     """The value of the thread so many before."""
-    return cuda.shfl_up_sync(ALL, v, distance)
+    return {shifted}
 
 
 @cuda.jit(device=True)
-def keep(kept0, k, v):
-    kept0[k] = v
+def keep({arrays}, k, v):
+    {places} = v
 
 
 @cuda.jit(device=True)
-def kept(kept0, k):
-    return kept0[k]
-''',
-    2: '''
-
-@cuda.jit(device=True)
-def earlier(v, distance):
-    """The value of the thread so many before."""
-    return cuda.shfl_up_sync(ALL, v[0], distance), cuda.shfl_up_sync(ALL, v[1], distance)
-
-
-@cuda.jit(device=True)
-def keep(kept0, kept1, k, v):
-    kept0[k], kept1[k] = v
-
-
-@cuda.jit(device=True)
-def kept(kept0, kept1, k):
-    return kept0[k], kept1[k]
-''',
-}
+def kept({arrays}, k):
+    return {places}
+'''
 
 CHUNK = '''
 
@@ -186,6 +167,7 @@ TOTAL = "    if t == 0:\n        keep({totals}, cuda.blockIdx.x, carry)\n"
 @functools.cache
 def kernels(scan: Scan, state: str, kinds: tuple, threads: int) -> Any:
     """The module of one scan: `columns`, `scanned`, and `totals` of chunks.  `kinds` are the dtypes of the state's parts."""
+    each = lambda text: ", ".join([text.format(p=p) for p in range(scan.parts)])
     names = {
         "inputs": ", ".join([f"{n}_" for n in scan.inputs]),
         "outputs": ", ".join([f"{n}_" for n in scan.outputs]),
@@ -196,15 +178,20 @@ def kernels(scan: Scan, state: str, kinds: tuple, threads: int) -> Any:
         "threads": threads,
         "imports": scan.imports,
         "write": scan.write.format(v="v"),
-        "slots": ", ".join([f"slots{p}" for p in range(scan.parts)]),
+        "slots": each("slots{p}"),
+        "arrays": each("kept{p}"),
+        "places": each("kept{p}[k]"),
+        "shifted": each(
+            "cuda.shfl_up_sync(ALL, v[{p}], distance)" if scan.parts > 1 else "cuda.shfl_up_sync(ALL, v, distance)"
+        ),
         "shared": "\n".join([f"    slots{p} = cuda.shared.array(SLOTS, {k})" for p, k in enumerate(kinds)]),
     }
-    totals = ", ".join([f"totals{p}_" for p in range(scan.parts)])
+    totals = each("totals{p}_")
     found = CHUNK.format(**{**names, "name": "totals", "totals": totals, "outputs": "", "carried": "",
                             "has_carry": "first > c * chunk", "written": "", "end": TOTAL.format(totals=totals)})  # fmt: skip
     whole = CHUNK.format(**names, name="scanned", totals=f"{totals}, ", carried=CARRIED.format(totals=totals),
                          has_carry="first > 0", written=WRITTEN.format(**names), end="")  # fmt: skip
-    return kernel_modules.load("scans", HEAD.format(**names) + HELPERS[scan.parts] + found + whole)
+    return kernel_modules.load("scans", HEAD.format(**names) + HELPERS.format(**names) + found + whole)
 
 
 def run(scan: Scan, inputs: list, dim: int, reverse: bool, state: np.dtype, results: list) -> list:
