@@ -233,17 +233,15 @@ def take_slices(a: Any, indices: Any, axis: int | None = None, out: Any = None, 
 
 
 @of_arrays(np.take_along_axis)
-def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Any:
+def take_along_axis(arr: Any, indices: Any, axis: int = -1) -> DeviceArray:
     """The element at an index of its own for each place."""
-    arr, axis = (arr.reshape(-1), 0) if axis is None else (arr, axis % arr.ndim)
-    return read(*beside(arr, near(indices, arr), axis))
+    return read(*beside(arr, near(indices, arr), axis % arr.ndim))
 
 
 @of_arrays(np.put_along_axis)
-def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> None:
+def put_along_axis(arr: Any, indices: Any, values: Any, axis: int) -> None:
     """Write one element for each index."""
-    arr, axis = (arr.reshape(-1), 0) if axis is None else (arr, axis % arr.ndim)
-    arr, at = beside(arr, near(indices, arr), axis)
+    arr, at = beside(arr, near(indices, arr), axis % arr.ndim)
     visit(WRITE, arr, at, partner(values, arr, at))
 
 

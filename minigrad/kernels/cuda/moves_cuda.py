@@ -161,10 +161,8 @@ of_arrays(np.triu)(lambda m, k=0: triangle(m, k, True))
 
 
 @of_arrays(np.roll)
-def roll(a: Any, shift: Any, axis: Any = None) -> Any:
+def roll(a: Any, shift: Any, axis: Any) -> DeviceArray:
     """Of each dimension two parts change places, so there are two copies, four in two dimensions, and so on."""
-    if axis is None:
-        return roll(a.reshape(-1), shift, 0).reshape(a.shape)
     by = [0] * a.ndim
     for n, d in np.broadcast(shift, axis):
         by[d] += int(n)

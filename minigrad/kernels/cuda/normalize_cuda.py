@@ -40,6 +40,7 @@ def standardizing(name: str, weighted: bool) -> str:
     scale, shift = (" * weight[i]", " + bias[i]") if weighted else ("", "")
     place = "i = uint64(first + k * LANES); " if weighted else ""
     factor = "factor_, " if weighted else ""
+    both = f"hold_both(g_, x_, {weight}mean, o, first, j, n, g, x)"
     keep_factor = (
         """
     if lane == 0 and o < dx_.shape[0]:
@@ -82,22 +83,11 @@ def {name}_backward(g_, x_, {weight}mean_, variance_, eps, {factor}dx_):
     if n:
         mean, factor = mean_[o, j, 0], 1 / sqrt(float64(variance_[o, j, 0]) + eps)
     first, level, along = lane, float64(0), float64(0)
-    while first < n:
-        hold_both(g_, x_, {weight}mean, o, first, j, n, g, x)
-        for k in range(HELD):
-            level += g[k]
-            along += g[k] * x[k]
-        first += HELD * LANES
+    {along_row("level += g[k]; along += g[k] * x[k]", both)}
     level = real(sum_of(level) / n)
     along = real(sum_of(along) / n * factor * factor * factor)
     first, narrow = lane, real(factor)
-    while first < n:
-        if LONG:
-            hold_both(g_, x_, {weight}mean, o, first, j, n, g, x)
-        for k in range(HELD):
-            g[k] = (g[k] - level) * narrow - along * x[k]
-        put(dx_, o, first, j, n, g)
-        first += HELD * LANES{keep_factor}
+    {along_row("g[k] = (g[k] - level) * narrow - along * x[k]", f"{both} if LONG", put="g to dx")}{keep_factor}
 '''
 
 

