@@ -194,6 +194,9 @@ def plain(a: Any) -> Any:
     return a.view(np.uint16) if a.dtype == BF2 else a
 
 
+BASIC = (slice, int, np.integer, type(None), type(...))
+
+
 def as_tuple(index: Any) -> tuple:
     """An index as a tuple."""
     return index if isinstance(index, tuple) else (index,)
@@ -201,12 +204,7 @@ def as_tuple(index: Any) -> tuple:
 
 def is_basic(index: Any) -> bool:
     """Whether an index gives a view: integers, slices, None and dots, but no arrays, lists or bools."""
-    return all(
-        [
-            i is None or i is Ellipsis or isinstance(i, (slice, int, np.integer)) and not isinstance(i, bool)
-            for i in as_tuple(index)
-        ]
-    )
+    return all([isinstance(i, BASIC) and not isinstance(i, bool) for i in as_tuple(index)])
 
 
 def basic(index: Any) -> tuple:

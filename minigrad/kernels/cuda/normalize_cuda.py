@@ -34,6 +34,11 @@ def moments(x_, x):
 '''
 
 
+KEEP_FACTOR = """
+    if lane == 0 and o < dx_.shape[0]:
+        factor_[o, j, 0] = narrow"""
+
+
 def standardizing(name: str, weighted: bool) -> str:
     """The kernels that standardise a row, and take it times weight plus bias if it is `weighted`."""
     weight, bias = ("weight, ", "bias, ") if weighted else ("", "")
@@ -41,12 +46,7 @@ def standardizing(name: str, weighted: bool) -> str:
     place = "i = uint64(first + k * LANES); " if weighted else ""
     factor = "factor_, " if weighted else ""
     both = f"hold_both(g_, x_, {weight}mean, o, first, j, n, g, x)"
-    keep_factor = (
-        """
-    if lane == 0 and o < dx_.shape[0]:
-        factor_[o, j, 0] = narrow"""
-        * weighted
-    )
+    keep_factor = KEEP_FACTOR if weighted else ""
     return f'''{MOMENTS}
 
 @cuda.jit
@@ -262,12 +262,8 @@ def norm_backward(
     eps: float,
 ) -> tuple | None:
     """Its gradients by x, weight and bias, where there is one of these for each mean."""
-    if (
-        x.dtype.kind != "f"
-        or not x.size
-        or weight.size != mean.size
-        or weight.shape != mean.shape[x.ndim - weight.ndim :]
-    ):
+    one_each = weight.size == mean.size and weight.shape == mean.shape[x.ndim - weight.ndim :]
+    if x.dtype.kind != "f" or not x.size or not one_each:
         return None
     total, along = reduce_to_two("gradients", [g, x, mean], dims, True, g.dtype)
     dx = formula("norm_backward", NORM_BACKWARD, g, x, mean, variance, weight, total, along, count(x, dims), eps)

@@ -160,7 +160,7 @@ def one(v: Any, target: np.dtype) -> Any:
         v = v[()]
     if isinstance(v, (bool, np.bool_)):
         return bool(v)
-    return kernel_modules.number(v, target)
+    return target.type(v)  # a float64 would widen all that it meets
 
 
 # ---------------------------------------------------------------------- dimensions
