@@ -185,7 +185,7 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
         return lambda *args, **kwargs: function(self, *args, **kwargs)
 
 
-METHODS = {name: getattr(np, name) for name in "sum prod min max any all argmax argmin argsort take".split()}
+METHODS = {name: getattr(np, name) for name in "sum prod min max any all argmax argmin argsort dot take".split()}
 kinds.KINDS.add(DeviceArray)
 
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...arrays.dtypes import BF2
-from ...arrays.kinds import near, zeros
+from ...arrays.kinds import near, strided, zeros
 from ...errors import error
 from ..cpu import index_cpu
 from . import kernel_modules, pointwise_cuda
@@ -81,14 +81,13 @@ def visit(action: Action, x: DeviceArray, at: Selected, other: Any, checked: boo
         return
     is_array = isinstance(other, DeviceArray)
     # x, the indices and the other in the shape of what is selected, then with as few dimensions as do
-    own = x.seen(np.lib.stride_tricks.as_strided(x.shadow, at.shape, at.steps))
-    arrays = [own, *at.indices, *[other] * is_array]
+    arrays = [strided(x, at.shape, at.steps), *at.indices, *[other] * is_array]
     shape, steps = pointwise_cuda.walked(at.shape, arrays)
     if not shape:
         shape, steps = (1,), [(0,)] * len(arrays)
     sizes, jumps = [x.shape[d] for d in at.dims], [x.strides[d] for d in at.dims]
-    seen = [a.seen(np.lib.stride_tricks.as_strided(a.shadow, shape, s)) for a, s in zip(arrays, steps)]
-    seen[0] = x.seen(np.lib.stride_tricks.as_strided(x.shadow, (*shape, *sizes), (*steps[0], *jumps)))
+    seen = [strided(a, shape, s) for a, s in zip(arrays, steps)]
+    seen[0] = strided(x, (*shape, *sizes), (*steps[0], *jumps))
     seen = [plain(a) for a in seen]  # what kernels compute with has 4 bytes at least: halves are only moved
     late = later(tuple([f"index for dimension {d} of size {n}" for d, n in zip(at.dims, sizes)])) if checked else None
     wrong = [zeros((len(sizes),), x, np.int64) if late is None else late] * checked

@@ -287,12 +287,10 @@ def count() -> int:
     try:
         import numba_cuda  # noqa: F401
         from cuda.bindings import driver
-    except ImportError:
-        return 0
-    try:
+
         (status,) = driver.cuInit(0)
         status, found = driver.cuDeviceGetCount() if int(status) == 0 else (status, 0)
-    except RuntimeError:  # no driver library
+    except (ImportError, RuntimeError):  # not installed, or no driver library
         return 0
     return found if int(status) == 0 else 0
 

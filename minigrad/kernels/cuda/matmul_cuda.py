@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...arrays.kinds import strided
 from . import blas, kernel_modules, machine, simulator
 from .device_array import DeviceArray, empty
 from .functions import of_arrays
@@ -253,7 +254,7 @@ def matrices(a: DeviceArray, outer: int, inner: int) -> Operand:
     size = a.itemsize
     *_, rows, columns = [s // size for s in a.strides]
     extent = 1 + sum([(n - 1) * s // size for n, s in zip(a.shape, a.strides)])
-    memory = a.seen(np.lib.stride_tricks.as_strided(a.shadow, (extent,), (size,)))
+    memory = strided(a, (extent,), (size,))
     return Operand(memory, outer // size, inner // size, rows, columns, columns == 1 or rows != 1)
 
 

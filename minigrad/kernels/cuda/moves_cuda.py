@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy import int8, int16, int32, int64, uint8
 
-from ...arrays.kinds import near
+from ...arrays.kinds import near, strided
 from . import kernel_modules, machine, pointwise_cuda, simulator
 from .device_array import DeviceArray, empty, to_device
 from .functions import of_arrays
@@ -88,13 +88,9 @@ def transpose(out: DeviceArray, x: DeviceArray) -> bool:
         return False
     order = [d for d in range(len(shape)) if d not in (i, j)] + [i, j]
     lead = [1] * (3 - len(order))
-    views = []
-    for a, steps in ((x, by), (out, to)):
-        a = a.view(f"u{size}")
-        sizes, strides = [*lead, *[shape[d] for d in order]], [*[0] * len(lead), *[steps[d] for d in order]]
-        views.append(a.seen(np.lib.stride_tricks.as_strided(a.shadow, sizes, strides)))
-    k, m, n = views[0].shape
-    transposing(size)[k * -(-m // SIDE) * -(-n // SIDE), (SIDE, LINES)](*views)
+    k, m, n = sizes = [*lead, *[shape[d] for d in order]]
+    laid = lambda a, steps: strided(a.view(f"u{size}"), sizes, [*[0] * len(lead), *[steps[d] for d in order]])
+    transposing(size)[k * -(-m // SIDE) * -(-n // SIDE), (SIDE, LINES)](laid(x, by), laid(out, to))
     return True
 
 

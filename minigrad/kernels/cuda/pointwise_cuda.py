@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...arrays.dtypes import BF2, F2, F4, HALVES
+from ...arrays.kinds import strided
 from .. import formula
 from . import flat, kernel_modules
 from .device_array import DeviceArray, empty, plain
@@ -169,9 +170,11 @@ def laid_out(shape: tuple, arrays: list) -> tuple[Layout, list[DeviceArray]]:
     if all([a.shape == shape and a.flags.c_contiguous for a in arrays]):  # most are: nothing has to be looked at
         return Layout(0), [a.reshape(-1) for a in arrays]
     shape, steps = walked(shape, arrays)
-    rank = 0 if all([is_whole(s, shape, a.itemsize) for s, a in zip(steps, arrays)]) else len(shape)
-    layout = Layout(rank, counter_of(math.prod(shape)), in_fours(shape, arrays, steps)) if rank else Layout(0)
-    return layout, [strided(a, shape, s, rank) for a, s in zip(arrays, steps)]
+    if all([is_whole(s, shape, a.itemsize) for s, a in zip(steps, arrays)]):
+        return Layout(0), [a.reshape(-1) for a in arrays]
+    layout = Layout(len(shape), counter_of(math.prod(shape)), in_fours(shape, arrays, steps))
+    as_it_lies = lambda a, s: a.shape == shape and a.strides == s
+    return layout, [a if as_it_lies(a, s) else strided(a, shape, s) for a, s in zip(arrays, steps)]
 
 
 def in_fours(shape: tuple, arrays: list, steps: list) -> tuple:
@@ -215,15 +218,6 @@ def repeated_steps(a: DeviceArray, shape: tuple) -> list[int]:
 def is_whole(steps: tuple, shape: tuple, itemsize: int) -> bool:
     """Whether steps are those of memory without gaps, in order."""
     return not shape or len(shape) == 1 and steps[0] == itemsize
-
-
-def strided(a: DeviceArray, shape: tuple, steps: tuple, rank: int) -> DeviceArray:
-    """The array as a kernel of that rank takes it."""
-    if not rank:
-        return a.reshape(-1)
-    if a.shape == shape and a.strides == steps:
-        return a
-    return a.seen(np.lib.stride_tricks.as_strided(a.shadow, shape, steps))
 
 
 def apply(name: str, kernel: Callable, names: Sequence, operands: Sequence, target: np.dtype, result: np.dtype,

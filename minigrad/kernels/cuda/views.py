@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,19 +11,23 @@ from .device_array import DeviceArray
 from .functions import of_arrays
 
 
-def on_shadows(function: Any) -> Any:
+def on_shadow(function: Any, a: Any, *args: Any, **kwargs: Any) -> Any:
     """NumPy's function of views: the views of the first array that its views of the shadow describe."""
-
-    def views(a: Any, *args: Any, **kwargs: Any) -> Any:
-        found = function(a.shadow, *args, **kwargs)
-        return [a.seen(f) for f in found] if isinstance(found, (list, tuple)) else a.seen(found)
-
-    return views
+    found = function(a.shadow, *args, **kwargs)
+    return [a.seen(f) for f in found] if isinstance(found, (list, tuple)) else a.seen(found)
 
 
-for function in (np.broadcast_to, np.transpose, np.swapaxes, np.moveaxis, np.expand_dims, np.squeeze, np.flip, np.split,
-                 np.lib.stride_tricks.as_strided):  # fmt: skip
-    of_arrays(function)(on_shadows(function))
+for function in (
+    np.broadcast_to,
+    np.transpose,
+    np.swapaxes,
+    np.moveaxis,
+    np.expand_dims,
+    np.squeeze,
+    np.flip,
+    np.split,
+):
+    of_arrays(function)(partial(on_shadow, function))
 
 
 of_arrays(np.shape)(lambda a: a.shape)
