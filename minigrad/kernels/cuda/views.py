@@ -17,21 +17,14 @@ def on_shadow(function: Any, a: Any, *args: Any, **kwargs: Any) -> Any:
     return [a.seen(f) for f in found] if isinstance(found, (list, tuple)) else a.seen(found)
 
 
-for function in (
-    np.broadcast_to,
-    np.transpose,
-    np.swapaxes,
-    np.moveaxis,
-    np.expand_dims,
-    np.squeeze,
-    np.flip,
-    np.split,
-):
+VIEWS = (np.broadcast_to, np.transpose, np.swapaxes, np.moveaxis, np.expand_dims, np.squeeze, np.flip, np.split)
+for function in VIEWS:
     of_arrays(function)(partial(on_shadow, function))
 
 
 of_arrays(np.shape)(lambda a: a.shape)
 of_arrays(np.ndim)(lambda a: a.ndim)
+of_arrays(np.copy)(lambda a: a.copy("K"))
 of_arrays(np.size)(lambda a, axis=None: a.size if axis is None else a.shape[axis])
 
 
