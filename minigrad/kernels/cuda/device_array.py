@@ -11,8 +11,7 @@ Nothing crosses to the computer's memory unasked: `to_host` and `item` copy, `np
 from __future__ import annotations
 
 import math
-import operator
-from operator import attrgetter
+from operator import attrgetter, getitem, setitem
 from typing import Any
 
 import numpy as np
@@ -91,13 +90,13 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
         return self.seen(self.shadow.diagonal(offset, axis1, axis2))
 
     def __getitem__(self, index: Any) -> Any:
-        return self.seen(self.shadow[basic(index)]) if is_basic(index) else kernel_of(operator.getitem)(self, index)
+        return self.seen(self.shadow[basic(index)]) if is_basic(index) else kernel_of(getitem)(self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         if is_basic(index):
             kernel_of(np.copyto)(self.seen(self.shadow[basic(index)]), value)
         else:
-            kernel_of(operator.setitem)(self, index, value)
+            kernel_of(setitem)(self, index, value)
 
     # ------------------------------------------------------------------ copies
     def copy(self, order: str = "C") -> DeviceArray:
