@@ -45,10 +45,7 @@ class Reduction(NamedTuple):
 
 
 LARGER, SMALLER = (f"a if (a {sign} b) | (a != a) else b" for sign in "><")
-FIRST_LARGEST, FIRST_SMALLEST = (  # of equal ones, and of several NaN, that which comes first
-    f"b if (b[1] < a[1] if (a[0] == b[0]) | ((a[0] != a[0]) & (b[0] != b[0])) else (b[0] {sign} a[0]) | (b[0] != b[0])) else a"
-    for sign in "><"
-)
+FIRST_LARGEST, FIRST_SMALLEST = (f"b if goes_before(b, a, b[0] {sign} a[0]) else a" for sign in "><")
 BOTH = "a[0] + b[0], a[1] + b[1]"
 END = 2**63 - 1  # a place behind all
 NAMED = {
@@ -82,7 +79,7 @@ from numpy import {acc} as acc{imports}
 ALL = 0xFFFFFFFF
 
 
-@cuda.jit(device=True)
+{helper}@cuda.jit(device=True)
 def join(a, b):
     return {join}
 
@@ -110,6 +107,17 @@ def {name}({args}, {outs}, {starts}, lanes):
         {places} = {results}
 """
 
+GOES_BEFORE = '''\
+@cuda.jit(device=True)
+def goes_before(b, a, further):
+    """Whether b, with its place, goes before a: as the one further out, and NaN is that; of equal ones the first."""
+    if (a[0] != a[0]) != (b[0] != b[0]):
+        return b[0] != b[0]
+    return b[1] < a[1] if (a[0] == b[0]) | (a[0] != a[0]) else further
+
+
+'''
+
 
 @cache
 def kernel(name: str, acc: np.dtype, reads: tuple, write: str) -> Any:
@@ -129,6 +137,7 @@ def kernel(name: str, acc: np.dtype, reads: tuple, write: str) -> Any:
         starts="start, second" if two else "start",
         reads="".join(lines),
         term=how.term,
+        helper=GOES_BEFORE if "goes_before" in how.join else "",
         join=how.join,
         other=", ".join([f"cuda.shfl_xor_sync(ALL, {t}, distance)" for t in totals]),
         places=", ".join([f"{out}[o, p, j]" for out in outs]),
