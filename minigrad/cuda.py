@@ -241,9 +241,12 @@ def watch() -> AbstractContextManager[Trace]:
     ...     print("start the program with NUMBA_ENABLE_CUDASIM=1")
     start the program with NUMBA_ENABLE_CUDASIM=1
     """
-    from .kernels.cuda.watch import watch
+    from .kernels.cuda import simulator, watch
 
-    return watch()
+    if not simulator.SIMULATED:
+        raise error(RuntimeError, "watch", "the threads of a kernel are seen in the simulator alone, which is off",
+                    "start the program with NUMBA_ENABLE_CUDASIM=1 in the environment")  # fmt: skip
+    return watch.watch()
 
 
 # ---------------------------------------------------------------------- memory

@@ -292,7 +292,9 @@ def pull_user(node: Ctx, gs: list) -> tuple:
     outs = tuple(outs) if isinstance(outs, (tuple, list)) else (outs,)
     if len(outs) != (n := len(node._edges)):
         if len(outs) < n or any([o is not None for o in outs[n:]]):
-            raise slots.problem("wrong number of gradients", f"backward has to return {n} gradients", node=node, outs=outs)
+            raise slots.problem(
+                "wrong number of gradients", f"backward has to return {n} gradients", node=node, outs=outs
+            )
         outs = outs[:n]
     for i, o in enumerate(outs):
         if o is not None and (node._given[i] is None or not isinstance(o, Tensor)):

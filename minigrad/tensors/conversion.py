@@ -138,7 +138,11 @@ class Conversions:
     def __dlpack__(self, **options: Any):
         if self.requires_grad:
             raise error(BufferError, "dlpack", "can't export a tensor that requires grad", "use tensor.detach()")
-        return self._a.__dlpack__(**options) if on_device(self._a) else dlpack.lent(self._a, **options)
+        return (
+            kernels_there("exchange").capsule(self._a, **options)
+            if on_device(self._a)
+            else dlpack.lent(self._a, **options)
+        )
 
     def __dlpack_device__(self):
         return self._a.__dlpack_device__()

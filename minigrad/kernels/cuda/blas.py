@@ -18,9 +18,8 @@ import numpy as np
 from ...errors import error
 from . import machine, simulator
 
-LIBRARY_FROM = (
-    1 << 24
-)  # multiplications, 256 x 256 x 256; below, a launch takes longer than what it computes, with any kernel
+# multiplications, 256 x 256 x 256; below, a launch takes longer than what it computes, with any kernel
+LIBRARY_FROM = 1 << 24
 FUNCTIONS = {
     "float32": ("cublasSgemmStridedBatched", ctypes.c_float),
     "float64": ("cublasDgemmStridedBatched", ctypes.c_double),

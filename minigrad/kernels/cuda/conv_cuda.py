@@ -81,10 +81,8 @@ def in_phase(r: int, size: int, kernel: int, stride: int, padding: int, dilation
     in front, where each place's first one lies and how far before it that of each element."""
     places = range((r - padding) % stride, size, stride)
     taps = tuple([k for k in range(kernel) if k * dilation % stride == r])
-    begins = range(
-        before + (places.start + padding) // stride, before + (places.start + padding) // stride + len(places)
-    )
-    return places, taps, begins, tuple([-(k * dilation // stride) for k in taps])
+    begin = before + (places.start + padding) // stride
+    return places, taps, range(begin, begin + len(places)), tuple([-(k * dilation // stride) for k in taps])
 
 
 def by_phase(line: DeviceArray, w: DeviceArray, out: DeviceArray, groups: int, parts: list) -> None:

@@ -2,7 +2,7 @@
 
 `shadow` is a NumPy array over the device's addresses.  It is never read.  It is there for what NumPy knows about arrays
 without looking at a number: shapes and strides of views, their order in memory, whether two overlap.  So a view here is a view
-of the shadow.  What is computed goes through NumPy's protocols (numpy_protocol.py) to kernels, which is why the formulas of
+of the shadow.  What is computed goes through NumPy's protocols to kernels (functions.py), which is why the formulas of
 operations, written for NumPy's arrays, run here as they stand; `isinstance(a, np.ndarray)` holds for the same reason.
 
 Nothing crosses to the computer's memory unasked: `to_host` and `item` copy, `np.asarray` raises.
@@ -11,23 +11,17 @@ Nothing crosses to the computer's memory unasked: `to_host` and `item` copy, `np
 from __future__ import annotations
 
 import math
-from operator import attrgetter
+from operator import attrgetter, getitem, setitem
 from typing import Any
 
 import numpy as np
 
-from ...arrays import kinds
+from ...arrays import dlpack, kinds
 from ...arrays.dtypes import BF2
 from ...errors import error
 from . import machine
 from .allocator import ALLOCATOR, Block
-
-
-class Interface:
-    """An address, as NumPy asks for it."""
-
-    def __init__(self, address: int, nbytes: int):
-        self.__array_interface__ = {"data": (address, False), "shape": (nbytes,), "typestr": "|u1", "version": 3}
+from .functions import kernel_of
 
 
 class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
@@ -95,48 +89,34 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
     def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> DeviceArray:
         return self.seen(self.shadow.diagonal(offset, axis1, axis2))
 
-    def ravel(self, order: str = "C") -> DeviceArray:
-        return self.reshape(-1)
-
     def __getitem__(self, index: Any) -> Any:
-        from .indexing import is_basic, take
-
-        return self.seen(self.shadow[basic(index)]) if is_basic(index) else take(self, index)
+        return self.seen(self.shadow[basic(index)]) if is_basic(index) else kernel_of(getitem)(self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        from .indexing import is_basic, put
-        from .pointwise_cuda import copy_into
-
         if is_basic(index):
-            copy_into(self.seen(self.shadow[basic(index)]), value)
+            kernel_of(np.copyto)(self.seen(self.shadow[basic(index)]), value)
         else:
-            put(self, index, value)
+            kernel_of(setitem)(self, index, value)
 
     # ------------------------------------------------------------------ copies
     def copy(self, order: str = "C") -> DeviceArray:
         """A copy in memory of its own; order K keeps the order of the dimensions in memory."""
-        from .pointwise_cuda import copy_into
-
         out = like(self, order=order)
-        copy_into(out, self)
+        kernel_of(np.copyto)(out, self)
         return out
 
     def astype(self, dtype: Any, order: str = "K", casting: str = "unsafe", copy: bool = True) -> DeviceArray:
         """The elements converted; the array itself where nothing changes and `copy` is False."""
-        from .pointwise_cuda import copy_into
-
         dtype = np.dtype(dtype)
         if not copy and dtype == self.dtype:
             return self
         out = like(self, dtype=dtype, order=order)
-        copy_into(out, self)
+        kernel_of(np.copyto)(out, self)
         return out
 
     def fill(self, value: Any) -> None:
         """Write one value everywhere."""
-        from .pointwise_cuda import copy_into
-
-        copy_into(self, value)
+        kernel_of(np.copyto)(self, value)
 
     # ------------------------------------------------------------------ the computer's memory
     def host(self) -> np.ndarray:
@@ -173,15 +153,8 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
     def __index__(self) -> int:
         return self.to_host().__index__()
 
-    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, **options: Any) -> Any:
-        from .exchange import capsule
-
-        return capsule(self, stream, **options)
-
     def __dlpack_device__(self) -> tuple[int, int]:
-        from .exchange import CUDA
-
-        return CUDA, 0
+        return dlpack.CUDA, 0
 
     def __reduce__(self) -> tuple:
         return uploaded, (self.to_host(),)
@@ -198,14 +171,10 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
 
     # ------------------------------------------------------------------ NumPy's protocols, and its methods
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        from .numpy_protocol import ufunc_of_arrays
-
-        return ufunc_of_arrays(ufunc, method, inputs, options)
+        return kernel_of(np.ufunc)(ufunc, method, inputs, options)
 
     def __array_function__(self, function: Any, types: Any, args: tuple, kwargs: dict) -> Any:
-        from .numpy_protocol import function_of_arrays
-
-        return function_of_arrays(function, args, kwargs)
+        return kernel_of(function)(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
         """The other methods of arrays, such as sum and argmax, are NumPy's functions of that name."""
@@ -215,11 +184,7 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
         return lambda *args, **kwargs: function(self, *args, **kwargs)
 
 
-METHODS = {
-    name: getattr(np, name)
-    for name in "sum prod mean min max any all argmax argmin argsort cumsum cumprod take clip round repeat nonzero "
-    "searchsorted trace var std put dot partition argpartition".split()
-}
+METHODS = {name: getattr(np, name) for name in "sum prod min max any all argmax argmin argsort dot take".split()}
 kinds.KINDS.add(DeviceArray)
 
 
@@ -228,9 +193,22 @@ def plain(a: Any) -> Any:
     return a.view(np.uint16) if a.dtype == BF2 else a
 
 
+BASIC = (slice, int, np.integer, type(None), type(...))
+
+
+def as_tuple(index: Any) -> tuple:
+    """An index as a tuple."""
+    return index if isinstance(index, tuple) else (index,)
+
+
+def is_basic(index: Any) -> bool:
+    """Whether an index gives a view: integers, slices, None and dots, but no arrays, lists or bools."""
+    return all([isinstance(i, BASIC) and not isinstance(i, bool) for i in as_tuple(index)])
+
+
 def basic(index: Any) -> tuple:
     """An index as a tuple with dots, so that what it takes is a view, of one element as well."""
-    index = index if isinstance(index, tuple) else (index,)
+    index = as_tuple(index)
     return index if any([i is Ellipsis for i in index]) else (*index, ...)
 
 
@@ -249,7 +227,7 @@ def full(shape: Any, value: Any, dtype: Any) -> DeviceArray:
 
 def placed(block: Block, shape: tuple, dtype: np.dtype, strides: tuple | None = None) -> DeviceArray:
     """An array at the beginning of a block."""
-    memory = np.asarray(Interface(block.address, max(block.nbytes, dtype.itemsize)))
+    memory = np.asarray(machine.Interface(block.address, (max(block.nbytes, dtype.itemsize),)))
     return DeviceArray(np.ndarray(shape, dtype, memory, 0, strides), block, None, block.address)
 
 

@@ -39,7 +39,8 @@ NO_WAITING = -1
 
 
 # ---------------------------------------------------------------------- lending
-def capsule(a: DeviceArray, stream: Any = None, dl_device: Any = None, copy: bool | None = None) -> Any:
+def capsule(a: DeviceArray, stream: Any = None, max_version: Any = None, dl_device: Any = None,
+            copy: bool | None = None) -> Any:  # fmt: skip
     """The array as DLPack's capsule, for work on the given stream."""
     if dl_device is not None and tuple(dl_device) != (CUDA, 0):
         if tuple(dl_device) != (PROCESSOR, 0) or copy is False:
@@ -54,17 +55,11 @@ def capsule(a: DeviceArray, stream: Any = None, dl_device: Any = None, copy: boo
         a = a.copy()
     if stream not in (*DEFAULT_STREAMS, NO_WAITING, machine.current().stream):
         machine.current().synchronize()
-    lent = dlpack.lent(np.asarray(Addresses(a)).view(a.dtype))
+    bits = a.shadow.view(np.uint16) if a.dtype == BF2 else a.shadow
+    seen = machine.Interface(a.address, a.shape, bits.dtype.str, a.strides, a)
+    lent = dlpack.lent(np.asarray(seen).view(a.dtype))
     array_in(lent).device.kind = CUDA
     return lent
-
-
-class Addresses:
-    """Where an array lies, as NumPy asks for it, which lends addresses whatever is there.  The array lives as long."""
-
-    def __init__(self, a: DeviceArray):
-        self.array, bits = a, a.shadow.view(np.uint16) if a.dtype == BF2 else a.shadow
-        self.__array_interface__ = {**bits.__array_interface__, "data": (a.address, False)}
 
 
 def interface(a: DeviceArray) -> dict:
@@ -140,14 +135,13 @@ def at_address(address: int, shape: tuple, dtype: np.dtype, strides: tuple | Non
     """An array in the memory of another library, whose `owner` lives as long."""
     if 0 in shape:
         return empty(shape, dtype)
-    steps = np.zeros(0) if strides is None else np.asarray(strides)
-    if (steps < 0).any():
+    strides = np.empty(shape, dtype).strides if strides is None else strides  # untouched memory costs nothing
+    if min(strides, default=0) < 0:
         raise error(
             ValueError,
             "as_tensor",
             f"at least one stride of the array of shape {shape} is negative, which tensors do not support",
             "pass a copy of the array",
         )
-    last = int(np.prod(shape)) - 1 if strides is None else sum([(n - 1) * s for n, s in zip(shape, strides)])
-    nbytes = (last * dtype.itemsize if strides is None else last) + dtype.itemsize
+    nbytes = sum([(n - 1) * s for n, s in zip(shape, strides)]) + dtype.itemsize
     return placed(Block(address, nbytes, 0, owner), shape, dtype, strides)

@@ -13,17 +13,18 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...arrays.dtypes import BF2
-from ...arrays.kinds import near, zeros
+from ...arrays.kinds import near, strided, zeros
 from ...errors import error
 from ..cpu import index_cpu
 from . import kernel_modules, pointwise_cuda
-from .device_array import DeviceArray, empty, full, plain
-from .numpy_protocol import FUNCTIONS, copy_to, of_arrays
+from .device_array import DeviceArray, as_tuple, empty, full, plain
+from .functions import of_arrays
 from .outside import NONE, later
 
 WHOLE = slice(None)
@@ -80,14 +81,13 @@ def visit(action: Action, x: DeviceArray, at: Selected, other: Any, checked: boo
         return
     is_array = isinstance(other, DeviceArray)
     # x, the indices and the other in the shape of what is selected, then with as few dimensions as do
-    own = x.seen(np.lib.stride_tricks.as_strided(x.shadow, at.shape, at.steps))
-    arrays = [own, *at.indices, *[other] * is_array]
+    arrays = [strided(x, at.shape, at.steps), *at.indices, *[other] * is_array]
     shape, steps = pointwise_cuda.walked(at.shape, arrays)
     if not shape:
         shape, steps = (1,), [(0,)] * len(arrays)
     sizes, jumps = [x.shape[d] for d in at.dims], [x.strides[d] for d in at.dims]
-    seen = [a.seen(np.lib.stride_tricks.as_strided(a.shadow, shape, s)) for a, s in zip(arrays, steps)]
-    seen[0] = x.seen(np.lib.stride_tricks.as_strided(x.shadow, (*shape, *sizes), (*steps[0], *jumps)))
+    seen = [strided(a, shape, s) for a, s in zip(arrays, steps)]
+    seen[0] = strided(x, (*shape, *sizes), (*steps[0], *jumps))
     seen = [plain(a) for a in seen]  # what kernels compute with has 4 bytes at least: halves are only moved
     late = later(tuple([f"index for dimension {d} of size {n}" for d, n in zip(at.dims, sizes)])) if checked else None
     wrong = [zeros((len(sizes),), x, np.int64) if late is None else late] * checked
@@ -178,24 +178,9 @@ def parse(x: DeviceArray, index: Any) -> tuple:
     return x[tuple(basic)], tuple(dims), arrays
 
 
-def as_tuple(index: Any) -> tuple:
-    """An index as a tuple."""
-    return index if isinstance(index, tuple) else (index,)
-
-
-def is_basic(index: Any) -> bool:
-    """Whether an index gives a view: integers, slices, None and dots, but no arrays, lists or bools."""
-    return all(
-        [
-            i is None or i is Ellipsis or isinstance(i, (slice, int, np.integer)) and not isinstance(i, bool)
-            for i in as_tuple(index)
-        ]
-    )
-
-
 def where_true(mask: DeviceArray) -> tuple:
     """Per dimension the indices of the places where a mask holds; a 0-d mask has one place, or none."""
-    return FUNCTIONS[np.nonzero](mask.reshape(1) if not mask.ndim else mask)
+    return np.nonzero(mask.reshape(1) if not mask.ndim else mask)
 
 
 # ---------------------------------------------------------------------- reading and writing
@@ -219,18 +204,20 @@ def partner(value: Any, x: DeviceArray, at: Selected) -> Any:
     return number.view(np.uint16)[()] if x.dtype == BF2 else number.astype(pointwise_cuda.computed_in(x.dtype))[()]
 
 
+@of_arrays(operator.getitem)
 def take(x: DeviceArray, index: Any) -> DeviceArray:
     """x[index]"""
     view, dims, arrays = parse(x, index)
     return read(view, selected(view, dims, arrays))
 
 
+@of_arrays(operator.setitem)
 def put(x: DeviceArray, index: Any, value: Any) -> None:
     """x[index] = value"""
     masks = [i for i in as_tuple(index) if isinstance(i, np.ndarray) and i.dtype.kind == "b"]
     if len(as_tuple(index)) == len(masks) == 1 and np.ndim(value) == 0 and masks[0].shape == x.shape[: masks[0].ndim]:
         wide = near(masks[0], x)
-        copy_to(x, value, where=wide.reshape(*wide.shape, *[1] * (x.ndim - wide.ndim)))
+        np.copyto(x, value, where=wide.reshape(*wide.shape, *[1] * (x.ndim - wide.ndim)))
         return
     view, dims, arrays = parse(x, index)
     at = selected(view, dims, arrays)
@@ -245,17 +232,15 @@ def take_slices(a: Any, indices: Any, axis: int | None = None, out: Any = None, 
 
 
 @of_arrays(np.take_along_axis)
-def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Any:
+def take_along_axis(arr: Any, indices: Any, axis: int = -1) -> DeviceArray:
     """The element at an index of its own for each place."""
-    arr, axis = (arr.reshape(-1), 0) if axis is None else (arr, axis % arr.ndim)
-    return read(*beside(arr, near(indices, arr), axis))
+    return read(*beside(arr, near(indices, arr), axis % arr.ndim))
 
 
 @of_arrays(np.put_along_axis)
-def put_along_axis(arr: Any, indices: Any, values: Any, axis: int | None) -> None:
+def put_along_axis(arr: Any, indices: Any, values: Any, axis: int) -> None:
     """Write one element for each index."""
-    arr, axis = (arr.reshape(-1), 0) if axis is None else (arr, axis % arr.ndim)
-    arr, at = beside(arr, near(indices, arr), axis)
+    arr, at = beside(arr, near(indices, arr), axis % arr.ndim)
     visit(WRITE, arr, at, partner(values, arr, at))
 
 

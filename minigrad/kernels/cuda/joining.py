@@ -7,20 +7,16 @@ from typing import Any
 import numpy as np
 
 from ...arrays.kinds import near
-from .device_array import empty
-from .numpy_protocol import of_arrays
+from .device_array import DeviceArray, empty
+from .functions import of_arrays
 
 
 @of_arrays(np.concatenate)
-def concatenate(
-    arrays: Any, axis: int | None = 0, out: Any = None, dtype: Any = None, casting: str = "same_kind"
-) -> Any:
-    arrays = [a.reshape(-1) for a in arrays] if axis is None else list(arrays)
-    axis = (axis or 0) % arrays[0].ndim
-    target = np.result_type(*[a.dtype for a in arrays]) if dtype is None else np.dtype(dtype)
+def concatenate(arrays: Any, axis: int = 0, dtype: Any = None, casting: str = "same_kind") -> DeviceArray:
+    arrays, axis = list(arrays), axis % arrays[0].ndim
     shape = list(arrays[0].shape)
     shape[axis] = sum([a.shape[axis] for a in arrays])
-    out = empty(shape, target) if out is None else out
+    out = empty(shape, np.result_type(*[a.dtype for a in arrays]) if dtype is None else dtype)
     begin = 0
     for a in arrays:
         out[(slice(None),) * axis + (slice(begin, begin + a.shape[axis]),)] = a
@@ -29,10 +25,11 @@ def concatenate(
 
 
 @of_arrays(np.stack)
-def stack(arrays: Any, axis: int = 0, out: Any = None, dtype: Any = None, casting: str = "same_kind") -> Any:
-    return concatenate([np.expand_dims(a, axis) for a in arrays], axis, out, dtype)
+def stack(arrays: Any, axis: int = 0, dtype: Any = None, casting: str = "same_kind") -> DeviceArray:
+    return concatenate([np.expand_dims(a, axis) for a in arrays], axis, dtype)
 
 
 @of_arrays(np.append)
-def append(arr: Any, values: Any, axis: int | None = None) -> Any:
-    return concatenate([arr, near(values if isinstance(values, np.ndarray) else np.atleast_1d(values), arr)], axis)
+def append(arr: Any, values: Any) -> DeviceArray:
+    """Numbers behind those of an array of one dimension."""
+    return concatenate([arr, near(np.atleast_1d(values), arr)])

@@ -25,10 +25,8 @@ from .. import cache
 from . import machine, simulator
 from .device_array import DeviceArray
 
-OLDEST = (
-    7,
-    5,
-)  # kernels are compiled to the PTX of this capability, from which newer GPUs get machine code of their own
+# kernels are compiled to the PTX of this capability, from which newer GPUs get machine code of their own
+OLDEST = (7, 5)
 NUMBERS = {bool: "boolean", int: "int64", float: "float64"}
 _modules: dict[str, types.ModuleType] = {}
 launched: dict[tuple, Launched] | None = None  # what `cuda-build` compiles: all that was launched, in the simulator
@@ -53,12 +51,10 @@ def load(name: str, source: str) -> Any:
 
 def build(key: str, source: str) -> types.ModuleType:
     """Run the text as a module."""
-    place = cache.folder()
-    shown = place is not None and (
-        cache.read(f"{key}.py") == source.encode() or cache.write(f"{key}.py", source.encode())
-    )
+    place, name, text = cache.folder(), f"{key}.py", source.encode()
+    shown = place is not None and (cache.read(name) == text or cache.write(name, text))
     module = types.ModuleType(key)
-    module.__file__ = str(place / f"{key}.py") if shown else f"<{key}>"  # type: ignore[operator]
+    module.__file__ = str(place / name) if shown else f"<{key}>"  # type: ignore[operator]
     sys.modules[key] = module
     exec(compile(source, module.__file__, "exec"), module.__dict__)
     if simulator.SIMULATED:
@@ -250,8 +246,3 @@ def threads(size: int, block: int = 256) -> tuple[int, int]:
     if simulator.SIMULATED:
         return min(-(-size // 32), 2) or 1, 32
     return min(-(-size // block), 32 * machine.current().processors) or 1, block
-
-
-def number(value: Any, dtype: np.dtype) -> Any:
-    """A number as a kernel's argument in the dtype of the arrays: a float64 would widen all that it meets."""
-    return dtype.type(value)

@@ -18,9 +18,8 @@ from . import machine
 from .allocator import ALLOCATOR
 from .device_array import DeviceArray, full, like
 
-LARGE = (
-    16 << 20
-)  # bytes copied in and out at a replay beyond which the copies cost more than the launches that it saves
+# bytes copied in and out at a replay beyond which the copies cost more than the launches that it saves
+LARGE = 16 << 20
 
 
 class Graph:

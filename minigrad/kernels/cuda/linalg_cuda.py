@@ -15,7 +15,7 @@ import numpy as np
 
 from . import machine, simulator
 from .device_array import DeviceArray, empty, to_device
-from .numpy_protocol import of_arrays
+from .functions import of_arrays
 
 
 @functools.cache
@@ -83,14 +83,13 @@ for name in "inv solve det slogdet cholesky qr svd svdvals eigh eigvalsh".split(
 
 
 @of_arrays(np.cross)
-def cross(x: Any, y: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Any:
+def cross(x: Any, y: Any, axis: int = -1) -> Any:
     """The vector product of vectors of three elements."""
-    a, b, c = (axisa, axisb, axisc) if axis is None else (axis,) * 3
-    (x0, x1, x2), (y0, y1, y2) = [[np.moveaxis(v, d, 0)[i] for i in range(3)] for v, d in ((x, a), (y, b))]
-    return np.stack([x1 * y2 - x2 * y1, x2 * y0 - x0 * y2, x0 * y1 - x1 * y0], c)
+    (x0, x1, x2), (y0, y1, y2) = [[np.moveaxis(v, axis, 0)[i] for i in range(3)] for v in (x, y)]
+    return np.stack([x1 * y2 - x2 * y1, x2 * y0 - x0 * y2, x0 * y1 - x1 * y0], axis)
 
 
 @of_arrays(np.vecdot)
-def vecdot(x: Any, y: Any, axis: int = -1, out: Any = None) -> Any:
-    """The scalar products of vectors along a dimension."""
-    return (x * y).sum(axis)
+def vecdot(x: Any, y: Any) -> Any:
+    """The scalar products of vectors along the last dimension."""
+    return (x * y).sum(-1)

@@ -103,16 +103,8 @@ class Simulator:
 
     def host(self, address: int, shape: tuple, dtype: np.dtype, strides: tuple) -> np.ndarray:
         """The array that stands for a part of device memory."""
-        interface = {
-            "data": (address - SHIFT, False),
-            "shape": shape,
-            "typestr": dtype.str,
-            "strides": strides,
-            "version": 3,
-        }
-        return np.asarray(Interface(interface, self)).view(
-            dtype
-        )  # NumPy's text for bfloat16 says only that it has 2 bytes
+        found = np.asarray(Interface(address - SHIFT, shape, dtype.str, strides, self))
+        return found.view(dtype)  # NumPy's text for bfloat16 says only that it has 2 bytes
 
     def upload(self, address: int, a: np.ndarray) -> None:
         """Copy a contiguous array into device memory."""
@@ -147,15 +139,19 @@ class Simulator:
 
 
 class Interface:
-    """An array by its address; `owner` lives as long."""
+    """An array by its address, as NumPy asks for it, which believes what it is told; `owner` lives as long."""
 
-    def __init__(self, interface: dict, owner: Any):
-        self.__array_interface__, self.owner = interface, owner
+    def __init__(
+        self, address: int, shape: tuple, typestr: str = "|u1", strides: tuple | None = None, owner: Any = None
+    ):
+        self.owner = owner
+        self.__array_interface__ = {"data": (address, False), "shape": shape, "typestr": typestr, "strides": strides,
+                                    "version": 3}  # fmt: skip
 
 
 def bytes_at(address: int, nbytes: int, free: Callable, *args: Any) -> np.ndarray:
     """Bytes of the computer's memory, given back by free(*args) when nobody sees them any more."""
-    seen = Interface({"data": (address, False), "shape": (nbytes,), "typestr": "|u1", "version": 3}, None)
+    seen = Interface(address, (nbytes,))
     weakref.finalize(seen, free, *args).atexit = False
     return np.asarray(seen)
 
@@ -217,8 +213,7 @@ class GPU:
 
     def free_memory(self) -> tuple[int, int]:
         """Bytes that are free, and bytes in all."""
-        free, total = self.call("cuMemGetInfo")
-        return free, total
+        return tuple(self.call("cuMemGetInfo"))
 
     def upload(self, address: int, a: np.ndarray) -> None:
         """Copy a contiguous array into device memory."""
@@ -292,12 +287,10 @@ def count() -> int:
     try:
         import numba_cuda  # noqa: F401
         from cuda.bindings import driver
-    except ImportError:
-        return 0
-    try:
+
         (status,) = driver.cuInit(0)
         status, found = driver.cuDeviceGetCount() if int(status) == 0 else (status, 0)
-    except RuntimeError:  # no driver library
+    except (ImportError, RuntimeError):  # not installed, or no driver library
         return 0
     return found if int(status) == 0 else 0
 

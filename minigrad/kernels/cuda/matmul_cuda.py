@@ -13,9 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...arrays.kinds import strided
 from . import blas, kernel_modules, machine, simulator
 from .device_array import DeviceArray, empty
-from .numpy_protocol import of_arrays, refuse_others
+from .functions import of_arrays
+from .numpy_protocol import refuse_others
 from .pointwise_cuda import walked
 
 
@@ -183,9 +185,8 @@ def text(
               "out_column": term["out_columns"].format("n")}  # fmt: skip
     fetches = ""
     for a, side, size, vector, runs in zip("xy", "MN", (tile.m, tile.n), vectors, along_k):
-        pitch = (
-            size + wide(dtype) if runs else size
-        )  # neighbours that write below each other: not into one bank of memory
+        # neighbours that write below each other: not into one bank of memory
+        pitch = size + wide(dtype) if runs else size
         parts = -(-size * tile.k // (tile.threads * vector))
         values |= {f"{a}_pitch": pitch, f"{a}_tile": pitch * tile.k, f"{a}_parts": parts, f"{a}_held": parts * vector}
         along, across = (f"% TILE_{side}", f"// TILE_{side}") if not runs else ("// TILE_K", "% TILE_K")
@@ -244,7 +245,7 @@ def run(x: Operand, y: Operand, out: Operand, batch: tuple, rows: int, columns: 
     kernel[tiles * parts, tile.threads](
         rows, columns, depth, some, batch[1], *x[:5], *y[:5], target.reshape(-1), *out[1:5], out.memory.size)  # fmt: skip
     if parts > 1:  # in a fixed order, which atomic additions would not have
-        np.add.reduce(target, 0, out=out.memory)
+        out.memory[...] = np.add.reduce(target, 0)
 
 
 # ---------------------------------------------------------------------- NumPy's functions
@@ -253,12 +254,12 @@ def matrices(a: DeviceArray, outer: int, inner: int) -> Operand:
     size = a.itemsize
     *_, rows, columns = [s // size for s in a.strides]
     extent = 1 + sum([(n - 1) * s // size for n, s in zip(a.shape, a.strides)])
-    memory = a.seen(np.lib.stride_tricks.as_strided(a.shadow, (extent,), (size,)))
+    memory = strided(a, (extent,), (size,))
     return Operand(memory, outer // size, inner // size, rows, columns, columns == 1 or rows != 1)
 
 
 @of_arrays(np.matmul, np.dot)
-def matmul(x: Any, y: Any, out: Any = None) -> Any:
+def matmul(x: Any, y: Any) -> DeviceArray:
     """np.matmul: vectors are matrices of one row or column, and batches of matrices are broadcast."""
     refuse_others("matmul", (x, y))
     dtype = np.result_type(x.dtype, y.dtype)
@@ -271,12 +272,7 @@ def matmul(x: Any, y: Any, out: Any = None) -> Any:
     shape = (*batch, x.shape[-2], y.shape[-1])
     result = empty(shape, dtype)
     fill(np.broadcast_to(x, (*batch, *x.shape[-2:])), np.broadcast_to(y, (*batch, *y.shape[-2:])), result)
-    result = result.reshape(*batch, *shape[-2 + row :][: 2 - row - column])
-    given = out[0] if isinstance(out, tuple) else out
-    if given is None or given is Ellipsis:
-        return result
-    given[...] = result
-    return given
+    return result.reshape(*batch, *shape[-2 + row :][: 2 - row - column])
 
 
 def fill(x: DeviceArray, y: DeviceArray, out: DeviceArray) -> None:

@@ -1,4 +1,4 @@
-"""Elements moved as they are: transposed copies, rolls, triangles of matrices, repeated elements.
+"""Elements moved: copies, also transposed and converted ones, rolls, triangles of matrices, repeated elements.
 
 A copy that exchanges the fastest dimension would read or write memory in large steps.  So a block reads a tile along the one
 dimension into shared memory and writes it along the other.
@@ -11,11 +11,14 @@ import itertools
 from typing import Any
 
 import numpy as np
+from numpy import int8, int16, int32, int64, uint8
 
-from ...arrays.kinds import near
-from . import kernel_modules, pointwise_cuda, simulator
-from .device_array import DeviceArray, empty
-from .numpy_protocol import of_arrays
+from ...arrays.kinds import near, strided
+from . import kernel_modules, machine, pointwise_cuda, simulator
+from .device_array import DeviceArray, empty, to_device
+from .functions import of_arrays
+from .numpy_protocol import refuse_others
+from .ufuncs import WHERE
 
 SIDE = 8 if simulator.SMALL else 32  # of a tile
 LINES = 4 if simulator.SMALL else 8  # of it that a block moves at a time
@@ -85,16 +88,61 @@ def transpose(out: DeviceArray, x: DeviceArray) -> bool:
         return False
     order = [d for d in range(len(shape)) if d not in (i, j)] + [i, j]
     lead = [1] * (3 - len(order))
-    views = []
-    for a, steps in ((x, by), (out, to)):
-        a = a.view(f"u{size}")
-        sizes, strides = [*lead, *[shape[d] for d in order]], [*[0] * len(lead), *[steps[d] for d in order]]
-        views.append(a.seen(np.lib.stride_tricks.as_strided(a.shadow, sizes, strides)))
-    k, m, n = views[0].shape
-    transposing(size)[k * -(-m // SIDE) * -(-n // SIDE), (SIDE, LINES)](*views)
+    k, m, n = sizes = [*lead, *[shape[d] for d in order]]
+    laid = lambda a, steps: strided(a.view(f"u{size}"), sizes, [*[0] * len(lead), *[steps[d] for d in order]])
+    transposing(size)[k * -(-m // SIDE) * -(-n // SIDE), (SIDE, LINES)](laid(x, by), laid(out, to))
     return True
 
 
+# ---------------------------------------------------------------------- copies
+def copy_into(out: DeviceArray, value: Any) -> None:
+    """Write an array, converted and broadcast, or a number, into memory."""
+    if isinstance(value, np.ndarray) and not isinstance(value, DeviceArray):
+        value = value.reshape(())[()] if value.size == 1 else to_device(value)
+    if not isinstance(value, DeviceArray):
+        number = np.empty((), out.dtype)
+        number[...] = value  # raises OverflowError where it does not fit
+        value = number[()]
+    elif value.ndim > out.ndim and set(value.shape[: value.ndim - out.ndim]) == {1}:  # NumPy lets go of leading ones
+        value = value.reshape(value.shape[value.ndim - out.ndim :])
+    if isinstance(value, DeviceArray) and np.may_share_memory(value.shadow, out.shadow):
+        value = value.copy()
+    whole = isinstance(value, DeviceArray) and value.shape == out.shape and value.dtype == out.dtype
+    if whole and value.flags.c_contiguous and out.flags.c_contiguous:
+        machine.current().copy(out.address, value.address, out.nbytes)
+        return
+    if whole and out.ndim > 1 and transpose(out, value):
+        return
+    convert = SAME if value.dtype == out.dtype else INTO.get(out.dtype.name, SAME)
+    pointwise_cuda.run("copy_elements", {"out": convert}, {"x": value}, out.dtype, [out])
+
+
+SAME = lambda x: x
+INTO = {  # what does not fit is cut off; floats take what comes
+    "bool": lambda x: x != 0,
+    "uint8": lambda x: uint8(x),
+    "int8": lambda x: int8(x),
+    "int16": lambda x: int16(x),
+    "int32": lambda x: int32(x),
+    "int64": lambda x: int64(x),
+}
+
+
+@of_arrays(np.copyto)
+def copy_to(out: Any, value: Any, casting: str = "same_kind", where: Any = True) -> None:
+    """Write a value over an array, where `where` holds."""
+    if where is True:
+        copy_into(out, value)
+        return
+    refuse_others("copyto", (out, value, where))
+    if isinstance(value, DeviceArray):
+        value = value.astype(out.dtype, copy=False)
+        value = value.copy() if np.may_share_memory(value, out) else value
+    mask = where if where.dtype.kind == "b" else where != 0
+    pointwise_cuda.run("copy_where", {"out": WHERE}, {"c": mask, "x": value, "y": out}, out.dtype, [out])
+
+
+# ---------------------------------------------------------------------- triangles, rolls, repeated elements
 def triangle(x: DeviceArray, diagonal: int, upper: bool) -> DeviceArray:
     """The upper or the lower triangles of matrices, with a diagonal."""
     out = empty(x.shape, x.dtype)
@@ -109,10 +157,8 @@ of_arrays(np.triu)(lambda m, k=0: triangle(m, k, True))
 
 
 @of_arrays(np.roll)
-def roll(a: Any, shift: Any, axis: Any = None) -> Any:
+def roll(a: Any, shift: Any, axis: Any) -> DeviceArray:
     """Of each dimension two parts change places, so there are two copies, four in two dimensions, and so on."""
-    if axis is None:
-        return roll(a.reshape(-1), shift, 0).reshape(a.shape)
     by = [0] * a.ndim
     for n, d in np.broadcast(shift, axis):
         by[d] += int(n)
@@ -137,15 +183,3 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
     ends = np.cumsum(near(repeats, a))
     places = near(np.arange(int(ends[-1]) if ends.size else 0), a)
     return np.take(a, np.searchsorted(ends, places, "right"), axis)
-
-
-@of_arrays(np.tile)
-def tile(A: Any, reps: Any) -> Any:
-    """The whole array beside itself, so often along each dimension."""
-    reps = tuple(reps) if isinstance(reps, (tuple, list)) else (reps,)
-    n = max(A.ndim, len(reps))
-    reps, shape = (1,) * (n - len(reps)) + reps, (1,) * (n - A.ndim) + A.shape
-    copies = np.broadcast_to(
-        A.reshape([m for s in shape for m in (1, s)]), [m for r, s in zip(reps, shape) for m in (r, s)]
-    )
-    return copies.reshape([r * s for r, s in zip(reps, shape)])

@@ -2,7 +2,7 @@
 
 Rows and columns are gone through for their mean, again for their variance, and once more for the result, of which the memory
 sees one pass if they are not too long for that (rows_cuda.py).  Over other dimensions both statistics come from one pass
-(moments.py), and the result from another.
+(reductions_cuda.py), and the result from another.
 """
 
 from __future__ import annotations
@@ -12,65 +12,58 @@ from typing import Any
 from ..formula import parameters
 from . import pointwise_cuda
 from .device_array import DeviceArray, empty
-from .device_functions import rsqrt
-from .moments import mean_and_variance, two_sums
-from .reductions_cuda import F8, GRAIN, THREADS, count, reduce
-from .rows_cuda import BLOCK, each, kept, launch, middle, seen
+from .device_functions import rsqrt, where
+from .reductions_cuda import F8, GRAIN, THREADS, count, reduce, reduce_to_two
+from .rows_cuda import BLOCK, along_row, each, kept, launch, middle, seen
 
-MOMENTS = '''
+MOMENTS = f'''
 
 @cuda.jit(device=True)
-def moments(x_, row):
-    """Mean and variance of a row: the mean first, then the squared distances from it.  What is not LONG is in `row` then.
+def moments(x_, x):
+    """Mean and variance of a row: the mean first, then the squared distances from it.  What is not LONG is in `x` then.
 
     Distances are from the mean as the elements' dtype has it; what it has lost by that is taken off at the end.
     """
     o, j, lane, n = place(x_)
     first, total = lane, float64(0)
-    while first < n:
-        hold(x_, o, first, j, n, real(0), row)
-        for k in range(HELD):
-            total += row[k]
-        first += HELD * LANES
+    {along_row("total += x[k]", "x")}
     mean = sum_of(total) / n
     near, first, total = real(mean), lane, float64(0)
-    while first < n:
-        if LONG:
-            hold(x_, o, first, j, n, near, row)
-        end = left(first, n)
-        for k in range(HELD):
-            distance = row[k] - near if k * LANES < end else real(0)
-            total += float64(distance) * float64(distance)
-        first += HELD * LANES
+    {along_row("distance = float64(x[k] - near); total += distance * distance", "x if LONG", inside=True)}
     return mean, max(sum_of(total) / n - (mean - near) * (mean - near), float64(0))
 '''
 
-STANDARDIZE = '''
+
+KEEP_FACTOR = """
+    if lane == 0 and o < dx_.shape[0]:
+        factor_[o, j, 0] = narrow"""
+
+
+def standardizing(name: str, weighted: bool) -> str:
+    """The kernels that standardise a row, and take it times weight plus bias if it is `weighted`."""
+    weight, bias = ("weight, ", "bias, ") if weighted else ("", "")
+    scale, shift = (" * weight[i]", " + bias[i]") if weighted else ("", "")
+    place = "i = uint64(first + k * LANES); " if weighted else ""
+    factor = "factor_, " if weighted else ""
+    both = f"hold_both(g_, x_, {weight}mean, o, first, j, n, g, x)"
+    keep_factor = KEEP_FACTOR if weighted else ""
+    return f'''{MOMENTS}
 
 @cuda.jit
-def {name}(x_, {weights}eps, mean_, variance_, out_):
+def {name}(x_, {weight}{bias}eps, mean_, variance_, out_):
     """(x - mean) / sqrt(variance + eps){scale}{shift}."""
     o, j, lane, n = place(x_)
-    row = cuda.local.array(HELD, real)
-    wide, variance = moments(x_, row)
+    x = cuda.local.array(HELD, real)
+    wide, variance = moments(x_, x)
     first, mean, factor = lane, real(wide), real(1 / sqrt(variance + eps))
-    while first < n:
-        if LONG:
-            hold(x_, o, first, j, n, real(0), row)
-        end = left(first, n)
-        for k in range(HELD):
-            i = uint64(first + k * LANES)
-            if k * LANES < end:
-                row[k] = (row[k] - mean) * factor{scale}{shift}
-        put(out_, o, first, j, n, row)
-        first += HELD * LANES
+    {along_row(f"{place}x[k] = (x[k] - mean) * factor{scale}{shift}", "x if LONG", put="x to out", inside=True)}
     if lane == 0 and o < x_.shape[0]:
         mean_[o, j, 0], variance_[o, j, 0] = mean, real(variance)
 
 
 @cuda.jit(device=True)
-def read_both(g_, x_, {given}mean, o, first, j, n, g, x):
-    """Read the gradient{of_scaled} and x - mean."""
+def hold_both(g_, x_, {weight}mean, o, first, j, n, g, x):
+    """Read the gradient{" of what is scaled" * weighted} and x - mean."""
     hold(g_, o, first, j, n, real(0), g)
     hold(x_, o, first, j, n, mean, x)
     end = left(first, n)
@@ -82,7 +75,7 @@ def read_both(g_, x_, {given}mean, o, first, j, n, g, x):
 
 
 @cuda.jit
-def {name}_backward(g_, x_, {given}mean_, variance_, eps, {factor}dx_):
+def {name}_backward(g_, x_, {weight}mean_, variance_, eps, {factor}dx_):
     """The gradient by x: that of the result, without its mean and without its part along x - mean."""
     o, j, lane, n = place(dx_)
     g, x = cuda.local.array(HELD, real), cuda.local.array(HELD, real)
@@ -90,23 +83,13 @@ def {name}_backward(g_, x_, {given}mean_, variance_, eps, {factor}dx_):
     if n:
         mean, factor = mean_[o, j, 0], 1 / sqrt(float64(variance_[o, j, 0]) + eps)
     first, level, along = lane, float64(0), float64(0)
-    while first < n:
-        read_both(g_, x_, {given}mean, o, first, j, n, g, x)
-        for k in range(HELD):
-            level += g[k]
-            along += g[k] * x[k]
-        first += HELD * LANES
+    {along_row("level += g[k]; along += g[k] * x[k]", both)}
     level = real(sum_of(level) / n)
     along = real(sum_of(along) / n * factor * factor * factor)
     first, narrow = lane, real(factor)
-    while first < n:
-        if LONG:
-            read_both(g_, x_, {given}mean, o, first, j, n, g, x)
-        for k in range(HELD):
-            g[k] = (g[k] - level) * narrow - along * x[k]
-        put(dx_, o, first, j, n, g)
-        first += HELD * LANES
-{keep_factor}'''
+    {along_row("g[k] = (g[k] - level) * narrow - along * x[k]", f"{both} if LONG", put="g to dx")}{keep_factor}
+'''
+
 
 WEIGHTS = '''
 
@@ -124,27 +107,17 @@ def weight_gradients(g_, x_, mean_, factor_, dweight_, dbias_):
         dweight_[p, i], dbias_[p, i] = dweight, dbias
 '''
 
-RMS = '''
+RMS = f'''
 
 @cuda.jit
 def divide_by_rms(x_, eps, factor_, out_):
     """x / sqrt(mean(x * x) + eps)."""
     o, j, lane, n = place(x_)
-    row = cuda.local.array(HELD, real)
+    x = cuda.local.array(HELD, real)
     first, total = lane, float64(0)
-    while first < n:
-        hold(x_, o, first, j, n, real(0), row)
-        for k in range(HELD):
-            total += float64(row[k]) * float64(row[k])
-        first += HELD * LANES
+    {along_row("total += float64(x[k]) * float64(x[k])", "x")}
     first, factor = lane, real(1 / sqrt(sum_of(total) / n + eps))
-    while first < n:
-        if LONG:
-            hold(x_, o, first, j, n, real(0), row)
-        for k in range(HELD):
-            row[k] *= factor
-        put(out_, o, first, j, n, row)
-        first += HELD * LANES
+    {along_row("x[k] *= factor", "x if LONG", put="x to out")}
     if lane == 0 and o < x_.shape[0]:
         factor_[o, j, 0] = factor
 
@@ -155,39 +128,14 @@ def divide_by_rms_backward(g_, x_, factor_, dx_):
     o, j, lane, n = place(dx_)
     g, x = cuda.local.array(HELD, real), cuda.local.array(HELD, real)
     first, total, factor = lane, float64(0), factor_[o, j, 0] if n else real(0)
-    while first < n:
-        hold(g_, o, first, j, n, real(0), g)
-        hold(x_, o, first, j, n, real(0), x)
-        for k in range(HELD):
-            total += float64(g[k]) * float64(x[k])
-        first += HELD * LANES
+    {along_row("total += float64(g[k]) * float64(x[k])", "g", "x")}
     first, along = lane, real(sum_of(total) / n * factor * factor * factor)
-    while first < n:
-        if LONG:
-            hold(g_, o, first, j, n, real(0), g)
-            hold(x_, o, first, j, n, real(0), x)
-        for k in range(HELD):
-            g[k] = g[k] * factor - along * x[k]
-        put(dx_, o, first, j, n, g)
-        first += HELD * LANES
+    {along_row("g[k] = g[k] * factor - along * x[k]", "g if LONG", "x if LONG", put="g to dx")}
 '''
 
-KEEP_FACTOR = """\
-    if lane == 0 and o < dx_.shape[0]:
-        factor_[o, j, 0] = narrow
-"""
-WEIGHTED = {
-    "weights": "weight, bias, ",
-    "given": "weight, ",
-    "scale": " * weight[i]",
-    "shift": " + bias[i]",
-    "factor": "factor_, ",
-    "keep_factor": KEEP_FACTOR,
-    "of_scaled": " of what is scaled",
-}
 TEXTS = {
-    "standardize": MOMENTS + STANDARDIZE.format(name="standardize", **dict.fromkeys(WEIGHTED, "")),
-    "layer_norm": MOMENTS + STANDARDIZE.format(name="layer_norm", **WEIGHTED) + WEIGHTS,
+    "standardize": standardizing("standardize", False),
+    "layer_norm": standardizing("layer_norm", True) + WEIGHTS,
     "divide_by_rms": RMS,
 }
 
@@ -277,6 +225,25 @@ def divide_by_rms_backward(g: DeviceArray, x: DeviceArray, factor: DeviceArray, 
 
 
 # ---------------------------------------------------------------------- over any dimensions
+def mean_and_variance(x: DeviceArray, dims: tuple) -> tuple[DeviceArray, DeviceArray]:
+    """Over dimensions, which are kept as 1, in the dtype of x.
+
+    Sums are of the distances from one of the elements, so that an offset that all have costs no digits.
+    """
+    some = x[tuple([slice(1) if d in dims else slice(None) for d in range(x.ndim)])]
+    one, two = reduce_to_two("distances", [x, some], dims, True)
+    mean, variance = empty(some.shape, x.dtype), empty(some.shape, x.dtype)
+    values = {"s": some, "one": one, "two": two, "n": float(count(x, dims))}
+    pointwise_cuda.run("mean_and_variance", MEAN_AND_VARIANCE, values, F8, [mean, variance])
+    return mean, variance
+
+
+MEAN_AND_VARIANCE = {
+    "mean": lambda s, one, n: s + one / n,
+    "variance": lambda one, two, n: where(two * n > one * one, two / n - (one / n) * (one / n), 0 * two),
+}
+
+
 def norm(x: DeviceArray, weight: DeviceArray, bias: DeviceArray, dims: tuple, eps: float) -> tuple | None:
     """(x - mean) / sqrt(variance + eps) * weight + bias, the mean and the variance over dims, kept as 1."""
     if x.dtype.kind != "f" or not x.size:
@@ -295,15 +262,10 @@ def norm_backward(
     eps: float,
 ) -> tuple | None:
     """Its gradients by x, weight and bias, where there is one of these for each mean."""
-    if (
-        x.dtype.kind != "f"
-        or not x.size
-        or weight.size != mean.size
-        or weight.shape != mean.shape[x.ndim - weight.ndim :]
-    ):
+    one_each = weight.size == mean.size and weight.shape == mean.shape[x.ndim - weight.ndim :]
+    if x.dtype.kind != "f" or not x.size or not one_each:
         return None
-    sums = two_sums("gradients", [g, x, mean], dims).astype(g.dtype, copy=False)
-    total, along = sums[0], sums[1]
+    total, along = reduce_to_two("gradients", [g, x, mean], dims, True, g.dtype)
     dx = formula("norm_backward", NORM_BACKWARD, g, x, mean, variance, weight, total, along, count(x, dims), eps)
     dweight = formula("norm_weight_backward", WEIGHT_BACKWARD, along, variance, eps)
     return dx, dweight.reshape(weight.shape), total.reshape(weight.shape)

@@ -1,15 +1,12 @@
-"""NumPy's functions for arrays on the device: what `__array_ufunc__` and `__array_function__` of DeviceArray come to.
+"""NumPy's ufuncs for arrays on the device, and the functions that every calculation needs.
 
 A ufunc is a pointwise kernel whose formula is that of the operation it belongs to; the dtypes are those that NumPy would
-choose.  The other functions are in the table FUNCTIONS, which the files of kernels fill: `@of_arrays(np.concatenate)`.
-Functions that only look at shapes run on the arrays' shadows.  There is no way for NumPy to compute on the device's memory by
-mistake, and none to copy it unasked: what is in no table raises NotImplementedError.
+choose.
 """
 
 from __future__ import annotations
 
 import functools
-import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -20,73 +17,26 @@ from ...errors import error
 from .. import formula
 from . import pointwise_cuda
 from .device_array import DeviceArray, like
-
-FUNCTIONS: dict[Any, Callable] = {}
-REDUCTIONS: dict[np.ufunc, Callable] = {}  # ufunc.reduce
-SCANS: dict[np.ufunc, Callable] = {}  # ufunc.accumulate
-SCATTERS: dict[np.ufunc, Callable] = {}  # ufunc.at
-KERNELS = [  # the files that fill them
-    "indexing",
-    "joining",
-    "linalg_cuda",
-    "matmul_cuda",
-    "moves_cuda",
-    "argmax",
-    "reductions_cuda",
-    "scans_cuda",
-    "scatter",
-    "searching",
-    "sorting",
-    "views",
-]
+from .functions import FUNCTIONS, of_arrays
+from .ufuncs import WHERE, formulas
 
 
-def of_arrays(*known_as: Any) -> Callable:
-    """Enter a function as what NumPy's functions of these names do on the device."""
-
-    def enter(f: Callable) -> Callable:
-        FUNCTIONS.update(dict.fromkeys(known_as, f))
-        return f
-
-    return enter
-
-
-@functools.cache
-def fill_tables() -> None:
-    """Import the files of kernels."""
-    for name in KERNELS:
-        importlib.import_module(f"{__package__}.{name}")
-
-
-def function_of_arrays(function: Any, args: tuple, kwargs: dict) -> Any:
-    """A function of NumPy, called with arrays on the device."""
-    fill_tables()
-    found = FUNCTIONS.get(function)
-    if found is None:
-        raise error(
-            NotImplementedError,
-            getattr(function, "__name__", "numpy"),
-            "there is no kernel for this on the device",
-            "compute it on the processor: x.cpu()",
-        )
-    return found(*args, **kwargs)
-
-
+@of_arrays(np.ufunc)
 def ufunc_of_arrays(ufunc: np.ufunc, method: str, inputs: tuple, options: dict) -> Any:
     """A ufunc, or one of its methods, called with arrays on the device."""
     refuse_others(ufunc.__name__, inputs)
-    if method == "__call__":
+    # np.matmul and np.vecdot have functions of their own, as they are not elementwise
+    known = FUNCTIONS.get(ufunc if method == "__call__" else (ufunc, method))
+    if known is None and method == "__call__":
         return elementwise(ufunc, inputs, options.get("out"))
-    fill_tables()
-    table = {"reduce": REDUCTIONS, "accumulate": SCANS, "at": SCATTERS}.get(method, {})
-    if ufunc is np.matmul or ufunc not in table:
+    if known is None:
         raise error(
             NotImplementedError,
             f"{ufunc.__name__}.{method}",
             "there is no kernel for this on the device",
             "use x.cpu()",
         )
-    return table[ufunc](*inputs, **options)
+    return known(*inputs, **options)
 
 
 def refuse_others(name: str, inputs: tuple) -> None:
@@ -103,9 +53,6 @@ class OnAnotherDevice(ValueError):
 # ---------------------------------------------------------------------- ufuncs
 def elementwise(ufunc: np.ufunc, inputs: tuple, out: Any) -> Any:
     """A ufunc of arrays and numbers."""
-    if ufunc in (np.matmul, np.vecdot):  # the ones that are not elementwise
-        fill_tables()
-        return FUNCTIONS[ufunc](*inputs, out=out)
     f, names, target, result = loop_of(ufunc, tuple([kind(a) for a in inputs]))
     operands = [a.astype(target, copy=False) if isinstance(a, DeviceArray) else a for a in inputs]
     given = out[0] if isinstance(out, tuple) else out
@@ -120,8 +67,6 @@ def elementwise(ufunc: np.ufunc, inputs: tuple, out: Any) -> Any:
 @functools.cache
 def loop_of(ufunc: np.ufunc, kinds: tuple) -> tuple[Callable, tuple, np.dtype, np.dtype]:
     """A ufunc's formula, its parameters, and the dtypes that it computes in and returns, for operands of these kinds."""
-    from .ufuncs import formulas
-
     if ufunc not in formulas():
         raise error(NotImplementedError, ufunc.__name__, "there is no kernel for this on the device", "use x.cpu()")
     f = formulas()[ufunc]
@@ -137,58 +82,15 @@ def kind(a: Any) -> Any:
 
 # ---------------------------------------------------------------------- what every calculation needs
 @of_arrays(np.where)
-def choose(condition: Any, x: Any = None, y: Any = None) -> Any:
-    """x where the condition holds, else y; with the condition alone, where it holds."""
-    if x is None:
-        return FUNCTIONS[np.nonzero](condition)
+def choose(condition: Any, x: Any, y: Any) -> Any:
+    """x where the condition holds, else y."""
     refuse_others("where", (condition, x, y))
     target = np.result_type(*[a if isinstance(a, (bool, int, float)) else kind(a) for a in (x, y)])
     operands = [a.astype(target, copy=False) if isinstance(a, DeviceArray) else a for a in (x, y)]
     mask = condition if condition.dtype.kind == "b" else condition != 0
-    from .ufuncs import WHERE
-
     made = pointwise_cuda.apply("where", WHERE, ("c", "x", "y"), (mask, *operands), target, target)
     assert made is not None
     return made
-
-
-@of_arrays(np.sinc)
-def sinc(x: Any) -> Any:
-    """sin(pi x) / (pi x), by the operation's formula: NumPy's is none of its ufuncs."""
-    made = pointwise_cuda.apply("sinc", formula.OPERATIONS["sinc"].kernel, ("x",), (x,), x.dtype, x.dtype)
-    assert made is not None
-    return made
-
-
-@of_arrays(np.copyto)
-def copy_to(out: Any, value: Any, casting: str = "same_kind", where: Any = True) -> None:
-    """Write a value over an array, where `where` holds."""
-    if where is True:
-        pointwise_cuda.copy_into(out, value)
-        return
-    from .ufuncs import WHERE
-
-    refuse_others("copyto", (out, value, where))
-    if isinstance(value, DeviceArray):
-        value = value.astype(out.dtype, copy=False)
-        value = value.copy() if np.may_share_memory(value, out) else value
-    mask = where if where.dtype.kind == "b" else where != 0
-    pointwise_cuda.run("copy_where", {"out": WHERE}, {"c": mask, "x": value, "y": out}, out.dtype, [out])
-
-
-@of_arrays(np.copy)
-def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
-    return a.copy(order)
-
-
-@of_arrays(np.zeros_like)
-def zeros_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
-    return full_like(a, 0, dtype, order, subok, shape)
-
-
-@of_arrays(np.ones_like)
-def ones_like(a: Any, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Any:
-    return full_like(a, 1, dtype, order, subok, shape)
 
 
 @of_arrays(np.empty_like)
@@ -201,3 +103,7 @@ def full_like(a: Any, value: Any, dtype: Any = None, order: str = "K", subok: bo
     out = like(a, shape, dtype, order)
     out.fill(value)
     return out
+
+
+of_arrays(np.zeros_like)(lambda a, *given, **named: full_like(a, 0, *given, **named))
+of_arrays(np.ones_like)(lambda a, *given, **named: full_like(a, 1, *given, **named))

@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy import int8, int16, int32, int64, uint8
 
 from ...arrays.dtypes import BF2, F2, F4, HALVES
+from ...arrays.kinds import strided
 from .. import formula
 from . import flat, kernel_modules
 from .device_array import DeviceArray, empty, plain
@@ -161,7 +161,7 @@ def one(v: Any, target: np.dtype) -> Any:
         v = v[()]
     if isinstance(v, (bool, np.bool_)):
         return bool(v)
-    return kernel_modules.number(v, target)
+    return target.type(v)  # a float64 would widen all that it meets
 
 
 # ---------------------------------------------------------------------- dimensions
@@ -170,9 +170,11 @@ def laid_out(shape: tuple, arrays: list) -> tuple[Layout, list[DeviceArray]]:
     if all([a.shape == shape and a.flags.c_contiguous for a in arrays]):  # most are: nothing has to be looked at
         return Layout(0), [a.reshape(-1) for a in arrays]
     shape, steps = walked(shape, arrays)
-    rank = 0 if all([is_whole(s, shape, a.itemsize) for s, a in zip(steps, arrays)]) else len(shape)
-    layout = Layout(rank, counter_of(math.prod(shape)), in_fours(shape, arrays, steps)) if rank else Layout(0)
-    return layout, [strided(a, shape, s, rank) for a, s in zip(arrays, steps)]
+    if all([is_whole(s, shape, a.itemsize) for s, a in zip(steps, arrays)]):
+        return Layout(0), [a.reshape(-1) for a in arrays]
+    layout = Layout(len(shape), counter_of(math.prod(shape)), in_fours(shape, arrays, steps))
+    as_it_lies = lambda a, s: a.shape == shape and a.strides == s
+    return layout, [a if as_it_lies(a, s) else strided(a, shape, s) for a, s in zip(arrays, steps)]
 
 
 def in_fours(shape: tuple, arrays: list, steps: list) -> tuple:
@@ -216,52 +218,6 @@ def repeated_steps(a: DeviceArray, shape: tuple) -> list[int]:
 def is_whole(steps: tuple, shape: tuple, itemsize: int) -> bool:
     """Whether steps are those of memory without gaps, in order."""
     return not shape or len(shape) == 1 and steps[0] == itemsize
-
-
-def strided(a: DeviceArray, shape: tuple, steps: tuple, rank: int) -> DeviceArray:
-    """The array as a kernel of that rank takes it."""
-    if not rank:
-        return a.reshape(-1)
-    if a.shape == shape and a.strides == steps:
-        return a
-    return a.seen(np.lib.stride_tricks.as_strided(a.shadow, shape, steps))
-
-
-# ---------------------------------------------------------------------- copies
-def copy_into(out: DeviceArray, value: Any) -> None:
-    """Write an array, converted and broadcast, or a number, into memory."""
-    from . import machine, moves_cuda
-    from .device_array import to_device
-
-    if isinstance(value, np.ndarray) and not isinstance(value, DeviceArray):
-        value = value.reshape(())[()] if value.size == 1 else to_device(value)
-    if not isinstance(value, DeviceArray):
-        number = np.empty((), out.dtype)
-        number[...] = value  # raises OverflowError where it does not fit
-        value = number[()]
-    elif value.ndim > out.ndim and set(value.shape[: value.ndim - out.ndim]) == {1}:  # NumPy lets go of leading ones
-        value = value.reshape(value.shape[value.ndim - out.ndim :])
-    if isinstance(value, DeviceArray) and np.may_share_memory(value.shadow, out.shadow):
-        value = value.copy()
-    whole = isinstance(value, DeviceArray) and value.shape == out.shape and value.dtype == out.dtype
-    if whole and value.flags.c_contiguous and out.flags.c_contiguous:
-        machine.current().copy(out.address, value.address, out.nbytes)
-        return
-    if whole and out.ndim > 1 and moves_cuda.transpose(out, value):
-        return
-    convert = SAME if value.dtype == out.dtype else INTO.get(out.dtype.name, SAME)
-    run("copy_elements", {"out": convert}, {"x": value}, out.dtype, [out])
-
-
-SAME = lambda x: x
-INTO = {  # what does not fit is cut off; floats take what comes
-    "bool": lambda x: x != 0,
-    "uint8": lambda x: uint8(x),
-    "int8": lambda x: int8(x),
-    "int16": lambda x: int16(x),
-    "int32": lambda x: int32(x),
-    "int64": lambda x: int64(x),
-}
 
 
 def apply(name: str, kernel: Callable, names: Sequence, operands: Sequence, target: np.dtype, result: np.dtype,

@@ -40,31 +40,28 @@ def four(number, key0, key1):
         a, b, c, d = (umul64hi(SECOND, c) ^ b ^ key0, SECOND * c, umul64hi(FIRST, a) ^ d ^ key1, FIRST * a)
         key0, key1 = key0 + FIRST_STEP, key1 + SECOND_STEP
     return a, b, c, d
+'''
 
+EACH = '''
 
 @cuda.jit
-def words(start, key0, key1, out):
-    """The words from number `start` on."""
+def {name}(start, key0, key1, out):
+    """{title}"""
     skipped = int64(start & uint64(3))
     for i in range(cuda.grid(1), (out.size + skipped + 3) // 4, cuda.gridsize(1)):
         found = four((start >> uint64(2)) + uint64(i), key0, key1)
         for k in range(4):
             at = 4 * i + k - skipped
             if 0 <= at < out.size:
-                out[at] = found[k]
-
-
-@cuda.jit
-def doubles(start, key0, key1, out):
-    """A number in [0, 1) from the upper 53 bits of each word."""
-    skipped = int64(start & uint64(3))
-    for i in range(cuda.grid(1), (out.size + skipped + 3) // 4, cuda.gridsize(1)):
-        found = four((start >> uint64(2)) + uint64(i), key0, key1)
-        for k in range(4):
-            at = 4 * i + k - skipped
-            if 0 <= at < out.size:
-                out[at] = float64(found[k] >> uint64(11)) * 2.0**-53
-
+                out[at] = {number}
+'''
+WORDS = EACH.format(name="words", title="The words from number `start` on.", number="found[k]")
+DOUBLES = EACH.format(
+    name="doubles",
+    title="A number in [0, 1) from the upper 53 bits of each word.",
+    number="float64(found[k] >> uint64(11)) * 2.0**-53",
+)
+SINGLES = '''
 
 @cuda.jit
 def singles(start, key0, key1, out):
@@ -100,7 +97,7 @@ def normal(length_, angle_, first_, second_):
 @cache
 def uniform_kernels() -> Any:
     """The kernels that make words and uniform numbers."""
-    return kernel_modules.load("philox", SOURCE)
+    return kernel_modules.load("philox", SOURCE + WORDS + DOUBLES + SINGLES)
 
 
 @cache

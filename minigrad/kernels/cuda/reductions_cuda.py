@@ -1,4 +1,4 @@
-"""Reductions on the device: sums, products, extremes and truths over dimensions.
+"""Reductions on the device: sums, products, extremes and their places, and truths over dimensions.
 
 The dimensions are joined to three, (outer, n, inner), of which the middle one is reduced.  A team of threads shares what
 becomes one result: where n lies along memory up to a warp, whose threads read neighbours and join what they have by shuffles;
@@ -18,8 +18,8 @@ import numpy as np
 
 from ...arrays.dtypes import FLOATS
 from . import kernel_modules, pointwise_cuda, simulator
-from .device_array import DeviceArray, empty, plain
-from .numpy_protocol import REDUCTIONS, of_arrays
+from .device_array import DeviceArray, empty, full, plain
+from .functions import of_arrays
 
 WARP = 32
 BLOCK = WARP if simulator.SMALL else 256
@@ -33,6 +33,7 @@ class Reduction(NamedTuple):
 
     Terms read x, further arrays by the names in `reads`, and the element's number i of n.  Results are kept in float64 or
     int64, which is `wide`, or in the `same` dtype as the elements, if they are floats, or as `whole` numbers in any case.
+    Where there are two of each, a[0] and a[1], both are kept so; beside one of the `same` dtype the other is a place.
     """
 
     term: str
@@ -44,20 +45,30 @@ class Reduction(NamedTuple):
 
 
 LARGER, SMALLER = (f"a if (a {sign} b) | (a != a) else b" for sign in "><")
+FIRST_LARGEST, FIRST_SMALLEST = (f"b if goes_before(b, a, b[0] {sign} a[0]) else a" for sign in "><")
+BOTH = "a[0] + b[0], a[1] + b[1]"
+END = 2**63 - 1  # a place behind all
 NAMED = {
     "sum": Reduction("x", "a + b", 0),
     "squares": Reduction("x * x", "a + b", 0, joined_by="sum"),
     "known": Reduction("x if x == x else acc(0)", "a + b", 0, joined_by="sum"),
     "spread": Reduction("(x - m) * (x - m)", "a + b", 0, reads=("x", "m"), joined_by="sum"),
     "product": Reduction("x", "a * b", 1),
-    "maximum": Reduction("x", LARGER, -math.inf, "same"),
-    "minimum": Reduction("x", SMALLER, math.inf, "same"),
+    "maximum": Reduction("acc(x)", LARGER, -math.inf, "same"),
+    "minimum": Reduction("acc(x)", SMALLER, math.inf, "same"),
     "any": Reduction("acc(x != 0)", "a | b", 0, "whole"),
     "all": Reduction("acc(x != 0)", "a & b", 1, "whole"),
     "nonzero": Reduction("acc(x != 0)", "a + b", 0, "whole", joined_by="sum"),
     "bitwise_or": Reduction("acc(x)", "a | b", 0, "whole"),
     "bitwise_and": Reduction("acc(x)", "a & b", -1, "whole"),
     "bitwise_xor": Reduction("acc(x)", "a ^ b", 0, "whole"),
+    "argmax": Reduction("acc(x), i", FIRST_LARGEST, (-math.inf, END), "same", joined_by="first_largest"),
+    "argmin": Reduction("acc(x), i", FIRST_SMALLEST, (math.inf, END), "same", joined_by="first_smallest"),
+    "first_largest": Reduction("x, at", FIRST_LARGEST, (-math.inf, END), "same", ("x", "at")),
+    "first_smallest": Reduction("x, at", FIRST_SMALLEST, (math.inf, END), "same", ("x", "at")),
+    "distances": Reduction("x - m, (x - m) * (x - m)", BOTH, (0, 0), reads=("x", "m"), joined_by="both_sums"),
+    "gradients": Reduction("x, x * (y - m)", BOTH, (0, 0), reads=("x", "y", "m"), joined_by="both_sums"),
+    "both_sums": Reduction("x, y", BOTH, (0, 0), reads=("x", "y")),
 }
 
 SOURCE = """\"\"\"The reduction {name}, kept in {acc}.\"\"\"
@@ -68,65 +79,100 @@ from numpy import {acc} as acc{imports}
 ALL = 0xFFFFFFFF
 
 
-@cuda.jit(device=True)
+{helper}@cuda.jit(device=True)
 def join(a, b):
     return {join}
 
 
 @cuda.jit
-def {name}({args}, out_, start, lanes):
-    \"\"\"out_[o, p, j], from part p of x_[o, :, j]; `lanes` neighbouring threads are a team.
+def {name}({args}, {outs}, {starts}, lanes):
+    \"\"\"{outs}[o, p, j], from part p of x_[o, :, j]; `lanes` neighbouring threads are a team.
 
     Parts are interleaved: all teams of a result read the memory in its order together.
     \"\"\"
-    n, parts, inner = x_.shape[1], out_.shape[1], out_.shape[2]
+    n, parts, inner = x_.shape[1], {first}.shape[1], {first}.shape[2]
     team, lane = cuda.grid(1) // lanes, cuda.grid(1) % lanes
     o, p, j = team // (parts * inner), team // inner % parts, team % inner
-    total = start
-    if team < out_.size:
+    total = {starts}
+    if team < {first}.size:
         for i in range(p * lanes + lane, n, parts * lanes):
-{reads}            total = join(total, {term})
+{reads}            term = {term}
+            total = join(total, term)
     distance = lanes // 2
     while distance:  # all threads of a warp come here, those beyond the last team too
-        total = join(total, cuda.shfl_xor_sync(ALL, total, distance))
+        other = {other}
+        total = join(total, other)
         distance //= 2
-    if lane == 0 and team < out_.size:
-        out_[o, p, j] = {result}
+    if lane == 0 and team < {first}.size:
+        {places} = {results}
 """
+
+GOES_BEFORE = '''\
+@cuda.jit(device=True)
+def goes_before(b, a, further):
+    """Whether b, with its place, goes before a: as the one further out, and NaN is that; of equal ones the first."""
+    if (a[0] != a[0]) != (b[0] != b[0]):
+        return b[0] != b[0]
+    return b[1] < a[1] if (a[0] == b[0]) | (a[0] != a[0]) else further
+
+
+'''
 
 
 @cache
 def kernel(name: str, acc: np.dtype, reads: tuple, write: str) -> Any:
     """The kernel of a reduction whose results are kept in a dtype; how it reads elements, and writes results."""
     how = NAMED[name]
-    kept = "{}" if how.kept == "whole" else "acc({})"  # what is only compared stays as it is
+    two = isinstance(how.start, tuple)
+    kept = "acc({})" if how.kept == "wide" else "{}"
     lines = [f"            {n} = {kept.format(read.format(f'{n}_[o, i, j]'))}\n" for n, read in zip(how.reads, reads)]
+    outs, totals = (["one_", "two_"], ["total[0]", "total[1]"]) if two else (["out_"], ["total"])
     text = SOURCE.format(
         name=name,
         acc=acc.name,
         imports=pointwise_cuda.imports((*reads, write)),
         args=", ".join([f"{r}_" for r in how.reads]),
+        outs=", ".join(outs),
+        first=outs[0],
+        starts="start, second" if two else "start",
         reads="".join(lines),
         term=how.term,
+        helper=GOES_BEFORE if "goes_before" in how.join else "",
         join=how.join,
-        result=write.format("total"),
+        other=", ".join([f"cuda.shfl_xor_sync(ALL, {t}, distance)" for t in totals]),
+        places=", ".join([f"{out}[o, p, j]" for out in outs]),
+        results=", ".join([write.format(t) for t in totals]),
     )
     return getattr(kernel_modules.load(f"{name}_{acc.name}", text), name)
 
 
 # ---------------------------------------------------------------------- over dimensions
-def reduce(name: str, arrays: Sequence, dims: Sequence, keepdim: bool, dtype: Any = None, start: Any = None) -> Any:
+def reduce(name: str, arrays: Sequence, dims: Sequence, keepdim: bool, dtype: Any = None) -> DeviceArray:
     """A reduction over dimensions, its result in `dtype`; what it reads beside the first array is broadcast to that."""
-    x, dims = arrays[0], set(dims)
-    dtype = x.dtype if dtype is None else np.dtype(dtype)
+    dtype = arrays[0].dtype if dtype is None else np.dtype(dtype)
     acc = kept_in(NAMED[name].kept, dtype)
-    begin = acc.type(identity(NAMED[name].start, acc) if start is None else start)
-    if x.size:
-        found = groups(name, list(arrays), dims, dtype, begin)
+    begin = acc.type(identity(NAMED[name].start, acc))
+    return results(name, arrays, dims, keepdim, [dtype], [begin])[0]
+
+
+def reduce_to_two(name: str, arrays: Sequence, dims: Sequence, keepdim: bool, dtype: Any = None) -> list:
+    """A reduction with two results, both in `dtype`, or as they are kept if none is named."""
+    how = NAMED[name]
+    acc = kept_in(how.kept, arrays[0].dtype)
+    kinds = acc, I8 if how.kept == "same" else acc
+    begin = [kind.type(identity(s, kind)) for kind, s in zip(kinds, how.start)]
+    return results(name, arrays, dims, keepdim, kinds if dtype is None else [dtype] * 2, begin)
+
+
+def results(name: str, arrays: Sequence, dims: Sequence, keepdim: bool, dtypes: Sequence, begin: Sequence) -> list:
+    """The results of a reduction, each of which has its dtype, and what it begins with."""
+    shape = arrays[0].shape
+    if arrays[0].size:
+        found = groups(name, list(arrays), set(dims), dtypes, begin)
     else:
-        found = empty([n for d, n in enumerate(x.shape) if d not in dims], dtype)
-        found.fill(begin)
-    return found.reshape([1 if d in dims else n for d, n in enumerate(x.shape)]) if keepdim else found
+        found = [full([n for d, n in enumerate(shape) if d not in dims], b, dtype) for b, dtype in zip(begin, dtypes)]
+    kept = [1 if d in dims else n for d, n in enumerate(shape)]
+    return [a.reshape(kept) for a in found] if keepdim else found
 
 
 def kept_in(kind: str, dtype: np.dtype) -> np.dtype:
@@ -149,7 +195,7 @@ def numbers(a: DeviceArray) -> DeviceArray:
     return a.view(np.uint8) if a.dtype.kind == "b" else plain(a)
 
 
-def groups(name: str, arrays: list, dims: set, dtype: np.dtype, start: Any) -> DeviceArray:
+def groups(name: str, arrays: list, dims: set, dtypes: Sequence, begin: Sequence) -> list:
     """The reduction, one group of dimensions that are neighbours in memory at a time, the nearest first."""
     shape, steps = arrays[0].shape, arrays[0].strides
     order = sorted([d for d, n in enumerate(shape) if n != 1], key=lambda d: -abs(steps[d]))
@@ -157,7 +203,8 @@ def groups(name: str, arrays: list, dims: set, dtype: np.dtype, start: Any) -> D
         np.broadcast_to(a, shape).transpose([*order, *(d for d, n in enumerate(shape) if n == 1)]) for a in arrays
     ]
     sizes, left = [shape[d] for d in order], [d not in dims for d in order]
-    while arrays:
+    last = False
+    while not last:
         end = len(left)
         while end and left[end - 1] and not all(left):
             end -= 1
@@ -165,12 +212,13 @@ def groups(name: str, arrays: list, dims: set, dtype: np.dtype, start: Any) -> D
         while first and not left[first - 1]:
             first -= 1
         last = all(left[:first])
-        found = over_middle(name, [joined(a, sizes, first, end) for a in arrays], dtype if last else start.dtype, start)
+        seen = [joined(a, sizes, first, end) for a in arrays]
+        arrays = over_middle(name, seen, dtypes if last else [b.dtype for b in begin], begin)
         del sizes[first:end], left[first:end]
-        name, arrays = NAMED[name].joined_by or name, [] if last else [found]
+        name = NAMED[name].joined_by or name
     kept = [d for d in order if d not in dims]
-    found = found.reshape(sizes).transpose([kept.index(d) for d in sorted(kept)])
-    return found.reshape([n for d, n in enumerate(shape) if d not in dims])
+    whole = [n for d, n in enumerate(shape) if d not in dims]
+    return [a.reshape(sizes).transpose([kept.index(d) for d in sorted(kept)]).reshape(whole) for a in arrays]
 
 
 def joined(a: DeviceArray, sizes: list, first: int, end: int) -> DeviceArray:
@@ -185,17 +233,17 @@ def joined(a: DeviceArray, sizes: list, first: int, end: int) -> DeviceArray:
     return np.broadcast_to(once.reshape(outer, 1, inner), (outer, n, inner))
 
 
-def over_middle(name: str, arrays: list, dtype: np.dtype, start: Any) -> DeviceArray:
+def over_middle(name: str, arrays: list, dtypes: Sequence, begin: Sequence) -> list:
     """The reduction of (outer, n, inner) to (outer, 1, inner)."""
     outer, n, inner = arrays[0].shape
     lanes = min(WARP, 1 << (n - 1).bit_length()) if inner == 1 else 1
     parts = max(1, min(THREADS // (outer * inner * lanes), n // (lanes * GRAIN)))
-    out = empty((outer, parts, inner), dtype if parts == 1 else start.dtype)
-    grid = -(-out.size * lanes // BLOCK)
+    outs = [empty((outer, parts, inner), dtype if parts == 1 else b.dtype) for dtype, b in zip(dtypes, begin)]
+    grid = -(-outs[0].size * lanes // BLOCK)
     reads = tuple([pointwise_cuda.how_read(a.dtype) for a in arrays])
-    chosen = kernel(name, start.dtype, reads, pointwise_cuda.how_written(out.dtype))
-    chosen[grid, BLOCK](*[numbers(a) for a in (*arrays, out)], start, lanes)
-    return out if parts == 1 else over_middle(NAMED[name].joined_by or name, [out], dtype, start)
+    chosen = kernel(name, begin[0].dtype, reads, pointwise_cuda.how_written(outs[0].dtype))
+    chosen[grid, BLOCK](*[numbers(a) for a in (*arrays, *outs)], *begin, lanes)
+    return outs if parts == 1 else over_middle(NAMED[name].joined_by or name, outs, dtypes, begin)
 
 
 # ---------------------------------------------------------------------- NumPy's functions
@@ -212,27 +260,21 @@ UFUNCS = {
 }
 
 
-def of_ufunc(ufunc: np.ufunc, a: Any, axis: Any = 0, dtype: Any = None, out: Any = None, keepdims: bool = False,
-             initial: Any = np._NoValue, where: Any = True) -> Any:  # fmt: skip
+def of_ufunc(ufunc: np.ufunc, a: Any, axis: Any = 0, dtype: Any = None, keepdims: bool = False,
+             initial: Any = None) -> DeviceArray:  # fmt: skip
     """ufunc.reduce."""
     name, dims = UFUNCS[ufunc], dimensions(axis, a.ndim)
-    start = None if initial is np._NoValue else initial
-    if start is None and math.isinf(NAMED[name].start) and not math.prod([a.shape[d] for d in dims]):
+    if initial is None and math.isinf(NAMED[name].start) and not count(a, dims):
         raise ValueError(f"zero-size array to reduction operation {ufunc.__name__} which has no identity")
     dtype = result_dtype(ufunc, a.dtype) if dtype is None else np.dtype(dtype)
-    if where is not True:
-        a = np.where(where, a, a.dtype.type(identity(NAMED[name].start, a.dtype)))
     if NAMED[name].kept == "same":
         a = a.astype(dtype, copy=False)
-    once = (
-        start is not None and NAMED[name].kept == "wide"
-    )  # every team begins with `start`, which does not count twice
-    found = reduce(name, [a], dims, keepdims, dtype, None if once else start)
-    return given(ufunc(found, dtype.type(start)) if once else found, out)
+    found = reduce(name, [a], dims, keepdims, dtype)
+    return found if initial is None else ufunc(found, dtype.type(initial))
 
 
 for ufunc in UFUNCS:
-    REDUCTIONS[ufunc] = partial(of_ufunc, ufunc)
+    of_arrays((ufunc, "reduce"))(partial(of_ufunc, ufunc))
 
 
 @cache
@@ -248,43 +290,28 @@ def dimensions(axis: Any, ndim: int) -> tuple:
     return tuple([d % ndim for d in (axis if isinstance(axis, tuple) else (axis,))]) if ndim else ()
 
 
-def given(found: DeviceArray, out: Any) -> DeviceArray:
-    """The result, in `out=` if there is one."""
-    out = out[0] if isinstance(out, tuple) else out
-    if out is None or out is Ellipsis:
-        return found
-    pointwise_cuda.copy_into(out, found)
-    return out
-
-
-def whole_array(ufunc: np.ufunc, a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False,
-                **options: Any) -> Any:  # fmt: skip
+def whole_array(ufunc: np.ufunc, a: Any, axis: Any = None, **options: Any) -> DeviceArray:
     """np.sum and its like: ufunc.reduce, over all dimensions if none are named."""
-    return of_ufunc(ufunc, a, axis, dtype, out, keepdims is True, **options)
+    return of_ufunc(ufunc, a, axis, **options)
 
 
-of_arrays(np.sum)(partial(whole_array, np.add))
-of_arrays(np.prod)(partial(whole_array, np.multiply))
+for function, ufunc in {np.sum: np.add, np.prod: np.multiply, np.max: np.maximum, np.min: np.minimum, np.any: np.logical_or,
+                        np.all: np.logical_and}.items():  # fmt: skip
+    of_arrays(function)(partial(whole_array, ufunc))
 
 
-def without_dtype(
-    ufunc: np.ufunc, a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, **options: Any
-) -> Any:
-    """np.max and its like, which have no dtype=."""
-    return of_ufunc(ufunc, a, axis, None, out, keepdims is True, **options)
+def place(name: str, a: Any, axis: int | None = None, *, keepdims: bool = False) -> DeviceArray:
+    """np.argmax and np.argmin: the first place where the extreme stands, or the first NaN."""
+    x = a.reshape(-1) if axis is None else a
+    dims = dimensions(0 if axis is None else axis, x.ndim)
+    if not count(x, dims):
+        raise ValueError(f"attempt to get {name} of an empty sequence")
+    _, found = reduce_to_two(name, [x], dims, keepdims)
+    return found.reshape([1] * a.ndim) if keepdims and axis is None else found
 
 
-of_arrays(np.max)(partial(without_dtype, np.maximum))
-of_arrays(np.min)(partial(without_dtype, np.minimum))
-of_arrays(np.any)(partial(without_dtype, np.logical_or))
-of_arrays(np.all)(partial(without_dtype, np.logical_and))
-
-
-@of_arrays(np.mean)
-def mean(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: Any = False) -> Any:
-    dims = dimensions(axis, a.ndim)
-    target = np.dtype(dtype) if dtype is not None else a.dtype if a.dtype in FLOATS else F8
-    return given(reduce("sum", [a], dims, keepdims is True, target) / count(a, dims), out)
+of_arrays(np.argmax)(partial(place, "argmax"))
+of_arrays(np.argmin)(partial(place, "argmin"))
 
 
 @of_arrays(np.array_equal)
@@ -296,29 +323,17 @@ def array_equal(a: Any, b: Any, equal_nan: bool = False) -> bool:
     return bool((same | ((a != a) & (b != b)) if equal_nan else same).all())
 
 
-@of_arrays(np.ptp)
-def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
-    return given(np.max(a, axis, keepdims=keepdims) - np.min(a, axis, keepdims=keepdims), out)
-
-
 @of_arrays(np.count_nonzero)
 def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
     return reduce("nonzero", [a], dimensions(axis, a.ndim), keepdims, I8)
 
 
-def spread(a: Any, axis: Any = None, dtype: Any = None, out: Any = None, ddof: float = 0, keepdims: Any = False,
-           *, correction: float | None = None, root: bool = False) -> Any:  # fmt: skip
-    """np.var, or np.std, its root: the squared distances from the mean are added up in a second pass."""
-    dims = dimensions(axis, a.ndim)
-    target = np.dtype(dtype) if dtype is not None else a.dtype if a.dtype in FLOATS else F8
-    n, lost = count(a, dims), ddof if correction is None else correction
+def spread(a: DeviceArray, dims: Sequence, keepdims: bool, correction: float, root: bool = False) -> DeviceArray:
+    """The variance, or its root: the squared distances from the mean are added up in a second pass."""
+    n = count(a, dims)
     middle = reduce("sum", [a], dims, True, F8) / n
-    found = reduce("spread", [a, middle], dims, keepdims is True, F8) / max(n - lost, 0)
-    return given((np.sqrt(found) if root else found).astype(target, copy=False), out)
-
-
-of_arrays(np.var)(spread)
-of_arrays(np.std)(partial(spread, root=True))
+    found = reduce("spread", [a, middle], dims, keepdims, F8) / max(n - correction, 0)
+    return (np.sqrt(found) if root else found).astype(a.dtype, copy=False)
 
 
 def count(a: Any, dims: Sequence) -> int:

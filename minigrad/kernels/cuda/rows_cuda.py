@@ -94,6 +94,30 @@ def sum_of(value):
 '''
 
 
+def along_row(does: str, *reads: str, put: str = "", beyond: str = "real(0)", inside: bool = False) -> str:
+    """The lines of a kernel that take a thread from `first` on through its elements of a row, as many at a time as it has.
+
+    Of element k it `does` this, `inside` of the row alone if so said.  "g" among the `reads` is read from g_ before, and
+    "g if LONG" where it is not there from a pass before; a call is one that reads.  `put` is "g to dx": what is written to
+    dx_ then.
+    """
+    lines = ["while first < n:"]
+    for read in reads:
+        row, _, condition = read.partition(" if ")
+        lines += [f"    if {condition}:"] * bool(condition)
+        call = row if "(" in row else f"hold({row}_, o, first, j, n, {beyond}, {row})"
+        lines.append(f"    {'    ' * bool(condition)}{call}")
+    if inside:
+        lines.append("    end = left(first, n)")
+    lines.append("    for k in range(HELD):")
+    lines += ["        if k * LANES < end:"] * inside
+    lines += [f"        {'    ' * inside}{line}" for line in does.split("; ")]
+    if put:
+        row, _, out = put.partition(" to ")
+        lines.append(f"    put({out}_, o, first, j, n, {row})")
+    return "\n    ".join([*lines, "    first += HELD * LANES"])
+
+
 class Team(NamedTuple):
     """The threads that share a row, the elements that each has at once, and whether the row has more than all of them."""
 

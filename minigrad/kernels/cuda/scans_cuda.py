@@ -22,7 +22,7 @@ import numpy as np
 
 from . import kernel_modules, machine, simulator
 from .device_array import DeviceArray, empty
-from .numpy_protocol import SCANS, of_arrays
+from .functions import of_arrays
 from .pointwise_cuda import computed_in
 
 MOST_THREADS = 64 if simulator.SMALL else 256
@@ -102,42 +102,23 @@ def columns(reverse, {inputs}, {outputs}):
             {write}
 '''
 
-HELPERS = {
-    1: '''
+HELPERS = '''
 
 @cuda.jit(device=True)
 def earlier(v, distance):
     """The value of the thread so many before."""
-    return cuda.shfl_up_sync(ALL, v, distance)
+    return {shifted}
 
 
 @cuda.jit(device=True)
-def keep(kept0, k, v):
-    kept0[k] = v
+def keep({arrays}, k, v):
+    {places} = v
 
 
 @cuda.jit(device=True)
-def kept(kept0, k):
-    return kept0[k]
-''',
-    2: '''
-
-@cuda.jit(device=True)
-def earlier(v, distance):
-    """The value of the thread so many before."""
-    return cuda.shfl_up_sync(ALL, v[0], distance), cuda.shfl_up_sync(ALL, v[1], distance)
-
-
-@cuda.jit(device=True)
-def keep(kept0, kept1, k, v):
-    kept0[k], kept1[k] = v
-
-
-@cuda.jit(device=True)
-def kept(kept0, kept1, k):
-    return kept0[k], kept1[k]
-''',
-}
+def kept({arrays}, k):
+    return {places}
+'''
 
 CHUNK = '''
 
@@ -186,6 +167,7 @@ TOTAL = "    if t == 0:\n        keep({totals}, cuda.blockIdx.x, carry)\n"
 @functools.cache
 def kernels(scan: Scan, state: str, kinds: tuple, threads: int) -> Any:
     """The module of one scan: `columns`, `scanned`, and `totals` of chunks.  `kinds` are the dtypes of the state's parts."""
+    each = lambda text: ", ".join([text.format(p=p) for p in range(scan.parts)])
     names = {
         "inputs": ", ".join([f"{n}_" for n in scan.inputs]),
         "outputs": ", ".join([f"{n}_" for n in scan.outputs]),
@@ -196,15 +178,20 @@ def kernels(scan: Scan, state: str, kinds: tuple, threads: int) -> Any:
         "threads": threads,
         "imports": scan.imports,
         "write": scan.write.format(v="v"),
-        "slots": ", ".join([f"slots{p}" for p in range(scan.parts)]),
+        "slots": each("slots{p}"),
+        "arrays": each("kept{p}"),
+        "places": each("kept{p}[k]"),
+        "shifted": each(
+            "cuda.shfl_up_sync(ALL, v[{p}], distance)" if scan.parts > 1 else "cuda.shfl_up_sync(ALL, v, distance)"
+        ),
         "shared": "\n".join([f"    slots{p} = cuda.shared.array(SLOTS, {k})" for p, k in enumerate(kinds)]),
     }
-    totals = ", ".join([f"totals{p}_" for p in range(scan.parts)])
+    totals = each("totals{p}_")
     found = CHUNK.format(**{**names, "name": "totals", "totals": totals, "outputs": "", "carried": "",
                             "has_carry": "first > c * chunk", "written": "", "end": TOTAL.format(totals=totals)})  # fmt: skip
     whole = CHUNK.format(**names, name="scanned", totals=f"{totals}, ", carried=CARRIED.format(totals=totals),
                          has_carry="first > 0", written=WRITTEN.format(**names), end="")  # fmt: skip
-    return kernel_modules.load("scans", HEAD.format(**names) + HELPERS[scan.parts] + found + whole)
+    return kernel_modules.load("scans", HEAD.format(**names) + HELPERS.format(**names) + found + whole)
 
 
 def run(scan: Scan, inputs: list, dim: int, reverse: bool, state: np.dtype, results: list) -> list:
@@ -264,38 +251,23 @@ def recurrence(a: DeviceArray, b: DeviceArray, dim: int, reverse: bool) -> Devic
     return run(RECURRENCE, [a, b], dim, reverse, wide(b.dtype), [b.dtype])[0]
 
 
-def accumulate(ufunc: np.ufunc) -> Any:
+def accumulate(ufunc: np.ufunc, x: Any, axis: int = 0, dtype: Any = None) -> DeviceArray:
     """ufunc.accumulate"""
-
-    def along(x: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
-        found = running(ufunc, x, axis % x.ndim, False, dtype)
-        return found if out is None else out.__setitem__(..., found)
-
-    return along
+    return running(ufunc, x, axis % x.ndim, False, dtype)
 
 
-SCANS.update({ufunc: accumulate(ufunc) for ufunc in RUNNING})
+for ufunc in RUNNING:
+    of_arrays((ufunc, "accumulate"))(functools.partial(accumulate, ufunc))
 
 
-def cumulative(ufunc: np.ufunc) -> Any:
-    """np.cumsum and np.cumprod: of bools and small integers in int64."""
-
-    def along(a: Any, axis: int | None = None, dtype: Any = None, out: Any = None) -> Any:
-        a, axis = (a.reshape(-1), 0) if axis is None else (a, axis % a.ndim)
-        return running(ufunc, a, axis, False, np.int64 if dtype is None and a.dtype.kind != "f" else dtype)
-
-    return along
-
-
-of_arrays(np.cumsum)(cumulative(np.add))
-of_arrays(np.cumprod)(cumulative(np.multiply))
+@of_arrays(np.cumsum)
+def cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> DeviceArray:
+    """Running sums: of bools and small integers in int64."""
+    a, axis = (a.reshape(-1), 0) if axis is None else (a, axis % a.ndim)
+    return running(np.add, a, axis, False, np.int64 if dtype is None and a.dtype.kind != "f" else dtype)
 
 
 @of_arrays(np.diff)
-def diff(a: Any, n: int = 1, axis: int = -1) -> Any:
-    """Differences of neighbours; of bools, whether they differ."""
-    before = (slice(None),) * (axis % a.ndim)
-    for _ in range(n):
-        later, sooner = a[(*before, slice(1, None))], a[(*before, slice(None, -1))]
-        a = later != sooner if a.dtype.kind == "b" else later - sooner
-    return a
+def diff(a: Any) -> DeviceArray:
+    """Differences of neighbours, of an array of one dimension."""
+    return a[1:] - a[:-1]

@@ -18,8 +18,8 @@ from ...arrays.kinds import near
 from ...errors import error
 from . import indexing, kernel_modules
 from .device_array import DeviceArray, empty
+from .functions import of_arrays
 from .indexing import Action, visit
-from .numpy_protocol import SCATTERS, of_arrays
 from .pointwise_cuda import computed_in
 
 COMBINE = {"multiply": "a * b", "maximum": "b if b > a or b != b else a", "minimum": "b if b < a or b != b else a"}
@@ -64,19 +64,6 @@ def combine(how: str, x: DeviceArray, select: Callable, other: Any, checked: boo
     other = indexing.partner(other, x, places)
     seen = x if how == "add" or x.dtype.kind != "f" else x.view(f"i{x.itemsize}")
     visit(combining(how, x.dtype), seen, places, other, checked)
-
-
-def at(ufunc: np.ufunc) -> Callable:
-    """ufunc.at"""
-
-    def combined(a: Any, indices: Any, b: Any) -> None:
-        view, dims, arrays = indexing.parse(a, indices)
-        combine(ufunc.__name__, view, lambda x: indexing.selected(x, dims, arrays), b)
-
-    return combined
-
-
-SCATTERS.update({ufunc: at(ufunc) for ufunc in (np.add, np.multiply, np.maximum, np.minimum)})
 
 
 def scatter(x: DeviceArray, dim: int, index: DeviceArray, src: Any, how: str) -> bool:

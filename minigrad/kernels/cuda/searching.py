@@ -11,7 +11,7 @@ from ...arrays.halves import widened
 from ...arrays.kinds import near
 from . import kernel_modules, pointwise_cuda
 from .device_array import DeviceArray, empty
-from .numpy_protocol import of_arrays
+from .functions import of_arrays
 from .scans_cuda import running
 
 HEAD = '''"""The places of what holds, by a running sum of how many came before."""
@@ -105,50 +105,43 @@ def belonging(rows: DeviceArray, values: DeviceArray, right: bool) -> DeviceArra
 
 
 @of_arrays(np.searchsorted)
-def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
-    a, v = near(a, v), near(v, a)
-    return belonging(a if sorter is None else a[sorter], v, side == "right")
+def searchsorted(a: Any, v: Any, side: str = "left") -> DeviceArray:
+    return belonging(near(a, v), near(v, a), side == "right")
 
 
 @of_arrays(np.isin)
-def isin(
-    element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: Any = None
-) -> Any:
+def isin(element: Any, test_elements: Any) -> DeviceArray:
     """By bisection in the sorted tests."""
     element, tests = near(element, test_elements), near(test_elements, element).reshape(-1)
     if not tests.size:
-        return np.full_like(element, invert, bool)
+        return np.zeros_like(element, bool)
     element, tests = widened(element), widened(tests)  # NumPy knows no dtype in which float16 and bfloat16 meet
     dtype = np.result_type(element.dtype, tests.dtype)
     tests, element = np.sort(tests.astype(dtype, copy=False)), element.astype(dtype, copy=False)
-    nearest = tests[np.minimum(belonging(tests, element, False), tests.size - 1)]
-    return nearest != element if invert else nearest == element
+    return tests[np.minimum(belonging(tests, element, False), tests.size - 1)] == element
 
 
 # ---------------------------------------------------------------------- different elements
 @of_arrays(np.unique)
-def unique(ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
-           axis: int | None = None, *, equal_nan: bool = True, sorted: bool = True) -> Any:  # fmt: skip
-    """The different elements, or slices along an axis, in order: neighbours in sorted order are compared."""
+def unique(ar: Any, return_inverse: bool, return_counts: bool, axis: int | None, equal_nan: bool) -> tuple:
+    """The different elements, or slices along an axis, in order, where each element went, and how often each is there.
+
+    Neighbours in sorted order are compared, so that no NaN is equal to another one.
+    """
+    assert return_inverse and return_counts and not equal_nan
     rows = ar.reshape(-1, 1) if axis is None else np.moveaxis(ar, axis, 0)
     flat = rows.reshape(len(rows), rows.size // max(len(rows), 1))
     order = lexical(flat)
     same = flat[order]
     new = np.ones_like(same, bool, shape=(len(rows),))
-    differ = same[1:] != same[:-1]
-    new[1:] = (differ & ((same[1:] == same[1:]) | (same[:-1] == same[:-1])) if equal_nan else differ).any(1)
+    new[1:] = (same[1:] != same[:-1]).any(1)
     starts = np.flatnonzero(new)
     values = rows[order[starts]]
-    found = [values.reshape(-1) if axis is None else np.moveaxis(values, 0, axis).copy()]
-    if return_index:
-        found.append(order[starts])
-    if return_inverse:
-        inverse = empty(len(rows), np.int64)
-        inverse[order] = np.cumsum(new) - 1
-        found.append(inverse.reshape(ar.shape) if axis is None else inverse)
-    if return_counts:
-        found.append(np.diff(np.append(starts, len(rows))))
-    return found[0] if len(found) == 1 else tuple(found)
+    values = values.reshape(-1) if axis is None else np.moveaxis(values, 0, axis).copy()
+    inverse = empty(len(rows), np.int64)
+    inverse[order] = np.cumsum(new) - 1
+    counts = np.diff(np.append(starts, len(rows)))
+    return values, inverse.reshape(ar.shape) if axis is None else inverse, counts
 
 
 def lexical(rows: DeviceArray) -> DeviceArray:

@@ -32,9 +32,8 @@ if TYPE_CHECKING:
     from .fake import Outside
 
 SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
-SMALL = (
-    SIMULATED and os.environ.get("MINIGRAD_CUDA_BLOCKS") != "full"
-)  # blocks of few threads, as each of them costs time
+# blocks of few threads, as each of them costs time
+SMALL = SIMULATED and os.environ.get("MINIGRAD_CUDA_BLOCKS") != "full"
 MOST_THREADS = 1024  # of a block
 _one_at_a_time = threading.Lock()  # the fake module speaks for one launch
 

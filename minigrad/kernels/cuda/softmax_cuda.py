@@ -9,9 +9,9 @@ from functools import partial
 from typing import Any
 
 from .device_array import DeviceArray, empty
-from .rows_cuda import each, kept, launch, middle, seen
+from .rows_cuda import along_row, each, kept, launch, middle, seen
 
-SOURCE = '''
+SOURCE = f'''
 
 @cuda.jit(device=True)
 def largest(value):
@@ -31,22 +31,22 @@ def largest(value):
 
 
 @cuda.jit(device=True)
-def exponentials(x_, row):
+def exponentials(x_, x):
     """The largest of a row, 0 if it is infinite, and the sum of exp(x - largest), in one pass.
 
-    The sum so far is scaled when a larger element comes.  What is not LONG is in `row` then.
+    The sum so far is scaled when a larger element comes.  What is not LONG is in `x` then.
     """
     o, j, first, n = place(x_)
     top, total = real(-inf), float64(0)
     while first < n:
-        hold(x_, o, first, j, n, real(-inf), row)
+        hold(x_, o, first, j, n, real(-inf), x)
         larger = top
         for k in range(HELD):
-            larger = max(larger, row[k])
+            larger = max(larger, x[k])
         shift = real(0) if isinf(larger) else larger
         total *= exp(top - shift)
         for k in range(HELD):
-            total += exp(row[k] - shift)
+            total += exp(x[k] - shift)
         top = larger
         first += HELD * LANES
     best = largest(top)
@@ -58,45 +58,33 @@ def exponentials(x_, row):
 def softmax(x_, out_):
     """exp(x) / sum(exp(x)); all NaN where one of a row is infinite."""
     o, j, first, n = place(x_)
-    row = cuda.local.array(HELD, real)
-    top, total = exponentials(x_, row)
+    x = cuda.local.array(HELD, real)
+    top, total = exponentials(x_, x)
     factor = real(nan) if isinf(total) else real(1 / total)
-    while first < n:
-        if LONG:
-            hold(x_, o, first, j, n, real(-inf), row)
-        for k in range(HELD):
-            row[k] = exp(row[k] - top) * factor
-        put(out_, o, first, j, n, row)
-        first += HELD * LANES
+    {along_row("x[k] = exp(x[k] - top) * factor", "x if LONG", put="x to out", beyond="real(-inf)")}
 
 
 @cuda.jit(device=True)
-def put_logarithms(x_, out_, top, lost, row):
+def put_logarithms(x_, out_, top, lost, x):
     """Write x - top - lost."""
     o, j, first, n = place(x_)
-    while first < n:
-        if LONG:
-            hold(x_, o, first, j, n, real(-inf), row)
-        for k in range(HELD):
-            row[k] = row[k] - top - lost
-        put(out_, o, first, j, n, row)
-        first += HELD * LANES
+    {along_row("x[k] = x[k] - top - lost", "x if LONG", put="x to out", beyond="real(-inf)")}
 
 
 @cuda.jit
 def log_softmax(x_, out_):
     """x - log(sum(exp(x)))."""
-    row = cuda.local.array(HELD, real)
-    top, total = exponentials(x_, row)
-    put_logarithms(x_, out_, top, real(nan) if isinf(total) else real(log(total)), row)
+    x = cuda.local.array(HELD, real)
+    top, total = exponentials(x_, x)
+    put_logarithms(x_, out_, top, real(nan) if isinf(total) else real(log(total)), x)
 
 
 @cuda.jit
 def logsumexp(x_, out_):
     """log(sum(exp(x)))."""
     o, j, lane, n = place(x_)
-    row = cuda.local.array(HELD, real)
-    top, total = exponentials(x_, row)
+    x = cuda.local.array(HELD, real)
+    top, total = exponentials(x_, x)
     if lane == 0 and o < x_.shape[0]:
         out_[o, j, 0] = real(log(total) + top)
 
@@ -107,21 +95,9 @@ def softmax_backward(g_, out_, dx_):
     o, j, lane, n = place(dx_)
     g, out = cuda.local.array(HELD, real), cuda.local.array(HELD, real)
     first, total = lane, float64(0)
-    while first < n:
-        hold(g_, o, first, j, n, real(0), g)
-        hold(out_, o, first, j, n, real(0), out)
-        for k in range(HELD):
-            total += g[k] * out[k]
-        first += HELD * LANES
+    {along_row("total += g[k] * out[k]", "g", "out")}
     first, along = lane, real(sum_of(total))
-    while first < n:
-        if LONG:
-            hold(g_, o, first, j, n, real(0), g)
-            hold(out_, o, first, j, n, real(0), out)
-        for k in range(HELD):
-            g[k] = (g[k] - along) * out[k]
-        put(dx_, o, first, j, n, g)
-        first += HELD * LANES
+    {along_row("g[k] = (g[k] - along) * out[k]", "g if LONG", "out if LONG", put="g to dx")}
 
 
 @cuda.jit
@@ -130,32 +106,15 @@ def log_softmax_backward(g_, out_, dx_):
     o, j, lane, n = place(dx_)
     g, out = cuda.local.array(HELD, real), cuda.local.array(HELD, real)
     first, total = lane, float64(0)
-    while first < n:
-        hold(g_, o, first, j, n, real(0), g)
-        if not LONG:
-            hold(out_, o, first, j, n, real(0), out)
-        for k in range(HELD):
-            total += g[k]
-        first += HELD * LANES
+    {along_row("total += g[k]", "g", "out if not LONG")}
     first, level = lane, real(sum_of(total))
-    while first < n:
-        if LONG:
-            hold(g_, o, first, j, n, real(0), g)
-            hold(out_, o, first, j, n, real(0), out)
-        for k in range(HELD):
-            g[k] -= exp(out[k]) * level
-        put(dx_, o, first, j, n, g)
-        first += HELD * LANES
+    {along_row("g[k] -= exp(out[k]) * level", "g if LONG", "out if LONG", put="g to dx")}
 
 
-@cuda.jit
-def cross_entropy(x_, target_, loss_, out_, ignore):
-    """log_softmax, and less that at the target; NaN stands for a class that there is not: the caller looks."""
+@cuda.jit(device=True)
+def put_loss(x_, target_, loss_, top, lost, ignore):
+    """Write top + lost - x at the target, 0 if that is to be ignored, NaN for a class that there is not: the caller looks."""
     o, j, lane, n = place(x_)
-    row = cuda.local.array(HELD, real)
-    top, total = exponentials(x_, row)
-    lost = real(log(total))
-    put_logarithms(x_, out_, top, lost, row)
     if lane == 0 and o < x_.shape[0]:
         target, loss = target_[o, j, 0], real(nan)
         if target == ignore:
@@ -166,32 +125,29 @@ def cross_entropy(x_, target_, loss_, out_, ignore):
 
 
 @cuda.jit
-def cross_entropy_backward(g_, target_, log_, dx_, ignore):
+def cross_entropy(x_, target_, loss_, out_, ignore):
+    """log_softmax, and less that at the target."""
+    x = cuda.local.array(HELD, real)
+    top, total = exponentials(x_, x)
+    lost = real(log(total))
+    put_logarithms(x_, out_, top, lost, x)
+    put_loss(x_, target_, loss_, top, lost, ignore)
+
+
+@cuda.jit
+def cross_entropy_backward(g_, target_, log_p_, dx_, ignore):
     """(softmax - one_hot(target)) * g."""
     o, j, first, n = place(dx_)
-    row = cuda.local.array(HELD, real)
+    log_p = cuda.local.array(HELD, real)
     target = target_[o, j, 0] if n else ignore
     g = g_[o, j, 0] if target != ignore else real(0)
-    while first < n:
-        hold(log_, o, first, j, n, real(0), row)
-        for k in range(HELD):
-            dx = exp(row[k]) * g
-            row[k] = dx - g if first + k * LANES == target else dx
-        put(dx_, o, first, j, n, row)
-        first += HELD * LANES
+    {along_row("dx = exp(log_p[k]) * g; log_p[k] = dx - g if first + k * LANES == target else dx", "log_p", put="log_p to dx")}
 
 
 @cuda.jit
 def nll(x_, target_, loss_, ignore):
     """-x at the target, NaN where there is no such class."""
-    o, j, lane, n = place(x_)
-    if lane == 0 and o < x_.shape[0]:
-        target, loss = target_[o, j, 0], real(nan)
-        if target == ignore:
-            loss = real(0)
-        elif 0 <= target < n:
-            loss = -x_[o, j, target]
-        loss_[o, j, 0] = loss
+    put_loss(x_, target_, loss_, real(0), real(0), ignore)
 
 
 @cuda.jit

@@ -15,7 +15,7 @@ import numpy as np
 
 from . import kernel_modules, simulator
 from .device_array import DeviceArray, empty
-from .numpy_protocol import of_arrays
+from .functions import of_arrays
 
 TILE = 32 if simulator.SMALL else 1024  # elements that a block sorts
 SORTED_AS = {"bool": "uint8", "float16": "float32", "bfloat16": "float32"}  # what threads exchange and compare
@@ -178,29 +178,18 @@ def top(x: DeviceArray, k: int, dim: int, largest: bool) -> DeviceArray:
     return lines(first(rows_of(x, dim), k, largest)[1], x, dim)
 
 
-def argsort_lines(x: DeviceArray, dim: int, descending: bool = False) -> DeviceArray:
-    """The places that put a dimension in order; equal elements keep theirs."""
-    return lines(ordered(rows_of(x, dim), descending)[1], x, dim)
-
-
 @of_arrays(np.argsort)
-def argsort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
-    a, axis = (a.reshape(-1), 0) if axis is None else (a, axis % a.ndim)
-    return argsort_lines(a, axis)
+def argsort(a: Any, axis: int = -1, kind: Any = None) -> DeviceArray:
+    """The places that put a dimension in order; equal elements keep theirs."""
+    return lines(ordered(rows_of(a, axis % a.ndim))[1], a, axis % a.ndim)
 
 
 @of_arrays(np.sort)
-def sort(a: Any, axis: int | None = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Any:
-    a, axis = (a.reshape(-1), 0) if axis is None else (a, axis % a.ndim)
-    return lines(ordered(rows_of(a, axis))[0].astype(a.dtype, copy=False), a, axis)
-
-
-@of_arrays(np.partition)
-def partition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: Any = None) -> Any:
-    """Sorted: the simplest order in which number kth stands where it belongs."""
-    return sort(a, axis)
+def sort(a: Any, axis: int = -1) -> DeviceArray:
+    return lines(ordered(rows_of(a, axis % a.ndim))[0].astype(a.dtype, copy=False), a, axis % a.ndim)
 
 
 @of_arrays(np.argpartition)
-def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: Any = None) -> Any:
+def argpartition(a: Any, kth: Any, axis: int = -1) -> DeviceArray:
+    """Sorted: the simplest order in which number kth stands where it belongs."""
     return argsort(a, axis)

@@ -2,39 +2,30 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from .device_array import DeviceArray
-from .numpy_protocol import of_arrays
+from .functions import of_arrays
 
 
-def on_shadows(function: Any) -> Any:
+def on_shadow(function: Any, a: Any, *args: Any, **kwargs: Any) -> Any:
     """NumPy's function of views: the views of the first array that its views of the shadow describe."""
-
-    def views(a: Any, *args: Any, **kwargs: Any) -> Any:
-        found = function(a.shadow, *args, **kwargs)
-        return [a.seen(f) for f in found] if isinstance(found, (list, tuple)) else a.seen(found)
-
-    return views
+    found = function(a.shadow, *args, **kwargs)
+    return [a.seen(f) for f in found] if isinstance(found, (list, tuple)) else a.seen(found)
 
 
-for function in (np.broadcast_to, np.transpose, np.swapaxes, np.moveaxis, np.rollaxis, np.expand_dims, np.squeeze, np.diagonal,
-                 np.flip, np.fliplr, np.flipud, np.split, np.array_split, np.rot90, np.atleast_1d, np.atleast_2d,
-                 np.lib.stride_tricks.as_strided, np.lib.stride_tricks.sliding_window_view):  # fmt: skip
-    of_arrays(function)(on_shadows(function))
+VIEWS = (np.broadcast_to, np.transpose, np.swapaxes, np.moveaxis, np.expand_dims, np.squeeze, np.flip, np.split)
+for function in VIEWS:
+    of_arrays(function)(partial(on_shadow, function))
 
 
 of_arrays(np.shape)(lambda a: a.shape)
 of_arrays(np.ndim)(lambda a: a.ndim)
+of_arrays(np.copy)(lambda a: a.copy("K"))
 of_arrays(np.size)(lambda a, axis=None: a.size if axis is None else a.shape[axis])
-
-
-@of_arrays(np.broadcast_arrays)
-def broadcast_arrays(*arrays: Any, subok: bool = False) -> tuple:
-    shape = np.broadcast_shapes(*[a.shape for a in arrays])
-    return tuple([np.broadcast_to(a, shape) for a in arrays])
 
 
 @of_arrays(np.reshape)
@@ -43,19 +34,9 @@ def reshape(a: Any, shape: Any = None, order: str = "C", copy: bool | None = Non
     return a.seen(a.shadow.reshape(shape, copy=False)) if copy is False else a.reshape(shape)
 
 
-@of_arrays(np.ravel)
-def ravel(a: Any, order: str = "C") -> Any:
-    return a.reshape(-1)
-
-
 @of_arrays(np.may_share_memory, np.shares_memory)
 def may_share_memory(a: Any, b: Any, max_work: Any = None) -> bool:
     """Never true of arrays on different devices."""
     if type(a) is not DeviceArray or type(b) is not DeviceArray:
         return False
     return np.may_share_memory(a.shadow, b.shadow)
-
-
-@of_arrays(np.result_type)
-def result_type(*operands: Any) -> np.dtype:
-    return np.result_type(*[a.dtype if type(a) is DeviceArray else a for a in operands])

@@ -57,7 +57,7 @@ def values(dtype=np.float32):
 @pytest.mark.parametrize("view", VIEWS)
 def test_dlpack_leads_there_and_back(dtype, view):
     a = VIEWS[view](to_device(values(dtype)))
-    found = exchange.from_dlpack(a)
+    found = exchange.from_dlpack(Capsule(exchange.capsule(a)))
     assert found.dtype == a.dtype and found.shape == a.shape
     np.testing.assert_array_equal(found.to_host(), VIEWS[view](values(dtype)))
     assert not a.size or found.address == a.address and found.strides == a.strides
@@ -107,7 +107,7 @@ def test_bfloat16_goes_by_dlpack_and_not_by_the_interface():
     assert y.dtype is minigrad.bfloat16 and x.tolist() == [5.0, 1.0, 2.0]
     with pytest.raises(TypeError, match=r"no name for bfloat16.*\n.*\n.*by DLPack"):
         x.__cuda_array_interface__  # noqa: B018
-    on_processor = x._a.__dlpack__(dl_device=(1, 0))
+    on_processor = exchange.capsule(x._a, dl_device=(1, 0))
     assert minigrad.from_dlpack(Capsule(on_processor, 1)).tolist() == [5.0, 1.0, 2.0]
 
 
@@ -126,7 +126,7 @@ def test_memory_that_is_lent_lives_until_it_is_given_back():
     gc.collect()  # what other tests have left
     before = minigrad.cuda.memory_allocated()
     x = minigrad.ones(3, device="cuda")
-    capsule = x._a.__dlpack__()
+    capsule = exchange.capsule(x._a)
     del x
     assert minigrad.cuda.memory_allocated() > before
     y = minigrad.from_dlpack(Capsule(capsule))
@@ -234,5 +234,5 @@ def test_other_streams_are_waited_for(monkeypatch):
         exchange.from_interface(Foreign(a, stream=stream))
     assert waited == [77]
     for stream in (None, 1, -1, 77):
-        a.__dlpack__(stream=stream)
+        exchange.capsule(a, stream=stream)
     assert waited == [77, "all"]

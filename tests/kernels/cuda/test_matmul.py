@@ -83,13 +83,6 @@ def test_long_sums_are_shared_among_blocks():
     check(numbers((2, 3, 50)), numbers((2, 50, 4)))
 
 
-def test_the_result_can_be_written_into_an_array_that_is_there():
-    x, y, out = numbers((2, 3)), numbers((3, 4)), to_device(np.zeros((2, 4)))
-    assert np.matmul(to_device(x), to_device(y), out=out) is out
-    assert np.array_equal(out.to_host(), x @ y)
-    assert np.array_equal(to_device(x).dot(to_device(y)).to_host(), x @ y)
-
-
 def test_dtypes_are_promoted_as_numpy_does():
     check(numbers((2, 3), "float32"), numbers((3, 2), "int64"))
 

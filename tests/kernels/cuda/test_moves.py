@@ -44,7 +44,7 @@ def test_triangles(shape, diagonal, dtype):
     same(np.triu(to_device(x.swapaxes(-1, -2)), diagonal), np.triu(x.swapaxes(-1, -2), diagonal))
 
 
-@pytest.mark.parametrize("shift, axis", [(1, None), (-2, 0), (7, 1), ((1, 2), (0, 1)), ((1, 1), (0, 0)), (0, 1)])
+@pytest.mark.parametrize("shift, axis", [(-2, 0), (7, 1), ((1, 2), (0, 1)), ((1, 1), (0, 0)), (0, 1)])
 def test_rolls(shift, axis):
     for x in (random.standard_normal((3, 4)), np.zeros((0, 2)), random.standard_normal((4, 3)).T):
         same(np.roll(to_device(x), shift, axis), np.roll(x, shift, axis))
@@ -55,8 +55,6 @@ def test_repeated_elements():
     for repeats, axis in ((2, None), (2, 0), (0, 1), ([1, 0, 3], 1), ([2, 1], 0)):
         numbers = to_device(np.array(repeats)) if isinstance(repeats, list) else repeats
         same(np.repeat(to_device(x), numbers, axis), np.repeat(x, repeats, axis))
-    for times in (2, (2, 1), (1, 2, 3), (0, 1)):
-        same(np.tile(to_device(x), times), np.tile(x, times))
 
 
 def test_conversions_cut_off_what_does_not_fit():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from minigrad.kernels.cuda import argmax, kernel_modules
+from minigrad.kernels.cuda import kernel_modules, reductions_cuda
 from minigrad.kernels.cuda.device_array import to_device
 
 RANDOM = np.random.default_rng(0)
@@ -57,7 +57,7 @@ def test_the_smallest_and_largest_integers(name):
 @pytest.mark.parametrize("name", ["argmax", "argmin"])
 @pytest.mark.parametrize("shape, axis", [((300,), 0), ((2, 90), 1), ((90, 2), 0)])
 def test_parts(name, shape, axis, monkeypatch):
-    monkeypatch.setattr(argmax, "GRAIN", 2)
+    monkeypatch.setattr(reductions_cuda, "GRAIN", 2)
     same(name, RANDOM.integers(0, 3, shape).astype(np.float32), axis)
 
 

@@ -1,9 +1,12 @@
 """What NumPy's protocols do on the device: writes by its rules, which no kernel looks at; exact numbers."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import minigrad as torch
+from minigrad.kernels.cuda import functions
 
 from .both import check, numbers
 
@@ -95,6 +98,18 @@ def test_division_and_rounding_at_infinities(f, dtype):
 
 def test_lgamma_at_infinities():
     assert torch.lgamma(there([INF, -INF, 0.0, -1.0])).tolist() == [INF] * 4
+
+
+def test_every_file_that_enters_functions_is_loaded():
+    files = Path(functions.__file__).parent.glob("*.py")
+    assert {f.stem for f in files if "of_arrays(" in f.read_text()} == {*functions.FILES, "functions"}
+
+
+def test_what_has_no_kernel_is_refused():
+    with pytest.raises(NotImplementedError, match="kron: there is no kernel for this on the device"):
+        np.kron(there([1.0])._a, there([2.0])._a)
+    with pytest.raises(NotImplementedError, match="subtract.reduce: there is no kernel for this on the device"):
+        np.subtract.reduce(there([1.0])._a)
 
 
 # ---------------------------------------------------------------------- memory

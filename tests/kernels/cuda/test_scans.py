@@ -39,10 +39,9 @@ def test_running(ufunc, shape, dim):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int64", "int32", "uint8", "bool"])
-def test_sums_and_products_of_any_dtype(dtype):
+def test_sums_of_any_dtype(dtype):
     x = random.integers(0, 3, (3, 40)).astype(dtype)
     close(np.cumsum(to_device(x), 1), np.cumsum(x, 1, None if dtype in ("float32", "int64") else np.int64))
-    close(np.cumprod(to_device(x)), np.cumprod(x, None, None if dtype in ("float32", "int64") else np.int64))
     close(np.maximum.accumulate(to_device(x), axis=1), np.maximum.accumulate(x, axis=1))
 
 
@@ -82,6 +81,5 @@ def test_strided_operands():
 
 
 def test_differences():
-    for x in (random.standard_normal((3, 5)), random.random((3, 5)) < 0.5):
-        close(np.diff(to_device(x)), np.diff(x))
-        close(np.diff(to_device(x), 2, 0), np.diff(x, 2, 0))
+    x = random.standard_normal(5)
+    close(np.diff(to_device(x)), np.diff(x))

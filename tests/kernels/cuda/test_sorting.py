@@ -52,5 +52,4 @@ def test_the_first(n, rows, largest, data):
 
 def test_partitions_are_sorted():
     x = numbers((3, 40), "float64")
-    np.testing.assert_array_equal(np.partition(to_device(x), 4, 1).to_host(), np.sort(x, 1))
-    np.testing.assert_array_equal(np.argpartition(to_device(x), 4, None).to_host(), np.argsort(x, None, kind="stable"))
+    np.testing.assert_array_equal(np.argpartition(to_device(x), 4, 1).to_host(), np.argsort(x, 1, kind="stable"))
