@@ -58,8 +58,13 @@ def of_rows(f: Callable, dtype: np.dtype) -> None:
 
 def pointwise(op: Any, dtype: np.dtype) -> None:
     """An operation on large arrays and its backward; one of two operands also with a number in place of the second."""
-    n = len(op.names) - op.statics
-    forms = [[tensor(np.full(select.QUICK_FROM, i >= op.masks, bool if i < op.masks else dtype)) for i in range(n)]]
+    n = len(op.names) - op.n_settings
+    forms = [
+        [
+            tensor(np.full(select.QUICK_FROM, i >= op.n_conditions, bool if i < op.n_conditions else dtype))
+            for i in range(n)
+        ]
+    ]
     if n == 2:
         forms.append([forms[0][0], 0.5])
     for operands in forms:

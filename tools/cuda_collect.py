@@ -150,7 +150,7 @@ def formulas(dtype: str) -> Iterator[kernel_modules.Launched]:
     for cls in subclasses(Pointwise):
         if cls.kernel is None or "f" not in cls.accepts:
             continue
-        operands, statics = cls.names[: len(cls.names) - cls.statics], cls.names[len(cls.names) - cls.statics :]
+        operands, statics = cls.names[: len(cls.names) - cls.n_settings], cls.names[len(cls.names) - cls.n_settings :]
         wanted = {f"d{cls.names[i]}": f for i, f in sorted(cls.formulas.items()) if i < len(operands)}
         scaled = [f for f in wanted.values() if "g" not in formula.parameters(f) and formula.text(f) != "0"]
         read = {n for f in wanted.values() for n in formula.parameters(f)} - {"g"}
@@ -164,7 +164,7 @@ def formulas(dtype: str) -> Iterator[kernel_modules.Launched]:
 def formula_kernel(cls, direction: str, wanted: dict, names: list, dtype: str, rank: int,
                    scaled: list | tuple) -> Iterator[kernel_modules.Launched]:  # fmt: skip
     """The kernel of some formulas of an operation; none where they have no text for single numbers."""
-    masks, statics = cls.names[: cls.masks], cls.names[len(cls.names) - cls.statics :]
+    masks, statics = cls.names[: cls.n_conditions], cls.names[len(cls.names) - cls.n_settings :]
     kinds = {n: np.dtype(bool if n in masks else dtype) for n in names}
     inputs = [(n, "" if n in statics else pointwise_cuda.how_read(kinds[n])) for n in names]
     computed = pointwise_cuda.computed_in(np.dtype(dtype))

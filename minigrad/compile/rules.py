@@ -81,15 +81,17 @@ def call(low: Lowering, step: Step) -> None:
 def pointwise(low: Lowering, step: Step, *args: Any) -> bool:
     """One formula over the elements."""
     cls = step.cls
-    n = len(args) - cls.statics
+    n = len(args) - cls.n_settings
     if cls.name in NO_RULE or len(args) != len(cls.names) or any(not simple(a) for a in args):
         return False
-    target = dtypes.common([example(a, given) for a, given in zip(args[cls.masks : n], step.args[cls.masks :])])
+    target = dtypes.common(
+        [example(a, given) for a, given in zip(args[cls.n_conditions : n], step.args[cls.n_conditions :])]
+    )
     if cls.kind == "float" and target.kind != "f":
         target = dtypes.default()
     if target.kind != "f" and (cls.name not in EXACT or target == BOOL and cls.name not in LOGICAL):
         return False
-    if target not in HANDLED or any(isinstance(a, V) and a.dtype != BOOL for a in args[: cls.masks]):
+    if target not in HANDLED or any(isinstance(a, V) and a.dtype != BOOL for a in args[: cls.n_conditions]):
         return False
     if any(isinstance(a, float) and target.kind != "f" for a in args):
         return False
@@ -102,7 +104,7 @@ def pointwise(low: Lowering, step: Step, *args: Any) -> bool:
         return True
     made = expression(cls, args, target)
     switches = [BOOL if type(a) is bool else target for a in args[n:]]
-    kinds = [BOOL] * cls.masks + [target] * (n - cls.masks) + switches
+    kinds = [BOOL] * cls.n_conditions + [target] * (n - cls.n_conditions) + switches
     natural = BOOL if cls.kind == "bool" else target
     low.add(
         "map", list(args), [low.out()], cls.name, tree=made, params=cls.names, kinds=kinds, needs=needs, natural=natural

@@ -229,7 +229,7 @@ class Trace(Grad):
         if not issubclass(cls, Pointwise):
             return tuple([plain(a) for a in args])
         kind = next((a._np_dtype for a in args if isinstance(a, Tensor) and a._np_dtype in FLOATS), np.dtype("f8"))
-        n = len(args) - cls.statics
+        n = len(args) - cls.n_settings
         return tuple([self.number(a, kind) if i < n and isinstance(a, (int, float)) else plain(a)
                       for i, a in enumerate(args)])  # fmt: skip
 

@@ -80,7 +80,7 @@ VALUE = "s._a if type(s := node.{k}) in PLAIN and (s._ver is None or not s._ver.
 
 def specialisable(cls: Any) -> bool:
     """One or two operands that may be floats."""
-    return not cls.statics and not cls.masks and "f" in cls.accepts and len(cls.names) in (1, 2)
+    return not cls.n_settings and not cls.n_conditions and "f" in cls.accepts and len(cls.names) in (1, 2)
 
 
 def write(plan: Plan, scope: dict) -> str:

@@ -28,7 +28,7 @@ class Plan:
         found = {n for names in self.reads.values() for n in names if n in known}
         self.read = sorted(found, key=known.index)
         self.shapes = [k for k in self.operands if is_reduction(cls) or "shape" in self.reads.get(k, ())]
-        self.exact = cls.names[cls.exact] if pointwise and cls.exact is not None else None
+        self.number_operand = cls.names[cls.number_operand] if pointwise and cls.number_operand is not None else None
         self.counts_numbers = pointwise and len(cls.names) == 2  # one of two operands may be a number
 
     def users(self, name: str) -> list:
@@ -60,7 +60,7 @@ class Plan:
         lines = []
         for k in self.read:
             text = value.format(k=k, index=self.outs.index(k) if k in self.outs else None)
-            if k == self.exact:
+            if k == self.number_operand:
                 text = f"n if (n := node._number) and type(n) is not tuple else ({text})"
             lines.append(f"{k} = " + (text if self.shared(k) else f"({text}) if {self.needed(k)} else None"))
         return lines

@@ -31,7 +31,7 @@ BROADCAST_FROM = 1 << 18  # where something is repeated, ours are faster for all
 
 def forward(op: Any, args: tuple) -> np.ndarray:
     """op.kernel on arrays and numbers."""
-    n = len(args) - op.statics
+    n = len(args) - op.n_settings
     operands, target = convert(op, args[:n])
     statics, result = args[n:], dtypes.BOOL if op.kind == "bool" else target
     if any(map(on_device, operands)):
@@ -56,7 +56,7 @@ def device_forward(op: Any, operands: list, statics: tuple, target: np.dtype, re
     from .cuda.numpy_protocol import refuse_others
 
     refuse_others(op.name, tuple(operands))
-    kernel = op.whole if op.whole and target.kind in "iu" else op.kernel
+    kernel = op.integer_kernel if op.integer_kernel and target.kind in "iu" else op.kernel
     out = (
         pointwise_cuda.apply(op.name, kernel, op.names, [*operands, *statics], target, result)
         if plain(statics)
@@ -80,9 +80,9 @@ def by_kernel(op: Any, operands: list, statics: tuple, target: np.dtype, result:
     if seen is None and not fast:
         return None
     if seen is None:
-        kernel = compiled(op, "forward", (*map(is_long, operands), *[False] * op.statics), target)
+        kernel = compiled(op, "forward", (*map(is_long, operands), *[False] * op.n_settings), target)
     else:
-        kernel = compiled(op, "rows", (*map(kind_in_rows, seen[1]), *["number"] * op.statics), target)
+        kernel = compiled(op, "rows", (*map(kind_in_rows, seen[1]), *["number"] * op.n_settings), target)
     if kernel is None:
         return None
     out = np.empty(shape, result)
@@ -149,7 +149,7 @@ def convert(op: Any, operands: tuple) -> tuple[list, np.dtype]:
     for a in operands:
         if not isinstance(a, NUMERIC):
             raise TypeError(f"no operand: {type(a).__name__}")  # ops/base/argument_errors.py says which
-    masks, values = [mask(op, a) for a in operands[: op.masks]], operands[op.masks :]
+    masks, values = [mask(op, a) for a in operands[: op.n_conditions]], operands[op.n_conditions :]
     first = values[0]
     alone = len(values) == 1 and isinstance(first, np.ndarray)
     target = first.dtype if alone else dtypes.common(values)

@@ -156,7 +156,7 @@ class Isclose(Property):
     kernel = lambda x, y, rtol, atol, equal_nan: (
         (x == y) | isfinite(y) & (abs(x - y) <= atol + rtol * abs(y)) | ((x != x) & (y != y) & equal_nan)
     )
-    statics = 3
+    n_settings = 3
 
 
 @choice(
@@ -218,7 +218,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
 class Where(Pointwise):
     """x where the condition holds, y elsewhere.  What was not chosen gets gradient 0."""
 
-    masks = 1
+    n_conditions = 1
     ufunc = np.where
     kernel = lambda condition, x, y: x if condition else y
     operands = ("condition", "input", "other")

@@ -358,7 +358,7 @@ class Polygamma(Elementary):
 
     kernel = ufunc = lambda x, n, factor: factor * zeta(n + 1, x)
     dx = lambda x, n: polygamma(n + 1, x)
-    statics = 2
+    n_settings = 2
 
 
 (exp, exp2, expm1, log, log1p, log2, log10, sqrt, rsqrt, hypot, logaddexp, xlogy) = functions(

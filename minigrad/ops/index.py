@@ -68,7 +68,7 @@ class Take(Linear):
     """The elements at places: index tensors, broadcast together, for some dimensions, and all of the others."""
 
     node = "Index"
-    anywhere = ("indices",)
+    any_device = ("indices",)
     impl = lambda x, dims, *indices: take_at(x, dims, indices)
     dx = lambda g, shape, dims, indices: Untake.apply(g, shape, dims, *indices)
 
@@ -86,7 +86,7 @@ class Take(Linear):
 class Untake(Linear):
     """Zeros of a shape with values added at places, repeated ones more than once: the transpose of Take."""
 
-    anywhere = ("indices",)
+    any_device = ("indices",)
 
     @staticmethod
     def impl(x: np.ndarray, size: tuple, dims: tuple, *indices: np.ndarray) -> np.ndarray:
@@ -163,7 +163,7 @@ def writes(*samples: str, **options: Any) -> Callable:
 class Put(Write):
     """x with values written to places (of repeated ones the last stays), or with `accumulate` added there."""
 
-    anywhere = ("indices",)
+    any_device = ("indices",)
 
     @staticmethod
     def update(x: np.ndarray, value: Any, dims: tuple, accumulate: bool, *indices: np.ndarray) -> None:

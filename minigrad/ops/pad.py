@@ -45,7 +45,7 @@ class Surround(Linear):
     """The last two dimensions with more of themselves around, as `mode` says; `widths` are not negative."""
 
     layout = channels_last
-    tied = True
+    depends_on_operand = True
 
     @staticmethod
     def impl(x: np.ndarray, widths: tuple, mode: str) -> np.ndarray:
@@ -67,7 +67,7 @@ class Surround(Linear):
 class Wrapped(Surround):
     """The same in mode "circular", which PyTorch puts together from slices."""
 
-    tied = False
+    depends_on_operand = False
 
 
 def sources(size: tuple, widths: tuple, mode: str) -> list:

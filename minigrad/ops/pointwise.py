@@ -46,7 +46,7 @@ class AddScaled(Pointwise):
     kernel = lambda x, y, alpha: x + alpha * y
     dx = lambda: 1
     dy = lambda alpha: alpha
-    statics = 1
+    n_settings = 1
 
 
 class Subtraction(Pointwise):
@@ -80,7 +80,7 @@ class SubScaled(Subtraction):
     kernel = lambda x, y, alpha: x - alpha * y
     dx = lambda: 1
     dy = lambda alpha: -alpha
-    statics = 1
+    n_settings = 1
 
 
 class Mul(Pointwise):
@@ -167,13 +167,13 @@ class Pow(Pointwise):
     accepts = "iuf"
     kernel = lambda x, y: x**y
     # a negative power of an integer is 0, but for those of 1 and -1
-    whole = lambda x, y: where(
+    integer_kernel = lambda x, y: where(
         y >= 0, x ** where(y >= 0, y, 0), where(x == 1, 1, where(x == -1, where(y % 2 == 0, 1, -1), 0))
     )
     # the inner where keeps what the outer one hides finite: x**0 has derivatives of every order at x = 0
     dx = lambda g, x, y: where(y == 0, 0.0, g * (y * x ** where(y == 0, 1, y - 1)))
     dy = lambda g, x, y, out: where((x == 0) & (y >= 0), 0.0, g * (out * log(x)))
-    exact = 1  # most exponents are numbers, of which `where` knows at once what to choose
+    number_operand = 1  # most exponents are numbers, of which `where` knows at once what to choose
     operands = ("input", "exponent")
     samples = ("P(3, 4), T(3, 4)", "P(3, 1), T(4)", "T(3, 4), 2", "T(3), 3.0", "P(4), -1.5", "T(4), -2",
                "2.0, T(3)", "P(0, 2), 2", "I(3, 4, 5), 3", "I(4, 5), I(4, 5)", "I(3, 5), 0.5", "2, I(3, 5)",
@@ -308,7 +308,7 @@ class NanToNum(Pointwise):
         x != x, nan, where(x == math.inf, posinf, where(x == -math.inf, neginf, x))
     )
     dx = lambda g, x: where(isfinite(x), g, 0.0)
-    statics = 3
+    n_settings = 3
 
 
 @choice(
@@ -377,7 +377,7 @@ class Addcmul(Pointwise):
     dx = lambda: 1
     da = lambda b, value: value * b
     db = lambda a, value: value * a
-    statics = 1
+    n_settings = 1
 
 
 class Addcdiv(Pointwise):
@@ -389,7 +389,7 @@ class Addcdiv(Pointwise):
     dx = lambda: 1
     da = lambda b, value: value / b
     db = lambda a, b, value: -value * a / (b * b)
-    statics = 1
+    n_settings = 1
 
 
 @choice("T(3, 4), T(3, 4), T(3, 4)", "T(3, 1), T(4), T(3, 4), value=0.5", "T(), T(), T()",

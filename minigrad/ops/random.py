@@ -239,7 +239,7 @@ class Normal(Operation):
 
     dmean = nothing
     dstd = nothing
-    masks, statics = 0, 0  # all of them are operands, as Pointwise.vmap asks
+    n_conditions, n_settings = 0, 0  # all of them are operands, as Pointwise.vmap asks
 
     @staticmethod
     def impl(mean: Any, std: Any, noise: np.ndarray) -> np.ndarray:

@@ -61,7 +61,7 @@ class TruncDivide(Pointwise):
 
     name, node, accepts = "div", "Div", "iuf"
     kernel = lambda x, y: trunc(x / y)
-    whole = lambda x, y: where((x % y != 0) & ((x < 0) != (y < 0)), x // y + 1, x // y)
+    integer_kernel = lambda x, y: where((x % y != 0) & ((x < 0) != (y < 0)), x // y + 1, x // y)
     dx = lambda: 0
     dy = lambda: 0
 
@@ -91,7 +91,7 @@ class Fmod(Pointwise):
     accepts = "iuf"
     ufunc = lambda x, y: (nonzero_divisor("fmod", x, y), np.fmod(x, y))[1]
     kernel = lambda x, y: math.fmod(x, y)
-    whole = lambda x, y: where((x % y != 0) & ((x < 0) != (y < 0)), x % y - y, x % y)
+    integer_kernel = lambda x, y: where((x % y != 0) & ((x < 0) != (y < 0)), x % y - y, x % y)
     dx = lambda: 1
     dy = lambda x, y: -trunc_divide(x, y)
     samples = RESTS
@@ -156,7 +156,7 @@ class Rounding(Pointwise):
 
     accepts = "iuf"
     samples = UNARY
-    whole = lambda x: x
+    integer_kernel = lambda x: x
     dx = lambda: 0
 
 
@@ -195,7 +195,7 @@ class RoundDecimals(Rounding):
     name, accepts = "round", "f"
     ufunc = lambda x, decimals: np.round(x, decimals)
     kernel = lambda x, decimals: builtins.round(x * 10.0**decimals) / 10.0**decimals
-    statics = 1
+    n_settings = 1
 
 
 class Frac(Pointwise):

@@ -87,7 +87,7 @@ def test_formula_written_as_a_function_of_statements_runs_on_arrays():
 def test_kernels_of_float32_compute_in_float32(name, monkeypatch, tmp_path):
     monkeypatch.setenv("MINIGRAD_CACHE", str(tmp_path))
     cls = TABLE[name].cls
-    is_array = tuple(i < len(cls.names) - cls.statics for i in range(len(cls.names)))
+    is_array = tuple(i < len(cls.names) - cls.n_settings for i in range(len(cls.names)))
     x = np.linspace(-2, 2, 64, dtype=np.float32)
     module = cache.build(f"float32_{name}", generate.forward(name, cls.kernel, is_array, F32))
     f = getattr(module, f"{name}_forward")

@@ -38,7 +38,7 @@ def explanation(cls: type[Primitive], arrays: tuple, cause: Exception) -> Any:
     """What is told about an exception that NumPy or Python has raised."""
     name, named = cls.function_name(), dict(zip(cls.known_as(), arrays))
     if cls.elementwise and isinstance(cause, TypeError):
-        for k, a in list(named.items())[: len(cls.names) - cls.statics]:
+        for k, a in list(named.items())[: len(cls.names) - cls.n_settings]:
             if not isinstance(a, NUMERIC):
                 return error(TypeError, name, *no_tensor(k, a, " or a number"))
     tensors = {k: a for k, a in named.items() if isinstance(a, np.ndarray)}

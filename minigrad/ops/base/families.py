@@ -16,8 +16,8 @@ argument's derivative.  The names of a formula's parameters say what it reads, a
 | Operation | the pull-back, `dx = lambda g, ...` | the transpose of the pull-back |
 | NonDifferentiable | none | none |
 
-An operation with `tied = True` has gradients that count as depending on their operand though they do not change with it; its
-formulas read that operand, or the result (primitive.Tied).
+An operation with `depends_on_operand = True` has gradients that count as depending on their operand though they do not
+change with it; its formulas read that operand, or the result (primitive.Tied).
 
 Formulas are made of operations on Tensors; a Pointwise one also runs on arrays and in Numba's kernels, from the same text.
 Under vmap an operation gets its tensors with the batch dimension in front, and `batch(*args)` says what changes.
@@ -56,11 +56,13 @@ class Pointwise(Primitive):
     elementwise = takes_half = True
     kernel: Any = None
     ufunc: Any = None
-    whole: Any = None  # the formula for integers on a GPU, where `kernel` would take them for floats
+    integer_kernel: Any = None  # the formula for integers on a GPU, where `kernel` would take them for floats
     kind = "same"
     accepts = "biuf"  # the kinds of dtypes (NumPy's letters: bool, signed, unsigned, float) that it computes with
     advice = ""  # what to say about the others
-    masks = 0  # how many of the first operands are conditions: bools that take no part in the promotion of dtypes
+    n_conditions = (
+        0  # how many of the first operands are conditions: bools that take no part in the promotion of dtypes
+    )
     defaults: tuple = ()  # of those settings
     domain: tuple = (-2.0, 2.0)  # where the function is tested
     samples: tuple = ()  # calls to test it with, where the usual shapes do not do
@@ -69,8 +71,8 @@ class Pointwise(Primitive):
     torch = ""  # where PyTorch has it, where not torch.<name>
     method: Any = True  # also a method of Tensor
     inplace = True  # also a method `name_`
-    exact: int | None = None  # the operand that reaches formulas as a number where it is one, and not 0
-    flag = False  # its function takes `inplace=`, as PyTorch's activations do
+    number_operand: int | None = None  # the operand that reaches formulas as a number where it is one, and not 0
+    takes_inplace = False  # its function takes `inplace=`, as PyTorch's activations do
     differs = ""  # in what from PyTorch's (registry.Entry)
 
     @staticmethod
@@ -85,7 +87,7 @@ class Pointwise(Primitive):
     @classmethod
     def known_as(cls) -> tuple:
         """PyTorch's names of the operands, then the settings."""
-        n = len(cls.names) - cls.statics
+        n = len(cls.names) - cls.n_settings
         operands = cls.operands or (("input",), ("input", "other"), cls.names[:n])[min(n, 3) - 1]
         return (*operands, *cls.names[n:])
 
@@ -96,7 +98,13 @@ class Pointwise(Primitive):
     @classmethod
     def write_short(cls, a: np.ndarray, *others: object) -> bool:
         """NumPy's function, or the formula; large arrays have their kernels (kernels/select.py)."""
-        if cls.masks or cls.kind == "bool" or "f" not in cls.accepts or a.size >= select.FUSE_FROM or halves.is_half(a):
+        if (
+            cls.n_conditions
+            or cls.kind == "bool"
+            or "f" not in cls.accepts
+            or a.size >= select.FUSE_FROM
+            or halves.is_half(a)
+        ):
             return False
         if a.dtype.kind not in cls.accepts or cls.kind == "float" and a.dtype not in dtypes.FLOATS:
             return False
@@ -113,7 +121,7 @@ class Pointwise(Primitive):
     def keeps_number(cls, node: Node) -> bool:
         """A number that a formula reads is kept like a tensor, as in PyTorch: `x * 2` cannot run backward twice."""
         read = {n for i, e in enumerate(node._edges) if e is not None for n in cls.reads.get(i, ())}
-        operands = cls.names[: len(cls.names) - cls.statics]
+        operands = cls.names[: len(cls.names) - cls.n_settings]
         return any(n in read and isinstance(s, (int, float)) for n, s in zip(operands, node._saved))
 
     @classmethod
@@ -125,8 +133,12 @@ class Pointwise(Primitive):
         """
         a = bound[j] if j < n_args else None
         if isinstance(a, Tensor):
-            return a if a._np_dtype in dtypes.FLOATS or not cls.masks <= j < n_args - cls.statics else a.to(g.dtype)
-        if isinstance(a, (int, float)) and j < n_args - cls.statics and not (j == cls.exact and a):
+            return (
+                a
+                if a._np_dtype in dtypes.FLOATS or not cls.n_conditions <= j < n_args - cls.n_settings
+                else a.to(g.dtype)
+            )
+        if isinstance(a, (int, float)) and j < n_args - cls.n_settings and not (j == cls.number_operand and a):
             like = next((b for b in bound if isinstance(b, Tensor) and b._np_dtype in dtypes.FLOATS), None)
             return wrap(np.array(a, np.float64 if like is None else like._np_dtype))
         return a
@@ -164,7 +176,7 @@ class Pointwise(Primitive):
         if g.size >= select.FUSE_FROM or partials is None:
             return None
         named = enumerate(zip((*cls.names, "out"), bound))
-        values = {k: v if j < cls.masks else cls.plain(v, g.dtype) for j, (k, v) in named}
+        values = {k: v if j < cls.n_conditions else cls.plain(v, g.dtype) for j, (k, v) in named}
         values["g"] = g
         for partial in partials:
             given = () if partial is None else [values[k] for k in partial[1]]
@@ -206,7 +218,7 @@ class Pointwise(Primitive):
         """The batch dimension in front, the ranks made equal behind it; dtypes meet as those of single examples do."""
         cls, pairs = info.function, list(zip(args, in_dims))
         rank = max([a.ndim - (d is not None) for a, d in pairs if isinstance(a, Tensor)])
-        values, operands = [lift(a, d, rank) for a, d in pairs], slice(cls.masks, len(args) - cls.statics)
+        values, operands = [lift(a, d, rank) for a, d in pairs], slice(cls.n_conditions, len(args) - cls.n_settings)
         if len({a._np_dtype for a in values[operands] if isinstance(a, Tensor)}) > 1:
             target = dtypes.of_numpy(dtypes.common([stand_in(a, d) for a, d in pairs[operands]]))
             values[operands] = [a.to(target) if isinstance(a, Tensor) else a for a in values[operands]]

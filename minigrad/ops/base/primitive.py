@@ -33,7 +33,7 @@ from . import argument_errors
 from .layouts import arranged
 
 # functions in a class body without self
-STATIC = ("impl", "layout", "update", "kernel", "whole", "ufunc", "batch", "vmap")
+STATIC = ("impl", "layout", "update", "kernel", "integer_kernel", "ufunc", "batch", "vmap")
 
 
 class ShapeOf(tuple):
@@ -84,36 +84,40 @@ class FullPrimitiveNode(PrimitiveNode, FullNode):
 class Primitive(Function):
     """A built-in operation: `impl` takes and returns arrays, tensors come in and go out around it."""
 
-    primitive, view, differentiable = True, False, True
+    primitive = True
     Node = FullPrimitiveNode
-    # a first-order backward needs no tensors: True where the formulas run on arrays as they stand, or a function
-    # (gradients of the outputs, what was saved) -> gradients of the arguments, or None to leave it to the formulas
-    arrays: Any = False
+
+    # What a declaration may say, beside impl and its formulas (`dx` is that of the parameter x).  Families add to it.
+    impl: Any = None  # arrays and plain values in, an array or a tuple of arrays out
+    view = False  # the result shares the memory of the first operand
+    differentiable = True
+    name = ""  # what programs call it, where not the class's name in lower case (LeakyRelu: leaky_relu)
     node = ""  # what PyTorch calls its node, where not by the class's name; with Backward and a number in full
+    n_settings = 0  # how many of the last parameters are plain settings, not operands
+    integers: tuple = ()  # the parameters that take tensors of integers: classes, indices
+    any_device: tuple = ()  # the parameters whose tensors may lie on another device than the others
+    elementwise = False  # x[i] = f(x[i], y[i], ...) with broadcasting: what a batch dimension does not change
+    batch: Any = None  # (arguments with the batch in front) -> the arguments of the call for the whole batch
+    layout: Any = None  # how the results lie in memory (layouts.py)
+    update: Any = None  # impl that writes into its first argument and returns nothing: for writes to few elements
     takes_half = False  # impl takes float16 and bfloat16 as they stand: it moves elements only, say (arrays/halves.py)
     kernel_takes_half = False  # so do its kernels on the device, and they compute in more digits
+    quiet = False  # impl, or a helper in ops/, calls NumPy's functions itself: it can be alarmed (arrays/errstate.py)
+    # how a first-order backward needs no tensors: True where the formulas run on arrays as they stand, or a function
+    # (gradients of the outputs, what was saved) -> gradients of the arguments, or None to leave it to the formulas
+    arrays: Any = False
     # whether the gradient by an operand counts as depending on it though it does not change with it, so that a second
     # derivative is zeros and not None: so it is in PyTorch where the backward is a kernel that takes the operand
-    tied = False
-    statics = 0  # how many of the last parameters are plain settings, not operands
-    elementwise = False  # x[i] = f(x[i], y[i], ...) with broadcasting: what a batch dimension does not change
+    depends_on_operand = False
+
+    # What follows from that.
     names: tuple = ()  # impl's parameters
     variadic: int | None = None  # the position from which all arguments share the last name
-    integers: tuple = ()  # the parameters that take tensors of integers: classes, indices
     formulas: dict = {}  # parameter's position -> formula
     reads: dict = {}  # parameter's position -> names of what its formula reads
     keeps: frozenset = frozenset()  # positions of the arguments that some formula reads
-    impl: Any = None
-    update: Any = (
-        None  # impl that writes into its first argument and returns nothing: for writes to few of many elements
-    )
-    batch: Any = None
-    anywhere: tuple = ()  # the parameters whose tensors may lie on another device than the others
-    layout: Any = None  # how the results lie in memory (layouts.py)
-    quiet = False  # impl, or a helper in ops/, calls NumPy's functions itself: it can be alarmed (arrays/errstate.py)
-    namespaces: list = []  # of functions that call apply: they get the written-out one (fast/)
     operator = ""  # the method of Tensor that Python's operator calls
-    name = ""  # what it is called in programs, where not the class's name in lower case (LeakyRelu: leaky_relu)
+    namespaces: list = []  # of functions that call apply: they get the written-out one (fast/)
 
     def __init_subclass__(cls, **options: object):
         super().__init_subclass__(**options)
@@ -180,7 +184,7 @@ class Primitive(Function):
         named = {
             n if names.count(n) == 1 else f"{n}[{i}]": a._a
             for i, (n, a) in enumerate(zip(names, args))
-            if isinstance(a, Tensor) and n not in cls.anywhere
+            if isinstance(a, Tensor) and n not in cls.any_device
         }
         if mixed := argument_errors.on_two_devices(cls.function_name(), named):
             mixed.below = True
@@ -307,9 +311,9 @@ class Primitive(Function):
 
     @classmethod
     def gradient(cls, i: int, bound: tuple, n_args: int, grads: tuple) -> Any:
-        """The formula of argument i in a backward on tensors; see `tied`."""
+        """The formula of argument i in a backward on tensors; see `depends_on_operand`."""
         d = cls.evaluate(i, bound, n_args, grads)
-        if not cls.tied:
+        if not cls.depends_on_operand:
             return d
         return tied(d, bound[i] if isinstance(bound[i], Tensor) else bound[n_args])  # its formula reads one of them
 

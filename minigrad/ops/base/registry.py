@@ -344,15 +344,15 @@ def functions(*classes: type[Pointwise]) -> tuple:
 
 def function_of(cls: type[Pointwise]) -> Callable:
     """`sin(input, *, out=None)` from `class Sin(Pointwise)`: the operands under PyTorch's names, the settings as declared."""
-    n = len(cls.names) - cls.statics
+    n = len(cls.names) - cls.n_settings
     operands = cls.known_as()[:n]
     settings = [f"{p}={v!r}" for p, v in zip(cls.names[n:], cls.defaults)]
     name = cls.function_name()
     given = ", ".join(cls.known_as())
-    tail = ", inplace=False" if cls.flag else ", *, out=None"
+    tail = ", inplace=False" if cls.takes_inplace else ", *, out=None"
     ending = (
         f"write(cls, {given}) if inplace"
-        if cls.flag
+        if cls.takes_inplace
         else f"write_out({name!r}, apply({given}), out) if out is not None"
     )
     text = f"def {name}({', '.join((*operands, *settings))}{tail}):\n    return {ending} else apply({given})\n"
@@ -373,7 +373,7 @@ def function_of(cls: type[Pointwise]) -> Callable:
         cls,
         cls.method,
         cls.inplace,
-        not cls.flag,
+        not cls.takes_inplace,
         cls.torch,
         cls.domain,
         differentiable,

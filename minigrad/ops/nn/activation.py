@@ -45,8 +45,8 @@ class Activation(Pointwise):
 class Relu(Pointwise):
     """x where it is positive, else 0; the derivative at 0 is 0."""
 
-    tied = True
-    accepts, flag, advice = "iuf", True, "Boolean inputs not supported for relu"
+    depends_on_operand = True
+    accepts, takes_inplace, advice = "iuf", True, "Boolean inputs not supported for relu"
     kernel = lambda x: where(x <= 0, 0.0, x)
     dx = lambda g, out: where(out <= 0, 0.0, g)
     samples = (*SHAPES, "I(3, 9) - 4")
@@ -55,21 +55,21 @@ class Relu(Pointwise):
 class Hardtanh(Activation):
     """x limited to the range from lo to hi; the derivative on its border is 0."""
 
-    tied = True
+    depends_on_operand = True
     accepts, advice = "iuf", "Bool inputs not supported for hardtanh"
     kernel = lambda x, lo, hi: where(x < lo, lo, where(x > hi, hi, x))
     dx = lambda g, x, lo, hi: where((x <= lo) | (x >= hi), 0.0, g)
-    statics = 2
+    n_settings = 2
 
 
 class LeakyRelu(Activation):
     """x where it is positive, else negative_slope * x."""
 
-    tied = True
-    flag = True
+    depends_on_operand = True
+    takes_inplace = True
     kernel = lambda x, negative_slope: where(x > 0, x, x * negative_slope)
     dx = lambda g, x, negative_slope: where(x > 0, g, g * negative_slope)
-    statics, defaults = 1, (0.01,)
+    n_settings, defaults = 1, (0.01,)
     samples = (*SHAPES, "T(3, 4), 0.2", "T(3), negative_slope=-1.0")
 
 
@@ -80,7 +80,7 @@ class Elu(Activation):
     dx = lambda g, x, alpha, scale, input_scale: where(
         x <= 0, g * (scale * alpha * input_scale * exp(where(x <= 0, x, 0.0) * input_scale)), g * scale
     )
-    statics = 3
+    n_settings = 3
 
 
 class Gelu(Activation):
@@ -108,7 +108,7 @@ class GeluTanh(Activation):
 class Silu(Activation):
     """x * sigmoid(x), also called swish."""
 
-    flag = True
+    takes_inplace = True
     kernel = lambda x: x / (1 + exp(-x))
     dx = lambda x: sigmoid(x) * (1 + x * (1 - sigmoid(x)))
 
@@ -116,7 +116,7 @@ class Silu(Activation):
 class Mish(Activation):
     """x * tanh(log(1 + exp(x))).  Source: Misra, Mish (2019)."""
 
-    flag = True
+    takes_inplace = True
     kernel = lambda x: x * tanh(log1p(exp(x)))
     dx = lambda x: tanh(softplus(x, 1.0, 20.0)) + x * sigmoid(x) * (1 - tanh(softplus(x, 1.0, 20.0)) ** 2)
 
@@ -126,7 +126,7 @@ class Softplus(Activation):
 
     kernel = lambda x, beta, threshold: where(x * beta > threshold, x, log1p(exp(x * beta)) / beta)
     dx = lambda g, x, beta, threshold: where(x * beta > threshold, g, g * sigmoid(x * beta))
-    statics, defaults = 2, (1.0, 20.0)
+    n_settings, defaults = 2, (1.0, 20.0)
     samples = (*SHAPES, "T(3, 4), 2", "T(3, 4), 3.0, 1.0", "T(2), beta=0.5")
 
 
@@ -151,7 +151,7 @@ class Logsigmoid(Activation):
 class Hardsigmoid(Activation):
     """x / 6 + 1/2 limited to the range from 0 to 1; the derivative on its border is 0."""
 
-    flag = True
+    takes_inplace = True
     kernel = lambda x: where(x <= -3, 0.0, where(x >= 3, 1.0, x / 6 + 0.5))
     dx = lambda g, x: where((x > -3) & (x < 3), g / 6, 0.0)
     samples = (*SHAPES, "3 * T(20)")
@@ -161,7 +161,7 @@ class Hardsigmoid(Activation):
 class Hardswish(Activation):
     """x * hardsigmoid(x)."""
 
-    flag = True
+    takes_inplace = True
     kernel = lambda x: where(x <= -3, 0.0, where(x >= 3, x, x * (x + 3) / 6))
     dx = lambda g, x: where(x <= -3, 0.0, where(x < 3, g * (x / 3 + 0.5), g))
     samples = (*SHAPES, "3 * T(20)")
@@ -170,32 +170,32 @@ class Hardswish(Activation):
 class Hardshrink(Activation):
     """x, but 0 where |x| <= lambd; the derivative there is 0."""
 
-    tied = True
+    depends_on_operand = True
     torch, method = "", True
     kernel = lambda x, lambd: where((x >= -lambd) & (x <= lambd), 0.0, x)
     dx = lambda g, x, lambd: where((x >= -lambd) & (x <= lambd), 0.0, g)
-    statics, defaults = 1, (0.5,)
+    n_settings, defaults = 1, (0.5,)
     samples = (*SHAPES, "T(3, 4), 1.0", "T(3), lambd=0")
 
 
 class Softshrink(Activation):
     """x moved towards 0 by lambd, and 0 where |x| <= lambd."""
 
-    tied = True
+    depends_on_operand = True
     kernel = lambda x, lambd: where(x > lambd, x - lambd, where(x < -lambd, x + lambd, x * 0))
     dx = lambda g, x, lambd: where((x >= -lambd) & (x <= lambd), 0.0, g)
-    statics = 1
+    n_settings = 1
 
 
 class Threshold(Activation):
     """x where it is above the threshold, else value."""
 
-    tied = True
-    accepts, flag, torch = "iuf", True, ""
+    depends_on_operand = True
+    accepts, takes_inplace, torch = "iuf", True, ""
     kernel = lambda x, threshold, value: where(x <= threshold, value, x)
     dx = lambda g, x, threshold: where(x <= threshold, 0.0, g)
     operands = ("input", "threshold", "value")
-    statics = 2
+    n_settings = 2
 
 
 class Gated(Activation):
@@ -229,7 +229,7 @@ class Prelu(Activation):
     """x where it is positive, else weight * x."""
 
     node = "PreluKernel"
-    tied = True
+    depends_on_operand = True
     kernel = lambda x, weight: where(x > 0, x, weight * x)
     dx = lambda g, x, weight: where(x > 0, g, weight * g)
     dweight = lambda g, x, weight: where(x > 0, 0.0, x * g)

@@ -21,7 +21,7 @@ class AdaptiveMaxPool(Operation):
     """The largest element of each of `number` even parts of the last dimensions, and its place when flattened."""
 
     layout = channels_last
-    tied = True
+    depends_on_operand = True
 
     @staticmethod
     def impl(x: np.ndarray, number: tuple) -> tuple:

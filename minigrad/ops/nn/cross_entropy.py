@@ -30,7 +30,7 @@ class NLL(Linear):
     """-x at each example's class, along dimension dim; 0 where the class is `ignore`."""
 
     node = "NllLoss"
-    tied = True
+    depends_on_operand = True
     integers = ("target",)
 
     @staticmethod
@@ -48,7 +48,7 @@ class MeanNLL(Linear):
     """The mean of that over all dimensions but the first `lead`, leaving out what is `ignore`."""
 
     node = "NllLoss"
-    tied = True
+    depends_on_operand = True
     integers = ("target",)
 
     @staticmethod

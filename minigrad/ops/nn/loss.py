@@ -27,7 +27,7 @@ class Huber(Pointwise):
     """x * x / 2 up to a limit of |x|, and straight on beyond."""
 
     node = "HuberLoss"
-    kind, statics = "float", 1
+    kind, n_settings = "float", 1
     kernel = lambda x, limit: where(abs(x) < limit, 0.5 * x * x, limit * (abs(x) - 0.5 * limit))
     dx = lambda g, x, limit: where(x > limit, g * limit, where(x < -limit, g * -limit, g * x))
 

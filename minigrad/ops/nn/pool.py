@@ -27,7 +27,7 @@ class MaxPool(Operation):
 
     layout = channels_last
     node = "MaxPool2DWithIndices"
-    tied = True
+    depends_on_operand = True
 
     @staticmethod
     def impl(x: np.ndarray, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple, number: tuple) -> tuple:
@@ -56,7 +56,7 @@ class WindowSum(Linear):
     """The sum of each window over the last dimensions."""
 
     layout = channels_last
-    tied = True
+    depends_on_operand = True
 
     @staticmethod
     def impl(x: np.ndarray, kernel: tuple, stride: tuple, padding: tuple, number: tuple) -> np.ndarray:
