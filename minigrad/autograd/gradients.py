@@ -20,10 +20,7 @@ from ..core.frames import EAGER, current
 from ..core.graph import Leaf, key
 from ..core.tensor import Tensor, history, wrap
 from ..diagnose import debug as debugging
-from ..diagnose import lint
 from ..diagnose.debug import anomaly as looking
-from ..diagnose.nan import hint_at_loss
-from ..diagnose.retained_graphs import note_retained
 from ..errors import error
 from ..layers.batch import batched
 from .grad_mode import set_grad_enabled
@@ -70,11 +67,10 @@ def backward(
 
 def run(who: str, edges: list, seeds: list, wanted: set | None, retain: bool | None, create: bool) -> dict:
     """engine.run; in debug mode plain code runs it under a record of the graph, in which `explain` finds its gradients."""
-    if debugging.mode.on:
-        lint.look_at_graph(edges)
-    keep = create if retain is None else retain
-    place = note_retained(who, edges, wanted) if retain and not create and edges else None
-    if debugging.mode.on and not create and current().layer is EAGER and slots.debugged is not None:
+    keep, debug, place = create if retain is None else retain, debugging.mode.on, None
+    if edges and (debug or retain and not create):
+        place = slots.backward_begins(who, edges, wanted, retain and not create)
+    if debug and not create and current().layer is EAGER and slots.debugged is not None:
         with slots.debugged(edges):
             return engine.run(edges, seeds, wanted, keep, create, place)
     return engine.run(edges, seeds, wanted, keep, create, place)
@@ -260,7 +256,7 @@ def seed(t: Any, g: Tensor | None, edge: Any, what: str) -> Tensor:
                 what == "backward" or number != number  # a derivative may be asked for where a function is infinite
             )
         ):
-            hint_at_loss(t)
+            slots.notice("root not finite", t=t)
         if type(t) is Tensor and type(t._a) is not np.ndarray:
             return t.new_ones(shape)
         return wrap(np.ones(shape, dtype) if shape else np.array(1.0, dtype))

@@ -85,6 +85,8 @@ class Slots:
     debugged: Callable | None = None
     # diagnose: lines that say how tensors came about, {name: tensor}
     origins: Callable = staticmethod(lambda tensors: [])
+    # diagnose: a backward that keeps its graph, or any in debug mode, starts: (who, edges, wanted, keeps) -> user's line
+    backward_begins: Callable = staticmethod(lambda who, edges, wanted, keeps: None)
     # diagnose: a backward has ended, (run, gradients by edge)
     backward_ends: Callable | None = None
 

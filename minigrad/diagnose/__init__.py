@@ -19,6 +19,7 @@ from . import (
     nan,
     observer,
     report,
+    retained_graphs,
     user_methods,
 )
 
@@ -31,6 +32,7 @@ def install() -> None:
     )  # fmt: skip
     slots.lent, slots.origins, slots.backward_ends = observer.lent, debug.made, nan.backward_ends
     slots.lent_array, Heard.by = observer.lent_array, nan.noticed
+    slots.backward_begins = retained_graphs.backward_begins
     misspelt_names.install(Tensor)
     if debug.ALWAYS:
         ON.observers = OFF.observers = (observer.WATCHER,)

@@ -23,6 +23,7 @@ from ..core.tensor import Tensor
 from ..errors import error, warn
 from ..places import PACKAGE, Place, noted, user_place
 from .debug import Notes, anomaly
+from .report import explains
 
 
 class Event(NamedTuple):
@@ -142,6 +143,7 @@ def is_of(event: Event, node: Any) -> bool:
     return node._seq == event.number and node._fn.primitive and node._fn.function_name() == event.name
 
 
+@explains("root not finite")
 def hint_at_loss(t: Tensor) -> None:
     """Warn that what is about to be differentiated is NaN or infinite, and say which operation made it so.
 

@@ -15,6 +15,7 @@ from typing import Any
 from ..core.graph import Freed, behind, name_of, next_number, on_paths, producer
 from ..errors import warn
 from ..places import Place, noted, user_place
+from . import debug, lint
 
 ROUNDS = 10  # so many have to grow before it is told
 
@@ -31,6 +32,13 @@ class Line:
 
 
 _lines: defaultdict[Place | None, Line] = defaultdict(Line)
+
+
+def backward_begins(who: str, roots: Sequence, wanted: set | None, keeps: bool) -> Place | None:
+    """Look at the graph of a backward that is about to start; return the user's line where it was needed."""
+    if debug.mode.on:
+        lint.look_at_graph(roots)
+    return note_retained(who, roots, wanted) if keeps else None
 
 
 def note_retained(who: str, roots: Sequence, wanted: set | None) -> Place | None:
