@@ -69,6 +69,7 @@ PLAIN = {
     "minigrad.ops.matmul": "no product: `fit` says what does not fit",
     "minigrad.ops.copy": "out of range: caught a few lines below",
     "minigrad.ops.base.primitive": "a name that PyTorch has for what some nodes save, as Python says it",
+    "minigrad.nn.containers": "a method that the package's own classes define",
     "minigrad.nn.module": "names with an underscore, for which libraries ask every object",
     "minigrad.nn.sequences": "a method that the package's own classes define",
     "minigrad.nn.state": "a method that is only called where a subclass defines it",
