@@ -189,7 +189,7 @@ def rows_at_once(out: Tensor, inputs: tuple, create_graph: bool, strict: bool) -
 def columns(func: Callable, inputs: Tensors) -> Any:
     """Column by column: the tangents that each element of the inputs gives, in forward mode."""
     nested, inputs = as_tensors(inputs, "inputs", "jacobian")
-    blocks, several = [], False
+    blocks, several, results = [], False, ()
     for k, x in enumerate(inputs):
         block = []
         for unit in units(x) if x.numel() else []:

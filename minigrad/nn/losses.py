@@ -12,7 +12,7 @@ class Loss(Functional):
 
     no_tensor, shown = ("(input, target)", RuntimeError), ()
 
-    def forward(self, *inputs: Tensor) -> Tensor:
+    def forward(self, *inputs: Tensor) -> Tensor:  # type: ignore[override]
         return type(self).function(*inputs, **{n: getattr(self, n) for n in self.settings})
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..core.graph import memory
 from ..core.tensor import Tensor
 from ..fast import PLAIN
@@ -24,10 +26,10 @@ class Parameter(Tensor):
     _is_param = True
 
     def __init__(self, data: Tensor | None = None, requires_grad: bool = True):
-        data = zeros(0) if data is None else data
-        self._a = data._a
+        held: Any = zeros(0) if data is None else data
+        self._a = held._a
         self._edge = self._view = self._tan = self._grad = None
-        self._ver = memory(data)
+        self._ver = memory(held)
         if requires_grad:
             self.requires_grad_()
 

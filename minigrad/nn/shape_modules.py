@@ -300,7 +300,7 @@ class CosineSimilarity(Functional, function=similarity.cosine_similarity):
 
     shown = ()
 
-    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:  # type: ignore[override]
         return similarity.cosine_similarity(x1, x2, self.dim, self.eps)
 
 
