@@ -50,19 +50,15 @@ Gradient: TypeAlias = Tensor | Array
 class BackwardRun:
     """One backward: where it begins, what is wanted of it, and the node that is at work."""
 
-    # step: (node, gradient, run) -> pairs of edge and gradient | pull: a node's backward on Tensors, (node, gradients)
-    # end: what to do at a leaf, (leaf, gradient, run) | arrived: told of gradients that go no further, or None
-    __slots__ = (
-        "__weakref__", "arrived", "create", "end", "freed", "node", "place", "pull", "roots", "step", "targets", "useful",
-        "wanted",
-    )  # fmt: skip
+    node: Any = None
+    freed: Freed | None = None  # what takes the place of saved tensors, unless they are kept
+    step: Callable  # (node, gradient, run) -> pairs of edge and gradient
+    end: Callable  # what to do at a leaf, (leaf, gradient, run)
+    arrived: Callable | None = None  # told of gradients that go no further
 
     def __init__(self, roots: Sequence, wanted: set | None, create: bool, place: Place | None):
         self.roots, self.wanted, self.create, self.place = roots, wanted, create, place
-        self.node: Any = None
-        self.freed: Freed | None = None
-        self.arrived: Callable | None = None
-        self.pull: Callable = pull
+        self.pull: Callable = pull  # a node's backward on Tensors, (node, gradients)
         self.targets = None if wanted is None else {node for node, _ in wanted}
         self.useful = None if wanted is None else on_paths(roots, wanted)
 

@@ -33,10 +33,8 @@ class Version:
     `at` is a creation number: nodes with a smaller one are older than the last write.
     """
 
-    __slots__ = ("at", "n", "place", "writer")
-
-    def __init__(self, n: int = 0):
-        self.n, self.at, self.writer, self.place = n, 0, "", None
+    n, at, writer = 0, 0, ""
+    place: Place | None = None
 
     def bump(self, writer: str, place: Place | None = None) -> None:
         """Note one more write, by which operation, at the user's line: the one that runs now, if no other is named."""

@@ -172,7 +172,8 @@ class Tensor(Methods):
         if not isinstance(other, Tensor) or other._np_dtype not in dtypes.FLOATS and self.requires_grad:
             raise slots.problem("data assigned", "data has to be a tensor that may require grad", t=self, other=other)
         slots.replacing()
-        self._ver = Version(version(self))  # what has saved this tensor notices; the old memory was not written
+        now, self._ver = version(self), Version()  # what has saved this tensor notices; the old memory was not written
+        self._ver.n = now
         self._ver.bump(".data =")
         self._a = other._a
         if type(self._edge) is Leaf:

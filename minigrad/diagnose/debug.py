@@ -113,8 +113,4 @@ class Lent(Version):
     `exposed`: its memory was asked for since, so writes may have gone unnoticed.
     """
 
-    __slots__ = ("exposed", "used")
-
-    def __init__(self):
-        super().__init__()
-        self.exposed, self.used = False, 0
+    exposed, used = False, 0
