@@ -387,7 +387,7 @@ def accumulate(leaf: Leaf, g: Gradient, this: BackwardRun | None = None) -> None
 
 
 def add_grad(t: Tensor, g: Tensor) -> None:
-    """t.grad += g; out of place where the sum has to be differentiable itself."""
+    """Add g to `t.grad`; out of place where the sum has to be differentiable itself."""
     if len(KINDS) > 1 and g.device != t.device:
         raise slots.problem("gradient device", "a gradient is on its leaf's device", t=t, g=g)
     if t._grad is None:

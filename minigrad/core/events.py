@@ -19,25 +19,25 @@ class Observer:
     """Looks on while operations run.  Debug mode, anomaly detection and saved tensors hooks are observers."""
 
     def op_done(self, frame: Frame, cls: type, args: tuple, outs: tuple, node: Node | None) -> None:
-        """An operation has run in eager mode; `node` is the ctx of a user's Function, else None."""
+        """Look at an operation that has run in eager mode; `node` is the ctx of a user's Function, else None."""
 
     def node_made(self, node: Node) -> None:
-        """A node has become the history of tensors."""
+        """Look at a node that has become the history of tensors."""
 
     def detached(self, how: str, t: Tensor, out: Tensor) -> None:
-        """The user has taken t out of its history, as `out`."""
+        """Look at t, which the user has taken out of its history, as `out`."""
 
     def pack(self, t: Tensor, index: int | None) -> Any:
         """Return the Saved to keep in place of t, which is the node's output `index` if that is not None; None for t itself."""
 
     def saved(self, saved: Saved) -> None:
-        """A tensor was saved for backward."""
+        """Look at a tensor that was saved for backward."""
 
     def unpacked(self, saved: Saved, node: Node) -> None:
-        """A saved tensor is about to be used."""
+        """Look at a saved tensor that is about to be used."""
 
     def flowed(self, node: Node, outs: tuple) -> None:
-        """A node's backward has given these gradients."""
+        """Look at the gradients that a node's backward has given."""
 
 
 def plain_problem(code: str, sentence: str, **facts: object) -> Exception:

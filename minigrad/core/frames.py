@@ -28,7 +28,7 @@ class Layer:
     opaque = False  # a user's methods or hooks take part in its backward, and may use any tensor there
 
     def handles(self, fn: type, args: tuple) -> bool:
-        """Whether this layer has to process `fn(*args)`: it does when it owns one of the arguments."""
+        """Return whether this layer has to process `fn(*args)`: it does when it owns one of the arguments."""
         return any(getattr(a, "_layer", None) is self for a in args)
 
     def process(self, frame: Frame, cls: type, args: tuple) -> Any:
@@ -44,7 +44,7 @@ class Layer:
         return value
 
     def reading(self, who: str) -> None:
-        """The operation `who` decides by a tensor's values how large its result is; a layer may refuse."""
+        """Refuse, if need be, that the operation `who` decides by a tensor's values how large its result is."""
 
     def on_op(self, frame: Frame) -> Callable | None:
         """Return what Frame.on_op holds for a frame of this layer."""
@@ -119,7 +119,7 @@ class Frame:
         return self.but(grad=other.grad, asked=other.asked, inference=other.inference, parent=parent)
 
     def has(self, layer: Layer) -> bool:
-        """Whether `layer` is still running, here or further out."""
+        """Return whether `layer` is still running, here or further out."""
         frame: Frame | None = self
         while frame is not None:
             if frame.layer is layer:

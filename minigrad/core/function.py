@@ -223,7 +223,7 @@ class Function:
 
     @classmethod
     def keeps_number(cls, node: Node) -> bool:
-        """Whether a number among the operands counts as saved; users' Functions keep numbers as attributes, as they like."""
+        """Return whether a number among the operands counts as saved; users' Functions keep theirs as attributes."""
         return False
 
     @classmethod
@@ -415,7 +415,7 @@ def check_dirty(ctx: Ctx, args: tuple, outs: tuple, needs: bool) -> None:
 
 # ---------------------------------------------------------------------- arguments
 def complete(f: Callable, args: tuple) -> bool:
-    """Whether a plain function takes just these arguments, so that nothing has to be filled in."""
+    """Return whether a plain function takes just these arguments, so that nothing has to be filled in."""
     code = getattr(getattr(f, "plain", f), "__code__", None)
     return (
         code is not None and code.co_argcount == len(args) and not (code.co_kwonlyargcount or code.co_flags & STARRED)
@@ -468,7 +468,7 @@ def as_returned(returned: object, outs: tuple) -> Any:
 
 
 def among(t: object, group: Iterable) -> bool:
-    """Membership by identity."""
+    """Return whether t itself is one of the group."""
     for s in group:  # noqa: SIM110 (any() of a generator takes four times as long)
         if s is t:
             return True

@@ -138,7 +138,7 @@ def kept(given: list, grads: Sequence) -> list:
 
 
 def unchanged(own: Tensor, g: Tensor) -> bool:
-    """Whether a hook has left its copy of a gradient alone; it may have written through .data or NumPy, too."""
+    """Return whether a hook has left its copy of a gradient alone; it may have written through .data or NumPy, too."""
     low = own
     while low._layer is not None:
         low, g = low._value, g if g._layer is None else g._value

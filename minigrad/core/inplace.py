@@ -53,7 +53,7 @@ def twin(t: Tensor) -> Tensor:
 
 
 def inplace(fn: type[Operation], x: Tensor, *others: object) -> Tensor:
-    """x <- fn(x, *others), written into x's memory; at every layer x gets a new history.
+    """Write fn(x, *others) into x's memory; at every layer x gets a new history.
 
     Raises RuntimeError for a leaf that requires grad, for expanded views and for tensors that a transform only captured.
     """
@@ -125,7 +125,7 @@ def write_array(frame: Frame, fn: type[Operation], x: Tensor, others: tuple) -> 
 
 
 def shares(a: Tensor, x: Tensor) -> bool:
-    """Whether a write to x would change a, which the operation may have to keep."""
+    """Return whether a write to x would change a, which the operation may have to keep."""
     p, q = bottom(a), bottom(x)
     if p is q or p._ver is not None and p._ver is q._ver:  # also where there are no elements
         return True

@@ -318,7 +318,7 @@ def levels(t: Tensor) -> Iterator:
 
 
 def retains(t: Tensor) -> bool:
-    """Whether retain_grad() was called on t."""
+    """Return whether retain_grad() was called on t."""
     hooks = producer(t._edge)._hooks if t._edge is not None else None
     return hooks is not None and output_index(t._edge) in hooks.retained
 

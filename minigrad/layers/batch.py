@@ -37,18 +37,18 @@ class Batch(Transform):
         self.infos: dict[Any, SimpleNamespace] = {}
 
     def handles(self, fn: type, args: tuple) -> bool:
-        """Only what differs between the examples."""
+        """Take only what differs between the examples."""
         for a in args:  # noqa: SIM110 (all operations come through here: any() takes three times as long)
             if type(a) is Box and a._layer is self:
                 return True
         return False
 
     def adopt(self, value: Tensor) -> Any:
-        """What is made inside is the same for all examples."""
+        """Leave what is made inside as it is: the same for all examples."""
         return value
 
     def shape(self, t: Box) -> tuple:
-        """What one example sees: the value's shape without the batch dimension."""
+        """Return what one example sees: the value's shape without the batch dimension."""
         sizes, d = t._value._sizes, t._extra
         return sizes[:d] + sizes[d + 1 :]
 
@@ -57,7 +57,7 @@ class Batch(Transform):
         return Box(self, t._value.detach(), t._extra)
 
     def readable(self, t: Box) -> Any:
-        """There is one value per example, so Python cannot have it."""
+        """Refuse: there is one value per example, so Python cannot have it."""
         raise error(
             RuntimeError,
             "vmap",
@@ -68,7 +68,7 @@ class Batch(Transform):
         )
 
     def dim(self, a: object) -> int | None:
-        """The batch dimension of a value, None for what is the same in all examples."""
+        """Return the batch dimension of a value, None for what is the same in all examples."""
         return a._extra if self.owns(a) else None
 
     def process(self, frame: Frame, cls: type[Function], args: tuple) -> Any:
@@ -100,7 +100,7 @@ class Batch(Transform):
         cls.compute(*[np.zeros(a._sizes, a._np_dtype) if isinstance(a, Tensor) else a for a in args])
 
     def elementwise(self, frame: Frame, f: Callable, *groups: tuple) -> Any:
-        """The batch dimension in front of all, the ranks made equal behind it, and f one layer down, once.
+        """Put the batch dimension in front of all, make the ranks equal behind it, and run f one layer down, once.
 
         Tensors of several dtypes are left to the rules of the single operations, which know how those meet.
         """
@@ -115,15 +115,15 @@ class Batch(Transform):
         return tuple([self.boxed(o, rank) for o in out]) if type(out) is tuple else self.boxed(out, rank)
 
     def lifted(self, a: object, rank: int) -> Any:
-        """A tensor one layer down, its batch dimension in front of `rank` others."""
+        """Return a tensor one layer down, its batch dimension in front of `rank` others."""
         return lift(a._value, a._extra, rank) if type(a) is Box and a._layer is self else a
 
     def boxed(self, value: Tensor | None, rank: int) -> Any:
-        """A result with its batch dimension in front, which it has if a batched tensor took part."""
+        """Box a result, which has its batch dimension in front if a batched tensor took part."""
         return value if value is None or len(value._sizes) <= rank else Box(self, value, 0)
 
     def info(self, cls: type[Function]) -> SimpleNamespace:
-        """What a rule is told besides its arguments."""
+        """Return what a rule is told besides its arguments."""
         info = self.infos.get(cls)
         if info is None:
             info = SimpleNamespace(batch_size=self.size, randomness=self.randomness, function=cls)
@@ -131,7 +131,7 @@ class Batch(Transform):
         return info
 
     def rule(self, cls: type[Function]) -> Callable:
-        """How this user's Function runs on batches."""
+        """Return the function that runs this user's Function on batches."""
         if cls.vmap is None:  # with a rule of its own it may have the combined form: its ctx is made below
             self.separate(cls)
         if cls.generate_vmap_rule and cls.vmap is not None:
@@ -154,7 +154,7 @@ class Batch(Transform):
         return lambda *args: slots.call_method(cls, "vmap", *args)
 
     def returned(self, cls: type[Function], value: object, dim: object, written: list) -> Any:
-        """An output of a user's rule: the argument that it has written to, else a box with the batch dimension, checked."""
+        """Return an output of a rule, checked: the argument that it has written to, else a box with the batch dimension."""
         if not isinstance(value, Tensor):
             return value
         if dim is None:
@@ -173,7 +173,7 @@ class Batch(Transform):
         return same[0] if same else Box(self, value, dim)
 
     def inplace(self, frame: Frame, fn: type, x: Tensor, others: tuple) -> Tensor:
-        """The write happens below, on the value with its batch dimension."""
+        """Write below, on the value with its batch dimension."""
         if not self.owns(x):
             part = "" if x._base is None else f"(part of one of shape {tuple(x._base.shape)}) "
             raise error(
@@ -200,12 +200,12 @@ class Batch(Transform):
 
 
 def refused(cls: type[Function], what: str, fix: str, kind: type[Exception] = RuntimeError) -> Exception:
-    """The error for what a user's vmap staticmethod has returned, at the line where it did."""
+    """Return the error for what a user's vmap staticmethod has returned, at the line where it did."""
     return error(kind, f"{cls.__name__}.vmap", what, fix, returned_at(cls.vmap), [f"applied at {user_place()}"])
 
 
 def checked_pair(cls: type[Function], result: object) -> tuple:
-    """(outputs, their batch dimensions), as a user's rule has to return them; one output becomes a tuple of none."""
+    """Check that a user's rule has returned (outputs, their batch dimensions); one output becomes a tuple of none."""
     if not (type(result) is tuple and len(result) == 2):
         raise refused(
             cls,
@@ -231,12 +231,12 @@ def checked_pair(cls: type[Function], result: object) -> tuple:
 
 
 def described(result: object) -> str:
-    """What was returned, in a few words."""
+    """Say what was returned, in a few words."""
     return f"a tuple of {len(result)}" if type(result) is tuple else f"a {type(result).__name__}"
 
 
 def meet(o: object, dim: int | None, x_dim: int, rank: int) -> Any:
-    """An operand of an in-place write, with its batch dimension where the written tensor has its own."""
+    """Return an operand of an in-place write with its batch dimension where the written tensor has its own."""
     if not isinstance(o, Tensor):
         return o
     if dim is None:
@@ -246,7 +246,7 @@ def meet(o: object, dim: int | None, x_dim: int, rank: int) -> Any:
 
 
 def batched(f: Callable, args: tuple, dims: tuple, size: int, randomness: str = "error") -> Any:
-    """f over a batch: arguments with a dimension in `dims` are split along it, results are stacked in front."""
+    """Run f over a batch: arguments with a dimension in `dims` are split along it, results are stacked in front."""
     with push(Batch(size, randomness)) as layer:
         out = f(*[a if d is None else Box(layer, a, d) for a, d in zip(args, dims)])
         outs = out if isinstance(out, tuple) else (out,)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def front(a: object, dim: int | None, size: int) -> Any:
-    """A tensor with its batch dimension in front; one that has none is repeated there."""
+    """Return a tensor with its batch dimension in front; one that has none is repeated there."""
     if not isinstance(a, Tensor):
         return a
     if dim is None:
@@ -20,7 +20,7 @@ def front(a: object, dim: int | None, size: int) -> Any:
 
 
 def lift(a: Any, dim: int | None, rank: int) -> Any:
-    """A batched tensor with the batch in front and `rank` dimensions behind it; others as they are."""
+    """Return a batched tensor with the batch in front and `rank` dimensions behind it; others as they are."""
     if dim is None:
         return a
     a = a.movedim(dim, 0) if dim else a
@@ -30,7 +30,7 @@ def lift(a: Any, dim: int | None, rank: int) -> Any:
 
 
 def in_front(layer: Batch, o: object) -> Any:
-    """A result with its batch dimension in front; what is the same for all examples is repeated."""
+    """Return a result with its batch dimension in front; what is the same for all examples is repeated."""
     if not isinstance(o, Tensor):
         return o
     if not layer.owns(o):

@@ -24,21 +24,21 @@ if TYPE_CHECKING:
 
 
 def generated_rule(batch: type, info: SimpleNamespace, in_dims: tuple, *args: object) -> tuple:
-    """The vmap rule: apply the batched Function."""
+    """Apply the batched Function, as a vmap rule does."""
     cls = batched_function(info.function, batch(info.batch_size, info.randomness), in_dims)
     out = cls.apply(*args)
     return out, cls.out_dims if isinstance(out, (tuple, list)) else cls.out_dims[0]
 
 
 def batched_function(cls: type[Function], layer: Batch, in_dims: tuple) -> Any:
-    """The Function that does for a whole batch what `cls` does for one example."""
+    """Make the Function that does for a whole batch what `cls` does for one example."""
 
     def boxed(values: tuple, dims: tuple) -> tuple:
-        """Single examples of the values."""
+        """Return single examples of the values."""
         return tuple([a if d is None or a is None else Box(layer, a, d) for a, d in zip(values, dims, strict=True)])
 
     def under(name: str, ctx: Ctx, args: tuple, dims: tuple) -> Any:
-        """A method that reads what was saved on single examples; its results have the batch dimension in front."""
+        """Call a method that reads what was saved on single examples; its results have the batch dimension in front."""
         saved = ctx.saved_tensors
         with push(layer):
             saved = boxed(saved, Batched.saved_dims if name == "backward" else Batched.forward_dims)
@@ -101,7 +101,7 @@ def batched_function(cls: type[Function], layer: Batch, in_dims: tuple) -> Any:
 
 
 def strip(layer: Batch, tensors: tuple) -> tuple:
-    """Tensors as one layer down has them, and their batch dimensions."""
+    """Return tensors as one layer down has them, and their batch dimensions."""
     return tuple([layer.inner(t) for t in tensors]), tuple([layer.dim(t) for t in tensors])
 
 
@@ -120,7 +120,7 @@ def reduced(ctx: Ctx, grads: tuple, shapes: tuple) -> tuple:
 
 
 def back(g: Tensor | None, dim: int | None) -> Any:
-    """A gradient with its batch dimension where the input had it; summed where the input was the same for all."""
+    """Return a gradient with its batch dimension where the input had it; summed where the input was the same for all."""
     if g is None:
         return None
     return g.sum(0) if dim is None else g.movedim(0, dim)

@@ -26,13 +26,13 @@ class Grad(Transform):
     read = False  # Python has asked for values, and may have decided by them
 
     def variable(self, value: Tensor) -> Box:
-        """A box to differentiate by."""
+        """Return a box to differentiate by."""
         b = self.box(value)
         b._edge = Leaf(b)
         return b
 
     def tracks(self, frame: Frame, a: object) -> bool:
-        """Whether what is computed from a has to be remembered."""
+        """Return whether what is computed from a has to be remembered."""
         return frame.grad and self.owns(a) and history(a) is not None
 
     def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
@@ -52,7 +52,7 @@ class Grad(Transform):
         return out
 
     def detach(self, t: Box) -> Box:
-        """The same, noted for a result that turns out not to depend on anything."""
+        """Do the same, and note it for a result that turns out not to depend on anything."""
         self.note_cut("detach()", (t,))
         return super().detach(t)
 
@@ -61,7 +61,7 @@ class Grad(Transform):
         return history(t) is not None
 
     def readable(self, t: Box) -> Tensor:
-        """The same; the result may be another one for other values."""
+        """Do the same; the result may be another one for other values."""
         self.read = True
         return super().readable(t)
 
@@ -110,7 +110,7 @@ class Tape(Grad):
         return super().process(frame.but(grad=True), cls, args)
 
     def inplace(self, frame: Frame, fn: type, x: Tensor, others: tuple) -> Tensor:
-        """The same for writes."""
+        """Do the same for writes."""
         return super().inplace(frame.but(grad=True), fn, x, others)
 
 

@@ -26,11 +26,11 @@ class Jvp(Transform):
     name = "jvp"
 
     def dual(self, value: Tensor, tangent: Tensor | None) -> Box:
-        """A value of the layer below with its tangent."""
+        """Box a value of the layer below with its tangent."""
         return Box(self, value, tangent)
 
     def tangent(self, a: object) -> Tensor | None:
-        """The tangent one layer down."""
+        """Return the tangent one layer down."""
         if self.owns(a):
             if a._view is not None and a._view.fn is not None and (base := self.tangent(a._view.parent)) is not None:
                 self.derive(a, base)
@@ -47,7 +47,7 @@ class Jvp(Transform):
         return self.tangent(t) is not None
 
     def derive(self, x: Any, base: Tensor) -> None:
-        """The tangent of a view is the view of its base's."""
+        """Make the tangent of a view the view of its base's."""
         if x._tan is not base:
             x._extra, x._tan = x._view.fn.apply(base, *x._view.args), base
 
@@ -76,7 +76,7 @@ class Jvp(Transform):
         return type(low)(outs) if isinstance(low, (tuple, list)) else outs[0]
 
     def context(self, cls: type[Function], values: tuple, tangents: list, low: object) -> Any:
-        """The ctx of a user's Function, set up for its jvp."""
+        """Return the ctx of a user's Function, set up for its jvp."""
         if cls.primitive:
             return None
         ctx = cls.Node(None, tuple([t is not None for t in tangents]))
@@ -110,7 +110,7 @@ class Jvp(Transform):
         return x
 
     def kept(self, a: object, x: Tensor) -> Any:
-        """A value or tangent as it is before x and its tangent are written to."""
+        """Return a value or tangent as it is before x and its tangent are written to."""
         written = [t for t in (x._value, x._extra) if t is not None]
         return a.clone() if isinstance(a, Tensor) and any([shares(a, t) for t in written]) else a
 
@@ -122,12 +122,12 @@ class Jvp(Transform):
             x = view.parent
 
     def write_tangent(self, x: Tensor, t: Tensor | None) -> None:
-        """x's tangent becomes t, in the memory that the tangents of its base and its views share."""
+        """Make t the tangent of x, in the memory that the tangents of its base and its views share."""
         if is_float(x) and (t is not None or self.tangent(x) is not None):
             self.buffer(x, t).copy_(0.0 if t is None else t)
 
     def buffer(self, x: Any, t: Tensor | None) -> Tensor:
-        """The memory of x's tangent, with room for one t per example where a vmap below has them."""
+        """Return the memory of x's tangent, with room for one t per example where a vmap below has them."""
         if x._view is not None and x._view.fn is not None:
             self.derive(x, self.buffer(x._view.parent, t))
         elif t is not None and (x._extra is None or not layers_of(t) <= layers_of(x._extra)):

@@ -23,35 +23,35 @@ class Transform(Layer):
     transparent = False
 
     def owns(self, a: object) -> TypeGuard[Box]:
-        """Whether a is a box of this layer."""
+        """Return whether a is a box of this layer."""
         return type(a) is Box and a._layer is self
 
     def inner(self, a: object) -> Any:
-        """The value one layer down; what is no box of this layer has been captured from there, or is no tensor."""
+        """Return the value one layer down; what is no box of this layer has been captured from there, or is no tensor."""
         return a._value if type(a) is Box and a._layer is self else a
 
     def box(self, value: Tensor) -> Box:
-        """A value of the layer below as this layer sees it."""
+        """Box a value of the layer below as this layer sees it."""
         return Box(self, value)
 
     def adopt(self, value: Tensor) -> Any:
-        """A tensor made inside: all of them belong to the layer, so that buffers can be written to."""
+        """Box a tensor made inside: all of them belong to the layer, so that buffers can be written to."""
         return self.box(value)
 
     def handles(self, fn: type, args: tuple) -> bool:
-        """All that is computed inside belongs to the layer, for the same reason."""
+        """Take all that is computed inside, for the same reason."""
         return True
 
     def shape(self, t: Box) -> tuple:
-        """Boxes have the shape of their values."""
+        """Return the shape of the value."""
         return t._value._sizes
 
     def detach(self, t: Box) -> Box:
-        """A constant of this layer and of those below."""
+        """Return a constant of this layer and of those below."""
         return self.box(t._value.detach())
 
     def separate(self, cls: type[Function]) -> Any:
-        """A user's Function, which has to have the separate form.  Raises RuntimeError for the combined one."""
+        """Return a user's Function, which has to have the separate form.  Raises RuntimeError for the combined one."""
         if cls.combined:
             raise error(
                 RuntimeError,
@@ -68,11 +68,11 @@ class Transform(Layer):
         return False
 
     def readable(self, t: Box) -> Tensor:
-        """The value, for item(), `if` and tolist()."""
+        """Return the value, for item(), `if` and tolist()."""
         return t._value
 
     def output(self, value: object, dirty: bool, args: tuple, values: tuple, name: str) -> Any:
-        """One output of a custom Function: the box that was written to, else a new one.
+        """Return one output of a custom Function: the box that was written to, else a new one.
 
         Where it lies in an input's memory, a write to it would change the input without its history: this is noted.
         """
@@ -90,7 +90,7 @@ class Transform(Layer):
 
 
 def separate_form(cls: type[Function]) -> str:
-    """The code to write in place of a combined forward, or of the forward_extended of a NestedIOFunction."""
+    """Return the code to write in place of a combined forward, or of the forward_extended of a NestedIOFunction."""
     nested = getattr(cls, "_nested", None)
     own = cls.forward if nested is None else nested.forward_extended
     found = list(inspect.signature(own).parameters.values())[1:]
@@ -108,7 +108,7 @@ def separate_form(cls: type[Function]) -> str:
 
 
 def captured(layer: Layer, who: str, x: Tensor) -> Exception:
-    """The error for writing to a tensor that a transform's function uses but was not given."""
+    """Return the error for writing to a tensor that a transform's function uses but was not given."""
     return error(
         RuntimeError,
         who,
