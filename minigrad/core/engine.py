@@ -84,14 +84,11 @@ def run(
 ) -> dict:
     """Push `grads` back from the edges `roots`.
 
-    Without `wanted` every leaf that is reached accumulates into its `.grad`.  With it, nothing is accumulated and the
-    gradients at the wanted edges are returned, {edge key: gradient}; only nodes on a path to one of them run.  `place` is
-    the user's line, where that is known already.
+    Without `wanted` every leaf that is reached accumulates into its `.grad`.  With it the gradients at the wanted edges are
+    returned, {edge key: gradient}, and only nodes on a path to one of them run.  `place` is the user's line, if known.
     """
-    here, recorder = current(), None
-    this = BackwardRun(roots, wanted, create, place or user_place())
-    if here is not ON and here is not OFF:
-        recorder = recorder_of(here)
+    here, this = current(), BackwardRun(roots, wanted, create, place or user_place())
+    recorder = None if here is ON or here is OFF else recorder_of(here)
     plain = (here is ON or here is OFF) and not here.observers or recorder is not None and recorder.lies_on_plain(here)
     arrays = plain and not create and all([type(g) is Tensor for g in grads])
     frame = OFF if arrays else here.but(grad=True) if create else here.all_grad(False)
@@ -122,11 +119,9 @@ def run(
 
 def recorder_of(frame: Frame | None) -> Any:
     """Return the recording around, which wants to know what flows along each edge, or None."""
-    while frame is not None:
-        if frame.layer.records:
-            return frame.layer
+    while frame is not None and not frame.layer.records:
         frame = frame.parent
-    return None
+    return None if frame is None else frame.layer
 
 
 def backward_loop(this: BackwardRun, grads: Sequence) -> dict:
@@ -135,7 +130,7 @@ def backward_loop(this: BackwardRun, grads: Sequence) -> dict:
     # older than what was computed from them, so their turn comes last; those that are roots or have hooks wait in the heap
     leaves: dict[Leaf, Any] = {}
     heap: list = []
-    useful, targets, wanted, step, end, found = this.useful, this.targets, this.wanted, this.step, this.end, {}
+    useful, targets, wanted, step, found = this.useful, this.targets, this.wanted, this.step, {}
     freed, direct = this.freed, step is step_on_arrays  # a written-out backward needs no step around it
     allowed = None if useful is None or targets is None else useful | targets
     for edge, g in zip(this.roots, grads, strict=True):
@@ -157,7 +152,7 @@ def backward_loop(this: BackwardRun, grads: Sequence) -> dict:
                     this.arrived(node, g)
                 continue
         elif type(node) is Leaf:
-            end(node, g, this)
+            this.end(node, g, this)
             continue
         pairs = None
         if direct and node._hooks is None and node.backward_on_arrays is not None:
@@ -176,18 +171,23 @@ def backward_loop(this: BackwardRun, grads: Sequence) -> dict:
             else:
                 waiting[edge] = g
                 heappush(heap, (-edge._seq, edge))
-        pairs = None  # holds on to gradients that a leaf could else take as they are
+    g = pairs = None  # they hold on to gradients that a leaf can take as they are
+    reach_leaves(this, leaves, found)
+    return found
+
+
+def reach_leaves(this: BackwardRun, leaves: dict[Leaf, Any], found: dict) -> None:
+    """Hand the leaves their gradients; the wanted ones are put into `found`."""
     while leaves:
         leaf, g = leaves.popitem()
         this.node = leaf
         g = g if leaf._hooks is None else hooked(leaf, g)
-        if targets is None:
-            end(leaf, g, this)
+        if this.targets is None:
+            this.end(leaf, g, this)
             continue
         found[leaf, 0] = g
         if this.arrived is not None:
             this.arrived(leaf, g)
-    return found
 
 
 def give(waiting: dict, heap: list, edge: Edge, g: Gradient) -> None:

@@ -308,19 +308,16 @@ def attach(
     """
     if ctx._dirty:
         check_dirty(ctx, args, returned if outs is None else outs, needs)
-    for i, o in enumerate(returned if needs else ()):
-        if not isinstance(o, Tensor):
-            check_structure(ctx._fn, o, i)
-            slots.notice("output no tensor", ctx=ctx, args=args, returned=returned, i=i)
+    if needs:
+        look_for_tensors(ctx, args, returned)
     if outs is None:
         outs = outputs(ctx, args, returned, needs)
     before = tuple([twin(a) if among(a, ctx._dirty) else a for a in args]) if ctx._dirty else args
     ctx._meta, ctx._given = describe(outs), describe(args)
     if needs:  # before the write is counted: a view of what was written would take its old history for the new one
         ctx._edges = edges or tuple([history(a) if need else None for a, need in zip(before, ctx._needs)])
-    if ctx._layer is None:
-        for d in ctx._dirty:
-            memory(d).bump(ctx._fn.__name__)
+    for d in ctx._dirty if ctx._layer is None else ():
+        memory(d).bump(ctx._fn.__name__)
     if needs:
         ctx._keep(given, returned, outs, before)
         if ctx.__dict__ or ctx._nondiff:
@@ -335,6 +332,14 @@ def attach(
     if ctx._layer is not None:
         ctx._dirty = ctx._nondiff = ()  # as in Function.eager, which pushes tangents before
     return outs
+
+
+def look_for_tensors(ctx: Ctx, args: tuple, returned: tuple) -> None:
+    """Refuse outputs that hide tensors, and warn of those that are none."""
+    for i, o in enumerate(returned):
+        if not isinstance(o, Tensor):
+            check_structure(ctx._fn, o, i)
+            slots.notice("output no tensor", ctx=ctx, args=args, returned=returned, i=i)
 
 
 def node_made(node: Node) -> None:
