@@ -130,7 +130,7 @@ def backward_loop(this: BackwardRun, grads: Sequence) -> dict:
     # older than what was computed from them, so their turn comes last; those that are roots or have hooks wait in the heap
     leaves: dict[Leaf, Any] = {}
     heap: list = []
-    useful, targets, wanted, step, found = this.useful, this.targets, this.wanted, this.step, {}
+    useful, targets, wanted, step, found = this.useful, this.targets, this.wanted or (), this.step, {}
     freed, direct = this.freed, step is step_on_arrays  # a written-out backward needs no step around it
     allowed = None if useful is None or targets is None else useful | targets
     for edge, g in zip(this.roots, grads, strict=True):
