@@ -1,4 +1,4 @@
-"""What of a program gets memory: only what is read outside the loop that computes it.
+"""Give memory to what a program reads outside the loop that computes it, and to nothing else.
 
 Everything else is a variable of its loop, or stands in the formula that reads it.  Where the program writes to one of its
 inputs, the new value can often be put right there, in place of an array of its own; `written_directly` says where that is
@@ -15,7 +15,7 @@ from .ir import Lowering, Op, V
 
 
 def stored(low: Lowering, groups: list[Group], outputs: list, writes: list) -> set:
-    """What is read outside the loop that computes it, or returned."""
+    """Return the values that are read outside the loop that computes them, or returned."""
     made = {o: g for g in groups for op in g.ops for o in op.outs}
     found = {low.base(v) for v in outputs} | {low.base(v) for _, v in writes}
     for g in groups:
@@ -47,7 +47,7 @@ def written_directly(low: Lowering, groups: list[Group], outputs: list, writes: 
 
 
 def read_later(low: Lowering, groups: list[Group], views: set, d: V, k: int, writer: Any) -> bool:
-    """Whether one of `views` of d is read once `writer`, in group k, writes to d's place, but for the element that it is at."""
+    """Return whether a view of d is read after `writer`, in group k, writes to its place, but for the element it is at."""
     part = {op: i for i, p in enumerate(groups[k].parts) for op in p.ops}
     for later, g in enumerate(groups[k:], k):
         for op, a in [(o, a) for o in g.ops for a in o.values if low.base(a) in views]:

@@ -212,7 +212,7 @@ class Writer:
 
 
 def overlapping(tensors: list, written: list, needs_grad: list) -> bool:
-    """Whether a write would be refused or seen through another input, or one tensor that requires grad is given twice."""
+    """Return whether a write would be refused or seen through another input, or a tensor that requires grad is given twice."""
     arrays = [t._a for t in tensors]
     for k in written:
         a = arrays[k]

@@ -261,7 +261,7 @@ def content(cell: Any) -> Any:
 
 
 def ids(container: Any) -> list[int]:
-    """Which objects a list or dict holds, in order."""
+    """Return the objects that a list or dict holds, in order."""
     held = container if isinstance(container, list) else itertools.chain.from_iterable(container.items())
     return [id(a) for a in held]
 

@@ -141,7 +141,7 @@ class Lowering:
         return self.aliases[v][0] if v in self.aliases else v
 
     def bases(self, ops: list[Op]) -> list[V]:
-        """What some operations read, as often as they read it."""
+        """Return the values that some operations read, as often as they read them."""
         return [self.base(v) for op in ops for v in op.values]
 
     # ------------------------------------------------------------------ what rules add

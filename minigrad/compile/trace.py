@@ -90,7 +90,7 @@ class Trace(Grad):
         return [b for _, _, b in self.inputs]
 
     def getters(self) -> list:
-        """How the hidden inputs are looked up."""
+        """Return how the hidden inputs are looked up."""
         return [get for _, get, _ in self.inputs if get is not None]
 
     def own(self, a: Any) -> Any:

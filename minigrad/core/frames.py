@@ -1,4 +1,4 @@
-"""Where are we?  An immutable chain of frames, one for each active transform, held in a ContextVar.
+"""Say where we are: an immutable chain of frames, one for each active transform, held in a ContextVar.
 
 A frame says which layer handles operations, whether gradients are recorded there, and who looks on.  Frames are never changed,
 only replaced, and the variable is a ContextVar: threads, asyncio tasks and generators cannot see each other's.  Plain eager

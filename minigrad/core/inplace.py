@@ -21,7 +21,7 @@ from .tensor import Box, Tensor, ViewOf, history, move_retained, order_in_memory
 
 
 class Operation(Protocol):
-    """What a write in place, or a view, asks of a built-in operation (ops/base/primitive.py)."""
+    """Name what a write in place, or a view, asks of a built-in operation (ops/base/primitive.py)."""
 
     differentiable: bool
     keeps: frozenset  # the positions of the arguments that backward reads

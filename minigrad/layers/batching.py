@@ -1,4 +1,4 @@
-"""Where a batched tensor has its batch dimension: brought to the front, as the rules for vmap want it."""
+"""Bring a tensor's batch dimension to the front, as the rules for vmap want it."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def item_of(i: Any) -> Any:
 
 
 def differs(i: Tensor) -> bool:
-    """Whether an index is another for each example of a vmap, so that it is no number."""
+    """Return whether an index is another for each example of a vmap, so that it is no number."""
     while type(i) is Box:
         if hasattr(i._layer, "size"):
             return True
@@ -119,12 +119,12 @@ def differs(i: Tensor) -> bool:
 
 
 def is_mask(i: Tensor) -> bool:
-    """Whether an index tensor says for each place yes or no."""
+    """Return whether an index tensor says for each place yes or no."""
     return i._np_dtype.kind == "b" or i._np_dtype == np.uint8
 
 
 def consumed(item: Any) -> int:
-    """How many dimensions of the tensor a part of an index stands for."""
+    """Return how many dimensions of the tensor a part of an index stands for."""
     if item is None or item is Ellipsis or type(item) is bool:
         return 0
     return item.ndim if isinstance(item, Tensor) and is_mask(item) else 1

@@ -105,7 +105,7 @@ def rmatmul(self: Tensor, other: Any) -> Any:
 
 
 def rtruediv(self: Tensor, other: Any) -> Any:
-    """`2 / x`, computed as PyTorch does, x.reciprocal() * 2: x is not saved, so it may be written afterwards."""
+    """Compute `2 / x` as PyTorch does, x.reciprocal() * 2: x is not saved, so it may be written afterwards."""
     if not isinstance(other, OPERAND):
         return refused("div", self, other)
     return registry.TABLE["reciprocal"].function(self) * other
@@ -120,7 +120,7 @@ def install_operators(T: Any) -> None:
         cls.operator = f"__{name}__"
         setattr(T, f"__r{name}__", binary(cls, True))
         setattr(T, f"__i{name}__", in_place(cls))
-    T.__rtruediv__ = registry.named(rtruediv, "div")
+    T.__rtruediv__ = rtruediv  # two operations, and a picture shows both
     for name, op in COMPARE.items():
         setattr(T, f"__{name}__", comparison(table[op].cls))
     for name, op in UNARY.items():

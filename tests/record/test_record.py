@@ -541,3 +541,11 @@ def test_backward_twice_adds_up_as_in_grad():
     record = rec.to_dict()
     values = {v["id"]: v["summary"].get("values") for v in record["values"]}
     assert [values[g] for v, g in record["gradients"].items() if values[int(v)] == 2.0] == [24.0]
+
+
+def test_a_number_divided_by_a_tensor_is_shown_as_the_two_operations_it_is():
+    x = minigrad.tensor([0.5, 4.0], requires_grad=True)
+    ops = minigrad.record(lambda x: 2 / x, x).to_dict()["ops"]
+    assert [op["name"] for op in ops if op["phase"] == "forward"] == ["reciprocal", "mul"]
+    partials = {edge["partial"] for op in ops for edge in op["edges"]}
+    assert partials == {"y", "-out * out"}  # of mul and of reciprocal

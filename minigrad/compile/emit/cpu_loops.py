@@ -133,11 +133,11 @@ class Loop:
         self.keep(out, self.variable(out, text) if uses or self.is_number(out) else text)
 
     def is_kept(self, out: V) -> bool:
-        """Whether a map's result is read outside this loop."""
+        """Return whether a map's result is read outside this loop."""
         return out in self.stored
 
     def is_number(self, out: V) -> bool:
-        """Whether a map's result is one number, for which a variable does."""
+        """Return whether a map's result is one number, for which a variable does."""
         return not out.shape
 
     def variable(self, out: V, text: str) -> str:

@@ -58,7 +58,7 @@ class Rows:
 
 
 def read_elsewhere(spelling: Spelling, group: Group) -> set:
-    """What is read in another part of a group than the one that computes it."""
+    """Return the values that are read in another part of a group than the one that computes them."""
     made = {o: k for k, part in enumerate(group.parts) for op in part.ops for o in op.outs}
     read = [(v, k) for k, part in enumerate(group.parts) for v in spelling.low.bases(part.ops)]
     return {v for v, k in read if made.get(v, k) != k}

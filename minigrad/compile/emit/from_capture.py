@@ -29,7 +29,7 @@ def generate(steps: list[Step], inputs: list, outputs: list, writes: list, name:
 
 
 def layout(v: Value) -> str:
-    """How an input lies in memory: in rows (C), in columns (F) or otherwise (A); what programs make lies in rows."""
+    """Return how an input lies in memory: in rows (C), in columns (F) or otherwise (A)."""
     if v.kind != "input" or v.name.startswith("grad_") or v.array.flags.c_contiguous:
         return "C"
     return "F" if v.array.flags.f_contiguous else "A"

@@ -36,7 +36,7 @@ RESERVED = {"cuda", "grid", "block", "count", "part", "row", "rest", "outside", 
 
 
 class DeviceSpelling(Spelling):
-    """How values are written: arrays come from the device, and numbers lie there as arrays of one element."""
+    """Spell values for a GPU: arrays come from the device, and numbers lie there as arrays of one element."""
 
     def __init__(self, low: Lowering, inputs: list[V], reserved: set):
         super().__init__(low, inputs, reserved)
@@ -99,7 +99,7 @@ class DeviceWriter(Writer):
         return "\n\n\n".join([*self.kernels, self.function(lines)])
 
     def results(self) -> list[str]:
-        """What the function returns: each value in memory of its own."""
+        """Return the text of the results: each value in memory of its own."""
         texts, given = [], set()
         for v in self.outputs:
             base, text = self.low.base(v), self.spelling.view(v)

@@ -72,7 +72,7 @@ class Writer:
         return Program(text, self.entry, self.parameters(), statics, self.groups, self.low.notes, on_device)
 
     def grouped(self, kept: set) -> list[Group]:
-        """What is written together, in order."""
+        """Return the groups that are written together, in order."""
         return schedule(self.low, {*self.inputs, *self.low.constants}, kept)
 
     def place_results(self, kept: set) -> None:

@@ -1,4 +1,4 @@
-"""What NumPy's functions, and the operators of arrays, do on the device: a table that the files of kernels fill.
+"""Look up what NumPy's functions, and the operators of arrays, do on the device, in a table that the kernels' files fill.
 
 DeviceArray looks up here what it is asked for, so it need not know the files that compute, each of which knows DeviceArray.
 A file enters its functions as it is loaded: `@of_arrays(np.concatenate)`, and `@of_arrays(operator.getitem)` for x[index].

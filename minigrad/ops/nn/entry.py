@@ -1,4 +1,4 @@
-"""How this folder's functions enter the table of operations."""
+"""Enter this folder's functions into the table of operations."""
 
 from __future__ import annotations
 
