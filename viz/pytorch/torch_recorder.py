@@ -92,6 +92,8 @@ class Recorder:
                 return func(*args, **kwargs)
         if func is custom_function_call:
             return self.call(func, args[0].__name__, args, kwargs, args[0])
+        if name == "__rdiv__":  # 2 / x is x.reciprocal() * 2, in PyTorch and here
+            return self.call(torch.mul, "mul", (self.call(torch.reciprocal, "reciprocal", args[:1], {}), *args[1:]), {})
         if name not in (*SAME, "grad"):
             return self.call(func, name, args, kwargs)
         out = func(*args, **kwargs)

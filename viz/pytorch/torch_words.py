@@ -24,19 +24,11 @@ from minigrad.record.callers import columns
 
 VIZ = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 OWN = (os.path.dirname(inspect.getfile(torch)) + os.sep, VIZ, PACKAGE)
-OPERATORS = {"radd": "add", "rmul": "mul", "rsub": "sub", "truediv": "div", "rtruediv": "div", "rdiv": "div", "rpow": "pow",
+OPERATORS = {"radd": "add", "rmul": "mul", "rsub": "sub", "truediv": "div", "rpow": "pow",
              "rmatmul": "matmul", "floordiv": "floor_divide", "rfloordiv": "floor_divide", "mod": "remainder",
              "rmod": "remainder", "invert": "bitwise_not",
              "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor"}  # fmt: skip
-SWAPPED = (
-    "__rsub__",
-    "__rdiv__",
-    "__rtruediv__",
-    "__rpow__",
-    "__rmatmul__",
-    "__rfloordiv__",
-    "__rmod__",
-)  # x.__rsub__(y) is y - x
+SWAPPED = ("__rsub__", "__rpow__", "__rmatmul__", "__rfloordiv__", "__rmod__")  # x.__rsub__(y) is y - x
 INPLACE = {
     f"i{name}": OPERATORS.get(name, name) for name in "add sub mul truediv div pow and or xor floordiv mod".split()
 }
