@@ -39,6 +39,7 @@ from .graph import (
     output_index,
     producer,
     unpack,
+    version,
 )
 from .hooks import run_accumulated_hooks, run_post_hooks, run_pre_hooks, run_tensor_hooks
 from .inplace import writable
@@ -55,19 +56,21 @@ class BackwardRun:
     step: Callable  # (node, gradient, run) -> pairs of edge and gradient
     end: Callable  # what to do at a leaf, (leaf, gradient, run)
     arrived: Callable | None = None  # told of gradients that go no further
+    # where gradients are wanted: the nodes that they belong to, those on a path there, and both together
+    targets: Any = None
+    useful: Any = None
+    allowed: Any = None
 
-    def __init__(self, roots: Sequence, wanted: set | None, create: bool, place: Place | None):
+    def __init__(self, roots: Sequence, wanted: Any, create: bool, place: Place | None):
         self.roots, self.wanted, self.create, self.place = roots, wanted, create, place
         self.pull: Callable = pull  # a node's backward on Tensors, (node, gradients)
-        self.targets = None if wanted is None else {node for node, _ in wanted}
-        self.useful = None if wanted is None else on_paths(roots, wanted)
+        if wanted is not None:
+            self.targets, self.useful = {node for node, _ in wanted}, on_paths(roots, wanted)
+            self.allowed = self.useful | self.targets
 
     def reaches(self) -> set:
         """Return all nodes that get a gradient in this run."""
-        if self.useful is None or self.targets is None:
-            nodes, leaves = behind(self.roots)
-            return nodes | leaves
-        return self.useful | self.targets
+        return set.union(*behind(self.roots)) if self.allowed is None else self.allowed
 
 
 # the innermost backward that goes on here
@@ -88,8 +91,9 @@ def run(
     returned, {edge key: gradient}, and only nodes on a path to one of them run.  `place` is the user's line, if known.
     """
     here, this = current(), BackwardRun(roots, wanted, create, place or user_place())
-    recorder = None if here is ON or here is OFF else recorder_of(here)
-    plain = (here is ON or here is OFF) and not here.observers or recorder is not None and recorder.lies_on_plain(here)
+    eager = here is ON or here is OFF
+    recorder = None if eager else recorder_of(here)
+    plain = eager and not here.observers if recorder is None else recorder.lies_on_plain(here)
     arrays = plain and not create and all([type(g) is Tensor for g in grads])
     frame = OFF if arrays else here.but(grad=True) if create else here.all_grad(False)
     this.step, this.end = (step_on_arrays, accumulate_array) if arrays else (step_on_tensors, accumulate)
@@ -110,8 +114,7 @@ def run(
             restore(silent)
         enter(here)
         running.reset(token)
-    if arrays and found:
-        found = {k: boxed(g) for k, g in found.items()}
+    found = {k: boxed(g) for k, g in found.items()}
     if slots.backward_ends is not None:
         slots.backward_ends(this, found)
     return found
@@ -130,50 +133,54 @@ def backward_loop(this: BackwardRun, grads: Sequence) -> dict:
     # older than what was computed from them, so their turn comes last; those that are roots or have hooks wait in the heap
     leaves: dict[Leaf, Any] = {}
     heap: list = []
-    useful, targets, wanted, step, found = this.useful, this.targets, this.wanted or (), this.step, {}
-    freed, direct = this.freed, step is step_on_arrays  # a written-out backward needs no step around it
-    allowed = None if useful is None or targets is None else useful | targets
-    for edge, g in zip(this.roots, grads, strict=True):
-        give(waiting, heap, edge, g)
-    if freed is not None and heap:
-        freed.root = -heap[0][0]
+    found: dict = {}
+    step, allowed, freed = this.step, this.allowed, this.freed
+    direct = step is step_on_arrays  # a written-out backward needs no step around it
+    begin(this, waiting, heap, grads)
     while heap:
         node = heappop(heap)[1]
-        g = waiting.pop(node)
-        this.node = node
+        this.node, g = node, waiting.pop(node)
         if node._hooks is not None:
             g = hooked(node, g)
-        if targets is not None:
-            if node in targets:
-                gs = g if type(g) is list else (g,)
-                found.update({(node, i): x for i, x in enumerate(gs) if x is not None and (node, i) in wanted})
-            if node not in useful:
-                if this.arrived is not None:
-                    this.arrived(node, g)
+        if allowed is None:
+            if type(node) is Leaf:
+                this.end(node, g, this)
                 continue
-        elif type(node) is Leaf:
-            this.end(node, g, this)
+        elif ends_here(this, node, g, found):
             continue
         pairs = None
         if direct and node._hooks is None and node.backward_on_arrays is not None:
             pairs = node.backward_on_arrays(g, freed)  # None where arrays do not do
-        if pairs is None:
-            pairs = step(node, g, this)
-        for edge, g in pairs:
-            if edge is None or g is None or allowed is not None and producer(edge) not in allowed:
+        for edge, d in step(node, g, this) if pairs is None else pairs:
+            if edge is None or d is None or allowed is not None and producer(edge) not in allowed:
                 continue
             if type(edge) is Leaf and (edge in leaves or edge._hooks is None and edge not in waiting):
-                leaves[edge] = leaves[edge] + g if edge in leaves else g
-            elif edge in waiting:
-                waiting[edge] = waiting[edge] + g
-            elif type(edge) is OutputEdge:
-                give(waiting, heap, edge, g)
+                leaves[edge] = leaves[edge] + d if edge in leaves else d
             else:
-                waiting[edge] = g
-                heappush(heap, (-edge._seq, edge))
-    g = pairs = None  # they hold on to gradients that a leaf can take as they are
+                give(waiting, heap, edge, d)
+    g = d = pairs = None  # they hold on to gradients that a leaf can take as they are
     reach_leaves(this, leaves, found)
     return found
+
+
+def begin(this: BackwardRun, waiting: dict, heap: list, grads: Sequence) -> None:
+    """Give the roots their gradients."""
+    for edge, g in zip(this.roots, grads, strict=True):
+        give(waiting, heap, edge, g)
+    if this.freed is not None and heap:
+        this.freed.root = -heap[0][0]
+
+
+def ends_here(this: BackwardRun, node: Node | Leaf, g: Gradient | list, found: dict) -> bool:
+    """Take what is wanted of a node's gradients; return whether they go no further."""
+    if node in this.targets:
+        gs = g if type(g) is list else (g,)
+        found.update({(node, i): x for i, x in enumerate(gs) if x is not None and (node, i) in this.wanted})
+    if node in this.useful:
+        return False
+    if this.arrived is not None:
+        this.arrived(node, g)
+    return True
 
 
 def reach_leaves(this: BackwardRun, leaves: dict[Leaf, Any], found: dict) -> None:
@@ -182,28 +189,26 @@ def reach_leaves(this: BackwardRun, leaves: dict[Leaf, Any], found: dict) -> Non
         leaf, g = leaves.popitem()
         this.node = leaf
         g = g if leaf._hooks is None else hooked(leaf, g)
-        if this.targets is None:
+        if this.allowed is None:
             this.end(leaf, g, this)
-            continue
-        found[leaf, 0] = g
-        if this.arrived is not None:
-            this.arrived(leaf, g)
+        else:
+            ends_here(this, leaf, g, found)
 
 
-def give(waiting: dict, heap: list, edge: Edge, g: Gradient) -> None:
+def give(waiting: dict, heap: list, edge: Any, g: Gradient) -> None:
     """Add g to what the edge has got so far; one output of several waits in its node's list."""
-    node = producer(edge)
     if type(edge) is OutputEdge:
+        node, i = edge.node, edge.index
         if node not in waiting:
             waiting[node] = [None] * len(node._meta)
             heappush(heap, (-node._seq, node))
-        outputs, i = waiting[node], edge.index
+        outputs = waiting[node]
         outputs[i] = g if outputs[i] is None else outputs[i] + g
-    elif node in waiting:
-        waiting[node] = waiting[node] + g
+    elif edge in waiting:
+        waiting[edge] = waiting[edge] + g
     else:
-        waiting[node] = g
-        heappush(heap, (-node._seq, node))
+        waiting[edge] = g
+        heappush(heap, (-edge._seq, edge))
 
 
 def hooked(node: Node | Leaf, g: Gradient | list) -> Any:
@@ -248,7 +253,7 @@ def formulas_on_arrays(node: Node, g: Gradient | list, freed: Freed | None) -> l
     fn, edges, gs = node._fn, node._edges, g if type(g) is list else (g,)
     if any([is_half(x) for x in gs]):
         return None
-    bound = tuple([bare(unpack(s, node)) if type(s) is Saved else s for s in node._alive()])
+    bound = tuple([saved_array(s, node) if type(s) is Saved else s for s in node._alive()])
     if fn.arrays is True:
         outs = [None if e is None else fn.evaluate(i, bound, len(edges), gs) for i, e in enumerate(edges)]
     else:
@@ -258,6 +263,12 @@ def formulas_on_arrays(node: Node, g: Gradient | list, freed: Freed | None) -> l
     if freed is not None:
         node._free(freed)
     return [(e, None if e is None or d is None else fitted(d, e)) for e, d in zip(edges, outs)]
+
+
+def saved_array(saved: Saved, node: Node) -> Any:
+    """Return the array of a saved tensor: what `unpack` gives, without a tensor around it where none is needed."""
+    t, plain = saved.tensor, saved.unpack is None and saved.tensor._layer is None
+    return bare(t if plain and version(t) == saved.version else unpack(saved, node))
 
 
 def pull(node: Node, gs: list) -> tuple:

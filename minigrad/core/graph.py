@@ -294,7 +294,8 @@ def save(t: Any, index: int | None = None) -> Any:
         return t
     if t._ver is INFERENCE:
         raise slots.problem("inference tensor saved", "inference tensors cannot be saved for backward", t=t)
-    for o in reversed(observers := current().observers):
+    observers = current().observers
+    for o in reversed(observers) if observers else ():
         if (packed := o.pack(t, index)) is not None:
             return packed
     if index is not None:

@@ -339,6 +339,16 @@ def history(t: Tensor) -> Any:
     return t._edge
 
 
+def edges_of(args: tuple, layer: Any = None) -> tuple:
+    """Return the edge of each argument that has a history in `layer` (None: in eager mode), None for the others."""
+    return tuple(
+        [
+            (a._edge if a._view is None else history(a)) if isinstance(a, Tensor) and a._layer is layer else None
+            for a in args
+        ]
+    )
+
+
 def derive(t: Tensor) -> None:
     """Bring the histories of a view, and of all it is a view of, up to date, from the base downwards."""
     now, chain = version(t), []

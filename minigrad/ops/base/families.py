@@ -120,6 +120,8 @@ class Pointwise(Primitive):
     @classmethod
     def keeps_number(cls, node: Node) -> bool:
         """A number that a formula reads is kept like a tensor, as in PyTorch: `x * 2` cannot run backward twice."""
+        if not any([isinstance(s, (int, float)) for s in node._saved]):
+            return False
         read = {n for i, e in enumerate(node._edges) if e is not None for n in cls.reads.get(i, ())}
         operands = cls.names[: len(cls.names) - cls.n_settings]
         return any(n in read and isinstance(s, (int, float)) for n, s in zip(operands, node._saved))
@@ -172,20 +174,11 @@ class Pointwise(Primitive):
     @classmethod
     def arrays(cls, gs: Sequence, bound: tuple) -> list | None:
         """The wanted gradients, whose formulas find what they read, on small arrays; None for large ones: see backward."""
-        g, partials, found = gs[0], array_formulas(cls), []
-        if g.size >= select.FUSE_FROM or partials is None:
+        g, partials, n = gs[0], array_formulas(cls), cls.n_conditions
+        if partials is None or g.size >= select.FUSE_FROM:
             return None
-        named = enumerate(zip((*cls.names, "out"), bound))
-        values = {k: v if j < cls.n_conditions else cls.plain(v, g.dtype) for j, (k, v) in named}
-        values["g"] = g
-        for partial in partials:
-            given = () if partial is None else [values[k] for k in partial[1]]
-            if partial is None or any([v is None for v in given]):
-                found.append(None)
-            else:
-                d = partial[0](*given)
-                found.append(d if "g" in partial[1] else times(g, d))
-        return found
+        values = [*bound[:n], *[v if v is None else cls.plain(v, g.dtype) for v in bound[n:]], g]
+        return [None if p is None else slope(p, values) for p in partials]
 
     @staticmethod
     def plain(v: Any, dtype: np.dtype) -> Any:
@@ -245,11 +238,27 @@ def added(total: Tensor, term: Tensor, tangents: tuple) -> Any:
 
 @cache
 def array_formulas(cls: type[Pointwise]) -> tuple | None:
-    """Per operand its formula for arrays and what that reads, or None; None for all where one has no such form."""
+    """Return per operand its formula for arrays, the places of what it reads (see slope), and whether it takes g.
+
+    None for an operand without a formula, and for all where one has no form for arrays.
+    """
     if not all(map(formula.runs_on_arrays, cls.formulas.values())):
         return None
-    forms = {i: (formula.on_arrays(f), cls.reads[i]) for i, f in cls.formulas.items()}
+    places = {name: i for i, name in enumerate((*cls.names, "out", "g"))}
+    forms = {
+        i: (formula.on_arrays(f), [places[k] for k in cls.reads[i]], "g" in cls.reads[i])
+        for i, f in cls.formulas.items()
+    }
     return tuple([forms.get(i) for i in range(len(cls.names))])
+
+
+def slope(partial: tuple, values: list) -> Any:
+    """Return one gradient from (*arguments, result, g); None where what the formula reads was not saved."""
+    f, places, takes_g = partial
+    given = [values[k] for k in places]
+    if any([v is None for v in given]):
+        return None
+    return f(*given) if takes_g else times(values[-1], f(*given))
 
 
 def times(g: Tensor | Array, d: Tensor | Array | float) -> Any:

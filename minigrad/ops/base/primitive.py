@@ -22,9 +22,9 @@ from ...arrays.kinds import KINDS, Array, as_array, on_device
 from ...core.events import slots
 from ...core.frames import EAGER, Frame, Layer, apply_at, current
 from ...core.function import Function, as_tuple, describe, node_made
-from ...core.graph import INFERENCE, FullNode, Node, Saved, bottom, output_edge, save, unpack
+from ...core.graph import INFERENCE, FullNode, Node, OutputEdge, Saved, bottom, save, unpack
 from ...core.inplace import link_view
-from ...core.tensor import Box, Tensor, history, levels, wrap
+from ...core.tensor import Box, Tensor, edges_of, history, levels, wrap
 from ...errors import MinigradError, error
 from ...kernels import formula
 from ...layers.batching import front
@@ -197,8 +197,8 @@ class Primitive(Function):
         if cls.view:
             link_view(frame, cls, args, out)
         if frame.grad and cls.differentiable:
-            edges = tuple([history(a) if isinstance(a, Tensor) else None for a in args])
-            if any([e is not None for e in edges]):
+            edges = edges_of(args)
+            if edges.count(None) < len(edges):
                 cls.record(None, args, out, edges)
         if frame.inference or frame.dual is not None or frame.observers:
             outs = out if type(out) is tuple else (out,)
@@ -215,12 +215,13 @@ class Primitive(Function):
     def record(cls, layer: Layer | None, args: tuple, out: Tensor | tuple, edges: tuple | None = None) -> None:
         """Give `out` (one tensor, or a tuple) the node of `cls(*args)` as its history, as `layer` sees it."""
         if edges is None:
-            edges = tuple([history(a) if isinstance(a, Tensor) and a._layer is layer else None for a in args])
-        node, outs = cls.Node(layer, edges), as_tuple(out)
+            edges = edges_of(args, layer)
+        outs: tuple = out if type(out) is tuple else (out,)
+        node = cls.Node(layer, edges)
         node._meta = describe(outs)
-        for i, (o, (_, dtype)) in enumerate(zip(outs, node._meta)):
-            if dtype in FLOATS:
-                o._edge = output_edge(node, i)
+        for i, o in enumerate(outs):
+            if node._meta[i][1] in FLOATS:
+                o._edge = node if o is out else OutputEdge(node, i)
         node._saved = cls.keep(args, outs, edges)
         node_made(node)
 
@@ -267,9 +268,7 @@ class Primitive(Function):
         """Per argument, then per output: a Saved tensor where a tracked argument's formula reads it, else a shape or value."""
         reads, results = read_by(cls, tuple([e is not None for e in edges]), len(outs))
         kept = [save(a) if read else ShapeOf(a._sizes) if isinstance(a, Tensor) else a for a, read in zip(args, reads)]
-        for k, o in enumerate(outs):
-            kept.append(save(o, k) if results[k] else None)
-        return tuple(kept)
+        return (*kept, *[save(outs[k], k) if read else None for k, read in enumerate(results)])
 
     @classmethod
     def evaluate(cls, i: int, bound: tuple, n_args: int, grads: tuple) -> Any:
