@@ -20,6 +20,7 @@ from . import (
     observer,
     report,
     retained_graphs,
+    transforms,
     user_methods,
 )
 

@@ -19,8 +19,7 @@ from ..core.function import Function, check_structure
 from ..core.graph import version
 from ..core.inplace import inplace_at
 from ..core.tensor import Box, Tensor
-from ..errors import MinigradError, error
-from ..places import returned_at, user_place
+from ..errors import MinigradError
 from .batching import in_front, lift
 from .generated import generated_rule
 from .transform import Transform
@@ -58,14 +57,7 @@ class Batch(Transform):
 
     def readable(self, t: Box) -> Any:
         """Refuse: there is one value per example, so Python cannot have it."""
-        raise error(
-            RuntimeError,
-            "vmap",
-            f"item(), tolist(), bool(), int(), float() and `if` need one value, but this tensor has one for each of "
-            f"{self.size} examples",
-            "use minigrad.where(condition, a, b) in place of `if`, and keep it a tensor in place of item(); or compute it "
-            "outside of vmap",
-        )
+        raise slots.problem("value of a batch", "a batched tensor has no single value", size=self.size)
 
     def dim(self, a: object) -> int | None:
         """Return the batch dimension of a value, None for what is the same in all examples."""
@@ -135,22 +127,11 @@ class Batch(Transform):
         if cls.vmap is None:  # with a rule of its own it may have the combined form: its ctx is made below
             self.separate(cls)
         if cls.generate_vmap_rule and cls.vmap is not None:
-            raise error(
-                RuntimeError,
-                cls.__name__,
-                "has both generate_vmap_rule=True and an overridden vmap staticmethod",
-                "set generate_vmap_rule=False, or delete the vmap staticmethod",
-            )
+            raise slots.problem("two vmap rules", "a Function has one rule for vmap", cls=cls)
         if cls.generate_vmap_rule:
             return partial(generated_rule, Batch)
         if cls.vmap is None:
-            raise error(
-                RuntimeError,
-                cls.__name__,
-                f"to use it with vmap, here on {self.size} examples, it needs a vmap rule",
-                "write `generate_vmap_rule = True` in the class if its methods are made of minigrad operations, or else "
-                "override the vmap staticmethod: `def vmap(info, in_dims, *args)` that returns output, out_dims",
-            )
+            raise slots.problem("no vmap rule", "a Function under vmap has a rule for it", cls=cls, size=self.size)
         return lambda *args: slots.call_method(cls, "vmap", *args)
 
     def returned(self, cls: type[Function], value: object, dim: object, written: list) -> Any:
@@ -160,13 +141,9 @@ class Batch(Transform):
         if dim is None:
             return value
         if type(dim) is not int or not -value.ndim <= dim < value.ndim or value.shape[dim] != self.size:
-            raise refused(
-                cls,
-                f"out_dim {dim!r} is not a dimension of size {self.size} (the batch) of an "
-                f"output of shape {tuple(value.shape)}",
-                "return as out_dims the dimension where the batch lies in the output, None for one that is the same for all "
-                "examples",
-                IndexError if type(dim) is int and not -value.ndim <= dim < value.ndim else RuntimeError,
+            sentence = "out_dims name the batch dimension of each output"
+            raise slots.problem(
+                "out_dim has not the batch's size", sentence, cls=cls, value=value, dim=dim, size=self.size
             )
         dim %= value.ndim
         same = [a for a in written if self.owns(a) and a._value is value and a._extra == dim]
@@ -175,16 +152,8 @@ class Batch(Transform):
     def inplace(self, frame: Frame, fn: type, x: Tensor, others: tuple) -> Tensor:
         """Write below, on the value with its batch dimension."""
         if not self.owns(x):
-            part = "" if x._base is None else f"(part of one of shape {tuple(x._base.shape)}) "
-            raise error(
-                RuntimeError,
-                "vmap",
-                f"vmap: inplace arithmetic {fn.function_name()}_(self, *extra_args) is not possible: the tensor of shape "
-                f"{tuple(x.shape)} {part}that is written to is the same for all examples, and would have to hold one value for "
-                f"each of {self.size} examples",
-                "make it from an input, x.new_zeros(...) in place of zeros(...), or pass it as an argument with a batch "
-                "dimension; return what is to be kept; switch the averages of batch norm off (track_running_stats=False)",
-            )
+            sentence = "a tensor that is the same for all examples cannot be written"
+            raise slots.problem("one tensor written for a batch", sentence, fn=fn, x=x, size=self.size)
         x_dim, value = x._extra, x._value
         with use(frame.parent):
             rank = value.ndim - 1
@@ -199,40 +168,15 @@ class Batch(Transform):
         return x
 
 
-def refused(cls: type[Function], what: str, fix: str, kind: type[Exception] = RuntimeError) -> Exception:
-    """Return the error for what a user's vmap staticmethod has returned, at the line where it did."""
-    return error(kind, f"{cls.__name__}.vmap", what, fix, returned_at(cls.vmap), [f"applied at {user_place()}"])
-
-
 def checked_pair(cls: type[Function], result: object) -> tuple:
-    """Check that a user's rule has returned (outputs, their batch dimensions); one output becomes a tuple of none."""
+    """Check that a user's rule has returned (outputs, their batch dimensions); one output becomes a list of one."""
     if not (type(result) is tuple and len(result) == 2):
-        raise refused(
-            cls,
-            f"expected the vmap staticmethod to return a pair (output, out_dims), got {described(result)}",
-            "return output, out_dims",
-        )
+        raise slots.problem("vmap returns no pair", "a rule returns output, out_dims", cls=cls, result=result)
     out, dims = result
-    if not isinstance(out, (tuple, list)):
-        if isinstance(dims, (tuple, list)):
-            raise refused(
-                cls,
-                f"returned one output, but out_dims={dims!r}",
-                "return one dimension, or None, for it",
-            )
-        return [out], [dims]
-    if not isinstance(dims, (tuple, list)) or len(dims) != len(out):
-        raise refused(
-            cls,
-            f"out_dims={dims!r} are not compatible with its {len(out)} outputs",
-            "return one dimension, or None, for each output",
-        )
-    return tuple(out), tuple(dims)
-
-
-def described(result: object) -> str:
-    """Say what was returned, in a few words."""
-    return f"a tuple of {len(result)}" if type(result) is tuple else f"a {type(result).__name__}"
+    several, listed = isinstance(out, (tuple, list)), isinstance(dims, (tuple, list))
+    if several is not listed or several and len(dims) != len(out):
+        raise slots.problem("out_dims do not fit", "a rule returns a dimension per output", cls=cls, out=out, dims=dims)
+    return (tuple(out), tuple(dims)) if several else ([out], [dims])
 
 
 def meet(o: object, dim: int | None, x_dim: int, rank: int) -> Any:

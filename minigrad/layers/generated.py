@@ -32,72 +32,84 @@ def generated_rule(batch: type, info: SimpleNamespace, in_dims: tuple, *args: ob
 
 def batched_function(cls: type[Function], layer: Batch, in_dims: tuple) -> Any:
     """Make the Function that does for a whole batch what `cls` does for one example."""
+    made: Any = type(cls.__name__, (Batched,), {"of": cls, "layer": layer, "in_dims": in_dims})
+    # errors name the user's methods and their arguments
+    made.forward = staticmethod(wraps(own(cls.forward))(lambda *args: made.run(*args)))
+    made.backward = staticmethod(wraps(cls.backward)(lambda ctx, *grads: made.pull(ctx, *grads)))
+    made.Node.__name__ = cls.Node.__name__
+    return made
 
-    def boxed(values: tuple, dims: tuple) -> tuple:
+
+class Batched(Function):
+    """A Function for a batch.  Its methods run those of the Function `of` on single examples, under one vmap."""
+
+    generate_vmap_rule = True
+    of: Any
+    layer: Any
+    in_dims: tuple
+    # shapes of one example's inputs, batch dimensions of outputs and saved tensors; here, as a ctx may be that of several
+    # such Functions
+    shapes: tuple = ()
+    out_dims: tuple = ()
+    saved_dims: tuple = ()
+    forward_dims: tuple = ()
+
+    @classmethod
+    def boxed(cls, values: tuple, dims: tuple) -> tuple:
         """Return single examples of the values."""
+        layer = cls.layer
         return tuple([a if d is None or a is None else Box(layer, a, d) for a, d in zip(values, dims, strict=True)])
 
-    def under(name: str, ctx: Ctx, args: tuple, dims: tuple) -> Any:
+    @classmethod
+    def run(cls, *args: object) -> Any:
+        """Run the user's forward, and note where its outputs have the batch dimension."""
+        examples, layer = cls.boxed(args, cls.in_dims), cls.layer
+        cls.shapes = tuple([a._sizes if isinstance(a, Tensor) else None for a in examples])
+        with push(layer):
+            out = slots.call_method(cls.of, "forward", *examples)
+        found, dims = [], []
+        for o in as_tuple(out):
+            found.append(o._value if layer.owns(o) else in_front(layer, o))
+            dims.append(o._extra if layer.owns(o) else 0 if isinstance(o, Tensor) else None)
+        cls.out_dims = tuple(dims)
+        return tuple(found) if isinstance(out, (tuple, list)) else found[0]
+
+    @classmethod
+    def setup_context(cls, ctx: Ctx, inputs: tuple, output: object) -> None:  # type: ignore[override]
+        """Run the user's, and keep what it saves as it is below the vmap."""
+        outs, layer = cls.boxed(as_tuple(output), cls.out_dims), cls.layer
+        with push(layer):
+            output = outs if isinstance(output, tuple) else outs[0]
+            slots.call_method(cls.of, "setup_context", ctx, cls.boxed(inputs, cls.in_dims), output)
+        ctx._saved, cls.saved_dims = strip(layer, ctx._saved)
+        cls.forward_dims = cls.saved_dims
+        if ctx._forward is not None:
+            ctx._forward, cls.forward_dims = strip(layer, ctx._forward)
+        ctx._nondiff, _ = strip(layer, ctx._nondiff)
+        ctx._dirty, _ = strip(layer, ctx._dirty)
+
+    @classmethod
+    def under(cls, name: str, ctx: Ctx, args: tuple, dims: tuple, saved_dims: tuple) -> tuple:
         """Call a method that reads what was saved on single examples; its results have the batch dimension in front."""
         saved = ctx.saved_tensors
-        with push(layer):
-            saved = boxed(saved, Batched.saved_dims if name == "backward" else Batched.forward_dims)
-            out = as_tuple(slots.call_method(cls, name, Example(ctx, saved), *boxed(args, dims)))
+        with push(cls.layer):
+            saved = cls.boxed(saved, saved_dims)
+            out = as_tuple(slots.call_method(cls.of, name, Example(ctx, saved), *cls.boxed(args, dims)))
             if name == "backward":  # here, as what broadcasts to one example need not broadcast to a batch of them
-                out = reduced(ctx, out, Batched.shapes)
-        return tuple([in_front(layer, o) for o in out])
+                out = reduced(ctx, out, cls.shapes)
+        return tuple([in_front(cls.layer, o) for o in out])
 
-    class Batched(Function):
-        generate_vmap_rule = True
-        # shapes of one example's inputs, batch dimensions of outputs and saved tensors; here, as a ctx may be that of
-        # several such Functions
-        shapes: tuple = ()
-        out_dims: tuple = ()
-        saved_dims: tuple = ()
-        forward_dims: tuple = ()
+    @classmethod
+    def pull(cls, ctx: Ctx, *grads: Tensor | None) -> tuple:
+        """Run the user's backward; a gradient has its batch dimension where the input had it."""
+        out, n = cls.under("backward", ctx, grads, cls.out_dims, cls.saved_dims), len(cls.in_dims)
+        return tuple([back(g, d) for g, d in zip(out, cls.in_dims)]) + out[n:]
 
-        @staticmethod
-        @wraps(own(cls.forward))  # errors name the user's arguments
-        def forward(*args: object) -> Any:  # type: ignore[override]
-            examples = boxed(args, in_dims)
-            Batched.shapes = tuple([a._sizes if isinstance(a, Tensor) else None for a in examples])
-            with push(layer):
-                out = slots.call_method(cls, "forward", *examples)
-            found, dims = [], []
-            for o in as_tuple(out):
-                found.append(o._value if layer.owns(o) else in_front(layer, o))
-                dims.append(o._extra if layer.owns(o) else 0 if isinstance(o, Tensor) else None)
-            Batched.out_dims = tuple(dims)
-            return tuple(found) if isinstance(out, (tuple, list)) else found[0]
-
-        @staticmethod
-        def setup_context(ctx: Ctx, inputs: tuple, output: object) -> None:
-            outs = boxed(as_tuple(output), Batched.out_dims)
-            with push(layer):
-                slots.call_method(
-                    cls, "setup_context", ctx, boxed(inputs, in_dims), outs if isinstance(output, tuple) else outs[0]
-                )
-            ctx._saved, Batched.saved_dims = strip(layer, ctx._saved)
-            Batched.forward_dims = Batched.saved_dims
-            if ctx._forward is not None:
-                ctx._forward, Batched.forward_dims = strip(layer, ctx._forward)
-            ctx._nondiff, _ = strip(layer, ctx._nondiff)
-            ctx._dirty, _ = strip(layer, ctx._dirty)
-
-        @staticmethod
-        @wraps(cls.backward)
-        def backward(ctx: Ctx, *grads: Tensor | None) -> tuple:  # type: ignore[override]
-            out = under("backward", ctx, grads, Batched.out_dims)
-            return tuple([back(g, d) for g, d in zip(out, in_dims)]) + out[len(in_dims) :]
-
-        @staticmethod
-        def jvp(ctx: Ctx, *tangents: Tensor | None) -> Any:
-            out, dims = under("jvp", ctx, tangents, in_dims), Batched.out_dims
-            return tuple([t if t is None else t.movedim(0, d) for t, d in zip(out, dims)]) + out[len(dims) :]
-
-    Batched.__name__ = Batched.__qualname__ = cls.__name__
-    Batched.Node.__name__ = cls.Node.__name__
-    return Batched
+    @classmethod
+    def jvp(cls, ctx: Ctx, *tangents: Tensor | None) -> Any:  # type: ignore[override]
+        """Run the user's; a tangent has its batch dimension where the output has it."""
+        out, dims = cls.under("jvp", ctx, tangents, cls.in_dims, cls.forward_dims), cls.out_dims
+        return tuple([t if t is None else t.movedim(0, d) for t, d in zip(out, dims)]) + out[len(dims) :]
 
 
 def strip(layer: Batch, tensors: tuple) -> tuple:

@@ -89,7 +89,7 @@ class Grad(Transform):
     def inplace(self, frame: Frame, fn: type, x: Tensor, others: tuple) -> Tensor:
         """Write below; here x gets its new history."""
         if not self.owns(x):
-            raise captured(self, fn.function_name() + "_", x)
+            raise captured(self, fn, x)
 
         def copy(before: Box) -> None:
             with use(frame.parent):

@@ -94,14 +94,13 @@ class Jvp(Transform):
 
     def inplace(self, frame: Frame, fn: type, x: Tensor, others: tuple) -> Tensor:
         """Write value and tangent below."""
-        name = fn.function_name() + "_"
         if not self.owns(x):
-            raise captured(self, name, x)
+            raise captured(self, fn, x)
         args = (x, *others)
         values = tuple([self.inner(a) for a in args])
         with use(frame.parent):
             result, tangents = None, [self.tangent(a) for a in args]
-            self.refuse_fixed(x, any([t is not None for t in tangents]), name)
+            self.refuse_fixed(x, any([t is not None for t in tangents]), fn)
             if any([t is not None for t in tangents]):
                 before = tuple([self.kept(a, x) for a in values])  # layers below may keep them for their backward
                 (result,) = fn.tangents(before, [self.kept(t, x) for t in tangents], (fn.apply(*before),))
@@ -114,11 +113,11 @@ class Jvp(Transform):
         written = [t for t in (x._value, x._extra) if t is not None]
         return a.clone() if isinstance(a, Tensor) and any([shares(a, t) for t in written]) else a
 
-    def refuse_fixed(self, x: Tensor, dual: bool, name: str) -> None:
+    def refuse_fixed(self, x: Tensor, dual: bool, fn: type) -> None:
         """Tangents of a base cannot follow a write to a view that was made inside a user's Function."""
         while (view := x._view) is not None:
             if view.fixed is not None and (dual or self.tangent(view.parent) is not None):
-                raise slots.problem("fixed view written", "the view cannot be written", fn=name, x=x)
+                raise slots.problem("fixed view written", "the view cannot be written", fn=fn, x=x)
             x = view.parent
 
     def write_tangent(self, x: Tensor, t: Tensor | None) -> None:

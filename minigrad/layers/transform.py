@@ -4,16 +4,15 @@ around the values of the layer below; grad.py, jvp.py and batch.py say what it d
 
 from __future__ import annotations
 
-import inspect
 from typing import Any, TypeGuard
 
 import numpy as np
 
+from ..core.events import slots
 from ..core.frames import Layer
 from ..core.function import Function
 from ..core.graph import bottom
 from ..core.tensor import Box, Tensor, ViewOf, levels
-from ..errors import error
 
 
 class Transform(Layer):
@@ -53,14 +52,8 @@ class Transform(Layer):
     def separate(self, cls: type[Function]) -> Any:
         """Return a user's Function, which has to have the separate form.  Raises RuntimeError for the combined one."""
         if cls.combined:
-            raise error(
-                RuntimeError,
-                cls.__name__,
-                f"is used under `{self.name}` and must override the setup_context staticmethod: a forward that takes ctx "
-                "would keep tensors of another layer",
-                "split its forward in two; what it saves besides inputs and outputs has to be an output as well:\n"
-                + separate_form(cls),
-            )
+            sentence = "a Function used under a transform has a setup_context"
+            raise slots.problem("combined form under a transform", sentence, cls=cls, layer=self)
         return cls
 
     def follows(self, t: Box) -> bool:
@@ -89,33 +82,10 @@ class Transform(Layer):
         return out
 
 
-def separate_form(cls: type[Function]) -> str:
-    """Return the code to write in place of a combined forward, or of the forward_extended of a NestedIOFunction."""
-    nested = getattr(cls, "_nested", None)
-    own = cls.forward if nested is None else nested.forward_extended
-    found = list(inspect.signature(own).parameters.values())[1:]
-    names = [f"*{p.name}" if p.kind is p.VAR_POSITIONAL else p.name for p in found]
-    head = "@staticmethod\n    def forward(" if nested is None else "def forward_extended(self, "
-    return f"""\
-    {head}{", ".join([str(p) for p in found])}):
-        ...  # compute, without ctx
-        return output
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        {names[0] + "," if len(names) == 1 else ", ".join(names)} = inputs
-        ctx.save_for_backward(...)  # inputs and outputs; numbers as attributes: ctx.n = n"""
-
-
-def captured(layer: Layer, who: str, x: Tensor) -> Exception:
+def captured(layer: Layer, fn: Any, x: Tensor) -> Exception:
     """Return the error for writing to a tensor that a transform's function uses but was not given."""
-    return error(
-        RuntimeError,
-        who,
-        f"an in-place operation on a tensor of shape {tuple(x.shape)} that the function under `{layer.name}` only "
-        "captured from outside: the write would escape from the transform",
-        "pass the tensor as an argument, or clone() it inside first",
-    )
+    sentence = "a transform writes only to what it was given or has made"
+    return slots.problem("captured tensor written", sentence, layer=layer, fn=fn, x=x)
 
 
 def layers_of(t: Tensor) -> set:

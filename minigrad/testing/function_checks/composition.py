@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...layers.transform import separate_form
+from ...diagnose.transforms import separate_form
 from .batches import examples, need_no_chance, need_rule
 from .case import EPS, Case, close, short, weights
 from .form import need_backward, need_gradient, need_jvp

@@ -1,0 +1,142 @@
+"""Mistakes that only a transform finds: Functions in a form that it cannot run, writes that would escape from it, and
+rules for vmap that return what does not fit."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from ..core.frames import Layer
+from ..core.function import Function
+from ..core.tensor import Tensor
+from ..errors import error
+from ..places import returned_at, user_place
+from .inplace_writes import name_of_write
+from .report import explains
+
+
+@explains("combined form under a transform")
+def combined_form(cls: type[Function], layer: Layer) -> Exception:
+    """Return the error for a Function whose forward takes ctx."""
+    return error(
+        RuntimeError,
+        cls.__name__,
+        f"is used under `{layer.name}` and must override the setup_context staticmethod: a forward that takes ctx "
+        "would keep tensors of another layer",
+        "split its forward in two; what it saves besides inputs and outputs has to be an output as well:\n"
+        + separate_form(cls),
+    )
+
+
+def separate_form(cls: Any) -> str:
+    """Return the code to write in place of a combined forward, or of the forward_extended of a NestedIOFunction."""
+    nested = getattr(cls, "_nested", None)
+    own = cls.forward if nested is None else nested.forward_extended
+    found = list(inspect.signature(own).parameters.values())[1:]
+    names = [f"*{p.name}" if p.kind is p.VAR_POSITIONAL else p.name for p in found]
+    head = "@staticmethod\n    def forward(" if nested is None else "def forward_extended(self, "
+    return f"""\
+    {head}{", ".join([str(p) for p in found])}):
+        ...  # compute, without ctx
+        return output
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        {names[0] + "," if len(names) == 1 else ", ".join(names)} = inputs
+        ctx.save_for_backward(...)  # inputs and outputs; numbers as attributes: ctx.n = n"""
+
+
+@explains("captured tensor written")
+def captured_tensor_written(layer: Layer, fn: Any, x: Tensor) -> Exception:
+    """Return the error for writing to a tensor that a transform's function uses but was not given."""
+    return error(
+        RuntimeError,
+        name_of_write(fn),
+        f"an in-place operation on a tensor of shape {tuple(x.shape)} that the function under `{layer.name}` only "
+        "captured from outside: the write would escape from the transform",
+        "pass the tensor as an argument, or clone() it inside first",
+    )
+
+
+@explains("one tensor written for a batch")
+def one_tensor_written(fn: Any, x: Tensor, size: int) -> Exception:
+    """Return the error for writing one value per example to a tensor that is the same for all."""
+    part = "" if x._base is None else f"(part of one of shape {tuple(x._base.shape)}) "
+    return error(
+        RuntimeError,
+        "vmap",
+        f"vmap: inplace arithmetic {fn.function_name()}_(self, *extra_args) is not possible: the tensor of shape "
+        f"{tuple(x.shape)} {part}that is written to is the same for all examples, and would have to hold one value for "
+        f"each of {size} examples",
+        "make it from an input, x.new_zeros(...) in place of zeros(...), or pass it as an argument with a batch "
+        "dimension; return what is to be kept; switch the averages of batch norm off (track_running_stats=False)",
+    )
+
+
+@explains("value of a batch")
+def value_of_a_batch(size: int) -> Exception:
+    """Return the error for asking a batched tensor for its value."""
+    return error(
+        RuntimeError,
+        "vmap",
+        f"item(), tolist(), bool(), int(), float() and `if` need one value, but this tensor has one for each of "
+        f"{size} examples",
+        "use minigrad.where(condition, a, b) in place of `if`, and keep it a tensor in place of item(); or compute it "
+        "outside of vmap",
+    )
+
+
+@explains("two vmap rules")
+def two_rules(cls: type[Function]) -> Exception:
+    """Return the error for a Function that asks for a rule and has one."""
+    return error(
+        RuntimeError,
+        cls.__name__,
+        "has both generate_vmap_rule=True and an overridden vmap staticmethod",
+        "set generate_vmap_rule=False, or delete the vmap staticmethod",
+    )
+
+
+@explains("no vmap rule")
+def no_rule(cls: type[Function], size: int) -> Exception:
+    """Return the error for a Function that does not say what a batch changes."""
+    return error(
+        RuntimeError,
+        cls.__name__,
+        f"to use it with vmap, here on {size} examples, it needs a vmap rule",
+        "write `generate_vmap_rule = True` in the class if its methods are made of minigrad operations, or else "
+        "override the vmap staticmethod: `def vmap(info, in_dims, *args)` that returns output, out_dims",
+    )
+
+
+@explains("vmap returns no pair")
+def no_pair(cls: type[Function], result: object) -> Exception:
+    """Return the error for a rule that does not return outputs and their dimensions."""
+    got = f"a tuple of {len(result)}" if type(result) is tuple else f"a {type(result).__name__}"
+    what = f"expected the vmap staticmethod to return a pair (output, out_dims), got {got}"
+    return of_rule(cls, what, "return output, out_dims")
+
+
+@explains("out_dims do not fit")
+def dims_do_not_fit(cls: type[Function], out: Any, dims: object) -> Exception:
+    """Return the error for a rule whose dimensions do not match its outputs in number."""
+    if not isinstance(out, (tuple, list)):
+        return of_rule(cls, f"returned one output, but out_dims={dims!r}", "return one dimension, or None, for it")
+    what = f"out_dims={dims!r} are not compatible with its {len(out)} outputs"
+    return of_rule(cls, what, "return one dimension, or None, for each output")
+
+
+@explains("out_dim has not the batch's size")
+def out_dim_does_not_fit(cls: type[Function], value: Tensor, dim: object, size: int) -> Exception:
+    """Return the error for a rule that names a dimension which is not the batch."""
+    return of_rule(
+        cls,
+        f"out_dim {dim!r} is not a dimension of size {size} (the batch) of an output of shape {tuple(value.shape)}",
+        "return as out_dims the dimension where the batch lies in the output, None for one that is the same for all examples",
+        RuntimeError if type(dim) is not int or -value.ndim <= dim < value.ndim else IndexError,
+    )
+
+
+def of_rule(cls: type[Function], what: str, fix: str, kind: type[Exception] = RuntimeError) -> Exception:
+    """Return the error for what a user's vmap staticmethod has returned, at the line where it did."""
+    return error(kind, f"{cls.__name__}.vmap", what, fix, returned_at(cls.vmap), [f"applied at {user_place()}"])
