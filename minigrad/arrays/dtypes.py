@@ -58,6 +58,11 @@ def kind(d: np.dtype) -> str:
     return "f" if d in FLOATS else d.kind
 
 
+def is_half(a: Any) -> bool:
+    """Return whether a is an array, or a scalar of NumPy's, of float16 or bfloat16."""
+    return isinstance(a, (np.ndarray, np.generic)) and a.dtype in HALVES
+
+
 float16, bfloat16 = dtype("float16"), dtype("bfloat16")
 float32, float64 = dtype("float32"), dtype("float64")
 int8, int16, int32, int64 = dtype("int8"), dtype("int16"), dtype("int32"), dtype("int64")

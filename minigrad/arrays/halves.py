@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .dtypes import F4, FLOATS, HALVES
+from .dtypes import F4, FLOATS, HALVES, is_half
 from .kinds import KINDS
 
 
@@ -23,11 +23,6 @@ def computed(f: Callable, args: Sequence) -> Any:
     (dtype,) = floats
     raw = f(*[widened(a) for a in args])
     return tuple([narrowed(r, dtype) for r in raw]) if type(raw) is tuple else narrowed(raw, dtype)
-
-
-def is_half(a: Any) -> bool:
-    """Whether it is an array, or a scalar of NumPy's, of float16 or bfloat16."""
-    return isinstance(a, (np.ndarray, np.generic)) and a.dtype in HALVES
 
 
 def widened(a: Any) -> Any:

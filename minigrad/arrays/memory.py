@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .dtypes import F4
-from .halves import is_half, narrowed
+from .dtypes import F4, is_half
+from .halves import narrowed
 from .kinds import KINDS, Array, laid_out
 
 

@@ -15,9 +15,8 @@ from heapq import heappop, heappush
 from typing import Any, TypeAlias
 
 from ..arrays import kinds
-from ..arrays.dtypes import FLOATS
+from ..arrays.dtypes import FLOATS, is_half
 from ..arrays.errstate import listen, restore
-from ..arrays.halves import is_half
 from ..arrays.kinds import KINDS, Array, as_array, on_device
 from ..arrays.memory import broadcast_axes, copied_like, sum_down
 from ..places import Place, user_place

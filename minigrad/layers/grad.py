@@ -13,7 +13,7 @@ from ..core.frames import Frame, apply_at, current, push, use
 from ..core.function import Function, among, as_returned, as_tuple, attach, is_float
 from ..core.graph import Leaf
 from ..core.inplace import inplace_at, link_view, write
-from ..core.tensor import Box, Tensor, history
+from ..core.tensor import Box, Tensor, edges_of, history
 from ..places import user_place
 from .transform import Transform, captured
 
@@ -38,14 +38,14 @@ class Grad(Transform):
     def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
         """Run the operation one layer down; remember it when an argument is tracked here."""
         values = tuple([a._value if type(a) is Box and a._layer is self else a for a in args])
-        edges = tuple([history(a) if frame.grad and type(a) is Box and a._layer is self else None for a in args])
+        edges = edges_of(args, self) if frame.grad else (None,) * len(args)
         if not cls.primitive:
             return self.custom(self.separate(cls), args, values, edges, frame)
         low = apply_at(frame.parent, cls, values)
         out: Any = tuple([Box(self, o) for o in low]) if isinstance(low, tuple) else Box(self, low)
         if cls.view and self.owns(args[0]):
             link_view(frame, cls, args, out)
-        if cls.differentiable and any([e is not None for e in edges]):
+        if cls.differentiable and edges.count(None) < len(edges):
             cls.record(self, args, out, edges)
         elif not frame.grad:
             self.note_cut("no_grad", args)

@@ -33,7 +33,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays import dtypes, halves
+from ...arrays import dtypes
 from ...arrays.kinds import KINDS, Array, on_device, zeros
 from ...core.frames import OFF, ON, current
 from ...core.graph import Node, unpack
@@ -103,7 +103,7 @@ class Pointwise(Primitive):
             or cls.kind == "bool"
             or "f" not in cls.accepts
             or a.size >= select.FUSE_FROM
-            or halves.is_half(a)
+            or dtypes.is_half(a)
         ):
             return False
         if a.dtype.kind not in cls.accepts or cls.kind == "float" and a.dtype not in dtypes.FLOATS:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays import halves
-from ...arrays.dtypes import F4, FLOATS, HALVES, float32, of_numpy
+from ...arrays.dtypes import F4, FLOATS, HALVES, float32, is_half, of_numpy
 from ...arrays.errstate import listen, restore
 from ...arrays.kinds import KINDS, Array, as_array, on_device
 from ...core.events import slots
@@ -228,7 +228,7 @@ class Primitive(Function):
     @classmethod
     def compute(cls, *arrays: Array, into: Callable | None = None) -> Any:
         """impl (or `into`, the update in place): without NumPy's warnings, and errors named after this operation."""
-        if "keepdim" in cls.names:
+        if "keepdim" in cls.names and type(arrays[cls.names.index("keepdim")]) is not bool:
             argument_errors.check_keepdim(cls, arrays)
         try:
             if cls.view:
@@ -236,7 +236,7 @@ class Primitive(Function):
             said = listen()
             try:
                 as_they_are = cls.takes_half or cls.kernel_takes_half and on_device(arrays[0])
-                if as_they_are or not any([halves.is_half(a) for a in arrays]):
+                if as_they_are or not any([is_half(a) for a in arrays]):
                     raw = (into or cls.impl)(*arrays)
                 elif into is None:
                     raw = halves.computed(cls.impl, arrays)
