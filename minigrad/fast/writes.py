@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from ..arrays.dtypes import FLOATS, is_half
 from ..arrays.errstate import restore, silence
 from ..arrays.kinds import KINDS
 from ..core.frames import OFF, ON, Frame
 from ..core.graph import INFERENCE, memory
 from ..core.tensor import Tensor
+from ..kernels import select
+from ..ops.base.families import Pointwise
+from ..ops.copy import Copy
 
 
 def untracked(*args: Any) -> bool:
@@ -31,11 +37,35 @@ def write_plain(frame: Frame, fn: Any, x: Tensor, others: tuple) -> bool:
             return False
     said = silence()
     try:
-        if 0 in a.strides or not fn.write_short(a, *values):
+        if 0 in a.strides or not write_short(fn, a, values):
             return False
     except Exception:  # the general way knows what to say
         return False
     finally:
         restore(said)
     (x._ver or memory(x)).bump(fn.name + "_")
+    return True
+
+
+def write_short(fn: Any, a: np.ndarray, others: list) -> bool:
+    """Write fn(a, *others) into a by NumPy's function, or by the formula.
+
+    False, with nothing written, where something has to be converted, or a kernel is quicker (kernels/select.py).
+    """
+    if fn is Copy:
+        if type(others[0]) in KINDS and others[0].ndim > a.ndim:
+            return False
+        a[...] = others[0]
+        return True
+    if not issubclass(fn, Pointwise) or fn.n_conditions or fn.kind == "bool" or "f" not in fn.accepts:
+        return False
+    if a.size >= select.FUSE_FROM or is_half(a) or a.dtype.kind not in fn.accepts:
+        return False
+    if isinstance(fn.ufunc, np.ufunc) and (fn.kind == "same" or a.dtype in FLOATS):
+        fn.ufunc(a, *others, out=a)  # it sees for itself where others lie in the memory of a
+        return True
+    result = select.numpys(fn)(a, *others) if a.dtype in FLOATS else None
+    if result is None or result.shape != a.shape or result.dtype is not a.dtype:
+        return False
+    a[...] = result
     return True

@@ -191,10 +191,6 @@ class Pow(Pointwise):
         found = simple_power(x, y)
         return select.forward(cls, (x, y)) if found is None else found
 
-    @classmethod
-    def write_short(cls, a: np.ndarray, *others: Any) -> bool:
-        return a.dtype in FLOATS and super().write_short(a, *others)
-
     @staticmethod
     def simple(x: Any, y: Any) -> bool:
         """x**y with a derivative among the simple powers."""

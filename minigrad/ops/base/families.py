@@ -96,28 +96,6 @@ class Pointwise(Primitive):
         return select.forward(cls, args)
 
     @classmethod
-    def write_short(cls, a: np.ndarray, *others: object) -> bool:
-        """NumPy's function, or the formula; large arrays have their kernels (kernels/select.py)."""
-        if (
-            cls.n_conditions
-            or cls.kind == "bool"
-            or "f" not in cls.accepts
-            or a.size >= select.FUSE_FROM
-            or dtypes.is_half(a)
-        ):
-            return False
-        if a.dtype.kind not in cls.accepts or cls.kind == "float" and a.dtype not in dtypes.FLOATS:
-            return False
-        if isinstance(cls.ufunc, np.ufunc):
-            cls.ufunc(a, *others, out=a)  # it sees for itself where others lie in the memory of a
-            return True
-        result = (cls.ufunc or formula.on_arrays(cls.kernel))(a, *others)
-        if result.shape != a.shape or result.dtype is not a.dtype:
-            return False
-        a[...] = result
-        return True
-
-    @classmethod
     def keeps_number(cls, node: Node) -> bool:
         """A number that a formula reads is kept like a tensor, as in PyTorch: `x * 2` cannot run backward twice."""
         if not any([isinstance(s, (int, float)) for s in node._saved]):

@@ -249,14 +249,6 @@ class Primitive(Function):
         except Exception as e:
             raise argument_errors.failed(cls, arrays, e) from None
 
-    @classmethod
-    def write_short(cls, a: np.ndarray, *others: object) -> bool:
-        """Write the result into the first operand, of arrays that need no conversion (core/inplace.write_plain).
-
-        False, with nothing written, where it has to look at them, or the result does not fit.
-        """
-        return False
-
     # ------------------------------------------------------------------ what is saved, and what formulas read
     @classmethod
     def parameter(cls, i: int) -> int:
