@@ -115,7 +115,7 @@ def graph(what: Any) -> Record:
 
 def unknown(found: list, name: str, lost: str) -> Exception:
     """The error for a gradient of which nobody knows any more how it came about, and why that cannot be computed again."""
-    places = [n._saved.place for n in older_first(*found) if type(n._saved) is Freed and n._saved.place]
+    places = [n._saved.place for n in older_first(found) if type(n._saved) is Freed and n._saved.place]
     by = f", which the backward at {places[-1]} has freed" if places else ", which is gone"
     by += f"; it cannot be computed again from the leaves: {lost}" if lost else ""
     return error(

@@ -38,7 +38,7 @@ def again(root: Node) -> dict[tuple, Tensor]:
     """
     made: dict[tuple, Tensor] = {}
     with use(ON):
-        for node in older_first(root):
+        for node in older_first([root]):
             args = arguments(node, made)
             try:
                 outs = node._fn.apply(*args)

@@ -14,7 +14,7 @@ from ..arrays.kinds import near
 from ..autograd.function import DelayedError
 from ..core import engine
 from ..core.function import Ctx
-from ..core.graph import Freed, Leaf, Node, OutputEdge, Saved, output_edge, producer
+from ..core.graph import Freed, Leaf, Node, OutputEdge, Saved, behind, output_edge
 from ..core.tensor import Tensor, history, wrap
 from ..errors import error
 from ..ops.base.primitive import ShapeOf
@@ -68,21 +68,15 @@ def record_of(what: Tensor | Node) -> Record:
 def graph_of(edges: Sequence) -> Record:
     """A record of the operations behind some edges; a backward that runs under it belongs to it."""
     rec = Record()
-    for node in older_first(*[producer(e) for e in edges if type(e) is not Leaf]):
+    for node in older_first(edges):
         note_node(rec, node)
     rec.outputs = [value for e in edges if (value := rec.value_of(e)) is not None]
     return rec
 
 
-def older_first(*roots: Any) -> list:
-    """All nodes that the roots depend on, and themselves, by creation."""
-    seen, stack = set(roots), list(roots)
-    while stack:
-        for e in stack.pop()._edges:
-            if e is not None and type(e) is not Leaf and producer(e) not in seen:
-                seen.add(producer(e))
-                stack.append(producer(e))
-    return sorted(seen, key=lambda n: n._seq)
+def older_first(edges: Sequence) -> list:
+    """All nodes behind some edges, by creation."""
+    return sorted(behind(edges)[0], key=lambda n: n._seq)
 
 
 def note_node(rec: Record, node: Any) -> None:

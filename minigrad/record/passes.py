@@ -8,12 +8,12 @@ from typing import Any
 
 from .. import autograd
 from ..core.function import Function, is_float, tensors_in
-from ..core.graph import Freed, Leaf, producer
+from ..core.graph import Freed, Leaf, behind
 from ..core.tensor import Tensor, history
 from ..diagnose.user_methods import argument_names
 from ..errors import error
 from ..places import user_frame
-from .from_graph import FREED, older_first
+from .from_graph import FREED
 from .recent import remember
 from .recorder import Record
 from .values import NOWHERE
@@ -90,7 +90,7 @@ def closed_over(fn: Callable) -> dict[str, Any]:
 def run_backward(rec: Record, outs: list) -> None:
     """Backward from all results that require grad, seeded with ones, without touching anybody's `.grad`."""
     roots = [o for o in outs if o.requires_grad]
-    if any(type(node._saved) is Freed for o in roots for node in older_first(producer(history(o)))):
+    if any(type(node._saved) is Freed for node in behind([history(o) for o in roots])[0]):
         rec.notes.append(FREED)
         return
     leaves = {id(v.tensor): v.tensor for v in rec.values if v.kind == "parameter" and type(v.tensor._edge) is Leaf}
