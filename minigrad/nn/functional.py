@@ -35,7 +35,6 @@ from ..ops.nn.similarity import (
     cosine_similarity,
     hinge_embedding_loss,
     margin_ranking_loss,
-    pairwise_distance,
     triplet_margin_loss,
 )
 from ..ops.nn.dropout import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d
@@ -65,6 +64,7 @@ from ..ops.nn.normalize import (
     normalize,
     rms_norm,
 )
+from ..ops.norms import pairwise_distance
 from ..ops.pad import pad
 from ..ops.nn.pool import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
 from ..ops.nn.resize import interpolate, pixel_shuffle, pixel_unshuffle

@@ -19,6 +19,12 @@ from ..record.callbacks import recordings
 from .parameter import Parameter
 from .state import Stateful
 
+# what a name stays once it is one: the dictionary, what else than a Parameter or a Module may be put there, what to write
+HELD = (
+    ("_parameters", "parameter", (), "assign an nn.Parameter or None, or write into it with copy_ under no_grad()"),
+    ("_modules", "child module", (), "assign a Module or None"),
+    ("_buffers", "buffer", Tensor, "assign a tensor or None"),
+)
 STATE = ("_parameters", "_buffers", "_modules", "_hooks", "_options")  # the dictionaries that each module has
 
 
@@ -75,37 +81,17 @@ class Module(Stateful):
                 if other is not store:  # there the new one takes the place of the old one, in order
                     other.pop(name, None)
             store[name] = value
-        elif "_parameters" in stores and name in self._parameters:
-            if value is not None:
-                raise error(
-                    TypeError,
-                    type(self).__name__,
-                    f"cannot assign '{type(value).__name__}' as parameter '{name}'",
-                    "assign an nn.Parameter or None, or write into it with copy_ under no_grad()",
-                )
-            self._parameters[name] = None
-        elif "_modules" in stores and name in self._modules:
-            if value is not None:
-                raise error(
-                    TypeError,
-                    type(self).__name__,
-                    f"cannot assign '{type(value).__name__}' as child module '{name}'",
-                    "assign a Module or None",
-                )
-            self._modules[name] = None
-        elif "_buffers" in stores and name in self._buffers:
-            if value is not None and not isinstance(value, Tensor):
-                raise error(
-                    TypeError,
-                    type(self).__name__,
-                    f"cannot assign '{type(value).__name__}' as buffer '{name}'",
-                    "assign a tensor or None",
-                )
-            self._buffers[name] = value
-        else:
-            if name == "requires_grad" and not inside(self):
-                warn_requires_grad(self, value)
-            object.__setattr__(self, name, value)
+            return
+        for store, what, kinds, fix in HELD:
+            if name in stores.get(store, ()):
+                if value is not None and not isinstance(value, kinds):
+                    given = type(value).__name__
+                    raise error(TypeError, type(self).__name__, f"cannot assign '{given}' as {what} '{name}'", fix)
+                stores[store][name] = value
+                return
+        if name == "requires_grad" and not inside(self):
+            warn_requires_grad(self, value)
+        object.__setattr__(self, name, value)
 
     def __getattr__(self, name: str) -> Any:
         for store in ("_parameters", "_buffers", "_modules"):

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..core.tensor import Tensor
 from ..ops.nn import resize, similarity, unfold_fold
+from ..ops.norms import pairwise_distance
 from ..ops.pad import pad
 from .module import Module
 from .settings import Functional, many
@@ -41,6 +42,15 @@ class ConstantPad(Padding, function=pad):
         return pad(input, self.padding, value=self.value)
 
     extra_repr = Functional.extra_repr
+
+
+class ZeroPad(ConstantPad):
+    """A border of zeros."""
+
+    def __init__(self, padding: Any):
+        super().__init__(padding, 0.0)
+
+    extra_repr = Padding.extra_repr
 
 
 class ReflectionPad(Padding):
@@ -88,7 +98,7 @@ class ConstantPad3d(ConstantPad, ndim=3):
     """
 
 
-class ZeroPad1d(ConstantPad1d):
+class ZeroPad1d(ZeroPad, ConstantPad1d, ndim=1):
     """A border of zeros, in the last dimension.
 
     >>> import minigrad
@@ -96,13 +106,8 @@ class ZeroPad1d(ConstantPad1d):
     tensor([[0., 1., 2., 3., 0.]])
     """
 
-    def __init__(self, padding: Any):
-        super().__init__(padding, 0.0)
 
-    extra_repr = Padding.extra_repr
-
-
-class ZeroPad2d(ConstantPad2d):
+class ZeroPad2d(ZeroPad, ConstantPad2d, ndim=2):
     """A border of zeros, in the last two dimensions.
 
     >>> import minigrad
@@ -110,24 +115,14 @@ class ZeroPad2d(ConstantPad2d):
     minigrad.Size([1, 4, 5])
     """
 
-    def __init__(self, padding: Any):
-        super().__init__(padding, 0.0)
 
-    extra_repr = Padding.extra_repr
-
-
-class ZeroPad3d(ConstantPad3d):
+class ZeroPad3d(ZeroPad, ConstantPad3d, ndim=3):
     """A border of zeros, in the last three dimensions.
 
     >>> import minigrad
     >>> minigrad.nn.ZeroPad3d(1)(minigrad.ones(1, 2, 3, 4)).shape
     minigrad.Size([1, 4, 5, 6])
     """
-
-    def __init__(self, padding: Any):
-        super().__init__(padding, 0.0)
-
-    extra_repr = Padding.extra_repr
 
 
 class ReflectionPad1d(ReflectionPad, ndim=1):
@@ -317,4 +312,4 @@ class PairwiseDistance(Module):
         self.norm, self.eps, self.keepdim = p, eps, keepdim
 
     def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
-        return similarity.pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)
+        return pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)

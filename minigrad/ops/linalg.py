@@ -53,36 +53,35 @@ class Inv(OfMatrices):
     dx = lambda g, out: -(out.mT @ g @ out.mT)
 
 
-class Solve(Operation):
-    """The solution X of A X = B for batches that are broadcast."""
+class Solution(Operation):
+    """The solution X of A X = B; the batches of both are broadcast."""
 
     layout = column_major
+
+    def vmap(info: Any, in_dims: tuple, a: Tensor, b: Tensor, *settings: bool) -> tuple:
+        """Batches are broadcast."""
+        a, b = (t if d is None else t.movedim(d, 0) for t, d in zip((a, b), in_dims))
+        return broadcasting(info.function, in_dims, a, b, *settings), 0
+
+
+class Solve(Solution):
+    """The solution for square matrices A."""
+
     node = "LinalgSolveEx"
     impl = lambda a, b: guarded("linalg.solve", np.linalg.solve, a, b)
     da = lambda g, a, out, shape: sum_to(-(Solve.apply(a.mT, g) @ out.mT), shape)
     db = lambda g, a, shape: sum_to(Solve.apply(a.mT, g), shape)
 
-    def vmap(info: Any, in_dims: tuple, a: Tensor, b: Tensor) -> tuple:
-        """Batches are broadcast."""
-        a, b = (t if d is None else t.movedim(d, 0) for t, d in zip((a, b), in_dims))
-        return broadcasting(Solve, in_dims, a, b), 0
 
+class SolveTriangular(Solution):
+    """The solution where A's upper (or lower) triangle is the matrix, its diagonal 1 if `unit`."""
 
-class SolveTriangular(Operation):
-    """The solution X of A X = B where A's upper (or lower) triangle is the matrix, its diagonal 1 if `unit`."""
-
-    layout = column_major
     node = "LinalgSolveTriangular"
     impl = lambda a, b, upper, unit: substitute(a, b, upper, unit)
     da = lambda g, a, out, upper, unit, shape: sum_to(
         triangle(-(transposed_solve(a, g, upper, unit) @ out.mT), upper, int(unit)), shape
     )
     db = lambda g, a, upper, unit, shape: sum_to(transposed_solve(a, g, upper, unit), shape)
-
-    def vmap(info: Any, in_dims: tuple, a: Tensor, b: Tensor, upper: bool, unit: bool) -> tuple:
-        """Batches are broadcast."""
-        a, b = (t if d is None else t.movedim(d, 0) for t, d in zip((a, b), in_dims))
-        return broadcasting(SolveTriangular, in_dims, a, b, upper, unit), 0
 
 
 # ---------------------------------------------------------------------- inverse and solutions

@@ -297,6 +297,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
 @op(
     "T(3, 4), T(3, 4)",
     "T(3, 4), T(4), 1.0, keepdim=True",
+    "T(3, 4), T(4), 2.0, 1e-6, True",
     "T(4), T(4), float('inf')",
     torch="nn.functional.pairwise_distance",
     method=False,

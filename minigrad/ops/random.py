@@ -287,9 +287,7 @@ class Multinomial(NonDifferentiable):
                 "invalid multinomial distribution (sum of probabilities <= 0)",
                 "give at least one of a row's weights a value above 0",
             )
-        if (
-            not replacement
-        ):  # exponential clocks: the category with the rate p that rings first is drawn with probability p
+        if not replacement:  # exponential clocks: the one of rate p rings first with probability p
             with np.errstate(all="ignore"):
                 order = np.argsort(np.where(p > 0, noise / p, np.inf), axis=-1, kind="stable")
             return order[..., :n].astype(np.int64)
@@ -351,9 +349,8 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
             "under vmap with randomness='same', counts of means that differ between the examples cannot be the same",
             "pass randomness='different' to vmap",
         )
-    return Poisson.apply(
-        input + zeros, source(generator, place, "poisson")._rng
-    )  # zeros: per example where they differ
+    rng = source(generator, place, "poisson")._rng
+    return Poisson.apply(input + zeros, rng)  # zeros: per example where they differ
 
 
 @op("P(4), 3", "P(2, 4), 2", "P(3), 5, True", out=True, method=True, differentiable=False, differs=DRAWN)

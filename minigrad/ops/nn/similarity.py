@@ -7,6 +7,7 @@ from ...errors import error
 from ..base.argument_errors import about
 from ..broadcast import broadcast_tensors
 from ..compare import where
+from ..norms import pairwise_distance
 from .entry import functional
 from .loss import chosen, reduced
 
@@ -24,17 +25,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     return ((x1 / lengths[0]) * (x2 / lengths[1])).sum(dim)
 
 
-@functional("T(3, 4), T(3, 4)", "T(4), T(4), 1.0", "T(3, 4), T(4), 2.0, 1e-6, True")
-def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
-    """The p-norm of x1 - x2 + eps along the last dimension."""
-    return (x1 - x2 + eps).norm(p, -1, keepdim)
-
-
-@functional(
-    "T(3, 4), 2 * B(3, 4) - 1.0",
-    "T(3), 2 * B(3) - 1.0, 0.3",
-    "T(2, 2), 2 * B(2, 2) - 1.0, 0.5",
-)
+@functional("T(3, 4), 2 * B(3, 4) - 1.0", "T(3), 2 * B(3) - 1.0, 0.3", "T(2, 2), 2 * B(2, 2) - 1.0, 0.5")
 def hinge_embedding_loss(
     input: Tensor,
     target: Tensor,
