@@ -59,15 +59,9 @@ def of_rows(f: Callable, dtype: np.dtype) -> None:
 def pointwise(op: Any, dtype: np.dtype) -> None:
     """An operation on large arrays and its backward; one of two operands also with a number in place of the second."""
     n = len(op.names) - op.n_settings
-    forms = [
-        [
-            tensor(np.full(select.QUICK_FROM, i >= op.n_conditions, bool if i < op.n_conditions else dtype))
-            for i in range(n)
-        ]
-    ]
-    if n == 2:
-        forms.append([forms[0][0], 0.5])
-    for operands in forms:
+    kinds = [bool] * op.n_conditions + [dtype] * (n - op.n_conditions)
+    arrays = [tensor(np.full(select.QUICK_FROM, kind is not bool, kind)) for kind in kinds]
+    for operands in [arrays, [arrays[0], 0.5]] if n == 2 else [arrays]:
         differentiate(op.apply(*operands, *op.defaults), operands)
 
 
@@ -91,9 +85,8 @@ def tally() -> tuple[int, int]:
     """How many functions this process has compiled, and how many it has found in the cache folder."""
     from numba.core.dispatcher import Dispatcher
 
-    found = {
-        f for m in cache._modules.values() for f in vars(m).values() if isinstance(f, Dispatcher)
-    }  # some are shared
+    # as a set, for some are shared
+    found = {f for m in cache._modules.values() for f in vars(m).values() if isinstance(f, Dispatcher)}
     kept = [f for f in found if isinstance(f._cache, cache.Compiled)]
     hits = sum(sum(f.stats.cache_hits.values()) for f in kept)
     return sum(len(f.signatures) for f in kept) - hits, hits

@@ -439,6 +439,5 @@ class NestedIOFunction(Function):
         self._context().set_materialize_grads(value)
 
 
-NestedIOFunction.vjp = Function.__dict__[
-    "vjp"
-]  # not the method above: a subclass may define its backward under this name
+# not the method above: a subclass may define its backward under this name
+NestedIOFunction.vjp = Function.__dict__["vjp"]

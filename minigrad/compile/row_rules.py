@@ -182,16 +182,9 @@ def number_valid(low: Lowering, target: V, ignore: int, dtype: Any, lead: int, o
 
 
 ROW_RULES = {
-    "AtTarget": at_target_rule,
-    "CountValid": count_valid_rule,
-    "CrossEntropy": losses_rule(True),
-    "FromLogits": from_logits_rule,
-    "LayerNorm": layer_norm_rule,
-    "LogSoftmax": log_softmax_rule,
-    "Logsumexp": logsumexp_rule,
-    "MeanCrossEntropy": losses_rule(True),
-    "MeanNLL": losses_rule(False),
-    "NLL": losses_rule(False),
-    "Softmax": softmax_rule,
-    "Standardize": standardize_rule,
-}
+    "AtTarget": at_target_rule, "CountValid": count_valid_rule, "FromLogits": from_logits_rule,
+    "LayerNorm": layer_norm_rule, "LogSoftmax": log_softmax_rule, "Logsumexp": logsumexp_rule,
+    "Softmax": softmax_rule, "Standardize": standardize_rule,
+    **dict.fromkeys(("CrossEntropy", "MeanCrossEntropy"), losses_rule(True)),
+    **dict.fromkeys(("MeanNLL", "NLL"), losses_rule(False)),
+}  # fmt: skip

@@ -232,16 +232,9 @@ RULES: dict[str, Callable] = {
     **dict.fromkeys(("Alias", "Clone", "Contiguous", "To"), to_rule),
     "AllOf": logical_rule("np.int64(x == 0)", "n == 0"),
     "AnyOf": logical_rule("np.int64(x != 0)", "n > 0"),
-    "Copy": write_rule,
-    "Expand": expand_rule,
-    "Index": index_rule,
-    "MaskedFill": masked_fill_rule,
-    "Mean": mean_rule,
-    "Permute": permute_rule,
-    "Reshape": reshape_rule,
-    "ScatterAdd": scatter_rule,
-    "Sum": reduce_rule("sum", "if"),
-    "Unindex": unindex_rule,
-}
+    "Sum": reduce_rule("sum", "if"), "Mean": mean_rule, "MaskedFill": masked_fill_rule, "ScatterAdd": scatter_rule,
+    "Expand": expand_rule, "Index": index_rule, "Permute": permute_rule, "Reshape": reshape_rule,
+    "Unindex": unindex_rule, "Copy": write_rule,
+}  # fmt: skip
 MOVES = {"Expand", "Index", "Permute", "Reshape", "Unindex"}  # these compute nothing: halves stay what they are
 WHOLE = {*PRODUCT_RULES, "MeanNLL", "NLL", "ScatterAdd"}  # these are given memory as it is: halves are left to a call

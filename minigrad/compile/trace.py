@@ -44,9 +44,8 @@ class Trace(Grad):
 
     def __init__(self, environment: Any):
         self.steps: list[Step] = []
-        self.inputs: list[
-            tuple[Value, Any, Box]
-        ] = []  # with how to look a hidden one up (None: an argument), and its box
+        # with how to look a hidden one up (None: an argument), and its box
+        self.inputs: list[tuple[Value, Any, Box]] = []
         self.refused: Refused | None = None
         self.phase = "forward"
         self._outside = {id(t): (name, get) for name, get, t in environment.tensors}

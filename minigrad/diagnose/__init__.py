@@ -28,9 +28,8 @@ from . import (
 def install() -> None:
     """Plug in: errors and warnings of the nucleus, calls of users' methods, and who looks on while there is a NaN."""
     slots.problem, slots.notice = report.problem, report.notice
-    slots.call_method, slots.run_forward, slots.defined = (
-        user_methods.call_method, captured_tensors.run_forward, user_methods.guard_forward
-    )  # fmt: skip
+    slots.call_method, slots.defined = user_methods.call_method, user_methods.guard_forward
+    slots.run_forward = captured_tensors.run_forward
     slots.lent, slots.origins, slots.backward_ends = observer.lent, debug.made, nan.backward_ends
     slots.lent_array, Heard.by = observer.lent_array, nan.noticed
     slots.backward_begins = retained_graphs.backward_begins

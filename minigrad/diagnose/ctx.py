@@ -21,15 +21,9 @@ from .inplace_writes import of_leaf
 from .report import explains
 from .wording import argument_names
 
-PROTOCOL = (  # what a user's methods find on their ctx
-    "mark_dirty",
-    "mark_non_differentiable",
-    "needs_input_grad",
-    "save_for_backward",
-    "save_for_forward",
-    "saved_tensors",
-    "set_materialize_grads",
-)
+# what a user's methods find on their ctx
+PROTOCOL = ("mark_dirty", "mark_non_differentiable", "needs_input_grad", "save_for_backward", "save_for_forward",
+            "saved_tensors", "set_materialize_grads")  # fmt: skip
 
 
 checks = Notes()  # ctx -> what is to be looked at before its backward: functions without arguments
@@ -206,9 +200,7 @@ def unmarked(ctx: Any, args: tuple, a: Tensor, how: str, where: Any, notes: Sequ
     cls: Any = ctx._fn
     i = place_among(a, args)
     assert i is not None
-    code = getattr(cls.forward, "__code__", None)
-    names = () if code is None else code.co_varnames[cls.combined : code.co_argcount]
-    name = names[i] if i < len(names) else "x"
+    name = argument_names(cls, len(args))[i]
     return error(
         RuntimeError,
         f"{cls.__name__}.forward",

@@ -261,17 +261,13 @@ REMEDIES = {
         "x.clamp(min=1e-12).log(), or use nn.functional.binary_cross_entropy"
     ),
     ("acos", "asin", "atanh"): "keep the argument inside: x.clamp(-1 + 1e-6, 1 - 1e-6). " + BEFORE,
-    (
-        "softmax",
-        "log_softmax",
-    ): "see that not all places of a row are masked, with -inf; logits of inf have to be clamped",
+    ("softmax", "log_softmax"): (
+        "see that not all places of a row are masked, with -inf; logits of inf have to be clamped"
+    ),
     ("mean",): "take the mean only if there is something: if x.numel() > 0",
-    (
-        "exp",
-        "expm1",
-        "cosh",
-        "sinh",
-    ): "keep the argument small: x.clamp(max=80.0), or compute with logarithms (logsumexp)",
+    ("exp", "expm1", "cosh", "sinh"): (
+        "keep the argument small: x.clamp(max=80.0), or compute with logarithms (logsumexp)"
+    ),
     ("cross_entropy", "mean_cross_entropy", "nll_loss", "mean_nll"): (
         "see that some target is not ignore_index, and that the logits are finite"
     ),

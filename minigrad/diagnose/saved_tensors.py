@@ -73,10 +73,7 @@ def saved_at(node: Any) -> list[str]:
 def freed(node: Any) -> Exception:
     """The error for asking a node for what an earlier backward has freed."""
     first, pending = node._saved, running.get()
-    notes = [
-        *noted("what it saved was freed by the first backward", first.place),
-        *saved_at(node),
-    ]
+    notes = [*noted("what it saved was freed by the first backward", first.place), *saved_at(node)]
     nodes = () if pending is None else behind(pending.roots)[0]
     if node not in nodes:
         what = "its saved tensors are asked for after backward has freed them"

@@ -195,5 +195,4 @@ def words(g: Group) -> str:
 
 def forward_parameters(cls: Any) -> list:
     """The parameters of a custom Function's forward, without ctx."""
-    names = list(inspect.signature(cls.forward).parameters)
-    return names[1:] if cls.combined else names
+    return list(inspect.signature(cls.forward).parameters)[cls.combined :]

@@ -170,11 +170,7 @@ class Case:
         """The gradients of outputs, weighted by seeds, by the arguments at `places`; zeros where there is none."""
         given = None if seeds is None else [self.library.tensor(s) for s in seeds]
         found = self.library.grad(outs, [args[i] for i in places], given, retain_graph=keep)
-        return {i: self.filled(g, i) for i, g in zip(places, found)}
-
-    def filled(self, gradient: Any, i: int) -> np.ndarray:
-        """A gradient's numbers; zeros for None."""
-        return np.zeros_like(self.arrays[i]) if gradient is None else self.library.array(gradient)
+        return {i: np.zeros_like(self.arrays[i]) if g is None else self.library.array(g) for i, g in zip(places, found)}
 
     # ---------------------------------------------------------------------- finite differences
     def moved(self, i: int, step: np.ndarray) -> Case:

@@ -12,7 +12,7 @@ import numpy as np
 from ...arrays.dtypes import FLOATS
 from ...core.function import as_tuple
 from .case import Case
-from .forward_mode import push
+from .forward_mode import pushed
 from .outcome import Absent, Fault
 from .probe import Call, probed
 
@@ -167,7 +167,7 @@ def tangents_returned(case: Case) -> None:
     need_jvp(case)
     function, calls = probed(case)
     try:
-        push(case, function)
+        pushed(case, function=function)
     finally:  # what the library says of a wrong result is said better here
         for call in [c for c in calls if c.method == "jvp"]:
             check_tangents(case, call)

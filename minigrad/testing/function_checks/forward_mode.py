@@ -10,8 +10,8 @@ import numpy as np
 from .case import Case, weights
 
 
-def duals(case: Case, directions: dict[int, np.ndarray] | None = None) -> list:
-    """Fresh arguments with tangents, inside a dual level; by default one for each wanted argument."""
+def duals(case: Case, directions: dict[int, np.ndarray] | None) -> list:
+    """Fresh arguments with tangents, inside a dual level; for None one for each wanted argument."""
     make = case.library.module.autograd.forward_ad.make_dual
     if directions is None:
         directions = {i: weights(case.arrays[i].shape, i) for i in case.wanted}
@@ -21,17 +21,13 @@ def duals(case: Case, directions: dict[int, np.ndarray] | None = None) -> list:
     ]
 
 
-def push(case: Case, function: Any) -> None:
-    """One pass of tangents through the probed function."""
-    with case.library.module.autograd.forward_ad.dual_level():
-        case.apply(duals(case), function)
-
-
-def pushed(case: Case, directions: dict[int, np.ndarray], places: Iterable[int]) -> list[np.ndarray]:
-    """The tangents of the outputs at `places`; zeros where there is none."""
+def pushed(
+    case: Case, directions: dict[int, np.ndarray] | None = None, places: Iterable[int] = (), function: Any = None
+) -> list[np.ndarray]:
+    """The tangents of the outputs at `places`; zeros where there is none.  `function` may be a probed one."""
     forward_ad = case.library.module.autograd.forward_ad
     with forward_ad.dual_level():
-        outs = case.apply(duals(case, directions))
+        outs = case.apply(duals(case, directions), function)
         found = []
         for k in places:
             primal, tangent = forward_ad.unpack_dual(outs[k])

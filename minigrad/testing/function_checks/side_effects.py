@@ -11,7 +11,7 @@ from typing import Any
 from ...core.function import as_tuple
 from .case import Case, close, short, weights
 from .form import need_backward, need_gradient
-from .forward_mode import push
+from .forward_mode import pushed
 from .outcome import Absent, Fault
 from .probe import Call, probed
 
@@ -213,7 +213,7 @@ def writes_in_backward(case: Case) -> str:
     need_gradient(case)
     function, calls = probed(case)
     passes = [lambda: case.gradients(function=function)] if case.backward else []
-    passes += [lambda: push(case, function)] if case.jvp else []
+    passes += [lambda: pushed(case, function=function)] if case.jvp else []
     for run in passes:
         with suppress(Exception):  # it may be about such a write; what else it may be about, other rows tell
             run()
