@@ -122,11 +122,8 @@ class Writer:
         a = f"a{len(self.arrays)}"
         self.arrays.append(a)
         self.lines.append(f"{a} = {name}._a")
-        layout = (
-            f"{a}.flags.c_contiguous"
-            if x.flags.c_contiguous
-            else f"{a}.strides == {x.strides} and not {a}.flags.c_contiguous"
-        )
+        layout = f"{a}.flags.c_contiguous"
+        layout = layout if x.flags.c_contiguous else f"{a}.strides == {x.strides} and not {layout}"
         self.need(f"type({a}) is {self.constant(type(x))} and {a}.dtype is {self.constant(x.dtype)}")
         self.need(f"{a}.shape == {x.shape} and {layout}")
         if self.program.grad:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 
+from ..ops.einsum import grouped
 from .captured_steps import Step
 from .fuse import extent
 from .ir import Lowering, V
@@ -34,12 +35,10 @@ def affine_rule(low: Lowering, step: Step, x: V, weight: V, bias: V) -> bool:
 
 
 def einsum_rule(low: Lowering, step: Step, x: V, y: V, of_x: tuple, of_y: tuple, of_out: tuple) -> bool:
-    """Dimensions sorted into batch, rows, summed and columns, then one product of batches of matrices."""
+    """Dimensions sorted by what they are, then one product of batches of matrices."""
     if x.dtype != y.dtype or x.dtype.kind != "f":
         return False
-    both = [n for n in of_out if n in of_x and n in of_y]
-    over = [n for n in of_x if n in of_y and n not in of_out]
-    rows, columns = [n for n in of_x if n not in of_y], [n for n in of_y if n not in of_x]
+    both, rows, over, columns = grouped(of_x, of_y, of_out)
     sizes = dict(zip(of_x + of_y, x.shape + y.shape))
     batch = [sizes[n] for n in both]
     n, k, m = (math.prod([sizes[label] for label in group]) for group in (rows, over, columns))

@@ -106,7 +106,7 @@ class Specialisation:
     # ------------------------------------------------------------------ the program
     def build(self, c: Captured) -> None:
         """Generate the forward and the backward program, and keep what a call needs to know."""
-        trace, inputs, outputs = c.trace, c.trace.input_values(), [c.trace.value(b) for b in c.outs]
+        trace, inputs, outputs = c.trace, [v for v, _, _ in c.trace.inputs], [c.trace.value(b) for b in c.outs]
         self.n_args, self.arg_places = len(c.places), c.places
         self.needs_grad = [b._edge is not None for b in trace.input_boxes()]
         self.result_tree, self.results = c.result_tree, c.results
@@ -152,7 +152,7 @@ class Specialisation:
 
     def watch_hidden(self, trace: Trace) -> None:
         """How hidden inputs are looked up at each call; tensors that were not read have to stay tensors."""
-        self.getters = trace.getters()
+        self.getters = [get for _, get, _ in trace.inputs if get is not None]
         used, found = {id(get) for get in self.getters}, [get() for get in self.getters]
         self.getters_of_same = []  # other places where a hidden input was found, which have to go on holding it
         for _, get, t in self.environment.tensors:

@@ -44,7 +44,7 @@ class Trace(Grad):
 
     def __init__(self, environment: Any):
         self.steps: list[Step] = []
-        # with how to look a hidden one up (None: an argument), and its box
+        # arguments, then hidden inputs, with how to look a hidden one up (None: an argument), and its box
         self.inputs: list[tuple[Value, Any, Box]] = []
         self.refused: Refused | None = None
         self.phase = "forward"
@@ -80,17 +80,9 @@ class Trace(Grad):
         self.inputs.append((self.value(b), None, b))
         return b
 
-    def input_values(self) -> list[Value]:
-        """What the program reads from outside: its arguments, then its hidden inputs."""
-        return [v for v, _, _ in self.inputs]
-
     def input_boxes(self) -> list[Box]:
-        """The boxes that stand for them."""
+        """The boxes that stand for what the program reads from outside."""
         return [b for _, _, b in self.inputs]
-
-    def getters(self) -> list:
-        """Return how the hidden inputs are looked up."""
-        return [get for _, get, _ in self.inputs if get is not None]
 
     def own(self, a: Any) -> Any:
         """A tensor as this layer sees it: one from outside becomes a hidden input."""

@@ -236,16 +236,10 @@ class InstanceNorm(ChannelNorm):
     def forward(self, input: Tensor) -> Tensor:
         self.check(input)
         single = input.ndim == self.ranks[0]
-        out = normalize.instance_norm(
-            input.unsqueeze(0) if single else input,
-            self.running_mean,
-            self.running_var,
-            self.weight,
-            self.bias,
-            self.training or not self.track_running_stats,
-            self.momentum or 0.0,
-            self.eps,
-        )
+        x = input.unsqueeze(0) if single else input
+        running, affine = (self.running_mean, self.running_var), (self.weight, self.bias)
+        own = self.training or not self.track_running_stats
+        out = normalize.instance_norm(x, *running, *affine, own, self.momentum or 0.0, self.eps)
         return out[0] if single else out
 
 

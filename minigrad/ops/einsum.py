@@ -237,10 +237,8 @@ def cheapest(parts: list, target: tuple, sizes: dict) -> tuple:
 
 
 def contract(x: np.ndarray, y: np.ndarray, of_x: tuple, of_y: tuple, of_out: tuple) -> np.ndarray:
-    """Einsum on arrays: dimensions sorted into batch, rows, summed and columns, then one batched matrix product."""
-    both = [n for n in of_out if n in of_x and n in of_y]
-    over = [n for n in of_x if n in of_y and n not in of_out]
-    rows, columns = [n for n in of_x if n not in of_y], [n for n in of_y if n not in of_x]
+    """Einsum on arrays: dimensions sorted by what they are, then one batched matrix product."""
+    both, rows, over, columns = grouped(of_x, of_y, of_out)
     sizes = dict(zip(of_x + of_y, x.shape + y.shape))
     if not over:  # nothing is summed: a product with broadcasting
         return spread(x, of_x, of_out) * spread(y, of_y, of_out)
@@ -254,6 +252,13 @@ def contract(x: np.ndarray, y: np.ndarray, of_x: tuple, of_y: tuple, of_out: tup
     out = np.matmul(shaped(x, of_x, rows, over), shaped(y, of_y, over, columns))
     found = both + rows + columns
     return out.reshape([sizes[n] for n in found]).transpose([found.index(n) for n in of_out])
+
+
+def grouped(of_x: tuple, of_y: tuple, of_out: tuple) -> tuple[list, list, list, list]:
+    """The labels of a product: batch, rows, summed and columns."""
+    both = [n for n in of_out if n in of_x and n in of_y]
+    over = [n for n in of_x if n in of_y and n not in of_out]
+    return both, [n for n in of_x if n not in of_y], over, [n for n in of_y if n not in of_x]
 
 
 def spread(x: np.ndarray, labels: tuple, target: tuple) -> np.ndarray:

@@ -318,12 +318,8 @@ def nan_to_num(input: Tensor, nan: float = 0.0, posinf: float | None = None, neg
     if input._np_dtype not in FLOATS:
         return Clone, (input,)
     largest = finfo(input.dtype).max
-    return NanToNum, (
-        input,
-        0.0 if nan is None else nan,
-        largest if posinf is None else posinf,
-        -largest if neginf is None else neginf,
-    )
+    usual = ((nan, 0.0), (posinf, largest), (neginf, -largest))
+    return NanToNum, (input, *[number if given is None else given for given, number in usual])
 
 
 class Lerp(Pointwise):

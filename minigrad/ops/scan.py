@@ -95,22 +95,24 @@ class Logcumsumexp(Operation):
     batch = lambda x, dim: (x, dim + 1)
 
 
-class Cummax(Operation):
+class RunningExtreme(Operation):
+    """Running maxima or minima, and where the latest of them stands."""
+
+    layout = row_major
+    dx = lambda g0, out1, shape, dim: spread(g0, shape, dim, out1)
+    batch = lambda x, dim: (x, dim + 1)
+
+
+class Cummax(RunningExtreme):
     """Running maxima, and where the latest of them stands."""
 
-    layout = row_major
     impl = lambda x, dim: running_extreme(np.maximum, x, dim)
-    dx = lambda g0, out1, shape, dim: spread(g0, shape, dim, out1)
-    batch = lambda x, dim: (x, dim + 1)
 
 
-class Cummin(Operation):
+class Cummin(RunningExtreme):
     """Running minima, and where the latest of them stands."""
 
-    layout = row_major
     impl = lambda x, dim: running_extreme(np.minimum, x, dim)
-    dx = lambda g0, out1, shape, dim: spread(g0, shape, dim, out1)
-    batch = lambda x, dim: (x, dim + 1)
 
 
 def shifted(x: Tensor, dim: int, reverse: bool, fill: float = 0.0) -> Tensor:

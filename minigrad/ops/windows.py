@@ -45,12 +45,8 @@ def count(n: int, kernel: int, stride: int, padding: int = 0, dilation: int = 1,
 
 def reach(size: tuple, number: tuple, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple) -> tuple:
     """How many elements there have to be behind the end of the input: the padding, or what the last windows need."""
-    return tuple(
-        [
-            max(p, (w - 1) * s + (k - 1) * d + 1 - m - p)
-            for m, w, k, s, p, d in zip(size, number, kernel, stride, padding, dilation)
-        ]
-    )
+    each = zip(size, number, kernel, stride, padding, dilation)
+    return tuple([max(p, (w - 1) * s + (k - 1) * d + 1 - m - p) for m, w, k, s, p, d in each])
 
 
 def padded(x: np.ndarray, before: Any, after: Any, value: Any = 0) -> np.ndarray:

@@ -239,13 +239,10 @@ class Loop:
         """How often each map's result is read in its own loop; a formula that reads an operand twice counts twice."""
         uses: Counter = Counter()
         for op in self.group.ops:
-            named = (
-                Counter([n.id for n in ast.walk(op.data["tree"]) if isinstance(n, ast.Name)])
-                if op.kind == "map"
-                else {}
-            )
+            tree = op.data.get("tree")  # of a map
+            named = [] if tree is None else [n.id for n in ast.walk(tree) if isinstance(n, ast.Name)]
             for k, a in [(k, a) for k, a in enumerate(op.ins) if isinstance(a, V)]:
-                uses[self.low.base(a)] += named[op.data["params"][k]] if named else 1
+                uses[self.low.base(a)] += named.count(op.data["params"][k]) if named else 1
         return uses
 
 

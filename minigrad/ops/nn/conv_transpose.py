@@ -79,12 +79,8 @@ def spread(n: int, input: Tensor, weight: Tensor, bias: Tensor | None, windows: 
             f"stride={geometry.stride}, dilation={geometry.dilation}",
             f"pass an output_padding below {tuple(max(s, d) for s, d in zip(geometry.stride, geometry.dilation))}",
         )
-    size = tuple(
-        [
-            (m - 1) * s - 2 * p + d * (k - 1) + e + 1
-            for m, s, p, d, k, e in zip(y.shape[2:], *geometry[:3], weight.shape[2:], extra)
-        ]
-    )
+    each = zip(y.shape[2:], *geometry[:3], weight.shape[2:], extra)
+    size = tuple([(m - 1) * s - 2 * p + d * (k - 1) + e + 1 for m, s, p, d, k, e in each])
     if min(size) < 1:
         raise error(RuntimeError, who, f"calculated output size {size} is too small", "use less padding")
     return finish(ConvInput.apply(y, weight, size, geometry), who, bias, single)

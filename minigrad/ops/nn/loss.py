@@ -162,17 +162,13 @@ def binary_cross_entropy_with_logits(
     pos_weight: Tensor | None = None,
 ) -> Tensor:
     """binary_cross_entropy of sigmoid(input), without overflow; `pos_weight` multiplies the part of positives."""
-    reduction = chosen("binary_cross_entropy_with_logits", reduction, size_average, reduce)
-    same_shape("binary_cross_entropy_with_logits", input, target)
+    who = "binary_cross_entropy_with_logits"
+    reduction = chosen(who, reduction, size_average, reduce)
+    same_shape(who, input, target)
     if input._edge is not None:
-        warn_probabilities(
-            "binary_cross_entropy_with_logits",
-            input,
-            ("sigmoid",),
-            "sigmoid-twice",
-            "the loss applies the sigmoid itself",
-            "pass the logits, as they are before the sigmoid, or use binary_cross_entropy",
-        )
+        what = "the loss applies the sigmoid itself"
+        fix = "pass the logits, as they are before the sigmoid, or use binary_cross_entropy"
+        warn_probabilities(who, input, ("sigmoid",), "sigmoid-twice", what, fix)
     # under transforms PyTorch's is made of parts, none of which keeps the input: it may be written to afterwards
     certain = logsigmoid(input if input._layer is None else input.clone())
     if pos_weight is not None:
