@@ -14,6 +14,7 @@ import pytest
 
 import minigrad
 from minigrad.ops.base.primitive import Primitive
+from tools import contents
 
 ROOT = Path(__file__).parent.parent
 IMPORT_ALLOWANCE = 0.15  # seconds beyond numba's own import
@@ -80,6 +81,10 @@ def test_top_level_has_pytorch_name(name):
 def test_every_listed_name_exists():
     missing = [name for name in getattr(minigrad, "__all__", ()) if not hasattr(minigrad, name)]
     assert not missing
+
+
+def test_operations_in_the_table_of_contents_are_those_declared():
+    assert contents.section() in contents.CONTENTS.read_text(encoding="utf-8"), "run make contents"
 
 
 def test_version_is_the_one_in_the_changelog():
