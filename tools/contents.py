@@ -34,7 +34,7 @@ def section() -> str:
         if "." in (entry.torch or name):  # a method, or in a module: Tensor.view, nn.functional.gelu, linalg.solve
             continue
         module, made = entry.module.removeprefix("minigrad"), vars(sys.modules[entry.module])
-        if name in made:
+        if made.get(name) is entry.function:
             names[module].append(name)
         else:  # a second name, which the table alone knows
             first = next(n for n in made if made[n] is entry.function)
@@ -48,9 +48,8 @@ def statement(module: str, names: list[str]) -> str:
     line = f"from {module} import {', '.join(names)}\n"
     if len(line) <= 120:
         return line
-    return (
-        f"from {module} import (\n{fill(', '.join(names), 119, initial_indent='    ', subsequent_indent='    ')},\n)\n"
-    )
+    lines = fill(", ".join(names), 119, initial_indent="    ", subsequent_indent="    ")
+    return f"from {module} import (\n{lines},\n)\n"
 
 
 def main() -> None:
