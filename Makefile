@@ -21,7 +21,7 @@ ON_DEVICE := tests/spec tests/core tests/autograd tests/compile/test_compile_ran
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow cuda-build cuda-test lint format parity bench bench-small docs docs-next pictures clean
+.PHONY: help demo test test-slow cuda-build cuda-test lint format contents parity bench bench-small docs docs-next pictures clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ lint: $(call with,dev demo) ## check formatting, style and types
 format: $(call with,dev) ## format the code and put its imports in order
 	$(PY) -m ruff check --select I --fix .
 	$(PY) -m ruff format .
+
+contents: $(call with,dev) ## write the imports of the operations in minigrad/__init__.py anew
+	$(PY) -m tools.contents
 
 bench: $(call with,bench) ## measure times beside other libraries; writes docs/performance.*
 	$(PY) -m benchmarks --docs

@@ -101,108 +101,8 @@ from .nn.functional import (
 )
 from .ops import generator as random
 from .ops import tensor_methods as _methods
-from .ops.as_strided import as_strided
-from .ops.broadcast import atleast_1d, atleast_2d, atleast_3d, broadcast_shapes, broadcast_tensors, broadcast_to
-from .ops.chains import chain_matmul, matrix_power
-from .ops.compare import (
-    allclose,
-    clamp,
-    clamp_max,
-    clamp_min,
-    clip,
-    eq,
-    equal,
-    fmax,
-    fmin,
-    ge,
-    greater,
-    greater_equal,
-    gt,
-    isclose,
-    isfinite,
-    isinf,
-    isnan,
-    isneginf,
-    isposinf,
-    le,
-    less,
-    less_equal,
-    lt,
-    maximum,
-    minimum,
-    ne,
-    not_equal,
-    signbit,
-    where,
-)
-from .ops.copy import clone, detach, set_default_device
-from .ops.create import (
-    arange,
-    empty,
-    empty_like,
-    empty_strided,
-    eye,
-    full,
-    full_like,
-    linspace,
-    logspace,
-    ones,
-    ones_like,
-    tril_indices,
-    triu_indices,
-    zeros,
-    zeros_like,
-)
-from .ops.decompositions import cholesky, qr, svd
-from .ops.determinants import det, logdet, slogdet
-from .ops.diagonal import diag, diag_embed, diagflat, diagonal, trace, tril, triu
-from .ops.einsum import einsum, inner, kron, tensordot
-from .ops.elementary import (
-    acos,
-    acosh,
-    arccos,
-    arccosh,
-    arcsin,
-    arcsinh,
-    arctan,
-    arctan2,
-    arctanh,
-    asin,
-    asinh,
-    atan,
-    atan2,
-    atanh,
-    cos,
-    cosh,
-    deg2rad,
-    digamma,
-    erf,
-    erfc,
-    exp,
-    exp2,
-    expm1,
-    hypot,
-    lgamma,
-    log,
-    log1p,
-    log2,
-    log10,
-    logaddexp,
-    polygamma,
-    rad2deg,
-    rsqrt,
-    sigmoid,
-    sin,
-    sinc,
-    sinh,
-    sqrt,
-    tan,
-    tanh,
-    xlogy,
-)
-from .ops.flip import flip, fliplr, flipud, roll, rot90
+from .ops.copy import detach, set_default_device
 from .ops.from_data import as_tensor, asarray, from_dlpack, from_numpy, frombuffer, scalar_tensor, tensor
-from .ops.gather import gather, take_along_dim
 from .ops.generator import (
     Generator,
     default_generator,
@@ -213,27 +113,6 @@ from .ops.generator import (
     seed,
     set_rng_state,
 )
-from .ops.grids import cartesian_prod, combinations, meshgrid
-from .ops.inverses import erfinv, float_power, logit
-from .ops.join import (
-    block_diag,
-    cat,
-    chunk,
-    column_stack,
-    dstack,
-    hstack,
-    narrow,
-    select,
-    split,
-    split_with_sizes,
-    stack,
-    tensor_split,
-    unbind,
-    vstack,
-)
-from .ops.join import cat as concat
-from .ops.join import cat as concatenate
-from .ops.join import vstack as row_stack
 from .ops.legacy import (
     BFloat16Tensor,
     BoolTensor,
@@ -246,49 +125,6 @@ from .ops.legacy import (
     LongTensor,
     ShortTensor,
 )
-from .ops.linalg import cholesky_inverse, cholesky_solve, inverse
-from .ops.logic import (
-    bitwise_and,
-    bitwise_left_shift,
-    bitwise_not,
-    bitwise_or,
-    bitwise_right_shift,
-    bitwise_xor,
-    logical_and,
-    logical_not,
-    logical_or,
-    logical_xor,
-)
-from .ops.masks import argwhere, masked_fill, masked_scatter, masked_select, nonzero
-from .ops.matmul import addbmm, addmm, addmv, addr, baddbmm, bmm, cross, dot, matmul, mm, mv, outer, vdot
-from .ops.matmul import outer as ger
-from .ops.nn.activation import celu, hardshrink, prelu, relu, selu, threshold
-from .ops.nn.softmax import log_softmax, logsumexp, softmax
-from .ops.norms import cdist, dist, norm
-from .ops.order import amax, amin, aminmax, argmax, argmin, max, min
-from .ops.pad import repeat_interleave, tile
-from .ops.pointwise import (
-    abs,
-    absolute,
-    add,
-    addcdiv,
-    addcmul,
-    copysign,
-    lerp,
-    mul,
-    multiply,
-    nan_to_num,
-    neg,
-    negative,
-    pow,
-    reciprocal,
-    sign,
-    square,
-    sub,
-    subtract,
-)
-
-# ---------------------------------------------------------------------- operations: docs/operations.md has the table
 from .ops.predicates import (
     is_complex,
     is_floating_point,
@@ -301,20 +137,69 @@ from .ops.predicates import (
     result_type,
     typename,
 )
+from .record import Record, load_ipython_extension, record, record_of
+from .record import install as _install_records
+from .serialization import load, save
+from .tensors.printing import get_printoptions, printoptions, set_printoptions
+
+# ---------------------------------------------------------------------- operations: docs/operations.md has the table
+# `make contents` writes these imports from the declarations in ops/.
+# isort: off
+# fmt: off
+from .ops.as_strided import as_strided
+from .ops.broadcast import atleast_1d, atleast_2d, atleast_3d, broadcast_shapes, broadcast_tensors, broadcast_to
+from .ops.chains import chain_matmul, matrix_power
+from .ops.compare import (
+    allclose, clamp, clamp_max, clamp_min, clip, eq, equal, fmax, fmin, ge, greater, greater_equal, gt, isclose,
+    isfinite, isinf, isnan, isneginf, isposinf, le, less, less_equal, lt, maximum, minimum, ne, not_equal, signbit,
+    where,
+)
+from .ops.copy import clone
+from .ops.create import (
+    arange, empty, empty_like, empty_strided, eye, full, full_like, linspace, logspace, ones, ones_like, tril_indices,
+    triu_indices, zeros, zeros_like,
+)
+from .ops.decompositions import cholesky, qr, svd
+from .ops.determinants import det, logdet, slogdet
+from .ops.diagonal import diag, diag_embed, diagflat, diagonal, trace, tril, triu
+from .ops.einsum import einsum, inner, kron, tensordot
+from .ops.elementary import (
+    acos, acosh, arccos, arccosh, arcsin, arcsinh, arctan, arctan2, arctanh, asin, asinh, atan, atan2, atanh, cos,
+    cosh, deg2rad, digamma, erf, erfc, exp, exp2, expm1, hypot, lgamma, log, log10, log1p, log2, logaddexp, polygamma,
+    rad2deg, rsqrt, sigmoid, sin, sinc, sinh, sqrt, tan, tanh, xlogy,
+)
+from .ops.flip import flip, fliplr, flipud, roll, rot90
+from .ops.gather import gather, take_along_dim
+from .ops.grids import cartesian_prod, combinations, meshgrid
+from .ops.inverses import erfinv, float_power, logit
+from .ops.join import (
+    block_diag, cat, chunk, column_stack, dstack, hstack, narrow, select, split, split_with_sizes, stack, tensor_split,
+    unbind, vstack,
+)
+from .ops.join import cat as concat
+from .ops.join import cat as concatenate
+from .ops.join import vstack as row_stack
+from .ops.linalg import cholesky_inverse, cholesky_solve, inverse
+from .ops.logic import (
+    bitwise_and, bitwise_left_shift, bitwise_not, bitwise_or, bitwise_right_shift, bitwise_xor, logical_and,
+    logical_not, logical_or, logical_xor,
+)
+from .ops.masks import argwhere, masked_fill, masked_scatter, masked_select, nonzero
+from .ops.matmul import addbmm, addmm, addmv, addr, baddbmm, bmm, cross, dot, matmul, mm, mv, outer, vdot
+from .ops.matmul import outer as ger
+from .ops.nn.activation import celu, hardshrink, prelu, relu, selu, threshold
+from .ops.nn.softmax import log_softmax, logsumexp, softmax
+from .ops.norms import cdist, dist, norm
+from .ops.order import amax, amin, aminmax, argmax, argmin, max, min
+from .ops.pad import repeat_interleave, tile
+from .ops.pointwise import (
+    abs, absolute, add, addcdiv, addcmul, copysign, lerp, mul, multiply, nan_to_num, neg, negative, pow, reciprocal,
+    sign, square, sub, subtract,
+)
 from .ops.prod import prod
 from .ops.quantiles import median, mode, nanmedian, nanquantile, quantile
 from .ops.random import (
-    bernoulli,
-    multinomial,
-    normal,
-    poisson,
-    rand,
-    rand_like,
-    randint,
-    randint_like,
-    randn,
-    randn_like,
-    randperm,
+    bernoulli, multinomial, normal, poisson, rand, rand_like, randint, randint_like, randn, randn_like, randperm,
 )
 from .ops.rank import pinverse
 from .ops.reduce import all, any, count_nonzero, mean, nanmean, nansum, sum
@@ -327,24 +212,11 @@ from .ops.shape import transpose as swapaxes
 from .ops.shape import transpose as swapdims
 from .ops.slices import index_add, index_copy, index_fill, index_put, index_select, take
 from .ops.sort import (
-    argsort,
-    bincount,
-    bucketize,
-    histc,
-    isin,
-    kthvalue,
-    msort,
-    searchsorted,
-    sort,
-    topk,
-    unique,
-    unique_consecutive,
+    argsort, bincount, bucketize, histc, isin, kthvalue, msort, searchsorted, sort, topk, unique, unique_consecutive,
 )
 from .ops.statistics import std, std_mean, var, var_mean
-from .record import Record, load_ipython_extension, record, record_of
-from .record import install as _install_records
-from .serialization import load, save
-from .tensors.printing import get_printoptions, printoptions, set_printoptions
+# fmt: on
+# isort: on
 
 inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
 newaxis = None

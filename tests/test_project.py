@@ -14,6 +14,7 @@ import pytest
 
 import minigrad
 from minigrad.ops.base.primitive import Primitive
+from tools import contents
 
 ROOT = Path(__file__).parent.parent
 IMPORT_ALLOWANCE = 0.15  # seconds beyond numba's own import
@@ -82,6 +83,10 @@ def test_every_listed_name_exists():
     assert not missing
 
 
+def test_operations_in_the_table_of_contents_are_those_declared():
+    assert contents.section() in contents.CONTENTS.read_text(encoding="utf-8"), "run make contents"
+
+
 def test_version_is_the_one_in_the_changelog():
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert minigrad.__version__ in changelog
@@ -146,7 +151,7 @@ def test_command_line_help_answers():
 
 
 # Lines at most, docstrings and blank lines included.  They are to become fewer; a change that needs more says why.
-SIZES = {"core": 2300, "layers": 850, "ops/base": 1540}
+SIZES = {"core": 2300, "layers": 850, "ops/base": 1375}
 
 
 def test_size_of_the_nucleus():

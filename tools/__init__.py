@@ -1,1 +1,1 @@
-"""Tools for those who work on minigrad: which kernels there are for a GPU, and whether all of them compile."""
+"""Tools for those who work on minigrad: the table of contents, the kernels for a GPU and whether all of them compile."""

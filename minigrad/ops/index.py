@@ -23,7 +23,7 @@ from ..core.tensor import Tensor
 from ..errors import error, warn
 from ..layers.batching import front, lift
 from .base import registry
-from .base.argument_errors import about, expands, sketch
+from .base.argument_errors import about, meet, sketch
 from .base.families import Linear, NonDifferentiable, Operation, View
 from .base.registry import explained, named, op
 from .copy import Copy, brought, written
@@ -253,10 +253,11 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     basic, advanced = parse(self, index)
     part = self if trivial(basic) and advanced else Index.apply(self, basic)
     if not advanced:
+        short = trimmed(value, part.ndim)
         try:
-            inplace(Copy, part, brought(trimmed(value, part.ndim), part))
+            inplace(Copy, part, brought(short, part))
         except RuntimeError:
-            if isinstance(value, Tensor) and not expands(tuple(value.shape), tuple(part.shape)):
+            if isinstance(value, Tensor) and not expands(tuple(short.shape), tuple(part.shape)):
                 raise unfit(value, tuple(part.shape)) from None
             raise
     elif len(advanced) == 1 and is_mask(advanced[0][1]) and (not isinstance(value, Tensor) or value.numel() == 1):
@@ -301,6 +302,11 @@ def trimmed(value: Any, ndim: int) -> Any:
         return value
     lead = value.ndim - ndim
     return value.reshape(value.shape[lead:]) if all(n == 1 for n in value.shape[:lead]) else value
+
+
+def expands(shape: tuple, size: tuple) -> bool:
+    """Return whether a tensor of that shape is broadcast to the size."""
+    return meet(shape, size) and np.broadcast_shapes(shape, size) == size
 
 
 def fitting(x: Tensor, value: Any, dims: tuple, indices: tuple) -> Any:

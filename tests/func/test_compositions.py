@@ -77,7 +77,7 @@ def once(names):
     """A few operations of each family, in full only by hand: the table's own tests go through all of them."""
     chosen = {}
     for name in names:
-        if TABLE[name].options.get("vmap", True):
+        if TABLE[name].vmap:
             chosen.setdefault(family(name), []).append(name)
     return sorted(n for group in chosen.values() for n in group[:4])
 

@@ -54,7 +54,7 @@ def variants(leaf, random):
     return [random.permutation(a.reshape(-1)).reshape(a.shape) for _ in range(SIZE)]
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if TABLE[n].options.get("vmap", True)])
+@pytest.mark.parametrize("name", [n for n in NAMES if TABLE[n].vmap])
 def test_vmap_is_a_loop_for_each_tensor(name):
     for sample in TABLE[name].samples if name != "empty_like" else ():
         _, leaves = call(name, sample)

@@ -113,7 +113,7 @@ def test_jvp_is_the_transpose_of_backward(name):
         close(forward, backward, f"{name}({sample})", 1e-8)
 
 
-@pytest.mark.parametrize("name", [n for n in SMOOTH if TABLE[n].options.get("vmap", True)])
+@pytest.mark.parametrize("name", [n for n in SMOOTH if TABLE[n].vmap])
 def test_vmap_is_a_loop_in_every_position(name):
     size = 3
     for sample in TABLE[name].samples:

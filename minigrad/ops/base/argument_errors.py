@@ -1,9 +1,10 @@
-"""Errors of built-in operations: which operation, which shapes, the user's line, and what to do."""
+"""Say what is wrong with the arguments of an operation: which operation, which shapes, the user's line, and what to do."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,10 +24,9 @@ KINDS = (IndexError, TypeError, NotImplementedError)
 
 
 def failed(cls: type[Primitive], arrays: tuple, cause: Exception) -> Exception:
-    """The error to raise when `cls.impl(*arrays)` has raised `cause`."""
-    stranded = (
-        getattr(cause, "stranded", False) and len({on_device(a) for a in arrays if isinstance(a, np.ndarray)}) > 1
-    )
+    """Return the error to raise when `cls.impl(*arrays)` has raised `cause`."""
+    devices = {on_device(a) for a in arrays if isinstance(a, np.ndarray)}
+    stranded = len(devices) > 1 and hasattr(cause, "stranded")
     if isinstance(cause, MinigradError) and not stranded:  # made by `error` already
         return cause
     told = explanation(cls, arrays, cause)
@@ -35,7 +35,7 @@ def failed(cls: type[Primitive], arrays: tuple, cause: Exception) -> Exception:
 
 
 def explanation(cls: type[Primitive], arrays: tuple, cause: Exception) -> Any:
-    """What is told about an exception that NumPy or Python has raised."""
+    """Return what is told about an exception that NumPy or Python has raised."""
     name, named = cls.function_name(), dict(zip(cls.known_as(), arrays))
     if cls.elementwise and isinstance(cause, TypeError):
         for k, a in list(named.items())[: len(cls.names) - cls.n_settings]:
@@ -54,15 +54,14 @@ def explanation(cls: type[Primitive], arrays: tuple, cause: Exception) -> Any:
         fix = f"use indices from {-n} to {n - 1}" if n else "there is nothing to choose from: skip what is empty"
         return error(IndexError, "index", f"index {i} is out of bounds for dimension {d} with size {n}", fix)
     kind = next((k for k in KINDS if isinstance(cause, k)), RuntimeError)
-    unclear = error(
-        kind, name, f"cannot compute with {described(named)}", f"see help(minigrad.{name}) for what it takes"
-    )
+    what = f"cannot compute with {described(named)}"
+    unclear = error(kind, name, what, f"see help(minigrad.{name}) for what it takes")
     unclear.unclear = True  # the function that was called knows more (registry.explained)
     return unclear
 
 
 def on_two_devices(who: str, arrays: dict[str, Any]) -> Any:
-    """The error where arrays do not lie on one device; None where they do.  Numbers may lie anywhere."""
+    """Return the error where arrays do not lie on one device; None where they do.  Numbers may lie anywhere."""
     first: dict = {}
     for name, a in arrays.items():
         if a.ndim:
@@ -75,7 +74,7 @@ def on_two_devices(who: str, arrays: dict[str, Any]) -> Any:
 
 
 def no_tensor(name: str, given: object, also: str = "") -> tuple[str, str]:
-    """What is wrong, and what to do, where something else stands in a tensor's place."""
+    """Return what is wrong, and what to do, where something else stands in a tensor's place."""
     what = f"argument {name!r} must be Tensor{also}, not {type(given).__name__}"
     if given is None:
         return what, "look for a function that lacks its `return`: what it gives is None"
@@ -83,7 +82,7 @@ def no_tensor(name: str, given: object, also: str = "") -> tuple[str, str]:
 
 
 def described(named: dict[str, Any]) -> str:
-    """Arguments in a few words."""
+    """Return arguments in a few words."""
     return ", ".join(f"{name} {describe(a)}" for name, a in named.items())
 
 
@@ -100,28 +99,24 @@ OPERAND = (Tensor, int, float, np.ndarray, np.generic)  # what stands beside a t
 
 
 def refused(name: str, x: Tensor, other: object) -> Any:
-    """The answer to an operator beside something else: NotImplemented, so that Python asks there.
+    """Return the answer to an operator beside something else: NotImplemented, so that Python asks there.
 
     Tuples and lists that hold tensors have nothing sensible to say, except that an integer may repeat them, so they are a
     TypeError here.
     """
-    if (
-        not isinstance(other, (tuple, list))
-        or x._np_dtype not in FLOATS
-        or not any(isinstance(t, Tensor) for t in other)
-    ):
+    if not isinstance(other, (tuple, list)) or x._np_dtype not in FLOATS:
+        return NotImplemented
+    if not any(isinstance(t, Tensor) for t in other):
         return NotImplemented
     kind, one = type(other).__name__, len(other) == 1
-    raise error(
-        TypeError,
-        name,
-        f"a tensor of shape {tuple(x.shape)} stands beside a {kind} of {len(other)} tensor{'s' * (not one)}",
-        f"take the {kind} apart first, {'(x,)' if one else 'a, b'} = ctx.saved_tensors, if that is where it comes from",
-    )
+    what = f"a tensor of shape {tuple(x.shape)} stands beside a {kind} of {len(other)} tensor{'s' * (not one)}"
+    parts = "(x,)" if one else "a, b"
+    fix = f"take the {kind} apart first, {parts} = ctx.saved_tensors, if that is where it comes from"
+    raise error(TypeError, name, what, fix)
 
 
 def describe(a: Any) -> str:
-    """An argument in a few words."""
+    """Return an argument in a few words."""
     if hasattr(a, "shape") and hasattr(a, "dtype"):
         return f"a tensor of shape {tuple(a.shape)} and {getattr(a.dtype, 'name', a.dtype)}"
     if isinstance(a, (tuple, list)) and 0 < len(a) < 5 and any(hasattr(v, "shape") for v in a):
@@ -131,20 +126,11 @@ def describe(a: Any) -> str:
 
 # ---------------------------------------------------------------------- shapes that do not meet
 def apart(shapes: Iterable) -> str:
-    """Which shapes cannot be broadcast, and why."""
+    """Say which shapes cannot be broadcast, and why."""
     shapes = [tuple(s) for s in shapes]
-    return f"the shapes {' and '.join(map(str, shapes))} cannot be broadcast together: {mismatch(shapes)}"
-
-
-def mismatch(shapes: list) -> str:
-    """The dimension, counted from the end, at which shapes cannot meet."""
-    rank = max(len(s) for s in shapes)
-    padded = [(1,) * (rank - len(s)) + tuple(s) for s in shapes]
-    for d in range(rank - 1, -1, -1):
-        sizes = {s[d] for s in padded} - {1}
-        if len(sizes) > 1:
-            return f"dimension {d - rank} has sizes {' and '.join(str(s[d]) for s in padded)}"
-    return "the sizes differ"
+    columns = enumerate(zip_longest(*[s[::-1] for s in shapes], fillvalue=1), 1)  # from the last dimension on
+    why = (f"dimension -{d} has sizes {' and '.join(map(str, sizes))}" for d, sizes in columns if len({1, *sizes}) > 2)
+    return f"the shapes {' and '.join(map(str, shapes))} cannot be broadcast together: {next(why, 'the sizes differ')}"
 
 
 def meeting(shapes: dict[str, tuple]) -> str:
@@ -153,27 +139,26 @@ def meeting(shapes: dict[str, tuple]) -> str:
     Where both do it, the result has no more dimensions than it needs.
     """
     rank = max(map(len, shapes.values()))
+    others = {name: [s for n, s in shapes.items() if n != name] for name in shapes}
     for most in (rank, rank + 1):
         for name, shape in shapes.items():
-            others = [s for n, s in shapes.items() if n != name]
             for d in range(-1, -len(shape) - 1, -1):
                 place = len(shape) + 1 + d
-                if len(shape) < most and alike((*shape[:place], 1, *shape[place:]), others):
+                if len(shape) < most and alike((*shape[:place], 1, *shape[place:]), others[name]):
                     return f"write {name}.unsqueeze({d}), whose new dimension of size 1 is repeated"
         for name, shape in shapes.items():
-            others = [s for n, s in shapes.items() if n != name]
-            if len(shape) > 1 and alike((*shape[:-2], shape[-1], shape[-2]), others):
+            if len(shape) > 1 and alike((*shape[:-2], shape[-1], shape[-2]), others[name]):
                 return f"write {name}.{'T' if len(shape) == 2 else 'mT'}, which exchanges its last two dimensions"
     return f"give {' and '.join(shapes)} the same size there; x.unsqueeze(d) makes a dimension of size 1, which is repeated"
 
 
 def alike(shape: tuple, others: list) -> bool:
-    """Whether a shape can be broadcast with others and has a size in common with one of them."""
+    """Return whether a shape can be broadcast with others and has a size in common with one of them."""
     return meet(shape, *others) and any(n == m > 1 for s in others for n, m in zip(shape[::-1], s[::-1]))
 
 
 def meet(*shapes: tuple) -> bool:
-    """Whether shapes can be broadcast together."""
+    """Return whether shapes can be broadcast together."""
     try:
         np.broadcast_shapes(*shapes)
     except ValueError:
@@ -181,14 +166,8 @@ def meet(*shapes: tuple) -> bool:
     return True
 
 
-def expands(shape: tuple, size: tuple) -> bool:
-    """Whether a tensor of that shape, without leading dimensions of size 1, is broadcast to the size."""
-    shape = shape[next((d for d, n in enumerate(shape) if n != 1 or len(shape) - d <= len(size)), 0) :]
-    return meet(shape, size) and np.broadcast_shapes(shape, size) == size
-
-
 def sketch(shapes: dict[str, Sequence], marked: Iterable[int] | None = None) -> str:
-    """Shapes below each other, aligned at their ends as for broadcasting, with a mark under the sizes that cannot meet.
+    """Draw shapes below each other, aligned at their ends as for broadcasting, with a mark under the sizes that cannot meet.
 
     "" stands for a gap.  `marked` says which columns get the mark, counted from the end, where broadcasting does not.
 
@@ -216,5 +195,5 @@ def sketch(shapes: dict[str, Sequence], marked: Iterable[int] | None = None) -> 
 
 
 def about(tensors: dict[str, Any], shapes: dict[str, Sequence] | None = None, marked: Any = None) -> list[str]:
-    """Notes for an error: the shapes of the tensors drawn below each other, and how they came about."""
+    """Return notes for an error: the shapes of the tensors drawn below each other, and how they came about."""
     return [sketch(shapes or {n: tuple(t.shape) for n, t in tensors.items()}, marked), *slots.origins(tensors)]

@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ... import errors
@@ -45,70 +45,40 @@ class Entry:
     inplace: bool = False  # also `name_`
     out: bool = False  # takes out=
     torch: str = ""  # where PyTorch has it, if not torch.<name>: "nn.functional.gelu"
-    domain: tuple = (-2.0, 2.0)
+    domain: tuple = (-2.0, 2.0)  # of the random numbers in samples
     differentiable: bool = True
     differs: str = ""  # in what from PyTorch's, in words; the tests then do not compare it
-    options: dict = field(default_factory=dict)  # for tests: {"vmap": False}
+    vmap: bool = True  # whether the tests run it under vmap
     choose: Any = None  # the function that says which class its arguments mean
 
 
 TABLE: dict[str, Entry] = {}
-CODES: dict[
-    Any, str
-] = {}  # code object of an operation's function -> its name: how a recording knows what the user called
+CODES: dict[Any, str] = {}  # code of a function -> the operation's name: how a recording knows what the user called
 
 
-def op(
-    *samples: str,
-    name: str | None = None,
-    method: bool | Callable = True,
-    inplace: bool = False,
-    out: bool = False,
-    torch: str = "",
-    domain: tuple = (-2.0, 2.0),
-    differentiable: bool = True,
-    differs: str = "",
-    aliases: tuple = (),
-    **options: object,
-) -> Callable:
+def enter(name: str, function: Callable, samples: tuple, aliases: tuple = (), **settings: Any) -> Callable:
+    """Enter a function into the table, under its name and its other names; the settings are fields of Entry."""
+    for known in (name, *aliases):
+        TABLE[known] = Entry(known, function, samples, function.__module__, **settings)
+    return function
+
+
+def op(*samples: str, name: str | None = None, out: bool = False, aliases: tuple = (), **settings: Any) -> Callable:
     """Enter a function into the table.  `out` adds an `out=` argument, `inplace` a method `name_` that writes into self."""
 
-    def enter(f: Callable) -> Callable:
+    def decorate(f: Callable) -> Callable:
         key = name or f.__name__
         CODES[f.__code__] = key
         function = with_keywords(f, key, out)
         if function is f and not hasattr(f, "__wrapped__"):
             function = checking(f, key)
-        entry = Entry(
-            key,
-            function,
-            samples,
-            f.__module__,
-            None,
-            method,
-            inplace,
-            out,
-            torch,
-            domain,
-            differentiable,
-            differs,
-            options,
-        )
-        TABLE[key] = entry
-        for alias in aliases:
-            TABLE[alias] = Entry(**{**entry.__dict__, "name": alias})
-        return function
+        return enter(key, function, samples, aliases, out=out, **settings)
 
-    return enter
+    return decorate
 
 
 def choice(
-    *samples: str,
-    cls: type[Pointwise],
-    inplace: bool = True,
-    in_formulas: bool = True,
-    aliases: tuple = (),
-    **settings: Any,
+    *samples: str, cls: type[Pointwise], in_formulas: bool = True, aliases: tuple = (), **settings: Any
 ) -> Callable:
     """Enter a function that returns (class, arguments): the Pointwise operation that a call means.
 
@@ -117,36 +87,30 @@ def choice(
     `in_formulas` says that formulas may name the function, which then takes the arguments of cls.
     """
 
-    def enter(f: Callable) -> Callable:
+    def decorate(f: Callable) -> Callable:
+        name = f.__name__
+
         @functools.wraps(f)
         def function(*args: object, out: object = None, **kwargs: object) -> Any:
             try:
                 chosen, operands, *write = f(*args, **kwargs)
                 if any(write):
-                    return write_choice((chosen, operands))
+                    return inplace(chosen, *operands)
                 result = chosen.apply(*operands)
             except Exception as e:
-                raise explained(e, f, f.__name__, args, kwargs) from None
-            return result if out is None else write_out(f.__name__, result, out)
+                raise explained(e, f, name, args, kwargs) from None
+            return result if out is None else write_out(name, result, out)
 
-        named(function, f.__name__)
         if in_formulas:
-            formula.OPERATIONS.setdefault(f.__name__, cls)
-        entered = op(*samples, inplace=inplace, aliases=aliases, **settings)(function)
-        for name in (f.__name__, *aliases):
-            TABLE[name].cls, TABLE[name].choose, TABLE[name].out = cls, f, True
-        return entered
+            formula.OPERATIONS.setdefault(name, cls)
+        known = {"inplace": True, "out": True, "cls": cls, "choose": f} | settings
+        return enter(name, named(function, name), samples, aliases, **known)
 
-    return enter
-
-
-def write_choice(chosen: tuple) -> Tensor:
-    """Apply a chosen operation and write its result into its first argument."""
-    return inplace(chosen[0], *chosen[1])
+    return decorate
 
 
 def named(f: Callable, name: str) -> Callable:
-    """A function made by a factory, with code of its own under the operation's name, so that a recording can tell it."""
+    """Give a function that a factory has made code of its own under the operation's name, by which a recording knows it."""
     f.__name__ = f.__qualname__ = name  # type: ignore[attr-defined]
     f.__code__ = f.__code__.replace(co_name=name)  # type: ignore[attr-defined]
     CODES[f.__code__] = name
@@ -154,42 +118,20 @@ def named(f: Callable, name: str) -> Callable:
 
 
 # other words for a parameter that PyTorch takes: NumPy's, that of the method split, and those of uniform_ and random_
-SPELLINGS = {
-    "dim": "axis",
-    "keepdim": "keepdims",
-    "dim0": "axis0",
-    "dim1": "axis1",
-    "split_size_or_sections": "split_size",
-    "low": "from",
-    "high": "to",
-    "A": "input",
-}
+SPELLINGS = {"dim": "axis", "keepdim": "keepdims", "dim0": "axis0", "dim1": "axis1",
+             "split_size_or_sections": "split_size", "low": "from", "high": "to", "A": "input"}  # fmt: skip
 
-
-CONVERSIONS = (
-    "float",
-    "int",
-    "complex",
-    "index",
-    "bool",
-    "item",
-    "len",
-    "iter",
-)  # what Python asks of a tensor by itself
+CONVERSIONS = "float int complex index bool item len iter".split()  # what Python asks of a tensor by itself
 
 
 def tensor_parameters(f: Callable) -> list[tuple[int, str]]:
-    """The parameters of a function that have to be tensors, by position and name."""
-    parameters = inspect.signature(f).parameters.values()
-    return [
-        (i, p.name)
-        for i, p in enumerate(parameters)
-        if p.annotation in ("Tensor", Tensor) and p.kind is not p.VAR_POSITIONAL
-    ]
+    """Return the parameters of a function that have to be tensors, by position and name."""
+    parameters = enumerate(inspect.signature(f).parameters.values())
+    return [(i, p.name) for i, p in parameters if p.annotation in ("Tensor", Tensor) and p.kind is not p.VAR_POSITIONAL]
 
 
 def explained(e: Exception, f: Callable, name: str, args: tuple, kwargs: dict) -> Exception:
-    """What to raise where f(*args, **kwargs) has raised e: another error where arguments are not of the kind they should be.
+    """Return what to raise where f(*args, **kwargs) has raised e: another error for arguments of a wrong kind.
 
     Asked only where a call has failed, so that checks of types cost nothing.
     """
@@ -208,14 +150,13 @@ def explained(e: Exception, f: Callable, name: str, args: tuple, kwargs: dict) -
         return e
     if e.__traceback__ is not None and e.__traceback__.tb_next is None:  # Python itself could not bind the arguments
         return error(TypeError, name, str(e).partition("() ")[2] or str(e), usage(f, name))
-    parameters = list(inspect.signature(f).parameters)
-    what = argument_errors.described(dict(zip(parameters, args)) | kwargs)
+    what = argument_errors.described(dict(zip(inspect.signature(f).parameters, args)) | kwargs)
     kind = TypeError if isinstance(e, (TypeError, AttributeError, ValueError)) else RuntimeError
     return error(kind, name, f"cannot be called with {what}", usage(f, name))
 
 
 def unclear(e: MinigradError) -> bool:
-    """Whether an error names only what is below the operation: a tensor where a number should be, an array's trouble.
+    """Return whether an error names only what is below the operation: a tensor where a number should be, an array's trouble.
 
     Under a transform, which has no numbers, it says so.
     """
@@ -223,31 +164,22 @@ def unclear(e: MinigradError) -> bool:
 
 
 def usage(f: Callable, name: str) -> str:
-    """What a function takes, as it is written."""
-    parameters = inspect.signature(f).parameters.values()
-    shown = [p.replace(annotation=p.empty) for p in parameters]
-    return f"write {name}{inspect.Signature(shown)}"
+    """Return what to write: the function with its parameters and their defaults."""
+    parameters = [p.replace(annotation=p.empty) for p in inspect.signature(f).parameters.values()]
+    return f"write {name}{inspect.Signature(parameters)}"
 
 
 def checking(f: Callable, name: str) -> Callable:
-    """The function, whose errors are explained: written out with its own parameters, which cost less than `*args`."""
-    parameters, kinds = inspect.signature(f).parameters.values(), inspect.Parameter
-    stars = {kinds.VAR_POSITIONAL: "*", kinds.VAR_KEYWORD: "**"}
-    taken, given, keywords = [], [], []
-    for p in parameters:
-        if p.kind is p.KEYWORD_ONLY:
-            if not any(t.startswith("*") for t in taken):
-                taken.append("*")
-            keywords.append(f"{p.name}={p.name}")
-        else:
-            given.append(stars.get(p.kind, "") + p.name)
-        taken.append(stars.get(p.kind, "") + p.name)
+    """Return the function with its errors explained: written out with its own parameters, which cost less than `*args`."""
+    parameters = [p.replace(annotation=p.empty, default=p.empty) for p in inspect.signature(f).parameters.values()]
+    given = ", ".join([str(p) for p in parameters if p.kind is not p.KEYWORD_ONLY])
+    keywords = ", ".join([f"{p.name}={p.name}" for p in parameters if p.kind is p.KEYWORD_ONLY])
     text = f"""\
-def function({", ".join(taken)}):
+def function{inspect.Signature(parameters)}:
     try:
-        return f({", ".join([*given, *keywords])})
+        return f({", ".join(filter(None, (given, keywords)))})
     except Exception as e:
-        raise explained(e, f, {name!r}, ({"".join(g + ", " for g in given)}), dict({", ".join(keywords)})) from None
+        raise explained(e, f, {name!r}, [{given}], dict({keywords})) from None
 """
     scope: dict = {"f": f, "explained": explained}
     exec(compile(text, __file__, "exec"), scope)
@@ -257,16 +189,12 @@ def function({", ".join(taken)}):
 
 
 def with_keywords(f: Callable, name: str, out: bool) -> Callable:
-    """The function with the keywords that its parameters do not offer: other spellings, that of `*rest`, and `out=`."""
+    """Return the function with the keywords that its parameters do not offer: other spellings, that of `*rest`, and `out=`."""
     parameters = inspect.signature(f).parameters
     other = {SPELLINGS[p]: p for p in parameters if p in SPELLINGS and SPELLINGS[p] not in parameters}
-    before = list(parameters)  # of `*rest`
-    rest = next(
-        (p for p, it in parameters.items() if it.kind is inspect.Parameter.VAR_POSITIONAL and p != "args"), None
-    )
-    if rest is not None:
-        before = before[: before.index(rest)]
-    if not (other or out or rest is not None and before):
+    rest = next((p.name for p in parameters.values() if p.kind is p.VAR_POSITIONAL and p.name != "args"), None)
+    before = list(parameters)[: list(parameters).index(rest)] if rest else []
+    if not (other or out or before):
         return f
 
     @functools.wraps(f)
@@ -303,23 +231,15 @@ def write_out(name: str, result: Tensor | tuple, out: object) -> Any:
         what = f"out= has to be a tensor, got {type(out).__name__}"
         raise error(TypeError, name, what, "pass out=minigrad.empty(0), or leave out= away for a new tensor")
     if result.requires_grad or out.requires_grad:
-        raise error(
-            RuntimeError,
-            name,
-            "functions with out=... arguments don't support automatic differentiation, but one of the "
-            "arguments requires grad",
-            f"call it without out=, y = {name}(...), or inside `with minigrad.no_grad():`",
-        )
+        what = "functions with out=... arguments don't support automatic differentiation, but one of the arguments"
+        fix = f"call it without out=, y = {name}(...), or inside `with minigrad.no_grad():`"
+        raise error(RuntimeError, name, f"{what} requires grad", fix)
     check_cast(name, result, out)
     if out.shape != result.shape:
         if out.numel():
             what = f"out= had shape {tuple(out.shape)} and was resized to {tuple(result.shape)}"
-            warn(
-                "resized-out",
-                name,
-                f"{what}: what shared its memory does not see the result",
-                "pass one of that shape, or empty(0)",
-            )
+            what += ": what shared its memory does not see the result"
+            warn("resized-out", name, what, "pass one of that shape, or empty(0)")
         slots.replacing()
         out._a = result._a.astype(out._a.dtype)
         return out
@@ -327,78 +247,45 @@ def write_out(name: str, result: Tensor | tuple, out: object) -> Any:
 
 
 def check_cast(name: str, result: Tensor, target: Tensor) -> None:
-    """Whether a result may be written into a tensor of another dtype: not floats into integers, nor numbers into bools."""
+    """Raise RuntimeError where a result cannot be written into a dtype: floats into integers, or numbers into bools."""
     if not dtypes.can_cast(result.dtype, target.dtype):
-        raise error(
-            RuntimeError,
-            name,
-            f"result type {result.dtype} can't be cast to the desired output type {target.dtype}",
-            f"use the form that returns a new tensor, {name.rstrip('_')}(...), or x.to(minigrad.{result.dtype.name})",
-        )
+        what = f"result type {result.dtype} can't be cast to the desired output type {target.dtype}"
+        fix = f"use the form that returns a new tensor, {name.rstrip('_')}(...), or x.to(minigrad.{result.dtype.name})"
+        raise error(RuntimeError, name, what, fix)
 
 
 def functions(*classes: type[Pointwise]) -> tuple:
-    """The public functions of Pointwise classes, in order, each entered into the table."""
+    """Return the public functions of Pointwise classes, in order, each entered into the table."""
     return tuple([function_of(cls) for cls in classes])
 
 
 def function_of(cls: type[Pointwise]) -> Callable:
-    """`sin(input, *, out=None)` from `class Sin(Pointwise)`: the operands under PyTorch's names, the settings as declared."""
-    n = len(cls.names) - cls.n_settings
-    operands = cls.known_as()[:n]
+    """Return `sin(input, *, out=None)` for `class Sin(Pointwise)`: the operands under PyTorch's names, then the settings."""
+    name, n = cls.function_name(), len(cls.names) - cls.n_settings
     settings = [f"{p}={v!r}" for p, v in zip(cls.names[n:], cls.defaults)]
-    name = cls.function_name()
-    given = ", ".join(cls.known_as())
-    tail = ", inplace=False" if cls.takes_inplace else ", *, out=None"
-    ending = (
-        f"write(cls, {given}) if inplace"
-        if cls.takes_inplace
-        else f"write_out({name!r}, apply({given}), out) if out is not None"
-    )
-    text = f"def {name}({', '.join((*operands, *settings))}{tail}):\n    return {ending} else apply({given})\n"
+    taken, given = ", ".join((*cls.known_as()[:n], *settings)), ", ".join(cls.known_as())
+    if cls.takes_inplace:
+        head, first = f"{taken}, inplace=False", f"write(cls, {given}) if inplace"
+    else:
+        head, first = f"{taken}, *, out=None", f"write_out({name!r}, apply({given}), out) if out is not None"
+    text = f"def {name}({head}):\n    return {first} else apply({given})\n"
     scope = {"apply": cls.apply, "write_out": write_out, "write": inplace, "cls": cls}
     cls.namespaces.append(scope)
     exec(compile(text, __file__, "exec"), scope)
-    f = scope[name]
-    f.__doc__, f.__module__, f.__qualname__ = cls.__doc__, cls.__module__, name
+    f = named(scope[name], name)
+    f.__doc__, f.__module__ = cls.__doc__, cls.__module__
     formula.OPERATIONS[name] = cls
-    CODES[f.__code__] = name
-    samples = cls.samples or default_samples(n)
-    differentiable = cls.differentiable and bool(cls.formulas)
-    TABLE[name] = Entry(
-        name,
-        f,
-        samples,
-        cls.__module__,
-        cls,
-        cls.method,
-        cls.inplace,
-        not cls.takes_inplace,
-        cls.torch,
-        cls.domain,
-        differentiable,
-        cls.differs,
-    )
-    for alias in cls.aliases:
-        TABLE[alias] = Entry(**{**TABLE[name].__dict__, "name": alias})
-    return f
+    said = {k: getattr(cls, k) for k in ("method", "inplace", "torch", "domain", "differs")}
+    said |= {"out": not cls.takes_inplace, "differentiable": cls.differentiable and bool(cls.formulas)}
+    return enter(name, f, cls.samples or SAMPLES[n], cls.aliases, cls=cls, **said)
 
 
-def default_samples(n: int) -> tuple:
-    """Shapes that meet in every way that broadcasting knows."""
-    if n == 1:
-        return ("T(3, 4)", "T()", "T(0, 2)", "T(1)", "T(4, 3).mT", "T(6)[1::2]")
-    if n == 2:
-        return (
-            "T(3, 4), T(3, 4)",
-            "T(3, 1), T(4)",
-            "T(2, 3), T()",
-            "T(), T()",
-            "T(3), 1.5",
-            "T(0, 2), T(2)",
-            "T(4, 3).mT, T(1, 4)",
-        )
-    return (", ".join(["T(3, 4)"] * n), ", ".join(["T(3, 1)"] + ["T(4)"] * (n - 1)), ", ".join(["T()"] * n))
+SAMPLES = {  # by the number of operands: shapes that meet in every way that broadcasting knows
+    1: ("T(3, 4)", "T()", "T(0, 2)", "T(1)", "T(4, 3).mT", "T(6)[1::2]"),
+    2: ("T(3, 4), T(3, 4)", "T(3, 1), T(4)", "T(2, 3), T()", "T(), T()", "T(3), 1.5", "T(0, 2), T(2)",
+        "T(4, 3).mT, T(1, 4)"),
+    3: ("T(3, 4), T(3, 4), T(3, 4)", "T(3, 1), T(4), T(4)", "T(), T(), T()"),
+}  # fmt: skip
 
 
 def attach(tensor: type) -> None:
@@ -413,7 +300,7 @@ def attach(tensor: type) -> None:
 
 
 def in_place(name: str, entry: Entry) -> Callable:
-    """The method `name_`: the same operation, its result written into self."""
+    """Return the method `name_`: the same operation, its result written into self."""
     if entry.choose is not None:
 
         def method(self: Tensor, *args: object, **kwargs: object) -> Tensor:
