@@ -55,21 +55,19 @@ class BackwardRun:
     step: Callable  # (node, gradient, run) -> pairs of edge and gradient
     end: Callable  # what to do at a leaf, (leaf, gradient, run)
     arrived: Callable | None = None  # told of gradients that go no further
-    # where gradients are wanted: the nodes that they belong to, those on a path there, and both together
+    # where gradients are wanted: the nodes that they belong to, and those on a path there
     targets: Any = None
     useful: Any = None
-    allowed: Any = None
 
     def __init__(self, roots: Sequence, wanted: Any, create: bool, place: Place | None):
         self.roots, self.wanted, self.create, self.place = roots, wanted, create, place
         self.pull: Callable = pull  # a node's backward on Tensors, (node, gradients)
         if wanted is not None:
             self.targets, self.useful = {node for node, _ in wanted}, on_paths(roots, wanted)
-            self.allowed = self.useful | self.targets
 
     def reaches(self) -> set:
         """Return all nodes that get a gradient in this run."""
-        return set.union(*behind(self.roots)) if self.allowed is None else self.allowed
+        return set.union(*behind(self.roots)) if self.targets is None else self.useful | self.targets
 
 
 # the innermost backward that goes on here
@@ -133,7 +131,8 @@ def backward_loop(this: BackwardRun, grads: Sequence) -> dict:
     leaves: dict[Leaf, Any] = {}
     heap: list = []
     found: dict = {}
-    step, allowed, freed = this.step, this.allowed, this.freed
+    targets, useful, step, freed = this.targets, this.useful, this.step, this.freed
+    allowed = None if targets is None else useful | targets
     direct = step is step_on_arrays  # a written-out backward needs no step around it
     begin(this, waiting, heap, grads)
     while heap:
@@ -145,7 +144,7 @@ def backward_loop(this: BackwardRun, grads: Sequence) -> dict:
             if type(node) is Leaf:
                 this.end(node, g, this)
                 continue
-        elif ends_here(this, node, g, found):
+        elif (node in targets or node not in useful) and ends_here(this, node, g, found):
             continue
         pairs = None
         if direct and node._hooks is None and node.backward_on_arrays is not None:
@@ -155,8 +154,11 @@ def backward_loop(this: BackwardRun, grads: Sequence) -> dict:
                 continue
             if type(edge) is Leaf and (edge in leaves or edge._hooks is None and edge not in waiting):
                 leaves[edge] = leaves[edge] + d if edge in leaves else d
-            else:
+            elif edge in waiting or type(edge) is OutputEdge:
                 give(waiting, heap, edge, d)
+            else:
+                waiting[edge] = d
+                heappush(heap, (-edge._seq, edge))
     g = d = pairs = None  # they hold on to gradients that a leaf can take as they are
     reach_leaves(this, leaves, found)
     return found
@@ -188,10 +190,12 @@ def reach_leaves(this: BackwardRun, leaves: dict[Leaf, Any], found: dict) -> Non
         leaf, g = leaves.popitem()
         this.node = leaf
         g = g if leaf._hooks is None else hooked(leaf, g)
-        if this.allowed is None:
+        if this.targets is None:
             this.end(leaf, g, this)
-        else:
-            ends_here(this, leaf, g, found)
+            continue
+        found[leaf, 0] = g
+        if this.arrived is not None:
+            this.arrived(leaf, g)
 
 
 def give(waiting: dict, heap: list, edge: Any, g: Gradient) -> None:
