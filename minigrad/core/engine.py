@@ -95,8 +95,7 @@ def run(
     frame = OFF if arrays else here.but(grad=True) if create else here.all_grad(False)
     this.step, this.end = (step_on_arrays, accumulate_array) if arrays else (step_on_tensors, accumulate)
     seeds = [bare(g) for g in grads] if arrays else list(grads)
-    if not keep:
-        this.freed = Freed(this.place)
+    this.freed = None if keep else Freed(this.place)
     token = running.set(this)
     enter(frame)
     silent = listen() if arrays else None
