@@ -283,9 +283,9 @@ def edge_of(t: Any, what: str, i: int, tracked: bool = True) -> Any:
     """Return the edge of a tensor (or GradientEdge); None where it does not require grad, if that is allowed."""
     if not isinstance(t, Tensor):
         if not hasattr(t, "edge"):
-            raise slots.problem("not differentiable", "only tensors can be differentiated", what=what, t=t, i=i)
+            raise slots.problem("only tensors can be differentiated", what=what, t=t, i=i)
         return t.edge()
     edge = history(t)
     if edge is None and tracked:
-        raise slots.problem("not tracked", "the tensor does not require grad", what=what, t=t, i=i)
+        raise slots.problem("the tensor does not require grad", what=what, t=t, i=i)
     return edge

@@ -311,7 +311,7 @@ class save_on_cpu(saved_tensors_hooks):
 def called(node: core.Node | Leaf, grads: tuple) -> Any:
     """Return what a node that the user calls makes of the gradients of its outputs."""
     if len(grads) != len(node._meta) or any([g is not None and not isinstance(g, Tensor) for g in grads]):
-        raise slots.problem("node called", "a node takes one gradient per output", node=node, grads=grads)
+        raise slots.problem("a node takes one gradient per output", node=node, grads=grads)
     if isinstance(node, Leaf):
         if grads[0] is not None:
             accumulate(node, grads[0])

@@ -284,7 +284,7 @@ def pull(node: Node, gs: list) -> tuple:
         raise
     for i, g in enumerate(gs):
         if g is not None and (g._ver is not None or g._layer is not None) and memory(g).at > begun:
-            raise slots.problem("gradient modified", "backward modifies a gradient in place", node=node, i=i, g=g)
+            raise slots.problem("backward modifies a gradient in place", node=node, i=i, g=g)
     edges = node._edges
     outs = tuple([o if o is None or e is None else fit(o, e, node, i) for i, (o, e) in enumerate(zip(outs, edges))])
     for observer in current().observers:
@@ -301,13 +301,11 @@ def pull_user(node: Ctx, gs: list) -> tuple:
     outs = tuple(outs) if isinstance(outs, (tuple, list)) else (outs,)
     if len(outs) != (n := len(node._edges)):
         if len(outs) < n or any([o is not None for o in outs[n:]]):
-            raise slots.problem(
-                "wrong number of gradients", f"backward has to return {n} gradients", node=node, outs=outs
-            )
+            raise slots.problem("backward returns one gradient per argument", node=node, outs=outs)
         outs = outs[:n]
     for i, o in enumerate(outs):
         if o is not None and (node._given[i] is None or not isinstance(o, Tensor)):
-            raise slots.problem("not a gradient", "backward returns a tensor or None", node=node, o=o, i=i)
+            raise slots.problem("backward returns tensors and None", node=node, o=o, i=i)
     return outs
 
 
@@ -352,9 +350,7 @@ def fit_shape(g: Tensor, node: Node, i: int, shapes: Sequence) -> Tensor:
     sizes, shape = g._sizes, tuple(shapes[i])
     lead = len(sizes) - len(shape)
     if lead < 0 or not all(n in (1, m) for n, m in zip(shape, sizes[lead:], strict=True)):
-        raise slots.problem(
-            "gradient shape", "a gradient has its input's shape", node=node, i=i, got=sizes, shapes=shapes
-        )
+        raise slots.problem("a gradient has its input's shape", node=node, i=i, got=sizes, shapes=shapes)
     return sum_to(g, shape)
 
 
@@ -402,7 +398,7 @@ def accumulate(leaf: Leaf, g: Gradient, this: BackwardRun | None = None) -> None
 def add_grad(t: Tensor, g: Tensor) -> None:
     """Add g to `t.grad`; out of place where the sum has to be differentiable itself."""
     if len(KINDS) > 1 and g.device != t.device:
-        raise slots.problem("gradient device", "a gradient is on its leaf's device", t=t, g=g)
+        raise slots.problem("a gradient is on its leaf's device", t=t, g=g)
     if t._grad is None:
         t._grad = g.clone()
     elif current().grad or t._grad._layer is not None or g._layer is not None:

@@ -40,9 +40,9 @@ class Observer:
         """Look at the gradients that a node's backward has given."""
 
 
-def plain_problem(code: str, sentence: str, **facts: object) -> Exception:
-    """Return the exception to raise for a fault: a RuntimeError with one sentence and what is known of the fault."""
-    return RuntimeError(f"{sentence} [{code}] " + ", ".join(f"{k}={v!r}" for k, v in facts.items()))
+def plain_problem(sentence: str, **facts: object) -> Exception:
+    """Return the exception to raise for a fault: a RuntimeError with the rule that is broken, and what is known."""
+    return RuntimeError(f"{sentence}: " + ", ".join(f"{k}={v!r}" for k, v in facts.items()))
 
 
 def plain_call(cls: type, name: str, *args: object) -> Any:
@@ -53,7 +53,7 @@ def plain_call(cls: type, name: str, *args: object) -> Any:
 class Slots:
     """Hold the functions that other packages have plugged in."""
 
-    # diagnose: the exception for a fault, which looks at frames, graph and source only when something is raised
+    # diagnose: the exception for a fault, (sentence, facts by name); it looks at frames, graph and source only then
     problem: Callable = staticmethod(plain_problem)
     # diagnose: something that is allowed and seldom meant has happened
     notice: Callable = staticmethod(lambda code, **facts: None)

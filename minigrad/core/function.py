@@ -64,9 +64,9 @@ class Ctx(FullNode):
     def _check(self, tensors: tuple, method: str, before: tuple | None = None) -> None:
         for i, t in enumerate(tensors):
             if t is not None and not isinstance(t, Tensor):
-                raise slots.problem("not a tensor", f"{method} takes tensors", ctx=self, method=method, i=i, value=t)
+                raise slots.problem("the ctx takes tensors", ctx=self, method=method, i=i, value=t)
         if before:
-            raise slots.problem("saved twice", f"{method} is called twice", ctx=self, method=method, before=before)
+            raise slots.problem("tensors are saved in one call", ctx=self, method=method, before=before)
 
     @property
     def saved_tensors(self) -> tuple:
@@ -77,7 +77,7 @@ class Ctx(FullNode):
 
     @saved_tensors.setter
     def saved_tensors(self, value: object) -> None:
-        raise slots.problem("saved_tensors assigned", "saved_tensors cannot be set", ctx=self)
+        raise slots.problem("saved_tensors cannot be set", ctx=self)
 
     def tensor_inputs(self) -> list:
         """Return the positions of the arguments that are tensors."""
@@ -173,7 +173,7 @@ class Function:
         cls.Node = type(name, (cls.Node,), {"_fn": cls, "__slots__": (), "__module__": cls.__module__})
 
     def __init__(self, *_: object):
-        raise slots.problem("function called", "a Function has no instances; call apply", cls=type(self))
+        raise slots.problem("a Function has no instances", cls=type(self))
 
     def __call__(self, *_: object) -> Any:
         """Refuse the call of an instance, which a class with an `__init__` of its own can have."""
@@ -192,20 +192,20 @@ class Function:
     @staticmethod
     def backward(ctx: Ctx, *grad_outputs: Any) -> Any:
         """Return one gradient, or None, per argument of forward, from the gradients of the outputs."""
-        raise slots.problem("no backward", "the Function has no backward", cls=ctx._fn)
+        raise slots.problem("the Function has no backward", cls=ctx._fn)
 
     vjp = backward
 
     @staticmethod
     def jvp(ctx: Ctx, *grad_inputs: Any) -> Any:
         """Return one tangent per output, from the tangents of forward's arguments (None for those without)."""
-        raise slots.problem("no jvp", "the Function has no jvp", cls=ctx._fn)
+        raise slots.problem("the Function has no jvp", cls=ctx._fn)
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run the operation, and remember it for backward when an argument requires grad."""
         if cls._both:
-            raise slots.problem("backward and vjp", "backward and vjp are two names of one method", cls=cls)
+            raise slots.problem("backward and vjp are two names of one method", cls=cls)
         if kwargs or not cls.combined and not complete(cls.forward, args):
             args = bind(cls, args, kwargs)
         frame = current()
@@ -260,9 +260,7 @@ class Function:
             ctx._jvp = False
         for i, (p, t) in enumerate(zip(primals, tangents)):
             if t is not None and memory(t).at > begun and not among(p, ctx._dirty):
-                raise slots.problem(
-                    "tangent modified", "jvp has modified a tangent that it was given", cls=cls, i=i, t=t
-                )
+                raise slots.problem("jvp has modified a tangent that it was given", cls=cls, i=i, t=t)
         found = as_tuple(result)
         for i, o in enumerate(outs if len(found) == len(outs) else (None,)):
             t = found[i] if o is not None else None
@@ -270,9 +268,7 @@ class Function:
                 not isinstance(t, Tensor) or is_float(o) and (t._sizes, t._np_dtype) != (o._sizes, o._np_dtype)
             )
             if o is None or wrong:
-                raise slots.problem(
-                    "bad tangents", "jvp returns one tangent per output", cls=cls, result=result, outs=outs, i=i
-                )
+                raise slots.problem("jvp returns one tangent per output", cls=cls, result=result, outs=outs, i=i)
         found = [t if is_float(o) and not among(o, ctx._nondiff) else None for o, t in zip(outs, found)]
         return [t.clone() if t is not None and (t._view is not None or among(t, tangents)) else t for t in found]
 
@@ -355,9 +351,7 @@ def outputs(ctx: Ctx, args: tuple, returned: tuple, needs: bool) -> tuple:
     if needs:  # an input that was changed in forward has to be marked: else its history is no longer true
         for a, need in zip(args, ctx._needs):
             if need and (v := a._ver) is not None and v.at > ctx._seq and not among(a, ctx._dirty):
-                raise slots.problem(
-                    "input modified", "forward modifies an input without mark_dirty", ctx=ctx, args=args, a=a
-                )
+                raise slots.problem("forward modifies an input without mark_dirty", ctx=ctx, args=args, a=a)
     outs: list = []
     for i, o in enumerate(returned):
         if ctx._dirty and among(o, ctx._dirty):
@@ -377,7 +371,7 @@ def check_structure(cls: type[Function], o: object, i: int, kind: Callable | Non
     if not isinstance(o, (Tensor, Ctx, type)) and (
         isinstance(o, Iterator) or any(map(kind or is_float, tensors_in(getattr(o, "__dict__", o))))
     ):
-        raise slots.problem("tensors in output", "an output contains tensors", cls=cls, o=o, i=i)
+        raise slots.problem("an output contains tensors", cls=cls, o=o, i=i)
 
 
 def set_history(ctx: Ctx, o: Tensor, edge: Edge | None, dirty: bool) -> None:
@@ -409,13 +403,11 @@ def check_dirty(ctx: Ctx, args: tuple, outs: tuple, needs: bool) -> None:
     for d in ctx._dirty:
         root = d._base if d._base is not None else d
         if not among(d, args):
-            raise slots.problem("dirty no input", "mark_dirty takes inputs", ctx=ctx, d=d)
+            raise slots.problem("mark_dirty takes inputs", ctx=ctx, d=d)
         if not among(d, outs):
-            raise slots.problem("dirty not returned", "what is marked dirty has to be returned", ctx=ctx, d=d)
+            raise slots.problem("what is marked dirty has to be returned", ctx=ctx, d=d)
         if type(history(root)) is Leaf and needs:
-            raise slots.problem(
-                "dirty leaf", "a leaf that requires grad is modified in place", ctx=ctx, args=args, d=d, root=root
-            )
+            raise slots.problem("forward writes to a leaf that requires grad", ctx=ctx, args=args, d=d, root=root)
 
 
 # ---------------------------------------------------------------------- arguments
@@ -433,12 +425,12 @@ def bind(cls: type[Function], args: tuple, kwargs: dict) -> tuple:
     try:
         bound = inspect.signature(cls.forward).bind(*lead, *args, **kwargs)
     except TypeError as e:
-        raise slots.problem("apply called wrongly", str(e), cls=cls, args=args, kwargs=kwargs, cause=e) from None
+        raise slots.problem(
+            "forward does not take these arguments", cls=cls, args=args, kwargs=kwargs, cause=e
+        ) from None
     bound.apply_defaults()
     if bound.kwargs:
-        raise slots.problem(
-            "keyword-only arguments", "gradients are returned by position", cls=cls, names=list(bound.kwargs)
-        )
+        raise slots.problem("gradients are returned by position", cls=cls, names=list(bound.kwargs))
     return bound.args[len(lead) :]
 
 
@@ -455,7 +447,7 @@ def needs_of(cls: type[Function], frame: Frame, args: tuple) -> tuple:
         needs.append(False)
         for t in tensors_in(a) if isinstance(a, (list, tuple, dict)) else ():
             if t._layer is not None or frame.grad and history(t) is not None:
-                raise slots.problem("tensor in argument", "apply does not look into structures", cls=cls, i=i, a=a, t=t)
+                raise slots.problem("apply does not look into structures", cls=cls, i=i, a=a, t=t)
     return tuple(needs)
 
 

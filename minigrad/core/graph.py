@@ -234,7 +234,7 @@ class Node:
     def _alive(self) -> tuple:
         """Return what was saved; RuntimeError if an earlier backward has freed it."""
         if type(self._saved) is Freed:
-            raise slots.problem("freed", "an earlier backward has freed the saved tensors", node=self)
+            raise slots.problem("an earlier backward has freed the saved tensors", node=self)
         return self._saved
 
     def _free(self, freed: Freed) -> None:
@@ -293,7 +293,7 @@ def save(t: Any, index: int | None = None) -> Any:
     if not hasattr(t, "_edge"):
         return t
     if t._ver is INFERENCE:
-        raise slots.problem("inference tensor saved", "inference tensors cannot be saved for backward", t=t)
+        raise slots.problem("inference tensors cannot be saved for backward", t=t)
     observers = current().observers
     for o in reversed(observers) if observers else ():
         if (packed := o.pack(t, index)) is not None:
@@ -315,7 +315,7 @@ def unpack(saved: object, node: Node) -> Any:
         t = saved.unpack(saved, node)
         return with_edge(t, saved.edge if saved.index is None else output_edge(node, saved.index))
     if version(t) != saved.version:
-        raise slots.problem("saved tensor modified", "a saved tensor was modified in place", node=node, saved=saved)
+        raise slots.problem("a saved tensor was modified in place", node=node, saved=saved)
     for o in current().observers:
         o.unpacked(saved, node)
     if layer is not None and not current().has(layer):  # the transform has ended: values one layer down

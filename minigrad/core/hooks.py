@@ -31,7 +31,7 @@ class Handle:
 
     def __init__(self, hooks: dict, hook: Callable, who: str = "register_hook"):
         if not callable(hook):
-            raise slots.problem("hook not callable", "a hook is a function", who=who, hook=hook)
+            raise slots.problem("a hook is a function", who=who, hook=hook)
         slots.notice("hook registered", hooks=hooks, hook=hook, who=who)
         self.id, self._hooks = _handle(), hooks
         hooks[self.id] = hook
@@ -116,7 +116,7 @@ def run_accumulated_hooks(leaf: Leaf, t: Tensor) -> None:
     """Run a leaf's post-accumulate hooks."""
     for hook in list(leaf._hooks.accumulated.values()):
         if (result := call_hook(hook, "tensor", t)) is not None:
-            raise slots.problem("accumulated hook returned", "the hook should return None", hook=hook, t=t, got=result)
+            raise slots.problem("this hook returns None", hook=hook, t=t, got=result)
 
 
 def call_hook(hook: Callable, parameters: str, *args: object) -> Any:
@@ -124,7 +124,9 @@ def call_hook(hook: Callable, parameters: str, *args: object) -> Any:
     try:
         return hook(*args)
     except TypeError as e:
-        raise slots.problem("hook failed", str(e), hook=hook, parameters=parameters, args=args, cause=e) from None
+        raise slots.problem(
+            "a hook takes the gradients", hook=hook, parameters=parameters, args=args, cause=e
+        ) from None
 
 
 def copies(grads: Sequence) -> list:
@@ -150,8 +152,9 @@ def unchanged(own: Tensor, g: Tensor) -> bool:
 def replaced(node: Node | Leaf, hook: Callable, kind: str, result: object, grads: list) -> list:
     """Return the gradients that a node's hook has returned in place of these, checked."""
     if not isinstance(result, tuple) or len(result) != len(grads):
-        sentence = f"the hook has to return a tuple of {len(grads)} gradients"
-        raise slots.problem("hook result", sentence, node=node, hook=hook, kind=kind, got=result, grads=grads)
+        raise slots.problem(
+            "the hook returns a tuple of all gradients", node=node, hook=hook, kind=kind, got=result, grads=grads
+        )
     for r, g in zip(result, grads):
         if r is not None:
             check_result(hook, r, g, node)
@@ -166,5 +169,5 @@ def check_result(hook: Callable, result: Any, g: Tensor | None, node: Node | Lea
         fits = g is None or (result._sizes, result._np_dtype, result.device) == (g._sizes, g._np_dtype, g.device)
     if not fits:
         raise slots.problem(
-            "hook gradient", "what the hook returned is no such gradient", hook=hook, got=result, g=g, node=node
+            "a hook returns a gradient like the one that it was given", hook=hook, got=result, g=g, node=node
         )

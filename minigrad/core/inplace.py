@@ -135,21 +135,21 @@ def shares(a: Tensor, x: Tensor) -> bool:
 def check_writable(frame: Frame, fn: type[Operation], x: Tensor, tracked: bool) -> None:
     """Refuse what would make gradients wrong."""
     if x._ver is INFERENCE and not frame.inference:
-        raise slots.problem("inference tensor written", "inference tensors cannot be written outside", fn=fn, x=x)
+        raise slots.problem("inference tensors cannot be written outside of inference_mode", fn=fn, x=x)
     root, leaf = x, type(history(x)) is Leaf
     while root._view is not None:
         if root._view.fixed is not None and (tracked or frame.grad and history(root._view.parent) is not None):
-            raise slots.problem("fixed view written", f"the view cannot be written: {root._view.fixed}", fn=fn, x=root)
+            raise slots.problem("the history of this view cannot be renewed", fn=fn, x=root)
         root = root._view.parent
         leaf = leaf or type(history(root)) is Leaf
     if tracked and leaf:
-        raise slots.problem("leaf written", "a leaf that requires grad is written in place", fn=fn, x=x, root=root)
+        raise slots.problem("a leaf that requires grad is written in place", fn=fn, x=x, root=root)
 
 
 def check_memory(fn: type[Operation], x: Tensor) -> None:
     """Refuse memory in which several elements have one place."""
     if x._a.size and any(s == 0 and n > 1 for s, n in zip(x._a.strides, x._a.shape, strict=True)):
-        raise slots.problem("expanded tensor written", "several elements lie at one place in memory", fn=fn, x=x)
+        raise slots.problem("several elements lie at one place in memory", fn=fn, x=x)
 
 
 def writable(t: Tensor) -> bool:
@@ -161,7 +161,7 @@ def check_result(fn: type[Operation], x: Tensor, result: np.ndarray) -> None:
     """Refuse a result that does not fit into x: its shape and its kind of dtype."""
     floats = result.dtype in FLOATS and x._a.dtype not in FLOATS
     if result.shape != x._a.shape or floats or x._a.dtype.kind == "b" and result.dtype.kind != "b":
-        raise slots.problem("result does not fit", "the result does not fit into the tensor", fn=fn, x=x, result=result)
+        raise slots.problem("the result does not fit into the tensor", fn=fn, x=x, result=result)
 
 
 def rebase(layer: Layer | None, x: Tensor) -> None:

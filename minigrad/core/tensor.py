@@ -82,24 +82,24 @@ class Tensor(Methods):
     @requires_grad.setter
     def requires_grad(self, flag: bool) -> None:
         if not isinstance(flag, bool):
-            raise slots.problem("requires_grad not bool", "requires_grad must be a bool", t=self, flag=flag)
+            raise slots.problem("requires_grad is True or False", t=self, flag=flag)
         self.requires_grad_(flag)
         if not self.is_leaf:
-            raise slots.problem("requires_grad of result", "only leaves can change requires_grad", t=self, flag=flag)
+            raise slots.problem("only leaves can change requires_grad", t=self, flag=flag)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Ask for `.grad` (leaves only), in place.  Raises RuntimeError for integer tensors and for results of operations."""
         flag = bool(requires_grad)
         if not self.is_leaf:
             if not flag:
-                raise slots.problem("requires_grad off", "only leaves can change requires_grad", t=self)
+                raise slots.problem("the result of an operation cannot stop requiring grad", t=self)
             return self
         if flag and self._ver is INFERENCE and not current().inference:
-            raise slots.problem("requires_grad of inference tensor", "inference tensors have no gradients", t=self)
+            raise slots.problem("inference tensors have no gradients", t=self)
         if flag and self._np_dtype not in dtypes.FLOATS:
-            raise slots.problem("requires_grad of integers", "only floating-point tensors have gradients", t=self)
+            raise slots.problem("only floating-point tensors have gradients", t=self)
         if self._layer is not None:
-            raise slots.problem("requires_grad in transform", "a transform decides what is tracked", t=self)
+            raise slots.problem("a transform decides what is tracked", t=self)
         if flag != (self._edge is not None):
             self._edge = Leaf(self) if flag else None
         return self
@@ -135,7 +135,7 @@ class Tensor(Methods):
             or g is not None
             and (g._sizes, g._np_dtype, g.device) != (self._sizes, self._np_dtype, self.device)
         ):
-            raise slots.problem("grad assigned", "a gradient has its tensor's shape, dtype and device", t=self, g=g)
+            raise slots.problem("a gradient has its tensor's shape, dtype and device", t=self, g=g)
         self._grad = g
 
     @grad.deleter
@@ -145,7 +145,7 @@ class Tensor(Methods):
     @property
     def _version(self) -> int:
         if self._ver is INFERENCE:
-            raise slots.problem("version of inference tensor", "inference tensors do not track versions", t=self)
+            raise slots.problem("inference tensors do not track versions", t=self)
         return version(self)
 
     @property
@@ -170,7 +170,7 @@ class Tensor(Methods):
     @data.setter
     def data(self, other: Tensor) -> None:
         if not isinstance(other, Tensor) or other._np_dtype not in dtypes.FLOATS and self.requires_grad:
-            raise slots.problem("data assigned", "data has to be a tensor that may require grad", t=self, other=other)
+            raise slots.problem("data is a tensor, of floats where it requires grad", t=self, other=other)
         slots.replacing()
         now, self._ver = version(self), Version()  # what has saved this tensor notices; the old memory was not written
         self._ver.n = now
@@ -197,7 +197,7 @@ class Tensor(Methods):
     def detach_(self) -> Tensor:
         """Forget how this tensor was computed, in place.  Raises RuntimeError for views."""
         if self._view is not None:
-            raise slots.problem("view detached", "a view cannot be detached in place", t=self)
+            raise slots.problem("a view cannot be detached in place", t=self)
         self._edge = None
         return self
 
@@ -215,7 +215,7 @@ class Tensor(Methods):
         """Call `hook(tensor)` after each time `.grad` was filled.  Leaves only."""
         node, _ = self._awaited("register_post_accumulate_grad_hook")
         if type(node) is not Leaf:
-            raise slots.problem("accumulate hook on result", "only leaves accumulate gradients", t=self, node=node)
+            raise slots.problem("only leaves accumulate gradients", t=self, node=node)
         return Handle(hooks_of(node).accumulated, hook, "register_post_accumulate_grad_hook")
 
     def retain_grad(self) -> None:
@@ -229,9 +229,7 @@ class Tensor(Methods):
         """Return the node whose output this tensor is, and which one; RuntimeError where no gradient ever comes."""
         edge = history(self)
         if edge is None:
-            raise slots.problem(
-                "hook on untracked tensor", "a tensor without history gets no gradient", t=self, who=who
-            )
+            raise slots.problem("a tensor without history gets no gradient", t=self, who=who)
         return producer(edge), output_index(edge)
 
 
@@ -246,7 +244,7 @@ class Box(Tensor):
 
     @property
     def _a(self):  # type: ignore[override]
-        raise slots.problem("box has no array", "a tensor inside a transform has no memory", box=self)
+        raise slots.problem("a tensor inside a transform has no memory", box=self)
 
     shape = property(lambda t: Size(t._layer.shape(t)))
     ndim = property(lambda t: len(t._layer.shape(t)))

@@ -146,7 +146,7 @@ def where(ctx: Any) -> str:
     return f"{ctx._fn.__name__}.{'forward' if ctx._fn.combined else 'setup_context'}"
 
 
-@explains("not a tensor")
+@explains("the ctx takes tensors")
 def not_a_tensor(ctx: Any, method: str, i: int, value: Any) -> Exception:
     """The error for something else among the tensors that a method of the ctx takes."""
     frame, kind = user_frame(2), RuntimeError if method.startswith("mark_") else TypeError
@@ -165,7 +165,7 @@ def not_a_tensor(ctx: Any, method: str, i: int, value: Any) -> Exception:
     )
 
 
-@explains("saved twice")
+@explains("tensors are saved in one call")
 def saved_twice(ctx: Any, method: str, before: tuple) -> Exception:
     """Return the error for saving a second time, which would replace what was saved before."""
     tensors = "1 tensor" if len(before) == 1 else f"{len(before)} tensors"
@@ -177,7 +177,7 @@ def saved_twice(ctx: Any, method: str, before: tuple) -> Exception:
     )
 
 
-@explains("saved_tensors assigned")
+@explains("saved_tensors cannot be set")
 def saved_tensors_assigned(ctx: Any) -> Exception:
     """Return the error for setting what save_for_backward sets."""
     return error(
@@ -188,7 +188,7 @@ def saved_tensors_assigned(ctx: Any) -> Exception:
     )
 
 
-@explains("input modified")
+@explains("forward modifies an input without mark_dirty")
 def input_modified(ctx: Any, args: tuple, a: Tensor) -> Exception:
     """Return the error for an input that was written and not marked."""
     written: Any = bottom(a)._ver
@@ -212,7 +212,7 @@ def unmarked(ctx: Any, args: tuple, a: Tensor, how: str, where: Any, notes: Sequ
     )
 
 
-@explains("dirty no input")
+@explains("mark_dirty takes inputs")
 def dirty_no_input(ctx: Any, d: Tensor) -> Exception:
     """Return the error for marking something else than an input."""
     return error(
@@ -224,7 +224,7 @@ def dirty_no_input(ctx: Any, d: Tensor) -> Exception:
     )
 
 
-@explains("dirty not returned")
+@explains("what is marked dirty has to be returned")
 def dirty_not_returned(ctx: Any, d: Tensor) -> Exception:
     """Return the error for an input that is marked and not returned."""
     return error(
@@ -237,7 +237,7 @@ def dirty_not_returned(ctx: Any, d: Tensor) -> Exception:
     )
 
 
-@explains("dirty leaf")
+@explains("forward writes to a leaf that requires grad")
 def dirty_leaf(ctx: Any, args: tuple, d: Tensor, root: Tensor) -> Exception:
     """Return the error for writing to a leaf that requires grad."""
     names = [f"{x}.clone()" if a is d else x for a, x in zip(args, argument_names(ctx._fn, len(args)))]
@@ -249,7 +249,7 @@ def dirty_leaf(ctx: Any, args: tuple, d: Tensor, root: Tensor) -> Exception:
     )
 
 
-@explains("tensors in output")
+@explains("an output contains tensors")
 def tensors_in_output(cls: Any, o: Any, i: int) -> Exception:
     """Return the error for tensors that cannot be tracked where they are."""
     what = "may make tensors" if isinstance(o, Iterator) else "contains tensors"

@@ -98,7 +98,7 @@ def cut_off(leaf: Any) -> End | None:
     return next((end for end, leaves in reversed(cuts.known.values()) if leaf in leaves), None)
 
 
-@explains("not differentiable")
+@explains("only tensors can be differentiated")
 def not_differentiable(what: str, t: Any, i: int) -> Exception:
     """Return the error for what is neither a tensor nor a GradientEdge."""
     return error(
@@ -109,7 +109,7 @@ def not_differentiable(what: str, t: Any, i: int) -> Exception:
     )
 
 
-@explains("not tracked")
+@explains("the tensor does not require grad")
 def not_tracked(what: str, t: Tensor, i: int) -> Exception:
     """Return the error for a tensor without history that is to be differentiated."""
     said = f"element {i} of tensors does not require grad and does not have a grad_fn"

@@ -102,7 +102,7 @@ def nothing(node: Ctx) -> None:
     )
 
 
-@explains("wrong number of gradients")
+@explains("backward returns one gradient per argument")
 def wrong_number(node: Ctx, outs: tuple) -> Exception:
     """The error for too few or too many gradients."""
     n, names = len(node._edges), names_of(node)
@@ -124,7 +124,7 @@ def wrong_number(node: Ctx, outs: tuple) -> Exception:
     )
 
 
-@explains("not a gradient")
+@explains("backward returns tensors and None")
 def not_a_gradient(node: Ctx, o: Any, i: int) -> Exception:
     """The error for what a user's backward returned in place number i."""
     if isinstance(o, Tensor):
@@ -151,7 +151,7 @@ def not_a_gradient(node: Ctx, o: Any, i: int) -> Exception:
     )
 
 
-@explains("gradient shape")
+@explains("a gradient has its input's shape")
 def wrong_shape(node: Any, i: int, got: tuple, shapes: Sequence) -> Exception:
     """Return the error for a gradient that cannot be that of its argument; `shapes` has those of all arguments."""
     expected = shapes[i]
@@ -254,7 +254,7 @@ def unused_tangents(cls: Any, tangents: list, outs: Sequence) -> None:
         )
 
 
-@explains("gradient modified")
+@explains("backward modifies a gradient in place")
 def written(node: Any, i: int, g: Tensor) -> Exception:
     """The error for a user's backward that has written to a gradient that it was given."""
     counter = bottom(g)._ver
@@ -322,7 +322,7 @@ def refused_tangents(cls: Any, kind: type[Exception], what: str, fix: str) -> Ex
     return error(kind, f"{cls.__name__}.jvp", what, fix, returned_at(cls.jvp), [f"applied at {user_place()}"])
 
 
-@explains("bad tangents")
+@explains("jvp returns one tangent per output")
 def bad_tangents(cls: Any, result: Any, outs: tuple, i: int) -> Exception:
     """Return the error for what is not one tangent per output, of its shape and dtype."""
     tangents = as_tuple(result)
@@ -342,7 +342,7 @@ def bad_tangents(cls: Any, result: Any, outs: tuple, i: int) -> Exception:
     return refused_tangents(cls, RuntimeError, f"tangent {i} has {given}, but its output has {own}", fix)
 
 
-@explains("tangent modified")
+@explains("jvp has modified a tangent that it was given")
 def tangent_modified(cls: Any, i: int, t: Tensor) -> Exception:
     """Return the error for a jvp that has written to a tangent that it was given."""
     return error(
@@ -355,7 +355,7 @@ def tangent_modified(cls: Any, i: int, t: Tensor) -> Exception:
     )
 
 
-@explains("gradient device")
+@explains("a gradient is on its leaf's device")
 def on_another_device(t: Tensor, g: Tensor) -> Exception:
     """Return the error for a gradient that has come from the wrong place: from a backward or a hook of the user's."""
     there, own = (CUDA if on_device(bottom(x)._a) else CPU for x in (g, t))
@@ -367,7 +367,7 @@ def on_another_device(t: Tensor, g: Tensor) -> Exception:
     )
 
 
-@explains("node called")
+@explains("a node takes one gradient per output")
 def node_called(node: Any, grads: tuple) -> Exception:
     """Return the error for a node that is called with something else than one gradient per output."""
     names = [type(g).__name__ for g in grads if g is not None and not isinstance(g, Tensor)]

@@ -26,7 +26,7 @@ def named(hook: Any) -> str:
     return getattr(hook, "__name__", type(hook).__name__)
 
 
-@explains("hook not callable")
+@explains("a hook is a function")
 def not_callable(who: str, hook: Any) -> Exception:
     """Return the error for a hook that is no function."""
     what = f"a hook is a function, but got {type(hook).__name__}"
@@ -45,7 +45,7 @@ def registered(hooks: dict, hook: Callable, who: str) -> None:
         )
 
 
-@explains("hook on untracked tensor")
+@explains("a tensor without history gets no gradient")
 def untracked(t: Tensor, who: str) -> Exception:
     """Return the error for waiting for a gradient that never comes."""
     return error(
@@ -56,7 +56,7 @@ def untracked(t: Tensor, who: str) -> Exception:
     )
 
 
-@explains("accumulate hook on result")
+@explains("only leaves accumulate gradients")
 def on_result(t: Tensor, node: Any) -> Exception:
     """Return the error for a post-accumulate hook on what accumulates nothing."""
     return error(
@@ -95,7 +95,7 @@ def warn_if_late(who: str, node: Any, t: Tensor) -> None:
         )
 
 
-@explains("accumulated hook returned")
+@explains("this hook returns None")
 def returned(hook: Callable, t: Tensor, got: Any) -> Exception:
     """Return the error for a result that would be lost."""
     return error(
@@ -108,7 +108,7 @@ def returned(hook: Callable, t: Tensor, got: Any) -> Exception:
     )
 
 
-@explains("hook failed")
+@explains("a hook takes the gradients")
 def failed(hook: Callable, parameters: str, args: tuple, cause: TypeError) -> Exception:
     """Return the error for a hook that does not take what hooks of its kind are given; any other as it was raised."""
     try:
@@ -128,7 +128,7 @@ def failed(hook: Callable, parameters: str, args: tuple, cause: TypeError) -> Ex
     return cause
 
 
-@explains("hook result")
+@explains("the hook returns a tuple of all gradients")
 def wrong_result(node: Any, hook: Callable, kind: str, got: Any, grads: list) -> Exception:
     """Return the error for what is no tuple of as many gradients."""
     fix = "return a tuple with one gradient, or None, for each: (g1, g2)"
@@ -141,7 +141,7 @@ def wrong_result(node: Any, hook: Callable, kind: str, got: Any, grads: list) ->
     return error(RuntimeError, f"{kind} {named(hook)}", what, fix, defined_at(hook))
 
 
-@explains("hook gradient")
+@explains("a hook returns a gradient like the one that it was given")
 def wrong_gradient(hook: Callable, got: Any, g: Any, node: Any) -> Exception:
     """Return the error for what cannot take the place of a gradient."""
     kind: type[Exception] = RuntimeError

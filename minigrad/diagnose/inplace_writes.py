@@ -24,14 +24,14 @@ def name_of_write(fn: Any) -> str:
     return fn if isinstance(fn, str) else fn.function_name() + "_"
 
 
-@explains("inference tensor written")
+@explains("inference tensors cannot be written outside of inference_mode")
 def inference_tensor_written(fn: Any, x: Tensor) -> Exception:
     """Return the error for a write outside inference_mode."""
     what = f"an in-place update of an inference tensor of shape {tuple(x.shape)} outside inference_mode is not allowed"
     return error(RuntimeError, name_of_write(fn), what, "clone() it first")
 
 
-@explains("leaf written")
+@explains("a leaf that requires grad is written in place")
 def leaf_written(fn: Any, x: Tensor, root: Tensor) -> Exception:
     """Return the error for a write to a leaf that requires grad, or to a view of one."""
     name = name_of_write(fn)
@@ -51,7 +51,7 @@ def of_leaf(x: Tensor, root: Tensor) -> str:
     return f"a view of a leaf Variable that requires grad, of shape {tuple(x.shape)} of {tuple(root.shape)}"
 
 
-@explains("fixed view written")
+@explains("the history of this view cannot be renewed")
 def fixed_view_written(fn: Any, x: Any) -> Exception:
     """Return the error for a write to a view whose base cannot be told of it."""
     return error(
@@ -62,7 +62,7 @@ def fixed_view_written(fn: Any, x: Any) -> Exception:
     )
 
 
-@explains("expanded tensor written")
+@explains("several elements lie at one place in memory")
 def expanded_tensor_written(fn: Any, x: Tensor) -> Exception:
     """Return the error for memory in which several elements have one place."""
     return error(
@@ -74,7 +74,7 @@ def expanded_tensor_written(fn: Any, x: Tensor) -> Exception:
     )
 
 
-@explains("result does not fit")
+@explains("the result does not fit into the tensor")
 def result_does_not_fit(fn: Any, x: Tensor, result: np.ndarray) -> Exception:
     """Return the error for a result of another shape, or of a dtype that would lose what it holds."""
     if result.shape != x._a.shape:

@@ -24,7 +24,7 @@ class Foreign(MinigradRuntimeError):
     runs: bool
 
 
-@explains("box has no array")
+@explains("a tensor inside a transform has no memory")
 def foreign(box: Any) -> Exception:
     """Return the error for reading the memory of a transform's tensor."""
     runs = current().has(box._layer)
@@ -55,13 +55,13 @@ def number_of_box(box: Any) -> None:
         )
 
 
-@explains("requires_grad not bool")
+@explains("requires_grad is True or False")
 def not_bool(t: Tensor, flag: Any) -> Exception:
     """Return the error for another value than True and False."""
     return error(RuntimeError, "requires_grad", f"must be a bool, not {type(flag).__name__}")
 
 
-@explains("requires_grad of result")
+@explains("only leaves can change requires_grad")
 def of_result(t: Tensor, flag: bool) -> Exception:
     """Return the error for setting the flag of a result."""
     return error(
@@ -72,7 +72,7 @@ def of_result(t: Tensor, flag: bool) -> Exception:
     )
 
 
-@explains("requires_grad off")
+@explains("the result of an operation cannot stop requiring grad")
 def off(t: Tensor) -> Exception:
     """Return the error for switching it off on a result."""
     return error(
@@ -83,7 +83,7 @@ def off(t: Tensor) -> Exception:
     )
 
 
-@explains("requires_grad of inference tensor")
+@explains("inference tensors have no gradients")
 def of_inference_tensor(t: Tensor) -> Exception:
     """Return the error for a tensor made under inference_mode."""
     return error(
@@ -94,7 +94,7 @@ def of_inference_tensor(t: Tensor) -> Exception:
     )
 
 
-@explains("requires_grad of integers")
+@explains("only floating-point tensors have gradients")
 def of_integers(t: Tensor) -> Exception:
     """Return the error for a dtype without gradients."""
     return error(
@@ -105,7 +105,7 @@ def of_integers(t: Tensor) -> Exception:
     )
 
 
-@explains("requires_grad in transform")
+@explains("a transform decides what is tracked")
 def in_transform(t: Any) -> Exception:
     """Return the error inside a transform."""
     return error(
@@ -116,13 +116,13 @@ def in_transform(t: Any) -> Exception:
     )
 
 
-@explains("version of inference tensor")
+@explains("inference tensors do not track versions")
 def version_of_inference_tensor(t: Tensor) -> Exception:
     """Return the error for asking how often it was written."""
     return error(RuntimeError, "_version", "inference tensors do not track version counters")
 
 
-@explains("grad assigned")
+@explains("a gradient has its tensor's shape, dtype and device")
 def grad_assigned(t: Tensor, g: Any) -> Exception:
     """Return the error for what cannot be a tensor's gradient."""
     if not isinstance(g, Tensor):
@@ -139,7 +139,7 @@ def grad_assigned(t: Tensor, g: Any) -> Exception:
     return error(RuntimeError, "grad", what, f"assign g.to('{t.device}')")
 
 
-@explains("data assigned")
+@explains("data is a tensor, of floats where it requires grad")
 def data_assigned(t: Tensor, other: Any) -> Exception:
     """Return the error for what cannot be a tensor's data."""
     if not isinstance(other, Tensor):
@@ -152,7 +152,7 @@ def data_assigned(t: Tensor, other: Any) -> Exception:
     )
 
 
-@explains("view detached")
+@explains("a view cannot be detached in place")
 def view_detached(t: Tensor) -> Exception:
     """Return the error for detach_ of a view."""
     return error(

@@ -1,7 +1,7 @@
 """Register the function that explains each fault that core finds.
 
-core raises `problem(code, ...)` and continues after `notice(code, ...)`.  The function for a code stands in the file
-that is named after the kind of mistake.
+core raises `problem(code, ...)`, where the code is the rule that was broken, as a sentence, and continues after
+`notice(code, ...)`.  The function for a code stands in the file that is named after the kind of mistake.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def explains(*codes: str) -> Callable:
     return enter
 
 
-def problem(code: str, sentence: str, **facts: Any) -> Exception:
+def problem(code: str, **facts: Any) -> Exception:
     """Return the exception for a fault."""
     return EXPLAINED[code](**facts)
 

@@ -21,7 +21,7 @@ ASSIGNED = ("index_put_", "copy_", "masked_fill_", "ViewScatter")  # what writes
 CARRIED = "if it is a state that goes on from round to round, detach it: h = h.detach()"
 
 
-@explains("saved tensor modified")
+@explains("a saved tensor was modified in place")
 def modified(node: Any, saved: Any) -> Exception:
     """The error for a saved tensor that was written to: who saved it, who wrote and where."""
     t, who = bottom(saved.tensor), name_of(node)
@@ -69,7 +69,7 @@ def saved_at(node: Any) -> list[str]:
     return noted("its forward call was", node._trace)
 
 
-@explains("freed")
+@explains("an earlier backward has freed the saved tensors")
 def freed(node: Any) -> Exception:
     """The error for asking a node for what an earlier backward has freed."""
     first, pending = node._saved, running.get()
@@ -109,7 +109,7 @@ def running_place() -> Place | None:
     return None if pending is None else pending.place
 
 
-@explains("inference tensor saved")
+@explains("inference tensors cannot be saved for backward")
 def inference_tensor_saved(t: Any) -> Exception:
     """Return the error for a tensor whose writes nobody counts."""
     return error(

@@ -347,14 +347,14 @@ def misspelt(cls: type[Function], name: str) -> tuple[str, list[str]] | None:
     return (near[0], noted(f"`{near[0]}` is", defined_at(getattr(cls, near[0])))) if near else None
 
 
-@explains("no backward")
+@explains("the Function has no backward")
 def no_backward(cls: type[Function]) -> Exception:
     """Return the error for a Function that is differentiated and has no backward."""
     what = "you must implement either the backward or vjp method for your custom autograd.Function to use it with "
     return missing(cls, "backward", what + "backward mode AD")
 
 
-@explains("no jvp")
+@explains("the Function has no jvp")
 def no_jvp(cls: type[Function]) -> Exception:
     """Return the error for a Function that is given tangents and has no jvp."""
     what = "you must implement the jvp function for custom autograd.Function to use it with forward mode AD"
@@ -427,7 +427,7 @@ def foreign(cls: type[Function], name: str, e: Foreign) -> Exception:
 
 
 # ---------------------------------------------------------------------- apply
-@explains("apply called wrongly")
+@explains("forward does not take these arguments")
 def called_wrongly(cls: type[Function], args: tuple, kwargs: dict, cause: TypeError) -> Exception:
     """Return the error for arguments that forward does not take."""
     if not kwargs:
@@ -442,7 +442,7 @@ def called_wrongly(cls: type[Function], args: tuple, kwargs: dict, cause: TypeEr
     )
 
 
-@explains("keyword-only arguments")
+@explains("gradients are returned by position")
 def keyword_only(cls: type[Function], names: list) -> Exception:
     """Return the error for arguments that have no position."""
     parameters = inspect.signature(cls.forward).parameters
@@ -454,7 +454,7 @@ def keyword_only(cls: type[Function], names: list) -> Exception:
     )
 
 
-@explains("backward and vjp")
+@explains("backward and vjp are two names of one method")
 def backward_and_vjp(cls: type[Function]) -> Exception:
     """Return the error for two methods of which one is too many."""
     return error(
@@ -465,7 +465,7 @@ def backward_and_vjp(cls: type[Function]) -> Exception:
     )
 
 
-@explains("function called")
+@explains("a Function has no instances")
 def function_called(cls: type[Function]) -> Exception:
     """Return the error for making an instance of a Function."""
     return error(
@@ -476,7 +476,7 @@ def function_called(cls: type[Function]) -> Exception:
     )
 
 
-@explains("tensor in argument")
+@explains("apply does not look into structures")
 def tensor_in_argument(cls: type[Function], i: int, a: Any, t: Tensor) -> Exception:
     """Return the error for a tracked tensor in a structure."""
     why = "requires grad" if t._layer is None else f"belongs to a running `{t._layer.name}` transform"

@@ -107,10 +107,10 @@ def array(s: Any, node: Any, index: int | None) -> np.ndarray:
 def tensor(s: Any, node: Any, index: int | None) -> Tensor:
     """The tensor of such a value."""
     if s is None:
-        raise slots.problem("freed", "an earlier backward has freed the saved tensors", node=node)
+        raise slots.problem("an earlier backward has freed the saved tensors", node=node)
     s = as_saved(s, index)
     if version(s.tensor) != s.version:
-        raise slots.problem("saved tensor modified", "a saved tensor was modified in place", node=node, saved=s)
+        raise slots.problem("a saved tensor was modified in place", node=node, saved=s)
     return s.tensor
 
 

@@ -117,7 +117,7 @@ class Jvp(Transform):
         """Tangents of a base cannot follow a write to a view that was made inside a user's Function."""
         while (view := x._view) is not None:
             if view.fixed is not None and (dual or self.tangent(view.parent) is not None):
-                raise slots.problem("fixed view written", "the view cannot be written", fn=fn, x=x)
+                raise slots.problem("the history of this view cannot be renewed", fn=fn, x=x)
             x = view.parent
 
     def write_tangent(self, x: Tensor, t: Tensor | None) -> None:
