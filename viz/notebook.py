@@ -55,7 +55,7 @@ def trace(shell: Any, name: str, cell: str) -> Drawing | None:
     Backward and jvp are run for it, seeded with ones, where the cell does not run them itself.
     """
     import minigrad
-    from minigrad.core.function import tensors_in
+    from minigrad.tensors.nested import tensors_in
 
     names = shell.user_ns
     file = shell.compile.cache(cell, shell.execution_count)  # so that the cell's lines are found

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.function import Ctx
+from ..core.context import Ctx
 from ..core.graph import behind
 from ..core.tensor import Tensor, history, wrap
 from ..errors import MinigradRuntimeError, error

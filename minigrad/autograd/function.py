@@ -17,8 +17,10 @@ import numpy as np
 
 from ..arrays.devices import device
 from ..arrays.dtypes import FLOATS, dtype
+from ..core.attach import describe
+from ..core.context import Ctx
 from ..core.frames import current
-from ..core.function import Ctx, Function, as_tuple, describe, tensors_in
+from ..core.function import Function, as_tuple
 from ..core.graph import Saved
 from ..core.tensor import Box, Tensor, history, levels
 from ..diagnose.wording import counted
@@ -26,6 +28,7 @@ from ..errors import error
 from ..layers.generated import Example
 from ..ops.base.primitive import Primitive
 from ..places import defined_at
+from ..tensors.nested import tensors_in
 from .grad_mode import no_grad
 
 __all__ = [

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..arrays.kinds import host
-from ..core.function import as_tuple, is_float
+from ..core.attach import is_float
+from ..core.function import as_tuple
 from ..core.tensor import Tensor
 from ..errors import error, warn
 from ..func import jvp, vmap

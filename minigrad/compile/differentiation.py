@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.kinds import KINDS
+from ..core.attach import describe
 from ..core.frames import OFF, Frame, current, push
-from ..core.function import Function, describe
+from ..core.function import Function
 from ..core.graph import Leaf, OutputEdge, save, version
 from ..core.tensor import Box, Tensor, history, wrap
 from ..errors import error

@@ -16,10 +16,10 @@ import numpy as np
 from ..arrays.dtypes import FLOATS
 from ..arrays.kinds import host, laid_out
 from ..core import engine
+from ..core.attach import attach
 from ..core.engine import running
-from ..core.events import slots
 from ..core.frames import OFF, Frame, apply_at, use
-from ..core.function import as_returned, as_tuple, attach
+from ..core.function import as_returned, as_tuple, run_forward
 from ..core.graph import Leaf, key
 from ..core.inplace import inplace_at, link_view, write
 from ..core.tensor import Box, Tensor, history, wrap
@@ -231,16 +231,14 @@ class Trace(Grad):
                 f"it calls the Function {cls.__name__}, which does not say is_traceable = True",
                 fix=f"write `is_traceable = True` in {cls.__name__} if its methods are made of minigrad operations",
             )
-        ctx = cls.Node(self, needs)
-        with use(frame.but(grad=False)):
-            low = slots.call_method(cls, "forward", *((ctx, *args) if cls.combined else args))
-            if not cls.combined:
-                slots.call_method(cls, "setup_context", ctx, args, low)
+        edges = tuple([history(a) if need else None for a, need in zip(args, needs)])
+        ctx = cls.Node(self, needs, edges if True in needs else ())
+        low = run_forward(frame, ctx, args)
         if ctx._dirty:
             raise self.refuse(f"{cls.__name__} writes to its inputs")
         lows = as_tuple(low)
         outs = tuple([self.box(self.own(o)._value) if isinstance(o, Tensor) else o for o in lows])
-        return as_returned(low, attach(ctx, args, args, lows, any(needs), outs))
+        return as_returned(low, attach(ctx, args, args, lows, outs))
 
     def inplace(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
         """Write: the memory holds a new value from now on."""

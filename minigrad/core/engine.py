@@ -20,9 +20,9 @@ from ..arrays.errstate import listen, restore
 from ..arrays.kinds import KINDS, Array, as_array, on_device
 from ..arrays.memory import broadcast_axes, copied_like, sum_down
 from ..places import Place, user_place
+from .context import Ctx
 from .events import slots
 from .frames import OFF, ON, Frame, current, enter
-from .function import Ctx
 from .graph import (
     Edge,
     Freed,

@@ -11,11 +11,13 @@ from functools import partial
 from typing import Any
 
 from ..arrays.dtypes import FLOATS
-from ..core.function import place_among, tensors_in
+from ..core.attach import is_float
+from ..core.context import Ctx, place_among
 from ..core.graph import bottom, version
 from ..core.tensor import Tensor
 from ..errors import error, warn
 from ..places import READS, STORES, Place, attribute_at, noted, return_of, steps, user_frame
+from ..tensors.nested import tensors_in
 from .debug import Notes
 from .inplace_writes import of_leaf
 from .report import explains
@@ -249,11 +251,17 @@ def dirty_leaf(ctx: Any, args: tuple, d: Tensor, root: Tensor) -> Exception:
     )
 
 
-@explains("an output contains tensors")
-def tensors_in_output(cls: Any, o: Any, i: int) -> Exception:
-    """Return the error for tensors that cannot be tracked where they are."""
-    what = "may make tensors" if isinstance(o, Iterator) else "contains tensors"
-    return error(
+@explains("structure returned")
+def structure_returned(cls: Any, o: Any, i: int, kind: Callable = is_float) -> None:
+    """Refuse a structure with tensors (of that kind: floats) as output number i: nobody looks into it for their history.
+
+    Objects are looked into, too.  What makes its tensors one by one is refused unseen.
+    """
+    unseen = isinstance(o, Iterator)
+    if isinstance(o, (Tensor, Ctx, type)) or not (unseen or any(map(kind, tensors_in(getattr(o, "__dict__", o))))):
+        return
+    what = "may make tensors" if unseen else "contains tensors"
+    raise error(
         TypeError,
         f"{cls.__name__}.forward",
         f"output {i} is a {type(o).__name__} that {what}, which cannot be tracked there",
@@ -263,18 +271,20 @@ def tensors_in_output(cls: Any, o: Any, i: int) -> Exception:
 
 
 @explains("output no tensor")
-def output_no_tensor(ctx: Any, args: tuple, returned: tuple, i: int) -> None:
-    """Refuse the ctx as an output; warn where there is no tensor at all, though a gradient is wanted."""
+def output_no_tensor(ctx: Any, args: tuple, returned: tuple) -> None:
+    """Refuse structures and the ctx as outputs; warn where there is no tensor at all, though a gradient is wanted."""
     who = f"{ctx._fn.__name__}.forward"
-    if returned[i] is ctx:
-        raise error(
-            TypeError,
-            who,
-            f"returned the ctx as output {i}: minigrad keeps it itself, and hands it to backward",
-            "return only the outputs",
-            notes=return_of(ctx._fn.forward),
-        )
-    if i == 0 and not any(isinstance(t, Tensor) for t in returned):
+    for i, o in enumerate(returned):
+        structure_returned(ctx._fn, o, i)
+        if o is ctx:
+            raise error(
+                TypeError,
+                who,
+                f"returned the ctx as output {i}: minigrad keeps it itself, and hands it to backward",
+                "return only the outputs",
+                notes=return_of(ctx._fn.forward),
+            )
+    if not any(isinstance(t, Tensor) for t in returned):
         wanting = ctx._needs.index(True)
         kinds = ", ".join(["None" if o is None else type(o).__name__ for o in returned])
         warn(

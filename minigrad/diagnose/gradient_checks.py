@@ -17,8 +17,9 @@ from ..arrays import dtypes
 from ..arrays.devices import CPU, CUDA
 from ..arrays.kinds import on_device
 from ..arrays.memory import storage
+from ..core.context import Ctx
 from ..core.frames import current
-from ..core.function import Ctx, as_tuple
+from ..core.function import as_tuple
 from ..core.graph import Saved, bottom, memory, name_of
 from ..core.tensor import Box, Tensor, history, levels
 from ..errors import error, warn

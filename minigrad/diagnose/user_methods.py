@@ -13,13 +13,15 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from ..core.context import Ctx
 from ..core.events import slots
-from ..core.frames import current
-from ..core.function import Ctx, Function, tensors_in
+from ..core.frames import Frame, current
+from ..core.function import Function
 from ..core.graph import bottom
 from ..core.tensor import Tensor, history
 from ..errors import MinigradError, error, warn
 from ..places import Place, defined_at, noted, raised_at, return_of, users_code, users_part
+from ..tensors.nested import tensors_in
 from . import debug, gradient_checks
 from .ctx import PROTOCOL, checks, no_attribute, where
 from .leaves import Foreign
@@ -32,8 +34,8 @@ METHODS = ("forward", "setup_context", "backward", "jvp", "vmap")
 def call_method(cls: type[Function], name: str, *args: Any) -> Any:
     """Call one of the user's methods; what is wrong with it is said with the Function's name, numbers and a remedy."""
     method = getattr(cls, name)
-    if name == "forward":
-        method = own_forward(method)
+    if name == "forward" and getattr(method, "guard", None) is method:
+        method = method.plain
     run = method if slots.method is None else slots.method(cls, name, method)
     look = LOOKED_AT.get(name)
     try:
@@ -476,14 +478,17 @@ def function_called(cls: type[Function]) -> Exception:
     )
 
 
-@explains("apply does not look into structures")
-def tensor_in_argument(cls: type[Function], i: int, a: Any, t: Tensor) -> Exception:
-    """Return the error for a tracked tensor in a structure."""
-    why = "requires grad" if t._layer is None else f"belongs to a running `{t._layer.name}` transform"
-    return error(
-        TypeError,
-        cls.__name__,
-        f"argument {i} is a {type(a).__name__} that contains a tensor of shape {tuple(t.shape)} which {why}; "
-        "apply does not look into data structures, so its gradient would be lost",
-        f"pass the tensors one by one, {cls.__name__}.apply(*tensors), or use NestedIOFunction",
-    )
+@explains("structure among arguments")
+def structure_among_arguments(cls: type[Function], frame: Frame, i: int, a: Any) -> None:
+    """Refuse a structure with tracked tensors, which would lose their gradients without a word."""
+    for t in tensors_in(a):
+        if t._layer is None and not (frame.grad and history(t) is not None):
+            continue
+        why = "requires grad" if t._layer is None else f"belongs to a running `{t._layer.name}` transform"
+        raise error(
+            TypeError,
+            cls.__name__,
+            f"argument {i} is a {type(a).__name__} that contains a tensor of shape {tuple(t.shape)} which {why}; "
+            "apply does not look into data structures, so its gradient would be lost",
+            f"pass the tensors one by one, {cls.__name__}.apply(*tensors), or use NestedIOFunction",
+        )

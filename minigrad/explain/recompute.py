@@ -13,8 +13,8 @@ import gc
 import numpy as np
 
 from ..arrays.dtypes import finfo
+from ..core.context import Ctx
 from ..core.frames import ON, use
-from ..core.function import Ctx
 from ..core.graph import Leaf, Node, bottom, key, producer
 from ..core.tensor import Tensor, history
 from ..errors import MinigradError

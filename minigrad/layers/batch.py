@@ -15,7 +15,7 @@ import numpy as np
 
 from ..core.events import slots
 from ..core.frames import Frame, push, use
-from ..core.function import Function, check_structure
+from ..core.function import Function
 from ..core.graph import version
 from ..core.inplace import inplace_at
 from ..core.tensor import Box, Tensor
@@ -83,7 +83,7 @@ class Batch(Transform):
             out, out_dims = checked_pair(cls, rule(self.info(cls), dims, *values))
         written = [a for a, v, n in zip(args, values, versions) if n is not None and version(v) != n]
         for i, o in enumerate(out):
-            check_structure(cls, o, i, lambda t: True)
+            slots.notice("structure returned", cls=cls, o=o, i=i, kind=lambda t: True)
         boxes = tuple([self.returned(cls, o, d, written) for o, d in zip(out, out_dims)])
         return boxes if type(out) is tuple else boxes[0]
 

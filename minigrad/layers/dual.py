@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays.dtypes import FLOATS
+from ..core.context import Ctx
 from ..core.frames import Frame, current, use
-from ..core.function import Ctx, Function
+from ..core.function import Function
 from ..core.graph import Node, Saved, output_index, producer
 from ..core.inplace import twin
 from ..core.tensor import Tensor, example, order_in_memory

@@ -12,10 +12,11 @@ from functools import wraps
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from ..core.context import Ctx
 from ..core.engine import fit_shape
 from ..core.events import slots
 from ..core.frames import push
-from ..core.function import Ctx, Function, as_tuple
+from ..core.function import Function, as_tuple
 from ..core.tensor import Box, Tensor
 from .batching import in_front
 

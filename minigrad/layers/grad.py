@@ -8,9 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core import engine
+from ..core.attach import among, attach, is_float
 from ..core.events import slots
 from ..core.frames import Frame, apply_at, current, push, use
-from ..core.function import Function, among, as_returned, as_tuple, attach, is_float
+from ..core.function import Function, as_returned, as_tuple
 from ..core.graph import Leaf
 from ..core.inplace import inplace_at, link_view, write
 from ..core.tensor import Box, Tensor, edges_of, history
@@ -74,7 +75,7 @@ class Grad(Transform):
     def custom(self, cls: type[Function], args: tuple, values: tuple, edges: tuple, frame: Frame) -> Any:
         """Run a user's Function: its methods get plain values of the layer below, so whatever they keep is right there."""
         needs = tuple([e is not None for e in edges])
-        ctx, self.opaque = cls.Node(self, needs), True
+        ctx, self.opaque = cls.Node(self, needs, edges if True in needs else ()), True
         with use(frame.parent):
             low = cls.apply(*values)
             slots.call_method(cls, "setup_context", ctx, values, low)
@@ -84,7 +85,7 @@ class Grad(Transform):
         for d in ctx._dirty:
             if among(d, args) and not self.owns(d):
                 raise captured(self, f"{cls.__name__} (mark_dirty)", d)
-        return as_returned(low, attach(ctx, args, values, lows, any(needs), outs, edges))
+        return as_returned(low, attach(ctx, args, values, lows, outs))
 
     def inplace(self, frame: Frame, fn: type, x: Tensor, others: tuple) -> Tensor:
         """Write below; here x gets its new history."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays.dtypes import FLOATS
+from ..core.attach import among, is_float
 from ..core.events import slots
 from ..core.frames import Frame, apply_at, use
-from ..core.function import Function, among, as_tuple, is_float
+from ..core.function import Function, as_tuple
 from ..core.graph import version
 from ..core.inplace import inplace_at, shares
 from ..core.tensor import Box, Tensor, ViewOf

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..core import engine
+from ..core.context import Ctx
 from ..core.engine import BackwardRun
 from ..core.frames import Frame, current, enter
-from ..core.function import Ctx
 from ..core.graph import Leaf
 from .event_log import Ledger
 from .snapshots import copied

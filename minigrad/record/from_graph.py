@@ -13,7 +13,7 @@ import numpy as np
 from ..arrays.kinds import near
 from ..autograd.function import DelayedError
 from ..core import engine
-from ..core.function import Ctx
+from ..core.context import Ctx
 from ..core.graph import Freed, Leaf, Node, OutputEdge, Saved, behind, output_edge
 from ..core.tensor import Tensor, history, wrap
 from ..errors import error

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..core.function import tensors_in
 from ..core.graph import Node
+from ..tensors.nested import tensors_in
 
 if TYPE_CHECKING:
     from .recorder import Record

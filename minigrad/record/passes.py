@@ -7,7 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import autograd
-from ..core.function import Function, is_float, tensors_in
+from ..core.function import Function
+from ..core.attach import is_float
+from ..tensors.nested import tensors_in
 from ..core.graph import Freed, Leaf, behind
 from ..core.tensor import Tensor, history
 from ..diagnose.user_methods import argument_names

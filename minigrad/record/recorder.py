@@ -22,12 +22,13 @@ from ..arrays.dtypes import FLOATS
 from ..core import engine
 from ..core.engine import BackwardRun
 from ..core.frames import EAGER, OFF, ON, Frame, Layer, apply_at, current, use
-from ..core.function import Function, tensors_in
+from ..core.function import Function
 from ..core.graph import INFERENCE, Leaf, version
 from ..core.inplace import inplace, inplace_at, shares
 from ..core.tensor import Tensor, history, wrap
 from ..fast.text_plan import is_pointwise
 from ..layers.dual import Level, tangent_of
+from ..tensors.nested import tensors_in
 from .backward_callbacks import Running
 from .build import numbered
 from .callbacks import bases_of, begin, edges_of, end, ignore, names_of, nodes_of, passed, tracked_noter

@@ -3,7 +3,7 @@
 import pytest
 
 import minigrad as torch
-from minigrad.core.function import Ctx
+from minigrad.core.context import Ctx
 from minigrad.core.graph import FullNode, Node
 
 

@@ -19,9 +19,10 @@ from ...arrays import halves
 from ...arrays.dtypes import F4, FLOATS, HALVES, float32, is_half, of_numpy
 from ...arrays.errstate import listen, restore
 from ...arrays.kinds import KINDS, Array, as_array, on_device
+from ...core.attach import describe, node_made
 from ...core.events import slots
 from ...core.frames import EAGER, Frame, Layer, apply_at, current
-from ...core.function import Function, as_tuple, describe, node_made
+from ...core.function import Function, as_tuple
 from ...core.graph import INFERENCE, FullNode, Node, OutputEdge, Saved, bottom, save, unpack
 from ...core.inplace import link_view
 from ...core.tensor import Box, Tensor, edges_of, history, levels, wrap
