@@ -13,9 +13,18 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from ..core.frames import current, enter
+from ..core.frames import OFF, ON, Frame, current, enter
 from ..errors import error, warn
 from ..places import Place
+
+
+def restored(here: Frame, before: Frame) -> Frame:
+    """Return the chain that is here with the gradient modes that another one had."""
+    if (here is ON or here is OFF) and (before is ON or before is OFF):
+        return before
+    inner = here.parent is None or before.parent is None
+    parent = here.parent if inner else restored(here.parent, before.parent)
+    return here.but(grad=before.grad, asked=before.asked, inference=before.inference, parent=parent)
 
 
 class Switch(type):
@@ -60,7 +69,7 @@ class Mode(metaclass=Switch):
         enter(self.change(here))
 
     def __exit__(self, *_: object) -> None:
-        enter(current().grad_of(self._olds.pop()))
+        enter(restored(current(), self._olds.pop()))
 
     def clone(self) -> Mode:
         """A fresh one for each call of a decorated function."""
@@ -189,7 +198,7 @@ class set_grad_enabled(Mode):
 
     def __call__(self, f: Callable) -> Callable:
         if self._first is not None:  # it acted when it was made; as a decorator it must act only inside f
-            enter(current().grad_of(self._first))
+            enter(restored(current(), self._first))
             self._first = None
         return super().__call__(f)
 

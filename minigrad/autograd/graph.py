@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from ..core import graph as core
 from ..core.engine import accumulate, running
 from ..core.events import Observer, slots
-from ..core.frames import current, enter, use
+from ..core.frames import Frame, current, enter, use
 from ..core.graph import Leaf, OutputEdge, Saved, memory, name_of, output_index, producer, version
 from ..core.hooks import Handle
 from ..core.tensor import Tensor, history
@@ -204,6 +204,16 @@ def allow_mutation_on_saved_tensors():
 _disabled: ContextVar[str | None] = ContextVar("minigrad.saved_tensors_hooks.disabled", default=None)
 
 
+def outside() -> Frame:
+    """Return the innermost frame outside of all transforms, where plain tensors are at home, with gradients off."""
+    frame = found = current()
+    while frame is not None:
+        if not frame.layer.transparent:
+            found = frame.parent
+        frame = frame.parent
+    return found.all_grad(False)
+
+
 class Packing(Observer):
     """Packs what is saved while saved_tensors_hooks are at work."""
 
@@ -215,7 +225,7 @@ class Packing(Observer):
         if t._layer is not None:
             return None
         before, shape, dtype = version(t), t._sizes, t._np_dtype
-        with use(current().plain().all_grad(False)):
+        with use(outside()):
             packed = self.hooks.pack_hook(t if index is None else t.detach())
         if version(t) != before:
             raise error(
@@ -227,7 +237,7 @@ class Packing(Observer):
             )
 
         def unpack(saved: Saved, node: Any) -> Tensor:
-            with use(current().plain().all_grad(False)):
+            with use(outside()):
                 made = self.hooks.unpack_hook(saved.tensor)
             check_unpacked(made, self.hooks.unpack_hook, shape, dtype, node)
             return made
@@ -257,7 +267,7 @@ class saved_tensors_hooks:
         enter(current().observed(self._packing))
 
     def __exit__(self, *_: object) -> None:
-        enter(current().unobserved(self._packing))
+        enter(current().observed(self._packing, False))
 
 
 def check_unpacked(t: Any, hook: Callable, shape: tuple, dtype: Any, node: Any) -> None:

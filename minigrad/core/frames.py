@@ -91,14 +91,11 @@ class Frame:
         """Return the whole chain changed, from its outermost frame on; `change` takes a frame and the new one outside it."""
         return change(self, None if self.parent is None else self.parent.chain(change))
 
-    def observed(self, observer: Observer) -> Frame:
-        """Return the whole chain with one observer more."""
-        return self.chain(lambda f, parent: f.but(observers=(*f.observers, observer), parent=parent))
-
-    def unobserved(self, observer: Observer) -> Frame:
-        """Return the whole chain without an observer."""
-        left = [o for o in self.observers if o is not observer]
-        return self.chain(lambda f, parent: f.but(observers=tuple(left), parent=parent))
+    def observed(self, observer: Observer, on: bool = True) -> Frame:
+        """Return the whole chain with one observer more, or without it."""
+        others = [o for o in self.observers if o is not observer]
+        observers = (*others, observer) if on else tuple(others)
+        return self.chain(lambda f, parent: f.but(observers=observers, parent=parent))
 
     def all_grad(self, grad: bool) -> Frame:
         """Return the whole chain with gradients on or off: inside a transform every enclosing derivative is meant.
@@ -111,13 +108,6 @@ class Frame:
             lambda f, parent: f.but(grad=grad and not f.inference, asked=grad and f.inference, parent=parent)
         )
 
-    def grad_of(self, other: Frame) -> Frame:
-        """Return the whole chain with the gradient modes that `other`'s chain has."""
-        if (self is ON or self is OFF) and (other is ON or other is OFF):
-            return other
-        parent = self.parent if self.parent is None or other.parent is None else self.parent.grad_of(other.parent)
-        return self.but(grad=other.grad, asked=other.asked, inference=other.inference, parent=parent)
-
     def has(self, layer: Layer) -> bool:
         """Return whether `layer` is still running, here or further out."""
         frame: Frame | None = self
@@ -126,15 +116,6 @@ class Frame:
                 return True
             frame = frame.parent
         return False
-
-    def plain(self) -> Frame:
-        """Return the innermost frame outside of all transforms, where plain tensors are at home."""
-        frame, found = self, self
-        while frame is not None:
-            if not frame.layer.transparent:
-                found = frame.parent
-            frame = frame.parent
-        return found
 
     def layers(self) -> list:
         """Return the layers around, outermost first."""
@@ -197,9 +178,3 @@ def apply_at(frame: Frame, cls: Any, args: tuple) -> Any:
         with use(frame):
             return cls.apply(*args)  # as it was written out, where it was
     return cls.eager(frame, args)
-
-
-def reading(who: str) -> None:
-    """Tell the layers around that an operation is about to decide by values how large its result is."""
-    for layer in current().layers():
-        layer.reading(who)

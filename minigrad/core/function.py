@@ -196,9 +196,7 @@ def bind(cls: type[Function], args: tuple, kwargs: dict) -> tuple:
     try:
         bound = inspect.signature(cls.forward).bind(*lead, *args, **kwargs)
     except TypeError as e:
-        raise slots.problem(
-            "forward does not take these arguments", cls=cls, args=args, kwargs=kwargs, cause=e
-        ) from None
+        raise slots.problem("forward takes other arguments", cls=cls, args=args, kwargs=kwargs, cause=e) from None
     bound.apply_defaults()
     if bound.kwargs:
         raise slots.problem("gradients are returned by position", cls=cls, names=list(bound.kwargs))

@@ -69,6 +69,7 @@ def hooks_of(node: Node | Leaf) -> Hooks:
     return node._hooks
 
 
+# ---------------------------------------------------------------------- what the engine runs
 def run_tensor_hooks(node: Node | Leaf, grads: list) -> list:
     """Pass the gradients of a node's outputs through their tensor hooks, and retain them where that was asked for."""
     hooks = node._hooks
@@ -78,7 +79,7 @@ def run_tensor_hooks(node: Node | Leaf, grads: list) -> list:
             result = call_hook(hook, "grad", *given)
             (grads[i],) = kept(given, [grads[i]])
             if result is not None and result is not given[0]:
-                check_result(hook, result, grads[i])
+                check_gradient(hook, result, grads[i])
                 grads[i] = result
     for i, ref in hooks.retained.items():
         t, g = ref(), grads[i]
@@ -89,25 +90,14 @@ def run_tensor_hooks(node: Node | Leaf, grads: list) -> list:
 
 def run_pre_hooks(node: Node | Leaf, grads: list) -> list:
     """Run the node's own pre-hooks, which see all gradients as a tuple."""
-    for hook in list(node._hooks.pre.values()):
-        given = copies(grads)
-        result = call_hook(hook, "grad_outputs", tuple(given))
-        grads = kept(given, grads)
-        if result is not None:
-            grads = replaced(node, hook, "pre-hook", result, grads)
-    return grads
+    return pass_through(node, node._hooks.pre, "pre-hook", "grad_outputs", grads)
 
 
 def run_post_hooks(node: Node | Leaf, inputs: Sequence, outputs: list) -> tuple:
     """Run the node's hooks with the gradients of its inputs and outputs; a returned tuple replaces those of the inputs."""
     places = node.tensor_inputs()
     grads = [inputs[i] for i in places]
-    for hook in list(node._hooks.post.values()):
-        given = copies(grads)
-        result = call_hook(hook, "grad_inputs, grad_outputs", tuple(given), tuple(copies(outputs)))
-        grads = kept(given, grads)
-        if result is not None:
-            grads = replaced(node, hook, "hook", result, grads)
+    grads = pass_through(node, node._hooks.post, "hook", "grad_inputs, grad_outputs", grads, outputs)
     found = dict(zip(places, grads))
     return tuple([found.get(i) for i in range(len(inputs))])
 
@@ -119,14 +109,30 @@ def run_accumulated_hooks(leaf: Leaf, t: Tensor) -> None:
             raise slots.problem("this hook returns None", hook=hook, t=t, got=result)
 
 
+# ---------------------------------------------------------------------- one hook, and what it did
+def pass_through(node: Node | Leaf, hooks: dict, kind: str, parameters: str, grads: list, *beside: list) -> list:
+    """Pass gradients through hooks that see them as a tuple, with others beside it, and may return another tuple."""
+    for hook in list(hooks.values()):
+        given = copies(grads)
+        result = call_hook(hook, parameters, tuple(given), *[tuple(copies(others)) for others in beside])
+        grads = kept(given, grads)
+        if result is None:
+            continue
+        if not isinstance(result, tuple) or len(result) != len(grads):
+            raise slots.problem("node hooks return tuples", node=node, hook=hook, kind=kind, got=result, grads=grads)
+        for r, g in zip(result, grads):
+            if r is not None:
+                check_gradient(hook, r, g, node)
+        grads = list(result)
+    return grads
+
+
 def call_hook(hook: Callable, parameters: str, *args: object) -> Any:
     """Call a hook; `parameters` says what hooks of its kind are given."""
     try:
         return hook(*args)
     except TypeError as e:
-        raise slots.problem(
-            "a hook takes the gradients", hook=hook, parameters=parameters, args=args, cause=e
-        ) from None
+        raise slots.problem("a hook takes gradients", hook=hook, parameters=parameters, args=args, cause=e) from None
 
 
 def copies(grads: Sequence) -> list:
@@ -143,31 +149,18 @@ def unchanged(own: Tensor, g: Tensor) -> bool:
     """Return whether a hook has left its copy of a gradient alone; it may have written through .data or NumPy, too."""
     low = own
     while low._layer is not None:
-        low, g = low._value, g if g._layer is None else g._value
+        low = low._value
     if low._ver is not None and low._ver.n:
         return False
     return own._layer is not None or np.array_equal(own._a, g._a, equal_nan=True)
 
 
-def replaced(node: Node | Leaf, hook: Callable, kind: str, result: object, grads: list) -> list:
-    """Return the gradients that a node's hook has returned in place of these, checked."""
-    if not isinstance(result, tuple) or len(result) != len(grads):
-        raise slots.problem(
-            "the hook returns a tuple of all gradients", node=node, hook=hook, kind=kind, got=result, grads=grads
-        )
-    for r, g in zip(result, grads):
-        if r is not None:
-            check_result(hook, r, g, node)
-    return list(result)
-
-
-def check_result(hook: Callable, result: Any, g: Tensor | None, node: Node | Leaf | None = None) -> None:
+def check_gradient(hook: Callable, result: Any, g: Tensor | None, node: Node | Leaf | None = None) -> None:
     """Refuse what a hook has returned if it cannot take the place of this gradient."""
-    if not hasattr(result, "_edge"):
-        fits = False
-    else:
-        fits = g is None or (result._sizes, result._np_dtype, result.device) == (g._sizes, g._np_dtype, g.device)
-    if not fits:
-        raise slots.problem(
-            "a hook returns a gradient like the one that it was given", hook=hook, got=result, g=g, node=node
-        )
+    if not hasattr(result, "_edge") or g is not None and not alike(result, g):
+        raise slots.problem("a hook returns a gradient like its own", hook=hook, got=result, g=g, node=node)
+
+
+def alike(t: Tensor, g: Tensor) -> bool:
+    """Return whether two tensors have one shape, dtype and device, as a tensor and its gradient have."""
+    return (t._sizes, t._np_dtype, t.device) == (g._sizes, g._np_dtype, g.device)

@@ -19,8 +19,8 @@ from ..arrays.devices import CPU, CUDA, Size, device
 from ..arrays.kinds import Array, on_device
 from .events import slots
 from .frames import current
-from .graph import INFERENCE, Edge, Leaf, OutputEdge, Version, bottom, output_index, producer, version
-from .hooks import Handle, hooks_of
+from .graph import INFERENCE, Edge, Leaf, Version, bottom, output_index, producer, version
+from .hooks import Handle, alike, hooks_of
 
 if TYPE_CHECKING:
     from ..tensors.methods import Methods
@@ -42,16 +42,7 @@ class Tensor(Methods):
     tensor([2., 4.])
     """
 
-    __slots__ = (
-        "__dict__",
-        "__weakref__",
-        "_a",
-        "_edge",
-        "_grad",
-        "_tan",
-        "_ver",
-        "_view",
-    )  # users may hang notes on it
+    __slots__ = ("__dict__", "__weakref__", "_a", "_edge", "_grad", "_tan", "_ver", "_view")  # __dict__: users' notes
     _a: Array
     _edge: Edge | None
     _ver: Version | None  # None: never written
@@ -104,15 +95,9 @@ class Tensor(Methods):
             self._edge = Leaf(self) if flag else None
         return self
 
-    retains_grad = property(
-        lambda t: not t.is_leaf and retains(t), doc="Whether retain_grad() was called on this result."
-    )
-    is_leaf = property(
-        lambda t: (e := history(t)) is None or type(e) is Leaf, doc="Whether no recorded operation made it."
-    )
-    output_nr = property(
-        lambda t: t._edge.index if type(t._edge) is OutputEdge else 0, doc="Which output of grad_fn it is."
-    )
+    is_leaf = property(lambda t: t.grad_fn is None, doc="Whether no recorded operation made it.")
+    output_nr = property(lambda t: output_index(t._edge), doc="Which output of grad_fn it is.")
+    retains_grad = property(lambda t: not t.is_leaf and retains(t), doc="Whether retain_grad() was called on it.")
 
     @property
     def grad_fn(self):
@@ -129,12 +114,7 @@ class Tensor(Methods):
 
     @grad.setter
     def grad(self, g: Tensor | None) -> None:
-        fits = g is None or isinstance(g, Tensor) and g is not self
-        if (
-            not fits
-            or g is not None
-            and (g._sizes, g._np_dtype, g.device) != (self._sizes, self._np_dtype, self.device)
-        ):
+        if g is not None and (g is self or not isinstance(g, Tensor) or not alike(g, self)):
             raise slots.problem("a gradient has its tensor's shape, dtype and device", t=self, g=g)
         self._grad = g
 
@@ -154,30 +134,6 @@ class Tensor(Methods):
         while t._view is not None:
             t = t._view.parent
         return None if t is self else t
-
-    def _is_view(self) -> bool:
-        return self._view is not None
-
-    @property
-    def data(self) -> Tensor:
-        """The same memory as a tensor of its own: not tracked, and writes to it are not noticed by autograd."""
-        t = wrap(self._a)
-        slots.lent(self, ".data")
-        for o in current().observers:
-            o.detached("data", self, t)
-        return t
-
-    @data.setter
-    def data(self, other: Tensor) -> None:
-        if not isinstance(other, Tensor) or other._np_dtype not in dtypes.FLOATS and self.requires_grad:
-            raise slots.problem("data is a tensor, of floats where it requires grad", t=self, other=other)
-        slots.replacing()
-        now, self._ver = version(self), Version()  # what has saved this tensor notices; the old memory was not written
-        self._ver.n = now
-        self._ver.bump(".data =")
-        self._a = other._a
-        if type(self._edge) is Leaf:
-            self._edge._shape, self._edge._dtype = tuple(self.shape), self._np_dtype
 
     def detach(self) -> Tensor:
         """Return the same memory, not tracked.  In-place writes to either are seen by both, and noticed by autograd."""
@@ -253,19 +209,6 @@ class Box(Tensor):
 
     def detach(self) -> Tensor:
         return self._layer.detach(self)
-
-    def item(self):
-        return self._layer.readable(self).item()
-
-    def tolist(self):
-        return self._layer.readable(self).tolist()
-
-    def _number(self, who: str) -> Any:
-        slots.notice("number of box", box=self)
-        return super()._number(who)
-
-    def __repr__(self) -> str:
-        return f"{self._layer.name.capitalize()}Tensor({self._value!r})"
 
 
 class ViewOf:

@@ -108,7 +108,7 @@ def returned(hook: Callable, t: Tensor, got: Any) -> Exception:
     )
 
 
-@explains("a hook takes the gradients")
+@explains("a hook takes gradients")
 def failed(hook: Callable, parameters: str, args: tuple, cause: TypeError) -> Exception:
     """Return the error for a hook that does not take what hooks of its kind are given; any other as it was raised."""
     try:
@@ -128,7 +128,7 @@ def failed(hook: Callable, parameters: str, args: tuple, cause: TypeError) -> Ex
     return cause
 
 
-@explains("the hook returns a tuple of all gradients")
+@explains("node hooks return tuples")
 def wrong_result(node: Any, hook: Callable, kind: str, got: Any, grads: list) -> Exception:
     """Return the error for what is no tuple of as many gradients."""
     fix = "return a tuple with one gradient, or None, for each: (g1, g2)"
@@ -141,7 +141,7 @@ def wrong_result(node: Any, hook: Callable, kind: str, got: Any, grads: list) ->
     return error(RuntimeError, f"{kind} {named(hook)}", what, fix, defined_at(hook))
 
 
-@explains("a hook returns a gradient like the one that it was given")
+@explains("a hook returns a gradient like its own")
 def wrong_gradient(hook: Callable, got: Any, g: Any, node: Any) -> Exception:
     """Return the error for what cannot take the place of a gradient."""
     kind: type[Exception] = RuntimeError

@@ -66,7 +66,7 @@ def switch(debugging: bool, on: bool, check_nan: bool) -> None:
     mode.on, anomaly.on, anomaly.nan = debugging, on, check_nan
     frame = current()
     if (debugging or on) != (WATCHER in frame.observers):
-        enter(frame.observed(WATCHER) if debugging or on else frame.unobserved(WATCHER))
+        enter(frame.observed(WATCHER, debugging or on))
 
 
 def lent(t: Tensor, how: str) -> None:

@@ -429,7 +429,7 @@ def foreign(cls: type[Function], name: str, e: Foreign) -> Exception:
 
 
 # ---------------------------------------------------------------------- apply
-@explains("forward does not take these arguments")
+@explains("forward takes other arguments")
 def called_wrongly(cls: type[Function], args: tuple, kwargs: dict, cause: TypeError) -> Exception:
     """Return the error for arguments that forward does not take."""
     if not kwargs:

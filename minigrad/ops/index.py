@@ -18,6 +18,7 @@ import numpy as np
 from ..arrays.dtypes import FLOATS
 from ..arrays.kinds import on_device, zeros
 from ..core.engine import sum_to
+from ..core.frames import current
 from ..core.inplace import inplace
 from ..core.tensor import Tensor
 from ..errors import error, warn
@@ -224,6 +225,12 @@ def data_dependent(who: str, what: str = "") -> Exception:
         "does the same",
         "use minigrad.where(mask, a, b), or compute it outside of vmap",
     )
+
+
+def reading(who: str) -> None:
+    """Tell the layers around that an operation is about to decide by values how large its result is."""
+    for layer in current().layers():
+        layer.reading(who)
 
 
 # ---------------------------------------------------------------------- x[index], x[index] = value

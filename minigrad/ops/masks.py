@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 
 from ..arrays.kinds import zeros
-from ..core.frames import reading
 from ..core.inplace import inplace
 from ..core.tensor import Tensor
 from ..errors import error
 from .base.families import NonDifferentiable
 from .base.registry import op
 from .broadcast import broadcast_shapes
-from .index import MaskedFill, NonZero, Put, Take, data_dependent, where_true
+from .index import MaskedFill, NonZero, Put, Take, data_dependent, reading, where_true
 from .shape import layout
 
 

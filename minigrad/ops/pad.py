@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from ..arrays.kinds import near
-from ..core.frames import reading
 from ..core.tensor import Tensor, wrap
 from ..errors import error
 from ..kernels.cpu import flip_pad
@@ -15,7 +14,7 @@ from .base.families import Linear
 from .base.layouts import channels_last
 from .base.registry import op
 from .dimensions import axis
-from .index import Index, Take, Untake, data_dependent
+from .index import Index, Take, Untake, data_dependent, reading
 from .shape import expand, layout, reshape, shape_from, unshared, unsqueeze
 from .slices import index_select
 from .transfer import placed

@@ -12,8 +12,9 @@ from ..arrays import dtypes
 from ..arrays.devices import strided
 from ..arrays.memory import address, storage
 from ..core.events import slots
-from ..core.graph import INFERENCE
-from ..core.tensor import Tensor, example
+from ..core.frames import current
+from ..core.graph import INFERENCE, Leaf, Version, version
+from ..core.tensor import Box, Tensor, example, wrap
 from ..errors import error
 from .conversion import Conversions
 
@@ -100,6 +101,30 @@ class Methods(Conversions):
         """Return whether the tensor was made under inference_mode."""
         return self._ver is INFERENCE
 
+    def _is_view(self) -> bool:
+        return self._view is not None
+
+    @property
+    def data(self) -> Tensor:
+        """The same memory as a tensor of its own: not tracked, and writes to it are not noticed by autograd."""
+        t = wrap(self._a)
+        slots.lent(self, ".data")
+        for o in current().observers:
+            o.detached("data", self, t)
+        return t
+
+    @data.setter
+    def data(self, other: Tensor) -> None:
+        if not isinstance(other, Tensor) or other._np_dtype not in dtypes.FLOATS and self.requires_grad:
+            raise slots.problem("data is a tensor, of floats where it requires grad", t=self, other=other)
+        slots.replacing()
+        now, self._ver = version(self), Version()  # what has saved this tensor notices; the old memory was not written
+        self._ver.n = now
+        self._ver.bump(".data =")
+        self._a = other._a
+        if type(self._edge) is Leaf:
+            self._edge._shape, self._edge._dtype = tuple(self.shape), self._np_dtype
+
     def __len__(self) -> int:
         if not self.shape:
             notes = slots.origins({"tensor": self})
@@ -113,9 +138,26 @@ class Methods(Conversions):
         return iter(self.unbind(0))
 
 
+class BoxMethods:
+    """Give a transform's tensors what differs there: numbers are those that the layer lets be read."""
+
+    def item(self):
+        return self._layer.readable(self).item()
+
+    def tolist(self):
+        return self._layer.readable(self).tolist()
+
+    def _number(self, who: str) -> Any:
+        slots.notice("number of box", box=self)
+        return Tensor._number(self, who)
+
+    def __repr__(self) -> str:
+        return f"{self._layer.name.capitalize()}Tensor({self._value!r})"
+
+
 def install() -> None:
-    """Give Tensor these methods."""
-    for cls in (Conversions, Methods):
+    """Give Tensor and Box these methods."""
+    for owner, cls in ((Tensor, Conversions), (Tensor, Methods), (Box, BoxMethods)):
         for name, method in vars(cls).items():
             if callable(method) or isinstance(method, property):
-                setattr(Tensor, name, method)
+                setattr(owner, name, method)
