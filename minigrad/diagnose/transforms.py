@@ -15,7 +15,7 @@ from .inplace_writes import name_of_write
 from .report import explains
 
 
-@explains("combined form under a transform")
+@explains("a Function under a transform has a setup_context")
 def combined_form(cls: type[Function], layer: Layer) -> Exception:
     """Return the error for a Function whose forward takes ctx."""
     return error(
@@ -46,7 +46,7 @@ def separate_form(cls: Any) -> str:
         ctx.save_for_backward(...)  # inputs and outputs; numbers as attributes: ctx.n = n"""
 
 
-@explains("captured tensor written")
+@explains("what a transform only captured is not written")
 def captured_tensor_written(layer: Layer, fn: Any, x: Tensor) -> Exception:
     """Return the error for writing to a tensor that a transform's function uses but was not given."""
     return error(
@@ -58,7 +58,7 @@ def captured_tensor_written(layer: Layer, fn: Any, x: Tensor) -> Exception:
     )
 
 
-@explains("one tensor written for a batch")
+@explains("a write of a batch needs a batched tensor")
 def one_tensor_written(fn: Any, x: Tensor, size: int) -> Exception:
     """Return the error for writing one value per example to a tensor that is the same for all."""
     part = "" if x._base is None else f"(part of one of shape {tuple(x._base.shape)}) "
@@ -73,7 +73,7 @@ def one_tensor_written(fn: Any, x: Tensor, size: int) -> Exception:
     )
 
 
-@explains("value of a batch")
+@explains("a batched tensor has no single value")
 def value_of_a_batch(size: int) -> Exception:
     """Return the error for asking a batched tensor for its value."""
     return error(
@@ -86,7 +86,7 @@ def value_of_a_batch(size: int) -> Exception:
     )
 
 
-@explains("two vmap rules")
+@explains("a Function has one rule for vmap")
 def two_rules(cls: type[Function]) -> Exception:
     """Return the error for a Function that asks for a rule and has one."""
     return error(
@@ -97,7 +97,7 @@ def two_rules(cls: type[Function]) -> Exception:
     )
 
 
-@explains("no vmap rule")
+@explains("a Function under vmap has a rule for it")
 def no_rule(cls: type[Function], size: int) -> Exception:
     """Return the error for a Function that does not say what a batch changes."""
     return error(
@@ -109,7 +109,7 @@ def no_rule(cls: type[Function], size: int) -> Exception:
     )
 
 
-@explains("vmap returns no pair")
+@explains("a rule returns output, out_dims")
 def no_pair(cls: type[Function], result: object) -> Exception:
     """Return the error for a rule that does not return outputs and their dimensions."""
     got = f"a tuple of {len(result)}" if type(result) is tuple else f"a {type(result).__name__}"
@@ -117,7 +117,7 @@ def no_pair(cls: type[Function], result: object) -> Exception:
     return of_rule(cls, what, "return output, out_dims")
 
 
-@explains("out_dims do not fit")
+@explains("a rule returns a dimension per output")
 def dims_do_not_fit(cls: type[Function], out: Any, dims: object) -> Exception:
     """Return the error for a rule whose dimensions do not match its outputs in number."""
     if not isinstance(out, (tuple, list)):
@@ -126,7 +126,7 @@ def dims_do_not_fit(cls: type[Function], out: Any, dims: object) -> Exception:
     return of_rule(cls, what, "return one dimension, or None, for each output")
 
 
-@explains("out_dim has not the batch's size")
+@explains("out_dims name the batch dimensions")
 def out_dim_does_not_fit(cls: type[Function], value: Tensor, dim: object, size: int) -> Exception:
     """Return the error for a rule that names a dimension which is not the batch."""
     return of_rule(

@@ -57,7 +57,7 @@ class Batch(Transform):
 
     def readable(self, t: Box) -> Any:
         """Refuse: there is one value per example, so Python cannot have it."""
-        raise slots.problem("value of a batch", "a batched tensor has no single value", size=self.size)
+        raise slots.problem("a batched tensor has no single value", size=self.size)
 
     def dim(self, a: object) -> int | None:
         """Return the batch dimension of a value, None for what is the same in all examples."""
@@ -127,11 +127,11 @@ class Batch(Transform):
         if cls.vmap is None:  # with a rule of its own it may have the combined form: its ctx is made below
             self.separate(cls)
         if cls.generate_vmap_rule and cls.vmap is not None:
-            raise slots.problem("two vmap rules", "a Function has one rule for vmap", cls=cls)
+            raise slots.problem("a Function has one rule for vmap", cls=cls)
         if cls.generate_vmap_rule:
             return partial(generated_rule, Batch)
         if cls.vmap is None:
-            raise slots.problem("no vmap rule", "a Function under vmap has a rule for it", cls=cls, size=self.size)
+            raise slots.problem("a Function under vmap has a rule for it", cls=cls, size=self.size)
         return lambda *args: slots.call_method(cls, "vmap", *args)
 
     def returned(self, cls: type[Function], value: object, dim: object, written: list) -> Any:
@@ -141,10 +141,7 @@ class Batch(Transform):
         if dim is None:
             return value
         if type(dim) is not int or not -value.ndim <= dim < value.ndim or value.shape[dim] != self.size:
-            sentence = "out_dims name the batch dimension of each output"
-            raise slots.problem(
-                "out_dim has not the batch's size", sentence, cls=cls, value=value, dim=dim, size=self.size
-            )
+            raise slots.problem("out_dims name the batch dimensions", cls=cls, value=value, dim=dim, size=self.size)
         dim %= value.ndim
         same = [a for a in written if self.owns(a) and a._value is value and a._extra == dim]
         return same[0] if same else Box(self, value, dim)
@@ -152,8 +149,7 @@ class Batch(Transform):
     def inplace(self, frame: Frame, fn: type, x: Tensor, others: tuple) -> Tensor:
         """Write below, on the value with its batch dimension."""
         if not self.owns(x):
-            sentence = "a tensor that is the same for all examples cannot be written"
-            raise slots.problem("one tensor written for a batch", sentence, fn=fn, x=x, size=self.size)
+            raise slots.problem("a write of a batch needs a batched tensor", fn=fn, x=x, size=self.size)
         x_dim, value = x._extra, x._value
         with use(frame.parent):
             rank = value.ndim - 1
@@ -171,11 +167,11 @@ class Batch(Transform):
 def checked_pair(cls: type[Function], result: object) -> tuple:
     """Check that a user's rule has returned (outputs, their batch dimensions); one output becomes a list of one."""
     if not (type(result) is tuple and len(result) == 2):
-        raise slots.problem("vmap returns no pair", "a rule returns output, out_dims", cls=cls, result=result)
+        raise slots.problem("a rule returns output, out_dims", cls=cls, result=result)
     out, dims = result
     several, listed = isinstance(out, (tuple, list)), isinstance(dims, (tuple, list))
     if several is not listed or several and len(dims) != len(out):
-        raise slots.problem("out_dims do not fit", "a rule returns a dimension per output", cls=cls, out=out, dims=dims)
+        raise slots.problem("a rule returns a dimension per output", cls=cls, out=out, dims=dims)
     return (tuple(out), tuple(dims)) if several else ([out], [dims])
 
 

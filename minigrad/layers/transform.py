@@ -52,8 +52,7 @@ class Transform(Layer):
     def separate(self, cls: type[Function]) -> Any:
         """Return a user's Function, which has to have the separate form.  Raises RuntimeError for the combined one."""
         if cls.combined:
-            sentence = "a Function used under a transform has a setup_context"
-            raise slots.problem("combined form under a transform", sentence, cls=cls, layer=self)
+            raise slots.problem("a Function under a transform has a setup_context", cls=cls, layer=self)
         return cls
 
     def follows(self, t: Box) -> bool:
@@ -84,8 +83,7 @@ class Transform(Layer):
 
 def captured(layer: Layer, fn: Any, x: Tensor) -> Exception:
     """Return the error for writing to a tensor that a transform's function uses but was not given."""
-    sentence = "a transform writes only to what it was given or has made"
-    return slots.problem("captured tensor written", sentence, layer=layer, fn=fn, x=x)
+    return slots.problem("what a transform only captured is not written", layer=layer, fn=fn, x=x)
 
 
 def layers_of(t: Tensor) -> set:
