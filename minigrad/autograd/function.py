@@ -422,7 +422,7 @@ class NestedIOFunction(Function):
     def saved_tensors(self) -> tuple:
         """In backward what save_for_backward kept, in jvp what save_for_forward kept, if it was called."""
         ctx = self._context()
-        return unflatten(ctx.saved_tensors, self._kept_forward if ctx._jvp and ctx._forward is not None else self._kept)
+        return unflatten(ctx.saved_tensors, self._kept if ctx._forward is None else self._kept_forward)
 
     @property
     def needs_input_grad(self) -> tuple:

@@ -22,8 +22,7 @@ def restored(here: Frame, before: Frame) -> Frame:
     """Return the chain that is here with the gradient modes that another one had."""
     if (here is ON or here is OFF) and (before is ON or before is OFF):
         return before
-    inner = here.parent is None or before.parent is None
-    parent = here.parent if inner else restored(here.parent, before.parent)
+    parent = here.parent if here.parent is None or before.parent is None else restored(here.parent, before.parent)
     return here.but(grad=before.grad, asked=before.asked, inference=before.inference, parent=parent)
 
 

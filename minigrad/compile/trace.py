@@ -16,7 +16,7 @@ import numpy as np
 from ..arrays.dtypes import FLOATS
 from ..arrays.kinds import host, laid_out
 from ..core import engine
-from ..core.attach import attach
+from ..core.attach import attach, describe
 from ..core.engine import running
 from ..core.frames import OFF, Frame, apply_at, use
 from ..core.function import as_returned, as_tuple, run_forward
@@ -232,7 +232,7 @@ class Trace(Grad):
                 fix=f"write `is_traceable = True` in {cls.__name__} if its methods are made of minigrad operations",
             )
         edges = tuple([history(a) if need else None for a, need in zip(args, needs)])
-        ctx = cls.Node(self, needs, edges if True in needs else ())
+        ctx = cls.Node(self, needs, edges if True in needs else (), describe(args))
         low = run_forward(frame, ctx, args)
         if ctx._dirty:
             raise self.refuse(f"{cls.__name__} writes to its inputs")

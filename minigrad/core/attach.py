@@ -9,7 +9,7 @@ from ..arrays.dtypes import FLOATS
 from .context import Ctx
 from .events import slots
 from .frames import current
-from .graph import Edge, Leaf, Node, memory, output_edge
+from .graph import Edge, Leaf, Node, OutputEdge, memory
 from .inplace import rebase, twin
 from .tensor import Box, Tensor, ViewOf, history, move_retained
 
@@ -24,7 +24,7 @@ def attach(ctx: Ctx, args: tuple, given: tuple, returned: tuple, outs: tuple | N
     before = args if not ctx._dirty else as_before(ctx, args, returned if outs is None else outs)
     if outs is None:
         outs = outputs(ctx, args, returned)
-    ctx._meta, ctx._given = describe(outs), describe(args)
+    ctx._meta = describe(outs)
     if tracked:
         if None in ctx._meta:
             slots.notice("output no tensor", ctx=ctx, args=args, returned=returned)
@@ -33,12 +33,12 @@ def attach(ctx: Ctx, args: tuple, given: tuple, returned: tuple, outs: tuple | N
             slots.notice("saved on ctx", ctx=ctx, given=given, returned=returned, outs=outs)
     for i, o in enumerate(outs):
         if isinstance(o, Tensor):
-            smooth = ctx._meta[i][1] in FLOATS and not (ctx._nondiff and among(returned[i], ctx._nondiff))
-            set_history(ctx, o, output_edge(ctx, i) if tracked and smooth else None)
+            smooth = tracked and ctx._meta[i][1] in FLOATS and not (ctx._nondiff and among(returned[i], ctx._nondiff))
+            set_history(ctx, o, None if not smooth else ctx if len(outs) == 1 else OutputEdge(ctx, i))
     if slots.node_made is not None or current().observers:
         node_made(ctx)
     if ctx._layer is not None:
-        ctx._dirty = ctx._nondiff = ()  # as in Function.eager, which pushes tangents before
+        ctx._forget()  # as Function.eager does, which pushes tangents before
     return outs
 
 
@@ -127,10 +127,6 @@ def describe(values: tuple) -> tuple:
     """Return what a node remembers of its inputs or outputs: shape and dtype of each tensor, None for others."""
     specs: list = []
     for v in values:
-        if not isinstance(v, Tensor):
-            specs.append(None)
-        elif v._layer is None:
-            specs.append((v._a.shape, v._a.dtype))
-        else:
-            specs.append((v._sizes, v._np_dtype))
+        plain = isinstance(v, Tensor) and v._layer is None  # the commonest, without the property's call
+        specs.append((v._a.shape, v._a.dtype) if plain else v._spec if isinstance(v, Tensor) else None)
     return tuple(specs)

@@ -31,13 +31,13 @@ class Ctx(FullNode):
 
     # _given (shape, dtype) of each argument, None for those that are no tensors | _needs per argument: is a gradient wanted?
     # _places for each saved tensor the number of the argument that it is, None for a result and for forward's own
-    __slots__ = ("__dict__", "_dirty", "_forward", "_given", "_jvp", "_materialize", "_needs", "_nondiff", "_places")
+    __slots__ = ("__dict__", "_dirty", "_forward", "_given", "_materialize", "_needs", "_nondiff", "_places")
 
-    def __init__(self, layer: Layer | None, needs: tuple, edges: tuple = ()):
-        self._layer, self._edges, self._needs, self._seq = layer, edges, needs, next_number()  # as in FullNode
+    def __init__(self, layer: Layer | None, needs: tuple, edges: tuple = (), given: tuple = ()):
+        self._layer, self._edges, self._seq = layer, edges, next_number()
         self._hooks = self._trace = self._forward = None
-        self._saved = self._meta = self._given = self._dirty = self._nondiff = self._places = ()
-        self._jvp, self._materialize = False, True
+        self._saved = self._meta = self._places = self._dirty = self._nondiff = ()
+        self._needs, self._given, self._materialize = needs, given, True
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep tensors for backward, where `ctx.saved_tensors` gives them back.  At most once.
@@ -83,7 +83,7 @@ class Ctx(FullNode):
     @property
     def saved_tensors(self) -> tuple:
         """In backward what save_for_backward kept; in jvp what save_for_forward kept, if it was called."""
-        if self._jvp and self._forward is not None:
+        if self._forward is not None:  # until the call is over
             return self._forward
         return tuple([unpack(s, self) for s in self._alive()])
 
@@ -103,6 +103,11 @@ class Ctx(FullNode):
     def tensor_inputs(self) -> list:
         """Return the positions of the arguments that are tensors."""
         return [i for i, spec in enumerate(self._given) if spec is not None]
+
+    def _forget(self) -> None:
+        """Let go of what was only for the call: outputs, which hold the node, would be a cycle with it."""
+        self._dirty = self._nondiff = ()
+        self._forward = None
 
     def _keep(self, given: tuple, returned: tuple, outs: tuple, before: tuple) -> None:
         """Turn what the user saved into Saved entries: outputs as twins, inputs as they were before the call."""

@@ -129,9 +129,9 @@ class Function:
     @classmethod
     def eager(cls, frame: Frame, args: tuple) -> Any:
         """Run the user's forward with gradients off, and attach its outputs to the graph."""
-        edges, needs = look_at(cls, frame, args)
+        edges, needs, given = look_at(cls, frame, args)
         tracked = frame.grad and True in needs
-        ctx = cls.Node(None, needs, edges if tracked else ())
+        ctx = cls.Node(None, needs, edges if tracked else (), given)
         known = cls._checked and (frame is ON or frame is OFF)
         returned = (run_forward if known else slots.run_forward or run_forward)(frame, ctx, args)
         alone = isinstance(returned, Tensor)
@@ -140,8 +140,7 @@ class Function:
             frame.dual.op_done(frame, cls, args, outs, ctx)
         for o in frame.observers:
             o.op_done(frame, cls, args, outs, ctx)
-        ctx._dirty = ctx._nondiff = ()  # outputs, which hold the node: together they would be a cycle
-        ctx._forward = None
+        ctx._forget()
         if not tracked:
             ctx._saved = ()
         return outs[0] if alone else as_returned(returned, outs)
@@ -154,11 +153,8 @@ class Function:
                 slots.notice("structure returned", cls=cls, o=o, i=i)
         if ctx._materialize:
             tangents = [p.new_zeros(p.shape) if t is None and is_float(p) else t for p, t in zip(primals, tangents)]
-        begun, ctx._jvp = next_number(), True
-        try:
-            result = slots.call_method(cls, "jvp", ctx, *tangents)
-        finally:
-            ctx._jvp = False
+        begun = next_number()
+        result = slots.call_method(cls, "jvp", ctx, *tangents)
         for i, (p, t) in enumerate(zip(primals, tangents)):
             if t is not None and memory(t).at > begun and not among(p, ctx._dirty):
                 raise slots.problem("jvp has modified a tangent that it was given", cls=cls, i=i, t=t)
@@ -203,18 +199,20 @@ def bind(cls: type[Function], args: tuple, kwargs: dict) -> tuple:
     return bound.args[len(lead) :]
 
 
-def look_at(cls: type[Function], frame: Frame, args: tuple) -> tuple[tuple, tuple]:
-    """Return per argument its edge, and whether its gradient is wanted."""
-    edges, needs = [], []
+def look_at(cls: type[Function], frame: Frame, args: tuple) -> tuple[tuple, tuple, tuple]:
+    """Return per argument its edge, whether its gradient is wanted, and its shape and dtype."""
+    edges, needs, given = [], [], []
     for i, a in enumerate(args):
-        edge = None
+        edge = spec = None
         if isinstance(a, Tensor):
             edge = a._edge if a._view is None else history(a)
+            spec = (a._a.shape, a._a.dtype) if a._layer is None else a._spec
         elif isinstance(a, (list, tuple, dict)):
             slots.notice("structure among arguments", cls=cls, frame=frame, i=i, a=a)
         edges.append(edge)
         needs.append(edge is not None)
-    return tuple(edges), tuple(needs)
+        given.append(spec)
+    return tuple(edges), tuple(needs), tuple(given)
 
 
 def check_tangents(cls: type[Function], result: object, outs: tuple) -> tuple:
@@ -231,7 +229,7 @@ def is_tangent(t: object, o: object) -> bool:
     """Return whether t can be the tangent of the output o; None can always."""
     if t is None or not is_float(o):
         return t is None or isinstance(t, Tensor)
-    return isinstance(t, Tensor) and (t._sizes, t._np_dtype) == (o._sizes, o._np_dtype)
+    return isinstance(t, Tensor) and t._spec == o._spec
 
 
 def as_tuple(x: object) -> tuple:

@@ -163,4 +163,4 @@ def check_gradient(hook: Callable, result: Any, g: Tensor | None, node: Node | L
 
 def alike(t: Tensor, g: Tensor) -> bool:
     """Return whether two tensors have one shape, dtype and device, as a tensor and its gradient have."""
-    return (t._sizes, t._np_dtype, t.device) == (g._sizes, g._np_dtype, g.device)
+    return t._spec == g._spec and t.device == g.device

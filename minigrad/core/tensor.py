@@ -58,6 +58,7 @@ class Tensor(Methods):
     ndim = property(lambda t: t._a.ndim, doc="The number of dimensions.")
     _sizes = property(lambda t: t._a.shape)  # the shape as a plain tuple, which costs less
     _np_dtype = property(lambda t: t._a.dtype)
+    _spec = property(lambda t: (t._a.shape, t._a.dtype))  # what a node remembers of it
 
     @property
     def device(self) -> device:
@@ -206,6 +207,7 @@ class Box(Tensor):
     ndim = property(lambda t: len(t._layer.shape(t)))
     _sizes = property(lambda t: t._layer.shape(t))
     _np_dtype = property(lambda t: t._value._np_dtype)
+    _spec = property(lambda t: (t._layer.shape(t), t._value._np_dtype))
 
     def detach(self) -> Tensor:
         return self._layer.detach(self)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core import engine
-from ..core.attach import among, attach, is_float
+from ..core.attach import among, attach, describe, is_float
 from ..core.events import slots
 from ..core.frames import Frame, apply_at, current, push, use
 from ..core.function import Function, as_returned, as_tuple
@@ -75,7 +75,7 @@ class Grad(Transform):
     def custom(self, cls: type[Function], args: tuple, values: tuple, edges: tuple, frame: Frame) -> Any:
         """Run a user's Function: its methods get plain values of the layer below, so whatever they keep is right there."""
         needs = tuple([e is not None for e in edges])
-        ctx, self.opaque = cls.Node(self, needs, edges if True in needs else ()), True
+        ctx, self.opaque = cls.Node(self, needs, edges if True in needs else (), describe(args)), True
         with use(frame.parent):
             low = cls.apply(*values)
             slots.call_method(cls, "setup_context", ctx, values, low)
