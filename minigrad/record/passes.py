@@ -7,14 +7,14 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import autograd
-from ..core.function import Function
 from ..core.attach import is_float
-from ..tensors.nested import tensors_in
+from ..core.function import Function
 from ..core.graph import Freed, Leaf, behind
 from ..core.tensor import Tensor, history
 from ..diagnose.user_methods import argument_names
 from ..errors import error
 from ..places import user_frame
+from ..tensors.nested import tensors_in
 from .from_graph import FREED
 from .recent import remember
 from .recorder import Record
