@@ -11,7 +11,8 @@ import numpy as np
 
 from ..core.context import Ctx
 from ..core.graph import behind
-from ..core.tensor import Tensor, history, wrap
+from ..core.history import history
+from ..core.tensor import Tensor, wrap
 from ..errors import MinigradRuntimeError, error
 from ..places import returned_at
 from .numeric_jacobians import differentiable, numbers, sides

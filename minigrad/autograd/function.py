@@ -22,7 +22,8 @@ from ..core.context import Ctx
 from ..core.frames import current
 from ..core.function import Function, as_tuple
 from ..core.graph import Saved
-from ..core.tensor import Box, Tensor, history, levels
+from ..core.history import history
+from ..core.tensor import Box, Tensor, levels
 from ..diagnose.wording import counted
 from ..errors import error
 from ..layers.generated import Example

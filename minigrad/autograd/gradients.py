@@ -18,7 +18,8 @@ from ..core import engine
 from ..core.events import slots
 from ..core.frames import EAGER, current
 from ..core.graph import Leaf, key
-from ..core.tensor import Tensor, history, wrap
+from ..core.history import history
+from ..core.tensor import Tensor, wrap
 from ..diagnose import debug as debugging
 from ..diagnose.debug import anomaly as looking
 from ..errors import error

@@ -18,8 +18,9 @@ from ..core.engine import accumulate, running
 from ..core.events import Observer, slots
 from ..core.frames import Frame, current, enter, use
 from ..core.graph import Leaf, OutputEdge, Saved, memory, name_of, output_index, producer, version
+from ..core.history import history
 from ..core.hooks import Handle
-from ..core.tensor import Tensor, history
+from ..core.tensor import Tensor
 from ..errors import error
 from ..places import defined_at
 

@@ -16,7 +16,8 @@ import numpy as np
 import optree
 
 from ..core.graph import Leaf
-from ..core.tensor import Box, Tensor, history
+from ..core.history import history
+from ..core.tensor import Box, Tensor
 from ..func.tree import flatten, rebuild
 from .captured_steps import Refused, Step, Value
 from .guards import PLAIN

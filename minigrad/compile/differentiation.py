@@ -15,7 +15,8 @@ from ..core.attach import describe
 from ..core.frames import OFF, Frame, current, push
 from ..core.function import Function
 from ..core.graph import Leaf, OutputEdge, save, version
-from ..core.tensor import Box, Tensor, history, wrap
+from ..core.history import history
+from ..core.tensor import Box, Tensor, wrap
 from ..errors import error
 from ..func.reverse import pull
 from ..func.tree import flatten, rebuild

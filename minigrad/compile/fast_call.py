@@ -16,7 +16,8 @@ import numpy as np
 from ..arrays.dtypes import default
 from ..core.frames import OFF, ON, current
 from ..core.graph import INFERENCE, memory
-from ..core.tensor import Tensor, history, wrap
+from ..core.history import history
+from ..core.tensor import Tensor, wrap
 from ..func.tree import flatten
 from .differentiation import track
 from .guards import PLAIN

@@ -15,7 +15,8 @@ import numpy as np
 from ..arrays.kinds import on_device
 from ..core.frames import ON, current
 from ..core.graph import version
-from ..core.tensor import Tensor, history, wrap
+from ..core.history import history
+from ..core.tensor import Tensor, wrap
 from ..func.tree import flatten, rebuild
 from ..kernels import cache
 from ..places import Place

@@ -10,8 +10,9 @@ from .context import Ctx
 from .events import slots
 from .frames import current
 from .graph import Edge, Leaf, Node, OutputEdge, memory
+from .history import ViewOf, history, move_retained
 from .inplace import rebase, twin
-from .tensor import Box, Tensor, ViewOf, history, move_retained
+from .tensor import Box, Tensor
 
 
 def attach(ctx: Ctx, args: tuple, given: tuple, returned: tuple, outs: tuple | None = None) -> tuple:

@@ -17,7 +17,8 @@ from .context import Ctx
 from .events import slots
 from .frames import EAGER, OFF, ON, Frame, apply_at, current, enter
 from .graph import Node, memory, next_number
-from .tensor import Tensor, history
+from .history import history
+from .tensor import Tensor
 
 STARRED = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 

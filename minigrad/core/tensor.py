@@ -1,4 +1,4 @@
-"""Tensor: an array, its place in the graph, and, for views, how it came from its base.
+"""Tensor: an array, its place in the graph, and, for views, how it came from its base (history.py).
 
 `_edge` is the one link to the past: the Node that made the tensor (an OutputEdge of it where it made several), a Leaf where
 the tensor wants `.grad`, or None.  A Box is a tensor as one running transform sees it: its `_value` lives one layer further
@@ -20,6 +20,7 @@ from ..arrays.kinds import Array, on_device
 from .events import slots
 from .frames import current
 from .graph import INFERENCE, Edge, Leaf, Version, bottom, output_index, producer, version
+from .history import ViewOf, history, retains
 from .hooks import Handle, alike, hooks_of
 
 if TYPE_CHECKING:
@@ -213,20 +214,6 @@ class Box(Tensor):
         return self._layer.detach(self)
 
 
-class ViewOf:
-    """Record that a view is `fn(parent, *args)`.
-
-    `seen` and `version` are the parent's edge and the memory's version when the view's history was last derived. Only a
-    write changes them, and then the history has to be derived again. `fixed`, if not None, says why that is impossible;
-    in-place writes are then refused.
-    """
-
-    __slots__ = ("args", "fixed", "fn", "parent", "seen", "version")
-
-    def __init__(self, parent: Tensor, fn: Any, args: tuple, seen: Edge | None, version: int, fixed: str | None = None):
-        self.parent, self.fn, self.args, self.seen, self.version, self.fixed = parent, fn, args, seen, version, fixed
-
-
 def wrap(array: np.ndarray) -> Tensor:
     """Return a plain tensor on this array, with no past."""
     t = new(Tensor)
@@ -260,28 +247,6 @@ def levels(t: Tensor) -> Iterator:
         yield t
 
 
-def retains(t: Tensor) -> bool:
-    """Return whether retain_grad() was called on t."""
-    hooks = producer(t._edge)._hooks if t._edge is not None else None
-    return hooks is not None and output_index(t._edge) in hooks.retained
-
-
-def move_retained(old: Edge | None, edge: Edge | None) -> None:
-    """Let retain_grad follow a tensor that was written in place from its old history to the new one."""
-    hooks = None if old is None else producer(old)._hooks
-    ref = None if hooks is None else hooks.retained.pop(output_index(old), None)
-    if ref is not None:
-        hooks_of(producer(edge)).retained[output_index(edge)] = ref
-
-
-def history(t: Tensor) -> Any:
-    """Return t's edge.  A view derives its history again from its parent when the memory has been written since."""
-    view = t._view
-    if view is not None and view.version != version(t) and view.fixed is None:
-        derive(t)
-    return t._edge
-
-
 def edges_of(args: tuple, layer: Any = None) -> tuple:
     """Return the edge of each argument that has a history in `layer` (None: in eager mode), None for the others."""
     return tuple(
@@ -290,20 +255,3 @@ def edges_of(args: tuple, layer: Any = None) -> tuple:
             for a in args
         ]
     )
-
-
-def derive(t: Tensor) -> None:
-    """Bring the histories of a view, and of all it is a view of, up to date, from the base downwards."""
-    now, chain = version(t), []
-    while (view := t._view) is not None and view.version != now and view.fixed is None:
-        chain.append(t)
-        t = view.parent
-    for t in reversed(chain):
-        view = t._view
-        assert view is not None
-        view.version, edge = now, view.parent._edge
-        if edge is not view.seen:
-            before, view.seen, t._edge = t._edge, edge, None
-            if edge is not None:
-                view.fn.record(t._layer, (view.parent, *view.args), t)
-                move_retained(before, t._edge)

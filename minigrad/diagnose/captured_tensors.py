@@ -18,8 +18,9 @@ from ..core.frames import OFF, ON, Frame, Layer, apply_at, current, use
 from ..core.function import as_tuple
 from ..core.function import run_forward as run_plain
 from ..core.graph import bottom, next_number, producer
+from ..core.history import history
 from ..core.inplace import inplace_at
-from ..core.tensor import Tensor, history
+from ..core.tensor import Tensor
 from ..errors import error, warn
 from ..places import Place, user_place
 from . import debug

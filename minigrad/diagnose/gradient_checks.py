@@ -21,7 +21,8 @@ from ..core.context import Ctx
 from ..core.frames import current
 from ..core.function import as_tuple
 from ..core.graph import Saved, bottom, memory, name_of
-from ..core.tensor import Box, Tensor, history, levels
+from ..core.history import history
+from ..core.tensor import Box, Tensor, levels
 from ..errors import error, warn
 from ..places import defined_at, noted, return_of, returned_at, returns, steps, user_place, users_code
 from . import debug

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from ..core.graph import name_of
-from ..core.tensor import Tensor, history
+from ..core.history import history
+from ..core.tensor import Tensor
 from ..errors import error, warn
 from ..places import noted
 from .report import explains

@@ -16,7 +16,8 @@ import numpy as np
 
 from ..arrays.kinds import host
 from ..core.graph import Freed, Node, bottom, key, producer
-from ..core.tensor import Tensor, history
+from ..core.history import history
+from ..core.tensor import Tensor
 from ..errors import MinigradWarning, error
 from ..record.from_graph import older_first, record_of
 from ..record.recent import alive

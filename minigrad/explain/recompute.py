@@ -16,7 +16,8 @@ from ..arrays.dtypes import finfo
 from ..core.context import Ctx
 from ..core.frames import ON, use
 from ..core.graph import Leaf, Node, bottom, key, producer
-from ..core.tensor import Tensor, history
+from ..core.history import history
+from ..core.tensor import Tensor
 from ..errors import MinigradError
 from ..record.from_graph import older_first
 from ..record.recorder import Record

@@ -7,7 +7,8 @@ from types import FrameType
 from typing import Any
 
 from ..core.graph import bottom
-from ..core.tensor import Tensor, history
+from ..core.history import history
+from ..core.tensor import Tensor
 from ..errors import error
 from ..places import Place
 from ..record.build import numbered

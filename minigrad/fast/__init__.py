@@ -30,8 +30,9 @@ from ..core.events import slots
 from ..core.frames import EAGER, apply_at, current
 from ..core.graph import OutputEdge, next_number, save
 from ..core.graph import memory as fresh
+from ..core.history import ViewOf, history
 from ..core.inplace import NO_GRAD
-from ..core.tensor import Tensor, ViewOf, history, wrap
+from ..core.tensor import Tensor, wrap
 from ..ops.base import registry
 from ..ops.base.argument_errors import OPERAND, refused
 from ..ops.base.families import spread

@@ -11,7 +11,8 @@ from ..arrays.dtypes import FLOATS
 from ..core import engine
 from ..core.frames import ON, current, push
 from ..core.graph import behind
-from ..core.tensor import Box, Tensor, history, wrap
+from ..core.history import history
+from ..core.tensor import Box, Tensor, wrap
 from ..errors import error, warn
 from ..layers.grad import Grad
 from .tree import check_function, described, flatten, inputs, rebuild, results, shown, split_aux, tree_map, zeros

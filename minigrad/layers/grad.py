@@ -13,8 +13,9 @@ from ..core.events import slots
 from ..core.frames import Frame, apply_at, current, push, use
 from ..core.function import Function, as_returned, as_tuple
 from ..core.graph import Leaf
+from ..core.history import history
 from ..core.inplace import inplace_at, link_view, write
-from ..core.tensor import Box, Tensor, edges_of, history
+from ..core.tensor import Box, Tensor, edges_of
 from ..places import user_place
 from .transform import Transform, captured
 

@@ -14,8 +14,9 @@ from ..core.events import slots
 from ..core.frames import Frame, apply_at, use
 from ..core.function import Function, as_tuple
 from ..core.graph import version
+from ..core.history import ViewOf
 from ..core.inplace import inplace_at, shares
-from ..core.tensor import Box, Tensor, ViewOf
+from ..core.tensor import Box, Tensor
 from .dual import laid_out_like
 from .transform import Transform, captured, layers_of
 

@@ -12,7 +12,8 @@ from ..core.events import slots
 from ..core.frames import Layer
 from ..core.function import Function
 from ..core.graph import bottom
-from ..core.tensor import Box, Tensor, ViewOf, levels
+from ..core.history import ViewOf
+from ..core.tensor import Box, Tensor, levels
 
 
 class Transform(Layer):

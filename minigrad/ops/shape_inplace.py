@@ -11,8 +11,9 @@ from typing import Any
 
 from ..core.events import slots
 from ..core.graph import Leaf
+from ..core.history import history, move_retained
 from ..core.inplace import twin
-from ..core.tensor import Box, Tensor, history, move_retained
+from ..core.tensor import Box, Tensor
 from ..errors import error
 from .base import registry
 from .shape import squeeze, t, transpose, unsqueeze

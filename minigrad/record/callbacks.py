@@ -12,7 +12,8 @@ from weakref import WeakSet
 from ..core.events import slots
 from ..core.frames import Frame, Layer
 from ..core.graph import Leaf, producer
-from ..core.tensor import Tensor, history
+from ..core.history import history
+from ..core.tensor import Tensor
 from .callers import OURS, OUTSIDE
 
 recordings: list = []  # those that run anywhere in the process: only then the way of an operation through layers is noted

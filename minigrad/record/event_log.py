@@ -25,7 +25,8 @@ import numpy as np
 from ..arrays.memory import storage
 from ..core.graph import Leaf, Saved, producer
 from ..core.graph import bottom as plain
-from ..core.tensor import Tensor, history
+from ..core.history import history
+from ..core.tensor import Tensor
 from ..fast.text_plan import is_pointwise
 from ..ops.base.families import ViewScatter
 from ..ops.base.primitive import read_by

@@ -15,7 +15,8 @@ from ..autograd.function import DelayedError
 from ..core import engine
 from ..core.context import Ctx
 from ..core.graph import Freed, Leaf, Node, OutputEdge, Saved, behind, output_edge
-from ..core.tensor import Tensor, history, wrap
+from ..core.history import history
+from ..core.tensor import Tensor, wrap
 from ..errors import error
 from ..ops.base.primitive import ShapeOf
 from .recorder import Record

@@ -10,7 +10,8 @@ from .. import autograd
 from ..core.attach import is_float
 from ..core.function import Function
 from ..core.graph import Freed, Leaf, behind
-from ..core.tensor import Tensor, history
+from ..core.history import history
+from ..core.tensor import Tensor
 from ..diagnose.user_methods import argument_names
 from ..errors import error
 from ..places import user_frame

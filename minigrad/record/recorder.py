@@ -24,8 +24,9 @@ from ..core.engine import BackwardRun
 from ..core.frames import EAGER, OFF, ON, Frame, Layer, apply_at, current, use
 from ..core.function import Function
 from ..core.graph import INFERENCE, Leaf, version
+from ..core.history import history
 from ..core.inplace import inplace, inplace_at, shares
-from ..core.tensor import Tensor, history, wrap
+from ..core.tensor import Tensor, wrap
 from ..fast.text_plan import is_pointwise
 from ..layers.dual import Level, tangent_of
 from ..tensors.nested import tensors_in

@@ -24,8 +24,9 @@ from ...core.events import slots
 from ...core.frames import EAGER, Frame, Layer, apply_at, current
 from ...core.function import Function, as_tuple
 from ...core.graph import INFERENCE, FullNode, Node, OutputEdge, Saved, bottom, save, unpack
+from ...core.history import history
 from ...core.inplace import link_view
-from ...core.tensor import Box, Tensor, edges_of, history, levels, wrap
+from ...core.tensor import Box, Tensor, edges_of, levels, wrap
 from ...errors import MinigradError, error
 from ...kernels import formula
 from ...layers.batching import front
