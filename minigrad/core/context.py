@@ -83,7 +83,7 @@ class Ctx(FullNode):
     @property
     def saved_tensors(self) -> tuple:
         """In backward what save_for_backward kept; in jvp what save_for_forward kept, if it was called."""
-        if self._forward is not None:  # until the call is over
+        if self._forward is not None:  # the call is not over: this is jvp
             return self._forward
         return tuple([unpack(s, self) for s in self._alive()])
 

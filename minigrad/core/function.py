@@ -55,7 +55,7 @@ class Function:
     combined = True  # forward takes ctx
     Node: Any = Ctx
     _both = False  # backward and vjp are defined, which is one too many
-    _arity: int | None = None  # how many arguments forward takes, where that is no other number
+    _arity: int | None = None  # with so many arguments of forward no default has to be filled in
     _checked = False  # diagnose has looked at the class
 
     def __init_subclass__(cls, **options: object):
@@ -180,7 +180,7 @@ def run_forward(frame: Frame, ctx: Ctx, args: tuple) -> Any:
 
 
 def arity(forward: Callable) -> int | None:
-    """Return how many arguments a function takes if it takes neither more nor fewer, nor any by name alone."""
+    """Return with how many arguments a call leaves nothing to be filled in; None where that is not one number."""
     code = getattr(forward, "__code__", None)
     if code is None or code.co_kwonlyargcount or code.co_flags & STARRED:
         return None

@@ -8,7 +8,7 @@ the written tensor's past is the operation; if it is a view, each parent's past 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,24 +20,13 @@ from .graph import INFERENCE, Leaf, bottom, memory, version
 from .history import ViewOf, history, move_retained
 from .tensor import Box, Tensor, order_in_memory, wrap
 
-
-class Operation(Protocol):
-    """Name what a write in place, or a view, asks of a built-in operation (ops/base/primitive.py)."""
-
-    differentiable: bool
-    keeps: frozenset  # the positions of the arguments that backward reads
-    update: Callable | None  # writes into its first argument where only few elements change
-    compute: Callable
-    record: Callable
-    tangents: Callable
-    check_devices: Callable
-    function_name: Callable
-
+if TYPE_CHECKING:
+    from ..ops.base.primitive import Primitive
 
 NO_GRAD = "it was made under no_grad"  # why the history of such a view may not be derived again
 
 
-def link_view(frame: Frame, fn: type[Operation], args: tuple, out: Tensor) -> None:
+def link_view(frame: Frame, fn: type[Primitive], args: tuple, out: Tensor) -> None:
     """Note that `out` is the view `fn(*args)` of args[0]: they share the version counter, and out's history follows."""
     parent = args[0]
     if type(out) is Tensor:
@@ -53,7 +42,7 @@ def twin(t: Tensor) -> Tensor:
     return out
 
 
-def inplace(fn: type[Operation], x: Tensor, *others: object) -> Tensor:
+def inplace(fn: type[Primitive], x: Tensor, *others: object) -> Tensor:
     """Write fn(x, *others) into x's memory; at every layer x gets a new history.
 
     Raises RuntimeError for a leaf that requires grad, for expanded views and for tensors that a transform only captured.
@@ -64,7 +53,7 @@ def inplace(fn: type[Operation], x: Tensor, *others: object) -> Tensor:
     return inplace_at(frame, fn, x, others)
 
 
-def inplace_at(frame: Frame, fn: type[Operation], x: Tensor, others: tuple) -> Tensor:
+def inplace_at(frame: Frame, fn: type[Primitive], x: Tensor, others: tuple) -> Tensor:
     """Do the same from a given frame outwards."""
     args = (x, *others)
     while frame.layer is not EAGER:
@@ -80,7 +69,7 @@ def inplace_at(frame: Frame, fn: type[Operation], x: Tensor, others: tuple) -> T
 
 
 def write(
-    layer: Layer | None, frame: Frame, fn: type[Operation], x: Tensor, others: tuple, copy: Callable, lower: Callable
+    layer: Layer | None, frame: Frame, fn: type[Primitive], x: Tensor, others: tuple, copy: Callable, lower: Callable
 ) -> Tensor:
     """Write into x as `layer` sees it, and renew the histories there; `lower` writes one layer down.
 
@@ -107,7 +96,7 @@ def write(
     return x
 
 
-def write_array(frame: Frame, fn: type[Operation], x: Tensor, others: tuple) -> None:
+def write_array(frame: Frame, fn: type[Primitive], x: Tensor, others: tuple) -> None:
     """Compute on arrays, check, and write."""
     arrays = [a._a if isinstance(a, Tensor) else a for a in others]
     check_memory(fn, x)
@@ -133,7 +122,7 @@ def shares(a: Tensor, x: Tensor) -> bool:
     return np.may_share_memory(p._a, q._a)
 
 
-def check_writable(frame: Frame, fn: type[Operation], x: Tensor, tracked: bool) -> None:
+def check_writable(frame: Frame, fn: type[Primitive], x: Tensor, tracked: bool) -> None:
     """Refuse what would make gradients wrong."""
     if x._ver is INFERENCE and not frame.inference:
         raise slots.problem("inference tensors cannot be written outside of inference_mode", fn=fn, x=x)
@@ -147,7 +136,7 @@ def check_writable(frame: Frame, fn: type[Operation], x: Tensor, tracked: bool) 
         raise slots.problem("a leaf that requires grad is written in place", fn=fn, x=x, root=root)
 
 
-def check_memory(fn: type[Operation], x: Tensor) -> None:
+def check_memory(fn: type[Primitive], x: Tensor) -> None:
     """Refuse memory in which several elements have one place."""
     if x._a.size and any(s == 0 and n > 1 for s, n in zip(x._a.strides, x._a.shape, strict=True)):
         raise slots.problem("several elements lie at one place in memory", fn=fn, x=x)
@@ -158,7 +147,7 @@ def writable(t: Tensor) -> bool:
     return t._edge is None and t._layer is None and t._ver is not INFERENCE and 0 not in t._a.strides
 
 
-def check_result(fn: type[Operation], x: Tensor, result: np.ndarray) -> None:
+def check_result(fn: type[Primitive], x: Tensor, result: np.ndarray) -> None:
     """Refuse a result that does not fit into x: its shape and its kind of dtype."""
     floats = result.dtype in FLOATS and x._a.dtype not in FLOATS
     if result.shape != x._a.shape or floats or x._a.dtype.kind == "b" and result.dtype.kind != "b":
