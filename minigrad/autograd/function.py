@@ -17,13 +17,12 @@ import numpy as np
 
 from ..arrays.devices import device
 from ..arrays.dtypes import FLOATS, dtype
-from ..core.attach import describe
 from ..core.context import Ctx
 from ..core.frames import current
 from ..core.function import Function, as_tuple
 from ..core.graph import Saved
 from ..core.history import history
-from ..core.tensor import Box, Tensor, levels
+from ..core.tensor import Box, Tensor, describe, levels
 from ..diagnose.wording import counted
 from ..errors import error
 from ..layers.generated import Example

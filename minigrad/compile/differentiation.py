@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.kinds import KINDS
-from ..core.attach import describe
 from ..core.frames import OFF, Frame, current, push
 from ..core.function import Function
 from ..core.graph import Leaf, OutputEdge, save, version
 from ..core.history import history
-from ..core.tensor import Box, Tensor, wrap
+from ..core.tensor import Box, Tensor, describe, wrap
 from ..errors import error
 from ..func.reverse import pull
 from ..func.tree import flatten, rebuild

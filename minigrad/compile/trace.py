@@ -16,14 +16,14 @@ import numpy as np
 from ..arrays.dtypes import FLOATS
 from ..arrays.kinds import host, laid_out
 from ..core import engine
-from ..core.attach import attach, describe
+from ..core.attach import attach
 from ..core.engine import running
 from ..core.frames import OFF, Frame, apply_at, use
 from ..core.function import as_returned, as_tuple, run_forward
 from ..core.graph import Leaf, key
 from ..core.history import history
 from ..core.inplace import inplace_at, link_view, write
-from ..core.tensor import Box, Tensor, wrap
+from ..core.tensor import Box, Tensor, describe, wrap
 from ..kernels.cache import without
 from ..layers.grad import Grad
 from ..ops.base.families import Pointwise

@@ -8,11 +8,11 @@ from typing import TypeGuard
 from ..arrays.dtypes import FLOATS
 from .context import Ctx
 from .events import slots
-from .frames import current
-from .graph import Edge, Leaf, Node, OutputEdge, memory
+from .frames import current, node_made
+from .graph import Edge, Leaf, OutputEdge, memory
 from .history import ViewOf, history, move_retained
 from .inplace import rebase, twin
-from .tensor import Box, Tensor
+from .tensor import Box, Tensor, describe
 
 
 def attach(ctx: Ctx, args: tuple, given: tuple, returned: tuple, outs: tuple | None = None) -> tuple:
@@ -102,14 +102,6 @@ def set_history(ctx: Ctx, o: Tensor, edge: Edge | None) -> None:
         o._edge = edge
 
 
-def node_made(node: Node) -> None:
-    """Tell those who look on that a node has become the history of tensors."""
-    for o in current().observers:
-        o.node_made(node)
-    if slots.node_made is not None:
-        slots.node_made(node)
-
-
 # ---------------------------------------------------------------------- small questions
 def among(t: object, group: Iterable) -> bool:
     """Return whether t itself is one of the group."""
@@ -122,12 +114,3 @@ def among(t: object, group: Iterable) -> bool:
 def is_float(x: object) -> TypeGuard[Tensor]:
     """Return whether x is a tensor that can have a derivative."""
     return isinstance(x, Tensor) and x._np_dtype in FLOATS
-
-
-def describe(values: tuple) -> tuple:
-    """Return what a node remembers of its inputs or outputs: shape and dtype of each tensor, None for others."""
-    specs: list = []
-    for v in values:
-        plain = isinstance(v, Tensor) and v._layer is None  # the commonest, without the property's call
-        specs.append((v._a.shape, v._a.dtype) if plain else v._spec if isinstance(v, Tensor) else None)
-    return tuple(specs)

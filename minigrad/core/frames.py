@@ -15,6 +15,7 @@ from ..places import transforms
 from .events import Observer, slots
 
 if TYPE_CHECKING:
+    from .graph import Node
     from .tensor import Tensor
 
 
@@ -178,3 +179,11 @@ def apply_at(frame: Frame, cls: Any, args: tuple) -> Any:
         with use(frame):
             return cls.apply(*args)  # as it was written out, where it was
     return cls.eager(frame, args)
+
+
+def node_made(node: Node) -> None:
+    """Tell those who look on that a node has become the history of tensors."""
+    for o in current().observers:
+        o.node_made(node)
+    if slots.node_made is not None:
+        slots.node_made(node)

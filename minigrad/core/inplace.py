@@ -18,7 +18,7 @@ from .events import slots
 from .frames import EAGER, Frame, Layer, current
 from .graph import INFERENCE, Leaf, bottom, memory, version
 from .history import ViewOf, history, move_retained
-from .tensor import Box, Tensor, order_in_memory, wrap
+from .tensor import Box, Tensor, wrap
 
 if TYPE_CHECKING:
     from ..ops.base.primitive import Primitive
@@ -166,3 +166,20 @@ def rebase(layer: Layer | None, x: Tensor) -> None:
         move_retained(before._edge, parent._edge)
         x._view = ViewOf(parent, view.fn, view.args, seen=None, version=-1)
         x = parent
+
+
+def example(t: Tensor) -> np.ndarray:
+    """Return an array with t's layout in memory; under vmap that of one example."""
+    if type(t) is not Box:
+        return t._a
+    a = example(t._value)
+    if t.ndim == t._value.ndim:
+        return a
+    at = (slice(None),) * t._extra
+    return a[(*at, 0)] if a.shape[t._extra] else np.empty(t.shape, a.dtype)
+
+
+def order_in_memory(t: Tensor) -> tuple:
+    """Return the dimensions of t, under vmap of one example, as they lie in memory, the outermost first."""
+    strides = example(t).strides
+    return tuple(sorted(range(len(strides)), key=lambda d: -abs(strides[d])))

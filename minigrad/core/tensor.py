@@ -222,23 +222,6 @@ def wrap(array: np.ndarray) -> Tensor:
     return t
 
 
-def example(t: Tensor) -> np.ndarray:
-    """Return an array with t's layout in memory; under vmap that of one example."""
-    if type(t) is not Box:
-        return t._a
-    a = example(t._value)
-    if t.ndim == t._value.ndim:
-        return a
-    at = (slice(None),) * t._extra
-    return a[(*at, 0)] if a.shape[t._extra] else np.empty(t.shape, a.dtype)
-
-
-def order_in_memory(t: Tensor) -> tuple:
-    """Return the dimensions of t, under vmap of one example, as they lie in memory, the outermost first."""
-    strides = example(t).strides
-    return tuple(sorted(range(len(strides)), key=lambda d: -abs(strides[d])))
-
-
 def levels(t: Tensor) -> Iterator:
     """Give t, and what it is one layer down, and so on to the plain tensor at the bottom."""
     yield t
@@ -255,3 +238,14 @@ def edges_of(args: tuple, layer: Any = None) -> tuple:
             for a in args
         ]
     )
+
+
+def describe(values: tuple) -> tuple:
+    """Return what a node remembers of its inputs or outputs: shape and dtype of each tensor, None for others."""
+    specs: list = []
+    for v in values:
+        if not isinstance(v, Tensor):
+            specs.append(None)
+        else:
+            specs.append((v._a.shape, v._a.dtype) if v._layer is None else v._spec)
+    return tuple(specs)

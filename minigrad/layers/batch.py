@@ -136,9 +136,7 @@ class Batch(Transform):
 
     def returned(self, cls: type[Function], value: object, dim: object, written: list) -> Any:
         """Return an output of a rule, checked: the argument that it has written to, else a box with the batch dimension."""
-        if not isinstance(value, Tensor):
-            return value
-        if dim is None:
+        if dim is None or not isinstance(value, Tensor):
             return value
         if type(dim) is not int or not -value.ndim <= dim < value.ndim or value.shape[dim] != self.size:
             raise slots.problem("out_dims name the batch dimensions", cls=cls, value=value, dim=dim, size=self.size)
@@ -152,15 +150,13 @@ class Batch(Transform):
             raise slots.problem("a write of a batch needs a batched tensor", fn=fn, x=x, size=self.size)
         x_dim, value = x._extra, x._value
         with use(frame.parent):
-            rank = value.ndim - 1
             if fn.elementwise:
-                low = tuple([meet(self.inner(o), self.dim(o), x_dim, rank) for o in others])
+                low = tuple([meet(self.inner(o), self.dim(o), x_dim, value.ndim - 1) for o in others])
+                inplace_at(frame.parent, fn, value, low)
             else:  # the operation's own rule says what a batch changes
                 dims = (x_dim, *[self.dim(o) for o in others])
                 out, dim = fn.vmap(self.info(fn), dims, value, *[self.inner(o) for o in others])
                 value.copy_(out.movedim(dim, x_dim))
-                return x
-            inplace_at(frame.parent, fn, value, low)
         return x
 
 

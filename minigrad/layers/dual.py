@@ -13,8 +13,8 @@ from ..core.context import Ctx
 from ..core.frames import Frame, current, use
 from ..core.function import Function
 from ..core.graph import Node, Saved, output_index, producer
-from ..core.inplace import twin
-from ..core.tensor import Tensor, example, order_in_memory
+from ..core.inplace import example, order_in_memory, twin
+from ..core.tensor import Tensor
 
 
 class Level:

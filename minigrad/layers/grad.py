@@ -8,14 +8,14 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core import engine
-from ..core.attach import among, attach, describe, is_float
+from ..core.attach import among, attach, is_float
 from ..core.events import slots
 from ..core.frames import Frame, apply_at, current, push, use
 from ..core.function import Function, as_returned, as_tuple
 from ..core.graph import Leaf
 from ..core.history import history
 from ..core.inplace import inplace_at, link_view, write
-from ..core.tensor import Box, Tensor, edges_of
+from ..core.tensor import Box, Tensor, describe, edges_of
 from ..places import user_place
 from .transform import Transform, captured
 
@@ -121,21 +121,14 @@ def transpose(f: Callable, like: tuple, cotangents: tuple) -> tuple:
 
     This is how an operation that states only its pull-back gets its jvp (the transpose of the transpose).
     """
-    zeros = [
-        o.new_zeros(o.shape) if is_float(o) else None for o in like
-    ]  # before the layer is there, which would box them
+    # before the layer is there, which would box them
+    zeros = [o.new_zeros(o.shape) if is_float(o) else None for o in like]
     with push(Grad()) as layer:
         variables = tuple([None if z is None else layer.variable(z) for z in zeros])
         results = f(*variables)
-    pairs = [
-        (r._edge, c)
-        for r, c in zip(results, cotangents)
-        if isinstance(r, Box) and r._layer is layer and r._edge is not None
-    ]
+    pairs = [(r._edge, c) for r, c in zip(results, cotangents) if layer.owns(r) and r._edge is not None]
     wanted = {(v._edge, 0) for v in variables if v is not None}
-    found = (
-        engine.run([e for e, _ in pairs], [c for _, c in pairs], wanted, keep=True, create=current().grad)
-        if pairs
-        else {}
-    )
+    found = {}
+    if pairs:
+        found = engine.run([e for e, _ in pairs], [c for _, c in pairs], wanted, keep=True, create=current().grad)
     return tuple([None if v is None else found.get((v._edge, 0), z) for v, z in zip(variables, zeros)])

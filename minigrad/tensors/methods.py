@@ -14,7 +14,8 @@ from ..arrays.memory import address, storage
 from ..core.events import slots
 from ..core.frames import current
 from ..core.graph import INFERENCE, Leaf, Version, version
-from ..core.tensor import Box, Tensor, example, wrap
+from ..core.inplace import example
+from ..core.tensor import Box, Tensor, wrap
 from ..errors import error
 from .conversion import Conversions
 

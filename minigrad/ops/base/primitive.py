@@ -19,14 +19,12 @@ from ...arrays import halves
 from ...arrays.dtypes import F4, FLOATS, HALVES, float32, is_half, of_numpy
 from ...arrays.errstate import listen, restore
 from ...arrays.kinds import KINDS, Array, as_array, on_device
-from ...core.attach import describe, node_made
 from ...core.events import slots
-from ...core.frames import EAGER, Frame, Layer, apply_at, current
+from ...core.frames import EAGER, Frame, Layer, apply_at, current, node_made
 from ...core.function import Function, as_tuple
 from ...core.graph import INFERENCE, FullNode, Node, OutputEdge, Saved, bottom, save, unpack
-from ...core.history import history
 from ...core.inplace import link_view
-from ...core.tensor import Box, Tensor, edges_of, levels, wrap
+from ...core.tensor import Box, Tensor, describe, edges_of, levels, wrap
 from ...errors import MinigradError, error
 from ...kernels import formula
 from ...layers.batching import front
@@ -420,5 +418,5 @@ class Tied(Primitive):
 
 def tied(d: Tensor, x: Tensor) -> Tensor:
     """A gradient that a second backward shall find to depend on x, where that can have one."""
-    tracked = current().grad and any([history(t) is not None for t in levels(x)])
+    tracked = current().grad and any([t.requires_grad for t in levels(x)])
     return Tied.apply(d, x) if tracked else d
