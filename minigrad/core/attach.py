@@ -25,6 +25,8 @@ def attach(ctx: Ctx, args: tuple, given: tuple, returned: tuple, outs: tuple | N
     before = args if not ctx._dirty else as_before(ctx, args, returned if outs is None else outs)
     if outs is None:
         outs = outputs(ctx, args, returned)
+        for d in ctx._dirty:  # from now on: what else lies in this memory was looked at before
+            memory(d).bump(ctx._fn.__name__)
     ctx._meta = describe(outs)
     if tracked:
         if None in ctx._meta:
@@ -44,7 +46,7 @@ def attach(ctx: Ctx, args: tuple, given: tuple, returned: tuple, outs: tuple | N
 
 
 def as_before(ctx: Ctx, args: tuple, outs: tuple) -> tuple:
-    """Return the arguments with the history that they had before forward has written to some, and count these writes.
+    """Return the arguments with the history that they had before forward has written to some.
 
     Refuses mark_dirty for all but inputs that are returned, and are not leaves that require grad.
     """
@@ -56,10 +58,7 @@ def as_before(ctx: Ctx, args: tuple, outs: tuple) -> tuple:
             raise slots.problem("what is marked dirty has to be returned", ctx=ctx, d=d)
         if ctx._edges and type(history(root)) is Leaf:
             raise slots.problem("forward writes to a leaf that requires grad", ctx=ctx, args=args, d=d, root=root)
-    before = tuple([twin(a) if among(a, ctx._dirty) else a for a in args])
-    for d in ctx._dirty if ctx._layer is None else ():
-        memory(d).bump(ctx._fn.__name__)
-    return before
+    return tuple([twin(a) if among(a, ctx._dirty) else a for a in args])
 
 
 def outputs(ctx: Ctx, args: tuple, returned: tuple) -> tuple:
