@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..core.attach import is_float
 from ..core.frames import current, enter, use
-from ..core.tensor import Tensor
+from ..core.tensor import Tensor, is_float
 from ..errors import error, warn
 from ..layers.dual import Level, laid_out_like, tangent_of
 

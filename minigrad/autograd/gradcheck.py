@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..arrays.kinds import host
-from ..core.attach import is_float
 from ..core.function import as_tuple
-from ..core.tensor import Tensor
+from ..core.tensor import Tensor, is_float
 from ..errors import error, warn
 from ..func import jvp, vmap
 from ..func.tree import check_function

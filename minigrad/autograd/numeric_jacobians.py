@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from ..core.attach import is_float
 from ..core.function import as_tuple
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import Tensor, is_float, wrap
 from . import forward_ad
 from .gradients import grad
 

@@ -16,7 +16,7 @@ import numpy as np
 from ..arrays.dtypes import FLOATS
 from ..arrays.kinds import host, laid_out
 from ..core import engine
-from ..core.attach import attach
+from ..core.context import attach
 from ..core.engine import running
 from ..core.frames import OFF, Frame, apply_at, use
 from ..core.function import as_returned, as_tuple, run_forward

@@ -2,8 +2,8 @@
 
 `apply` asks the current frame's layer: does it own an argument?  If so the layer processes the operation, by running it one
 layer down; if not, its parent is asked; the last is eager mode, here.  `Primitive` (ops/base/primitive.py) is the built-in
-kind, which computes on arrays; this file has the kind that users write.  Its ctx (context.py) is the node, which `attach`
-(attach.py) makes the history of what forward returned.
+kind, which computes on arrays; this file has the kind that users write.  Its ctx is the node, which
+`attach` makes the history of what forward returned (context.py).
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from .attach import among, attach, is_float
-from .context import Ctx
+from .context import Ctx, among, attach
 from .events import slots
 from .frames import EAGER, OFF, ON, Frame, apply_at, current, enter
 from .graph import Node, memory, next_number
 from .history import history
-from .tensor import Tensor
+from .tensor import Tensor, is_float
 
 STARRED = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 

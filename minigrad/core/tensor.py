@@ -9,7 +9,7 @@ from minigrad/tensors (conversion, printing, questions) and minigrad/ops (the op
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 from weakref import ref as weakref
 
 import numpy as np
@@ -238,6 +238,11 @@ def edges_of(args: tuple, layer: Any = None) -> tuple:
             for a in args
         ]
     )
+
+
+def is_float(x: object) -> TypeGuard[Tensor]:
+    """Return whether x is a tensor that can have a derivative."""
+    return isinstance(x, Tensor) and x._np_dtype in dtypes.FLOATS
 
 
 def describe(values: tuple) -> tuple:

@@ -12,8 +12,7 @@ from typing import Any
 
 from ..arrays.dtypes import FLOATS
 from ..arrays.memory import storage
-from ..core.attach import among
-from ..core.context import Ctx, place_among
+from ..core.context import Ctx, among, place_among
 from ..core.frames import OFF, ON, Frame, Layer, apply_at, current, use
 from ..core.function import as_tuple
 from ..core.function import run_forward as run_plain

@@ -11,10 +11,9 @@ from functools import partial
 from typing import Any
 
 from ..arrays.dtypes import FLOATS
-from ..core.attach import is_float
 from ..core.context import Ctx, place_among
 from ..core.graph import bottom, version
-from ..core.tensor import Tensor
+from ..core.tensor import Tensor, is_float
 from ..errors import error, warn
 from ..places import READS, STORES, Place, attribute_at, noted, return_of, steps, user_frame
 from ..tensors.nested import tensors_in

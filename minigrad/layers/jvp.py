@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays.dtypes import FLOATS
-from ..core.attach import among, is_float
+from ..core.context import among
 from ..core.events import slots
 from ..core.frames import Frame, apply_at, use
 from ..core.function import Function, as_tuple
 from ..core.graph import version
 from ..core.history import ViewOf
 from ..core.inplace import inplace_at, shares
-from ..core.tensor import Box, Tensor
+from ..core.tensor import Box, Tensor, is_float
 from .dual import laid_out_like
 from .transform import Transform, captured, layers_of
 

@@ -7,11 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import autograd
-from ..core.attach import is_float
 from ..core.function import Function
 from ..core.graph import Freed, Leaf, behind
 from ..core.history import history
-from ..core.tensor import Tensor
+from ..core.tensor import Tensor, is_float
 from ..diagnose.user_methods import argument_names
 from ..errors import error
 from ..places import user_frame
