@@ -110,7 +110,8 @@ def run(
             restore(silent)
         enter(here)
         running.reset(token)
-    found = {k: boxed(g) for k, g in found.items()}
+    if found:
+        found = {k: boxed(g) for k, g in found.items()}
     if slots.backward_ends is not None:
         slots.backward_ends(this, found)
     return found

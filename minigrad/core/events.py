@@ -87,7 +87,7 @@ class Slots:
     origins: Callable = staticmethod(lambda tensors: [])
     # diagnose: a backward that keeps its graph, or any in debug mode, starts: (who, edges, wanted, keeps) -> user's line
     backward_begins: Callable = staticmethod(lambda who, edges, wanted, keeps: None)
-    # diagnose: a backward has ended, (run, gradients by edge)
+    # diagnose, from the first infinity or NaN on: a backward has ended, (run, gradients by edge)
     backward_ends: Callable | None = None
 
 

@@ -30,7 +30,7 @@ def install() -> None:
     slots.problem, slots.notice = report.problem, report.notice
     slots.call_method, slots.defined = user_methods.call_method, user_methods.guard_forward
     slots.run_forward = captured_tensors.run_forward
-    slots.lent, slots.origins, slots.backward_ends = observer.lent, debug.made, nan.backward_ends
+    slots.lent, slots.origins = observer.lent, debug.made
     slots.lent_array, Heard.by = observer.lent_array, nan.noticed
     slots.backward_begins = retained_graphs.backward_begins
     misspelt_names.install(Tensor)

@@ -18,6 +18,7 @@ import numpy as np
 
 from ..arrays.dtypes import FLOATS
 from ..core.engine import BackwardRun, running
+from ..core.events import slots
 from ..core.graph import Leaf, Saved, behind, bottom, name_of, next_number, producer
 from ..core.tensor import Tensor
 from ..errors import error, warn
@@ -49,7 +50,7 @@ class Made(threading.local):
 
     def note(self, kind: str, name: str, number: int, what: str = "", data: bool = False) -> None:
         """Remember an operation, if it is among the first; `data` says that it was given what it has."""
-        events = getattr(self, kind)
+        events, slots.backward_ends = getattr(self, kind), backward_ends
         if what or len(events) < ENOUGH:
             place = user_place()
             events[number] = Event(name, place, number, what, DATA if data else advice(name, place, kind == "nan"))
@@ -73,7 +74,7 @@ def noticed(what: str, flag: int) -> None:
         if len(getattr(made, kind)) < ENOUGH:
             made.note(kind, operation(frame), next_number() + 1)
     elif kind not in (nodes := spoilers.get(pending) or {}) and pending.node is not None:
-        spoilers[pending] = {**nodes, kind: pending.node}
+        spoilers[pending], slots.backward_ends = {**nodes, kind: pending.node}, backward_ends
 
 
 def operation(frame: Any) -> str:
