@@ -51,7 +51,6 @@ class BackwardRun:
     """One backward: where it begins, what is wanted of it, and the node that is at work."""
 
     node: Any = None
-    freed: Freed | None = None  # what takes the place of saved tensors, unless they are kept
     step: Callable  # (node, gradient, run) -> pairs of edge and gradient
     end: Callable  # what to do at a leaf, (leaf, gradient, run)
     arrived: Callable | None = None  # told of gradients that go no further
@@ -59,8 +58,9 @@ class BackwardRun:
     targets: Any = None
     useful: Any = None
 
-    def __init__(self, roots: Sequence, wanted: Any, create: bool, place: Place | None):
+    def __init__(self, roots: Sequence, wanted: Any, keep: bool, create: bool, place: Place | None):
         self.roots, self.wanted, self.create, self.place = roots, wanted, create, place
+        self.freed = None if keep else Freed(place)  # what takes the place of saved tensors
         self.pull: Callable = pull  # a node's backward on Tensors, (node, gradients)
         if wanted is not None:
             self.targets, self.useful = {node for node, _ in wanted}, on_paths(roots, wanted)
@@ -87,7 +87,7 @@ def run(
     Without `wanted` every leaf that is reached accumulates into its `.grad`.  With it the gradients at the wanted edges are
     returned, {edge key: gradient}, and only nodes on a path to one of them run.  `place` is the user's line, if known.
     """
-    here, this = current(), BackwardRun(roots, wanted, create, place or user_place())
+    here, this = current(), BackwardRun(roots, wanted, keep, create, place or user_place())
     eager = here is ON or here is OFF
     recorder = None if eager else recorder_of(here)
     plain = eager and not here.observers if recorder is None else recorder.lies_on_plain(here)
@@ -95,7 +95,6 @@ def run(
     frame = OFF if arrays else here.but(grad=True) if create else here.all_grad(False)
     this.step, this.end = (step_on_arrays, accumulate_array) if arrays else (step_on_tensors, accumulate)
     seeds = [bare(g) for g in grads] if arrays else list(grads)
-    this.freed = None if keep else Freed(this.place)
     token = running.set(this)
     enter(frame)
     silent = listen() if arrays else None
