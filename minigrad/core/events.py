@@ -55,7 +55,7 @@ class Slots:
 
     # diagnose: the exception for a fault, (sentence, facts by name); it looks at frames, graph and source only then
     problem: Callable = staticmethod(plain_problem)
-    # diagnose: something that is allowed and seldom meant has happened
+    # diagnose: something that is allowed and seldom meant has happened, or needs a closer look, which may refuse it
     notice: Callable = staticmethod(lambda code, **facts: None)
     # diagnose: calls a user's method, and translates what it raises
     call_method: Callable = staticmethod(plain_call)

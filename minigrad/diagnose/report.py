@@ -28,5 +28,5 @@ def problem(code: str, **facts: Any) -> Exception:
 
 
 def notice(code: str, **facts: Any) -> None:
-    """Warn of what is allowed and seldom meant."""
+    """Warn of what is allowed and seldom meant; refuse what turns out to be wrong on a closer look."""
     EXPLAINED[code](**facts)
