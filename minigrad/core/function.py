@@ -129,7 +129,7 @@ class Function:
     @classmethod
     def eager(cls, frame: Frame, args: tuple) -> Any:
         """Run the user's forward with gradients off, and attach its outputs to the graph."""
-        edges, needs, given = look_at(cls, frame, args)
+        edges, needs, given = inspect_arguments(cls, frame, args)
         tracked = frame.grad and True in needs
         ctx = cls.Node(None, needs, edges if tracked else (), given)
         known = cls._checked and (frame is ON or frame is OFF)
@@ -199,7 +199,7 @@ def bind(cls: type[Function], args: tuple, kwargs: dict) -> tuple:
     return bound.args[len(lead) :]
 
 
-def look_at(cls: type[Function], frame: Frame, args: tuple) -> tuple[tuple, tuple, tuple]:
+def inspect_arguments(cls: type[Function], frame: Frame, args: tuple) -> tuple[tuple, tuple, tuple]:
     """Return per argument its edge, whether its gradient is wanted, and its shape and dtype."""
     edges, needs, given = [], [], []
     for i, a in enumerate(args):

@@ -64,7 +64,7 @@ def write_short(fn: Any, a: np.ndarray, others: list) -> bool:
     if isinstance(fn.ufunc, np.ufunc) and (fn.kind == "same" or a.dtype in FLOATS):
         fn.ufunc(a, *others, out=a)  # it sees for itself where others lie in the memory of a
         return True
-    result = select.numpys(fn)(a, *others) if a.dtype in FLOATS else None
+    result = select.numpy_function(fn)(a, *others) if a.dtype in FLOATS else None
     if result is None or result.shape != a.shape or result.dtype is not a.dtype:
         return False
     a[...] = result

@@ -32,12 +32,12 @@ BROADCAST_FROM = 1 << 18  # where something is repeated, ours are faster for all
 def forward(op: Any, args: tuple) -> np.ndarray:
     """op.kernel on arrays and numbers."""
     n, first = len(args) - op.n_settings, args[0]
-    if type(first) is np.ndarray and first.size < worth_from(op) and first.dtype in taken(op):
+    if type(first) is np.ndarray and first.size < kernel_threshold(op) and first.dtype in unconverted_dtypes(op):
         for a in args[1:n]:
             if type(a) is not np.ndarray or a.dtype is not first.dtype or a.shape != first.shape:
                 break
         else:  # a few numbers with nothing to convert and nothing to broadcast
-            return cast(numpys(op)(*args), dtypes.BOOL if op.kind == "bool" else first.dtype)
+            return cast(numpy_function(op)(*args), dtypes.BOOL if op.kind == "bool" else first.dtype)
     operands, target = convert(op, args[:n])
     statics, result = args[n:], dtypes.BOOL if op.kind == "bool" else target
     if any(map(on_device, operands)):
@@ -51,18 +51,18 @@ def forward(op: Any, args: tuple) -> np.ndarray:
 def host_forward(op: Any, operands: list, statics: tuple, target: np.dtype, result: np.dtype) -> np.ndarray:
     """op.kernel in the computer's memory: by compiled code where that is worth it, else by NumPy's functions."""
     size = math.prod([a.size for a in operands if isinstance(a, np.ndarray) and a.ndim])  # of the result, at most
-    worth = size >= worth_from(op) and plain(statics) and not cache.without.get()
+    worth = size >= kernel_threshold(op) and plain(statics) and not cache.without.get()
     out = by_kernel(op, operands, statics, target, result) if worth else None
-    return cast(numpys(op)(*operands, *statics), result) if out is None else out
+    return cast(numpy_function(op)(*operands, *statics), result) if out is None else out
 
 
-def worth_from(op: Any) -> int:
+def kernel_threshold(op: Any) -> int:
     """Return from how many elements on compiled code may be quicker than NumPy's functions."""
     return FUSE_FROM if op.ufunc is None else QUICK_FROM
 
 
 @kept
-def taken(op: Any) -> frozenset:
+def unconverted_dtypes(op: Any) -> frozenset:
     """Return the dtypes that op computes with as they are, where all operands have the same; none if it has conditions."""
     known = [
         d.dtype
@@ -73,7 +73,7 @@ def taken(op: Any) -> frozenset:
 
 
 @kept
-def numpys(op: Any) -> Any:
+def numpy_function(op: Any) -> Any:
     """Return the function of arrays that computes op by NumPy: its own, or the formula."""
     return op.ufunc or formula.on_arrays(op.kernel)
 
@@ -90,7 +90,7 @@ def device_forward(op: Any, operands: list, statics: tuple, target: np.dtype, re
         if plain(statics)
         else None
     )
-    out = numpys(op)(*operands, *statics) if out is None else out
+    out = numpy_function(op)(*operands, *statics) if out is None else out
     return out if out.dtype == result else out.astype(result)
 
 
@@ -99,7 +99,7 @@ def by_kernel(op: Any, operands: list, statics: tuple, target: np.dtype, result:
     shapes = [a.shape for a in operands if isinstance(a, np.ndarray)]
     shape = shapes[0] if shapes.count(shapes[0]) == len(shapes) else np.broadcast_shapes(*shapes)
     size = math.prod(shape)
-    if size < worth_from(op):
+    if size < kernel_threshold(op):
         return None
     operands, numbers = [one(scalar(a, target)) for a in operands], [scalar(s, target) for s in statics]
     fast = op.ufunc is None or quicker(op, target, size)

@@ -107,7 +107,7 @@ class Methods(Conversions):
 
     @property
     def data(self) -> Tensor:
-        """The same memory as a tensor of its own: not tracked, and writes to it are not noticed by autograd."""
+        """Return the same memory as a tensor of its own: not tracked, and writes to it are not noticed by autograd."""
         t = wrap(self._a)
         slots.lent(self, ".data")
         for o in current().observers:

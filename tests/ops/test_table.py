@@ -12,7 +12,7 @@ import pytest
 import minigrad
 from minigrad.autograd import forward_ad, grad
 from minigrad.layers.batch import batched
-from minigrad.ops.base.registry import TABLE
+from minigrad.ops.base.registry import TABLE, enter
 from tests.table import NAMES, SMOOTH, floats, run, tensors
 
 STEP = 1e-6
@@ -183,3 +183,16 @@ def test_numpy_says_nothing_of_odd_numbers_whatever_its_settings_are(name):
                         grad(outs, leaves, ones, create_graph=create_graph, retain_graph=True, allow_unused=True)
                 except minigrad.MinigradError as e:  # a decomposition that does not exist, a gradient of nothing
                     assert "registry" not in str(e)
+
+
+def test_an_operation_does_not_take_the_place_of_another():
+    before = TABLE["exp"]
+    with pytest.raises(AssertionError, match="two operations are called exp"):
+        enter("exp", len, ("T()",))
+    assert TABLE["exp"] is before
+
+
+def test_a_misspelt_word_of_a_declaration_is_refused():
+    with pytest.raises(TypeError, match="inplcae"):
+        enter("another", len, ("T()",), inplcae=True)
+    assert "another" not in TABLE

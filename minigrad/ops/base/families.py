@@ -156,7 +156,7 @@ class Pointwise(Primitive):
         if partials is None or g.size >= select.FUSE_FROM:
             return None
         values = [*bound[:n], *[v if v is None else cls.plain(v, g.dtype) for v in bound[n:]], g]
-        return [None if p is None else slope(p, values) for p in partials]
+        return [None if p is None else array_gradient(p, values) for p in partials]
 
     @staticmethod
     def plain(v: Any, dtype: np.dtype) -> Any:
@@ -216,7 +216,7 @@ def added(total: Tensor, term: Tensor, tangents: tuple) -> Any:
 
 @cache
 def array_formulas(cls: type[Pointwise]) -> tuple | None:
-    """Return per operand its formula for arrays, the places of what it reads (see slope), and whether it takes g.
+    """Return per operand its formula for arrays, the places of what it reads (see array_gradient), and whether it takes g.
 
     None for an operand without a formula, and for all where one has no form for arrays.
     """
@@ -230,7 +230,7 @@ def array_formulas(cls: type[Pointwise]) -> tuple | None:
     return tuple([forms.get(i) for i in range(len(cls.names))])
 
 
-def slope(partial: tuple, values: list) -> Any:
+def array_gradient(partial: tuple, values: list) -> Any:
     """Return one gradient from (*arguments, result, g); None where what the formula reads was not saved."""
     f, places, takes_g = partial
     given = [values[k] for k in places]

@@ -59,6 +59,7 @@ CODES: dict[Any, str] = {}  # code of a function -> the operation's name: how a 
 def enter(name: str, function: Callable, samples: tuple, aliases: tuple = (), **settings: Any) -> Callable:
     """Enter a function into the table, under its name and its other names; the settings are fields of Entry."""
     for known in (name, *aliases):
+        assert known not in TABLE, f"two operations are called {known}: the second would take the first one's place"
         TABLE[known] = Entry(known, function, samples, function.__module__, **settings)
     return function
 
