@@ -45,6 +45,8 @@ class MinigradError(Exception):
     place: Place | None = None  # the user's line
     notes: tuple = ()  # where the tensors come from, shapes drawn below each other
     transforms: tuple = ()  # the transforms around, outermost first
+    below = False  # it names what an operation is made of: the function that was called puts its name there
+    vague = False  # it says only with what an operation cannot compute: the function that was called knows more
 
     def __str__(self) -> str:
         if not self.problem:  # made without `error`

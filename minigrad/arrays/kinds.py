@@ -8,6 +8,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..errors import error
+
 Array: TypeAlias = np.ndarray  # an array on a device has the same methods
 KINDS: set[type] = {np.ndarray}
 
@@ -68,3 +70,16 @@ def near(a: Any, like: Any) -> Any:
     if type(like) is np.ndarray or on_device(a) or not on_device(like):
         return a
     return kernels_there("device_array").to_device(a)
+
+
+def on_two_devices(who: str, arrays: dict[str, Any]) -> Any:
+    """Return the error where arrays do not lie on one device; None where they do.  Numbers may lie anywhere."""
+    first: dict = {}
+    for name, a in arrays.items():
+        if a.ndim:
+            first.setdefault(on_device(a), f"{name} of shape {a.shape} on {'cuda:0' if on_device(a) else 'cpu'}")
+    if len(first) < 2:
+        return None
+    other = next(name for name, a in arrays.items() if a.ndim and not on_device(a))
+    what = f"expected all tensors to be on the same device, but found {' and '.join(first.values())}"
+    return error(RuntimeError, who, what, f"move one of them: {other}.cuda(), or the other one with .cpu()")

@@ -8,6 +8,7 @@ from ..core.events import slots
 from ..core.frames import OFF, ON
 from ..core.tensor import Tensor
 from . import (
+    arguments,
     captured_tensors,
     ctx,
     debug,

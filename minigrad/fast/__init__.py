@@ -34,9 +34,9 @@ from ..core.history import ViewOf, history
 from ..core.inplace import NO_GRAD
 from ..core.tensor import Tensor, wrap
 from ..ops.base import registry
-from ..ops.base.argument_errors import OPERAND, refused
 from ..ops.base.families import spread
 from ..ops.base.primitive import ShapeOf, as_tensor
+from ..ops.tensor_methods import OPERAND, refused
 from . import formula_text, pointwise_text
 from .flat_nodes import (
     PLAIN,

@@ -176,7 +176,7 @@ def convert(op: Any, operands: tuple) -> tuple[list, np.dtype]:
     """The operands in the one dtype in which they meet, and that dtype; masks stay bools."""
     for a in operands:
         if not isinstance(a, NUMERIC):
-            raise TypeError(f"no operand: {type(a).__name__}")  # ops/base/argument_errors.py says which
+            raise TypeError(f"no operand: {type(a).__name__}")  # diagnose/arguments.py says which
     masks, values = [mask(op, a) for a in operands[: op.n_conditions]], operands[op.n_conditions :]
     first = values[0]
     alone = len(values) == 1 and isinstance(first, np.ndarray)

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..arrays.devices import Size
+from ..arrays.shapes import apart, sketch
 from ..core.tensor import Tensor
 from ..errors import error
-from .base.argument_errors import apart, sketch
 from .base.registry import op
 from .shape import expand, reshape
 

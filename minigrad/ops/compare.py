@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from ..arrays.dtypes import FLOATS
+from ..arrays.kinds import on_two_devices
 from ..core.graph import bottom
 from ..core.tensor import Tensor
 from ..errors import error
-from .base.argument_errors import on_two_devices
 from .base.families import Pointwise
 from .base.registry import choice, functions, op
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..core.tensor import Tensor
 from ..errors import error
-from .base.argument_errors import about
+from ..tensors.printing import about
 from .base.families import Bilinear
 from .base.registry import op
 from .dimensions import axis

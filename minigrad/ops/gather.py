@@ -14,7 +14,7 @@ from ..arrays.kinds import zeros
 from ..core.tensor import Tensor
 from ..errors import error
 from ..kernels.cpu import index_cpu as kernels
-from .base.argument_errors import about
+from ..tensors.printing import about
 from .base.families import Linear
 from .base.registry import op
 from .dimensions import axis

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.kinds import on_two_devices
 from ..core.graph import bottom
 from ..core.tensor import Tensor, wrap
 from ..errors import error
-from .base.argument_errors import on_two_devices
 from .base.registry import op
 from .broadcast import tensors_from
 from .index import Take

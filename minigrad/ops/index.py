@@ -17,14 +17,15 @@ import numpy as np
 
 from ..arrays.dtypes import FLOATS
 from ..arrays.kinds import on_device, zeros
+from ..arrays.shapes import meet, sketch
 from ..core.engine import sum_to
 from ..core.frames import current
 from ..core.inplace import inplace
 from ..core.tensor import Tensor
 from ..errors import error, warn
 from ..layers.batching import front, lift
+from ..tensors.printing import about
 from .base import registry
-from .base.argument_errors import about, meet, sketch
 from .base.families import Linear, NonDifferentiable, Operation, View
 from .base.registry import explained, named, op
 from .copy import Copy, brought, written

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core.tensor import Box, Tensor, wrap
 from ..errors import error
-from .base.argument_errors import about
+from ..tensors.printing import about
 from .from_data import tensor
 from .index_places import WHOLE
 

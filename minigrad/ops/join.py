@@ -16,7 +16,7 @@ from ..arrays import dtypes
 from ..arrays.kinds import contiguous
 from ..core.tensor import Tensor
 from ..errors import error
-from .base.argument_errors import about
+from ..tensors.printing import about
 from .base.families import Operation
 from .base.registry import op
 from .broadcast import atleast_1d, atleast_2d, atleast_3d, tensors_from

@@ -17,7 +17,7 @@ from ..arrays.kinds import on_device
 from ..core.engine import sum_to
 from ..core.tensor import Tensor
 from ..errors import MinigradRuntimeError, error
-from .base.argument_errors import about
+from ..tensors.printing import about
 from .base.families import Operation
 from .base.layouts import column_major, wrap_near
 from .base.registry import op

@@ -18,7 +18,7 @@ from ..core.engine import sum_to
 from ..core.tensor import Tensor
 from ..kernels.select import BROADCAST_FROM
 from ..layers.batching import lift
-from .base.argument_errors import about
+from ..tensors.printing import about
 from .base.families import Bilinear
 from .base.layouts import row_major
 from .base.registry import op

@@ -16,7 +16,7 @@ from ..core.tensor import Tensor
 from ..errors import error
 from ..kernels.cpu import distances_cpu as kernels
 from ..kernels.cpu import reductions_cpu
-from .base.argument_errors import about
+from ..tensors.printing import about
 from .base.families import Operation, Reduce
 from .base.layouts import row_major
 from .base.registry import op

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.shapes import apart, meet, meeting
 from ..core.tensor import Tensor
 from ..errors import error
-from .base.argument_errors import about, apart, meet, meeting
+from ..tensors.printing import about
 from .base.registry import op
 
 refused = partial(error, RuntimeError)  # what PyTorch raises for shapes and dtypes that do not fit

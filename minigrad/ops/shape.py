@@ -20,8 +20,8 @@ from ..core.engine import sum_to
 from ..core.tensor import Tensor
 from ..errors import error
 from ..layers.batching import lift
+from ..tensors.printing import about
 from .base import registry
-from .base.argument_errors import about
 from .base.families import View
 from .base.registry import op
 from .copy import Alias, Contiguous

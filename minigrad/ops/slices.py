@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..arrays.shapes import sketch
 from ..core.tensor import Tensor
 from ..errors import error
-from .base.argument_errors import sketch
 from .base.registry import op
 from .copy import Copy
 from .dimensions import axis

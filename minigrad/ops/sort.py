@@ -13,12 +13,12 @@ import numpy as np
 from .. import return_types
 from ..arrays import dtypes
 from ..arrays.kinds import as_array, contiguous, kernels_there, on_device, zeros
+from ..arrays.shapes import sketch
 from ..core.tensor import Tensor, wrap
 from ..errors import error
 from ..kernels.cpu import topk as ranking
 from ..layers.batching import front
 from ..return_types import Selected
-from .base.argument_errors import sketch
 from .base.families import NonDifferentiable
 from .base.layouts import as_operand, wrap_near
 from .base.registry import op

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..arrays.dtypes import FLOATS
+from ..core.events import slots
 from ..core.inplace import inplace
 from ..core.tensor import Tensor
 from ..errors import error
@@ -23,7 +26,6 @@ from . import (
     storage,
 )
 from .base import registry
-from .base.argument_errors import OPERAND, refused
 from .base.families import Pointwise
 
 # operator -> the operation's name in the table; the binary ones have a reflected form, and some an in-place one
@@ -41,8 +43,20 @@ BINARY = {
     "lshift": "bitwise_left_shift",
     "rshift": "bitwise_right_shift",
 }
+OPERAND = (Tensor, int, float, np.ndarray, np.generic)  # what stands beside a tensor in `x + y`
 COMPARE = {"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge"}
 UNARY = {"neg": "neg", "abs": "abs"}
+
+
+def refused(name: str, x: Tensor, other: object) -> Any:
+    """Return NotImplemented, so that Python asks `other`; a tuple or list of tensors has nothing to say, and is an error.
+
+    An integer tensor is another matter: it may say how often the list is repeated.
+    """
+    listed = isinstance(other, (tuple, list)) and any(isinstance(t, Tensor) for t in other)
+    if listed and x._np_dtype in FLOATS:
+        raise slots.problem("an operand is a tensor or a number", name=name, x=x, other=other)
+    return NotImplemented
 
 
 def binary(cls: type[Pointwise], swap: bool) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -17,6 +18,8 @@ import numpy as np
 
 from ..arrays import dtypes
 from ..arrays.kinds import on_device
+from ..arrays.shapes import sketch
+from ..core.events import slots
 from ..core.frames import current
 from ..core.graph import name_of
 from ..errors import error
@@ -203,3 +206,8 @@ def suffixes(t: Any, a: np.ndarray) -> list[str]:
         if tangent is not None:
             found.append(f"tangent={tangent}")
     return found
+
+
+def about(tensors: dict[str, Any], shapes: dict[str, Sequence] | None = None, marked: Any = None) -> list[str]:
+    """Return notes for an error: the shapes of the tensors drawn below each other, and how they came about."""
+    return [sketch(shapes or {n: tuple(t.shape) for n, t in tensors.items()}, marked), *slots.origins(tensors)]

@@ -7,7 +7,7 @@ import pkgutil
 import pytest
 
 import minigrad as torch
-from minigrad.ops.base.argument_errors import sketch
+from minigrad.arrays.shapes import sketch
 from tests import refusals
 from tests.nn import test_errors_modules
 from tests.ops import (

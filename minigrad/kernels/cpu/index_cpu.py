@@ -154,7 +154,7 @@ def out_of_range(index: int, dim: int, n: int) -> Exception:
         f"index {index} is out of bounds for dimension {dim} with size {n}",
         f"use indices from {-n} to {n - 1}" if n else "there is nothing to choose from: skip what is empty",
     )
-    told.below = True  # a function that was called, as take, gives its name (registry.explained)
+    told.below = True
     return told
 
 

@@ -160,14 +160,12 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
         return uploaded, (self.to_host(),)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        e = error(
+        raise error(
             TypeError,
             "numpy",
             f"an array of shape {self.shape} on cuda:0 cannot become a NumPy array without a copy",
             "copy it to the computer's memory first, with x.cpu(), or x.item() for a number",
         )
-        e.stranded = True  # explain.py looks whether others are on the processor
-        raise e
 
     # ------------------------------------------------------------------ NumPy's protocols, and its methods
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:

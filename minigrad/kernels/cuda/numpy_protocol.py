@@ -47,7 +47,7 @@ def refuse_others(name: str, inputs: tuple) -> None:
 
 
 class OnAnotherDevice(ValueError):
-    """Arrays of one operation lie on different devices; ops/base/argument_errors.py names them."""
+    """Arrays of one operation lie on different devices; diagnose/arguments.py names them."""
 
 
 # ---------------------------------------------------------------------- ufuncs

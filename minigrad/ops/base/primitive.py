@@ -18,7 +18,7 @@ import numpy as np
 from ...arrays import halves
 from ...arrays.dtypes import F4, FLOATS, HALVES, float32, is_half, of_numpy
 from ...arrays.errstate import listen, restore
-from ...arrays.kinds import KINDS, Array, as_array, on_device
+from ...arrays.kinds import KINDS, Array, as_array, on_device, on_two_devices
 from ...core.events import slots
 from ...core.frames import EAGER, Frame, Layer, apply_at, current, node_made
 from ...core.function import Function, as_tuple
@@ -29,7 +29,6 @@ from ...errors import MinigradError, error
 from ...kernels import formula
 from ...layers.batching import front
 from ...layers.grad import transpose
-from . import argument_errors
 from .layouts import arranged
 
 # functions in a class body without self
@@ -186,7 +185,7 @@ class Primitive(Function):
             for i, (n, a) in enumerate(zip(names, args))
             if isinstance(a, Tensor) and n not in cls.any_device
         }
-        if mixed := argument_errors.on_two_devices(cls.function_name(), named):
+        if mixed := on_two_devices(cls.function_name(), named):
             mixed.below = True
             raise mixed
 
@@ -228,8 +227,8 @@ class Primitive(Function):
     @classmethod
     def compute(cls, *arrays: Array, into: Callable | None = None) -> Any:
         """impl (or `into`, the update in place): without NumPy's warnings, and errors named after this operation."""
-        if "keepdim" in cls.names and type(arrays[cls.names.index("keepdim")]) is not bool:
-            argument_errors.check_keepdim(cls, arrays)
+        if "keepdim" in cls.names and not isinstance(keepdim := arrays[cls.names.index("keepdim")], (bool, np.bool_)):
+            raise slots.problem("keepdim is True or False", cls=cls, given=keepdim)
         try:
             if cls.view:
                 return cls.impl(*arrays)
@@ -247,7 +246,8 @@ class Primitive(Function):
             finally:
                 restore(said)
         except Exception as e:
-            raise argument_errors.failed(cls, arrays, e) from None
+            problem = "the operation cannot compute with these arrays"
+            raise slots.problem(problem, cls=cls, arrays=arrays, cause=e) from None
 
     # ------------------------------------------------------------------ what is saved, and what formulas read
     @classmethod

@@ -14,19 +14,17 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ... import errors
 from ...arrays import dtypes
 from ...core.events import slots
 from ...core.frames import current
 from ...core.inplace import inplace
 from ...core.tensor import Tensor
-from ...errors import MinigradError, error, warn
+from ...errors import error, warn
 from ...kernels import formula
-from . import argument_errors
 
 if TYPE_CHECKING:
     from .families import Pointwise
@@ -122,52 +120,12 @@ def named(f: Callable, name: str) -> Callable:
 SPELLINGS = {"dim": "axis", "keepdim": "keepdims", "dim0": "axis0", "dim1": "axis1",
              "split_size_or_sections": "split_size", "low": "from", "high": "to", "A": "input"}  # fmt: skip
 
-CONVERSIONS = "float int complex index bool item len iter".split()  # what Python asks of a tensor by itself
 
-
-def tensor_parameters(f: Callable) -> list[tuple[int, str]]:
-    """Return the parameters of a function that have to be tensors, by position and name."""
-    parameters = enumerate(inspect.signature(f).parameters.values())
-    return [(i, p.name) for i, p in parameters if p.annotation in ("Tensor", Tensor) and p.kind is not p.VAR_POSITIONAL]
-
-
-def explained(e: Exception, f: Callable, name: str, args: tuple, kwargs: dict) -> Exception:
-    """Return what to raise where f(*args, **kwargs) has raised e: another error for arguments of a wrong kind.
-
-    Asked only where a call has failed, so that checks of types cost nothing.
-    """
-    if isinstance(e, Warning):  # one that has been turned into an error
-        return e
-    for i, p in tensor_parameters(f):
-        given = args[i] if i < len(args) else kwargs.get(p, kwargs.get(SPELLINGS.get(p)))
-        if not isinstance(given, Tensor) and (i < len(args) or given is not None):
-            return error(TypeError, name, *argument_errors.no_tensor(p, given))
-    if isinstance(e, MinigradError) and not unclear(e):
-        # what was called, not what it is made of; but linalg.inv, which is also called inverse, has given its name
-        if hasattr(e, "below") or e.operation in TABLE and "." not in e.operation:
-            e.operation = name
-        return e
-    if errors.full_traceback():
-        return e
-    if e.__traceback__ is not None and e.__traceback__.tb_next is None:  # Python itself could not bind the arguments
-        return error(TypeError, name, str(e).partition("() ")[2] or str(e), usage(f, name))
-    what = argument_errors.described(dict(zip(inspect.signature(f).parameters, args)) | kwargs)
-    kind = TypeError if isinstance(e, (TypeError, AttributeError, ValueError)) else RuntimeError
-    return error(kind, name, f"cannot be called with {what}", usage(f, name))
-
-
-def unclear(e: MinigradError) -> bool:
-    """Return whether an error names only what is below the operation: a tensor where a number should be, an array's trouble.
-
-    Under a transform, which has no numbers, it says so.
-    """
-    return hasattr(e, "unclear") or e.operation in CONVERSIONS and not isinstance(e, IndexError) and not e.transforms
-
-
-def usage(f: Callable, name: str) -> str:
-    """Return what to write: the function with its parameters and their defaults."""
-    parameters = [p.replace(annotation=p.empty) for p in inspect.signature(f).parameters.values()]
-    return f"write {name}{inspect.Signature(parameters)}"
+def explained(cause: Exception, f: Callable, name: str, args: Sequence, kwargs: dict) -> Exception:
+    """Return what to raise where f(*args, **kwargs) has raised `cause`."""
+    return slots.problem(
+        "the function cannot be called like this", cause=cause, f=f, name=name, args=args, kwargs=kwargs
+    )
 
 
 def checking(f: Callable, name: str) -> Callable:
@@ -222,15 +180,11 @@ def with_keywords(f: Callable, name: str, out: bool) -> Callable:
 
 def write_out(name: str, result: Tensor | tuple, out: object) -> Any:
     """Write a result, or several, into the tensors given as `out=`; they are resized where they have another shape."""
-    if isinstance(result, tuple):
-        if not isinstance(out, (tuple, list)) or len(out) != len(result):
-            got = f"one of {len(out)}" if isinstance(out, (tuple, list)) else argument_errors.describe(out)
-            fix = f"pass out=({', '.join('abc'[: len(result)])})"
-            raise error(TypeError, name, f"out= needs a tuple of {len(result)} tensors, got {got}", fix)
+    if isinstance(result, tuple) and isinstance(out, (tuple, list)) and len(out) == len(result):
         return tuple([write_out(name, r, o) for r, o in zip(result, out)])
-    if not isinstance(out, Tensor):
-        what = f"out= has to be a tensor, got {type(out).__name__}"
-        raise error(TypeError, name, what, "pass out=minigrad.empty(0), or leave out= away for a new tensor")
+    if isinstance(result, tuple) or not isinstance(out, Tensor):
+        wanted = len(result) if isinstance(result, tuple) else 1
+        raise slots.problem("out= takes one tensor for each result", name=name, wanted=wanted, out=out)
     if result.requires_grad or out.requires_grad:
         what = "functions with out=... arguments don't support automatic differentiation, but one of the arguments"
         fix = f"call it without out=, y = {name}(...), or inside `with minigrad.no_grad():`"

@@ -7,7 +7,7 @@ import math
 from ...arrays import dtypes
 from ...core.tensor import Tensor
 from ...errors import error
-from ..base.argument_errors import about
+from ...tensors.printing import about
 from ..compare import where
 from ..create import ones
 from ..random import fine, uniform

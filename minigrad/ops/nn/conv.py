@@ -19,7 +19,7 @@ from ...errors import error
 from ...kernels.cpu import conv_cpu as kernels
 from ...layers.batch import batched
 from ...layers.batching import front
-from ..base.argument_errors import about
+from ...tensors.printing import about
 from ..base.families import Bilinear, Operation
 from ..base.layouts import channels_last
 from ..pad import pad

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...core.tensor import Tensor
 from ...errors import error
-from ..base.argument_errors import about
+from ...tensors.printing import about
 from ..windows import per_dim
 from .conv import ConvInput, channels, check_weight, finish, settings, with_batch
 from .entry import functional

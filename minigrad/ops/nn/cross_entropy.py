@@ -17,7 +17,7 @@ from ...core.tensor import Tensor
 from ...errors import error, warn
 from ...kernels.cpu import index_cpu as at_places
 from ...kernels.cpu import softmax_rows
-from ..base.argument_errors import about
+from ...tensors.printing import about
 from ..base.families import Linear, NonDifferentiable, Operation
 from ..compare import where
 from ..reduce import add_up

@@ -11,7 +11,7 @@ from ...core.tensor import Tensor
 from ...errors import error
 from ...layers.batch import batched
 from ...layers.batching import front
-from ..base.argument_errors import about
+from ...tensors.printing import about
 from ..base.primitive import Primitive
 from ..einsum import einsum
 from ..matmul import multiply, product, rows

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from ...arrays.shapes import apart, meet
 from ...core.tensor import Tensor
 from ...errors import error, warn
-from ..base.argument_errors import about, apart, meet
+from ...tensors.printing import about
 from ..base.families import Operation, Pointwise
 from ..compare import where
 from ..elementary import log, log1p, xlogy

@@ -12,7 +12,7 @@ from ...arrays import dtypes
 from ...core.frames import current, use
 from ...core.tensor import Tensor
 from ...errors import error
-from ..base.argument_errors import about
+from ...tensors.printing import about
 from ..pad import pad
 from .entry import functional
 from .pool import avg_pool2d

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...core.tensor import Tensor
 from ...errors import error
-from ..base.argument_errors import about
+from ...tensors.printing import about
 from ..broadcast import broadcast_tensors
 from ..compare import where
 from ..norms import pairwise_distance

@@ -1,0 +1,77 @@
+"""Say whether shapes can be broadcast together, what to write where they cannot, and draw them below each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import zip_longest
+
+import numpy as np
+
+
+def apart(shapes: Iterable) -> str:
+    """Say which shapes cannot be broadcast, and why."""
+    shapes = [tuple(s) for s in shapes]
+    columns = enumerate(zip_longest(*[s[::-1] for s in shapes], fillvalue=1), 1)  # from the last dimension on
+    why = (f"dimension -{d} has sizes {' and '.join(map(str, sizes))}" for d, sizes in columns if len({1, *sizes}) > 2)
+    return f"the shapes {' and '.join(map(str, shapes))} cannot be broadcast together: {next(why, 'the sizes differ')}"
+
+
+def meeting(shapes: dict[str, tuple]) -> str:
+    """Return what to write so that shapes can be broadcast: a dimension of size 1, or a transposed matrix.
+
+    Where both do it, the result has no more dimensions than it needs.
+    """
+    rank = max(map(len, shapes.values()))
+    others = {name: [s for n, s in shapes.items() if n != name] for name in shapes}
+    for most in (rank, rank + 1):
+        for name, shape in shapes.items():
+            for d in range(-1, -len(shape) - 1, -1):
+                place = len(shape) + 1 + d
+                if len(shape) < most and alike((*shape[:place], 1, *shape[place:]), others[name]):
+                    return f"write {name}.unsqueeze({d}), whose new dimension of size 1 is repeated"
+        for name, shape in shapes.items():
+            if len(shape) > 1 and alike((*shape[:-2], shape[-1], shape[-2]), others[name]):
+                return f"write {name}.{'T' if len(shape) == 2 else 'mT'}, which exchanges its last two dimensions"
+    return f"give {' and '.join(shapes)} the same size there; x.unsqueeze(d) makes a dimension of size 1, which is repeated"
+
+
+def alike(shape: tuple, others: list) -> bool:
+    """Return whether a shape can be broadcast with others and has a size in common with one of them."""
+    return meet(shape, *others) and any(n == m > 1 for s in others for n, m in zip(shape[::-1], s[::-1]))
+
+
+def meet(*shapes: tuple) -> bool:
+    """Return whether shapes can be broadcast together."""
+    try:
+        np.broadcast_shapes(*shapes)
+    except ValueError:
+        return False
+    return True
+
+
+def sketch(shapes: dict[str, Sequence], marked: Iterable[int] | None = None) -> str:
+    """Draw shapes below each other, aligned at their ends as for broadcasting, with a mark under the sizes that cannot meet.
+
+    "" stands for a gap.  `marked` says which columns get the mark, counted from the end, where broadcasting does not.
+
+    >>> print(sketch({"input": (5, 3, 4), "other": (4, 3)}))
+    input   5 3 4
+    other     4 3
+              ^ ^
+    >>> print(sketch({"input": (2, 3, ""), "other": ("", 4, 5)}, [-2]))
+    input   2 3
+    other     4 5
+              ^
+    """
+    rank = max(len(s) for s in shapes.values())
+    rows = [("",) * (rank - len(s)) + tuple(map(str, s)) for s in shapes.values()]
+    if marked is None:
+        marked = [d - rank for d in range(rank) if len({row[d] for row in rows} - {"", "1"}) > 1]
+    places = {d % rank for d in marked} if rank else ()
+    marks = tuple("^" if d in places else "" for d in range(rank))
+    columns = [c for c in zip(*rows, marks) if any(c[:-1])]
+    widths = [max(map(len, c)) for c in columns]
+    first = max(map(len, shapes))
+    lines = zip([*shapes, ""], zip(*columns) if columns else [()] * (len(rows) + 1))
+    drawn = [f"{n:{first}}   " + " ".join(c.rjust(w) for c, w in zip(row, widths)) for n, row in lines]
+    return "\n".join(line.rstrip() for line in drawn).rstrip()

@@ -1,0 +1,165 @@
+"""Arguments that an operation cannot take: which operation, which shapes, the user's line, and what to do.
+
+Asked only once a call has failed, so that checks of arguments cost nothing.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import errors
+from ..arrays.kinds import on_device, on_two_devices
+from ..arrays.shapes import apart, meeting, sketch
+from ..core.tensor import Tensor
+from ..errors import MinigradError, error
+from ..kernels.select import NUMERIC
+from ..ops.base.registry import SPELLINGS, TABLE
+from .report import explains
+
+if TYPE_CHECKING:
+    from ..ops.base.primitive import Primitive
+
+OUT_OF_BOUNDS = re.compile(r"index (-?\d+) is out of bounds for axis (\d+) with size (\d+)")  # as NumPy says it
+KINDS = (IndexError, TypeError, NotImplementedError)
+CONVERSIONS = "float int complex index bool item len iter".split()  # what Python asks of a tensor by itself
+
+
+# ---------------------------------------------------------------------- impl has failed
+@explains("the operation cannot compute with these arrays")
+def failed(cls: type[Primitive], arrays: tuple, cause: Exception) -> Exception:
+    """Return the error to raise when `cls.impl(*arrays)` has raised `cause`."""
+    if isinstance(cause, MinigradError):
+        devices = {on_device(a) for a in arrays if isinstance(a, np.ndarray)}
+        if len(devices) < 2 or cause.operation != "numpy":  # else NumPy was given an array on the device
+            return cause
+    told = explanation(cls, arrays, cause)
+    told.below = True
+    return told
+
+
+def explanation(cls: type[Primitive], arrays: tuple, cause: Exception) -> Any:
+    """Return what is told about an exception that NumPy or Python has raised."""
+    name, named = cls.function_name(), dict(zip(cls.known_as(), arrays))
+    if cls.elementwise and isinstance(cause, TypeError):
+        for k, a in list(named.items())[: len(cls.names) - cls.n_settings]:
+            if not isinstance(a, NUMERIC):
+                return error(TypeError, name, *no_tensor(k, a, " or a number"))
+    tensors = {k: a for k, a in named.items() if isinstance(a, np.ndarray)}
+    shapes = {k: a.shape for k, a in tensors.items()}
+    if mixed := on_two_devices(name, tensors):
+        return mixed
+    if isinstance(cause, ValueError) and "broadcast" in str(cause) and len(shapes) > 1:
+        return error(RuntimeError, name, apart(shapes.values()), meeting(shapes), notes=[sketch(shapes)])
+    if isinstance(cause, MemoryError):
+        return error(RuntimeError, name, f"not enough memory for the result of {described(named)}", "use smaller sizes")
+    if found := OUT_OF_BOUNDS.search(str(cause)):
+        i, d, n = map(int, found.groups())
+        fix = f"use indices from {-n} to {n - 1}" if n else "there is nothing to choose from: skip what is empty"
+        return error(IndexError, "index", f"index {i} is out of bounds for dimension {d} with size {n}", fix)
+    kind = next((k for k in KINDS if isinstance(cause, k)), RuntimeError)
+    what = f"cannot compute with {described(named)}"
+    vague = error(kind, name, what, f"see help(minigrad.{name}) for what it takes")
+    vague.vague = True
+    return vague
+
+
+@explains("keepdim is True or False")
+def wrong_keepdim(cls: type[Primitive], given: object) -> Exception:
+    """Return the error where a second dimension has come in the place of keepdim: x.sum(0, 1)."""
+    name = cls.function_name()
+    what = f"argument 'keepdim' must be bool, not {type(given).__name__}"
+    return error(TypeError, name, what, f"several dimensions are a tuple: {name}(x, (0, 1))")
+
+
+@explains("an operand is a tensor or a number")
+def tensors_in_a_list(name: str, x: Tensor, other: tuple | list) -> Exception:
+    """Return the error for an operator between a tensor and tensors in a tuple or list."""
+    kind, one = type(other).__name__, len(other) == 1
+    what = f"a tensor of shape {tuple(x.shape)} stands beside a {kind} of {len(other)} tensor{'s' * (not one)}"
+    parts = "(x,)" if one else "a, b"
+    fix = f"take the {kind} apart first, {parts} = ctx.saved_tensors, if that is where it comes from"
+    return error(TypeError, name, what, fix)
+
+
+# ---------------------------------------------------------------------- a function of the table has failed
+@explains("the function cannot be called like this")
+def call_failed(cause: Exception, f: Callable, name: str, args: tuple, kwargs: dict) -> Exception:
+    """Return what to raise where f(*args, **kwargs) has raised `cause`: another error for arguments of a wrong kind."""
+    if isinstance(cause, Warning):  # one that has been turned into an error
+        return cause
+    for i, p in tensor_parameters(f):
+        given = args[i] if i < len(args) else kwargs.get(p, kwargs.get(SPELLINGS.get(p)))
+        if not isinstance(given, Tensor) and (i < len(args) or given is not None):
+            return error(TypeError, name, *no_tensor(p, given))
+    if isinstance(cause, MinigradError) and not vague(cause):
+        # what was called, not what it is made of; but linalg.inv, which is also called inverse, has given its name
+        if cause.below or cause.operation in TABLE and "." not in cause.operation:
+            cause.operation = name
+        return cause
+    if errors.full_traceback():
+        return cause
+    trace = cause.__traceback__
+    if trace is not None and trace.tb_next is None:  # Python itself could not bind the arguments
+        return error(TypeError, name, str(cause).partition("() ")[2] or str(cause), usage(f, name))
+    what = described(dict(zip(inspect.signature(f).parameters, args)) | kwargs)
+    kind = TypeError if isinstance(cause, (TypeError, AttributeError, ValueError)) else RuntimeError
+    return error(kind, name, f"cannot be called with {what}", usage(f, name))
+
+
+def tensor_parameters(f: Callable) -> list[tuple[int, str]]:
+    """Return the parameters of a function that have to be tensors, by position and name."""
+    parameters = enumerate(inspect.signature(f).parameters.values())
+    return [(i, p.name) for i, p in parameters if p.annotation in ("Tensor", Tensor) and p.kind is not p.VAR_POSITIONAL]
+
+
+def vague(e: MinigradError) -> bool:
+    """Return whether an error names only what is below the operation: a tensor where a number should be, an array's trouble.
+
+    Under a transform, which has no numbers, it says so.
+    """
+    return e.vague or e.operation in CONVERSIONS and not isinstance(e, IndexError) and not e.transforms
+
+
+def usage(f: Callable, name: str) -> str:
+    """Return what to write: the function with its parameters and their defaults."""
+    parameters = [p.replace(annotation=p.empty) for p in inspect.signature(f).parameters.values()]
+    return f"write {name}{inspect.Signature(parameters)}"
+
+
+@explains("out= takes one tensor for each result")
+def wrong_out(name: str, wanted: int, out: object) -> Exception:
+    """Return the error for an `out=` that is no tensor, or no tuple of as many as there are results."""
+    if wanted > 1:
+        got = f"one of {len(out)}" if isinstance(out, (tuple, list)) else describe(out)
+        fix = f"pass out=({', '.join('abc'[:wanted])})"
+        return error(TypeError, name, f"out= needs a tuple of {wanted} tensors, got {got}", fix)
+    what = f"out= has to be a tensor, got {type(out).__name__}"
+    return error(TypeError, name, what, "pass out=minigrad.empty(0), or leave out= away for a new tensor")
+
+
+# ---------------------------------------------------------------------- in words
+def no_tensor(name: str, given: object, also: str = "") -> tuple[str, str]:
+    """Return what is wrong, and what to do, where something else stands in a tensor's place."""
+    what = f"argument {name!r} must be Tensor{also}, not {type(given).__name__}"
+    if given is None:
+        return what, "look for a function that lacks its `return`: what it gives is None"
+    return what, f"make a tensor of it first: minigrad.tensor({name})"
+
+
+def described(named: dict[str, Any]) -> str:
+    """Return arguments in a few words."""
+    return ", ".join(f"{name} {describe(a)}" for name, a in named.items())
+
+
+def describe(a: Any) -> str:
+    """Return an argument in a few words."""
+    if hasattr(a, "shape") and hasattr(a, "dtype"):
+        return f"a tensor of shape {tuple(a.shape)} and {getattr(a.dtype, 'name', a.dtype)}"
+    if isinstance(a, (tuple, list)) and 0 < len(a) < 5 and any(hasattr(v, "shape") for v in a):
+        return f"a {type(a).__name__} of {', '.join(map(describe, a))}"
+    return repr(a) if len(repr(a)) < 40 else f"a {type(a).__name__}"
