@@ -19,10 +19,10 @@ from ..core.events import Observer, slots
 from ..core.frames import Frame, current, enter, use
 from ..core.graph import Leaf, OutputEdge, Saved, memory, name_of, output_index, producer, version
 from ..core.history import history
-from ..core.hooks import Handle
 from ..core.tensor import Tensor
 from ..errors import error
 from ..places import defined_at
+from ..tensors.hooks import Handle
 
 __all__ = [
     "GradientEdge",

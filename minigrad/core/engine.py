@@ -40,7 +40,6 @@ from .graph import (
     unpack,
     version,
 )
-from .hooks import run_accumulated_hooks, run_post_hooks, run_pre_hooks, run_tensor_hooks
 from .inplace import writable
 from .tensor import Tensor, wrap
 
@@ -217,7 +216,7 @@ def hooked(node: Node | Leaf, g: Gradient | list) -> Any:
     """Return a node's gradients after its tensor hooks, in the form in which they came."""
     gs = list(g) if type(g) is list else [g]
     given = [boxed(x) for x in gs]
-    after = run_tensor_hooks(node, list(given))
+    after = node._hooks.arrived(list(given))
     gs = [x if new is old else new if isinstance(x, Tensor) else bare(new) for x, old, new in zip(gs, given, after)]
     return gs if type(g) is list else gs[0]
 
@@ -227,10 +226,10 @@ def step_on_tensors(node: Node, g: Gradient | list, this: BackwardRun) -> list:
     """Run one node's backward with its hooks, and give up the memory of what it saved."""
     gs = g if type(g) is list else [g]
     if node._hooks is not None:
-        gs = run_pre_hooks(node, gs)
+        gs = node._hooks.incoming(node, gs)
     outs = this.pull(node, gs)
     if node._hooks is not None:
-        outs = run_post_hooks(node, outs, gs)
+        outs = node._hooks.outgoing(node, outs, gs)
     if this.freed is not None:
         node._free(this.freed)
     pairs = list(zip(node._edges, outs, strict=True))
@@ -385,14 +384,14 @@ def boxed(g: object) -> Any:
 # ---------------------------------------------------------------------- leaves
 def accumulate(leaf: Leaf, g: Gradient, this: BackwardRun | None = None) -> None:
     """Add to a leaf's `.grad`, in memory of its own (nobody else may hold what a user may change), with its hooks."""
-    (grad,) = [boxed(g)] if leaf._hooks is None else run_pre_hooks(leaf, [boxed(g)])
+    (grad,) = [boxed(g)] if leaf._hooks is None else leaf._hooks.incoming(leaf, [boxed(g)])
     t = leaf._ref()
     if t is not None and t._edge is leaf:  # else it is gone, or no longer wants a gradient
         add_grad(t, grad)
-        if leaf._hooks is not None and leaf._hooks.accumulated:
-            run_accumulated_hooks(leaf, t)
+        if leaf._hooks is not None:
+            leaf._hooks.accumulated(t)
     if leaf._hooks is not None:
-        run_post_hooks(leaf, (), [grad])
+        leaf._hooks.outgoing(leaf, (), [grad])
 
 
 def add_grad(t: Tensor, g: Tensor) -> None:

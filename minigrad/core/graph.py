@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ..places import Place, user_place
 from .events import slots
 from .frames import current
-from .hooks import Handle, hooks_of
 
 if TYPE_CHECKING:
     from .frames import Layer
@@ -81,7 +80,7 @@ class Leaf:
     """The end of an edge at a tensor that wants `.grad`.  It holds the tensor weakly: a dead one needs no gradient."""
 
     __slots__ = ("__weakref__", "_dtype", "_hooks", "_ref", "_seq", "_shape")
-    _hooks: Any  # Hooks, or None
+    _hooks: Any
     _edges, _layer, _saved, _trace, next_functions = (), None, (), None, ()
     backward_on_arrays: Any = None
 
@@ -103,14 +102,6 @@ class Leaf:
     def __call__(self, *grads: Tensor | None) -> tuple:
         """Accumulate a gradient into the tensor's `.grad`."""
         return slots.called(self, grads)
-
-    def register_hook(self, fn: Callable) -> Handle:
-        """Call `fn((), grad_outputs)` after the gradient was accumulated."""
-        return Handle(hooks_of(self).post, fn)
-
-    def register_prehook(self, fn: Callable) -> Handle:
-        """Call `fn(grad_outputs)` before the gradient is accumulated; a returned tuple replaces them."""
-        return Handle(hooks_of(self).pre, fn)
 
     def __repr__(self) -> str:
         return f"<AccumulateGrad object at {id(self):#x}>"
@@ -170,12 +161,13 @@ class Node:
 
     # _edges per input: Node, OutputEdge, Leaf or None | _seq creation number | _meta (shape, dtype) per output
     # _saved what backward needs: Saved tensors and plain values; Freed after a backward that does not keep them
+    # _hooks who is called with its gradients (tensors/hooks.py), or None
     # _layer the Grad layer it belongs to (None: eager) | _trace the user's line, if an observer has noted it
     __slots__ = ("__weakref__", "_hooks", "_seq")
     _fn: Any = None  # the Function; set by each subclass
     _layer: Any = None
     _trace: Any = None
-    _hooks: Any  # Hooks, or None
+    _hooks: Any
     _edges: Any
     _saved: Any
     _meta: Any
@@ -214,14 +206,6 @@ class Node:
     def needs_input_grad(self) -> tuple:
         """Per input of forward whether its gradient is wanted."""
         return tuple([e is not None for e in self._edges])
-
-    def register_hook(self, fn: Callable) -> Handle:
-        """Call `fn(grad_inputs, grad_outputs)` after this node's backward; a returned tuple replaces grad_inputs."""
-        return Handle(hooks_of(self).post, fn)
-
-    def register_prehook(self, fn: Callable) -> Handle:
-        """Call `fn(grad_outputs)` before this node's backward; a returned tuple replaces them."""
-        return Handle(hooks_of(self).pre, fn)
 
     @property
     def metadata(self) -> dict:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .graph import Edge, output_index, producer, version
-from .hooks import hooks_of
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -58,7 +57,5 @@ def retains(t: Tensor) -> bool:
 
 def move_retained(old: Edge | None, edge: Edge | None) -> None:
     """Let retain_grad follow a tensor that was written in place from its old history to the new one."""
-    hooks = None if old is None else producer(old)._hooks
-    ref = None if hooks is None else hooks.retained.pop(output_index(old), None)
-    if ref is not None:
-        hooks_of(producer(edge)).retained[output_index(edge)] = ref
+    if old is not None and producer(old)._hooks is not None:
+        producer(old)._hooks.move_retained(output_index(old), edge)

@@ -8,9 +8,8 @@ from minigrad/tensors (conversion, printing, questions) and minigrad/ops (the op
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeGuard
-from weakref import ref as weakref
 
 import numpy as np
 
@@ -21,7 +20,6 @@ from .events import slots
 from .frames import current
 from .graph import INFERENCE, Edge, Leaf, Version, bottom, output_index, producer, version
 from .history import ViewOf, history, retains
-from .hooks import Handle, alike, hooks_of
 
 if TYPE_CHECKING:
     from ..tensors.methods import Methods
@@ -159,37 +157,6 @@ class Tensor(Methods):
         self._edge = None
         return self
 
-    # ------------------------------------------------------------------ hooks
-    def register_hook(self, hook: Callable) -> Handle:
-        """Call `hook(grad)` with the gradient in each backward; a tensor that it returns takes the gradient's place.
-
-        Raises RuntimeError for a tensor that does not require grad, TypeError for what cannot be called.
-        """
-        node, i = self._awaited("register_hook")
-        slots.notice("tensor hook", node=node, t=self, hook=hook)
-        return Handle(hooks_of(node).tensor.setdefault(i, {}), hook)
-
-    def register_post_accumulate_grad_hook(self, hook: Callable) -> Handle:
-        """Call `hook(tensor)` after each time `.grad` was filled.  Leaves only."""
-        node, _ = self._awaited("register_post_accumulate_grad_hook")
-        if type(node) is not Leaf:
-            raise slots.problem("only leaves accumulate gradients", t=self, node=node)
-        return Handle(hooks_of(node).accumulated, hook, "register_post_accumulate_grad_hook")
-
-    def retain_grad(self) -> None:
-        """Fill `.grad` of this tensor in backward though it is the result of an operation.  No effect on leaves."""
-        node, i = self._awaited("retain_grad")
-        if type(node) is not Leaf and i not in hooks_of(node).retained:
-            slots.notice("retain_grad", node=node, t=self)
-            hooks_of(node).retained[i] = weakref(self)
-
-    def _awaited(self, who: str) -> tuple:
-        """Return the node whose output this tensor is, and which one; RuntimeError where no gradient ever comes."""
-        edge = history(self)
-        if edge is None:
-            raise slots.problem("a tensor without history gets no gradient", t=self, who=who)
-        return producer(edge), output_index(edge)
-
 
 class Box(Tensor):
     """A tensor as one transform sees it: `_value` lives one layer down, `_extra` is its tangent or batch dimension."""
@@ -228,6 +195,11 @@ def levels(t: Tensor) -> Iterator:
     while type(t) is Box:
         t = t._value
         yield t
+
+
+def alike(t: Tensor, g: Tensor) -> bool:
+    """Return whether two tensors have one shape, dtype and device, as a tensor and its gradient have."""
+    return t._spec == g._spec and t.device == g.device
 
 
 def edges_of(args: tuple, layer: Any = None) -> tuple:

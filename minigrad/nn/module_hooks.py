@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core.function import Function
-from ..core.hooks import Handle
 from ..core.tensor import Tensor
 from ..errors import error
+from ..tensors.hooks import Handle
 
 KINDS = ("forward_pre", "forward", "backward_pre", "backward", "state_pre", "state", "load_pre", "load")
 

@@ -15,11 +15,11 @@ import numpy as np
 
 from ..autograd.grad_mode import enable_grad, set_grad_enabled
 from ..core.graph import name_of
-from ..core.hooks import Handle
 from ..core.tensor import Tensor
 from ..diagnose import optimizers
 from ..errors import error, warn
 from ..nn.module import clear_grad
+from ..tensors.hooks import Handle
 
 
 class Optimizer:

@@ -13,14 +13,15 @@ from ..arrays.devices import strided
 from ..arrays.memory import address, storage
 from ..core.events import slots
 from ..core.frames import current
-from ..core.graph import INFERENCE, Leaf, Version, version
+from ..core.graph import INFERENCE, Leaf, Node, Version, version
 from ..core.inplace import example
 from ..core.tensor import Box, Tensor, wrap
 from ..errors import error
 from .conversion import Conversions
+from .hooks import NodeMethods, TensorMethods
 
 
-class Methods(Conversions):
+class Methods(Conversions, TensorMethods):
     """Give tensors the methods that ask what they are: shape, strides, dtype, place."""
 
     if TYPE_CHECKING:  # the operations, which ops/tensor_methods.py attaches
@@ -157,8 +158,10 @@ class BoxMethods:
 
 
 def install() -> None:
-    """Give Tensor and Box these methods."""
-    for owner, cls in ((Tensor, Conversions), (Tensor, Methods), (Box, BoxMethods)):
-        for name, method in vars(cls).items():
+    """Give Tensor, Box and the nodes of the graph these methods."""
+    of_tensors = (Conversions, TensorMethods, Methods)
+    owners = ((Tensor, of_tensors), (Box, (BoxMethods,)), (Node, (NodeMethods,)), (Leaf, (NodeMethods,)))
+    for owner, classes in owners:
+        for name, method in [pair for cls in classes for pair in vars(cls).items()]:
             if callable(method) or isinstance(method, property):
                 setattr(owner, name, method)
