@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..core.context import Ctx
-from ..core.graph import behind
-from ..core.history import history
+from ..core.engine import behind
+from ..core.graph import history
 from ..core.tensor import Tensor, wrap
 from ..errors import MinigradRuntimeError, error
 from ..places import returned_at

@@ -11,7 +11,8 @@ from typing import NamedTuple
 from ..core.frames import current, enter, use
 from ..core.tensor import Tensor, is_float
 from ..errors import error, warn
-from ..layers.dual import Level, laid_out_like, tangent_of
+from ..layers.transform import laid_out_like
+from .dual import Level, tangent_of
 
 __all__ = [
     "UnpackedDualTensor",

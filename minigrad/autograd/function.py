@@ -20,8 +20,8 @@ from ..arrays.dtypes import FLOATS, dtype
 from ..core.context import Ctx
 from ..core.frames import current
 from ..core.function import Function, as_tuple
-from ..core.graph import Saved
-from ..core.history import history
+from ..core.graph import history
+from ..core.saved import Saved
 from ..core.tensor import Box, Tensor, describe, levels
 from ..diagnose.wording import counted
 from ..errors import error

@@ -15,10 +15,10 @@ import numpy as np
 from ..arrays.dtypes import FLOATS
 from ..arrays.kinds import KINDS
 from ..core import engine
+from ..core.backward import accumulate
 from ..core.events import slots
 from ..core.frames import EAGER, current
-from ..core.graph import Leaf, key
-from ..core.history import history
+from ..core.graph import Leaf, history, key
 from ..core.tensor import Tensor, wrap
 from ..diagnose import debug as debugging
 from ..diagnose.debug import anomaly as looking
@@ -63,7 +63,7 @@ def backward(
     with set_grad_enabled(create_graph):
         for e in dict.fromkeys(targets):
             if type(e) is Leaf and (g := found.get(key(e))) is not None:
-                engine.accumulate(e, g)
+                accumulate(e, g)
 
 
 def run(who: str, edges: list, seeds: list, wanted: set | None, retain: bool | None, create: bool) -> dict:

@@ -1,6 +1,6 @@
 """The graph of recorded operations, for looking at and for reaching into it (PyTorch's module of this name).
 
-Nodes and what they save live in minigrad/core/graph.py; hooks on one tensor or node in hooks.py.
+Nodes and what they save live in minigrad/core/graph.py; hooks on one tensor or node in minigrad/tensors/hooks.py.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 from ..core import graph as core
-from ..core.engine import accumulate, running
+from ..core.backward import accumulate
+from ..core.engine import running
 from ..core.events import Observer, slots
 from ..core.frames import Frame, current, enter, use
-from ..core.graph import Leaf, OutputEdge, Saved, memory, name_of, output_index, producer, version
-from ..core.history import history
+from ..core.graph import Leaf, OutputEdge, history, name_of, output_index, producer
+from ..core.saved import Saved, memory, version
 from ..core.tensor import Tensor
 from ..errors import error
 from ..places import defined_at

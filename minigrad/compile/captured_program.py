@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import optree
 
-from ..core.graph import Leaf
-from ..core.history import history
+from ..core.graph import Leaf, history
 from ..core.tensor import Box, Tensor
 from ..func.tree import flatten, rebuild
 from .captured_steps import Refused, Step, Value

@@ -13,8 +13,8 @@ import numpy as np
 from ..arrays.kinds import KINDS
 from ..core.frames import OFF, Frame, current, push
 from ..core.function import Function
-from ..core.graph import Leaf, OutputEdge, save, version
-from ..core.history import history
+from ..core.graph import Leaf, OutputEdge, history
+from ..core.saved import save, version
 from ..core.tensor import Box, Tensor, describe, wrap
 from ..errors import error
 from ..func.reverse import pull

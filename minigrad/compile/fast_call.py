@@ -15,8 +15,8 @@ import numpy as np
 
 from ..arrays.dtypes import default
 from ..core.frames import OFF, ON, current
-from ..core.graph import INFERENCE, memory
-from ..core.history import history
+from ..core.graph import history
+from ..core.saved import INFERENCE, memory
 from ..core.tensor import Tensor, wrap
 from ..func.tree import flatten
 from .differentiation import track

@@ -14,8 +14,8 @@ import numpy as np
 
 from ..arrays.kinds import on_device
 from ..core.frames import ON, current
-from ..core.graph import version
-from ..core.history import history
+from ..core.graph import history
+from ..core.saved import version
 from ..core.tensor import Tensor, wrap
 from ..func.tree import flatten, rebuild
 from ..kernels import cache

@@ -20,8 +20,7 @@ from ..core.context import attach
 from ..core.engine import running
 from ..core.frames import OFF, Frame, apply_at, use
 from ..core.function import as_returned, as_tuple, run_forward
-from ..core.graph import Leaf, key
-from ..core.history import history
+from ..core.graph import Leaf, history, key
 from ..core.inplace import inplace_at, link_view, write
 from ..core.tensor import Box, Tensor, describe, wrap
 from ..kernels.cache import without

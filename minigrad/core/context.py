@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from ..arrays.dtypes import FLOATS
 from .events import slots
 from .frames import current, node_made
-from .graph import Edge, FullNode, Leaf, OutputEdge, memory, next_number, save, unpack
-from .history import ViewOf, history, move_retained
+from .graph import Edge, FullNode, Leaf, OutputEdge, ViewOf, history, move_retained
 from .inplace import rebase, twin
+from .saved import memory, next_number, save, unpack
 from .tensor import Box, Tensor, describe, is_float
 
 if TYPE_CHECKING:

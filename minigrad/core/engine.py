@@ -8,42 +8,28 @@ other, so that derivatives of any order are one mechanism (a `step` on tensors).
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from heapq import heappop, heappush
-from typing import Any, TypeAlias
+from typing import Any
 
-from ..arrays import kinds
-from ..arrays.dtypes import FLOATS, is_half
 from ..arrays.errstate import listen, restore
-from ..arrays.kinds import KINDS, Array, as_array, on_device
-from ..arrays.memory import broadcast_axes, copied_like, sum_down
 from ..places import Place, user_place
-from .context import Ctx
+from .backward import (
+    Gradient,
+    accumulate,
+    accumulate_array,
+    bare,
+    boxed,
+    pull,
+    step_on_arrays,
+    step_on_tensors,
+)
 from .events import slots
 from .frames import OFF, ON, Frame, current, enter
-from .graph import (
-    Edge,
-    Freed,
-    Leaf,
-    Node,
-    OutputEdge,
-    Saved,
-    behind,
-    bottom,
-    memory,
-    next_number,
-    on_paths,
-    output_index,
-    producer,
-    unpack,
-    version,
-)
-from .inplace import writable
-from .tensor import Tensor, wrap
-
-Gradient: TypeAlias = Tensor | Array
+from .graph import Leaf, Node, OutputEdge, key, producer
+from .saved import Freed
+from .tensor import Tensor
 
 
 class BackwardRun:
@@ -221,208 +207,32 @@ def hooked(node: Node | Leaf, g: Gradient | list) -> Any:
     return gs if type(g) is list else gs[0]
 
 
-# ---------------------------------------------------------------------- one node
-def step_on_tensors(node: Node, g: Gradient | list, this: BackwardRun) -> list:
-    """Run one node's backward with its hooks, and give up the memory of what it saved."""
-    gs = g if type(g) is list else [g]
-    if node._hooks is not None:
-        gs = node._hooks.incoming(node, gs)
-    outs = this.pull(node, gs)
-    if node._hooks is not None:
-        outs = node._hooks.outgoing(node, outs, gs)
-    if this.freed is not None:
-        node._free(this.freed)
-    pairs = list(zip(node._edges, outs, strict=True))
-    for e, o in pairs:
-        if o is None and e is not None and isinstance(node, Ctx):
-            return pairs + passed_over(node, outs, gs)
-    return pairs
+# ---------------------------------------------------------------------- walks
+def behind(roots: Sequence) -> tuple[set, set]:
+    """Return all computed nodes behind the edges `roots`, and all leaves."""
+    nodes: set = set()
+    leaves: set = set()
+    stack = list(roots)
+    while stack:
+        node = producer(stack.pop())
+        if type(node) is Leaf:
+            leaves.add(node)
+        elif node is not None and node not in nodes:
+            nodes.add(node)
+            stack += node._edges
+    return nodes, leaves
 
 
-def step_on_arrays(node: Node, g: Gradient | list, this: BackwardRun) -> list:
-    """Run one node's backward on arrays, by its written-out form or its formulas; else on Tensors around them."""
-    if node._hooks is None and node._fn.arrays and node.backward_on_arrays is None:
-        pairs = formulas_on_arrays(node, g, this.freed)
-        if pairs is not None:
-            return pairs
-    gs = [boxed(x) for x in g] if type(g) is list else [boxed(g)]
-    return [(e, bare(x)) for e, x in step_on_tensors(node, gs, this)]
-
-
-def formulas_on_arrays(node: Node, g: Gradient | list, freed: Freed | None) -> list | None:
-    """Run a built-in operation's formulas on arrays; None where it leaves that to Tensors."""
-    fn, edges, gs = node._fn, node._edges, g if type(g) is list else (g,)
-    if any([is_half(x) for x in gs]):
-        return None
-    bound = tuple([saved_array(s, node) if type(s) is Saved else s for s in node._alive()])
-    if fn.arrays is True:
-        outs = [None if e is None else fn.evaluate(i, bound, len(edges), gs) for i, e in enumerate(edges)]
-    else:
-        outs = fn.arrays(gs, bound)
-        if outs is None:
-            return None
-    if freed is not None:
-        node._free(freed)
-    return [(e, None if e is None or d is None else fitted(d, e)) for e, d in zip(edges, outs)]
-
-
-def saved_array(saved: Saved, node: Node) -> Any:
-    """Return the array of a saved tensor: what `unpack` gives, without a tensor around it where none is needed."""
-    t, plain = saved.tensor, saved.unpack is None and saved.tensor._layer is None
-    return bare(t if plain and version(t) == saved.version else unpack(saved, node))
-
-
-def pull(node: Node, gs: list) -> tuple:
-    """Return one node's vector-Jacobian product, each gradient in the shape and dtype of its input."""
-    begun = next_number()
-    try:
-        outs = pull_user(node, gs) if isinstance(node, Ctx) else node._fn.backward(node, *gs)
-    except Exception as e:
-        if node._trace is not None:
-            e.add_note(f"The forward call that this backward belongs to ({type(node).__name__}) was at {node._trace}")
-        raise
-    for i, g in enumerate(gs):
-        if g is not None and (g._ver is not None or g._layer is not None) and memory(g).at > begun:
-            raise slots.problem("backward modifies a gradient in place", node=node, i=i, g=g)
-    edges = node._edges
-    outs = tuple([o if o is None or e is None else fit(o, e, node, i) for i, (o, e) in enumerate(zip(outs, edges))])
-    for observer in current().observers:
-        observer.flowed(node, outs)
-    return outs
-
-
-def pull_user(node: Ctx, gs: list) -> tuple:
-    """Call a user's backward, with zeros in place of missing gradients if it wants them, and check its result."""
-    if node._materialize and (len(gs) > 1 or gs[0] is None):
-        near = next((bottom(g)._a for g in gs if g is not None), None)
-        gs = [wrap(kinds.zeros(m[0], near, m[1])) if g is None and m is not None else g for g, m in zip(gs, node._meta)]
-    outs = slots.call_method(node._fn, "backward", node, *gs)
-    outs = tuple(outs) if isinstance(outs, (tuple, list)) else (outs,)
-    if len(outs) != (n := len(node._edges)):
-        if len(outs) < n or any([o is not None for o in outs[n:]]):
-            raise slots.problem("backward returns one gradient per argument", node=node, outs=outs)
-        outs = outs[:n]
-    for i, o in enumerate(outs):
-        if o is not None and (node._given[i] is None or not isinstance(o, Tensor)):
-            raise slots.problem("backward returns tensors and None", node=node, o=o, i=i)
-    return outs
-
-
-def passed_over(node: Ctx, grads: Sequence, gs: list) -> list:
-    """Return pairs of edge and zeros for the users' Functions behind a None that a user's backward has given.
-
-    PyTorch calls their backward all the same, and what it makes of zeros is a gradient; built-in operations on the way
-    there pass the None on.
-    """
-    edges = [e for g, e in zip(grads, node._edges) if g is None and e is not None]
-    near = next((bottom(g)._a for g in gs if g is not None), None)
-    found, seen = [], set()
-    while edges:
-        edge = edges.pop()
-        behind = producer(edge)
-        if not isinstance(behind, Ctx):
-            edges += [] if behind in seen else [e for e in behind._edges if e is not None]
-        elif behind._materialize and behind not in seen:
-            shape, dtype = behind._meta[output_index(edge)]
-            found.append((edge, wrap(kinds.zeros(shape, near, dtype))))
-        seen.add(behind)
-    return found
-
-
-# ---------------------------------------------------------------------- a gradient in its input's shape and dtype
-def fit(g: Tensor, edge: Edge, node: Node, i: int) -> Tensor:
-    """Return a gradient in its input's shape (a broadcast one is summed down to it) and dtype."""
-    shape, dtype = edge._shape, edge._dtype
-    if type(g) is Tensor and g._a.shape == shape and g._a.dtype == dtype:
-        return g
-    if g._sizes != shape:
-        g = fit_shape(g, node, i, [None if e is None else e._shape for e in node._edges])
-    if g._np_dtype == dtype:
-        return g
-    if g._np_dtype not in FLOATS:
-        slots.notice("gradient of integers", node=node, i=i, g=g, dtype=dtype)
-    return g.to(dtype)
-
-
-def fit_shape(g: Tensor, node: Node, i: int, shapes: Sequence) -> Tensor:
-    """Return the gradient of input i in its input's shape; `shapes` has those of all inputs."""
-    sizes, shape = g._sizes, tuple(shapes[i])
-    lead = len(sizes) - len(shape)
-    if lead < 0 or not all(n in (1, m) for n, m in zip(shape, sizes[lead:], strict=True)):
-        raise slots.problem("a gradient has its input's shape", node=node, i=i, got=sizes, shapes=shapes)
-    return sum_to(g, shape)
-
-
-def sum_to(g: Tensor, shape: tuple) -> Tensor:
-    """Return g summed over the dimensions along which a tensor of `shape` was broadcast."""
-    sizes = g._sizes
-    if sizes == tuple(shape):
-        return g
-    dims = broadcast_axes(sizes, shape)
-    if any([sizes[d] != 1 for d in dims]):
-        g = g.sum(dims, len(sizes) - len(shape) != len(dims))
-    return g if g._sizes == tuple(shape) else g.reshape(shape)
-
-
-def fitted(d: Array, edge: Edge) -> Any:
-    """Do what `fit` does with an array."""
-    if d.shape != edge._shape:
-        d = sum_down(d, edge._shape)
-    return d if d.dtype == edge._dtype else d.astype(edge._dtype)
-
-
-def bare(t: Tensor | None) -> Any:
-    """Return a Tensor's array; of a 0-d one NumPy's scalar, which computes six times faster."""
-    return None if t is None else t._a if t._a.ndim or on_device(t._a) else t._a[()]
-
-
-def boxed(g: object) -> Any:
-    """Return the Tensor of an array or scalar."""
-    return g if g is None or isinstance(g, Tensor) else wrap(as_array(g))
-
-
-# ---------------------------------------------------------------------- leaves
-def accumulate(leaf: Leaf, g: Gradient, this: BackwardRun | None = None) -> None:
-    """Add to a leaf's `.grad`, in memory of its own (nobody else may hold what a user may change), with its hooks."""
-    (grad,) = [boxed(g)] if leaf._hooks is None else leaf._hooks.incoming(leaf, [boxed(g)])
-    t = leaf._ref()
-    if t is not None and t._edge is leaf:  # else it is gone, or no longer wants a gradient
-        add_grad(t, grad)
-        if leaf._hooks is not None:
-            leaf._hooks.accumulated(t)
-    if leaf._hooks is not None:
-        leaf._hooks.outgoing(leaf, (), [grad])
-
-
-def add_grad(t: Tensor, g: Tensor) -> None:
-    """Add g to `t.grad`; out of place where the sum has to be differentiable itself."""
-    if len(KINDS) > 1 and g.device != t.device:
-        raise slots.problem("a gradient is on its leaf's device", t=t, g=g)
-    if t._grad is None:
-        t._grad = g.clone()
-    elif current().grad or t._grad._layer is not None or g._layer is not None:
-        t._grad = t._grad + g
-    else:
-        try:
-            t._grad.add_(g)
-        except RuntimeError as e:
-            e.add_note(
-                "The tensor written to is the .grad to which backward adds; x.grad = None lets it make a new one."
-            )
-            raise
-
-
-def accumulate_array(leaf: Leaf, g: Array, this: BackwardRun) -> None:
-    """Do what `accumulate` does with an array, which the leaf may take as it is where nobody else holds it."""
-    t = leaf._ref()
-    moved = len(KINDS) > 1 and t is not None and on_device(g) != on_device(t._a)
-    if leaf._hooks is not None or t is None or t._edge is not leaf or moved:
-        accumulate(leaf, g, this)
-    elif t._grad is None:
-        alone = type(g) in KINDS and g.base is None and sys.getrefcount(g) <= 3 and g.strides == t._a.strides
-        t._grad = wrap(g if alone else copied_like(g, t._a))
-    elif writable(t._grad):
-        t._grad._a += g
-        memory(t._grad).bump("backward", this.place)
-    else:
-        accumulate(leaf, g, this)
+def on_paths(roots: Sequence, wanted: set) -> set:
+    """Return the nodes from which a wanted edge can be reached, so that nothing else has to run."""
+    targets = {node for node, _ in wanted}
+    nodes, leaves = behind(roots)
+    if leaves == targets:  # all leaves are wanted, and nothing else
+        return nodes
+    useful: set = set()
+    for node in sorted(nodes, key=lambda n: n._seq):
+        for e in node._edges:
+            if e is not None and ((p := producer(e)) in useful or p in targets and key(e) in wanted):
+                useful.add(node)
+                break
+    return useful

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .frames import Frame
-    from .graph import Node, Saved
+    from .graph import Node
+    from .saved import Saved
     from .tensor import Tensor
 
 

@@ -15,8 +15,8 @@ from typing import Any
 from .context import Ctx, among, attach
 from .events import slots
 from .frames import EAGER, OFF, ON, Frame, apply_at, current, enter
-from .graph import Node, memory, next_number
-from .history import history
+from .graph import Node, history
+from .saved import memory, next_number
 from .tensor import Tensor, is_float
 
 STARRED = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS

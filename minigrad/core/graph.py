@@ -1,78 +1,23 @@
-"""The graph: nodes, the edges between them, and what a node keeps of tensors for its backward.
+"""The graph: nodes, the edges between them, and the history of a tensor, which is one edge.
 
 An edge is a Node, an OutputEdge (one output of a node that has several), a Leaf (a tensor that wants `.grad`) or None.  Inputs
 are older than outputs and every node has a creation number, so descending numbers are a topological order: the engine needs
-no recursion and no counting.  Edges are written once.  A node keeps a tensor with the version that its memory had; its own
-output it keeps as a twin without history, for node -> tensor -> node would be a cycle.
+no recursion and no counting.  Edges are written once; a view derives its edge again when its memory has been written since.
 """
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
-from itertools import count
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..places import Place, user_place
 from .events import slots
-from .frames import current
+from .saved import Freed, Saved, next_number, unpack, version
 
 if TYPE_CHECKING:
     from .frames import Layer
     from .tensor import Tensor
 
 Edge: TypeAlias = "Node | OutputEdge | Leaf"
-next_number = count().__next__  # creation numbers of nodes and leaves: what is older has the smaller one
-
-
-# ---------------------------------------------------------------------- memory and its versions
-class Version:
-    """Counts the in-place writes to one memory, shared by all tensors on it, and remembers the last one.
-
-    `at` is a creation number: nodes with a smaller one are older than the last write.
-    """
-
-    n, at, writer = 0, 0, ""
-    place: Place | None = None
-
-    def bump(self, writer: str, place: Place | None = None) -> None:
-        """Note one more write, by which operation, at the user's line: the one that runs now, if no other is named."""
-        self.n += 1
-        self.at = next_number()
-        self.writer, self.place = writer, place or user_place()
-
-
-class InferenceVersion(Version):
-    """Of tensors made under inference_mode: writes are not counted, so such a tensor can never be saved for backward."""
-
-    def bump(self, writer: str, place: Place | None = None) -> None:
-        """Do nothing: writes are free here."""
-
-
-INFERENCE = InferenceVersion()
-
-
-def bottom(t: Tensor) -> Any:
-    """Return the plain tensor, with an array, under all transforms."""
-    while t._layer is not None:
-        t = t._value
-    return t
-
-
-def memory(t: Tensor) -> Version:
-    """Return the version counter of t's memory, made when first needed (by views, detach and in-place writes)."""
-    while t._layer is not None:
-        t = t._value
-    if t._ver is None:
-        t._ver = Version()
-    return t._ver
-
-
-def version(t: Tensor) -> int:
-    """Return how often t's memory has been written in place."""
-    while t._layer is not None:
-        t = t._value
-    return 0 if t._ver is None else t._ver.n
 
 
 # ---------------------------------------------------------------------- edges
@@ -135,11 +80,6 @@ def output_index(edge: Edge | None) -> int:
 def key(edge: Edge) -> tuple:
     """Return an edge as a dictionary key: OutputEdges are made anew each time, their node is not."""
     return producer(edge), output_index(edge)
-
-
-def output_edge(node: Node, index: int) -> Any:
-    """Return the edge that leads to one output of a node."""
-    return node if len(node._meta) == 1 else OutputEdge(node, index)
 
 
 # ---------------------------------------------------------------------- nodes
@@ -212,6 +152,10 @@ class Node:
         """A dictionary for the user's own notes on this node."""
         return _metadata.setdefault(self, {})
 
+    def _output(self, index: int) -> Any:
+        """Return the edge that leads to one of its outputs."""
+        return self if len(self._meta) == 1 else OutputEdge(self, index)
+
     def _sequence_nr(self) -> int:
         return self._seq
 
@@ -245,103 +189,53 @@ def name_of(node: Node | Leaf) -> str:
     return type(node).name(node)  # type: ignore[arg-type]
 
 
-# ---------------------------------------------------------------------- what a node keeps
-class Freed:
-    """In place of saved tensors once a backward has freed them: says which one did.
+# ---------------------------------------------------------------------- the history of a view
+class ViewOf:
+    """Record that a view is `fn(parent, *args)`.
 
-    `root` is the creation number of the youngest node that it began from; nodes with a number above `at` are younger.
+    `seen` and `version` are the parent's edge and the memory's version when the view's history was last derived. Only a
+    write changes them, and then the history has to be derived again. `fixed`, if not None, says why that is impossible;
+    in-place writes are then refused.
     """
 
-    __slots__ = ("at", "place", "root")
+    __slots__ = ("args", "fixed", "fn", "parent", "seen", "version")
 
-    def __init__(self, place: Place | None):
-        self.place, self.root, self.at = place, 0, next_number()
-
-
-class Saved:
-    """One saved tensor, with the version it had.  `index` is the node's own output it is, or None.
-
-    `unpack`, where an observer has packed the tensor, makes a tensor of what stands here in its place.
-    """
-
-    __slots__ = ("__weakref__", "edge", "index", "tensor", "unpack", "version")
-
-    def __init__(self, tensor: Any, index: int | None = None, edge: Edge | None = None, unpack: Callable | None = None):
-        self.tensor, self.index, self.edge, self.unpack, self.version = tensor, index, edge, unpack, 0
-        if unpack is None and (tensor._ver is not None or tensor._layer is not None):
-            self.version = version(tensor)
+    def __init__(self, parent: Tensor, fn: Any, args: tuple, seen: Edge | None, version: int, fixed: str | None = None):
+        self.parent, self.fn, self.args, self.seen, self.version, self.fixed = parent, fn, args, seen, version, fixed
 
 
-def save(t: Any, index: int | None = None) -> Any:
-    """Return what to keep of `t`, which is the node's output number `index`, or an input or intermediate (None)."""
-    if not hasattr(t, "_edge"):
-        return t
-    if t._ver is INFERENCE:
-        raise slots.problem("inference tensors cannot be saved for backward", t=t)
-    observers = current().observers
-    for o in reversed(observers) if observers else ():
-        if (packed := o.pack(t, index)) is not None:
-            return packed
-    if index is not None:
-        t = t._alias() if t._layer is None else t._value
-    saved = Saved(t, index)
-    for o in observers:
-        o.saved(saved)
-    return saved
+def history(t: Tensor) -> Any:
+    """Return t's edge.  A view derives its history again from its parent when the memory has been written since."""
+    view = t._view
+    if view is not None and view.version != version(t) and view.fixed is None:
+        derive(t)
+    return t._edge
 
 
-def unpack(saved: object, node: Node) -> Any:
-    """Return the tensor that was saved, as the code that asks has to see it."""
-    if type(saved) is not Saved:
-        return saved
-    t, layer = saved.tensor, node._layer
-    if saved.unpack is not None:
-        t = saved.unpack(saved, node)
-        return with_edge(t, saved.edge if saved.index is None else output_edge(node, saved.index))
-    if version(t) != saved.version:
-        raise slots.problem("a saved tensor was modified in place", node=node, saved=saved)
-    for o in current().observers:
-        o.unpacked(saved, node)
-    if layer is not None and not current().has(layer):  # the transform has ended: values one layer down
-        return t._value if saved.index is None and t._layer is layer else t
-    if saved.index is None:
-        return t
-    return with_edge(t if layer is None else layer.box(t), output_edge(node, saved.index))
+def derive(t: Tensor) -> None:
+    """Bring the histories of a view, and of all it is a view of, up to date, from the base downwards."""
+    now, chain = version(t), []
+    while (view := t._view) is not None and view.version != now and view.fixed is None:
+        chain.append(t)
+        t = view.parent
+    for t in reversed(chain):
+        view = t._view
+        assert view is not None
+        view.version, edge = now, view.parent._edge
+        if edge is not view.seen:
+            before, view.seen, t._edge = t._edge, edge, None
+            if edge is not None:
+                view.fn.record(t._layer, (view.parent, *view.args), t)
+                move_retained(before, t._edge)
 
 
-def with_edge(t: Tensor, edge: Edge | None) -> Any:
-    """Return a tensor on t's memory with the given history."""
-    out = t._alias() if t._layer is None else t
-    out._edge, out._tan = edge, t._tan
-    return out
+def retains(t: Tensor) -> bool:
+    """Return whether retain_grad() was called on t."""
+    hooks = producer(t._edge)._hooks if t._edge is not None else None
+    return hooks is not None and output_index(t._edge) in hooks.retained
 
 
-# ---------------------------------------------------------------------- walks
-def behind(roots: Sequence) -> tuple[set, set]:
-    """Return all computed nodes behind the edges `roots`, and all leaves."""
-    nodes: set = set()
-    leaves: set = set()
-    stack = list(roots)
-    while stack:
-        node = producer(stack.pop())
-        if type(node) is Leaf:
-            leaves.add(node)
-        elif node is not None and node not in nodes:
-            nodes.add(node)
-            stack += node._edges
-    return nodes, leaves
-
-
-def on_paths(roots: Sequence, wanted: set) -> set:
-    """Return the nodes from which a wanted edge can be reached, so that nothing else has to run."""
-    targets = {node for node, _ in wanted}
-    nodes, leaves = behind(roots)
-    if leaves == targets:  # all leaves are wanted, and nothing else
-        return nodes
-    useful: set = set()
-    for node in sorted(nodes, key=lambda n: n._seq):
-        for e in node._edges:
-            if e is not None and ((p := producer(e)) in useful or p in targets and key(e) in wanted):
-                useful.add(node)
-                break
-    return useful
+def move_retained(old: Edge | None, edge: Edge | None) -> None:
+    """Let retain_grad follow a tensor that was written in place from its old history to the new one."""
+    if old is not None and producer(old)._hooks is not None:
+        producer(old)._hooks.move_retained(output_index(old), edge)

@@ -2,7 +2,7 @@
 
 A write is done once, at the bottom, where the memory is.  On the way up each layer renews the history of its own tensors:
 the written tensor's past is the operation; if it is a view, each parent's past becomes "itself with that region replaced"
-(the view's `scatter`); other views of the same base notice when they are next asked (history.py).
+(the view's `scatter`); other views of the same base notice when they are next asked (graph.py).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from ..arrays.dtypes import FLOATS
 from ..arrays.kinds import KINDS
 from .events import slots
 from .frames import EAGER, Frame, Layer, current
-from .graph import INFERENCE, Leaf, bottom, memory, version
-from .history import ViewOf, history, move_retained
+from .graph import Leaf, ViewOf, history, move_retained
+from .saved import INFERENCE, bottom, memory, version
 from .tensor import Box, Tensor, wrap
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Tensor: an array, its place in the graph, and, for views, how it came from its base (history.py).
+"""Tensor: an array, its place in the graph, and, for views, how it came from its base (graph.py).
 
 `_edge` is the one link to the past: the Node that made the tensor (an OutputEdge of it where it made several), a Leaf where
 the tensor wants `.grad`, or None.  A Box is a tensor as one running transform sees it: its `_value` lives one layer further
@@ -18,8 +18,8 @@ from ..arrays.devices import CPU, CUDA, Size, device
 from ..arrays.kinds import Array, on_device
 from .events import slots
 from .frames import current
-from .graph import INFERENCE, Edge, Leaf, Version, bottom, output_index, producer, version
-from .history import ViewOf, history, retains
+from .graph import Edge, Leaf, ViewOf, history, output_index, producer, retains
+from .saved import INFERENCE, Version, bottom, version
 
 if TYPE_CHECKING:
     from ..tensors.methods import Methods

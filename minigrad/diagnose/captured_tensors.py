@@ -16,9 +16,9 @@ from ..core.context import Ctx, among, place_among
 from ..core.frames import OFF, ON, Frame, Layer, apply_at, current, use
 from ..core.function import as_tuple
 from ..core.function import run_forward as run_plain
-from ..core.graph import bottom, next_number, producer
-from ..core.history import history
+from ..core.graph import history, producer
 from ..core.inplace import inplace_at
+from ..core.saved import bottom, next_number
 from ..core.tensor import Tensor
 from ..errors import error, warn
 from ..places import Place, user_place

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..arrays.dtypes import FLOATS
 from ..core.context import Ctx, place_among
-from ..core.graph import bottom, version
+from ..core.saved import bottom, version
 from ..core.tensor import Tensor, is_float
 from ..errors import error, warn
 from ..places import READS, STORES, Place, attribute_at, noted, return_of, steps, user_frame

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from ..arrays.kinds import on_device
-from ..core.graph import Leaf, Version, producer
+from ..core.graph import Leaf, producer
+from ..core.saved import Version
 from ..places import user_place
 
 ALWAYS = os.environ.get("MINIGRAD_DEBUG", "0") not in ("", "0")

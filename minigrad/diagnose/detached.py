@@ -7,8 +7,8 @@ import threading
 from typing import Any, NamedTuple
 from weakref import WeakSet, ref
 
+from ..core.engine import behind
 from ..core.frames import current
-from ..core.graph import behind
 from ..core.tensor import Tensor
 from ..errors import error
 from ..places import PACKAGE, Place, noted, user_place

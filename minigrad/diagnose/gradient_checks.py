@@ -20,8 +20,8 @@ from ..arrays.memory import storage
 from ..core.context import Ctx
 from ..core.frames import current
 from ..core.function import as_tuple
-from ..core.graph import Saved, bottom, memory, name_of
-from ..core.history import history
+from ..core.graph import history, name_of
+from ..core.saved import Saved, bottom, memory
 from ..core.tensor import Box, Tensor, levels
 from ..errors import error, warn
 from ..places import defined_at, noted, return_of, returned_at, returns, steps, user_place, users_code

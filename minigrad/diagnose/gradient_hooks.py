@@ -8,7 +8,8 @@ import textwrap
 from collections.abc import Callable
 from typing import Any
 
-from ..core.graph import Freed, name_of
+from ..core.graph import name_of
+from ..core.saved import Freed
 from ..core.tensor import Tensor
 from ..errors import error, warn
 from ..places import Place, defined_at, noted

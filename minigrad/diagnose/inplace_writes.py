@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.graph import name_of
-from ..core.history import history
+from ..core.graph import history, name_of
 from ..core.tensor import Tensor
 from ..errors import error, warn
 from ..places import noted

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.graph import Leaf, behind, producer
+from ..core.engine import behind
+from ..core.graph import Leaf, producer
 from ..core.tensor import Tensor
 from ..errors import warn
 from . import debug

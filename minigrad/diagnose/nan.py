@@ -17,9 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..arrays.dtypes import FLOATS
-from ..core.engine import BackwardRun, running
+from ..core.engine import BackwardRun, behind, running
 from ..core.events import slots
-from ..core.graph import Leaf, Saved, behind, bottom, name_of, next_number, producer
+from ..core.graph import Leaf, name_of, producer
+from ..core.saved import Saved, bottom, next_number
 from ..core.tensor import Tensor
 from ..errors import error, warn
 from ..places import PACKAGE, Place, noted, user_place

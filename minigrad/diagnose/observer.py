@@ -7,7 +7,7 @@ from typing import Any
 from ..arrays.memory import storage
 from ..core.events import Observer
 from ..core.frames import Frame, current, enter
-from ..core.graph import Saved, bottom
+from ..core.saved import Saved, bottom
 from ..core.tensor import Tensor
 from ..places import user_place
 from . import debug, detached, lint, nan

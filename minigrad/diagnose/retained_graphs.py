@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from ..core.graph import Freed, behind, name_of, next_number, on_paths, producer
+from ..core.engine import behind, on_paths
+from ..core.graph import name_of, producer
+from ..core.saved import Freed, next_number
 from ..errors import warn
 from ..places import Place, noted, user_place
 from . import debug, lint

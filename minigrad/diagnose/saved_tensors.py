@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..arrays.memory import storage
-from ..core.engine import running
-from ..core.graph import Leaf, behind, bottom, name_of, producer, version
+from ..core.engine import behind, running
+from ..core.graph import Leaf, name_of, producer
+from ..core.saved import bottom, version
 from ..errors import error
 from ..places import Place, noted
 from . import debug

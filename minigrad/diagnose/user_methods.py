@@ -17,8 +17,8 @@ from ..core.context import Ctx
 from ..core.events import slots
 from ..core.frames import Frame, current
 from ..core.function import Function
-from ..core.graph import bottom
-from ..core.history import history
+from ..core.graph import history
+from ..core.saved import bottom
 from ..core.tensor import Tensor
 from ..errors import MinigradError, error, warn
 from ..places import Place, defined_at, noted, raised_at, return_of, users_code, users_part

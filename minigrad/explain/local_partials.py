@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.dtypes import FLOATS
-from ..core.engine import fit
+from ..core.backward import fit
 from ..core.frames import OFF, use
 from ..core.tensor import Tensor, wrap
 from ..record.recorder import Record

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from ..arrays.kinds import host
-from ..core.graph import Freed, Node, bottom, key, producer
-from ..core.history import history
+from ..core.graph import Node, history, key, producer
+from ..core.saved import Freed, bottom
 from ..core.tensor import Tensor
 from ..errors import MinigradWarning, error
 from ..record.from_graph import older_first, record_of

@@ -15,8 +15,8 @@ import numpy as np
 from ..arrays.dtypes import finfo
 from ..core.context import Ctx
 from ..core.frames import ON, use
-from ..core.graph import Leaf, Node, bottom, key, producer
-from ..core.history import history
+from ..core.graph import Leaf, Node, history, key, producer
+from ..core.saved import bottom
 from ..core.tensor import Tensor
 from ..errors import MinigradError
 from ..record.from_graph import older_first

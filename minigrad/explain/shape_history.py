@@ -6,8 +6,8 @@ import dataclasses
 from types import FrameType
 from typing import Any
 
-from ..core.graph import bottom
-from ..core.history import history
+from ..core.graph import history
+from ..core.saved import bottom
 from ..core.tensor import Tensor
 from ..errors import error
 from ..places import Place

@@ -13,7 +13,7 @@ from itertools import groupby
 from types import FrameType
 from typing import Any
 
-from ..core.history import history
+from ..core.graph import history
 from ..core.tensor import Tensor
 from ..kernels.folding import folded
 from ..record.recorder import Record

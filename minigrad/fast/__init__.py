@@ -25,13 +25,13 @@ from ..arrays.kinds import KINDS as ARRAYS
 from ..arrays.kinds import as_array
 from ..arrays.memory import sum_down as fit
 from ..config import GENERIC
-from ..core.engine import boxed
+from ..core.backward import boxed
 from ..core.events import slots
 from ..core.frames import EAGER, apply_at, current
-from ..core.graph import OutputEdge, next_number, save
-from ..core.graph import memory as fresh
-from ..core.history import ViewOf, history
+from ..core.graph import OutputEdge, ViewOf, history
 from ..core.inplace import NO_GRAD
+from ..core.saved import memory as fresh
+from ..core.saved import next_number, save
 from ..core.tensor import Tensor, wrap
 from ..ops.base import registry
 from ..ops.base.families import spread

@@ -10,9 +10,9 @@ from ..arrays.dtypes import F4, F8
 from ..arrays.kinds import KINDS
 from ..arrays.kinds import zeros as zeros_like
 from ..arrays.memory import sum_down
-from ..core.engine import bare, fitted
+from ..core.backward import bare, fitted
 from ..core.events import slots
-from ..core.graph import Freed, Saved, Version, version
+from ..core.saved import Freed, Saved, Version, version
 from ..core.tensor import Tensor, wrap
 from ..kernels import select
 from ..ops.base.layouts import arranged

@@ -10,7 +10,7 @@ from ..arrays.dtypes import FLOATS, is_half
 from ..arrays.errstate import restore, silence
 from ..arrays.kinds import KINDS
 from ..core.frames import OFF, ON, Frame
-from ..core.graph import INFERENCE, memory
+from ..core.saved import INFERENCE, memory
 from ..core.tensor import Tensor
 from ..kernels import select
 from ..ops.base.families import Pointwise

@@ -9,9 +9,9 @@ from typing import Any
 from ..arrays import kinds
 from ..arrays.dtypes import FLOATS
 from ..core import engine
+from ..core.engine import behind
 from ..core.frames import ON, current, push
-from ..core.graph import behind
-from ..core.history import history
+from ..core.graph import history
 from ..core.tensor import Box, Tensor, wrap
 from ..errors import error, warn
 from ..layers.grad import Grad

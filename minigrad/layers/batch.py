@@ -16,8 +16,8 @@ import numpy as np
 from ..core.events import slots
 from ..core.frames import Frame, push, use
 from ..core.function import Function
-from ..core.graph import version
 from ..core.inplace import inplace_at
+from ..core.saved import version
 from ..core.tensor import Box, Tensor
 from ..errors import MinigradError
 from .batching import in_front, lift

@@ -12,8 +12,8 @@ from functools import wraps
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from ..core.backward import fit_shape
 from ..core.context import Ctx
-from ..core.engine import fit_shape
 from ..core.events import slots
 from ..core.frames import push
 from ..core.function import Function, as_tuple

@@ -12,8 +12,7 @@ from ..core.context import among, attach
 from ..core.events import slots
 from ..core.frames import Frame, apply_at, current, push, use
 from ..core.function import Function, as_returned, as_tuple
-from ..core.graph import Leaf
-from ..core.history import history
+from ..core.graph import Leaf, history
 from ..core.inplace import inplace_at, link_view, write
 from ..core.tensor import Box, Tensor, describe, edges_of, is_float
 from ..places import user_place

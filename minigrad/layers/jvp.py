@@ -13,12 +13,11 @@ from ..core.context import among
 from ..core.events import slots
 from ..core.frames import Frame, apply_at, use
 from ..core.function import Function, as_tuple
-from ..core.graph import version
-from ..core.history import ViewOf
+from ..core.graph import ViewOf
 from ..core.inplace import inplace_at, shares
+from ..core.saved import version
 from ..core.tensor import Box, Tensor, is_float
-from .dual import laid_out_like
-from .transform import Transform, captured, layers_of
+from .transform import Transform, captured, laid_out_like, layers_of
 
 
 class Jvp(Transform):

@@ -11,8 +11,9 @@ import numpy as np
 from ..core.events import slots
 from ..core.frames import Layer
 from ..core.function import Function
-from ..core.graph import bottom
-from ..core.history import ViewOf
+from ..core.graph import ViewOf
+from ..core.inplace import example, order_in_memory
+from ..core.saved import bottom
 from ..core.tensor import Box, Tensor, levels
 
 
@@ -90,3 +91,20 @@ def captured(layer: Layer, fn: Any, x: Tensor) -> Exception:
 def layers_of(t: Tensor) -> set:
     """Return the transforms that see t in a way of their own."""
     return {b._layer for b in levels(t) if type(b) is Box}
+
+
+def laid_out_in(order: tuple, t: Tensor) -> Tensor:
+    """Return t in memory without gaps, its dimensions in that order: itself or a copy.
+
+    What stands in for another tensor, as its tangent or gradient, has the same views only in the same layout.
+    """
+    if example(t).transpose(order).flags.c_contiguous:
+        return t
+    out = t.permute(order).contiguous().permute(tuple([order.index(d) for d in range(len(order))]))
+    out._view = None  # nobody else sees what it is a view of
+    return out
+
+
+def laid_out_like(x: Tensor, t: Tensor) -> Tensor:
+    """Return the tangent t of x, which is no view, in memory as x is: a view of x has the view of t as its tangent."""
+    return laid_out_in(order_in_memory(x), t)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.graph import memory
+from ..core.saved import memory
 from ..core.tensor import Tensor
 from ..fast import PLAIN
 from ..ops.create import zeros

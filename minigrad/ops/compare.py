@@ -14,7 +14,7 @@ import numpy as np
 
 from ..arrays.dtypes import FLOATS
 from ..arrays.kinds import on_two_devices
-from ..core.graph import bottom
+from ..core.saved import bottom
 from ..core.tensor import Tensor
 from ..errors import error
 from .base.families import Pointwise

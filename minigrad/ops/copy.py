@@ -10,7 +10,7 @@ from ..arrays import dtypes
 from ..arrays.devices import CPU, CUDA, device, put_default_device, row_major
 from ..arrays.kinds import KINDS, as_array, near
 from ..arrays.kinds import on_device as is_on_device
-from ..core.engine import sum_to
+from ..core.backward import sum_to
 from ..core.inplace import inplace
 from ..core.tensor import Tensor
 from ..errors import error

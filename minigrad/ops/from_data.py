@@ -15,7 +15,7 @@ from ..arrays.devices import default_device
 from ..arrays.memory import storage
 from ..core.events import slots
 from ..core.frames import current
-from ..core.graph import INFERENCE
+from ..core.saved import INFERENCE
 from ..core.tensor import Box, Tensor, wrap
 from ..errors import error, warn
 from . import transfer

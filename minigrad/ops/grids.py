@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.kinds import on_two_devices
-from ..core.graph import bottom
+from ..core.saved import bottom
 from ..core.tensor import Tensor, wrap
 from ..errors import error
 from .base.registry import op

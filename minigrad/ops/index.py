@@ -18,7 +18,7 @@ import numpy as np
 from ..arrays.dtypes import FLOATS
 from ..arrays.kinds import on_device, zeros
 from ..arrays.shapes import meet, sketch
-from ..core.engine import sum_to
+from ..core.backward import sum_to
 from ..core.frames import current
 from ..core.inplace import inplace
 from ..core.tensor import Tensor

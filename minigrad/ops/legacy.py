@@ -8,7 +8,7 @@ import numpy as np
 
 from ..arrays import dtypes
 from ..arrays.devices import Size
-from ..core.graph import memory
+from ..core.saved import memory
 from ..core.tensor import Tensor, wrap
 from ..errors import error
 from .copy import CALLED, to

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..arrays.dtypes import FLOATS
 from ..arrays.kinds import on_device
-from ..core.engine import sum_to
+from ..core.backward import sum_to
 from ..core.tensor import Tensor
 from ..errors import MinigradRuntimeError, error
 from ..tensors.printing import about

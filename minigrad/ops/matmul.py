@@ -14,7 +14,7 @@ import numpy as np
 from ..arrays.dtypes import FLOATS
 from ..arrays.kinds import KINDS
 from ..arrays.memory import sum_down
-from ..core.engine import sum_to
+from ..core.backward import sum_to
 from ..core.tensor import Tensor
 from ..kernels.select import BROADCAST_FROM
 from ..layers.batching import lift

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..arrays import dtypes
 from ..arrays.kinds import strided
-from ..core.engine import sum_to
+from ..core.backward import sum_to
 from ..core.tensor import Tensor
 from ..errors import error
 from ..layers.batching import lift

@@ -10,8 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core.events import slots
-from ..core.graph import Leaf
-from ..core.history import history, move_retained
+from ..core.graph import Leaf, history, move_retained
 from ..core.inplace import twin
 from ..core.tensor import Box, Tensor
 from ..errors import error

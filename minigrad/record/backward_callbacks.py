@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core import engine
+from ..core.backward import bare, boxed, formulas_on_arrays, pull, step_on_tensors
 from ..core.context import Ctx
 from ..core.engine import BackwardRun
 from ..core.frames import Frame, current, enter
@@ -49,7 +49,7 @@ class Running:
     def step_on_tensors(self, node: Any, g: Any, this: BackwardRun) -> list:
         """Run a node's backward on Tensors; a sum of gradients that follows belongs to the rule that gave the last of them."""
         self.end_sums()
-        pairs = engine.step_on_tensors(node, g, this)
+        pairs = step_on_tensors(node, g, this)
         self.log.append([Ledger.backward_began, node])
         self.summing = True
         return pairs
@@ -64,7 +64,7 @@ class Running:
         """Run a node's backward on Tensors; what it computes belongs to a backward entry of the node's operation."""
         self.log.append([Ledger.backward_began, node])
         try:
-            outs = engine.pull(node, gs)
+            outs = pull(node, gs)
         finally:
             self.log.append([Ledger.backward_ended])
         self.log.append([Ledger.flowed, node, gs, list(zip(range(len(outs)), node._edges, outs))])
@@ -87,7 +87,7 @@ class Running:
                 self.log.append((node, g, tuple([d for _, d in pairs])))
                 return pairs
         if node._hooks is None and not isinstance(node, Ctx) and node._fn.arrays:
-            pairs = engine.formulas_on_arrays(node, g, this.freed)
+            pairs = formulas_on_arrays(node, g, this.freed)
             if pairs is not None:
                 self.log.append((node, g, tuple([pairs[i][1] for i in node.places or range(len(pairs))])))
                 return pairs
@@ -96,13 +96,13 @@ class Running:
     def step_boxed(self, node: Any, g: Any, this: BackwardRun) -> list:
         """Run a backward on Tensors around arrays; each gradient that becomes another object is noted as the same."""
         raws = g if type(g) is list else [g]
-        gs = [engine.boxed(x) for x in raws]
+        gs = [boxed(x) for x in raws]
         self.note_arrived(node, raws)
         for raw, t in zip(raws, gs):
             if t is not None:
                 self.rec.note_same(raw, t._a)
-        given = engine.step_on_tensors(node, gs, this)
-        pairs = [(e, engine.bare(t)) for e, t in given]
+        given = step_on_tensors(node, gs, this)
+        pairs = [(e, bare(t)) for e, t in given]
         for (_, t), (_, x) in zip(given, pairs):
             if t is not None:
                 self.rec.note_same(t._a, x)

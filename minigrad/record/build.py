@@ -15,7 +15,7 @@ import numpy as np
 
 from ..arrays.devices import CPU, CUDA
 from ..arrays.kinds import on_device
-from ..core.graph import Freed
+from ..core.saved import Freed
 from ..kernels import formula
 from . import schema
 from .inner_calls import Inside

@@ -11,8 +11,7 @@ from weakref import WeakSet
 
 from ..core.events import slots
 from ..core.frames import Frame, Layer
-from ..core.graph import Leaf, producer
-from ..core.history import history
+from ..core.graph import Leaf, history, producer
 from ..core.tensor import Tensor
 from .callers import OURS, OUTSIDE
 

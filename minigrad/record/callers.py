@@ -13,7 +13,7 @@ from itertools import islice
 from types import CodeType, FrameType
 from typing import Any
 
-from ..core.history import history
+from ..core.graph import history
 from ..core.tensor import Box, Tensor
 from ..ops.base.registry import CODES, TABLE
 from ..places import PACKAGE, Place

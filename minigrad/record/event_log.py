@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 
 from ..arrays.memory import storage
-from ..core.graph import Leaf, Saved, producer
-from ..core.graph import bottom as plain
-from ..core.history import history
+from ..core.graph import Leaf, history, producer
+from ..core.saved import Saved
+from ..core.saved import bottom as plain
 from ..core.tensor import Tensor
 from ..fast.text_plan import is_pointwise
 from ..ops.base.families import ViewScatter

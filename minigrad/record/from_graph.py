@@ -14,8 +14,9 @@ from ..arrays.kinds import near
 from ..autograd.function import DelayedError
 from ..core import engine
 from ..core.context import Ctx
-from ..core.graph import Freed, Leaf, Node, OutputEdge, Saved, behind, output_edge
-from ..core.history import history
+from ..core.engine import behind
+from ..core.graph import Leaf, Node, OutputEdge, history
+from ..core.saved import Freed, Saved
 from ..core.tensor import Tensor, wrap
 from ..errors import error
 from ..ops.base.primitive import ShapeOf
@@ -96,7 +97,7 @@ def note_node(rec: Record, node: Any) -> None:
     rec._made_by[node] = event
     for place, s in enumerate(saved):
         if type(s) is Saved and isinstance(s.tensor, Tensor):
-            index = rec.value_of(output_edge(node, s.index)) if s.index is not None else owner(rec, node, inputs, place)
+            index = rec.value_of(node._output(s.index)) if s.index is not None else owner(rec, node, inputs, place)
             rec.values[index].array = bottom(s.tensor)
             group.kept.append((index, bottom(s.tensor).nbytes, node))
 

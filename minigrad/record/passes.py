@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import autograd
+from ..core.engine import behind
 from ..core.function import Function
-from ..core.graph import Freed, Leaf, behind
-from ..core.history import history
+from ..core.graph import Leaf, history
+from ..core.saved import Freed
 from ..core.tensor import Tensor, is_float
 from ..diagnose.user_methods import argument_names
 from ..errors import error

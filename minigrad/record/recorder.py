@@ -19,16 +19,16 @@ from typing import Any
 import numpy as np
 
 from ..arrays.dtypes import FLOATS
-from ..core import engine
+from ..autograd.dual import Level, tangent_of
+from ..core.backward import boxed
 from ..core.engine import BackwardRun
 from ..core.frames import EAGER, OFF, ON, Frame, Layer, apply_at, current, use
 from ..core.function import Function
-from ..core.graph import INFERENCE, Leaf, version
-from ..core.history import history
+from ..core.graph import Leaf, history
 from ..core.inplace import inplace, inplace_at, shares
+from ..core.saved import INFERENCE, version
 from ..core.tensor import Tensor, wrap
 from ..fast.text_plan import is_pointwise
-from ..layers.dual import Level, tangent_of
 from ..tensors.nested import tensors_in
 from .backward_callbacks import Running
 from .build import numbered
@@ -267,7 +267,7 @@ class Record(Ledger, Layer):
 
     def found(self, gradients: dict) -> dict:
         """Return gradients that are wanted as Tensors; each that becomes another object is noted as the same."""
-        tensors = {k: engine.boxed(g) for k, g in gradients.items()}
+        tensors = {k: boxed(g) for k, g in gradients.items()}
         for k, t in tensors.items():
             if t is not gradients[k]:
                 self.note_same(gradients[k], t._a)

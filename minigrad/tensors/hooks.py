@@ -16,8 +16,8 @@ import numpy as np
 
 from ..core.events import slots
 from ..core.frames import current
-from ..core.graph import Edge, Leaf, Node, bottom, output_index, producer
-from ..core.history import history
+from ..core.graph import Edge, Leaf, Node, history, output_index, producer
+from ..core.saved import bottom
 from ..core.tensor import Tensor, alike
 
 _handle = count().__next__

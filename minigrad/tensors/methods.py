@@ -13,8 +13,9 @@ from ..arrays.devices import strided
 from ..arrays.memory import address, storage
 from ..core.events import slots
 from ..core.frames import current
-from ..core.graph import INFERENCE, Leaf, Node, Version, version
+from ..core.graph import Leaf, Node
 from ..core.inplace import example
+from ..core.saved import INFERENCE, Version, version
 from ..core.tensor import Box, Tensor, wrap
 from ..errors import error
 from .conversion import Conversions

@@ -36,11 +36,12 @@ import numpy as np
 from ...arrays import dtypes
 from ...arrays.kinds import KINDS, Array, on_device, zeros
 from ...core.frames import OFF, ON, current
-from ...core.graph import Node, unpack
+from ...core.graph import Node
+from ...core.saved import unpack
 from ...core.tensor import Tensor, wrap
 from ...kernels import formula, select
 from ...layers.batching import lift
-from ...layers.dual import laid_out_in
+from ...layers.transform import laid_out_in
 from .layouts import row_major
 from .primitive import Primitive, ShapeOf, widened_tensors
 

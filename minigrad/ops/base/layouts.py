@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...arrays.kinds import near
-from ...core.graph import bottom
+from ...core.saved import bottom
 from ...core.tensor import Tensor, wrap
 
 if TYPE_CHECKING:

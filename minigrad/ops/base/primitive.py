@@ -22,8 +22,9 @@ from ...arrays.kinds import KINDS, Array, as_array, on_device, on_two_devices
 from ...core.events import slots
 from ...core.frames import EAGER, Frame, Layer, apply_at, current, node_made
 from ...core.function import Function, as_tuple
-from ...core.graph import INFERENCE, FullNode, Node, OutputEdge, Saved, bottom, save, unpack
+from ...core.graph import FullNode, Node, OutputEdge
 from ...core.inplace import link_view
+from ...core.saved import INFERENCE, Saved, bottom, save, unpack
 from ...core.tensor import Box, Tensor, describe, edges_of, levels, wrap
 from ...errors import MinigradError, error
 from ...kernels import formula

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.engine import sum_to
+from ...core.backward import sum_to
 from ...core.tensor import Tensor
 from ...kernels.cpu import batch_norm, softmax_rows
 from ..base.families import Operation

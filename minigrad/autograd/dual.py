@@ -1,4 +1,4 @@
-"""Dual numbers: how tangents ride on eager tensors through every operation.  The user's side is autograd/forward_ad.py.
+"""Dual numbers: how tangents ride on eager tensors through every operation.  The user's side is forward_ad.py.
 
 Tangents are pushed by the same formulas that backward uses.  A view's tangent is a view of its base's tangent, so writing
 in place keeps all of them in step.  The open level stands in the frame (Frame.dual), and the nucleus tells it what runs.
@@ -12,9 +12,11 @@ from ..arrays.dtypes import FLOATS
 from ..core.context import Ctx
 from ..core.frames import Frame, current, use
 from ..core.function import Function
-from ..core.graph import Node, Saved, output_index, producer
-from ..core.inplace import example, order_in_memory, twin
+from ..core.graph import Node, output_index, producer
+from ..core.inplace import twin
+from ..core.saved import Saved
 from ..core.tensor import Tensor
+from ..layers.transform import laid_out_like
 
 
 class Level:
@@ -69,23 +71,6 @@ def tangent_of(a: object, level: Level) -> Tensor | None:
                 t = view._view.fn.apply(t, *view._view.args)
                 view._tan = (level, t)
     return t
-
-
-def laid_out_in(order: tuple, t: Tensor) -> Tensor:
-    """Return t in memory without gaps, its dimensions in that order: itself or a copy.
-
-    What stands in for another tensor, as its tangent or gradient, has the same views only in the same layout.
-    """
-    if example(t).transpose(order).flags.c_contiguous:
-        return t
-    out = t.permute(order).contiguous().permute(tuple([order.index(d) for d in range(len(order))]))
-    out._view = None  # nobody else sees what it is a view of
-    return out
-
-
-def laid_out_like(x: Tensor, t: Tensor) -> Tensor:
-    """Return the tangent t of x, which is no view, in memory as x is: a view of x has the view of t as its tangent."""
-    return laid_out_in(order_in_memory(x), t)
 
 
 def follow(o: Tensor) -> None:
