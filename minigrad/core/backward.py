@@ -18,7 +18,7 @@ from .events import slots
 from .frames import current
 from .graph import Edge, Leaf, Node, output_index, producer
 from .inplace import writable
-from .saved import Freed, Saved, bottom, memory, next_number, unpack, version
+from .saved import Freed, Saved, bottom, memory, next_number, unpack
 from .tensor import Tensor, wrap
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def step_on_arrays(node: Node, g: Gradient | list, this: BackwardRun) -> list:
 def formulas_on_arrays(node: Node, g: Gradient | list, freed: Freed | None) -> list | None:
     """Run a built-in operation's formulas on arrays; None where it leaves that to Tensors."""
     fn, edges, gs = node._fn, node._edges, g if type(g) is list else (g,)
-    if any([is_half(x) for x in gs]):
+    if any(map(is_half, gs)):
         return None
     bound = tuple([saved_array(s, node) if type(s) is Saved else s for s in node._alive()])
     if fn.arrays is True:
@@ -74,8 +74,9 @@ def formulas_on_arrays(node: Node, g: Gradient | list, freed: Freed | None) -> l
 
 def saved_array(saved: Saved, node: Node) -> Any:
     """Return the array of a saved tensor: what `unpack` gives, without a tensor around it where none is needed."""
-    t, plain = saved.tensor, saved.unpack is None and saved.tensor._layer is None
-    return bare(t if plain and version(t) == saved.version else unpack(saved, node))
+    if saved.unpack is None and (t := saved.tensor)._layer is None and (t._ver is None or t._ver.n == saved.version):
+        return bare(t)
+    return bare(unpack(saved, node))
 
 
 def pull(node: Node, gs: list) -> tuple:

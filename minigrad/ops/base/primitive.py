@@ -193,7 +193,8 @@ class Primitive(Function):
     @classmethod
     def finish(cls, frame: Frame, args: tuple, raw: Any) -> Any:
         """Tensors around the arrays that impl gave, with their history, and what else the frame asks for."""
-        out: Any = tuple([as_tensor(r) for r in raw]) if type(raw) is tuple else as_tensor(raw)
+        one = type(raw) is np.ndarray
+        out: Any = wrap(raw) if one else tuple(map(as_tensor, raw)) if type(raw) is tuple else as_tensor(raw)
         if cls.view:
             link_view(frame, cls, args, out)
         if frame.grad and cls.differentiable:
@@ -223,7 +224,8 @@ class Primitive(Function):
             if node._meta[i][1] in FLOATS:
                 o._edge = node if o is out else OutputEdge(node, i)
         node._saved = cls.keep(args, outs, edges)
-        node_made(node)
+        if slots.node_made is not None or current().observers:
+            node_made(node)
 
     @classmethod
     def compute(cls, *arrays: Array, into: Callable | None = None) -> Any:
@@ -236,7 +238,7 @@ class Primitive(Function):
             said = listen()
             try:
                 as_they_are = cls.takes_half or cls.kernel_takes_half and on_device(arrays[0])
-                if as_they_are or not any([is_half(a) for a in arrays]):
+                if as_they_are or not any(map(is_half, arrays)):
                     raw = (into or cls.impl)(*arrays)
                 elif into is None:
                     raw = halves.computed(cls.impl, arrays)
@@ -259,8 +261,10 @@ class Primitive(Function):
     @classmethod
     def keep(cls, args: tuple, outs: tuple, edges: tuple) -> tuple:
         """Per argument, then per output: a Saved tensor where a tracked argument's formula reads it, else a shape or value."""
-        reads, results = read_by(cls, tuple([e is not None for e in edges]), len(outs))
+        reads, results = read_by(cls, tuple(map(bool, edges)), len(outs))
         kept = [save(a) if read else ShapeOf(a._sizes) if isinstance(a, Tensor) else a for a, read in zip(args, reads)]
+        if True not in results:
+            return (*kept, *[None] * len(outs))
         return (*kept, *[save(outs[k], k) if read else None for k, read in enumerate(results)])
 
     @classmethod
