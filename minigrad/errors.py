@@ -12,7 +12,9 @@ import re
 import sys
 import traceback
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from types import TracebackType
 from typing import Any
 
@@ -190,6 +192,9 @@ class Message(str):
         return hash(self.name)
 
 
+_unsaid: ContextVar[bool] = ContextVar("minigrad.unsaid", default=False)
+
+
 def warn(name: str, who: str, what: str, fix: str = "", where: Place | None = None, notes: Sequence[str] = ()) -> None:
     """Give the MinigradWarning called `name` at the user's line (or at `where`), once for each line.
 
@@ -202,6 +207,8 @@ def warn(name: str, who: str, what: str, fix: str = "", where: Place | None = No
     >>> str(given[0].message).splitlines()[0]
     'pool: 3 is odd'
     """
+    if _unsaid.get():
+        return
     frame = user_frame(2)
     here = None if frame is None else Place(frame.f_code.co_filename, frame.f_lineno)
     place = where or here or Place("<unknown>", 1)
@@ -211,6 +218,16 @@ def warn(name: str, who: str, what: str, fix: str = "", where: Place | None = No
     names = {} if frame is None else frame.f_globals
     module, registry = names.get("__name__", "<unknown>"), names.setdefault("__warningregistry__", {})
     warnings.warn_explicit(message, MinigradWarning, place.file, place.line, module, registry)
+
+
+@contextmanager
+def unsaid() -> Iterator[None]:
+    """Give no warnings meanwhile.  Python's filters are the user's, and every thread's."""
+    token = _unsaid.set(True)
+    try:
+        yield
+    finally:
+        _unsaid.reset(token)
 
 
 def silence(*names: str) -> None:

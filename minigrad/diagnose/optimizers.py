@@ -6,8 +6,9 @@ None of it costs a step more than a few comparisons; the names of parameters are
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from ..core.graph import Leaf
 from ..core.tensor import Tensor
@@ -22,6 +23,9 @@ def is_module(x: Any) -> bool:
 
 
 # ---------------------------------------------------------------------- what is given to it
+module_of: WeakKeyDictionary = WeakKeyDictionary()  # what model.parameters() gave -> the model
+
+
 def listed(who: str, params: Any) -> tuple[list, Any]:
     """The parameters, or groups of them, as a list, and the module whose parameters() they are, if it can be told.
 
@@ -33,16 +37,15 @@ def listed(who: str, params: Any) -> tuple[list, Any]:
             what = f"the method {params.__name__}, which was not called"
         fix = "pass a list: [tensor]" if isinstance(params, Tensor) else "pass model.parameters()"
         raise error(TypeError, who, f"params argument should be an iterable of tensors or dicts, but got {what}", fix)
-    frame: Any = getattr(params, "gi_frame", params)
-    if frame is None:
+    if isinstance(params, Generator) and params.gi_frame is None:
         raise error(
             ValueError,
             who,
             "optimizer got an empty parameter list: the iterator that was passed is used up already",
             "keep a list, which can be gone through again: parameters = list(model.parameters())",
         )
-    own = getattr(getattr(params, "gi_code", None), "co_qualname", "") == "Module.parameters"
-    return list(params), frame.f_locals["self"] if own else None
+    model = module_of.get(params) if isinstance(params, Generator) else None
+    return list(params), model
 
 
 def not_registered(model: Any, known: Iterable) -> str:

@@ -8,7 +8,6 @@ somebody asks, and none while programs run.
 from __future__ import annotations
 
 import gc
-import warnings
 from types import FrameType
 from typing import Any
 
@@ -18,7 +17,7 @@ from ..arrays.kinds import host
 from ..core.graph import Node, history, key, producer
 from ..core.saved import Freed, bottom
 from ..core.tensor import Tensor
-from ..errors import MinigradWarning, error
+from ..errors import error, unsaid
 from ..record.from_graph import older_first, record_of
 from ..record.recent import alive
 from ..record.recorder import Record
@@ -107,8 +106,7 @@ def second(y: Tensor, made: dict) -> Record:
 
 def graph(what: Any) -> Record:
     """The record of what has made a tensor, with its backward; what that would warn of was, or will be, warned of."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", MinigradWarning)
+    with unsaid():
         rec = record_of(what)
     rec.settle()
     return rec

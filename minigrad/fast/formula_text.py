@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..arrays.errstate import alarmed
+from ..arrays.errstate import alarmed, listener
 from ..core.graph import Node
 from ..ops.base.layouts import row_major
 from ..ops.base.primitive import Primitive
@@ -94,6 +94,7 @@ def write(plan: Plan, scope: dict) -> str:
         "layout": plan.cls.layout,
         "impl": alarmed(impl) if plan.cls.quiet else impl,
         "on_arrays": plan.cls.arrays,
+        "listen": listener(plan.cls.function_name()),
     } | {"d" + k: f for k, f in plan.formulas.items()}
     return write_apply(plan) + (write_pull(plan) if pullable(plan) else "")
 
@@ -105,7 +106,7 @@ def write_apply(plan: Plan) -> str:
     given = ", ".join(f"{k}._a" if k in tensors else k for k in plan.names)
     results = ["result"] if len(plan.outs) == 1 else [f"a{i}" for i in range(len(plan.outs))]
     call = f"{', '.join(results)} = impl({given})" + laid_out(cls, results, f"{x}._a")
-    quiet = f"said = silence()\ntry:\n    {indented(call, 4)}\nfinally:\n    restore(said)"
+    quiet = f"said = listen()\ntry:\n    {indented(call, 4)}\nfinally:\n    restore(said)"
     edges = "; ".join(f"n{k} = {k}._edge if {k}._view is None else history({k})" for k in plan.operands)
     tracked = f"({' or '.join(f'n{k} is not None' for k in plan.operands)})"
     others = ", ".join(rest) + ("," if len(rest) == 1 else "")

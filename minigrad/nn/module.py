@@ -13,6 +13,7 @@ from typing import Any
 from ..arrays import dtypes
 from ..arrays.devices import device
 from ..core.tensor import Tensor
+from ..diagnose import optimizers
 from ..diagnose.modules import inside, no_forward, not_initialised, note_replaced, warn_requires_grad
 from ..errors import error
 from ..record.callbacks import recordings
@@ -225,6 +226,11 @@ class Module(Stateful):
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
         """All parameters, each once: what an optimizer takes."""
+        found = self._each_parameter(recurse)
+        optimizers.module_of[found] = self
+        return found
+
+    def _each_parameter(self, recurse: bool) -> Iterator[Parameter]:
         for name, p in self.named_parameters(recurse=recurse):
             if isinstance(p, Parameter):
                 p._path = name  # for messages of the optimizer

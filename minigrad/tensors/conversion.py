@@ -71,6 +71,7 @@ class Conversions:
         Raises RuntimeError for a tensor that requires grad, unless `force` (or grad mode is off, as it is inside the
         forward of a Function); warns of one with a tangent in forward mode, which NumPy does not carry on.
         """
+        slots.reading(self, "numpy")
         if not force and current().grad and self._layer is None and self.requires_grad:
             raise error(
                 RuntimeError,
@@ -136,6 +137,7 @@ class Conversions:
         return made if isinstance(results, tuple) else made[0]
 
     def __dlpack__(self, **options: Any):
+        slots.reading(self, "__dlpack__")
         if self.requires_grad:
             raise error(BufferError, "dlpack", "can't export a tensor that requires grad", "use tensor.detach()")
         return (
@@ -168,6 +170,7 @@ class Conversions:
 
     def item(self):
         """The value of a tensor of one element as a Python number.  Raises RuntimeError for more elements."""
+        slots.reading(self, "item")
         if self._a.size != 1:
             raise error(
                 RuntimeError,
@@ -180,6 +183,7 @@ class Conversions:
 
     def tolist(self):
         """All values as nested lists of Python numbers."""
+        slots.reading(self, "tolist")
         return self._a.tolist()
 
     def __bool__(self) -> bool:

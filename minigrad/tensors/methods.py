@@ -82,6 +82,7 @@ class Methods(Conversions, TensorMethods):
 
     def data_ptr(self) -> int:
         """Return the address of the first element."""
+        slots.reading(self, "data_ptr")
         return address(self._a)
 
     def is_contiguous(self, memory_format: Any = None) -> bool:

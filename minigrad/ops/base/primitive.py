@@ -17,7 +17,7 @@ import numpy as np
 
 from ...arrays import halves
 from ...arrays.dtypes import F4, FLOATS, HALVES, float32, is_half, of_numpy
-from ...arrays.errstate import listen, restore
+from ...arrays.errstate import listener, restore
 from ...arrays.kinds import KINDS, Array, as_array, on_device, on_two_devices
 from ...core.events import slots
 from ...core.frames import EAGER, Frame, Layer, apply_at, current, node_made
@@ -116,12 +116,14 @@ class Primitive(Function):
     formulas: dict = {}  # parameter's position -> formula
     reads: dict = {}  # parameter's position -> names of what its formula reads
     keeps: frozenset = frozenset()  # positions of the arguments that some formula reads
+    listen: Any = None  # silences NumPy, which tells us of infinities and NaN under this operation's name
     operator = ""  # the method of Tensor that Python's operator calls
     namespaces: list = []  # of functions that call apply: they get the written-out one (fast/)
 
     def __init_subclass__(cls, **options: object):
         super().__init_subclass__(**options)
         cls.namespaces, cls.apply = [], classmethod(first_apply)  # type: ignore[assignment]
+        cls.listen = classmethod(first_listen)
         cls.name = cls.__dict__.get("name") or re.sub("(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()
         for name, f in list(cls.__dict__.items()):
             if inspect.isfunction(f) and (name in STATIC or f.__name__ == "<lambda>"):
@@ -235,7 +237,7 @@ class Primitive(Function):
         try:
             if cls.view:
                 return cls.impl(*arrays)
-            said = listen()
+            said = cls.listen()
             try:
                 as_they_are = cls.takes_half or cls.kernel_takes_half and on_device(arrays[0])
                 if as_they_are or not any(map(is_half, arrays)):
@@ -362,6 +364,12 @@ def first_apply(cls: Any, *args: object) -> Any:
     if slots.accelerate is None or not slots.accelerate(cls):
         cls.apply = classmethod(Primitive.apply.__func__)
     return cls.apply(*args)  # type: ignore[operator]
+
+
+def first_listen(cls: Any) -> object:
+    """Make the operation's listener when it is first needed."""
+    cls.listen = staticmethod(listener(cls.function_name()))
+    return cls.listen()
 
 
 def half_among(tensors: Sequence) -> np.dtype | None:

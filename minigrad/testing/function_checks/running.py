@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import Any
 
 from ...core.function import as_tuple
@@ -57,7 +58,7 @@ def threads(case: Case) -> str:
             raise
 
     with ThreadPoolExecutor(2) as pool:
-        runs = [pool.submit(work, one) for one in cases]
+        runs = [pool.submit(copy_context().run, work, one) for one in cases]
     errors = [e for run in runs if (e := run.exception()) is not None]
     if errors:
         raise next((e for e in errors if not isinstance(e, threading.BrokenBarrierError)), errors[0])

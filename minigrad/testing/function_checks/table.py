@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...errors import unsaid
 from . import batches, composition, derivatives, form, running, side_effects, variants
 from .case import Case
 from .outcome import Absent, Fault, Outcome
@@ -109,8 +109,7 @@ def outcome_of(row: Row, case: Case) -> Outcome:
 def run(row: Row, case: Case) -> str | None:
     """Run one row.  An exception from the Function's methods is a fault as well."""
     try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
+        with unsaid(), np.errstate(all="ignore"):
             return row.check(case)
     except (Fault, Absent):
         raise
