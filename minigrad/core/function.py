@@ -202,13 +202,13 @@ def bind(cls: type[Function], args: tuple, kwargs: dict) -> tuple:
 def inspect_arguments(cls: type[Function], frame: Frame, args: tuple) -> tuple[tuple, tuple, tuple]:
     """Return per argument its edge, whether its gradient is wanted, and its shape and dtype."""
     edges, needs, given = [], [], []
-    for i, a in enumerate(args):
+    for a in args:
         edge = spec = None
         if isinstance(a, Tensor):
             edge = a._edge if a._view is None else history(a)
             spec = (a._a.shape, a._a.dtype) if a._layer is None else a._spec
         elif isinstance(a, (list, tuple, dict)):
-            slots.notice("structure among arguments", cls=cls, frame=frame, i=i, a=a)
+            slots.notice("structure among arguments", cls=cls, frame=frame, i=len(edges), a=a)
         edges.append(edge)
         needs.append(edge is not None)
         given.append(spec)
