@@ -153,11 +153,10 @@ class Pointwise(Primitive):
     @classmethod
     def arrays(cls, gs: Sequence, bound: tuple) -> list | None:
         """The wanted gradients, whose formulas find what they read, on small arrays; None for large ones: see backward."""
-        g, partials, n = gs[0], array_formulas(cls), cls.n_conditions
+        g, partials = gs[0], array_formulas(cls)
         if partials is None or g.size >= select.FUSE_FROM:
             return None
-        values = [*bound[:n], *[v if v is None else cls.plain(v, g.dtype) for v in bound[n:]], g]
-        return [None if p is None else array_gradient(p, values) for p in partials]
+        return [None if p is None else array_gradient(cls, p, bound, g) for p in partials]
 
     @staticmethod
     def plain(v: Any, dtype: np.dtype) -> Any:
@@ -223,7 +222,7 @@ def array_formulas(cls: type[Pointwise]) -> tuple | None:
     """
     if not all(map(formula.runs_on_arrays, cls.formulas.values())):
         return None
-    places = {name: i for i, name in enumerate((*cls.names, "out", "g"))}
+    places = {name: i for i, name in enumerate((*cls.names, "out"))} | {"g": -1}
     forms = {
         i: (formula.on_arrays(f), [places[k] for k in cls.reads[i]], "g" in cls.reads[i])
         for i, f in cls.formulas.items()
@@ -231,13 +230,18 @@ def array_formulas(cls: type[Pointwise]) -> tuple | None:
     return tuple([forms.get(i) for i in range(len(cls.names))])
 
 
-def array_gradient(partial: tuple, values: list) -> Any:
-    """Return one gradient from (*arguments, result, g); None where what the formula reads was not saved."""
+def array_gradient(cls: type[Pointwise], partial: tuple, bound: tuple, g: Array) -> Any:
+    """Return one gradient from the arguments and the result, and g; None where what the formula reads was not saved."""
     f, places, takes_g = partial
-    given = [values[k] for k in places]
-    if any([v is None for v in given]):
-        return None
-    return f(*given) if takes_g else times(values[-1], f(*given))
+    given = []
+    for k in places:
+        v = g if k < 0 else bound[k]
+        if v is not None and k >= cls.n_conditions:
+            v = cls.plain(v, g.dtype)
+        if v is None:
+            return None
+        given.append(v)
+    return f(*given) if takes_g else times(g, f(*given))
 
 
 def times(g: Tensor | Array, d: Tensor | Array | float) -> Any:

@@ -264,7 +264,7 @@ class Primitive(Function):
     def keep(cls, args: tuple, outs: tuple, edges: tuple) -> tuple:
         """Per argument, then per output: a Saved tensor where a tracked argument's formula reads it, else a shape or value."""
         reads, results = read_by(cls, tuple(map(bool, edges)), len(outs))
-        kept = [save(a) if read else ShapeOf(a._sizes) if isinstance(a, Tensor) else a for a, read in zip(args, reads)]
+        kept = [save(a) if reads[i] else ShapeOf(a._sizes) if isinstance(a, Tensor) else a for i, a in enumerate(args)]
         if True not in results:
             return (*kept, *[None] * len(outs))
         return (*kept, *[save(outs[k], k) if read else None for k, read in enumerate(results)])
