@@ -20,7 +20,7 @@ FOLDERS = {  # each imports from those above it
     "kernels": "from a formula's text to compiled code",
     "core": "Tensor, Function, Node, the engine",
     "layers": "what grad, jvp and vmap do to an operation",
-    "tensors": "conversion, printing: Tensor's Python face",
+    "tensors": "conversion, printing, hooks: Tensor's Python face",
     "return_types": "tuples with names",
     "ops": "the operations, sorted by kind",
     "fast": "operations written out for plain eager code",
