@@ -28,7 +28,7 @@ def index_arrays(draw, n, common):
 
 
 @st.composite
-def indices(draw, shape, kinds=("int", "slice", "none", "array", "list", "mask", "bool")):
+def indices(draw, shape, kinds=("int", "slice", "none", "array", "list", "mask", "bool")):  # noqa: PLR0912 (one for each kind of index)
     """An index into a tensor of this shape: a tuple of ints, slices, None, Ellipsis, arrays, lists, bools."""
     common = draw(st.sampled_from(((1,), (2,), (3,), (2, 3), (3, 1))))
     items, d, masks, dots = [], 0, 0, False

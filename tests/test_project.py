@@ -163,6 +163,15 @@ def test_size_of_the_nucleus():
     assert f"{SIZES['core']:,} lines" in readme
 
 
+def test_files_and_functions_of_the_nucleus_are_short():
+    for folder in SIZES:
+        for path in (ROOT / "minigrad" / folder).glob("*.py"):
+            text = path.read_text(encoding="utf-8")
+            assert folder != "core" or len(text.splitlines()) <= 260, path.name
+            functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
+            assert not [f"{path.name}: {f.name}" for f in functions if f.end_lineno - f.lineno >= 40]
+
+
 def test_at_most_one_parameter_in_twenty_of_the_nucleus_has_no_type():
     annotations = [
         argument.annotation and ast.unparse(argument.annotation)

@@ -86,7 +86,7 @@ class Environment:
         if len(self.guards) + len(self.tensors) > LIMIT:
             raise Refused(f"it can read more than {LIMIT} values besides its arguments")
 
-    def look(self, name: str, value: Any, get: Callable | None) -> None:
+    def look(self, name: str, value: Any, get: Callable | None) -> None:  # noqa: PLR0912 (one for each type of value)
         """Note one value, and what can be reached through it."""
         if isinstance(value, Tensor):
             if get is not None:
