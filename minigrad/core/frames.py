@@ -109,6 +109,13 @@ class Frame:
             lambda f, parent: f.but(grad=grad and not f.inference, asked=grad and f.inference, parent=parent)
         )
 
+    def below(self) -> Frame:
+        """Return the frame outside with the modes in force here: for layers that hand operations on as they are."""
+        p = self.parent
+        if (p.grad, p.dual, p.inference) == (self.grad, self.dual, self.inference):
+            return p
+        return p.but(grad=self.grad, dual=self.dual, inference=self.inference)
+
     def has(self, layer: Layer) -> bool:
         """Return whether `layer` is still running, here or further out."""
         frame: Frame | None = self

@@ -46,7 +46,8 @@ class Guard(Layer):
 
     def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
         """Look at the arguments and pass the operation on."""
-        out = apply_at(self.below(frame, args), cls, args)
+        self.look_at(frame, args)
+        out = apply_at(frame.below(), cls, args)
         if debug.mode.on and has_slope(cls) and any([t is a for t, _, _ in self.derived for a in args]):
             outs = out if isinstance(out, tuple) else (out,)
             place = user_place()
@@ -70,10 +71,11 @@ class Guard(Layer):
 
     def inplace(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
         """The same for writes."""
-        return inplace_at(self.below(frame, (x, *others)), fn, x, others)
+        self.look_at(frame, (x, *others))
+        return inplace_at(frame.below(), fn, x, others)
 
-    def below(self, frame: Frame, args: tuple) -> Frame:
-        """The frame underneath, with the modes in force here; warns on the way."""
+    def look_at(self, frame: Frame, args: tuple) -> None:
+        """Refuse tensors of a transform; warn of those that are tracked and no inputs."""
         for a in args:
             if isinstance(a, Tensor) and a._layer is not None:
                 raise error(
@@ -87,10 +89,6 @@ class Guard(Layer):
             for a in args:
                 if isinstance(a, Tensor) and a._layer is None and not any(a is i for i in self.inputs):
                     self.look(frame, a)
-        p = frame.parent
-        assert p is not None
-        same = (p.grad, p.dual, p.inference) == (frame.grad, frame.dual, frame.inference)
-        return p if same else p.but(grad=frame.grad, dual=frame.dual, inference=frame.inference)
 
     def look(self, frame: Frame, a: Tensor) -> None:
         """Warn if a, which is no input, is tracked in eager mode."""

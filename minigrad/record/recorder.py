@@ -101,7 +101,7 @@ class Record(Ledger, Layer):
     def lies_on_plain(self, frame: Frame) -> bool:
         """Whether there is plain eager code below, in the modes that are in force here."""
         p = frame.parent
-        return (p is ON or p is OFF) and not frame.observers and self.below(frame) is p
+        return (p is ON or p is OFF) and not frame.observers and frame.below() is p
 
     def note_untracked(self, cls: Any, args: tuple, out: Any) -> None:
         """An operation under no_grad."""
@@ -143,17 +143,9 @@ class Record(Ledger, Layer):
         """A recording sees every operation."""
         return True
 
-    def below(self, frame: Frame) -> Frame:
-        """The layer underneath with the modes that are in force here: no_grad inside the recording reaches it."""
-        p = frame.parent
-        assert p is not None
-        if (p.grad, p.dual, p.inference) == (frame.grad, frame.dual, frame.inference):
-            return p
-        return p.but(grad=frame.grad, dual=frame.dual, inference=frame.inference)
-
     def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
         """Run the operation below and note it."""
-        below = self.below(frame)
+        below = frame.below()
         if self._backward and not frame.grad:  # the edges tell all
             return apply_at(below, cls, args)
         sights, self._sights = self._sights, []
@@ -203,7 +195,7 @@ class Record(Ledger, Layer):
 
     def inplace(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
         """The same for a write: x and all that shares its memory hold something new afterwards."""
-        below = self.below(frame)
+        below = frame.below()
         if self._backward and not frame.grad:
             return inplace_at(below, fn, x, others)
         if below is OFF and self.level is None and self.write_simply(fn, x, others):
