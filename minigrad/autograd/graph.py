@@ -1,6 +1,6 @@
 """The graph of recorded operations, for looking at and for reaching into it (PyTorch's module of this name).
 
-Nodes and what they save live in minigrad/core/graph.py; hooks on one tensor or node in minigrad/tensors/hooks.py.
+Nodes live in minigrad/core/graph.py, what they save in saved.py; hooks on one tensor or node in minigrad/tensors/hooks.py.
 """
 
 from __future__ import annotations
