@@ -1,6 +1,7 @@
 """Runs while the reference is built: sets the examples of docstrings (lines with >>> and what follows them) as code, and
 shows the settings of modules that have no __init__ of their own."""
 
+import builtins
 import re
 
 import griffe
@@ -15,6 +16,21 @@ class Examples(griffe.Extension):
         """Called for each module, class and function."""
         if obj.docstring is not None:
             obj.docstring.value = EXAMPLE.sub(lambda m: f"```pycon\n{m[0].rstrip()}\n```\n", obj.docstring.value)
+
+
+class Builtins(griffe.Extension):
+    """Leaves Python's int, float and bool in annotations what they are: minigrad.int, .float and .bool are dtypes."""
+
+    def on_instance(self, *, obj, **_):
+        """Called for each module, class and function."""
+        if obj.is_function:
+            parts = [obj.returns, *[p.annotation for p in obj.parameters]]
+        else:
+            parts = [obj.annotation] if obj.is_attribute else []
+        for part in parts:
+            for name in part.iterate() if isinstance(part, griffe.Expr) else ():
+                if isinstance(name, griffe.ExprName) and hasattr(builtins, name.name):
+                    name.parent = None  # where the name is looked up
 
 
 class Settings(griffe.Extension):

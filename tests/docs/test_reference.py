@@ -97,3 +97,17 @@ def test_what_is_shown_can_be_read_off_the_source():
         if not item.docstring:
             bare.append(name)
     assert not bare
+
+
+def test_int_float_and_bool_in_signatures_are_pythons():
+    """At the top of the package the same names are dtypes, which griffe would find first."""
+    griffe = pytest.importorskip("griffe")
+    extensions = griffe.load_extensions(str(ROOT / "docs" / "build" / "examples.py"))
+    package = griffe.load("minigrad", search_paths=[str(ROOT)], extensions=extensions)
+    found = [
+        package["ops.matmul.addmm"],
+        package["core.tensor.Tensor.requires_grad_"],
+        package["tensors.methods.Methods.dim"],
+    ]
+    paths = {p.annotation.canonical_path for f in found for p in f.parameters if p.annotation is not None}
+    assert {"bool", "typing.Any"} <= paths and found[-1].returns.canonical_path == "int"
