@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from minigrad.kernels import cache
+from tests.forked import python
 
 SOURCE = """
 from numba import njit
@@ -33,27 +34,28 @@ print("kept" if f.stats.cache_hits else "compiled", f.__code__.co_filename)
 """
 
 
-def start(folder, before="", **variables):
+def start(folder):
     """A process that compiles and runs a kernel."""
-    environment = {**os.environ, "MINIGRAD_CACHE": str(folder), **variables}
-    return subprocess.Popen(
-        [sys.executable, "-c", before + PROGRAM],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    command, environment = [sys.executable, "-c", PROGRAM], {**os.environ, "MINIGRAD_CACHE": str(folder)}
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def finish(process):
-    """What it said: whether the kernel was "kept" or had to be "compiled", and its file."""
+    """What it said: whether the kernel was "kept" or had to be "compiled"."""
     out, error = process.communicate(timeout=60)
     assert process.returncode == 0, error
     return out.split(maxsplit=1)[0]
 
 
+def ended(folder, before="", **variables):
+    """Such a process, after it has done something else before, when it has ended."""
+    return python("-c", before + PROGRAM, cwd=folder.anchor, MINIGRAD_CACHE=str(folder), **variables)
+
+
 def run(folder, before="", **variables):
-    return finish(start(folder, before, **variables))
+    done = ended(folder, before, **variables)
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout.decode().split(maxsplit=1)[0]
 
 
 def names(folder, ending):
@@ -146,9 +148,7 @@ def test_several_processes_may_fill_it_at_once(tmp_path):
 
 def test_writer_killed_half_way_leaves_nothing_that_is_read(tmp_path):
     killed = "import os, signal; os.replace = lambda *a: os.kill(os.getpid(), signal.SIGKILL)\n"
-    process = start(tmp_path, killed)
-    process.communicate(timeout=60)
-    assert process.returncode == -signal.SIGKILL
+    assert ended(tmp_path, killed).returncode == -signal.SIGKILL
     (part,) = tmp_path.glob("*.part")
     assert run(tmp_path) == "compiled"
     assert part.exists()  # it might belong to a process that is still writing

@@ -1,6 +1,7 @@
 """`minigrad lessons` as a process of its own, in an empty folder."""
 
 import csv
+import functools
 import json
 import os
 import re
@@ -14,12 +15,13 @@ import urllib.request
 import pytest
 
 from lessons import lesson, lessons
-from tests.viz.command import minigrad
+from tests.viz import command
 
 from .solved import solutions, solved
 
 pytest.importorskip("jupytext")
 ONE = lesson(1)
+minigrad = functools.partial(command.minigrad, needs="jupytext")
 WRITTEN = f"minigrad-lessons/{ONE.name}.ipynb"
 
 

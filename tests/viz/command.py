@@ -1,8 +1,6 @@
 """The command `minigrad` as a process of its own, and a program for it to draw."""
 
-import os
-import subprocess
-import sys
+from tests.forked import python
 
 PROGRAM = """
 from minigrad import tensor
@@ -26,10 +24,8 @@ if __name__ == "__main__":
 """
 
 
-def minigrad(folder, *words, given=b"", **variables):
-    command = [sys.executable, "-m", "viz.cli", *words]
-    environment = {**os.environ, **variables}
-    return subprocess.run(command, cwd=folder, input=given, env=environment, capture_output=True, timeout=120)
+def minigrad(folder, *words, **options):
+    return python("-m", "viz.cli", *words, cwd=folder, **options)
 
 
 def written(folder):

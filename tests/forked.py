@@ -1,0 +1,126 @@
+"""Programs in processes of their own that start at once: forked from a Python that has imported what they need.
+
+To import minigrad, what draws and what reads a command line takes a new Python a second, and the tests start hundreds of
+them.  Here one for each worker does that, and then forks for each program.  A new one is started where a variable decides how
+Python or a library starts, and on systems where forking is not safe.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import gc
+import importlib
+import json
+import os
+import runpy
+import socket
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+IMPORTED = [
+    "minigrad",
+    "lessons",
+    "viz",
+    "viz.export",
+    "viz.viewer",
+    "matplotlib.pyplot",
+    "numba",
+    "pygraphviz",
+    "cyclopts",
+]
+READ_AT_START = "PYTHON", "NUMBA"
+LONGEST = 1 << 17  # bytes of a message
+Done = subprocess.CompletedProcess[bytes]
+
+
+def python(
+    *words: str | Path, cwd: Path, given: bytes = b"", new: bool = False, needs: str = "", **variables: str
+) -> Done:
+    """What `python word word ...` does in a folder, with further variables of the environment; it needs this module."""
+    words, environment = tuple(map(str, words)), {**os.environ, **variables}
+    if new or sys.platform != "linux" or any(name.startswith(READ_AT_START) for name in variables):
+        command = [sys.executable, *words]
+        return subprocess.run(command, cwd=cwd, input=given, env=environment, capture_output=True, timeout=300)
+    with tempfile.TemporaryFile() as read, tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as complained:
+        read.write(given)
+        files = read, said, complained
+        for file in files:
+            file.seek(0)
+        code = ended(json.dumps([words, str(cwd), environment, needs]).encode(), [file.fileno() for file in files])
+        for file in files:
+            file.seek(0)
+        return Done(words, code, said.read(), complained.read())
+
+
+@functools.cache
+def parent() -> socket.socket:
+    """The connection to the Python that forks; when it is closed, that one ends."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs:
+        command = [sys.executable, "-m", "tests.forked", str(theirs.fileno())]
+        quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
+        environment = {**os.environ, "MPLBACKEND": "agg"}
+        process = subprocess.Popen(command, cwd=ROOT, pass_fds=[theirs.fileno()], env=environment, **quiet)
+    ours.settimeout(300)
+    atexit.register(lambda: (ours.close(), process.wait()))
+    return ours
+
+
+def ended(message: bytes, files: list[int]) -> int:
+    """What a program ends with."""
+    socket.send_fds(parent(), [message], files)
+    pid = int(parent().recv(LONGEST))
+    try:
+        return int(parent().recv(LONGEST))
+    except TimeoutError:
+        os.kill(pid, 9)
+        return int(parent().recv(LONGEST))
+
+
+def serve(connection: socket.socket) -> None:
+    """Fork for each program that is asked for."""
+    for name in IMPORTED:
+        importlib.import_module(name)
+    gc.freeze()
+    while True:
+        message, files, _, _ = socket.recv_fds(connection, LONGEST, 3)
+        if not message:
+            return
+        words, cwd, environment, needs = json.loads(message)
+        if needs:
+            importlib.import_module(needs)
+        pid = os.fork()
+        if not pid:
+            connection.close()
+            return run(words, cwd, environment, files)
+        for file in files:
+            os.close(file)
+        connection.send(str(pid).encode())
+        connection.send(str(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])).encode())
+
+
+def run(words: list[str], cwd: str, environment: dict[str, str], files: list[int]) -> None:
+    """Be the process that runs a program."""
+    for place, file in enumerate(files):
+        os.dup2(file, place)
+        os.close(file)
+    os.chdir(cwd)
+    os.environ.clear()
+    os.environ.update(environment)
+    if words[0] == "-m":
+        sys.argv, sys.path[0] = words[1:], cwd
+        runpy.run_module(words[1], run_name="__main__", alter_sys=True)
+    elif words[0] == "-c":
+        sys.argv, sys.path[0] = ["-c", *words[2:]], ""
+        exec(words[1], {"__name__": "__main__"})
+    else:
+        sys.argv, sys.path[0] = words, str(Path(cwd, words[0]).parent)
+        runpy.run_path(words[0], run_name="__main__")
+
+
+if __name__ == "__main__":
+    serve(socket.socket(fileno=int(sys.argv[1])))
