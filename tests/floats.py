@@ -1,5 +1,11 @@
-"""Floats for tables of kernels: their text is the same for both, so `make test` compiles them for one."""
+"""Tables of kernels, which take a second each to compile: `make test` compiles some of them, for one dtype."""
 
 import pytest
 
-FLOATS = pytest.mark.parametrize("dtype", [pytest.param("float32", marks=pytest.mark.slow), "float64"])
+FLOAT = [pytest.param("float32", marks=pytest.mark.slow), "float64"]
+FLOATS = pytest.mark.parametrize("dtype", FLOAT)
+
+
+def some(rows, step=3):
+    """A table as parameters: each `step`-th row for `make test`, the others for `make test-slow`."""
+    return [pytest.param(row, marks=[] if i % step == 0 else pytest.mark.slow) for i, row in enumerate(rows)]

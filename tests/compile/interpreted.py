@@ -1,8 +1,10 @@
 """Generated modules run as plain Python: slow on arrays, but at once, so that hundreds of programs can be compared.
 
-What the generator writes is tried here; that Numba makes the same of it, test_compile.py tries.
+What the generator writes is tried here; that Numba makes the same of it, test_compile.py tries, and `make test-slow` tries it
+with every program that takes `either`.
 """
 
+import math
 import types
 
 import numpy as np
@@ -17,6 +19,7 @@ UNLIKE = {"acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcs
 FUNCTIONS = {
     **{name: getattr(np, UNLIKE.get(name, name)) for name in VECMATH.split()},
     "where": lambda c, x, y: x if c else y,
+    "erf": math.erf,
     "pow": np.power,
     "rsqrt": lambda x: 1 / np.sqrt(x),
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
@@ -55,3 +58,10 @@ def interpreted(monkeypatch):
     monkeypatch.setattr(specialization, "cache", types.SimpleNamespace(load=load))
     with np.errstate(all="ignore"):
         yield
+
+
+@pytest.fixture(params=["python", pytest.param("numba", marks=pytest.mark.slow)])
+def either(request):
+    """Without Numba, and with it."""
+    if request.param == "python":
+        request.getfixturevalue("interpreted")

@@ -6,8 +6,6 @@ what cannot be compiled, is in test_compile_guards.py.
 
 import math
 import re
-import subprocess
-import sys
 import threading
 
 import numpy as np
@@ -16,9 +14,12 @@ import pytest
 import minigrad as torch
 from minigrad.compile.api import compile
 from minigrad.func.tree import flatten
+from tests.forked import python
 
 from .both import T, same
+from .interpreted import either, interpreted
 
+__all__ = ["either", "interpreted"]
 F = torch.nn.functional
 PROGRAMS = {
     "relu(x @ w + b)": lambda: (T(5, 3), T(3, 4), T(4)),
@@ -65,7 +66,17 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("text", PROGRAMS)
-def test_values_and_gradients_are_those_of_eager_code(text):
+def test_values_and_gradients_are_those_of_eager_code(text, either):
+    agrees(text)
+
+
+@pytest.mark.parametrize("text", [*PROGRAMS][:32:6])
+def test_values_and_gradients_by_numba(text):
+    agrees(text)
+
+
+def agrees(text):
+    """Whether a program compiled gives the values and gradients of eager code."""
     names = ("x", "w", "b")[: len(args := PROGRAMS[text]())]
     f = eval(f"lambda {', '.join(names)}: {text}", {"torch": torch, "F": F, "relu": F.relu})
     compiled = compile(f)
@@ -202,7 +213,7 @@ def test_a_saved_result_that_was_written_to_raises():
                 y.sum().backward()
 
 
-def test_a_part_of_an_argument_is_read_before_the_argument_is_written_to():
+def test_a_part_of_an_argument_is_read_before_the_argument_is_written_to(either):
     def f(x):
         part, total = x[1:], x.sum()
         out = part * total
@@ -221,7 +232,7 @@ def test_names_that_the_text_uses_itself():
     same(compile(f)(*args), f(*args))
 
 
-def test_running_statistics_of_a_module_are_updated():
+def test_running_statistics_of_a_module_are_updated(either):
     models = [torch.nn.BatchNorm1d(3) for _ in range(2)]
     x, c = T(8, 3), compile(models[0])
     for _ in range(3):
@@ -279,7 +290,7 @@ def test_special_values(f):
     "1.5**x", "x**0.3", "torch.lerp(x, w, 0.3)", "torch.xlogy(x, 0.3)", "torch.atan2(x * 0 + 0.3, w)", "k**x + x**k",
     "torch.atan2(x, torch.tensor(0.3, dtype=x.dtype)) / 0.3", "F.hardtanh(x / 0.7, -0.3, 0.3)", "F.elu(-x, 0.3) / k",
 ])  # fmt: skip
-def test_gradients_of_float64_know_constants_in_float64(text):
+def test_gradients_of_float64_know_constants_in_float64(text, either):
     f = eval(f"lambda x, w, k: {text}", {"torch": torch, "F": F})
     x, w = (torch.linspace(a, a + 1, 9, dtype=torch.float64, requires_grad=True) for a in (0.1, 0.3))
     found = [torch.autograd.grad(run(x, w, 0.7).sum(), (x, w), allow_unused=True) for run in (compile(f), f)]
@@ -309,10 +320,7 @@ def test_a_second_process_is_served_from_the_cache(tmp_path):
         "c = compile(lambda x: (x.sin() * 2).sum())\n"
         "with event.install_recorder('numba:compile') as r: c(torch.ones(3))\nprint(len(r.buffer))\n"
     )
-    import os
-
-    run = [subprocess.run([sys.executable, program], capture_output=True, text=True, check=True,
-                          env={**os.environ, "MINIGRAD_CACHE": str(tmp_path / "cache")}) for _ in range(2)]  # fmt: skip
+    run = [python(program, cwd=tmp_path, MINIGRAD_CACHE=str(tmp_path / "cache")) for _ in range(2)]
     assert int(run[0].stdout) > 0 and int(run[1].stdout) == 0
 
 
@@ -332,7 +340,7 @@ def test_results_take_the_memory_of_what_is_not_needed_any_more():
 
 @pytest.mark.parametrize("dims", [(), (0,), (1,), (0, 1)], ids=str)
 @pytest.mark.parametrize("dtype", [torch.int64, torch.float32])
-def test_sums_of_what_a_condition_chooses(dtype, dims):
+def test_sums_of_what_a_condition_chooses(dtype, dims, either):
     """The condition stands beside the running sum, and does not take it in."""
     f = lambda x: (torch.where(x > 0, x, 7).sum(dims), (x > 0).sum(dims), torch.where(x > 2, x, 1).sum(0))  # noqa: E731
     x = torch.tensor([[3, -1, 2], [4, 5, -6]], dtype=dtype)
@@ -350,7 +358,7 @@ def test_a_value_from_before_a_write_is_read_before_it():
         same(p, torch.arange(4.0) - 1)
 
 
-def test_a_reshaped_argument_is_read_before_a_write_to_it():
+def test_a_reshaped_argument_is_read_before_a_write_to_it(either):
     def f(p, w):
         flat = p.reshape(6)
         s = flat @ w.sin().reshape(6)
@@ -371,7 +379,7 @@ def test_results_that_are_equal_have_memory_of_their_own():
     assert b.abs().sum().item() and c.abs().sum().item()
 
 
-def test_a_row_is_summed_before_a_write_to_it():
+def test_a_row_is_summed_before_a_write_to_it(either):
     def step(p):
         s = p.sum(1)
         p.sub_(1.0)
@@ -384,7 +392,7 @@ def test_a_row_is_summed_before_a_write_to_it():
         same(p, q)
 
 
-def test_a_row_is_summed_before_its_memory_is_taken():
+def test_a_row_is_summed_before_its_memory_is_taken(either):
     f = lambda x, w: (x * 2, (x @ w).sum(1))  # noqa: E731
     args = T(4, 4), T(4, 4)
     for a, b in zip(compile(f)(*args), f(*args)):
@@ -393,7 +401,7 @@ def test_a_row_is_summed_before_its_memory_is_taken():
 
 @pytest.mark.filterwarnings("error")  # [compile-eager] says that the generated code failed
 @pytest.mark.parametrize("name", ["exp", "abs", "sum", "np", "njit", "call", "statics", "<lambda>", "__call__"])
-def test_a_program_may_have_the_name_of_what_it_computes(name):
+def test_a_program_may_have_the_name_of_what_it_computes(name, either):
     def program(x):
         return (x.exp() + x.abs() * x.sum()).exp()
 

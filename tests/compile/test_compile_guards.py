@@ -16,7 +16,9 @@ from minigrad.errors import MinigradWarning
 from minigrad.func.tree import flatten
 
 from .both import T, quietly, same
+from .interpreted import either, interpreted
 
+__all__ = ["either", "interpreted"]
 F = torch.nn.functional
 
 
@@ -24,7 +26,7 @@ F = torch.nn.functional
 SCALE, WEIGHT, CONFIG = 2.0, torch.tensor([1.0, 2.0, 3.0], requires_grad=True), {"k": 3, "list": [1, 2]}
 
 
-def test_changed_globals_are_seen():
+def test_changed_globals_are_seen(either):
     global SCALE, WEIGHT
     c, x = compile(lambda x: (x * WEIGHT).sin() * SCALE + CONFIG["list"][0]), T(3)
     for change in ("SCALE = 5.0", "WEIGHT = torch.tensor([[1.0], [2.0]])", "CONFIG['list'][0] = 7",
@@ -36,7 +38,7 @@ def test_changed_globals_are_seen():
     same(WEIGHT.grad, (x * WEIGHT.detach()).cos() * x * SCALE)
 
 
-def test_a_module_trains_and_its_mode_counts():
+def test_a_module_trains_and_its_mode_counts(either):
     model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Dropout(0.5), torch.nn.Linear(8, 2))
     c, x, optimiser = compile(model), T(5, 4), torch.optim.SGD(model.parameters(), lr=0.1)
     for _ in range(3):
@@ -69,7 +71,7 @@ def test_random_numbers_are_drawn_anew_from_the_same_stream():
     [lambda x, s: x * s, lambda x, s: x * math.exp(s), lambda x, s: x * (1 if s > 1 else 2), lambda x, s: torch.clamp(x, -s, s),
      lambda x, s: x * s**2, lambda x, s: (x * s, s)],
 )  # fmt: skip
-def test_numbers_are_parameters_or_guarded(f):
+def test_numbers_are_parameters_or_guarded(f, either):
     c, x = compile(f), T(3)
     for s in (1.5, 0.5, 2.5, 0.25, 0.0, -0.0, 3, True):
         for a, b in zip(flatten(c(x, s))[0], flatten(f(x, s))[0]):
@@ -102,7 +104,7 @@ def test_the_default_dtype_and_modules_of_the_user_are_watched():
             torch.set_default_dtype(torch.float32)
 
 
-def test_control_flow_on_shapes():
+def test_control_flow_on_shapes(either):
     c = compile(lambda x: x * 2 if x.shape[0] > 3 else x * 3)
     for n in (2, 5, 3, 4, 1, 0):
         same(c(torch.ones(n, 2)), torch.ones(n, 2) * (2 if n > 3 else 3))
@@ -318,7 +320,7 @@ def test_every_kind_of_call_finds_its_way():
     assert c.roads
 
 
-def test_a_road_sees_what_changes_besides_the_arguments():
+def test_a_road_sees_what_changes_besides_the_arguments(either):
     weights = {"w": torch.ones(2), "k": 2.0, "again": None}
     weights["again"] = weights["w"]
     c = compile(lambda x: x * weights["w"] * weights["k"] + weights["again"])

@@ -12,6 +12,7 @@ import minigrad as torch
 from minigrad import func
 from minigrad.compile.api import compile
 from minigrad.func.tree import flatten
+from tests.floats import some
 
 from .both import T, same
 from .interpreted import interpreted
@@ -56,9 +57,9 @@ def test_products_of_every_shape(of_x, of_y, dtype, interpreted):
     agree(with_gradients(torch.matmul), T(*of_x, dtype=dtype), T(*of_y, dtype=dtype))
 
 
-@pytest.mark.parametrize(("of_x", "of_y"), SHAPES[:24:3])
-def test_products_compiled_by_numba(of_x, of_y):
-    agree(with_gradients(lambda x, y: x @ y), T(*of_x), T(*of_y))
+@pytest.mark.parametrize("shapes", some(SHAPES[:24:3], 4))
+def test_products_compiled_by_numba(shapes):
+    agree(with_gradients(lambda x, y: x @ y), *[T(*shape) for shape in shapes])
 
 
 LAYOUTS = {
@@ -156,6 +157,7 @@ def test_attention_with_masks(options, interpreted):
     )
 
 
+@pytest.mark.slow
 def test_attention_compiled_by_numba():
     def f(q, k, v):
         return torch.softmax(q @ k.mT / 2.0, -1) @ v

@@ -12,6 +12,7 @@ import pytest
 import minigrad as torch
 from minigrad import func
 from minigrad.compile.api import compile
+from tests.floats import some
 
 from .both import quietly, same
 from .interpreted import interpreted
@@ -95,12 +96,12 @@ def test_compositions_of_transforms(fname, depth, interpreted):
         compare(names, fname)
 
 
-@pytest.mark.parametrize(("names", "fname"), [
+@pytest.mark.parametrize("program", some([
     (("hessian",), "power of a sum"), (("hessian", "vmap"), "sin"), (("grad", "vmap"), "softmax"),
     (("jvp", "grad"), "layer norm"), (("jacrev",), "cross-entropy"), (("compile", "hessian"), "norm"),
-])  # fmt: skip
-def test_compiled_by_numba(names, fname):
-    compare(names, fname)
+]))  # fmt: skip
+def test_compiled_by_numba(program):
+    compare(*program)
 
 
 @pytest.mark.parametrize("name", TRANSFORMS)
