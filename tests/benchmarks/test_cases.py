@@ -11,7 +11,8 @@ from benchmarks.cases import CASES
 OURS = [peers.BY_NAME[name] for name in ("minigrad", "minigrad.compile")]
 # Found by these tests; the benchmark shows them as failed.
 UNCOMPILED: dict[str, str] = {}
-LARGE = "cnn_step", "attention_step", "large_network_step"  # programs that take seconds to compile
+LARGE = ("network_step", "large_network_step", "cnn_step", "recording_cnn_step", "attention_step", "per_sample_gradients",
+         "hessian", "softmax", "layer_norm")  # programs that take seconds to compile  # fmt: skip
 EACH = [pytest.param(c, marks=pytest.mark.slow if c.name in LARGE else (), id=c.name) for c in CASES]
 
 

@@ -8,6 +8,7 @@ from minigrad.kernels.cpu import broadcast_cpu
 from minigrad.ops.compare import Gt, Where
 from minigrad.ops.nn.activation import LeakyRelu, Prelu
 from minigrad.ops.pointwise import Add, Mul, Sub
+from tests.floats import some
 
 
 def rand(*shape):
@@ -50,7 +51,7 @@ def seen(*operands):
     return broadcast_cpu.rows([select.one(a) for a in operands], shape)
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("layout", some(LAYOUTS))
 def test_rows_are_found_and_give_what_numpy_gives(layout):
     x, y = LAYOUTS[layout]
     assert layout == "one element" or seen(x, y) is not None

@@ -5,7 +5,7 @@ import pytest
 
 import minigrad
 from minigrad.kernels.cpu import softmax_dim
-from tests.floats import FLOATS
+from tests.floats import FLOATS, some
 from tests.kernels.definitions import agree, from_several_threads, numbers
 
 F = minigrad.nn.functional
@@ -28,12 +28,12 @@ SHAPES = [(3, 7, 5), (2, 21, 8, 9), (1, 2, 1000), (2, 1, 40), (1, 9000, 3), (4, 
 
 @FLOATS
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", some(FUNCTIONS, 2))
 def test_kernels_compute_what_the_definitions_say(name, shape, dtype, monkeypatch):
     agree(monkeypatch, FUNCTIONS[name], numbers(shape, dtype), scale=60)
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", some(FUNCTIONS, 2))
 @pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
 def test_infinities_and_nan_stay_in_their_column(name, odd, monkeypatch):
     x = numbers((3, 7, 20))
@@ -42,13 +42,13 @@ def test_infinities_and_nan_stay_in_their_column(name, odd, monkeypatch):
     agree(monkeypatch, FUNCTIONS[name], x)
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", some(FUNCTIONS, 2))
 def test_several_threads(name, monkeypatch):
     from_several_threads(monkeypatch, FUNCTIONS[name], numbers((9, 7, 30)))
 
 
 def test_classes_are_checked():
-    x = minigrad.tensor(numbers((20, 10, 30), "float32"))
+    x = minigrad.tensor(numbers((20, 10, 30)))
     for wrong in (10, -1):
         with pytest.raises(IndexError, match=f"Target {wrong} is out of bounds for 10 classes"):
             F.cross_entropy(x, minigrad.full((20, 30), wrong))

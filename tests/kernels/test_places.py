@@ -5,6 +5,7 @@ import pytest
 
 import minigrad
 from minigrad.kernels.cpu import index_cpu
+from tests.floats import FLOATS, some
 from tests.kernels.definitions import agree, from_several_threads, kernels, numbers
 
 F = minigrad.nn.functional
@@ -22,7 +23,7 @@ FUNCTIONS = {
 }
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@FLOATS
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_one_index_for_each_element(name, shape, dtype, monkeypatch):
@@ -39,7 +40,7 @@ def test_scatter_writes(shape, monkeypatch):
         agree(monkeypatch, lambda x, i, s, d=d: x.scatter(d, i, s), numbers(shape), order, numbers(shape, seed=1))
 
 
-@pytest.mark.parametrize("how", ["sum", "prod", "amax", "amin", "mean"])
+@pytest.mark.parametrize("how", some(["sum", "prod", "amax", "amin", "mean"], 2))
 @pytest.mark.parametrize("shape", SHAPES)
 def test_scatter_reduces(how, shape, monkeypatch):
     for d in range(3):
@@ -58,10 +59,10 @@ def test_scatter_of_a_number(shape, monkeypatch):
         size = (*shape[:d], 7, *shape[d + 1 :])
         for value in (2, 0.5, True, float("nan")):
             f = lambda x, i, d=d, value=value: x.scatter(d, i, value)
-            agree(monkeypatch, f, numbers(shape, "float32"), indices(size, shape[d]))
+            agree(monkeypatch, f, numbers(shape), indices(size, shape[d]))
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@FLOATS
 @pytest.mark.parametrize("shape", SHAPES)
 def test_slices_by_index(shape, dtype, monkeypatch):
     x = numbers(shape, dtype)
@@ -77,7 +78,7 @@ def test_slices_by_index(shape, dtype, monkeypatch):
 
 
 def test_embedding(monkeypatch):
-    table, i = numbers((7, 5), "float32"), indices((3, 40), 7)
+    table, i = numbers((7, 5)), indices((3, 40), 7)
     agree(monkeypatch, lambda w, i: F.embedding(i, w), table, i)
     agree(monkeypatch, lambda w, i: F.embedding(i, w, 2), table, i)
     agree(monkeypatch, lambda w, i: F.embedding(i, w), numbers((7, 1)), i)
@@ -151,7 +152,7 @@ def test_small_arrays_and_integers_are_numpys(monkeypatch):
 
 
 @pytest.mark.parametrize("ignore", [-100, 2])
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@FLOATS
 def test_mean_of_losses_at_classes(dtype, ignore, monkeypatch):
     x, target = numbers((300, 5), dtype), minigrad.tensor(indices(300, 5))
     agree(monkeypatch, lambda x: F.nll_loss(x, target, ignore_index=ignore), x)

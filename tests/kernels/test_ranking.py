@@ -5,11 +5,11 @@ import pytest
 
 import minigrad
 from minigrad.kernels.cpu import topk
+from tests.floats import FLOAT, FLOATS
 from tests.kernels.definitions import agree, from_several_threads, kernels, numbers
 
 SHAPES = [(3, 40, 1), (2, 50, 3), (1, 64, 17), (5, 33, 16), (1, 1000, 1), (40, 32, 1)]
 OTHERS = [pytest.param(name, marks=pytest.mark.slow) for name in ("int64", "int32", "int16", "int8")]
-DTYPES = ["float32", "float64", "uint8", *OTHERS]
 BOTH = pytest.mark.parametrize("largest", [True, False])
 
 
@@ -33,7 +33,7 @@ def check(monkeypatch, x, largest):
 
 
 @BOTH
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dtype", [*FLOAT, "uint8", *OTHERS])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_as_a_stable_sort_with_equal_elements(shape, dtype, largest, monkeypatch):
     check(monkeypatch, np.round(numbers(shape) * 2).astype(dtype), largest)
@@ -42,11 +42,11 @@ def test_as_a_stable_sort_with_equal_elements(shape, dtype, largest, monkeypatch
 @BOTH
 @pytest.mark.parametrize("made", [np.arange, lambda n: -np.arange(n), np.zeros, lambda n: np.arange(n) % 7])
 def test_rows_that_are_in_order_already_or_all_equal(made, largest, monkeypatch):
-    check(monkeypatch, np.tile(made(90)[:, None].astype("float32"), (2, 1, 2)), largest)
+    check(monkeypatch, np.tile(made(90)[:, None].astype("float64"), (2, 1, 2)), largest)
 
 
 @BOTH
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@FLOATS
 def test_nan_counts_as_the_largest(dtype, largest, monkeypatch):
     x = numbers((9, 40, 2), dtype)
     x[0, 3], x[1, 5:9], x[2], x[3, :39], x[4, 39] = np.nan, np.nan, np.nan, np.nan, -np.nan

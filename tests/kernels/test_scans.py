@@ -5,7 +5,7 @@ import pytest
 
 from minigrad.kernels.cpu import scans_cpu
 from minigrad.ops.scan import Recurrence
-from tests.floats import FLOATS
+from tests.floats import FLOATS, some
 from tests.kernels.definitions import agree, differentiated, from_several_threads, kernels, numbers
 
 FUNCTIONS = {
@@ -20,7 +20,7 @@ SHAPES = [(3, 17, 5), (1, 40, 1), (7, 1, 3), (2, 3, 130), (6, 0, 2), (0, 3, 2)]
 
 @FLOATS
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", some(FUNCTIONS, 2))
 def test_kernels_compute_what_the_definitions_say(name, shape, dtype, monkeypatch):
     x = np.round(numbers(shape, dtype) * 2) / 4  # with equal elements
     for d in range(3):
@@ -29,7 +29,7 @@ def test_kernels_compute_what_the_definitions_say(name, shape, dtype, monkeypatc
     agree(monkeypatch, lambda x: FUNCTIONS[name](x.permute(2, 0, 1), 0), x[:, :, ::-1].copy()[:, :, ::2])
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", some(FUNCTIONS, 2))
 def test_infinities_nan_and_signs_of_zeros(name, monkeypatch):
     x = numbers((6, 20, 2))
     x[0, 3], x[1, 5], x[1, 9], x[2, 4], x[3, 2], x[3, 7] = np.nan, np.nan, np.nan, np.inf, -np.inf, np.inf

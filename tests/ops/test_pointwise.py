@@ -10,7 +10,7 @@ import minigrad as torch
 from minigrad.autograd import grad
 from minigrad.kernels import formula
 from minigrad.ops.base.families import Pointwise
-from tests.floats import FLOATS
+from tests.floats import FLOATS, some
 from tests.ops.kernels import check_fused
 
 T = torch.tensor
@@ -325,7 +325,7 @@ EDGES = [0.0, -0.0, INF, -INF, NAN, 1.0, -1.0, 0.5, -3.0, 1e30]
 
 
 @FLOATS
-@pytest.mark.parametrize("name", F)
+@pytest.mark.parametrize("name", some(F, 4))
 def test_fused_kernels_give_what_numpy_gives(name, dtype):
     random = np.random.default_rng(1)
     check_fused(F[name], [random.uniform(0.2, 2, (60, 80)), random.uniform(-2, -0.2, (60, 80))], dtype)
