@@ -44,6 +44,7 @@ def test_a_long_chain_is_dropped_without_backward():
     assert output_of(program) == ["dropped"]
 
 
+@pytest.mark.slow
 def test_a_long_chain_of_custom_functions():
     program = """
         import minigrad as torch
@@ -72,6 +73,7 @@ def test_a_long_chain_of_custom_functions():
     assert output_of(program) == ["1.0"]
 
 
+@pytest.mark.slow
 def test_a_long_chain_of_writes_into_one_tensor():
     program = """
         import minigrad as torch

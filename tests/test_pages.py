@@ -10,11 +10,13 @@ from docs.build import programs
 
 ROOT = Path(__file__).parent.parent
 RUN = [p for p in programs.PAGES if programs.BLOCK.search(p.read_text())]
+LONG = "port", "nan", "paper", "function", "cuda-matmul", "cuda-threads", "vmap"  # they run several commands
+EACH = [pytest.param(p, marks=[pytest.mark.slow] * (p.stem in LONG), id=p.stem) for p in RUN]
 SAME = doctest.OutputChecker().check_output
 SAID = re.compile(r'id="[^"]+"|>[^<]+<')  # what a picture shows; where it lies depends on the fonts
 
 
-@pytest.mark.parametrize("page", RUN, ids=lambda p: p.stem)
+@pytest.mark.parametrize("page", EACH)
 def test_a_page_runs_and_writes_what_it_says(page, tmp_path):
     session = "".join(text for _, title, text in programs.BLOCK.findall(page.read_text()) if not title)
     if programs.missing(session):

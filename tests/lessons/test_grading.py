@@ -54,6 +54,7 @@ def test_a_cell_without_end_is_stopped_and_the_others_count(tmp_path):
     assert graded.points == 1 and graded.notes == ["cell 1: TooLong: stopped after 1 s"]
 
 
+@pytest.mark.slow
 def test_an_answer_without_end_is_stopped(tmp_path):
     endless = "def gradient_by_hand(a):\n    while True:\n        pass"
     graded = grade(handed_in(tmp_path / "ben.ipynb", endless, "three_uses = 12"), Limits(cell=1.0))
@@ -61,6 +62,7 @@ def test_an_answer_without_end_is_stopped(tmp_path):
     assert "stopped after 1 s" in graded.messages["gradient_by_hand"]
 
 
+@pytest.mark.slow
 def test_a_notebook_that_cannot_be_stopped_is_ended_and_what_was_checked_counts(tmp_path):
     stubborn = "while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass"
     graded = grade(handed_in(tmp_path / "cat.ipynb", "three_uses = 12", stubborn), Limits(cell=1.0, total=6.0))

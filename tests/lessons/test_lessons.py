@@ -1,21 +1,20 @@
 """Each lesson runs as a script; its checks accept right answers, and reject wrong ones with a word that helps."""
 
-import os
 import pathlib
 import re
 import subprocess
-import sys
 
 import pytest
 
 from lessons import Lesson, lessons
 from lessons.as_notebook import notebook
 from lessons.catalogue import cells
+from tests.forked import python
 
 from .solved import solutions, solved
 
-ROOT = pathlib.Path(__file__).parent.parent.parent
 ANSWERS = pathlib.Path(__file__).parent / "answers"
+LONG = 20, 22, 23, 24  # they compile, or train, and take ten seconds
 ENOUGH = 3  # other right answers, and wrong ones, to each exercise
 
 
@@ -42,8 +41,7 @@ def run(text: str, folder: pathlib.Path) -> subprocess.CompletedProcess:
     """Run a program in a process of its own."""
     program = folder / "program.py"
     program.write_text(text, encoding="utf-8")
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "MPLBACKEND": "agg"}
-    return subprocess.run([sys.executable, program], cwd=folder, capture_output=True, text=True, env=environment)
+    return python(program, cwd=folder, new="os.environ" in text)  # which it sets before it imports Numba
 
 
 ALL = pytest.mark.parametrize("one", lessons(), ids=lambda one: one.name)
@@ -53,7 +51,7 @@ ALL = pytest.mark.parametrize("one", lessons(), ids=lambda one: one.name)
 @pytest.mark.slow  # with the solutions it runs below
 def test_lesson_runs_as_it_stands(one, tmp_path):
     done = run(one.path.read_text(encoding="utf-8"), tmp_path)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stderr.decode()
 
 
 @ALL
@@ -84,10 +82,12 @@ for number, (kind, name, word, text) in enumerate({answers!r}):
 """
 
 
-@ALL
+@pytest.mark.parametrize(
+    "one", [pytest.param(one, marks=[pytest.mark.slow] * (one.number in LONG), id=one.name) for one in lessons()]
+)
 def test_checks_accept_right_answers_and_explain_wrong_ones(one, tmp_path):
     done = run(filled(one) + JUDGED.format(answers=answers(one)), tmp_path)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, done.stderr.decode()
 
 
 @ALL

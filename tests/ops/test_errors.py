@@ -101,6 +101,7 @@ UNREACHED = {
 
 
 @pytest.mark.cpu("counts the errors of the processor's code")
+@pytest.mark.slow
 def test_nearly_every_error_is_raised_by_a_test():
     left, total = None, sum(len(refusals.sites(m)) for m in ON_THE_PROCESSOR)
     for table in TABLES:
