@@ -11,7 +11,7 @@ UV     := $(shell command -v uv 2>/dev/null)
 by_uv = $(if $(UV),$(if $(filter parity bench,$(1)),,$(UV) pip install -qq --python $(PY) -e '.[$(1)]' || ))
 with  = $(foreach extra,$(1),$(VENV)/.with-$(extra))
 
-# hundreds of tests start a Python of their own: the first one keeps bytecode for the others
+# many tests start a Python of their own: the first one keeps bytecode for the others
 export PYTHONDONTWRITEBYTECODE :=
 
 # of the suites that also run with their tensors on a device (docs/howto/cuda.md), those that find most in a minute
@@ -31,9 +31,9 @@ demo: $(call with,demo) ## run the demonstrations; pictures and pages land in de
 
 # in the simulator of GPUs, with tensors on a simulated device, and on the processor
 define suites
-	NUMBA_ENABLE_CUDASIM=1 $(PY) -m pytest -q -n auto -m "$(1)" tests/kernels/cuda tests/viz/test_threads.py
-	NUMBA_ENABLE_CUDASIM=1 $(PY) -m pytest -q -n auto -m "$(1)" --device cuda $(ON_DEVICE)
-	$(PY) -m pytest -n auto -m "$(1)" --ignore=tests/parity
+	NUMBA_ENABLE_CUDASIM=1 $(PY) -m pytest -q -n auto --dist worksteal -m "$(1)" tests/kernels/cuda tests/viz/test_threads.py
+	NUMBA_ENABLE_CUDASIM=1 $(PY) -m pytest -q -n auto --dist worksteal -m "$(1)" --device cuda $(ON_DEVICE)
+	$(PY) -m pytest -n auto --dist worksteal -m "$(1)" --ignore=tests/parity
 endef
 
 test: $(call with,dev demo) ## run the tests and the examples in the docstrings
@@ -49,7 +49,7 @@ cuda-test: $(call with,dev demo cuda12) ## on a machine with a GPU: run the test
 	$(PY) -m benchmarks.cuda
 
 parity: $(call with,dev parity) ## run the same programs in PyTorch and compare
-	$(PY) -m pytest -n auto tests/parity
+	$(PY) -m pytest -n auto --dist worksteal tests/parity
 
 lint: $(call with,dev demo) ## check formatting, style and types
 	$(PY) -m ruff format --check .

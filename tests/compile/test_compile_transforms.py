@@ -89,8 +89,23 @@ def compare(names, fname, tolerance=1e-9):
 
 
 @pytest.mark.parametrize("fname", FUNCTIONS)
-@pytest.mark.parametrize("depth", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
-def test_compositions_of_transforms(fname, depth, interpreted):
+def test_transforms_compiled(fname, interpreted):
+    some_of_depth(1, fname)
+
+
+@pytest.mark.parametrize("fname", some(FUNCTIONS, 2))
+def test_compositions_of_two_transforms(fname, interpreted):
+    some_of_depth(2, fname)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fname", FUNCTIONS)
+def test_compositions_of_three_transforms(fname, interpreted):
+    some_of_depth(3, fname)
+
+
+def some_of_depth(depth, fname):
+    """Ten compositions, compiled, and eager."""
     every = list(compositions(depth))
     for names in random.Random(f"{fname}{depth}").sample(every, min(10, len(every))):
         compare(names, fname)

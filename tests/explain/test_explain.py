@@ -243,7 +243,7 @@ def test_what_cannot_be_explained_is_refused_with_the_remedy():
         torch.explain(torch.add, torch.ones(2), torch.ones(2), tangents=(torch.ones(2),))
 
 
-@pytest.mark.parametrize("name", some(SMOOTH))
+@pytest.mark.parametrize("name", some(SMOOTH, 5))
 def test_every_operation_adds_up(name):
     for sample in TABLE[name].samples:
         leaves = [leaf.detach().clone().requires_grad_() for leaf in run(name, sample)[1]]

@@ -59,11 +59,12 @@ def test_kernels_compute_what_the_definitions_say(stride, dtype, always, monkeyp
         compare(monkeypatch, x, w, Geometry(stride, padding, dilation, groups))
 
 
+@FLOATS
 @pytest.mark.parametrize("channels", [1, 3, 4, 5, 8, 9, 17])
-def test_every_number_of_channels(channels, always, monkeypatch):
-    x = numbers((2, channels, 8, 8), "float32")
-    compare(monkeypatch, x, numbers((channels, channels, 3, 3), "float32", 2), Geometry((1, 1), (1, 1), (1, 1)))
-    compare(monkeypatch, x, numbers((channels, 1, 3, 3), "float32", 2), Geometry((1, 1), (1, 1), (1, 1), channels))
+def test_every_number_of_channels(channels, dtype, always, monkeypatch):
+    x = numbers((2, channels, 8, 8), dtype)
+    compare(monkeypatch, x, numbers((channels, channels, 3, 3), dtype, 2), Geometry((1, 1), (1, 1), (1, 1)))
+    compare(monkeypatch, x, numbers((channels, 1, 3, 3), dtype, 2), Geometry((1, 1), (1, 1), (1, 1), channels))
 
 
 @pytest.mark.slow
@@ -81,22 +82,25 @@ def test_one_and_three_dimensions(always, monkeypatch):
     compare(monkeypatch, x, w, Geometry((1, 2, 1), (1, 0, 1), (1, 1, 2)))
 
 
-def test_more_images_than_are_worked_on_at_once(always, monkeypatch):
+@FLOATS
+def test_more_images_than_are_worked_on_at_once(dtype, always, monkeypatch):
     monkeypatch.setattr(conv_cpu, "BLOCK", 1000)
-    x, w = numbers((7, 3, 10, 10), "float32"), numbers((8, 3, 3, 3), "float32")
+    x, w = numbers((7, 3, 10, 10), dtype), numbers((8, 3, 3, 3), dtype)
     for stride in (1, 2):
         compare(monkeypatch, x, w, Geometry((stride, stride), (1, 1), (1, 1)))
 
 
-def test_inputs_that_are_not_contiguous(always, monkeypatch):
-    x = numbers((2, 9, 11, 6), "float32").transpose(0, 3, 1, 2)[:, ::-1]
-    w = numbers((6, 12, 3, 3), "float32").swapaxes(0, 1)[::2]
+@FLOATS
+def test_inputs_that_are_not_contiguous(dtype, always, monkeypatch):
+    x = numbers((2, 9, 11, 6), dtype).transpose(0, 3, 1, 2)[:, ::-1]
+    w = numbers((6, 12, 3, 3), dtype).swapaxes(0, 1)[::2]
     compare(monkeypatch, x, w, Geometry((1, 1), (1, 1), (1, 1)))
 
 
+@FLOATS
 @pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
-def test_infinities_and_nan_stay_in_their_windows(odd, always, monkeypatch):
-    x, w = numbers((2, 3, 8, 8), "float32"), numbers((5, 3, 3, 3), "float32")
+def test_infinities_and_nan_stay_in_their_windows(odd, dtype, always, monkeypatch):
+    x, w = numbers((2, 3, 8, 8), dtype), numbers((5, 3, 3, 3), dtype)
     x[0, 1, 4, 7] = odd
     w[2, 0, 1, 1] = odd
     for geometry in (Geometry((1, 1), (1, 1), (1, 1)), Geometry((2, 2), (1, 1), (1, 1))):
@@ -106,6 +110,7 @@ def test_infinities_and_nan_stay_in_their_windows(odd, always, monkeypatch):
             np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_sums_of_many_products_are_as_accurate_as_blas(monkeypatch):
     x, w = numbers((8, 64, 28, 28), "float32") + np.float32(1), numbers((16, 64, 3, 3), "float32")
     geometry = Geometry((1, 1), (1, 1), (1, 1))

@@ -9,7 +9,7 @@ from tests.floats import FLOAT, FLOATS
 from tests.kernels.definitions import agree, from_several_threads, kernels, numbers
 
 SHAPES = [(3, 40, 1), (2, 50, 3), (1, 64, 17), (5, 33, 16), (1, 1000, 1), (40, 32, 1)]
-OTHERS = [pytest.param(name, marks=pytest.mark.slow) for name in ("int64", "int32", "int16", "int8")]
+OTHERS = [pytest.param(name, marks=pytest.mark.slow) for name in ("int64", "int32", "int16", "int8", "uint8")]
 BOTH = pytest.mark.parametrize("largest", [True, False])
 
 
@@ -33,7 +33,7 @@ def check(monkeypatch, x, largest):
 
 
 @BOTH
-@pytest.mark.parametrize("dtype", [*FLOAT, "uint8", *OTHERS])
+@pytest.mark.parametrize("dtype", [*FLOAT, *OTHERS])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_as_a_stable_sort_with_equal_elements(shape, dtype, largest, monkeypatch):
     check(monkeypatch, np.round(numbers(shape) * 2).astype(dtype), largest)

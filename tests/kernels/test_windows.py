@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import minigrad
+from tests.floats import FLOATS
 from tests.kernels.definitions import agree, from_several_threads, numbers
 
 F = minigrad.nn.functional
@@ -19,7 +20,6 @@ CASES = [
     (2, 2, 0, 2),
     (2, 3, 0, 1),
 ]
-DTYPES = pytest.mark.parametrize("dtype", ["float32", "float64"])
 
 
 def rounded(shape, dtype="float64"):
@@ -27,7 +27,7 @@ def rounded(shape, dtype="float64"):
     return np.round(numbers(shape, dtype))
 
 
-@DTYPES
+@FLOATS
 @pytest.mark.parametrize("ceil", [False, True])
 @pytest.mark.parametrize("case", CASES)
 def test_largest_of_windows(case, ceil, dtype, monkeypatch):
@@ -38,7 +38,7 @@ def test_largest_of_windows(case, ceil, dtype, monkeypatch):
     agree(monkeypatch, lambda x: F.max_pool1d(x, *row, ceil, True), x[:, 0])
 
 
-@DTYPES
+@FLOATS
 def test_infinities_and_nan(dtype, monkeypatch):
     x = rounded((16, 1, 8, 8), dtype)
     for k in range(16):  # each choice of places in a window of two by two has a NaN
