@@ -49,7 +49,7 @@ cuda-test: $(call with,dev demo cuda12) ## on a machine with a GPU: run the test
 	$(PY) -m benchmarks.cuda
 
 parity: $(call with,dev parity) ## run the same programs in PyTorch and compare
-	$(PY) -m pytest -n auto --dist worksteal tests/parity
+	$(PY) -m pytest -n auto tests/parity
 
 lint: $(call with,dev demo) ## check formatting, style and types
 	$(PY) -m ruff format --check .

@@ -7,12 +7,12 @@ Times depend on the machine and on what else it does; these do not.  What has gr
 import pytest
 
 from benchmarks import counts
-from tests.floats import some
 
 TOLERANCE = 0.1  # counts repeat; a tenth leaves room for small features and for other versions of NumPy and Numba
 
 
-@pytest.mark.parametrize("kind", some(counts.KINDS, len(counts.KINDS)))  # calls
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", list(counts.KINDS))
 def test_counts_have_not_grown_by_more_than_a_tenth(kind):
     expected, found = counts.expected()[kind], counts.counted(kind)
     grown = [

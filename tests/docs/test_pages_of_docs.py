@@ -23,7 +23,10 @@ def test_every_marker_has_something_that_comes_in_its_place():
     assert asked == known
 
 
-@pytest.mark.parametrize("name", sorted(set(pages.FILLED) - {"check.md"}))
+COMPILED = pytest.param("compile.md", marks=pytest.mark.slow)  # tests/test_pages.py runs its programs
+
+
+@pytest.mark.parametrize("name", [*sorted(set(pages.FILLED) - {"check.md", "compile.md"}), COMPILED])
 def test_a_page_is_filled(name):
     markdown = (DOCS / name).read_text(encoding="utf-8")
     filled = pages.filled(name, markdown)
