@@ -32,7 +32,8 @@ IMPORTED = [
     "pygraphviz",
     "cyclopts",
 ]
-READ_AT_START = "PYTHON", "NUMBA"
+# what Python and the libraries read when they are loaded
+READ_AT_START = "PYTHON", "NUMBA", "MINIGRAD_GENERIC", "MINIGRAD_DEBUG", "MINIGRAD_CUDA", "MALLOC", "GLIBC"
 LONGEST = 1 << 17  # bytes of a message
 Done = subprocess.CompletedProcess[bytes]
 
@@ -85,7 +86,7 @@ def serve(connection: socket.socket) -> None:
     """Fork for each program that is asked for."""
     for name in IMPORTED:
         importlib.import_module(name)
-    gc.freeze()
+    gc.freeze()  # the forks share these pages
     while True:
         message, files, _, _ = socket.recv_fds(connection, LONGEST, 3)
         if not message:
