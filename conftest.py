@@ -2,6 +2,7 @@
 suites on another device where that is asked for: `pytest --device cuda tests/ops`."""
 
 import gc
+import sys
 from collections import Counter
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -44,6 +45,25 @@ def pytest_collection():
     gc.enable()
     gc.collect()
     gc.freeze()
+
+
+GENERATORS = []  # of random numbers, that the tests of a module share; each with its first state
+
+
+def pytest_collection_finish():
+    """Find them."""
+    from numpy.random import Generator
+
+    modules = [vars(module) for name, module in list(sys.modules.items()) if name.startswith("tests.")]
+    found = [g for names in modules for g in names.values() if isinstance(g, Generator)]
+    GENERATORS.extend((g, g.bit_generator.state) for g in found)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup():
+    """Let a test draw the same numbers whatever tests have run before it."""
+    for generator, state in GENERATORS:
+        generator.bit_generator.state = state
 
 
 class OnDevice:
