@@ -8,6 +8,7 @@ be silenced and looked up.
 from __future__ import annotations
 
 import os
+import pickle
 import re
 import sys
 import traceback
@@ -103,6 +104,7 @@ KINDS = (
     NotImplementedError,
     BufferError,
     AssertionError,
+    pickle.UnpicklingError,
 )
 FAMILY: dict[type[Exception], type[MinigradError]] = {kind: of_kind(kind) for kind in KINDS}
 MinigradRuntimeError: Any = FAMILY[RuntimeError]  # what other classes of errors derive from

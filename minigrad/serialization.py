@@ -1,41 +1,33 @@
 """save and load: any Python object with tensors in it, as a file.
 
-The file is a pickle.  A pickle can run any code when it is read, so `load` takes nothing but tensors, numbers, strings
-and the containers of Python unless it is told that the file is trusted.
+The file is a pickle.  A pickle can run any code when Python reads it, so `load` reads it by itself (pickle_reader.py), and
+takes nothing but tensors, numbers, strings and the containers of Python, unless it is told that the file is trusted.
 """
 
 from __future__ import annotations
 
+import os
 import pickle
-from contextlib import nullcontext
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 import numpy as np
 
 from .arrays.devices import CPU, CUDA, device
+from .arrays.kinds import kernels_there
 from .core.tensor import Tensor
-from .errors import error
+from .errors import MinigradError, error
 from .ops import transfer
 from .ops.copy import on_device
 from .ops.storage import Storage
+from .pickle_reader import PickleReader, Unknown
 from .tensors import conversion
 
 PROTOCOL = 4
 DEVICE_ARRAY = "minigrad.kernels.cuda.device_array"  # a module that only loads where there are such arrays
-# what the pickles of tensors, dtypes, devices and state dictionaries name, by module
-HARMLESS = {
-    "collections": {"OrderedDict"},
-    DEVICE_ARRAY: {"uploaded"},
-    "minigrad.tensors.conversion": {"restore", "restore_view"},
-    "minigrad.arrays.devices": {"Size", "device"},
-    "minigrad.arrays.dtypes": {"of_numpy"},
-    "minigrad.core.tensor": {"Tensor"},
-    "minigrad.nn.parameter": {"Parameter"},
-    "ml_dtypes": {"bfloat16"},
-    "numpy": {"dtype", "ndarray"},
-    "numpy._core.multiarray": {"_reconstruct", "scalar"},
-    "numpy.core.multiarray": {"_reconstruct", "scalar"},
-}
 
 
 class Trusting(pickle.Unpickler):
@@ -48,7 +40,7 @@ class Trusting(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> Any:
         placed = {"restore": self.restore, "restore_view": self.restore_view, "uploaded": self.uploaded}
-        if module in (conversion.__name__, DEVICE_ARRAY) and self.map_location is not None:
+        if module in (conversion.__name__, DEVICE_ARRAY):
             return placed[name]
         return super().find_class(module, name)
 
@@ -62,12 +54,16 @@ class Trusting(pickle.Unpickler):
 
     def memory(self, whole: Any) -> Any:
         """An array that tensors are on, placed; if it was a GPU's, it has been already."""
+        if self.map_location is None:
+            return whole
         if id(whole) not in self.placed:
             self.placed[id(whole)] = whole, self.where_wanted(whole, CPU)
         return self.placed[id(whole)][1]
 
     def uploaded(self, a: np.ndarray) -> Any:
         """An array that was in the memory of a GPU, placed."""
+        if self.map_location is None:
+            return kernels_there("device_array").uploaded(a)
         made = self.where_wanted(a, CUDA)
         self.placed[id(made)] = made, made
         return made
@@ -79,34 +75,61 @@ class Trusting(pickle.Unpickler):
             named = {(device(name).type, device(name).index or 0): to for name, to in wanted.items()}
             wanted = named.get((was.type, was.index or 0), was)
         elif callable(wanted):  # it gets the memory, and returns it, moved perhaps; None leaves it where it was
-            found = wanted(Storage(a), str(was))
+            try:
+                found = wanted(Storage(a), str(was))
+            except Exception as e:
+                what = f"map_location has raised {type(e).__name__}: {e}"
+                raise error(RuntimeError, "load", what, "let it return the memory, moved or not, or None") from e
             wanted = was if found is None else found.device
         return transfer.placed(a, on_device(wanted))
 
 
-class Reader(Trusting):
-    """An Unpickler that knows only what HARMLESS names."""
+def read(file: Any, map_location: Any) -> Any:
+    """Read a file that nobody has to trust."""
+    place = Trusting(file, map_location)
+    reader = PickleReader(file.read(), place.restore, place.restore_view, place.uploaded)
+    try:
+        return reader.read()
+    except Unknown as e:
+        what = f"the file names {e}, which is neither a tensor nor a plain container"
+        fix = "pass weights_only=False if you trust whoever wrote the file: reading it may run any code"
+        raise error(pickle.UnpicklingError, "load", what, fix) from None
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, MemoryError, EOFError) as e:
+        if isinstance(e, MinigradError):
+            raise
+        what = f"the file is damaged, or `save` has not written it: {e}"
+        raise error(pickle.UnpicklingError, "load", what, "write it anew with minigrad.save") from e
 
-    def find_class(self, module: str, name: str) -> Any:
-        if name not in HARMLESS.get(module, ()):
-            raise error(
-                pickle.UnpicklingError,
-                "load",
-                f"the file names {module}.{name}, which is neither a tensor nor a plain container",
-                "pass weights_only=False if you trust whoever wrote the file: reading it may run any code",
-            )
-        return super().find_class(module, name)
 
-
-def opened(f: Any, mode: str) -> Any:
-    """A file for a path, and a file that is open already as it is."""
-    return nullcontext(f) if hasattr(f, "read") or hasattr(f, "write") else open(f, mode)
+@contextmanager
+def written(f: Any) -> Iterator[Any]:
+    """Give a file to write to: beside the one at a path, whose place it takes when all has been written."""
+    if hasattr(f, "write"):
+        yield f
+        return
+    path = os.path.realpath(f)  # what a link leads to
+    if os.path.exists(path) and not os.path.isfile(path):  # a device, a pipe
+        with open(path, "wb") as file:
+            yield file
+        return
+    beside = f"{path}.{os.getpid()}-{threading.get_ident()}"
+    try:
+        with open(beside, "xb") as file:
+            yield file
+        if os.path.exists(path):
+            shutil.copymode(path, beside)
+        os.replace(beside, path)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.remove(beside)
+        raise
 
 
 def save(obj: Any, f: Any) -> None:
     """Write an object to `f`, a path or a file open for writing; tensors that share memory share it again when read.
 
-    Raises RuntimeError for tensors that are not leaves.
+    A file that was there is replaced when all has been written, so that a failure leaves it as it was.  Raises RuntimeError
+    for tensors that are not leaves.
 
     >>> import io
     >>> import minigrad
@@ -116,7 +139,7 @@ def save(obj: Any, f: Any) -> None:
     >>> minigrad.load(file)
     {'w': tensor([1., 2.])}
     """
-    with opened(f, "wb") as file:
+    with written(f) as file:
         pickle.dump(obj, file, PROTOCOL)
 
 
@@ -137,5 +160,5 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> Any:
     """
     if map_location is not None and not isinstance(map_location, dict) and not callable(map_location):
         on_device(map_location)
-    with opened(f, "rb") as file:
-        return (Reader if weights_only else Trusting)(file, map_location).load()
+    with nullcontext(f) if hasattr(f, "read") else open(f, "rb") as file:
+        return read(file, map_location) if weights_only else Trusting(file, map_location).load()

@@ -1,9 +1,15 @@
 """save and load: what comes back, and what is not read."""
 
 import io
+import os
 import pickle
+import pickletools
+import random
+import subprocess
+import sys
 from collections import OrderedDict
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -80,3 +86,197 @@ def test_a_file_from_a_gpu_is_read_without_one_where_that_is_asked(weights_only)
     for where in ("cpu", {"cuda:0": "cpu"}, lambda memory, place: memory):
         found = again([TensorOnGpu()], map_location=where, weights_only=weights_only)
         assert found[0].tolist() == [1.0, 1.0]
+
+
+# ---------------------------------------------------------------------- files that nobody has to trust
+class Says:
+    """Stands in a file for a call of f(*args), and what is set on what comes out."""
+
+    def __init__(self, f, *args, state=None):
+        self.said = (f, args) if state is None else (f, args, state)
+
+    def __reduce__(self):
+        return self.said
+
+
+def pointers():
+    return Says(np.ndarray, (2,), np.dtype("O"), b"A" * 16)
+
+
+def methods_replaced():
+    return Says(conversion.restore, minigrad.Tensor, np.ones(2), False, None, state={"backward": 1})
+
+
+def deep(n=1_000_000):
+    """A tuple in a tuple in a tuple, as the key of a dictionary."""
+    return b"\x80\x04}(" + b")" + b"\x85" * n + b"K\x01u."
+
+
+def bools():
+    a = np.array([True, False])
+    a.view("u1")[0] = 7
+    return Says(conversion.restore, minigrad.Tensor, a, False, None)
+
+
+ATTACKS = {
+    "a function": lambda: Says(os.system, "true"),
+    "a builtin": lambda: eval,
+    "an array of objects": lambda: np.array([1, "a", None], object),
+    "pointers": pointers,
+    "an array of texts": lambda: np.array(["a", "b"]),
+    "a structure": lambda: np.zeros(2, "i4,f8"),
+    "a number that is an object": lambda: Says(np._core.multiarray.scalar, np.dtype("O"), b"12345678"),
+    "a method of a tensor": methods_replaced,
+    "a tensor of texts": lambda: Says(conversion.restore, minigrad.Tensor, np.array(["a"]), False, None),
+    "a tensor of an array that is none": lambda: Says(conversion.restore, minigrad.Tensor, "abc", False, None),
+    "a tensor of another class": lambda: Says(conversion.restore, np.ndarray, np.ones(2), False, None),
+    "integers that require grad": lambda: Says(conversion.restore, minigrad.Tensor, np.arange(3), True, None),
+    "a grad": lambda: Says(conversion.restore, minigrad.Tensor, np.ones(2), True, minigrad.ones(2)),
+    "a view past the end": lambda: Says(
+        conversion.restore_view, minigrad.Tensor, np.ones(2), (3,), np.dtype("f8"), 0, (8,), False
+    ),
+    "a view before the beginning": lambda: Says(
+        conversion.restore_view, minigrad.Tensor, np.ones(2), (2,), np.dtype("f8"), 8, (-16,), False
+    ),
+    "a view of objects": lambda: Says(
+        conversion.restore_view, minigrad.Tensor, np.ones(2), (2,), np.dtype("O"), 0, (8,), False
+    ),
+    "other bools": bools,
+    "numbers of the other order of bytes": lambda: Says(
+        conversion.restore, minigrad.Tensor, np.ones(2, ">f4"), False, None
+    ),
+    "a state of a shape": lambda: Says(minigrad.Size, (1,), state={"numel": 1}),
+}
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_what_is_neither_a_tensor_nor_plain_is_refused(name):
+    file = io.BytesIO(pickle.dumps([ATTACKS[name]()], 4))
+    with pytest.raises(pickle.UnpicklingError, match="^load: ") as told:
+        minigrad.load(file)
+    assert isinstance(told.value, minigrad.MinigradError) and "To fix" in str(told.value)
+
+
+def test_a_key_of_a_million_tuples_is_refused():
+    with pytest.raises(pickle.UnpicklingError, match="tuples in tuples"):
+        minigrad.load(io.BytesIO(deep()))
+
+
+def test_nothing_is_changed_by_a_file():
+    before = {cls: dict(vars(cls)) for cls in (minigrad.Tensor, minigrad.Size, minigrad.device)}
+    for make in ATTACKS.values():
+        with pytest.raises(pickle.UnpicklingError):
+            minigrad.load(io.BytesIO(pickle.dumps(make(), 4)))
+    assert before == {cls: dict(vars(cls)) for cls in before}
+
+
+def real_files():
+    """Files of every kind of value."""
+    model = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
+    optimizer = minigrad.optim.Adam(model.parameters())
+    model(minigrad.ones(4, 3)).sum().backward()
+    optimizer.step()
+    x = minigrad.arange(6.0).view(2, 3).t()
+    x.note = "mine"
+    plain = {"x": x, "part": x[1:], 1: [True, None, 2.5, 2**70, "é", b"b"], "set": {1, (2, "a")}, "frozen": frozenset("ab"),
+             "size": x.shape, "device": x.device, "dtype": minigrad.bfloat16, "array": np.arange(3, dtype=">i2"),
+             "number": np.float32(2), "half": minigrad.ones(2, dtype=minigrad.bfloat16),
+             "bool": x > 1, "ordered": OrderedDict(a=1), "generator": minigrad.get_rng_state()}  # fmt: skip
+    for obj in (model.state_dict(), optimizer.state_dict(), plain, nn.Parameter(minigrad.ones(2, 2))):
+        file = io.BytesIO()
+        minigrad.save(obj, file)
+        yield file.getvalue()
+
+
+def mutated(content, chance):
+    """The file with some bytes changed, moved, left out or put in."""
+    content = bytearray(content)
+    for _ in range(chance.choice((1, 1, 1, 2, 4, 16))):
+        i, j = chance.randrange(len(content)), chance.randrange(len(content))
+        how = chance.randrange(6)
+        if how == 0:
+            content[i] ^= 1 << chance.randrange(8)
+        elif how == 1:
+            content[i] = chance.randrange(256)
+        elif how == 2:
+            content[i], content[j] = content[j], content[i]
+        elif how == 3:
+            del content[i : i + chance.randrange(1, 9)]
+        elif how == 4:
+            content[i:i] = content[j : j + chance.randrange(1, 33)]
+        else:
+            content[i] = chance.choice(OPCODES)
+        if not content:
+            return b""
+    return bytes(content)
+
+
+OPCODES = [ord(op.code) for op in pickletools.opcodes]
+
+
+def tensors(value, seen):
+    """The tensors in what was read, each of which can be computed with."""
+    if id(value) in seen:
+        return
+    seen.add(id(value))
+    if isinstance(value, minigrad.Tensor):
+        yield value
+    elif isinstance(value, dict):
+        for part in [*value.keys(), *value.values()]:
+            yield from tensors(part, seen)
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        for part in value:
+            yield from tensors(part, seen)
+
+
+@pytest.mark.parametrize("seed", [0, *[pytest.param(i, marks=pytest.mark.slow) for i in range(1, 50)]])
+def test_a_damaged_file_is_read_right_or_refused(seed):
+    chance, files, read = random.Random(seed), list(real_files()), 0
+    for content in files:
+        assert minigrad.load(io.BytesIO(content)) is not None
+    for _ in range(2000):
+        content = mutated(chance.choice(files), chance)
+        try:
+            found = minigrad.load(io.BytesIO(content))
+        except pickle.UnpicklingError as e:
+            assert isinstance(e, minigrad.MinigradError)
+            continue
+        read += 1
+        for t in tensors(found, set()):
+            assert t.dtype in (minigrad.bool, minigrad.bfloat16) or repr(t)
+            assert not t.requires_grad or t.is_floating_point()
+            t.float().sum()
+    assert read  # a bit of a number was changed, say
+
+
+def test_what_map_location_raises_is_not_blamed_on_the_file():
+    with pytest.raises(RuntimeError, match="map_location has raised TypeError"):
+        again(minigrad.ones(2), map_location=lambda memory: memory)
+
+
+# ---------------------------------------------------------------------- writing
+def test_a_save_that_fails_leaves_the_file_as_it_was(tmp_path):
+    path = tmp_path / "model.pt"
+    minigrad.save({"a": 1}, path)
+    path.chmod(0o640)
+    with pytest.raises(RuntimeError, match="only leaf tensors"):
+        minigrad.save([minigrad.ones(2), minigrad.ones(2, requires_grad=True) * 2], path)
+    assert minigrad.load(path) == {"a": 1} and os.listdir(tmp_path) == ["model.pt"]
+    minigrad.save({"a": 2}, path)
+    assert minigrad.load(path) == {"a": 2} and path.stat().st_mode & 0o777 == 0o640
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pipes and links in folders")
+def test_a_link_and_a_pipe_stay_what_they_are(tmp_path):
+    target, link, pipe = tmp_path / "model.pt", tmp_path / "link.pt", tmp_path / "pipe"
+    link.symlink_to(target)
+    minigrad.save([1], link)
+    assert link.is_symlink() and minigrad.load(target) == [1]
+    os.mkfifo(pipe)
+    reader = subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE)
+    minigrad.save([2], pipe)
+    assert minigrad.load(io.BytesIO(reader.communicate(timeout=60)[0])) == [2] and pipe.is_fifo()
+
+
+def test_halves_come_back():
+    assert again(minigrad.ones(2, dtype=minigrad.bfloat16))._a.dtype == ml_dtypes.bfloat16

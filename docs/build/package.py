@@ -36,6 +36,7 @@ FOLDERS = {  # each imports from those above it
     "linalg": "torch.linalg's names",
     "own_kernels": "users' own CUDA kernels",
     "cuda": "torch.cuda's names",
+    "pickle_reader": "files of tensors, read without running them",
     "serialization": "save and load",
     "warmup": "compile all kernels ahead",
     "viz": "drawings, the viewer, the command",
