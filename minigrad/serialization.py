@@ -30,19 +30,12 @@ PROTOCOL = 4
 DEVICE_ARRAY = "minigrad.kernels.cuda.device_array"  # a module that only loads where there are such arrays
 
 
-class Trusting(pickle.Unpickler):
-    """An Unpickler that puts the memory of tensors where `map_location` wants it."""
+class Restorer:
+    """Makes the tensors of a file, and puts their memory where `map_location` wants it."""
 
-    def __init__(self, file: Any, map_location: Any):
-        super().__init__(file)
+    def __init__(self, map_location: Any):
         self.map_location = map_location
         self.placed: dict[int, tuple] = {}  # id -> an array of the file, and what it has become: tensors may share it
-
-    def find_class(self, module: str, name: str) -> Any:
-        placed = {"restore": self.restore, "restore_view": self.restore_view, "uploaded": self.uploaded}
-        if module in (conversion.__name__, DEVICE_ARRAY):
-            return placed[name]
-        return super().find_class(module, name)
 
     def restore(self, cls: type, array: Any, *rest: Any) -> Tensor:
         """A tensor that has an array of its own."""
@@ -77,24 +70,36 @@ class Trusting(pickle.Unpickler):
         elif callable(wanted):  # it gets the memory, and returns it, moved perhaps; None leaves it where it was
             try:
                 found = wanted(Storage(a), str(was))
+                wanted = was if found is None else found.device
             except Exception as e:
                 what = f"map_location has raised {type(e).__name__}: {e}"
                 raise error(RuntimeError, "load", what, "let it return the memory, moved or not, or None") from e
-            wanted = was if found is None else found.device
         return transfer.placed(a, on_device(wanted))
 
 
-def read(file: Any, map_location: Any) -> Any:
+class Trusting(pickle.Unpickler):
+    """Python's own way to read a pickle, which runs what the file says."""
+
+    def __init__(self, file: Any, restorer: Restorer):
+        super().__init__(file)
+        self.restorer = restorer
+
+    def find_class(self, module: str, name: str) -> Any:
+        if module in (conversion.__name__, DEVICE_ARRAY):
+            return getattr(self.restorer, name)
+        return super().find_class(module, name)
+
+
+def read(file: Any, restorer: Restorer) -> Any:
     """Read a file that nobody has to trust."""
-    place = Trusting(file, map_location)
-    reader = PickleReader(file.read(), place.restore, place.restore_view, place.uploaded)
+    reader = PickleReader(file.read(), restorer.restore, restorer.restore_view, restorer.uploaded)
     try:
         return reader.read()
     except Unknown as e:
         what = f"the file names {e}, which is neither a tensor nor a plain container"
         fix = "pass weights_only=False if you trust whoever wrote the file: reading it may run any code"
         raise error(pickle.UnpicklingError, "load", what, fix) from None
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, MemoryError, EOFError) as e:
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, EOFError) as e:
         if isinstance(e, MinigradError):
             raise
         what = f"the file is damaged, or `save` has not written it: {e}"
@@ -107,7 +112,7 @@ def written(f: Any) -> Iterator[Any]:
     if hasattr(f, "write"):
         yield f
         return
-    path = os.path.realpath(f)  # what a link leads to
+    path = os.fsdecode(os.path.realpath(f))  # what a link leads to
     if os.path.exists(path) and not os.path.isfile(path):  # a device, a pipe
         with open(path, "wb") as file:
             yield file
@@ -116,6 +121,8 @@ def written(f: Any) -> Iterator[Any]:
     try:
         with open(beside, "xb") as file:
             yield file
+            file.flush()
+            os.fsync(file.fileno())
         if os.path.exists(path):
             shutil.copymode(path, beside)
         os.replace(beside, path)
@@ -144,7 +151,7 @@ def save(obj: Any, f: Any) -> None:
 
 
 def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> Any:
-    """The object that `save` wrote to `f`, a path or a file open for reading.
+    """Read the object that `save` wrote to `f`, a path or a file open for reading.
 
     Tensors come to the device that they were on, or to `map_location`: a device, a dictionary from devices to devices, or a
     function of the memory and the name of its device.  With `weights_only`, raises pickle.UnpicklingError for anything but
@@ -161,4 +168,5 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool = True) -> Any:
     if map_location is not None and not isinstance(map_location, dict) and not callable(map_location):
         on_device(map_location)
     with nullcontext(f) if hasattr(f, "read") else open(f, "rb") as file:
-        return read(file, map_location) if weights_only else Trusting(file, map_location).load()
+        restorer = Restorer(map_location)
+        return read(file, restorer) if weights_only else Trusting(file, restorer).load()
