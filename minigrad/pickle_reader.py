@@ -317,6 +317,9 @@ class PickleReader:
     def do_stack_global(self) -> None:
         """Name a function or class."""
         name = Name(*self.popped(2))
+        need(
+            all(isinstance(part, str) and part.replace(".", "_").isidentifier() for part in name), "a name that is none"
+        )
         if name not in self.made and name not in CLASSES and name not in ARGUMENTS:
             raise Unknown(f"{name.module}.{name.name}")
         self.stack.append(name)

@@ -157,6 +157,13 @@ def test_what_is_neither_a_tensor_nor_plain_is_refused(name):
     assert isinstance(told.value, minigrad.MinigradError) and "To fix" in str(told.value)
 
 
+def test_a_name_is_not_printed_that_would_command_the_terminal():
+    names = b"".join(b"\x8c" + bytes([len(part)]) + part for part in (b"os\x1b[2J", b"system"))
+    with pytest.raises(pickle.UnpicklingError, match="a name that is none") as told:
+        minigrad.load(io.BytesIO(b"\x80\x04" + names + b"\x93."))
+    assert "\x1b" not in str(told.value)
+
+
 def test_a_key_of_a_million_tuples_is_refused():
     with pytest.raises(pickle.UnpicklingError, match="tuples in tuples"):
         minigrad.load(io.BytesIO(deep()))
