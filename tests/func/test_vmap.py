@@ -383,3 +383,16 @@ def test_jacrev_of_a_vmap_in_chunks():
     x = torch.randn(3, 2, **F64)
     f = lambda x: vmap(torch.cumsum, (0, None))(x, 0)
     assert torch.allclose(jacrev(f, chunk_size=4)(x), jacrev(f)(x))
+
+
+def test_a_write_through_a_view_of_a_sum_of_differently_batched_tensors_is_kept():
+    """NumPy's order of memory for such a sum had the batch between an example's dimensions, so that `flatten` was a copy."""
+
+    def f(y):
+        v = y + y.sum(0)
+        v.flatten().mul_(0)
+        return v
+
+    ys = torch.arange(36.0).reshape(2, 2, 3, 3)
+    for in_dim in range(4):
+        assert not torch.vmap(f, in_dims=in_dim)(ys).any()
