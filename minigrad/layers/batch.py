@@ -20,7 +20,7 @@ from ..core.inplace import inplace_at
 from ..core.saved import version
 from ..core.tensor import Box, Tensor
 from ..errors import MinigradError
-from .batching import in_front, lift
+from .batching import in_front, lift, without_gaps
 from .generated import generated_rule
 from .transform import Transform
 
@@ -72,6 +72,12 @@ class Batch(Transform):
             try:
                 with use(frame.parent):
                     out, out_dims = cls.vmap(self.info(cls), dims, *values)
+                    if not cls.view:
+                        out = (
+                            tuple(map(without_gaps, out, out_dims))
+                            if type(out) is tuple
+                            else without_gaps(out, out_dims)
+                        )
             except MinigradError:
                 self.refuse_example(cls, args)
                 raise

@@ -1,10 +1,12 @@
-"""Bring a tensor's batch dimension to the front, as the rules for vmap want it."""
+"""Bring a tensor's batch dimension to the front, as the rules for vmap want it, and out of the way of an example's views."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..core.inplace import example, order_in_memory
 from ..core.tensor import Tensor
+from .transform import laid_out_in
 
 if TYPE_CHECKING:
     from .batch import Batch
@@ -27,6 +29,22 @@ def lift(a: Any, dim: int | None, rank: int) -> Any:
     sizes = a._sizes
     missing = rank + 1 - len(sizes)
     return a.reshape(sizes[:1] + (1,) * missing + sizes[1:]) if missing else a
+
+
+def without_gaps(t: Tensor, dim: int) -> Tensor:
+    """Return a result whose batch dimension is `dim` so that each example has the views that it has alone.
+
+    NumPy lays results out as the operands lie, and may put the batch between an example's dimensions: `flatten` would be a
+    copy then, and what is written through it lost.
+    """
+    a, step = example(t), None
+    if dim == 0 and a.flags.c_contiguous or not a.size:
+        return t
+    for d in sorted([d for d, n in enumerate(a.shape) if d != dim and n > 1], key=lambda d: a.strides[d]):
+        if step is not None and a.strides[d] != step:
+            return laid_out_in((dim, *[d for d in order_in_memory(t) if d != dim]), t)
+        step = a.strides[d] * a.shape[d]
+    return t
 
 
 def in_front(layer: Batch, o: object) -> Any:

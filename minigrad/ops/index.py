@@ -82,7 +82,7 @@ class Take(Linear):
         out = Take.apply(x, dims_, *indices_)
         if not batched:
             return out, 0 if adjacent(dims) else rank
-        return (out.movedim(*moved(dims, rank)), 0) if adjacent(dims) and dims[0] else (out, 0)
+        return (out.movedim(*moved(dims, rank)).contiguous(), 0) if adjacent(dims) and dims[0] else (out, 0)
 
 
 class Untake(Linear):

@@ -12,6 +12,7 @@ import minigrad as torch
 from minigrad import vmap
 from minigrad.func import grad
 from minigrad.ops.base.registry import TABLE
+from tests.floats import some
 from tests.table import NAMES, SMOOTH, Maker, tensors
 
 SIZE = 3
@@ -92,3 +93,37 @@ def test_tensors_made_inside_a_transform_are_as_good_as_others(name):
         for f, o in zip(kept[0], wanted, strict=True):
             assert f.shape == o.shape and f.dtype == o.dtype, f"{name}({sample})"
             assert not o.numel() or np.allclose(f.tolist(), o.numpy(), equal_nan=True), f"{name}({sample})"
+
+
+def flattens(shape, strides):
+    """Say whether `flatten` is a view of memory that is laid out so."""
+    step = None
+    for n, s in zip(shape[::-1], strides[::-1]):
+        if n > 1 and step is not None and s != step:
+            return False
+        step = s * n if n > 1 else step
+    return True
+
+
+@pytest.mark.parametrize("name", some([n for n in NAMES if TABLE[n].vmap and n != "empty_like"]))
+def test_an_example_can_be_flattened_without_a_copy_where_it_can_be_alone(name):
+    """Else what is written through `flatten` would be lost, where the batch dimensions of operands are not in front."""
+    for sample in TABLE[name].samples:
+        rows = [variants(leaf, np.random.default_rng(1)) for leaf in call(name, sample)[1]]
+        for turn in range(3 if rows else 0):
+            dims = [(r[0].ndim, 0, min(1, r[0].ndim))[(turn + i) % 3] for i, r in enumerate(rows)]
+            args = [torch.tensor(np.ascontiguousarray(np.stack(r, d))) for r, d in zip(rows, dims)]
+            seen = []
+
+            def f(*given):
+                found = call(name, sample, given)[0]
+                seen.append([flattens(o.shape, o.stride()) for o in found])
+                return tuple(found)
+
+            try:
+                vmap(f, tuple(dims))(*args)
+            except RuntimeError:  # it refuses a batch there (test_vmap_is_a_loop_for_each_tensor)
+                continue
+            alone = call(name, sample, [a.select(d, 0) for a, d in zip(args, dims)])[0]
+            for o, flat in zip(alone, seen[0], strict=True):
+                assert flat or not flattens(o.shape, o.stride()), f"{name}({sample}), in_dims={dims}"

@@ -37,7 +37,6 @@ from ...arrays import dtypes
 from ...arrays.kinds import KINDS, Array, on_device, zeros
 from ...core.frames import OFF, ON, current
 from ...core.graph import Node
-from ...core.inplace import example, order_in_memory
 from ...core.saved import unpack
 from ...core.tensor import Tensor, wrap
 from ...kernels import formula, select
@@ -194,21 +193,7 @@ class Pointwise(Primitive):
         if len({a._np_dtype for a in values[operands] if isinstance(a, Tensor)}) > 1:
             target = dtypes.of_numpy(dtypes.common([stand_in(a, d) for a, d in pairs[operands]]))
             values[operands] = [a.to(target) if isinstance(a, Tensor) else a for a in values[operands]]
-        out = cls.apply(*values)
-        if len({*in_dims, None}) > 2:  # NumPy makes a compromise of the operands' layouts
-            out = dense_examples(out)
-        return out, 0
-
-
-def dense_examples(t: Tensor) -> Tensor:
-    """Return t, a batch in front, without gaps in the memory of an example: so it has the views that one alone has."""
-    a, step = example(t), None
-    for d in sorted(range(1, a.ndim), key=lambda d: a.strides[d]):
-        if a.shape[d] != 1:
-            if step is not None and a.strides[d] != step:
-                return laid_out_in((0, *[d for d in order_in_memory(t) if d]), t)
-            step = a.strides[d] * a.shape[d]
-    return t
+        return cls.apply(*values), 0
 
 
 def stand_in(a: object, dim: int | None) -> Any:
