@@ -63,7 +63,7 @@ class Batch(Transform):
         """Return the batch dimension of a value, None for what is the same in all examples."""
         return a._extra if self.owns(a) else None
 
-    def process(self, frame: Frame, cls: type[Function], args: tuple) -> Any:
+    def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
         """Run the operation's rule one layer down."""
         mine = [type(a) is Box and a._layer is self for a in args]
         values = [a._value if own else a for a, own in zip(args, mine)]
@@ -72,18 +72,15 @@ class Batch(Transform):
             try:
                 with use(frame.parent):
                     out, out_dims = cls.vmap(self.info(cls), dims, *values)
+                    many = type(out) is tuple
+                    outs, dims = (out, out_dims) if many else ((out,), (out_dims,))
                     if not cls.view:
-                        out = (
-                            tuple(map(without_gaps, out, out_dims))
-                            if type(out) is tuple
-                            else without_gaps(out, out_dims)
-                        )
+                        outs = map(without_gaps, outs, dims)
+                    boxes = [Box(self, o, d) for o, d in zip(outs, dims)]
             except MinigradError:
                 self.refuse_example(cls, args)
                 raise
-            if type(out) is tuple:
-                return tuple([Box(self, o, d) for o, d in zip(out, out_dims)])
-            return Box(self, out, out_dims)
+            return tuple(boxes) if many else boxes[0]
         rule, versions = self.rule(cls), [version(v) if isinstance(v, Tensor) else None for v in values]
         with use(frame.parent):
             out, out_dims = checked_pair(cls, rule(self.info(cls), dims, *values))
