@@ -2,8 +2,8 @@
 
 A pickle is a program: it names functions, calls them, and sets attributes.  Here its instructions are read one by one.  Only
 those that `minigrad.save` writes for numbers, texts, containers, arrays and tensors are followed; a name is never looked up,
-but stands for one of the functions of MADE, which look at what they are given.  Whatever a file holds, it is read right or
-refused.
+but stands for a function of the table `made` below, which looks at what it is given.  Whatever a file holds, it is read
+right or refused.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from .core.tensor import Tensor
 from .nn.parameter import Parameter
 
 NUMPY = "numpy._core.multiarray"
-KINDS = {name: np.dtype(name) for name in "b1 u1 u2 u4 u8 i1 i2 i4 i8 f2 f4 f8".split()}  # of arrays in a file
 EMPTY = {"EMPTY_LIST": list, "EMPTY_DICT": dict, "EMPTY_SET": set, "EMPTY_TUPLE": tuple}
 CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
 VALUES = set(
@@ -34,11 +33,11 @@ PASSED_OVER = {"PROTO", "FRAME"}
 
 
 class Damaged(ValueError):
-    """What a file says that cannot be followed."""
+    """Raised for a file that has what `save` never writes: `str` of it names that."""
 
 
 class Unknown(Damaged):
-    """A name that files of tensors and plain values do not need."""
+    """Raised for a name that files of tensors and plain values do not need."""
 
 
 class Name(NamedTuple):
@@ -60,6 +59,11 @@ CLASSES = {
     Name("minigrad.core.tensor", "Tensor"): Tensor,
     Name("minigrad.nn.parameter", "Parameter"): Parameter,
 }
+KINDS: dict[Any, np.dtype] = {
+    **{name: np.dtype(name) for name in "b1 u1 u2 u4 u8 i1 i2 i4 i8 f2 f4 f8".split()},
+    Name("ml_dtypes", "bfloat16"): dtypes.BF2,
+}
+DTYPES = {d.name: d for d in dtypes.ALL}
 ARGUMENTS = {Name("numpy", "ndarray"), Name("ml_dtypes", "bfloat16")}  # that are only named
 
 
@@ -69,14 +73,15 @@ def need(condition: object, what: str) -> None:
         raise Damaged(what)
 
 
-def as_key(value: Any, depth: int = 0) -> Any:
-    """Return a key of a dictionary, or a member of a set; Python does not survive to hash a tuple in a tuple in a tuple ..."""
-    if isinstance(value, (tuple, frozenset)):
-        need(depth < 32, "a key of tuples in tuples")
-        for part in value:
-            as_key(part, depth + 1)
-    else:
-        need(isinstance(value, (str, bytes, int, float, np.generic, dtypes.dtype, device, type(None))), "an odd key")
+def as_key(value: Any) -> Any:
+    """Return a key of a dictionary, or a member of a set, that Python can hash: not too deep for it, nor too large."""
+    parts = [(value, 0)]
+    for part, depth in parts:
+        if isinstance(part, (tuple, frozenset)):
+            need(depth < 32 and len(parts) + len(part) < 10_000, "a key of very many tuples")
+            parts += [(inner, depth + 1) for inner in part]
+        else:
+            need(isinstance(part, (str, bytes, int, float, np.generic, dtypes.dtype, device, type(None))), "an odd key")
     return value
 
 
@@ -97,8 +102,8 @@ def array(version: int, shape: tuple, kind: np.dtype, by_columns: bool, content:
 
 def unfinished_dtype(name: object, align: bool, copy: bool) -> Any:
     """Stand for a dtype of which the order of bytes follows."""
-    kind = dtypes.BF2 if name == Name("ml_dtypes", "bfloat16") else KINDS.get(name)  # type: ignore[call-overload]
-    need(kind is not None, f"an array of the dtype {name!r}")
+    need(name in KINDS, f"an array of the dtype {name!r}")
+    kind = KINDS[name]
 
     def finish(version: int, order: str, *rest: object) -> np.dtype:
         need(order in ("<", ">", "|", "="), f"the order of bytes {order!r}")
@@ -126,9 +131,8 @@ def unfinished_device() -> Unfinished:
 
 def dtype_called(name: str) -> dtypes.dtype:
     """Return one of minigrad's dtypes."""
-    found = next((d for d in dtypes.ALL if d.name == name), None)
-    need(found is not None, f"the dtype {name!r}")
-    return found  # type: ignore[return-value]
+    need(name in DTYPES, f"the dtype {name!r}")
+    return DTYPES[name]
 
 
 def size(sizes: tuple) -> Size:
@@ -141,7 +145,8 @@ def tensor_of(restore: Callable) -> Callable:
     """Return a function that makes a tensor on an array of its own."""
 
     def made(cls: Name, memory: Any, tracked: bool, grad: None) -> Tensor:
-        need(cls in CLASSES and grad is None, f"a tensor of the class {cls}")
+        need(cls in CLASSES, f"a tensor of the class {cls}")
+        need(grad is None, "a gradient, which is not saved")
         return looked_at(restore(CLASSES[cls], numbers(memory), tracked, None), tracked)
 
     return made
@@ -194,16 +199,14 @@ class PickleReader:
         self.made: dict[Any, Callable] = {
             Name("collections", "OrderedDict"): lambda: OrderedDict(),
             Name(NUMPY, "_reconstruct"): unfinished_array,
-            Name(NUMPY.replace("_core", "core"), "_reconstruct"): unfinished_array,
             Name(NUMPY, "scalar"): number,
-            Name(NUMPY.replace("_core", "core"), "scalar"): number,
             Name("numpy", "dtype"): unfinished_dtype,
             Name("minigrad.arrays.devices", "Size"): size,
             Name("minigrad.arrays.devices", "device"): unfinished_device,
             Name("minigrad.arrays.dtypes", "of_numpy"): dtype_called,
             Name("minigrad.tensors.conversion", "restore"): tensor_of(restore),
             Name("minigrad.tensors.conversion", "restore_view"): view_of(restore_view),
-            Name("minigrad.kernels.cuda.device_array", "uploaded"): uploaded,
+            Name("minigrad.kernels.cuda.device_array", "uploaded"): lambda memory: uploaded(numbers(memory)),
         }
 
     def read(self) -> Any:
@@ -211,8 +214,9 @@ class PickleReader:
         file = io.BytesIO(self.content)
         while code := file.read(1):
             op = INSTRUCTIONS.get(code.decode("latin-1"))
-            need(op is not None, f"the instruction {code!r}, which has no place in a file of tensors")
-            value = None if op.arg is None else op.arg.reader(file)  # type: ignore[union-attr]
+            if op is None:
+                raise Damaged(f"the instruction {code!r}, which has no place in a file of tensors")
+            value = op.arg.reader(file) if op.arg else None
             if op.name == "STOP":
                 need(len(self.stack) == 1 and not self.marks, "an end with something left over")
                 return self.finished(self.stack[0])
@@ -317,11 +321,12 @@ class PickleReader:
     def do_stack_global(self) -> None:
         """Name a function or class."""
         name = Name(*self.popped(2))
-        need(
-            all(isinstance(part, str) and part.replace(".", "_").isidentifier() for part in name), "a name that is none"
-        )
+        for part in name:
+            need(isinstance(part, str) and part.replace(".", "_").isidentifier(), "a name that is no identifier")
         if name not in self.made and name not in CLASSES and name not in ARGUMENTS:
-            raise Unknown(f"{name.module}.{name.name}")
+            raise Unknown(
+                f"the name {name.module}.{name.name}, which stands for neither a tensor nor a plain container"
+            )
         self.stack.append(name)
 
     def do_reduce(self) -> None:

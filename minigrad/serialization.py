@@ -23,7 +23,7 @@ from .errors import MinigradError, error
 from .ops import transfer
 from .ops.copy import on_device
 from .ops.storage import Storage
-from .pickle_reader import PickleReader, Unknown
+from .pickle_reader import Damaged, PickleReader, Unknown
 from .tensors import conversion
 
 PROTOCOL = 4
@@ -96,13 +96,13 @@ def read(file: Any, restorer: Restorer) -> Any:
     try:
         return reader.read()
     except Unknown as e:
-        what = f"the file names {e}, which is neither a tensor nor a plain container"
         fix = "pass weights_only=False if you trust whoever wrote the file: reading it may run any code"
-        raise error(pickle.UnpicklingError, "load", what, fix) from None
+        raise error(pickle.UnpicklingError, "load", f"the file has {e}", fix) from None
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, EOFError) as e:
         if isinstance(e, MinigradError):
             raise
-        what = f"the file is damaged, or `save` has not written it: {e}"
+        reason = f"has {e}" if isinstance(e, Damaged) else f"cannot be followed ({type(e).__name__}: {e})"
+        what = f"the file {reason}: it is damaged, or `save` did not write it"
         raise error(pickle.UnpicklingError, "load", what, "write it anew with minigrad.save") from e
 
 

@@ -41,7 +41,7 @@ Done = subprocess.CompletedProcess[bytes]
 def python(
     *words: str | Path, cwd: Path, given: bytes = b"", new: bool = False, needs: str = "", **variables: str
 ) -> Done:
-    """What `python word word ...` does in a folder, with further variables of the environment; it needs this module."""
+    """Run `python word word ...` in a folder, with further variables of the environment, and return what it did."""
     words, environment = tuple(map(str, words)), {**os.environ, **variables}
     if new or sys.platform != "linux" or any(name.startswith(READ_AT_START) for name in variables):
         command = [sys.executable, *words]
@@ -72,7 +72,7 @@ def parent() -> socket.socket:
 
 
 def ended(message: bytes, files: list[int]) -> int:
-    """What a program ends with."""
+    """Wait for a program to end, and return its exit code."""
     socket.send_fds(parent(), [message], files)
     pid = int(parent().recv(LONGEST))
     try:

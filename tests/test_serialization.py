@@ -107,9 +107,9 @@ def methods_replaced():
     return Says(conversion.restore, minigrad.Tensor, np.ones(2), False, None, state={"backward": 1})
 
 
-def deep(n=1_000_000):
-    """A tuple in a tuple in a tuple, as the key of a dictionary."""
-    return b"\x80\x04}(" + b")" + b"\x85" * n + b"K\x01u."
+def doubled(n):
+    """A tuple of the last one twice, n times: 2**n parts in 6*n bytes."""
+    return b")\x94" + b"".join(b"h" + bytes([i]) + b"\x86\x94" for i in range(n))
 
 
 def bools():
@@ -159,14 +159,41 @@ def test_what_is_neither_a_tensor_nor_plain_is_refused(name):
 
 def test_a_name_is_not_printed_that_would_command_the_terminal():
     names = b"".join(b"\x8c" + bytes([len(part)]) + part for part in (b"os\x1b[2J", b"system"))
-    with pytest.raises(pickle.UnpicklingError, match="a name that is none") as told:
+    with pytest.raises(pickle.UnpicklingError, match="a name that is no identifier") as told:
         minigrad.load(io.BytesIO(b"\x80\x04" + names + b"\x93."))
     assert "\x1b" not in str(told.value)
 
 
-def test_a_key_of_a_million_tuples_is_refused():
-    with pytest.raises(pickle.UnpicklingError, match="tuples in tuples"):
-        minigrad.load(io.BytesIO(deep()))
+@pytest.mark.parametrize("key", [b")" + b"\x85" * 1_000_000, doubled(30)], ids=["deep", "doubled"])
+def test_a_key_of_very_many_tuples_is_refused(key):
+    with pytest.raises(pickle.UnpicklingError, match="very many tuples"):
+        minigrad.load(io.BytesIO(b"\x80\x04}(" + key + b"K\x01u."))
+
+
+def named(module, name):
+    """The instructions that push a function or class of which a file may name."""
+    return b"".join(b"\x8c" + bytes([len(part)]) + part.encode() for part in (module, name)) + b"\x93"
+
+
+@pytest.mark.parametrize("attribute", ["backward", "numel", "__defaults__", "__code__", "__class__"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        ("minigrad.core.tensor", "Tensor"),
+        ("minigrad.nn.parameter", "Parameter"),
+        ("minigrad.arrays.devices", "Size"),
+        ("minigrad.arrays.devices", "device"),
+        ("minigrad.tensors.conversion", "restore"),
+        ("numpy._core.multiarray", "_reconstruct"),
+        ("numpy", "ndarray"),
+        ("collections", "OrderedDict"),
+    ],
+)
+def test_no_attribute_of_a_class_or_function_is_set(name, attribute):
+    state = b"}\x8c" + bytes([len(attribute)]) + attribute.encode() + b"K\x01s"
+    for content in (state, b"N" + state + b"\x86"):  # __setstate__'s two forms: a dictionary, and one for slots
+        with pytest.raises(pickle.UnpicklingError, match="a state of something that has none"):
+            minigrad.load(io.BytesIO(b"\x80\x04" + named(*name) + content + b"b."))
 
 
 def test_nothing_is_changed_by_a_file():

@@ -1,4 +1,4 @@
-"""What a node keeps of tensors for its backward, and the versions of memory that tell whether it is still true.
+"""Saved tensors: a node keeps them for its backward, with versions that tell whether their memory was written since.
 
 A node keeps a tensor with the version that its memory had; its own output it keeps as a twin without history, for
 node -> tensor -> node would be a cycle.

@@ -24,7 +24,7 @@ _handle = count().__next__
 
 
 class Handle:
-    """What registering a hook returns; `.remove()` takes the hook off.  Also a context manager that does so at its end."""
+    """Handle of a registered hook: `.remove()` takes the hook off, and so does the end of a `with` statement."""
 
     __slots__ = ("_hooks", "id")
 

@@ -77,7 +77,7 @@ def test_values_and_gradients_by_numba(text):
 
 
 def agrees(text):
-    """Whether a program compiled gives the values and gradients of eager code."""
+    """Say whether a compiled program gives the values and gradients of eager code."""
     names = ("x", "w", "b")[: len(args := PROGRAMS[text]())]
     f = eval(f"lambda {', '.join(names)}: {text}", {"torch": torch, "F": F, "relu": F.relu})
     compiled = compile(f)

@@ -38,7 +38,7 @@ def test_gradient_by_kernels_is_that_of_the_definition(name):
 
 
 def agree(name, size):
-    """Whether what is written out for an operation gives what its definition gives."""
+    """Say whether what is written out for an operation gives what its definition gives."""
     cls = TABLE[name].cls
     fast, slow = operands(name, size), operands(name, size)
     results = cls.apply(*fast), dispatch.definition(cls, *slow)
