@@ -138,7 +138,11 @@ def cache() -> Iterator[Finding]:
     refused = unwritable(place)
     advice = f"{refused}: each process compiles anew. Set MINIGRAD_CACHE to a folder that can be written"
     yield Finding("kernel cache", str(place), advice if refused else "")
-    files = [(f, f.stat()) for f in sorted(place.iterdir()) if f.is_file()] if place.is_dir() else []
+    files = [(f, f.lstat()) for f in sorted(place.iterdir()) if not f.is_dir()] if place.is_dir() else []
+    if foreign := [f.name for f, s in files if cache.distrust(s)]:
+        advice = f"others may have written them, so they are not read: chmod 700 {place}, and remove them"
+        yield Finding("kernels of others", foreign, advice)
+        files = [(f, s) for f, s in files if not cache.distrust(s)]
     texts = [f for f, _ in files if f.suffix == ".py"]
     binaries = [f for f, _ in files if f.suffix == ".bin"]
     size = sum(s.st_size for _, s in files) / 1e6
@@ -178,12 +182,14 @@ def current(text: Path, stamp: str) -> bool:
 
 
 def whole(binary: Path) -> bool:
-    """Whether compiled code is what its checksum says."""
+    """Say whether compiled code is what its checksum says."""
+    from minigrad.kernels.cache import digest
+
     try:
         data = binary.read_bytes()
     except OSError:
         return False
-    return hashlib.sha256(data[32:]).digest() == data[:32]
+    return digest(binary.name, data[32:]) == data[:32]
 
 
 def cuda() -> Iterator[Finding]:

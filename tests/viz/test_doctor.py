@@ -60,6 +60,15 @@ def test_doctor_finds_damage_and_what_is_left_over(tmp_path):
     assert len(list(folder.iterdir())) == 3
 
 
+@pytest.mark.skipif(os.name != "posix", reason="modes of files")
+def test_doctor_finds_kernels_that_others_may_have_written(tmp_path):
+    (tmp_path / "a.bin").touch(0o666)
+    (tmp_path / "a.bin").chmod(0o666)
+    (tmp_path / "b.bin").symlink_to("nowhere")
+    found = findings(tmp_path, MINIGRAD_CACHE=tmp_path)["kernels of others"]
+    assert found["found"] == ["a.bin", "b.bin"] and f"chmod 700 {tmp_path}" in found["advice"]
+
+
 @pytest.mark.slow
 def test_warmup_fills_the_cache_once(tmp_path):
     done = minigrad(tmp_path, "warmup")
