@@ -181,8 +181,10 @@ def test_no_file_ends_the_grading_of_the_others(tmp_path):
         make(tmp_path / f"{name}.ipynb")
     handed_in(tmp_path / "z good one.ipynb", "three_uses = 12")
     file = io.StringIO()
-    write_csv(grade_folder(tmp_path, Limits(), jobs=2), file)
-    subprocess.run(["rm", "-rf", tmp_path / "nested"], check=True)  # for which pytest's own way is not deep enough
+    try:
+        write_csv(grade_folder(tmp_path, Limits(), jobs=2), file)
+    finally:
+        subprocess.run(["rm", "-rf", tmp_path / "nested"], check=True)  # pytest's own way is not deep enough
     rows = {
         row["file"].rpartition("/")[2].removesuffix(".ipynb"): row
         for row in csv.DictReader(io.StringIO(file.getvalue()))
