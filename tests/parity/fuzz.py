@@ -131,8 +131,7 @@ MODES = {
 
 def difference(mode: Mode, program: Any) -> list[str]:
     """Say where a program differs; an error that is nobody's answer is a difference, too."""
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
+    with np.errstate(all="ignore"):
         try:
             return mode.differs(program)
         except Exception:
@@ -181,6 +180,7 @@ class Chunk:
         """Run the programs, here in the process."""
         os.nice(5)
         torch.set_num_threads(1)
+        warnings.simplefilter("ignore")
         results = []
         for seed in range(self.first, self.first + self.count):
             self.reached.value = seed
