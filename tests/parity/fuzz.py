@@ -44,10 +44,10 @@ MANY = 5  # that differ end a chunk
 
 
 class Mode(NamedTuple):
-    """A kind of programs: how often it runs, how it writes one, where that differs, what is left of it, what it counts as."""
+    """A kind of programs: its share, its class, how one is written, where it differs, how it is shrunk, what it counts as."""
 
     weight: int
-    made: Callable[..., Any]
+    program: Callable[..., Any]
     write: Callable[[int], Any]
     differs: Callable[[Any], list[str]]
     shrink: Callable
@@ -59,6 +59,17 @@ def differs_eagerly(program: Any) -> list[str]:
     wanted = program.run(torch)
     refused = isinstance(wanted, Raised) and not issubclass(wanted.type, RuntimeError)
     return [] if refused else differences(wanted, program.run(minigrad))
+
+
+def differs_by_kernels(program: Any) -> list[str]:
+    """Run such a program with compiled kernels for the smallest arrays, which NumPy computes otherwise."""
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] == "minigrad":
+            for constant in [
+                key for key, value in vars(module).items() if key.endswith("_FROM") and type(value) is int
+            ]:
+                setattr(module, constant, 1)
+    return differs_eagerly(program)
 
 
 def differs_recorded(program: Any) -> list[str]:
@@ -107,6 +118,9 @@ MODES = {
     "programs": Mode(
         5, eager.Program, lambda seed: eager.write(seed, torch), differs_eagerly, eager.shrink, lambda p: p.about
     ),
+    "kernels": Mode(
+        2, eager.Program, lambda seed: eager.write(seed, torch), differs_by_kernels, eager.shrink, lambda p: p.about
+    ),
     "transforms": Mode(
         4,
         transforms.Program,
@@ -138,15 +152,15 @@ def difference(mode: Mode, program: Any) -> list[str]:
             return traceback.format_exc().splitlines()[-6:]
 
 
-def kept(name: str, seed: int) -> list[str]:
+def kept(name: str, seed: int, found_in: Path) -> list[str]:
     """Run the program of a seed; if it differs, keep what is left of it when it is shrunk."""
     mode = MODES[name]
     program = mode.write(seed)
     if not difference(mode, program):
         return [mode.kind(program), ""]
     short = mode.shrink(program, lambda p: difference(mode, p))
-    place = FOUND / f"{name}-{seed}.json"
-    FOUND.mkdir(exist_ok=True)
+    place = found_in / f"{name}-{seed}.json"
+    found_in.mkdir(exist_ok=True)
     document = {"mode": name, "program": asdict(short), "source": short.source.splitlines()}
     place.write_text(json.dumps({**document, "differs": difference(mode, short)}, indent=1) + "\n", encoding="utf-8")
     return [mode.kind(program), place.name]
@@ -156,7 +170,7 @@ def read(place: Path) -> tuple[Mode, Any]:
     """Read a program that was kept, and its mode."""
     document = json.loads(place.read_text(encoding="utf-8"))
     fields = {key: tuple_of(value) for key, value in document["program"].items()}
-    return MODES[document["mode"]], MODES[document["mode"]].made(**fields)
+    return MODES[document["mode"]], MODES[document["mode"]].program(**fields)
 
 
 def tuple_of(value: Any) -> Any:
@@ -168,8 +182,8 @@ def tuple_of(value: Any) -> Any:
 class Chunk:
     """Seeds of a mode, run in a process of their own."""
 
-    def __init__(self, name: str, first: int, count: int):
-        self.name, self.first, self.count = name, first, count
+    def __init__(self, name: str, first: int, count: int, found_in: Path):
+        self.name, self.first, self.count, self.found_in = name, first, count, found_in
         self.begun, self.reached = time.monotonic(), multiprocessing.Value("q", first)
         self.answer, answer = multiprocessing.Pipe(duplex=False)
         self.process = multiprocessing.get_context("fork").Process(target=self.run, args=(answer,))
@@ -184,7 +198,7 @@ class Chunk:
         results = []
         for seed in range(self.first, self.first + self.count):
             self.reached.value = seed
-            results.append(kept(self.name, seed))
+            results.append(kept(self.name, seed, self.found_in))
             if sum(bool(file) for _, file in results) == MANY:  # of one fault, perhaps
                 break
         answer.send(results)
@@ -211,7 +225,7 @@ def load(place: Path) -> dict:
     return {name: {**fresh, **state.get(name, {})} for name in MODES}
 
 
-def fuzz(names: list[str], until: Callable[[int], bool], jobs: int, place: Path) -> bool:
+def fuzz(names: list[str], until: Callable[[int], bool], jobs: int, place: Path, found_in: Path = FOUND) -> bool:
     """Run chunks until it is time; say whether none of them found anything."""
     state, running, done, clean = load(place), [], 0, True
     turns = [name for name in names for _ in range(MODES[name].weight)]
@@ -220,7 +234,7 @@ def fuzz(names: list[str], until: Callable[[int], bool], jobs: int, place: Path)
         while len(running) < jobs and not until(done + CHUNK * len(running)):
             name = turns[0]
             turns = turns[1:] + turns[:1]
-            running.append(Chunk(name, state[name]["next"], CHUNK))
+            running.append(Chunk(name, state[name]["next"], CHUNK, found_in))
             state[name]["next"] += CHUNK
         for chunk in list(running):
             if (result := chunk.result()) is None:
@@ -251,10 +265,13 @@ def main() -> None:
     parser.add_argument("--programs", type=int, default=10**12, help="end after so many")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--state", type=Path, default=STATE)
+    parser.add_argument("--found", type=Path, default=FOUND)
+    parser.add_argument("--until-found", action="store_true")
     options = parser.parse_args()
     end = time.monotonic() + 3600 * options.hours
-    until = lambda done: time.monotonic() > end or done >= options.programs
-    clean = fuzz(options.modes, until, options.jobs, options.state)
+    found = lambda: options.until_found and any(mode["found"] for mode in load(options.state).values())
+    until = lambda done: time.monotonic() > end or done >= options.programs or found()
+    clean = fuzz(options.modes, until, options.jobs, options.state, options.found)
     for name, mode in load(options.state).items():
         print(f"{name}: {sum(mode['counts'].values()):,} programs so far, {len(mode['found'])} found, {mode['counts']}")
     sys.exit(not clean)
