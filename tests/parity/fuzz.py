@@ -182,8 +182,8 @@ def tuple_of(value: Any) -> Any:
 class Chunk:
     """Seeds of a mode, run in a process of their own."""
 
-    def __init__(self, name: str, first: int, count: int, found_in: Path):
-        self.name, self.first, self.count, self.found_in = name, first, count, found_in
+    def __init__(self, name: str, first: int, count: int, found_in: Path, most: int):
+        self.name, self.first, self.count, self.found_in, self.most = name, first, count, found_in, most
         self.begun, self.reached = time.monotonic(), multiprocessing.Value("q", first)
         self.answer, answer = multiprocessing.Pipe(duplex=False)
         self.process = multiprocessing.get_context("fork").Process(target=self.run, args=(answer,))
@@ -199,7 +199,7 @@ class Chunk:
         for seed in range(self.first, self.first + self.count):
             self.reached.value = seed
             results.append(kept(self.name, seed, self.found_in))
-            if sum(bool(file) for _, file in results) == MANY:  # of one fault, perhaps
+            if sum(bool(file) for _, file in results) == self.most:  # of one fault, perhaps
                 break
         answer.send(results)
 
@@ -225,7 +225,9 @@ def load(place: Path) -> dict:
     return {name: {**fresh, **state.get(name, {})} for name in MODES}
 
 
-def fuzz(names: list[str], until: Callable[[int], bool], jobs: int, place: Path, found_in: Path = FOUND) -> bool:
+def fuzz(
+    names: list[str], until: Callable[[int], bool], jobs: int, place: Path, found_in: Path = FOUND, most: int = MANY
+) -> bool:
     """Run chunks until it is time; say whether none of them found anything."""
     state, running, done, clean = load(place), [], 0, True
     turns = [name for name in names for _ in range(MODES[name].weight)]
@@ -234,7 +236,7 @@ def fuzz(names: list[str], until: Callable[[int], bool], jobs: int, place: Path,
         while len(running) < jobs and not until(done + CHUNK * len(running)):
             name = turns[0]
             turns = turns[1:] + turns[:1]
-            running.append(Chunk(name, state[name]["next"], CHUNK, found_in))
+            running.append(Chunk(name, state[name]["next"], CHUNK, found_in, most))
             state[name]["next"] += CHUNK
         for chunk in list(running):
             if (result := chunk.result()) is None:
@@ -271,7 +273,7 @@ def main() -> None:
     end = time.monotonic() + 3600 * options.hours
     found = lambda: options.until_found and any(mode["found"] for mode in load(options.state).values())
     until = lambda done: time.monotonic() > end or done >= options.programs or found()
-    clean = fuzz(options.modes, until, options.jobs, options.state, options.found)
+    clean = fuzz(options.modes, until, options.jobs, options.state, options.found, 1 if options.until_found else MANY)
     for name, mode in load(options.state).items():
         print(f"{name}: {sum(mode['counts'].values()):,} programs so far, {len(mode['found'])} found, {mode['counts']}")
     sys.exit(not clean)
