@@ -38,6 +38,8 @@ class Norm(Reduce):
 
     @staticmethod
     def impl(x: np.ndarray, dims: tuple, keepdim: bool, p: float) -> np.ndarray:
+        if p and count(x.shape, dims) == 1:  # its square may be too large, or too small
+            return np.abs(x).reshape([n for d, n in enumerate(x.shape) if keepdim or d not in dims])
         if p == 2:
             squares = reductions_cpu.reduce("squares", x, dims, keepdim)
             return np.sqrt(add_up(x * x, dims, keepdim) if squares is None else squares)
