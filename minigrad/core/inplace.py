@@ -137,7 +137,9 @@ def check_writable(frame: Frame, fn: type[Primitive], x: Tensor, tracked: bool) 
 
 
 def check_memory(fn: type[Primitive], x: Tensor) -> None:
-    """Refuse memory in which several elements have one place."""
+    """Refuse memory in which several elements have one place, and that of an array that may only be read."""
+    if not x._a.flags.writeable:
+        raise slots.problem("the memory may only be read", fn=fn, x=x)
     if x._a.size and any(s == 0 and n > 1 for s, n in zip(x._a.strides, x._a.shape, strict=True)):
         raise slots.problem("several elements lie at one place in memory", fn=fn, x=x)
 

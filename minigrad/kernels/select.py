@@ -13,6 +13,7 @@ import numpy as np
 from ..arrays import dtypes, halves
 from ..arrays.kinds import on_device
 from ..arrays.memory import unmasked
+from ..arrays.shapes import broadcast_shape
 from ..errors import error
 from . import cache, formula, generate
 from .cpu import broadcast_cpu
@@ -98,7 +99,7 @@ def device_forward(op: Any, operands: list, statics: tuple, target: np.dtype, re
 def by_kernel(op: Any, operands: list, statics: tuple, target: np.dtype, result: np.dtype) -> np.ndarray | None:
     """op.kernel in compiled code; None where NumPy is as fast, or where there is no such code."""
     shapes = [a.shape for a in operands if isinstance(a, np.ndarray)]
-    shape = shapes[0] if shapes.count(shapes[0]) == len(shapes) else np.broadcast_shapes(*shapes)
+    shape = shapes[0] if shapes.count(shapes[0]) == len(shapes) else broadcast_shape(*shapes)
     size = math.prod(shape)
     if size < kernel_threshold(op):
         return None

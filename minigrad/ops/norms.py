@@ -311,6 +311,8 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
 
 def distances(x: np.ndarray, y: np.ndarray, p: float, fast: bool) -> np.ndarray:
     """cdist on arrays: the norms of differences, a block of rows at a time, or for p = 2 one matrix product."""
+    if not x.shape[-1]:
+        return zeros((*x.shape[:-1], y.shape[-2]), x)
     n, each = x.shape[-2], math.prod(x.shape[:-2]) * y.shape[-2] * y.shape[-1]
     if fast and (found := by_products(x, y)) is not None:
         return found
