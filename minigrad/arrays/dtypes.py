@@ -10,6 +10,7 @@ elements are floats is asked of FLOATS here, not of NumPy.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import ml_dtypes
@@ -157,6 +158,24 @@ def _join(a: np.dtype, b: np.dtype) -> np.dtype:
     if b in FLOATS and a not in FLOATS:
         return b
     return F4 if {a, b} == HALVES else np.promote_types(a, b)  # neither of the two holds all numbers of the other
+
+
+LARGEST = {d: float(ml_dtypes.finfo(d).max) for d in FLOATS}
+
+
+def check_fits(who: str, d: np.dtype, *numbers: Any) -> None:
+    """Raise RuntimeError for a number that would become another one in an array of this dtype, or an infinity."""
+    if d.kind == "b":
+        return
+    for n in numbers:
+        if d in FLOATS:
+            wrong = isinstance(n, (int, float)) and abs(n) > LARGEST[d] and n not in (math.inf, -math.inf)
+        else:
+            wrong = isinstance(n, (int, float)) and not np.iinfo(d).min <= n <= np.iinfo(d).max
+        if wrong:
+            what = f"the number {n} cannot be converted to {of_numpy(d)} without overflow"
+            wider = "x.double(), or pass float('inf') where that is meant" if d in FLOATS else "x.long()"
+            raise error(RuntimeError, who, what, f"convert the tensor first, as in {wider}")
 
 
 def number_dtype(x: Any) -> np.dtype:

@@ -24,7 +24,7 @@ from ..errors import error
 from ..layers.transform import layers_of
 from . import transfer
 from .base.registry import TABLE, explained, named, op, write_out
-from .copy import filled, on_device
+from .copy import fitting, on_device
 from .from_data import array_of, chosen, copied, leaf, made, warn_copy
 
 ADDED = (
@@ -144,7 +144,7 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -
     """A tensor of the given size with `fill_value` everywhere, whose kind (bool, int, float) decides the dtype."""
     if dtype is None:
         dtype = fill_value.dtype if isinstance(fill_value, Tensor) else dtypes.of_numpy(dtypes.number_dtype(fill_value))
-    value = filled(number(fill_value, "full"), chosen(dtype), "full")
+    value = fitting(number(fill_value, "full"), chosen(dtype), "full")
     return blank(whole_size(size, "full"), value, value.dtype, device)
 
 
@@ -220,6 +220,7 @@ def steps_from(start: Any, step: Any, n: int, target: np.dtype) -> np.ndarray:
 @factory("0, 1, 5", "3, 10, 1", "0, 1, 0", "0, 10, 4, dtype=torch.int64")
 def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None) -> Any:
     """`steps` numbers from `start` to `end`, both included, at equal distances."""
+    dtypes.check_fits("linspace", chosen(dtype), start, end)
     return spaced(start, end, steps, "linspace").astype(chosen(dtype), copy=False)
 
 
@@ -312,7 +313,7 @@ def beside(input: Tensor, shape: tuple, value: Any, dtype: Any, device: Any) -> 
         batches = [layer for layer in current().layers() if layer in own and hasattr(layer, "size")]
         shape = (*[layer.size for layer in batches], *shape)
     kind, place = settings(input, dtype, device)
-    return made(blank(shape, filled(value, kind, "full") if value else value, kind, place), batches=batches)
+    return made(blank(shape, fitting(value, kind, "full") if value else value, kind, place), batches=batches)
 
 
 def filled_like(input: Tensor, value: Any, dtype: Any, device: Any, memory_format: Any, who: str) -> Tensor:
@@ -322,7 +323,7 @@ def filled_like(input: Tensor, value: Any, dtype: Any, device: Any, memory_forma
     rows = memory_format is not None and row_major(memory_format, who) or 0 in input._a.strides
     array = np.empty_like(input._a, None if dtype is None else dtypes.numpy_dtype(dtype), "C" if rows else "K")
     if value is not None:
-        array.fill(filled(value, array.dtype, who))
+        array.fill(fitting(value, array.dtype, who))
     return made(array, device=device)
 
 

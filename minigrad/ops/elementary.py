@@ -209,8 +209,9 @@ class Atan2(Elementary):
 
     ufunc = np.arctan2
     kernel = lambda x, y: math.atan2(x, y)
-    dx = lambda g, x, y: where((x == 0) & (y == 0), 0.0, g * (y / (x * x + y * y)))
-    dy = lambda g, x, y: where((x == 0) & (y == 0), 0.0, g * (-x / (x * x + y * y)))
+    # by the length and not by its square, which is 0 in float32 for points of 1e-23
+    dx = lambda g, x, y: where((x == 0) & (y == 0), 0.0, g * (y / hypot(x, y) / hypot(x, y)))
+    dy = lambda g, x, y: where((x == 0) & (y == 0), 0.0, g * (-x / hypot(x, y) / hypot(x, y)))
     aliases = ("arctan2",)
     samples = PAIRS
 
@@ -349,8 +350,8 @@ class Trigamma(Elementary):
 
 
 def zeta(s: Any, x: Any) -> Any:
-    """Hurwitz's zeta function, in formulas on arrays."""
-    return special("zeta")(s, x)
+    """Hurwitz's zeta function, in formulas on arrays; NaN at -inf, which is no pole."""
+    return np.where(x == -math.inf, math.nan, special("zeta")(s, x)).astype(x.dtype)
 
 
 class Polygamma(Elementary):

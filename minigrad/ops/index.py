@@ -17,7 +17,7 @@ import numpy as np
 
 from ..arrays.dtypes import FLOATS
 from ..arrays.kinds import on_device, zeros
-from ..arrays.shapes import meet, sketch
+from ..arrays.shapes import broadcast_shape, meet, sketch
 from ..core.backward import sum_to
 from ..core.frames import current
 from ..core.inplace import inplace
@@ -314,7 +314,7 @@ def trimmed(value: Any, ndim: int) -> Any:
 
 def expands(shape: tuple, size: tuple) -> bool:
     """Return whether a tensor of that shape is broadcast to the size."""
-    return meet(shape, size) and np.broadcast_shapes(shape, size) == size
+    return meet(shape, size) and broadcast_shape(shape, size) == size
 
 
 def fitting(x: Tensor, value: Any, dims: tuple, indices: tuple) -> Any:
@@ -358,7 +358,7 @@ def places(advanced: list) -> tuple:
         dims += range(d, d + len(columns))
         indices += columns
     try:
-        np.broadcast_shapes(*[tuple(i.shape) for i in indices])
+        broadcast_shape(*[tuple(i.shape) for i in indices])
     except ValueError:
         raise error(
             IndexError,

@@ -13,6 +13,7 @@ from ..kernels.cpu import flip_pad
 from .base.families import Linear
 from .base.layouts import channels_last
 from .base.registry import op
+from .copy import fitting
 from .dimensions import axis
 from .index import Index, Take, Untake, data_dependent, reading
 from .shape import expand, layout, reshape, shape_from, unshared, unsqueeze
@@ -29,7 +30,7 @@ class Pad(Linear):
     @staticmethod
     def impl(x: np.ndarray, widths: tuple, value: Any) -> np.ndarray:
         before, after = ([w[k] for w in widths] for k in (0, 1))
-        out = surrounded(x, before, after, np.asarray(value).astype(x.dtype))  # a half of np.pad's time
+        out = surrounded(x, before, after, fitting(value, x.dtype, "pad"))  # a half of np.pad's time
         return x.copy() if out is x else out
 
     dx = lambda g, widths: Index.apply(g, tuple([slice(a, n - b) for (a, b), n in zip(widths, g.shape)]))

@@ -37,6 +37,11 @@ class Reshape(View):
     batch = lambda x, size: (x, (x.shape[0], *size))
 
     @classmethod
+    def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
+        """A tangent may lie in memory otherwise than its primal, and have no such view."""
+        return reshape(tangents[0], primals[1])
+
+    @classmethod
     def node_name(cls, node: Any) -> str:
         """Where only dimensions of size 1 come or go it is an unsqueeze or squeeze."""
         before, after = node._edges[0]._shape, node._shape

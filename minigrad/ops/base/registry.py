@@ -209,6 +209,13 @@ def check_cast(name: str, result: Tensor, target: Tensor) -> None:
         raise error(RuntimeError, name, what, fix)
 
 
+def check_fits(name: str, x: object, *numbers: object) -> None:
+    """Raise RuntimeError where numbers beside a tensor would become others in its dtype, or infinities."""
+    if isinstance(x, Tensor):
+        floats = x._np_dtype in dtypes.FLOATS
+        dtypes.check_fits(name, x._np_dtype, *[n for n in numbers if floats or isinstance(n, int)])
+
+
 def functions(*classes: type[Pointwise]) -> tuple:
     """Return the public functions of Pointwise classes, in order, each entered into the table."""
     return tuple([function_of(cls) for cls in classes])
@@ -223,8 +230,9 @@ def function_of(cls: type[Pointwise]) -> Callable:
         head, first = f"{taken}, inplace=False", f"write(cls, {given}) if inplace"
     else:
         head, first = f"{taken}, *, out=None", f"write_out({name!r}, apply({given}), out) if out is not None"
-    text = f"def {name}({head}):\n    return {first} else apply({given})\n"
-    scope = {"apply": cls.apply, "write_out": write_out, "write": inplace, "cls": cls}
+    check = f"    check_fits({name!r}, {given})\n" if settings else ""
+    text = f"def {name}({head}):\n{check}    return {first} else apply({given})\n"
+    scope = {"apply": cls.apply, "write_out": write_out, "write": inplace, "check_fits": check_fits, "cls": cls}
     cls.namespaces.append(scope)
     exec(compile(text, __file__, "exec"), scope)
     f = named(scope[name], name)
