@@ -26,7 +26,7 @@ from ...core.graph import FullNode, Node, OutputEdge
 from ...core.inplace import link_view
 from ...core.saved import INFERENCE, Saved, bottom, save, unpack
 from ...core.tensor import Box, Tensor, describe, edges_of, levels, wrap
-from ...errors import MinigradError, error
+from ...errors import MinigradError, error, raise_instead
 from ...kernels import formula
 from ...layers.batching import front
 from ...layers.grad import transpose
@@ -252,7 +252,7 @@ class Primitive(Function):
                 restore(said)
         except Exception as e:
             problem = "the operation cannot compute with these arrays"
-            raise slots.problem(problem, cls=cls, arrays=arrays, cause=e) from None
+            raise_instead(slots.problem(problem, cls=cls, arrays=arrays, cause=e), e)
 
     # ------------------------------------------------------------------ what is saved, and what formulas read
     @classmethod
