@@ -101,7 +101,7 @@ def ours(frame: FrameType) -> bool:
     return frame.f_code.co_filename.startswith(BETWEEN) or root in BELOW or root.startswith("minigrad_kernel_")
 
 
-BELOW = sys.stdlib_module_names | {"numpy", "scipy", "numba", "llvmlite", "ml_dtypes", "optree"}
+BELOW = sys.stdlib_module_names | {"minigrad", "numpy", "scipy", "numba", "llvmlite", "ml_dtypes", "optree"}
 
 
 def chain(tb: TracebackType | None) -> Iterator[TracebackType]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import random
 import signal
 import warnings
 from collections.abc import Iterator
@@ -126,3 +127,30 @@ def outcome(function: Any, text: str, names: dict, seconds: float) -> BaseExcept
     except BaseException as e:
         return e
     return None
+
+
+def everything() -> dict[str, tuple]:
+    """All that is called: operations, and modules as they are made."""
+    return operations() | modules()
+
+
+def told_wrongly(seed: int, share: float, seconds: float) -> list[str]:
+    """The calls among a random share of all that take too long, are told to be our failure, or lose the user's exception."""
+    choose, found = random.Random(seed), []
+    for name, (function, sample, names) in everything().items():
+        for text in calls(name, function, sample):
+            if choose.random() < share and (fault := wrong(outcome(function, text, names, seconds), text)):
+                found.append(f"{name}({text}): {fault}")
+    return found
+
+
+def wrong(e: BaseException | None, text: str) -> str:
+    """What is wrong with an exception; empty where it tells what it should."""
+    if isinstance(e, TooLong):
+        return "it does not end"
+    if isinstance(e, minigrad.InternalError):
+        return f"told as internal: {e.__cause__!r}"
+    said = "" if e is None or isinstance(e, Theirs) else str(e)
+    if "cannot be called with" in said and "which has to be" not in said:
+        return f"not told which argument is wrong: {said}"
+    return ""

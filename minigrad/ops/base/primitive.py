@@ -27,7 +27,7 @@ from ...core.inplace import link_view
 from ...core.saved import INFERENCE, Saved, bottom, save, unpack
 from ...core.tensor import Box, Tensor, describe, edges_of, levels, wrap
 from ...errors import MinigradError, error, raise_instead
-from ...kernels import formula
+from ...kernels import fallback, formula
 from ...layers.batching import front
 from ...layers.grad import transpose
 from .layouts import arranged
@@ -251,6 +251,8 @@ class Primitive(Function):
             finally:
                 restore(said)
         except Exception as e:
+            if fallback.from_compiler(e) and not fallback.numpy_alone():
+                return fallback.again(e, cls.compute, *arrays, into=into)
             problem = "the operation cannot compute with these arrays"
             raise_instead(slots.problem(problem, cls=cls, arrays=arrays, cause=e), e)
 
