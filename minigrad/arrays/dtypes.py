@@ -75,7 +75,11 @@ _default = float32.dtype
 
 def of_numpy(kind: Any) -> dtype:
     """The minigrad dtype of a NumPy one; TypeError for those that tensors cannot hold."""
-    found = _BY_NUMPY.get(np.dtype(kind))
+    try:
+        found = _BY_NUMPY.get(np.dtype(kind))
+    except (TypeError, ValueError):
+        what = f"argument 'dtype' has to be a dtype, not {type(kind).__name__}"
+        raise error(TypeError, "dtype", what, "write dtype=minigrad.float32 or the like") from None
     if found is None:
         names = ", ".join(d.name for d in ALL)
         raise error(TypeError, "dtype", f"{np.dtype(kind)} is not a dtype of minigrad", f"convert to one of {names}")

@@ -64,7 +64,10 @@ def formulas_on_arrays(node: Node, g: Gradient | list, freed: Freed | None) -> l
     if fn.arrays is True:
         outs = [None if e is None else fn.evaluate(i, bound, len(edges), gs) for i, e in enumerate(edges)]
     else:
-        outs = fn.arrays(gs, bound)
+        try:
+            outs = fn.arrays(gs, bound)
+        except Exception as e:
+            outs = slots.again(e, fn.arrays, gs, bound)
         if outs is None:
             return None
     if freed is not None:

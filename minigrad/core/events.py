@@ -51,6 +51,11 @@ def plain_call(cls: type, name: str, *args: object) -> Any:
     return getattr(cls, name)(*args)
 
 
+def raised(cause: Exception, *call: object) -> Any:
+    """Raise the cause: there is no other way to compute."""
+    raise cause
+
+
 class Slots:
     """Hold the functions that other packages have plugged in."""
 
@@ -92,6 +97,7 @@ class Slots:
     backward_begins: Callable = staticmethod(lambda who, edges, wanted, keeps: None)
     # diagnose, from the first infinity or NaN on: a backward has ended, (run, gradients by edge)
     backward_ends: Callable | None = None
+    again: Callable = staticmethod(raised)  # diagnose: formulas on arrays have failed, (exception, function, arguments)
 
 
 slots = Slots()

@@ -259,7 +259,7 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
 @op("T(2, 3), 3", torch="Tensor.sum_to_size")
 def sum_to_size(input: Tensor, *size: Any) -> Tensor:
     """`input` summed to a shape from which it could have been broadcast."""
-    return sum_to(input, tuple(size[0]) if isinstance(size[0], (tuple, list)) else size)
+    return sum_to(input, tuple(size[0]) if size and isinstance(size[0], (tuple, list)) else size)
 
 
 def detach(input: Tensor) -> Tensor:

@@ -389,6 +389,8 @@ arcsin, arccos, arctan, arctan2, arcsinh, arccosh, arctanh = asin, acos, atan, a
 def polygamma(n: int, input: Tensor) -> Any:
     """The n-th derivative of digamma.  Raises RuntimeError for negative n.
 
+    From n = 171 on n!, by which it is multiplied, is infinite, as in PyTorch.
+
     >>> import minigrad
     >>> minigrad.polygamma(1, minigrad.tensor(1.))  # pi**2 / 6
     tensor(1.6449)
@@ -402,4 +404,5 @@ def polygamma(n: int, input: Tensor) -> Any:
         )
     if n < 2:
         return (Digamma, Trigamma)[n], (input,)
-    return Polygamma, (input, n, (-1.0) ** (n + 1) * math.factorial(n))
+    size = float(math.factorial(n)) if n <= 170 else math.inf
+    return Polygamma, (input, n, size if n % 2 else -size)

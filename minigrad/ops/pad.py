@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -88,7 +89,7 @@ def sources(size: tuple, widths: tuple, mode: str) -> list:
     torch="nn.functional.pad",
     method=False,
 )
-def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = None) -> Tensor:
+def pad(input: Tensor, pad: Sequence, mode: str = "constant", value: float | None = None) -> Tensor:
     """`input` made larger at its ends by `pad`: (left, right, top, bottom, ...), from the last dimension on.
 
     What comes there is `value` (0), or by mode "reflect", "replicate" or "circular" what `input` has.  Negative numbers
@@ -228,6 +229,9 @@ def repeat_interleave(
     `repeat_interleave(repeats)` of an integer tensor alone gives the indices: each position as often as it says.
     """
     if repeats is None:
+        if input.is_floating_point():
+            fix = "write repeat_interleave(input, repeats), or pass a tensor of integers"
+            raise error(RuntimeError, "repeat_interleave", f"repeats has to be of integers, not {input.dtype}", fix)
         input, repeats = wrap(placed(np.arange(input.numel()), input.device)), input
     if dim is None:
         input, dim = reshape(input, -1), 0

@@ -207,6 +207,8 @@ class Pow(Pointwise):
             sign = np.where(y % 2 == 0, x * x, x)
             return np.where(y >= 0, np.power(x, np.maximum(y, 0)), np.where(np.abs(x) == 1, sign, 0))
         found = simple_power(x, y) if isinstance(x, np.ndarray) and x.size > 32 else None  # asking takes a while, too
+        if found is None and isinstance(x, float) and isinstance(y, (int, float)):
+            return np.float64(x) ** y  # which is infinite where Python's own refuses
         return x**y if found is None else found
 
 
@@ -282,6 +284,7 @@ class Sign(Pointwise):
     @staticmethod
     def ufunc(x: np.ndarray) -> Any:
         """NumPy's sign of NaN is NaN, and it has none for bools."""
+        x = np.asarray(x)  # it may be a number
         return x if x.dtype.kind == "b" else np.sign(np.where(x == x, x, 0) if x.dtype in FLOATS else x)
 
 

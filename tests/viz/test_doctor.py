@@ -1,7 +1,9 @@
 """`minigrad doctor` and `minigrad warmup`, run as a user runs them, with an empty home."""
 
+import hashlib
 import json
 import os
+import pickle
 import subprocess
 import sys
 
@@ -67,6 +69,53 @@ def test_doctor_finds_kernels_that_others_may_have_written(tmp_path):
     (tmp_path / "b.bin").symlink_to("nowhere")
     found = findings(tmp_path, MINIGRAD_CACHE=tmp_path)["kernels of others"]
     assert found["found"] == ["a.bin", "b.bin"] and f"chmod 700 {tmp_path}" in found["advice"]
+
+
+def test_doctor_mends_the_cache(tmp_path):
+    folder = tmp_path / "kernels"
+    folder.mkdir()
+    theirs, damaged, unfinished = folder / "theirs.bin", folder / "minigrad_kernel_a.b.bin", folder / "killed.part"
+    for file in (theirs, damaged, unfinished):
+        file.write_bytes(b"x" * 40)
+    os.utime(unfinished, (0, 0))
+    done = minigrad(tmp_path, "doctor", "--fix", "--json", MINIGRAD_CACHE=folder)
+    found = {f["name"]: f for f in json.loads(done.stdout)}
+    assert found["removed"]["found"] == [damaged.name, unfinished.name]
+    assert found["kernels compile"] == {"name": "kernels compile", "found": "yes", "advice": ""}
+    assert theirs.exists() and not damaged.exists() and not unfinished.exists()
+    assert "removed, as kernels fail" not in found
+
+
+PROGRAM = """
+import warnings
+import numpy as np
+import minigrad
+with warnings.catch_warnings(record=True) as given:
+    warnings.simplefilter("always")
+    x = minigrad.full((1 << 17,), 0.5)
+    assert np.allclose(x.exp().numpy(), np.exp(0.5)) and np.allclose(x.sin().numpy(), np.sin(0.5))
+print(*[w.message.name for w in given])
+"""
+
+
+def test_doctor_removes_kernels_that_look_whole_and_fail(tmp_path):
+    folder = tmp_path / "kernels"
+    run = lambda: subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env={**os.environ, "MINIGRAD_CACHE": str(folder)},
+        capture_output=True,
+        text=True,
+    )
+    assert run().stdout == "\n"
+    for kept in folder.glob("*.bin"):
+        data = pickle.dumps("no kernel")
+        kept.write_bytes(hashlib.sha256(data).digest() + data)
+    said = run()
+    assert said.stdout == "no-kernels\n", said.stderr
+    done = minigrad(tmp_path, "doctor", "--fix", "--json", MINIGRAD_CACHE=folder)
+    found = {f["name"]: f for f in json.loads(done.stdout)}
+    assert found["removed, as kernels fail"]["found"] and found["kernels compile"]["found"] == "yes"
+    assert run().stdout == "\n"
 
 
 @pytest.mark.slow
