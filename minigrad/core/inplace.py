@@ -141,8 +141,7 @@ def check_writable(frame: Frame, fn: type[Primitive], x: Tensor, tracked: bool) 
 
 def overlaps(t: Tensor) -> bool:
     """Return whether several elements lie at one place in memory, as after expand."""
-    a = example(t)
-    return a.size > 0 and any([s == 0 and n > 1 for s, n in zip(a.strides, a.shape)])
+    return all(t.shape) and any([s == 0 and n > 1 for s, n in zip(example(t).strides, t.shape)])
 
 
 def writable(t: Tensor) -> bool:
@@ -160,14 +159,12 @@ def check_result(fn: type[Primitive], x: Tensor, result: np.ndarray) -> None:
 def rebase(layer: Layer | None, x: Tensor) -> None:
     """Give each parent of a written view a new history: itself with that region replaced.
 
-    The histories of views then begin at the parents again, when somebody asks for them.  An expanded parent counts as one of
-    the views, since the write changed other elements of it than those of the region.
+    The histories of views, and an expanded parent counts as one, then begin at the parents again when somebody asks for them.
     """
     while x._view is not None:
         parent, views = x, []
         while (view := parent._view) is not None and (not views or overlaps(parent)):
-            views.insert(0, (parent, view))
-            parent = view.parent
+            views, parent = [(parent, view), *views], view.parent
         before, region = twin(parent), tuple([(view.fn, view.args) for _, view in views])
         region[-1][0].scatter.record(layer, (before, x, region, order_in_memory(parent)), parent)
         move_retained(before._edge, parent._edge)
