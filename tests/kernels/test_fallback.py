@@ -9,7 +9,6 @@ import minigrad
 from minigrad.errors import InternalError, MinigradWarning
 from minigrad.kernels import cache, fallback
 from minigrad.nn import functional as F
-from minigrad.ops.sort import Histogram
 from minigrad.warmup import row_functions
 from tests.forked import ROOT, python
 
@@ -149,9 +148,9 @@ def test_types_that_numba_cannot_take_leave_the_other_kernels(broken, monkeypatc
 
 
 def test_an_internal_failure_says_so_and_keeps_its_cause(monkeypatch):
-    names = {"__name__": "minigrad.ours"}
-    exec("def impl(*_): return None.shape", names)
-    monkeypatch.setattr(Histogram, "impl", staticmethod(names["impl"]))
+    ours = {"__name__": "minigrad.ours"}
+    exec("def interval(*_): return None.shape", ours)
+    monkeypatch.setattr(minigrad.ops.sort, "interval", ours["interval"])
     with pytest.raises(InternalError) as caught:
         minigrad.histc(minigrad.ones(3), 5)
     e = caught.value
