@@ -44,7 +44,7 @@ OUTSIDE = Ids({}, {})
 def validate(record: Any) -> None:
     """Raise NotARecord for data that is no record.
 
-    >>> validate({"program": {}, "values": [], "ops": [], "outputs": [99]})
+    >>> validate({"program": {"passes": []}, "values": [], "ops": [], "outputs": [99]})
     Traceback (most recent call last):
     minigrad.record.validate.NotARecord: outputs[0]: 99 is not a value
     """
@@ -214,6 +214,11 @@ def counts(x: Any, ids: Ids) -> None:
     fields({name: count for name in x} if isinstance(x, dict) else {})(x, ids)
 
 
+def same(x: Any, ids: Ids) -> None:
+    """Let an object pass that says for values of a record in a record which of those around they are."""
+    pairs(lambda other, _: value(other, ids.around or OUTSIDE))(x, ids)
+
+
 def optional(of: Check) -> Check:
     """Return the check of what may be null."""
     return lambda x, ids: None if x is None else of(x, ids)
@@ -309,7 +314,7 @@ def leads_somewhere(ops: list) -> None:
 
 # ---------------------------------------------------------------------- the objects of docs/record.md
 shape = each(count)
-PROGRAM = fields({"file": text, "name": text, "passes": each(one_of(PHASES[:3]))})
+PROGRAM = fields({"file": text, "name": text, "passes": each(one_of(PHASES[:3]))}, "passes")
 IDENTIFIED = fields({"id": count}, "id")
 VALUE = fields(
     {"name": text, "kind": one_of(KINDS), "shape": shape, "dtype": text, "device": text, "bytes": count}
@@ -332,7 +337,7 @@ EDGE = fields(
     *("input", "partial", "upstream", "gives"),
 )
 VIEW = fields({"layer": text, "inputs": each(shape)}, "layer", "inputs")
-METHOD = fields({"method": text, "same": fields({})}, "method", "same")
+METHOD = fields({"method": text}, "method", "same")
 FOLDED = fields(
     {"kind": text, "ops": each(count, lengths=range(1, LARGEST)), "lines": each(count, lengths=(0, 2)), "names": counts}
     | {"parameters": count, "elements": count},
@@ -346,5 +351,5 @@ OP = fields(
     *("phase", "name", "inputs", "outputs"),
 )
 DOCUMENT = fields(
-    {"values": each(described), "ops": each(operation), "outputs": each(value), "gradients": pairs(value)}
+    {"values": each(described), "ops": each(operation), "outputs": each(value), "gradients": pairs(value), "same": same}
 )
