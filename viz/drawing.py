@@ -41,8 +41,8 @@ def draw(
     Returns:
         A `Drawing`, which shows itself in a notebook and saves itself in the formats of `viz.FORMATS`.
 
-    Raises ValueError for an unknown word in `passes`, `show` or `rankdir`, and for a record without a pass that is asked
-    for; TypeError for what cannot be drawn.
+    Raises ValueError for an unknown word in `passes`, `show` or `rankdir`, for a dictionary that is no record, and for a
+    record without a pass that is asked for; TypeError for what cannot be drawn.
 
     >>> from minigrad import tensor
     >>> w = tensor(2.0, requires_grad=True)
@@ -58,10 +58,21 @@ def draw(
     (way,) = _known("rankdir", rankdir, RANKDIRS)
     if not isinstance(what, dict) and not hasattr(what, "to_dict"):
         what = _recorded(what, args, wanted)
-    record = what if isinstance(what, dict) else what.to_dict()
+    record = _validated(what) if isinstance(what, dict) else what.to_dict()
     if name:
         record = {**record, "program": {**record["program"], "name": name}}
     return Drawing(record, wanted, getattr(what, "notes", ()), View(frozenset(shown), way), depth, max_nodes)
+
+
+def _validated(record: dict) -> dict:
+    """A record that the caller made or read: it may be anything."""
+    from minigrad.record.validate import NotARecord, validate
+
+    try:
+        validate(record)
+    except NotARecord as wrong:
+        raise ValueError(f"draw: the dictionary is no record: {wrong}. Write one with minigrad.record.") from wrong
+    return record
 
 
 def _known(what: str, words: str | Iterable[str], known: tuple[str, ...]) -> tuple[str, ...]:
@@ -133,6 +144,8 @@ class Drawing:
         self.record, self.passes, self.view, self.depth = record, passes, view, depth
         self.whole = Graph(record, view=view)
         self.graph = fold(self.whole, len(self.whole.nodes) if max_nodes is None else max_nodes, depth)
+        if not passes:
+            raise MissingPass("draw: no pass is asked for. Name some of forward, backward, jvp.")
         if missing := [one for one in passes if one not in self.graph.passes]:
             have = ", ".join(self.graph.passes) or "nothing"
             why = "; ".join(notes) or f"record it: minigrad.record(f, *args, passes={passes!r})"

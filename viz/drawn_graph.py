@@ -221,4 +221,9 @@ def _take(flows: list[dict], value: int, last: bool) -> dict | None:
 
 def _is_update(op: dict) -> bool:
     """Whether an operation is a training step's write to a parameter."""
-    return op["phase"] == "update" and op["inplace"] and bool(op["outputs"]) and isinstance(op["inputs"][0], int)
+    return (
+        op["phase"] == "update"
+        and op.get("inplace", False)
+        and bool(op["outputs"])
+        and isinstance(op["inputs"][0], int)
+    )

@@ -118,7 +118,7 @@ def _values(name: str, old: dict | None, new: dict | None, tolerance: float) -> 
     types = [f"{value['dtype']} {text.shape(value['shape'])}" for value in (old, new)]
     if types[0] != types[1]:
         return [f"{name}: {types[0]} → {types[1]}"]
-    return [] if same(old["summary"], new["summary"], tolerance) else [f"{name}: {_told(old)} → {_told(new)}"]
+    return [] if same(old.get("summary"), new.get("summary"), tolerance) else [f"{name}: {_told(old)} → {_told(new)}"]
 
 
 def _told(value: dict | None) -> str:

@@ -132,7 +132,8 @@ def kind_of(value: dict) -> str:
     'float32 (3,) · 12 B · cuda:0'
     """
     place = value.get("device") or "cpu"
-    return f"{value['dtype']} {shape(value['shape'])} · {size(value['bytes'])}" + f" · {place}" * (place != "cpu")
+    said = f"{value['dtype']} {shape(value['shape'])} · {size(value['bytes'])}" + f" · {place}" * (place != "cpu")
+    return clean(said)
 
 
 def source(where: dict | None) -> str:

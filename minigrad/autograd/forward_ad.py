@@ -50,11 +50,16 @@ class dual_level:
     """
 
     def __enter__(self) -> int:
+        self._before = current()
         enter_dual_level()
         return 0
 
     def __exit__(self, *_: object) -> None:
-        exit_dual_level()
+        try:
+            exit_dual_level()
+        except BaseException:  # Ctrl-C, before or after
+            enter(self._before)
+            raise
 
 
 def enter_dual_level() -> int:
@@ -82,7 +87,7 @@ def enter_dual_level() -> int:
             "nested forward mode AD is not supported: a dual level is open already",
             "use minigrad.func.jvp inside, which nests",
         )
-    enter(frame.but(dual=Level()))
+    use(frame.but(dual=Level())).__enter__()
     return 0
 
 

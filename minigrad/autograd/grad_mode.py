@@ -45,18 +45,18 @@ class Switch(type):
 class Mode(metaclass=Switch):
     """A way of changing the current frame that can be entered, left and used as a decorator."""
 
-    _olds: list
+    # __del__: warns of a mode that has not acted; later nothing in Python, which drops a Ctrl-C that comes while it runs
+    # _first: the frame before a mode that acts at once | _olds: the frames before each `with`
+    __slots__ = ("__del__", "__dict__", "_first", "_olds")
+    _not_entered: Callable
 
-    def __del__(self) -> None:
-        if "_olds" not in self.__dict__ and (frame := sys._getframe().f_back) is not None and thrown_away(frame):
-            name = type(self).__name__
-            warn(
-                "mode-not-entered",
-                name,
-                "the switch was made and thrown away, without effect: it acts in a `with` block, or as a decorator",
-                f"with minigrad.{name}():",
-                Place(frame.f_code.co_filename, frame.f_lineno),
-            )
+    def __init_subclass__(cls) -> None:
+        cls._not_entered = functools.partial(not_entered, cls.__name__)
+
+    def __new__(cls, *_: object) -> Any:
+        new = super().__new__(cls)
+        new.__del__, new._first, new._olds = cls._not_entered, None, []
+        return new
 
     def change(self, frame: Any) -> Any:
         """The frame with this mode on."""
@@ -64,15 +64,33 @@ class Mode(metaclass=Switch):
 
     def __enter__(self) -> None:
         here = current()
-        vars(self).setdefault("_olds", []).append(here)
-        enter(self.change(here))
+        before, self._first, self.__del__ = self._first or here, None, tuple
+        self._olds.append(before)
+        try:
+            enter(self.change(here))
+        except BaseException:  # Ctrl-C comes between two instructions: here, before the body of the `with` has begun
+            enter(before)
+            raise
 
     def __exit__(self, *_: object) -> None:
-        enter(restored(current(), self._olds.pop()))
+        back = self._olds[-1]
+        try:
+            back = restored(current(), self._olds.pop())
+        finally:
+            enter(back)
 
-    def clone(self) -> Mode:
-        """A fresh one for each call of a decorated function."""
-        return type(self)()
+    def run(self, f: Callable, *args: Any, **kwargs: Any) -> Any:
+        """Call a function with the mode on.  Ctrl-C cannot come between its end and that of the mode, as it can in `with`."""
+        back = here = current()
+        try:
+            enter(self.change(here))
+            result = f(*args, **kwargs)
+        finally:
+            try:
+                back = restored(current(), here)
+            finally:
+                enter(back)
+        return result
 
     def __call__(self, f: Callable) -> Callable:
         if inspect.isclass(f):
@@ -84,8 +102,7 @@ class Mode(metaclass=Switch):
 
         @functools.wraps(f)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
-            with self.clone():
-                return f(*args, **kwargs)
+            return self.run(f, *args, **kwargs)
 
         return wrapped
 
@@ -94,25 +111,34 @@ class Mode(metaclass=Switch):
 
         @functools.wraps(f)
         def wrapped(*args: Any, **kwargs: Any):
-            with self.clone():
-                generator = f(*args, **kwargs)
+            generator = self.run(f, *args, **kwargs)
             step, sent = generator.__next__, ()
             while True:
                 try:
-                    with self.clone():
-                        value = step(*sent)
+                    value = self.run(step, *sent)
                 except StopIteration as stop:
                     return stop.value
                 try:
                     step, sent = generator.send, ((yield value),)
                 except GeneratorExit:
-                    with self.clone():
-                        generator.close()
+                    self.run(generator.close)
                     raise
                 except BaseException as e:
                     step, sent = generator.throw, (e,)
 
         return wrapped
+
+
+def not_entered(name: str) -> None:
+    """Warn of a mode that is thrown away before it has acted."""
+    if (frame := sys._getframe().f_back) is not None and thrown_away(frame):
+        warn(
+            "mode-not-entered",
+            name,
+            "the switch was made and thrown away, without effect: it acts in a `with` block, or as a decorator",
+            f"with minigrad.{name}():",
+            Place(frame.f_code.co_filename, frame.f_lineno),
+        )
 
 
 def thrown_away(frame: Any) -> bool:
@@ -177,23 +203,11 @@ class set_grad_enabled(Mode):
                 f"expected True or False, but got the function {getattr(mode, '__name__', mode)}",
                 "say which: @minigrad.set_grad_enabled(False)",
             )
-        self.mode = bool(mode)
-        self._first: Any = current()
-        self._olds = []  # it has acted
-        enter(self.change(current()))
+        self.mode, self._first, self.__del__ = bool(mode), current(), tuple
+        enter(self.change(self._first))
 
     def change(self, frame: Any) -> Any:
         return frame.all_grad(self.mode)
-
-    def __enter__(self) -> None:
-        vars(self).setdefault("_olds", []).append(self._first if self._first is not None else current())
-        self._first = None
-        enter(self.change(current()))
-
-    def clone(self) -> Mode:
-        new = set_grad_enabled.__new__(set_grad_enabled)
-        new.mode, new._first, new._olds = self.mode, None, []
-        return new
 
     def __call__(self, f: Callable) -> Callable:
         if self._first is not None:  # it acted when it was made; as a decorator it must act only inside f
@@ -226,9 +240,6 @@ class inference_mode(Mode):
 
     def change(self, frame: Any) -> Any:
         return frame.but(grad=not self.mode, asked=False, inference=self.mode)
-
-    def clone(self) -> Mode:
-        return inference_mode(self.mode)
 
 
 def is_grad_enabled() -> bool:

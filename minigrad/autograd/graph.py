@@ -266,10 +266,15 @@ class saved_tensors_hooks:
     def __enter__(self) -> None:
         if (message := _disabled.get()) is not None:
             raise error(RuntimeError, "saved_tensors_hooks", message)
-        enter(current().observed(self._packing))
+        self._before = current()
+        use(self._before.observed(self._packing)).__enter__()
 
     def __exit__(self, *_: object) -> None:
-        enter(current().observed(self._packing, False))
+        try:
+            enter(current().observed(self._packing, False))
+        except BaseException:  # Ctrl-C, before or after
+            enter(self._before)
+            raise
 
 
 def check_unpacked(t: Any, hook: Callable, shape: tuple, dtype: Any, node: Any) -> None:

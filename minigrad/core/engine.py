@@ -80,22 +80,22 @@ def run(
     frame = OFF if arrays else here.but(grad=True) if create else here.all_grad(False)
     this.step, this.end = (step_on_arrays, accumulate_array) if arrays else (step_on_tensors, accumulate)
     seeds = [bare(g) for g in grads] if arrays else list(grads)
-    token = running.set(this)
-    enter(frame)
-    silent = listen() if arrays else None
+    token, silent = running.set(this), listen() if arrays else None
     try:
+        enter(frame)
         if recorder is None:
             found = backward_loop(this, seeds)
         else:
             with recorder.running(this, grads, seeds, arrays):
                 found = recorder.found(backward_loop(this, seeds))
     finally:
-        if silent is not None:
-            restore(silent)
-        enter(here)
-        running.reset(token)
-    if found:
-        found = {k: boxed(g) for k, g in found.items()}
+        try:
+            enter(here)  # first, and alone: Ctrl-C may come right after it
+        finally:
+            running.reset(token)
+            if silent is not None:
+                restore(silent)
+    found = found and {k: boxed(g) for k, g in found.items()}
     if slots.backward_ends is not None:
         slots.backward_ends(this, found)
     return found

@@ -147,31 +147,37 @@ class use:
 
     def __enter__(self) -> Frame:
         self.old = current()
-        enter(self.frame)
+        try:
+            enter(self.frame)
+        except BaseException:  # Ctrl-C comes between two instructions: here, before the body of the `with` has begun
+            enter(self.old)
+            raise
         return self.frame
 
     def __exit__(self, *_: object) -> None:
         enter(self.old)
 
 
-class push:
+class push(use):
     """`with push(layer):` enter a transform.  It starts with gradients on, whatever no_grad stands around it."""
 
-    __slots__ = ("layer", "old", "token")
+    __slots__ = ("layer", "token")
 
     def __init__(self, layer: Layer):
         self.layer = layer
 
     def __enter__(self) -> Any:
-        self.old, layer = current(), self.layer
-        enter(Frame(layer, True, None, False, self.old))
-        around = transforms.get()
+        layer, around = self.layer, transforms.get()
+        self.frame = Frame(layer, True, None, False, current())
         self.token = transforms.set(around if layer.transparent else (*around, layer.title or layer.name))
+        use.__enter__(self)
         return layer
 
     def __exit__(self, *_: object) -> None:
-        transforms.reset(self.token)
-        enter(self.old)
+        try:
+            enter(self.old)
+        finally:
+            transforms.reset(self.token)
 
 
 def apply_at(frame: Frame, cls: Any, args: tuple) -> Any:

@@ -33,7 +33,7 @@ class Builder:
                 "std": float(array.std()),
                 "nan": int(np.isnan(array).sum()),
                 "inf": int(np.isinf(array).sum()),
-                "histogram": [],
+                "histogram": {"edges": [], "counts": []},
             }
         )
         entry = {

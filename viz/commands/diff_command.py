@@ -65,12 +65,21 @@ def record_of(what: str, args: str | None) -> dict:
         record, notes, _ = recorded(what, "all", args)
         say(notes)
         return record
+    anew = f"Write one with: minigrad render PROG.py:NAME -o {what}"
     try:
         record = js.loads(Path(what).read_text(encoding="utf-8"))
     except OSError as refused:
         raise Usage(f"{what} cannot be read: {refused.strerror}.") from refused
+    except RecursionError as deep:
+        raise Usage(f"{what} is no record: its lists lie too deep in one another. {anew}") from deep
     except ValueError as broken:
         raise Usage(f"{what} is no JSON: {broken}.") from broken
-    if not isinstance(record, dict) or not str(record.get("schema")).startswith("minigrad.record/"):
-        raise Usage(f"{what} is no record. Write one with: minigrad render PROG.py:NAME -o {what}")
+    if not isinstance(record, dict) or "schema" not in record:
+        raise Usage(f"{what} is no record. {anew}")
+    from minigrad.record.validate import NotARecord, validate
+
+    try:
+        validate(record)
+    except NotARecord as wrong:
+        raise Usage(f"{what} is no record: {wrong}. {anew}") from wrong
     return record

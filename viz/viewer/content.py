@@ -119,7 +119,7 @@ class Teller:
     def _steps(self, ran: dict) -> list[dict]:
         """What a method of a custom Function did, one operation after the other, in the names of its own lines."""
         inner = Graph({"program": {}, **ran})
-        given = {value["id"] for value in ran["values"] if value["name"]}
+        given = {value["id"] for value in ran["values"] if value.get("name")}
         outside = {int(i): self.graph.names[o] for i, o in ran["same"].items() if o in self.graph.names}
         made = {i: f"({step})" for step, op in enumerate(inner.ops, 1) for i in op["outputs"]}
         inner.names.update({i: name for i, name in outside.items() if i not in given and i not in made})
@@ -178,9 +178,7 @@ def described(value: dict, name: str) -> dict:
     if not summary:
         return said
     statistics = [rounded(summary.get(key)) for key in ("min", "max", "mean", "std", "nan", "inf")]
-    histogram = summary.get("histogram") or []
-    counts = histogram.get("counts", []) if isinstance(histogram, dict) else histogram
-    return {**said, "statistics": statistics, "histogram": counts}
+    return {**said, "statistics": statistics, "histogram": summary.get("histogram", {}).get("counts", [])}
 
 
 def head(graph: Graph, node: Node) -> tuple[str, str, str]:

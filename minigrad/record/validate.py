@@ -1,0 +1,355 @@
+"""Check that data is a record as docs/record.md describes it, and say where it is not: `ops[3].inputs[0]: 99 is not a value`.
+
+Records come from files, which other programs write and accidents damage.  Whoever draws or compares one afterwards relies on
+the types, on each id being there, and on no chain leading back to where it began.  A table for each object says what its
+fields hold; a field may be missing unless nothing can be done without it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Container
+from typing import Any, NamedTuple, NoReturn
+
+from .schema import SCHEMA
+
+LARGEST = 2**63  # sizes, bytes and lines are less
+DEEPEST = 50  # lists in a constant, and records in a record; Python itself follows a few hundred
+KINDS = ("input", "parameter", "constant", "computed", "gradient", "tangent")
+PHASES = ("forward", "backward", "jvp", "update")
+WORDS = ("nan", "inf", "-inf")  # for the numbers that JSON has not
+
+
+class NotARecord(ValueError):
+    """Data is no record; `path` leads to what is wrong."""
+
+    def __init__(self, what: str, path: str = ""):
+        super().__init__(f"{path.removeprefix('.')}: {what}" if path else what)
+        self.what, self.path = what, path
+
+
+class Ids(NamedTuple):
+    """The values and operations that ids may mean; `around` has those of the record that this one stands in."""
+
+    values: dict[int, dict]
+    ops: dict[int, dict]
+    around: Ids | None = None
+    depth: int = 0
+
+
+Check = Callable[[Any, Ids], None]  # raises NotARecord
+OUTSIDE = Ids({}, {})
+
+
+def validate(record: Any) -> None:
+    """Raise NotARecord for data that is no record.
+
+    >>> validate({"program": {"passes": []}, "values": [], "ops": [], "outputs": [99]})
+    Traceback (most recent call last):
+    minigrad.record.validate.NotARecord: outputs[0]: 99 is not a value
+    """
+    if isinstance(record, dict) and (schema := record.get("schema", SCHEMA)) != SCHEMA:
+        refuse(f"{shown(schema)} is not {SCHEMA!r}, the one that is read here", ".schema")
+    fields({"program": PROGRAM}, "program")(record, OUTSIDE)
+    document(record, OUTSIDE)
+
+
+def document(record: Any, around: Ids) -> None:
+    """Check values, operations and outputs, of a whole record or of one in it."""
+    if around.depth == DEEPEST:
+        refuse(f"more than {DEEPEST} records lie in one another")
+    fields({"values": each(IDENTIFIED), "ops": each(IDENTIFIED)}, "values", "ops")(record, OUTSIDE)
+    ids = Ids(by_id(record["values"], ".values"), by_id(record["ops"], ".ops"), around, around.depth + 1)
+    DOCUMENT(record, ids)
+    made_once(record["ops"])
+    leads_somewhere(record["ops"])
+
+
+# ---------------------------------------------------------------------- what something may be
+def refuse(what: str, path: str = "") -> NoReturn:
+    """Say what is wrong, and where."""
+    raise NotARecord(what, path)
+
+
+def shown(x: object) -> str:
+    """Return data as an error names it.
+
+    >>> shown(None), shown("net.py"), shown([1, 2])
+    ('null', "'net.py'", 'a list')
+    """
+    if isinstance(x, (dict, list)):
+        return "an object" if isinstance(x, dict) else "a list"
+    words = "null" if x is None else str(x).lower() if isinstance(x, bool) else ascii(x)
+    return words if len(words) <= 40 else f"{words[:40]}..."
+
+
+def text(x: Any, ids: Ids = OUTSIDE) -> None:
+    """Let a string pass."""
+    if not isinstance(x, str):
+        refuse(f"{shown(x)} is not a string")
+
+
+def flag(x: Any, ids: Ids) -> None:
+    """Let true and false pass."""
+    if not isinstance(x, bool):
+        refuse(f"{shown(x)} is neither true nor false")
+
+
+def count(x: Any, ids: Ids = OUTSIDE) -> None:
+    """Let a whole number pass that can count something."""
+    if isinstance(x, bool) or not isinstance(x, int) or not 0 <= x < LARGEST:
+        refuse(f"{shown_number(x)} is not a whole number from 0 to 2**63 - 1")
+
+
+def shown_number(x: object) -> str:
+    """Return data as an error names it; a number may be too large for Python to write it down."""
+    return "a huge number" if isinstance(x, int) and abs(x) >= LARGEST * 2 else shown(x)
+
+
+def finite(x: Any, ids: Ids = OUTSIDE) -> None:
+    """Let a number pass that is neither NaN nor infinite."""
+    whole = isinstance(x, int) and abs(x) < LARGEST * 2
+    if not whole and not (isinstance(x, float) and math.isfinite(x)):
+        refuse(f"{shown_number(x)} is not a finite number")
+
+
+def number(x: Any, ids: Ids = OUTSIDE) -> None:
+    """Let a number pass, or a word for one."""
+    whole = isinstance(x, int) and abs(x) < LARGEST * 2
+    if not whole and not isinstance(x, float) and not (isinstance(x, str) and x in WORDS):
+        refuse(f"{shown_number(x)} is not a number")
+
+
+def constant(x: Any, ids: Ids, depth: int = 0) -> None:
+    """Let anything pass that JSON has."""
+    if depth == DEEPEST:
+        refuse(f"more than {DEEPEST} lists or objects lie in one another")
+    if isinstance(x, dict):
+        each(text)(list(x), ids)
+    parts = x.values() if isinstance(x, dict) else x if isinstance(x, (list, tuple)) else ()
+    for part in parts:
+        constant(part, ids, depth + 1)
+    if isinstance(x, int) and abs(x) >= LARGEST * 2:
+        refuse("the number is huge: no argument of an operation is")
+    if not isinstance(x, (dict, list, tuple, str, int, float, type(None))):
+        refuse(f"JSON has no {type(x).__name__}")
+
+
+def value(x: Any, ids: Ids) -> None:
+    """Let the id of a value pass."""
+    if isinstance(x, bool) or not isinstance(x, int) or x not in ids.values:
+        refuse(f"{shown_number(x)} is not a value")
+
+
+def op(x: Any, ids: Ids) -> None:
+    """Let the id of an operation pass."""
+    if isinstance(x, bool) or not isinstance(x, int) or x not in ids.ops:
+        refuse(f"{shown_number(x)} is not an operation")
+
+
+def argument(x: Any, ids: Ids) -> None:
+    """Let an operation's input pass: the id of a value, or a constant."""
+    if isinstance(x, dict):
+        fields({"const": constant}, "const")(x, ids)
+    else:
+        value(x, ids)
+
+
+# ---------------------------------------------------------------------- what something may be made of
+def part(step: str, check: Check, x: Any, ids: Ids) -> None:
+    """Check a part, which an error names."""
+    try:
+        check(x, ids)
+    except NotARecord as e:
+        raise NotARecord(e.what, step + e.path) from None
+
+
+def fields(table: dict[str, Check], *needed: str) -> Check:
+    """Return the check of an object by its fields, of which some have to be there."""
+
+    def check(x: Any, ids: Ids) -> None:
+        if not isinstance(x, dict):
+            refuse(f"{shown(x)} is not an object")
+        for name in needed:
+            if name not in x:
+                refuse("it is missing", f".{name}")
+        for name, of in table.items():
+            if name in x:
+                part(f".{name}", of, x[name], ids)
+
+    return check
+
+
+def each(of: Check, *, lengths: Container[int] | None = None) -> Check:
+    """Return the check of a list by its elements; it may have one of these lengths."""
+
+    def check(x: Any, ids: Ids) -> None:
+        if not isinstance(x, (list, tuple)):
+            refuse(f"{shown(x)} is not a list")
+        if lengths is not None and len(x) not in lengths:
+            refuse(f"{len(x)} elements are not as many as belong there")
+        for i, element in enumerate(x):
+            part(f"[{i}]", of, element, ids)
+
+    return check
+
+
+def pairs(of: Check) -> Check:
+    """Return the check of an object whose keys are ids of values, as JSON writes them."""
+
+    def check(x: Any, ids: Ids) -> None:
+        if not isinstance(x, dict):
+            refuse(f"{shown(x)} is not an object")
+        known = {str(i) for i in ids.values}
+        for key, other in x.items():
+            if key not in known:
+                refuse(f"{shown(key)} is not a value")
+            part(f".{key}", of, other, ids)
+
+    return check
+
+
+def counts(x: Any, ids: Ids) -> None:
+    """Let an object pass that says how many there are of each kind."""
+    fields({name: count for name in x} if isinstance(x, dict) else {})(x, ids)
+
+
+def same(x: Any, ids: Ids) -> None:
+    """Let an object pass that says for values of a record in a record which of those around they are."""
+    pairs(lambda other, _: value(other, ids.around or OUTSIDE))(x, ids)
+
+
+def optional(of: Check) -> Check:
+    """Return the check of what may be null."""
+    return lambda x, ids: None if x is None else of(x, ids)
+
+
+def one_of(words: tuple[str, ...]) -> Check:
+    """Return the check of a word out of a few."""
+
+    def check(x: Any, ids: Ids) -> None:
+        if x not in words:
+            refuse(f"{shown(x)} is none of {', '.join(words)}")
+
+    return check
+
+
+# ---------------------------------------------------------------------- what depends on other parts
+def described(x: Any, ids: Ids) -> None:
+    """Check a value of the record, and what is in it."""
+    VALUE(x, ids)
+    summary = x.get("summary") or {}
+    if "values" in summary:
+        part(".summary.values", elements, summary["values"], ids)
+    elif summary:
+        part(".summary", statistics, summary, ids)
+
+
+def elements(x: Any, ids: Ids, depth: int = 0) -> None:
+    """Check nested lists of numbers."""
+    if depth == DEEPEST:
+        refuse(f"more than {DEEPEST} lists lie in one another")
+    if isinstance(x, (list, tuple)):
+        each(lambda of, ids: elements(of, ids, depth + 1))(x, ids)
+    else:
+        number(x)
+
+
+def statistics(x: dict, ids: Ids) -> None:
+    """Check the summary of a large value."""
+    STATISTICS(x, ids)
+    if (x["min"] is None) != (x["max"] is None):
+        refuse("min and max are both numbers or both null", ".max")
+    if (histogram := x.get("histogram")) and len(histogram["edges"]) not in (0, len(histogram["counts"]) + 1):
+        refuse("there is one edge more than there are counts", ".histogram.edges")
+
+
+def operation(x: Any, ids: Ids) -> None:
+    """Check an operation of the record; one that writes in place says where."""
+    OP(x, ids)
+    if x.get("inplace") and (not x["inputs"] or isinstance(x["inputs"][0], dict)):
+        refuse("an operation in place has a value to write to as its first input", ".inputs")
+    for i, method in enumerate(x.get("inside", ())):
+        part(f".inside[{i}]", document, method, ids)
+
+
+def by_id(entries: list, path: str) -> dict[int, dict]:
+    """Return entries by their ids, which occur once each."""
+    found: dict[int, dict] = {}
+    for i, entry in enumerate(entries):
+        if found.setdefault(entry["id"], entry) is not entry:
+            refuse(f"{entry['id']} is the id of another entry", f"{path}[{i}].id")
+    return found
+
+
+def made_once(ops: list) -> None:
+    """Check that each value is made once, and not by an operation that reads it."""
+    makes: dict[int, int] = {}
+    for i, x in enumerate(ops):
+        if x["phase"] in ("forward", "update"):
+            for k, made in enumerate(x["outputs"]):
+                if makes.setdefault(made, i) != i:
+                    refuse(f"{made} is what ops[{makes[made]}] makes", f".ops[{i}].outputs[{k}]")
+            for k, read in enumerate(x["inputs"]):
+                if not isinstance(read, dict) and makes.get(read) == i:
+                    refuse(f"{read} is what the operation itself makes", f".ops[{i}].inputs[{k}]")
+
+
+def leads_somewhere(ops: list) -> None:
+    """Check that from one `of` to the next, and from an updated parameter to what it was, one comes to an end."""
+    of = {x["id"]: (x.get("of"), f".ops[{i}].of") for i, x in enumerate(ops)}
+    updates = [(i, x) for i, x in enumerate(ops) if x["phase"] == "update" and x.get("inplace") and x["outputs"]]
+    was = {x["outputs"][0]: (x["inputs"][0], f".ops[{i}].inputs[0]") for i, x in updates}
+    for chain in (of, was):
+        known: set[int] = set()
+        for start in chain:
+            way, at = {start}, start
+            while at in chain and (following := chain[at][0]) is not None and following not in known:
+                if following in way:
+                    refuse(f"{following} leads back to itself", chain[at][1])
+                at = following
+                way.add(at)
+            known |= way
+
+
+# ---------------------------------------------------------------------- the objects of docs/record.md
+shape = each(count)
+PROGRAM = fields({"file": text, "name": text, "passes": each(one_of(PHASES[:3]))}, "passes")
+IDENTIFIED = fields({"id": count}, "id")
+VALUE = fields(
+    {"name": text, "kind": one_of(KINDS), "shape": shape, "dtype": text, "device": text, "bytes": count}
+    | {"summary": fields({}), "note": text},
+    *("kind", "shape", "dtype", "bytes"),
+)
+STATISTICS = fields(
+    {"min": optional(finite), "max": optional(finite), "mean": optional(number), "std": optional(number)}
+    | {
+        "nan": count,
+        "inf": count,
+        "histogram": fields({"edges": each(finite), "counts": each(count)}, "edges", "counts"),
+    },
+    *("min", "max"),
+)
+WHERE = fields({"file": text, "line": count, "code": text, "function": text, "columns": each(count)}, "line", "code")
+SAVED = fields({"value": value, "bytes": count, "freed_by": optional(count)}, "value", "bytes")
+EDGE = fields(
+    {"input": value, "partial": text, "upstream": optional(value), "gives": optional(value), "told": each(text)},
+    *("input", "partial", "upstream", "gives"),
+)
+VIEW = fields({"layer": text, "inputs": each(shape)}, "layer", "inputs")
+METHOD = fields({"method": text}, "method", "same")
+FOLDED = fields(
+    {"kind": text, "ops": each(count, lengths=range(1, LARGEST)), "lines": each(count, lengths=(0, 2)), "names": counts}
+    | {"parameters": count, "elements": count},
+    *("kind", "ops", "lines", "names", "parameters", "elements"),
+)
+OP = fields(
+    {"phase": one_of(PHASES), "name": text, "formula": text, "layer": each(text), "inputs": each(argument)}
+    | {"outputs": each(value), "of": optional(op), "inplace": flag, "where": WHERE, "function": optional(text)}
+    | {"saved": each(SAVED), "edges": each(EDGE), "tangents": pairs(value), "views": each(VIEW), "inside": each(METHOD)}
+    | {"module": each(text), "folded": FOLDED, "note": text},
+    *("phase", "name", "inputs", "outputs"),
+)
+DOCUMENT = fields(
+    {"values": each(described), "ops": each(operation), "outputs": each(value), "gradients": pairs(value), "same": same}
+)

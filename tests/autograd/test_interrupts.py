@@ -1,0 +1,165 @@
+"""Ctrl-C while gradients are switched, a transform runs or backward is at work leaves everything as it was before.
+
+Python looks for signals where a function begins, after a call of one written in C, and at the end of a loop's round.  The tests
+raise KeyboardInterrupt at each of these places in turn.  One is left out, since no class written in Python can protect it: the
+beginning of the `__exit__` that a `with` calls.
+"""
+
+import dis
+import os
+import sys
+from functools import cache
+
+import pytest
+
+import minigrad
+from minigrad.autograd import Function, forward_ad, graph
+from minigrad.core.frames import OFF, ON, current, enter, use
+
+FOLDER = os.path.dirname(minigrad.__file__)
+
+
+class Interrupt:
+    """Raises KeyboardInterrupt at the place with a number, of those in minigrad where Python looks for signals."""
+
+    def __init__(self, number):
+        self.number, self.passed, self.before, self.place = number, 0, {}, ""
+
+    def trace(self, frame, event, _):
+        if not frame.f_code.co_filename.startswith((FOLDER, "<dispatch")):
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            before = self.before.get(id(frame), "")
+            self.before[id(frame)] = name_at(frame.f_code, frame.f_lasti)
+            starts = before == "RESUME" and frame.f_code.co_name != "__exit__"
+            if starts or before.startswith(("CALL", "JUMP_BACKWARD")):
+                self.passed += 1
+                if self.passed == self.number:
+                    self.place = f"{frame.f_code.co_filename}:{frame.f_lineno}"
+                    raise KeyboardInterrupt
+        elif event == "call":
+            self.before.pop(id(frame), None)
+        elif event == "return" and frame.f_code.co_name not in ("__new__", "__init__"):  # it was a function in Python
+            self.before.pop(id(frame.f_back), None)
+        return self.trace
+
+
+@cache
+def names(code):
+    return {step.offset: step.opname for step in dis.get_instructions(code)}
+
+
+def name_at(code, place):
+    return names(code).get(place, "")
+
+
+def interrupted(program, number):
+    """Run a program until a place; return where that is, or "" if the program came to its end."""
+    one, before = Interrupt(number), sys.gettrace()
+    sys.settrace(one.trace)
+    try:
+        program()
+    except KeyboardInterrupt:
+        return one.place
+    finally:
+        sys.settrace(before)
+    return ""
+
+
+class Twice(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x + x
+
+    @staticmethod
+    def backward(ctx, g):
+        return g + g
+
+
+X = minigrad.tensor([1.0, 2.0], requires_grad=True)
+
+
+def switched_off():
+    with minigrad.no_grad():
+        pass
+
+
+def switched_off_twice():
+    with minigrad.no_grad(), minigrad.enable_grad():
+        pass
+
+
+@minigrad.no_grad()
+def decorated():
+    return X * 2.0
+
+
+def inference():
+    with minigrad.inference_mode():
+        pass
+
+
+def hooks():
+    with graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+        pass
+
+
+def level():
+    with forward_ad.dual_level():
+        pass
+
+
+def at_a_frame():
+    with use(OFF):
+        pass
+
+
+def backward():
+    (X * X).sum().backward()
+
+
+def custom():
+    Twice.apply(X).sum().backward()
+
+
+def transformed():
+    return minigrad.vmap(minigrad.func.grad(lambda x: x * x))(minigrad.ones(2))
+
+
+PROGRAMS = [
+    switched_off,
+    switched_off_twice,
+    decorated,
+    inference,
+    hooks,
+    level,
+    at_a_frame,
+    backward,
+    custom,
+    transformed,
+]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_an_interrupt_leaves_no_mode_behind(program):
+    program()
+    number, left = 1, []
+    while place := interrupted(program, number):
+        if current() is not ON:
+            left.append(place)
+            enter(ON)
+        number += 1
+    assert number > 3 and not left
+
+
+@pytest.mark.parametrize("program", [switched_off, inference, decorated])
+def test_a_mode_that_has_acted_runs_no_python_when_it_goes(program):
+    """Python drops a Ctrl-C that comes in a `__del__`."""
+    called = []
+    sys.setprofile(lambda frame, event, _: called.append(frame.f_code.co_name) if event == "call" else None)
+    try:
+        program()
+    finally:
+        sys.setprofile(None)
+    assert "change" in called and not {"__del__", "not_entered"} & set(called)
