@@ -316,6 +316,7 @@ class ClampMin(Pointwise):
     kernel = lambda x, lo: where((x > lo) | (x != x), x, lo)
     dx = lambda g, x, lo: where(x >= lo, g, 0.0)
     dlo = lambda g, x, lo: where(x < lo, g, 0.0)
+    operands = ("input", "min")
 
 
 class ClampMax(Pointwise):
@@ -326,6 +327,7 @@ class ClampMax(Pointwise):
     kernel = lambda x, hi: where((x < hi) | (x != x), x, hi)
     dx = lambda g, x, hi: where(x <= hi, g, 0.0)
     dhi = lambda g, x, hi: where(x > hi, g, 0.0)
+    operands = ("input", "max")
 
 
 class Clamp(Pointwise):
