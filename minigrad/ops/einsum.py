@@ -78,7 +78,7 @@ def einsum(*args: Any) -> Tensor:
     (tensor(5.), tensor([4., 6.]))
     """
     if len(args) < 2:
-        raise error(TypeError, "einsum", "needs an equation and an operand", "write einsum('ij->ji', x)")
+        raise error(ValueError, "einsum", "needs an equation and an operand", "write einsum('ij->ji', x)")
     terms, target, operands = parsed(args[0], args[1:]) if isinstance(args[0], str) else sublists(args)
     for i, x in enumerate(operands):
         if not isinstance(x, Tensor):
@@ -118,7 +118,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     else:
         if not isinstance(dims, (tuple, list, Tensor)) or len(dims) != 2:
             what = f"dims has to be a number of dimensions or two lists of them, got {dims!r}"
-            raise error(RuntimeError, "tensordot", what, "write dims=1 or dims=([1], [0])")
+            raise error(ValueError, "tensordot", what, "write dims=1 or dims=([1], [0])")
         left, right = (list(d.tolist() if isinstance(d, Tensor) else d) for d in dims)
         if len(left) != len(right):
             raise refused(

@@ -231,7 +231,9 @@ def repeat_interleave(
     if repeats is None:
         if input.is_floating_point():
             fix = "write repeat_interleave(input, repeats), or pass a tensor of integers"
-            raise error(RuntimeError, "repeat_interleave", f"repeats has to be of integers, not {input.dtype}", fix)
+            raise error(
+                NotImplementedError, "repeat_interleave", f"repeats has to be of integers, not {input.dtype}", fix
+            )
         input, repeats = wrap(placed(np.arange(input.numel()), input.device)), input
     if dim is None:
         input, dim = reshape(input, -1), 0

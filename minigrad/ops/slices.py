@@ -106,7 +106,7 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
             f"pass at most {input.ndim} tensors of indices",
         )
     if not found:
-        raise error(IndexError, "index_put", "needs at least one tensor of indices", "write x[...] = values")
+        raise error(TypeError, "index_put", "needs at least one tensor of indices", "write x[...] = values")
     return Put, (input, fitting(input, values, tuple(dims), tuple(found)), tuple(dims), accumulate, *found)
 
 

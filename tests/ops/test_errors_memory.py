@@ -64,6 +64,11 @@ CASES = [
     ('nn.TransformerEncoder(nn.Linear(2, 2), 2**31)', 'TransformerEncoder', '2147483648 layers take about'),
 ]
 # fmt: on
+ENDLESS = "tensor_split", "chunk", "split", "unbind", "combinations", "LSTM", "TransformerEncoder"
+# what PyTorch begins to make, and where it finds an int too long before it thinks of memory
+NOT_IN_PYTORCH = {
+    text for text, who, *_ in CASES if who in ENDLESS or "2**6" in text and "2**62" not in text or "2**70" in text
+}
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
