@@ -98,7 +98,11 @@ def through_users_code(e: BaseException) -> bool:
 def ours(frame: FrameType) -> bool:
     """Whether a frame is one of minigrad, of Python's library, or of the libraries that minigrad computes with."""
     root = str(frame.f_globals.get("__name__", "")).partition(".")[0]
-    return frame.f_code.co_filename.startswith(BETWEEN) or root in BELOW or root.startswith("minigrad_kernel_")
+    return (
+        frame.f_code.co_filename.startswith(BETWEEN)
+        or root in BELOW
+        or root.startswith(("minigrad_kernel_", "minigrad_cuda_"))
+    )
 
 
 BELOW = sys.stdlib_module_names | {"minigrad", "numpy", "scipy", "numba", "llvmlite", "ml_dtypes", "optree"}
