@@ -101,7 +101,7 @@ def write_array(frame: Frame, fn: type[Primitive], x: Tensor, others: tuple) -> 
     arrays = [a._a if isinstance(a, Tensor) else a for a in others]
     if overlaps(x):
         raise slots.problem("several elements lie at one place in memory", fn=fn, x=x)
-    if not x._a.flags.writeable:
+    if type(x._a) is np.ndarray and not x._a.flags.writeable:
         raise slots.problem("the memory may only be read", fn=fn, x=x)
     if len(KINDS) > 1:
         fn.check_devices((x, *others))

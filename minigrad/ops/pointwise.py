@@ -284,7 +284,7 @@ class Sign(Pointwise):
     @staticmethod
     def ufunc(x: np.ndarray) -> Any:
         """NumPy's sign of NaN is NaN, and it has none for bools."""
-        x = np.asarray(x)  # it may be a number
+        x = x if isinstance(x, np.ndarray) else np.asarray(x)  # it may be a number
         return x if x.dtype.kind == "b" else np.sign(np.where(x == x, x, 0) if x.dtype in FLOATS else x)
 
 

@@ -153,6 +153,7 @@ def test_an_interrupt_leaves_no_mode_behind(program):
     assert number > 3 and not left
 
 
+@pytest.mark.cpu("memory of a device has a `__del__` that gives it back")
 @pytest.mark.parametrize("program", [switched_off, inference, decorated])
 def test_a_mode_that_has_acted_runs_no_python_when_it_goes(program):
     """Python drops a Ctrl-C that comes in a `__del__`."""

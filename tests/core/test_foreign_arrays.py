@@ -5,6 +5,7 @@ import pytest
 
 import minigrad as torch
 
+pytestmark = pytest.mark.cpu("arrays of NumPy lie in the computer's memory")
 MASKED = np.ma.array([1.0, 2.0, 3.0], mask=[0, 1, 0])
 MATRIX = np.array([[1.0, 2.0], [3.0, 4.0]]).view(np.matrix)
 CONVERSIONS = {
