@@ -5,9 +5,11 @@ raise KeyboardInterrupt at each of these places in turn.  One is left out, since
 beginning of the `__exit__` that a `with` calls.
 """
 
+import contextvars
 import dis
 import os
 import sys
+from contextlib import suppress
 from functools import cache
 
 import pytest
@@ -139,6 +141,16 @@ PROGRAMS = [
     custom,
     transformed,
 ]
+
+
+@pytest.fixture(autouse=True)
+def as_before():
+    """Give the tests that follow the context in which these began: what only messages say may be left behind."""
+    before = contextvars.copy_context()
+    yield
+    for var in contextvars.copy_context():
+        with suppress(LookupError):  # it has no default
+            var.set(before[var] if var in before else contextvars.Context().run(var.get))
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
