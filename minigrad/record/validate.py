@@ -200,13 +200,20 @@ def pairs(of: Check) -> Check:
     def check(x: Any, ids: Ids) -> None:
         if not isinstance(x, dict):
             refuse(f"{shown(x)} is not an object")
-        known = {str(i) for i in ids.values}
         for key, other in x.items():
-            if key not in known:
+            if not is_key(key, ids):
                 refuse(f"{shown(key)} is not a value")
             part(f".{key}", of, other, ids)
 
     return check
+
+
+def is_key(key: Any, ids: Ids) -> bool:
+    """Return whether a key is the id of a value."""
+    try:
+        return str(int(key)) == key and int(key) in ids.values
+    except ValueError:
+        return False
 
 
 def counts(x: Any, ids: Ids) -> None:
