@@ -50,7 +50,7 @@ CASES = [
     ('torch.kron(T(1).expand(10**8), T(1).expand(10**8))', 'kron', '40000000000000000 bytes'),
     ('torch.cdist(T(1, 1).expand(10**7, 1), T(1, 1).expand(10**7, 1))', 'cdist', '400000000000000 bytes'),
     ('torch.cartesian_prod(*[T(4)] * 40)', 'cartesian_prod', 'more than 9223372036854775807 bytes'),
-    ('F.conv1d(T(1, 1, 8), T(1, 1, 2), padding=2**50)', 'conv1d', '9007199254741020 bytes'),
+    ('F.conv1d(T(1, 1, 8), T(1, 1, 2), padding=2**50)', 'conv1d', 'not enough memory', ' bytes'),
     ('F.interpolate(T(1, 1, 8), 2**50)', 'interpolate', '9007199254740992 bytes'),
     ('nn.Linear(2, 10**15)', 'empty', '8000000000000000 bytes'),
     ('torch.combinations(torch.arange(100000), 4)', 'combinations', '(4166416671249975000, 4)'),

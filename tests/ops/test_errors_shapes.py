@@ -166,6 +166,7 @@ CASES = [
     ('torch.einsum(T(2), [None])', 'einsum', 'a subscript of a sublist has to be an int, not NoneType', 'write einsum(x'),
     ('torch.tensordot(T(2), T(2), ())', 'tensordot', 'dims has to be a number of dimensions or two lists', 'write dims=1'),
     ('F.fold(T(2, 12, 12), (5, 4), 0)', 'fold', 'kernel_size has to be positive, got (0, 0)', 'write kernel_size=2'),
+    ('F.pixel_shuffle(T(2, 4, 4), 0)', 'pixel_shuffle', 'divisible by upscale_factor ** 2 = 0', ''),
     ('F.pixel_unshuffle(T(2, 4, 4), 0)', 'pixel_unshuffle', 'to be divisible by downscale_factor = 0', ''),
     ('F.group_norm(T(2, 4), 0)', 'group_norm', '0', ''),
     ('torch.linspace(0, 1, None)', 'linspace', 'steps None, which has to be an int', 'write linspace(start, end,'),

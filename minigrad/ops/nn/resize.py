@@ -150,7 +150,7 @@ def combined(input: Tensor, dim: int, terms: list) -> Tensor:
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """(..., c * r * r, h, w) rearranged to (..., c, h * r, w * r), for r = `upscale_factor`."""
     r, lead = upscale_factor, tuple(input.shape[:-3])
-    if input.ndim < 3 or input.shape[-3] % (r * r):
+    if input.ndim < 3 or r < 1 or input.shape[-3] % (r * r):
         raise error(
             RuntimeError,
             "pixel_shuffle",
