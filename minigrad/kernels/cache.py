@@ -23,6 +23,8 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
+from . import compiler
+
 without: ContextVar[bool] = ContextVar("minigrad.without", default=False)  # NumPy computes alone, nothing is compiled
 _modules: dict[str, Any] = {}
 STALE = 3600  # seconds after which the unfinished file of a killed process is removed
@@ -56,11 +58,14 @@ def stamp() -> str:
 
 def load(name: str, source: str) -> Any:
     """The module with this text; the machine code of its functions is kept in the cache folder."""
-    tag = hashlib.sha256((source + stamp()).encode()).hexdigest()[:16]
-    key = f"minigrad_kernel_{name}_{tag}"
-    if key not in _modules:
-        _modules[key] = build(key, source)
-    return _modules[key]
+    if not _modules:
+        compiler.prepare()
+    with compiler.loading:
+        tag = hashlib.sha256((source + stamp()).encode()).hexdigest()[:16]
+        key = f"minigrad_kernel_{name}_{tag}"
+        if key not in _modules:
+            _modules[key] = compiler.whole(build, key, source)
+        return _modules[key]
 
 
 def by_dtype(name: str, source: str) -> Callable:
@@ -109,7 +114,7 @@ class Compiled:
         rtsys.initialize(target)
         data = read(self.file(signature, target.codegen()))
         if data is None or hashlib.sha256(data[32:]).digest() != data[:32]:
-            return None
+            return compiler.whole(compiler.fill_tables, target)  # before it compiles
         return CompileResult._rebuild(target, *pickle.loads(data[32:]))
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
