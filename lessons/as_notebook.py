@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import stat
 import textwrap
 from pathlib import Path
-from typing import Any
 
 from .catalogue import Lesson, lessons
 
 TAB = re.compile(r'^=== "(.+)"\n((?:[ \t]*\n| {4}.*\n?)+)', re.MULTILINE)
+LARGEST = 100_000_000  # bytes of a notebook
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 
 
@@ -70,16 +72,38 @@ def set_aside(one: Lesson, folder: Path) -> Path | None:
 
 
 def sources(path: Path) -> tuple[Lesson | None, list[str]]:
-    """The lesson that a notebook belongs to, by its metadata or its name, and the texts of its code cells.
+    """Return the lesson that a notebook belongs to, by its metadata or its name, and the texts of its code cells.
 
     Raises ValueError for what is no notebook.
     """
     try:
-        document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        code = [cell["source"] for cell in document["cells"] if cell["cell_type"] == "code"]
-    except (OSError, ValueError, KeyError, TypeError) as e:
-        raise ValueError(f"{path} is not a notebook: {type(e).__name__}: {e}") from None
-    name = document.get("metadata", {}).get("minigrad", {}).get("lesson")
-    found = next((one for one in lessons() if one.name == name), None)
-    found = found or next((one for one in lessons() if one.name in path.stem), None)
-    return found, ["".join(text) for text in code]
+        document = json.loads(content(path).decode())
+    except (OSError, ValueError, RecursionError) as e:
+        raise ValueError(f"it is not a notebook: {type(e).__name__}: {e}") from None
+    cells = document.get("cells") if isinstance(document, dict) else None
+    if not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cells):
+        raise ValueError("it is not a notebook: there is no list of cells in it")
+    texts = []
+    for number, cell in enumerate(cells, 1):
+        if cell.get("cell_type") == "code":
+            lines = cell.get("source")
+            lines = [lines] if isinstance(lines, str) else lines
+            if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
+                raise ValueError(f"it is not a notebook: the source of cell {number} is no text")
+            texts.append("".join(lines))
+    found = document
+    for key in ("metadata", "minigrad", "lesson"):
+        found = found.get(key) if isinstance(found, dict) else None
+    by_name = next((one for one in lessons() if one.name in path.stem), None)
+    return next((one for one in lessons() if one.name == found), by_name), texts
+
+
+def content(path: Path) -> bytes:
+    """Read a file that must be a regular one: a pipe would have to be waited for, and a device may have no end."""
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))) as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            raise ValueError("it is no regular file")
+        if found.st_size > LARGEST:
+            raise ValueError(f"it has {found.st_size:,} bytes, and may have {LARGEST:,}")
+        return file.read()

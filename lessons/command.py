@@ -16,11 +16,12 @@ from cyclopts import App, Parameter
 from viz.commands.common import STDOUT, Json, place_of, working
 from viz.commands.render_command import deliver
 from viz.run_program import Usage
+from viz.text import clean
 
 from . import as_notebook, progress
 from .catalogue import Lesson, lesson, lessons
 from .exercise import COLOURS, SIGNS
-from .grading import Graded, Limits, grade, grade_folder, write_csv
+from .grading import Graded, Limits, confinement, grade, grade_folder, write_csv
 
 EXAMPLES = """Examples:
 
@@ -37,6 +38,12 @@ app = App(
     help_epilogue=EXAMPLES,
 )
 
+UNCONFINED = (
+    "the notebooks run with your rights, for bubblewrap (bwrap) is not there, or may not work here: run this in a container "
+    "without a network for a class that you do not trust."
+)
+if not sys.platform.startswith("linux"):
+    UNCONFINED += " Processes that a notebook leaves in sessions of their own are not ended on this system."
 Folder = Annotated[Path, Parameter(name=["--folder", "-d"])]
 HERE = Path("minigrad-lessons")
 
@@ -169,9 +176,9 @@ def graded(
 ) -> None:
     """Run the checks on a folder of notebooks, and write a table of the results.
 
-    Each notebook runs in a process of its own, with limits.
-    The code of the notebooks runs with your rights, in empty folders that are removed: for a class that you do not trust,
-    run this in a container.
+    Each notebook runs in processes of its own, with limits, in an empty folder that is removed.
+    With bubblewrap (on Linux) it can write nowhere else, and has no network; without it, it has all your rights.
+    A notebook's code can make its checks pass: a mark is worth as much as the learner is honest.
 
     Parameters
     ----------
@@ -197,6 +204,8 @@ def graded(
     place = None if json or output in STDOUT else place_of(output)
     needed("IPython")
     limits = Limits(seconds, total, int(memory * 2**30))
+    if not confinement():
+        print(f"minigrad: {UNCONFINED}", file=sys.stderr)
     all_of_them = grade_folder(folder, limits, jobs, lambda one: print(line(one), file=sys.stderr))
     if not all_of_them:
         raise Usage(f"there are no notebooks (*.ipynb) in {folder}.")
@@ -234,9 +243,9 @@ def write(one: Lesson, folder: Path) -> bool:
 
 
 def line(graded: Graded) -> str:
-    """A notebook in one line."""
+    """Return a notebook in one line, in which nothing commands a terminal."""
     notes = f"  ({'; '.join(graded.notes)})" if graded.notes else ""
-    return f"{graded.points}/{len(graded.statuses)}  {graded.file}{notes}"
+    return clean(f"{graded.points}/{len(graded.statuses)}  {graded.file}{notes}")
 
 
 def show(graded: Graded) -> None:

@@ -1,23 +1,34 @@
-"""Notebooks of learners, each run in a process of its own with limits, and the table of what they solved."""
+"""Grades for notebooks: each runs in processes of its own with limits, and whatever happens there becomes a note in its row.
+
+A notebook's code runs in `lessons.run`, under supervise.py, and on Linux within bubblewrap where that can be had: it can
+write to nothing but a folder of its own then, and there is no network.
+"""
 
 from __future__ import annotations
 
 import csv
+import functools
 import json
 import os
-import signal
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TextIO
 
+from viz.text import clean
+
 from .as_notebook import sources
 from .catalogue import lessons
+
+STATUSES = ("right", "wrong", "open")
+MOST = 10_000_000  # bytes of results that are read
 
 
 @dataclass(frozen=True)
@@ -56,94 +67,155 @@ class Graded:
 def grade(path: Path, limits: Limits = USUAL, name: str = "", own_folder: bool = True) -> Graded:
     """Run a notebook in a process of its own, and say what its answers are worth.
 
-    With `own_folder` it runs in an empty folder that is removed afterwards, and no progress is remembered.  A notebook
-    that cannot be run, or that belongs to no lesson, gets a note and no points.
+    With `own_folder` it runs in an empty folder that is removed afterwards, confined where that is possible, and no progress
+    is remembered.  A notebook that cannot be run, or that belongs to no lesson, gets a note and no points; nothing is raised.
     """
     graded, begun = Graded(name or str(path)), time.monotonic()
     try:
-        one, _ = sources(path)
+        one, texts = sources(path)
+        if one is None:
+            graded.notes.append("it is of no lesson: neither its metadata nor its name says of which")
+            return graded
+        graded.lesson, graded.statuses = one.name, dict.fromkeys(one.exercises, "missing")
+        with folder_for(graded) as folder:
+            (folder / "cells").write_text(json.dumps(texts))
+            (folder / "work").mkdir()
+            run(folder, None if own_folder else path.parent, limits, graded)
     except ValueError as e:
         graded.notes.append(str(e))
-        return graded
-    if one is None:
-        graded.notes.append("it is of no lesson: neither its metadata nor its name says of which")
-        return graded
-    graded.lesson, graded.statuses = one.name, dict.fromkeys(one.exercises, "missing")
-    with tempfile.TemporaryDirectory() as folder:
-        results = Path(folder) / "results"
-        work = Path(folder) / "work" if own_folder else path.parent
-        work.mkdir(exist_ok=True)
-        progress = {"MINIGRAD_LESSONS_PROGRESS": str(Path(folder) / "progress")} if own_folder else {}
-        ended = _run(path, results, work, limits, progress)
-        graded.notes += ended
-        _read(results, graded)
+    except Exception as e:  # the others are graded all the same
+        graded.notes.append(f"it could not be graded: {type(e).__name__}: {e}")
     graded.seconds = round(time.monotonic() - begun, 1)
     return graded
 
 
-def _run(path: Path, results: Path, work: Path, limits: Limits, variables: dict[str, str]) -> list[str]:
-    """Run lessons.run on a notebook, and end it with all that it started when its time is over; why it ended, if oddly."""
-    command = [sys.executable, "-m", "lessons.run", str(path.resolve()), str(results)]
+@contextmanager
+def folder_for(graded: Graded) -> Iterator[Path]:
+    """Give a folder that is removed afterwards, however deep it has become."""
+    folder = tempfile.mkdtemp()
+    try:
+        yield Path(folder)
+    finally:
+        try:
+            shutil.rmtree(folder)
+        except (OSError, RecursionError):
+            if shutil.which("rm"):  # which can go deeper
+                subprocess.run(["rm", "-rf", folder], stderr=subprocess.DEVNULL, check=False)
+        if os.path.exists(folder):
+            graded.notes.append(f"the folder {folder} could not be removed")
+
+
+def run(folder: Path, where: Path | None, limits: Limits, graded: Graded) -> None:
+    """Run the cells of a notebook under supervision, `where` or else confined to a folder, and read what was written there."""
+    results, errors = folder / "results", folder / "errors"
+    command = [sys.executable, "-m", "lessons.run", graded.lesson, str(folder / "cells"), str(results)]
     command += [str(limits.cell), str(limits.memory)]
     root = str(Path(__file__).parent.parent)  # the notebook's own folder may hold other packages of these names
     paths = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
-    environment = {**os.environ, "PYTHONPATH": paths, "PYTHONSAFEPATH": "1", "MPLBACKEND": "agg", **variables}
-    process = subprocess.Popen(
-        command, cwd=work, env=environment, start_new_session=True,
-        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    environment = {**os.environ, "PYTHONPATH": paths, "PYTHONSAFEPATH": "1", "MPLBACKEND": "agg"}
+    if where is None:
+        where = folder / "work"
+        for variable, place in (("MINIGRAD_LESSONS_PROGRESS", "progress"), ("IPYTHONDIR", "."), ("TMPDIR", ".")):
+            environment[variable] = str(folder / place)
+        command = [*(confined(folder) if confinement() else ()), *command]
+    supervisor = [sys.executable, "-I", str(Path(__file__).with_name("supervise.py"))]
+    supervisor += [str(limits.total), str(limits.memory), *command]
+    with errors.open("w+b") as file:
+        with subprocess.Popen(
+            supervisor, cwd=where, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=file
+        ) as process:
+            assert process.stdout
+            said = process.stdout.read()  # until it has ended; if this is left early, its input ends, and so does it
+        file.seek(-min(10_000, file.tell()), os.SEEK_END)
+        graded.notes += how_it_ended(said, process.returncode, file.read().decode(errors="replace"))
+    read(results, graded)
+
+
+def confined(folder: Path) -> list[str]:
+    """Return what to put before a command so that it can write to this folder alone."""
+    shown = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--bind", str(folder), str(folder)]
+    return ["bwrap", *shown, "--unshare-all", "--die-with-parent"]
+
+
+@functools.cache
+def confinement() -> bool:
+    """Say whether bubblewrap is there and allowed to work."""
+    if shutil.which("bwrap") is None:
+        return False
+    with tempfile.TemporaryDirectory() as folder:
+        return not subprocess.run([*confined(Path(folder)), "true"], capture_output=True, check=False).returncode
+
+
+def how_it_ended(said: bytes, code: int, errors: str) -> list[str]:
+    """Return what has to be noted about the end of a notebook's process."""
     try:
-        _, said = process.communicate(timeout=limits.total)
-    except subprocess.TimeoutExpired:
-        _kill(process)
-        return [f"ended after {limits.total:g} s"]
-    except BaseException:
-        _kill(process)
-        raise
-    if process.returncode:
-        last = (said.strip().splitlines() or [""])[-1]
-        return [f"its process ended with {process.returncode}: {last}".removesuffix(": ")]
-    return []
+        found = json.loads(said)
+    except ValueError:
+        return [f"its supervisor ended with {code}"]
+    if found["ended"]:
+        return [f"ended {found['ended']}"]
+    last = (errors.strip().splitlines() or [""])[-1]
+    return [f"its process ended with {found['code']}: {last}".removesuffix(": ")] if found["code"] else []
 
 
-def _kill(process: subprocess.Popen) -> None:
-    """End a process and those that it started."""
-    if hasattr(os, "killpg"):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.kill()
-    process.communicate()
-
-
-def _read(results: Path, graded: Graded) -> None:
-    """Take over the lines that lessons.run wrote; the last one may be cut off."""
-    for line in results.read_text(encoding="utf-8").splitlines() if results.exists() else ():
+def read(results: Path, graded: Graded) -> None:
+    """Take over the lines that lessons.run wrote; the last one may be cut off, and the notebook may have written others."""
+    if not results.is_file():
+        return
+    with results.open("rb") as file:
+        lines = file.read(MOST).splitlines()
+    for line in lines:
         try:
             said = json.loads(line)
-        except ValueError:
-            continue
-        if "exercise" in said:
-            graded.statuses[said["exercise"]], graded.messages[said["exercise"]] = said["status"], said["message"]
-        else:
-            graded.notes.append(f"cell {said['cell']}: {said['failed'].splitlines()[0]}")
+            if "exercise" in said:
+                name, status, message = said["exercise"], said["status"], str(said["message"])
+                if name not in graded.statuses or status not in STATUSES:
+                    raise ValueError(name)
+                graded.statuses[name], graded.messages[name] = status, message
+            else:
+                graded.notes.append(f"cell {int(said['cell'])}: {str(said['failed']).partition(chr(10))[0]}")
+        except (ValueError, TypeError, KeyError, RecursionError):
+            odd = "there are results that the checks did not write"
+            graded.notes += [odd] * (odd not in graded.notes)
 
 
 def grade_folder(
     folder: Path, limits: Limits, jobs: int, done: Callable[[Graded], None] = lambda graded: None
 ) -> list[Graded]:
     """Grade all notebooks in a folder and its folders, several at a time, in the order of their names."""
-    paths = [p for p in sorted(folder.rglob("*.ipynb")) if ".ipynb_checkpoints" not in p.parts]
 
-    def one(path: Path) -> Graded:
-        graded = grade(path, limits, path.relative_to(folder).as_posix())
+    def one(found: tuple[Path, str]) -> Graded:
+        path, trouble = found
+        name = path.relative_to(folder).as_posix()
+        graded = Graded(name, notes=[trouble]) if trouble else grade(path, limits, name)
         done(graded)
         return graded
 
     with ThreadPoolExecutor(jobs) as pool:
-        return list(pool.map(one, paths))
+        return list(pool.map(one, notebooks(folder)))
+
+
+def notebooks(folder: Path) -> list[tuple[Path, str]]:
+    """Return the notebooks in a folder and its folders, and why one of them cannot be read; links to folders are left out."""
+    found, waiting = [], [folder]
+    while waiting:
+        place = waiting.pop()
+        try:
+            with os.scandir(place) as entries:
+                inside = list(entries)
+        except OSError as e:
+            found.append((place, f"this folder cannot be read: {e.strerror}"))
+            continue
+        for entry in inside:
+            if entry.is_dir(follow_symlinks=False) and not entry.name.endswith(".ipynb"):
+                waiting += [Path(entry.path)] if entry.name != ".ipynb_checkpoints" else []
+            elif entry.name.endswith(".ipynb"):
+                found.append((Path(entry.path), ""))
+    return sorted(found)
 
 
 def write_csv(all_of_them: Iterable[Graded], file: TextIO) -> None:
-    """A row for each notebook, with a column for each exercise of the lessons that are there.
+    """Write a row for each notebook, with a column for each exercise of the lessons that are there.
 
     >>> import sys
     >>> write_csv([Graded("ann.ipynb", "01_numbers", {"three_uses": "right"})], sys.stdout)
@@ -151,10 +223,19 @@ def write_csv(all_of_them: Iterable[Graded], file: TextIO) -> None:
     ann.ipynb,01_numbers,1,1,0.0,,right
     """
     rows = list(all_of_them)
-    order = [name for one in lessons() for name in one.exercises]
-    columns = sorted({name for row in rows for name in row.statuses}, key=order.index)
+    columns = [name for one in lessons() for name in one.exercises if any(name in row.statuses for row in rows)]
     table = csv.writer(file, lineterminator="\n")
     table.writerow(["file", "lesson", "points", "of", "seconds", "notes", *columns])
     for row in rows:
-        counts = [row.points, len(row.statuses), row.seconds, "; ".join(row.notes)]
-        table.writerow([row.file, row.lesson, *counts, *(row.statuses.get(name, "") for name in columns)])
+        counts = [row.points, len(row.statuses), row.seconds, cell("; ".join(row.notes))]
+        table.writerow([cell(row.file), row.lesson, *counts, *(row.statuses.get(name, "") for name in columns)])
+
+
+def cell(text: str) -> str:
+    """Return text that a spreadsheet shows as it is: what begins like a formula gets an apostrophe in front.
+
+    >>> cell("=1+1"), cell("ann.ipynb"), cell("\x1b[2J")
+    ("'=1+1", 'ann.ipynb', '\ufffd[2J')
+    """
+    text = clean(text)
+    return f"'{text}" if text.lstrip().startswith(("=", "+", "-", "@")) else text

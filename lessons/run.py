@@ -1,4 +1,4 @@
-"""Runs a learner's notebook in this process and judges its answers: `python -m lessons.run NOTEBOOK RESULTS SECONDS BYTES`.
+"""Run a learner's cells in this process and judge their answers: `python -m lessons.run LESSON CELLS RESULTS SECONDS BYTES`.
 
 Cells run one after the other, also after one that fails or takes too long.  An answer is judged as soon as it is there, by
 the name of its exercise, whether or not the notebook still asks for that; each verdict is a line of JSON in the file RESULTS,
@@ -8,14 +8,14 @@ so that those found before a process is ended are not lost.
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .as_notebook import sources
-from .catalogue import Lesson
+from .catalogue import Lesson, lesson
 from .exercise import check
 
 
@@ -66,11 +66,10 @@ def within(seconds: float, f: Callable[[], Any]) -> Any:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
-def main(notebook: str, results: str, seconds: str, extra: str) -> None:
+def main(name: str, cells: str, results: str, seconds: str, extra: str) -> None:
     """Run all cells and write what there is to say: a line for each verdict, and for each cell that fails."""
-    one, texts = sources(Path(notebook))
-    assert one is not None, "whoever starts this knows the lesson"
-    python, judged = shell(), {}
+    one, texts = lesson(name), json.loads(Path(cells).read_text())
+    python, judged, process = shell(), {}, os.getpid()
     limit_memory(int(extra))
     with open(results, "w", encoding="utf-8", buffering=1) as lines:
         for number, text in enumerate(texts, 1):
@@ -79,6 +78,8 @@ def main(notebook: str, results: str, seconds: str, extra: str) -> None:
                 wrong = done.error_before_exec or done.error_in_exec
             except TooLong as e:
                 wrong = e
+            if os.getpid() != process:  # of a cell that forked, one goes on
+                os._exit(0)
             if wrong is not None:
                 lines.write(json.dumps({"cell": number, "failed": f"{type(wrong).__name__}: {wrong}"}) + "\n")
             for verdict in judge(one, python.user_ns, judged, float(seconds)):

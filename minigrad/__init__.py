@@ -63,7 +63,7 @@ from .autograd import (
 )
 from .compile import compile
 from .core.tensor import Tensor
-from .errors import MinigradError, MinigradWarning, silence
+from .errors import InternalError, MinigradError, MinigradWarning, silence
 from .errors import install as _install_traceback
 from .explain import explain, explain_shape
 from .func import vmap

@@ -7,6 +7,7 @@ be silenced and looked up.
 
 from __future__ import annotations
 
+import math
 import os
 import pickle
 import re
@@ -17,11 +18,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 from .places import Place, transforms, user_frame, user_place, users_part
 
 __all__ = [
+    "InternalError",
     "MinigradError",
     "MinigradWarning",
     "error",
@@ -111,12 +113,27 @@ MinigradRuntimeError: Any = FAMILY[RuntimeError]  # what other classes of errors
 
 
 class OutOfMemoryError(MinigradRuntimeError, MemoryError):
-    """The GPU has no room for a tensor.
+    """There is no room for a tensor, in the computer's memory or in that of a GPU.
 
     >>> import minigrad
-    >>> issubclass(minigrad.cuda.OutOfMemoryError, RuntimeError)
+    >>> try:
+    ...     minigrad.zeros(10**15)
+    ... except MemoryError as e:  # or RuntimeError, as in PyTorch
+    ...     e.problem
+    'not enough memory: shape (1000000000000000,) of float32 has 1000000000000000 elements, 4000000000000000 bytes (3.6 PiB)'
+    """
+
+
+class InternalError(MinigradRuntimeError):
+    """Something failed inside minigrad, which is no mistake of the program that runs; `__cause__` is what failed.
+
+    >>> import minigrad
+    >>> issubclass(minigrad.InternalError, RuntimeError)
     True
     """
+
+
+FAMILY |= {MemoryError: OutOfMemoryError, InternalError: InternalError}
 
 
 def __getattr__(name: str) -> Any:
@@ -149,6 +166,32 @@ def error(
     e: Any = FAMILY.get(kind, kind)(report(who, what, fix, where, notes, around))
     e.operation, e.problem, e.remedy, e.place, e.notes, e.transforms = who, what, fix, where, tuple(notes), around
     return e
+
+
+def raise_instead(told: Exception, cause: Exception) -> NoReturn:
+    """Raise, while `cause` is handled, what is told of it: itself as it is, or another error that shows only its own cause."""
+    if told is cause and not isinstance(cause, MinigradError):
+        raise cause
+    raise told from told.__cause__
+
+
+UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+
+
+def no_room(who: str, shape: Sequence[int], dtype: Any) -> Any:
+    """Return the error for an array that does not fit into memory, with the bytes that it would take."""
+    elements = math.prod(shape)
+    size = elements * dtype.itemsize
+    step = min((size.bit_length() - 1) // 10, len(UNITS) - 1)
+    rounded = f" ({size / 1024**step:.1f} {UNITS[step]})" if step > 0 and size < 1 << 80 else ""
+    sizes = f"({', '.join(map(digits, shape))}{',' * (len(shape) == 1)})"
+    what = f"not enough memory: shape {sizes} of {dtype.name} has {digits(elements)} elements, {digits(size)} bytes{rounded}"
+    return error(MemoryError, who, what, "use smaller sizes, a smaller dtype, or a part of the data at a time")
+
+
+def digits(n: int) -> str:
+    """Return a whole number in digits, if they are not too many to be read."""
+    return str(n) if abs(n) < 1 << 128 else f"about 10**{math.log10(abs(n)):.0f}"
 
 
 def report(who: str, what: str, fix: str, where: Place | None, notes: Iterable[str] = (), around: tuple = ()) -> str:

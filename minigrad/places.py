@@ -90,6 +90,31 @@ def raised_at(e: BaseException) -> Place | None:
     return found
 
 
+def through_users_code(e: BaseException) -> bool:
+    """Whether code that minigrad has called, an object's `__len__` or a function, has raised an exception or let it through."""
+    return any(not ours(tb.tb_frame) for tb in list(chain(e.__traceback__))[1:])
+
+
+def ours(frame: FrameType) -> bool:
+    """Whether a frame is one of minigrad, of Python's library, or of the libraries that minigrad computes with."""
+    root = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+    return (
+        frame.f_code.co_filename.startswith(BETWEEN)
+        or root in BELOW
+        or root.startswith(("minigrad_kernel_", "minigrad_cuda_"))
+    )
+
+
+BELOW = sys.stdlib_module_names | {"minigrad", "numpy", "scipy", "numba", "llvmlite", "ml_dtypes", "optree"}
+
+
+def chain(tb: TracebackType | None) -> Iterator[TracebackType]:
+    """The parts of a traceback, from the frame that has caught the exception to the one that has raised it."""
+    while tb is not None:
+        yield tb
+        tb = tb.tb_next
+
+
 def users_code(f: Any) -> CodeType | None:
     """The code of a function of the user's, below its decorators; None for minigrad's own and what is not in Python."""
     code = getattr(inspect.unwrap(f), "__code__", None)

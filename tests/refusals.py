@@ -94,6 +94,7 @@ MEANT = {
     AttributeError: (AttributeError, TypeError),
     OverflowError: RuntimeError,
     AssertionError: (AssertionError, RuntimeError),
+    ZeroDivisionError: RuntimeError,
 }
 
 

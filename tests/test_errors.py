@@ -183,3 +183,53 @@ def test_a_cell_that_no_shell_knows_is_still_called_one():
     assert errors.Place("/any/ipykernel_77/12345.py", 3).short == "cell:3"
     assert errors.Place("<ipython-input-3-0f1e2d>", 3).short == "In[3]:3"
     assert errors.Place("/home/ada/net.py", 3).short == "net.py:3"
+
+
+class Theirs(Exception):
+    """What the user's own code raises."""
+
+
+class Refusing:
+    """An object that raises whatever it is asked."""
+
+    def __init__(self, e):
+        self.e = e
+
+    def __index__(self):
+        raise self.e
+
+    __len__ = __iter__ = __float__ = __bool__ = __index__
+
+
+@pytest.mark.parametrize(
+    "e",
+    [Theirs(), OSError(2, "no such file"), UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad"), KeyError("own")],
+    ids=repr,
+)
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda a: torch.zeros(a),
+        lambda a: torch.ones(2, 3).reshape(a, 2),
+        lambda a: torch.ones(2, 3).sum(a),
+        lambda a: torch.ones(3).reshape((3, a)),
+        lambda a: torch.vmap(lambda x: x.sum(a))(torch.ones(2, 3)),
+    ],
+)
+def test_what_the_users_own_objects_raise_comes_through_as_it_is(call, e):
+    e.__cause__ = cause = ValueError("why")
+    with pytest.raises(type(e)) as caught:
+        call(Refusing(e))
+    assert caught.value is e and e.__cause__ is cause
+
+
+def test_a_program_too_deep_and_an_interrupt_come_through(monkeypatch):
+    for e in (RecursionError(), KeyboardInterrupt()):
+
+        def raising(*_, e=e):
+            raise e
+
+        monkeypatch.setattr(torch.ops.sort, "interval", raising)
+        with pytest.raises(type(e)) as caught:
+            torch.histc(torch.ones(3), 5)
+        assert caught.value is e

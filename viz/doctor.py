@@ -1,17 +1,20 @@
 """What minigrad finds on this machine: `minigrad doctor`.
 
 Each finding has a name, what was found, and, where something is wrong, what to do about it.  Nothing is changed, apart
-from one small file that is written into the cache folder and removed again.
+from one small file that is written into the cache folder and removed again; only `mend`, behind `--fix`, removes damaged
+kernels and sees whether new ones can be had.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib
 import importlib.util
 import os
 import platform
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -138,7 +141,11 @@ def cache() -> Iterator[Finding]:
     refused = unwritable(place)
     advice = f"{refused}: each process compiles anew. Set MINIGRAD_CACHE to a folder that can be written"
     yield Finding("kernel cache", str(place), advice if refused else "")
-    files = [(f, f.stat()) for f in sorted(place.iterdir()) if f.is_file()] if place.is_dir() else []
+    files = [(f, f.lstat()) for f in sorted(place.iterdir()) if not f.is_dir()] if place.is_dir() else []
+    if foreign := [f.name for f, s in files if cache.distrust(s)]:
+        advice = f"others may have written them, so they are not read: chmod 700 {place}, and remove them"
+        yield Finding("kernels of others", foreign, advice)
+        files = [(f, s) for f, s in files if not cache.distrust(s)]
     texts = [f for f, _ in files if f.suffix == ".py"]
     binaries = [f for f, _ in files if f.suffix == ".bin"]
     size = sum(s.st_size for _, s in files) / 1e6
@@ -150,11 +157,63 @@ def cache() -> Iterator[Finding]:
     damaged = [f.name for f in binaries if not whole(f)]
     if damaged:
         yield Finding(
-            "damaged kernels", damaged, "nothing: they count as missing and are replaced when they are needed"
+            "damaged kernels", damaged, "they count as missing and are replaced; minigrad doctor --fix removes them"
         )
-    stale = [f.name for f, s in files if f.suffix == ".part" and time.time() - s.st_mtime > cache.STALE]
-    if stale:
-        yield Finding("unfinished files", stale, "nothing: of killed processes, removed at the next write")
+    unfinished = [f.name for f, _ in files if f.suffix == ".part" and stale(f)]
+    if unfinished:
+        yield Finding("unfinished files", unfinished, "nothing: of killed processes, removed at the next write")
+
+
+TRIAL = """
+import sys, warnings
+import minigrad
+from minigrad.warmup import jobs
+
+warnings.simplefilter("error")  # that NumPy computes in the place of a kernel is a warning
+for name, compile_it in jobs():
+    if name in ("exp float32", "softmax float32"):
+        compile_it()
+"""
+
+
+def mend() -> Iterator[Finding]:
+    """Remove what is damaged or unfinished, and try to compile; where that fails, remove all our kernels and try again."""
+    from minigrad.kernels import cache
+
+    place = cache.folder()
+    ours = sorted(place.glob("minigrad_kernel_*")) if place is not None else []
+    unfinished = [f for f in place.glob("*.part") if stale(f)] if place is not None else []
+    yield Finding("removed", removed([f for f in ours if f.suffix == ".bin" and not whole(f)] + unfinished))
+    fault = tried()
+    if fault and ours:
+        yield Finding("removed, as kernels fail", removed([f for f in ours if f.exists()]))
+        fault = tried()
+    yield Finding("kernels compile", fault or "yes", "reinstall numba and llvmlite, or report it" if fault else "")
+
+
+def removed(files: list[Path]) -> list[str]:
+    """The names of the files that could be removed."""
+    gone = []
+    for f in files:
+        with contextlib.suppress(OSError):
+            f.unlink()
+            gone.append(f.name)
+    return gone
+
+
+def tried() -> str:
+    """What goes wrong where two kernels are compiled, or found, in a process of its own; empty where nothing does."""
+    done = subprocess.run([sys.executable, "-c", TRIAL], capture_output=True, text=True)
+    return "" if done.returncode == 0 else done.stderr.strip()
+
+
+def stale(f: Path) -> bool:
+    """Whether nobody writes to an unfinished file any more."""
+    from minigrad.kernels import cache
+
+    with contextlib.suppress(OSError):
+        return time.time() - f.stat().st_mtime > cache.STALE
+    return False
 
 
 def unwritable(place: Path) -> str:
@@ -178,12 +237,14 @@ def current(text: Path, stamp: str) -> bool:
 
 
 def whole(binary: Path) -> bool:
-    """Whether compiled code is what its checksum says."""
+    """Say whether compiled code is what its checksum says."""
+    from minigrad.kernels.cache import digest
+
     try:
         data = binary.read_bytes()
     except OSError:
         return False
-    return hashlib.sha256(data[32:]).digest() == data[:32]
+    return digest(binary.name, data[32:]) == data[:32]
 
 
 def cuda() -> Iterator[Finding]:

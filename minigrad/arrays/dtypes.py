@@ -10,6 +10,7 @@ elements are floats is asked of FLOATS here, not of NumPy.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import ml_dtypes
@@ -74,7 +75,11 @@ _default = float32.dtype
 
 def of_numpy(kind: Any) -> dtype:
     """The minigrad dtype of a NumPy one; TypeError for those that tensors cannot hold."""
-    found = _BY_NUMPY.get(np.dtype(kind))
+    try:
+        found = _BY_NUMPY.get(np.dtype(kind))
+    except (TypeError, ValueError):
+        what = f"argument 'dtype' has to be a dtype, not {type(kind).__name__}"
+        raise error(TypeError, "dtype", what, "write dtype=minigrad.float32 or the like") from None
     if found is None:
         names = ", ".join(d.name for d in ALL)
         raise error(TypeError, "dtype", f"{np.dtype(kind)} is not a dtype of minigrad", f"convert to one of {names}")
@@ -157,6 +162,24 @@ def _join(a: np.dtype, b: np.dtype) -> np.dtype:
     if b in FLOATS and a not in FLOATS:
         return b
     return F4 if {a, b} == HALVES else np.promote_types(a, b)  # neither of the two holds all numbers of the other
+
+
+LARGEST = {d: float(ml_dtypes.finfo(d).max) for d in FLOATS}
+
+
+def check_fits(who: str, d: np.dtype, *numbers: Any) -> None:
+    """Raise RuntimeError for a number that would become another one in an array of this dtype, or an infinity."""
+    if d.kind == "b":
+        return
+    for n in numbers:
+        if d in FLOATS:
+            wrong = isinstance(n, (int, float)) and abs(n) > LARGEST[d] and n not in (math.inf, -math.inf)
+        else:
+            wrong = isinstance(n, (int, float)) and not np.iinfo(d).min <= n <= np.iinfo(d).max
+        if wrong:
+            what = f"the number {n} cannot be converted to {of_numpy(d)} without overflow"
+            wider = "x.double(), or pass float('inf') where that is meant" if d in FLOATS else "x.long()"
+            raise error(RuntimeError, who, what, f"convert the tensor first, as in {wider}")
 
 
 def number_dtype(x: Any) -> np.dtype:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from ..errors import error
 from .dtypes import F4, is_half
 from .halves import narrowed
 from .kinds import KINDS, Array, laid_out
@@ -60,3 +62,14 @@ def broadcast_axes(large: Sequence, small: Sequence) -> tuple:
     """Return the dimensions of `large` along which a tensor of shape `small` is repeated to fill it."""
     lead = len(large) - len(small)
     return (*range(lead), *[i + lead for i, n in enumerate(small) if n == 1 and large[i + lead] != 1])
+
+
+def unmasked(array: Any, who: str) -> Any:
+    """The array as one of NumPy's own class, on the same memory; ValueError for elements that are masked."""
+    if type(array) in KINDS or not isinstance(array, np.ndarray):
+        return array
+    if isinstance(array, np.ma.MaskedArray) and (hidden := np.ma.count_masked(array)):
+        what = f"{hidden} of the array's {array.size} elements are masked, and a tensor has no mask"
+        fix = "pass array.filled(0.0), or array.data with minigrad.tensor(array.mask) beside it"
+        raise error(ValueError, who, what, fix)
+    return array.view(np.ndarray)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 
-import numpy as np
-
 
 def apart(shapes: Iterable) -> str:
     """Say which shapes cannot be broadcast, and why."""
@@ -43,10 +41,21 @@ def alike(shape: tuple, others: list) -> bool:
 def meet(*shapes: tuple) -> bool:
     """Return whether shapes can be broadcast together."""
     try:
-        np.broadcast_shapes(*shapes)
+        broadcast_shape(*shapes)
     except ValueError:
         return False
     return True
+
+
+def broadcast_shape(*shapes: tuple) -> tuple:
+    """Return the shape in which shapes meet, of up to 64 dimensions; NumPy's function knows 32.  ValueError for none."""
+    found = []
+    for sizes in zip_longest(*[s[::-1] for s in shapes], fillvalue=1):
+        size, *others = {*sizes} - {1} or {1}
+        if others:
+            raise ValueError(f"the sizes {sizes} do not meet")
+        found.append(size)
+    return tuple(found[::-1])
 
 
 def sketch(shapes: dict[str, Sequence], marked: Iterable[int] | None = None) -> str:

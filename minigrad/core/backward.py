@@ -64,7 +64,12 @@ def formulas_on_arrays(node: Node, g: Gradient | list, freed: Freed | None) -> l
     if fn.arrays is True:
         outs = [None if e is None else fn.evaluate(i, bound, len(edges), gs) for i, e in enumerate(edges)]
     else:
-        outs = fn.arrays(gs, bound)
+        try:
+            outs = fn.arrays(gs, bound)
+        except Exception as e:
+            if slots.again is None:
+                raise
+            outs = slots.again(e, fn.arrays, gs, bound)
         if outs is None:
             return None
     if freed is not None:
@@ -118,8 +123,7 @@ def pull_user(node: Ctx, gs: list) -> tuple:
 def passed_over(node: Ctx, grads: Sequence, gs: list) -> list:
     """Return pairs of edge and zeros for the users' Functions behind a None that a user's backward has given.
 
-    PyTorch calls their backward all the same, and what it makes of zeros is a gradient; built-in operations on the way
-    there pass the None on.
+    PyTorch calls their backward all the same, with zeros; built-in operations on the way there pass the None on.
     """
     edges = [e for g, e in zip(grads, node._edges) if g is None and e is not None]
     near = next((bottom(g)._a for g in gs if g is not None), None)

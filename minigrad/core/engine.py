@@ -210,9 +210,7 @@ def hooked(node: Node | Leaf, g: Gradient | list) -> Any:
 # ---------------------------------------------------------------------- walks
 def behind(roots: Sequence) -> tuple[set, set]:
     """Return all computed nodes behind the edges `roots`, and all leaves."""
-    nodes: set = set()
-    leaves: set = set()
-    stack = list(roots)
+    nodes, leaves, stack = set(), set(), list(roots)
     while stack:
         node = producer(stack.pop())
         if type(node) is Leaf:

@@ -1,7 +1,7 @@
 """Name the slots into which other packages plug.  Each has a plain default, so that core works alone.
 
-A slot is set once, by the `install` of the package that is named beside it (minigrad/__init__.py calls them).  Observers come
-and go: they stand in the frame whose operations they look at.
+A slot is set once, by the `install` of the package named beside it (minigrad/__init__.py calls them).  Observers come and go:
+they stand in the frame whose operations they look at.
 """
 
 from __future__ import annotations
@@ -92,6 +92,8 @@ class Slots:
     backward_begins: Callable = staticmethod(lambda who, edges, wanted, keeps: None)
     # diagnose, from the first infinity or NaN on: a backward has ended, (run, gradients by edge)
     backward_ends: Callable | None = None
+    # diagnose: formulas on arrays have failed, (exception, function, arguments): there may be another way
+    again: Callable | None = None
 
 
 slots = Slots()

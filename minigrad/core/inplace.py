@@ -99,7 +99,10 @@ def write(
 def write_array(frame: Frame, fn: type[Primitive], x: Tensor, others: tuple) -> None:
     """Compute on arrays, check, and write."""
     arrays = [a._a if isinstance(a, Tensor) else a for a in others]
-    check_memory(fn, x)
+    if overlaps(x):
+        raise slots.problem("several elements lie at one place in memory", fn=fn, x=x)
+    if type(x._a) is np.ndarray and not x._a.flags.writeable:
+        raise slots.problem("the memory may only be read", fn=fn, x=x)
     if len(KINDS) > 1:
         fn.check_devices((x, *others))
     result = fn.compute(x._a, *arrays) if fn.update is None else None
@@ -136,10 +139,9 @@ def check_writable(frame: Frame, fn: type[Primitive], x: Tensor, tracked: bool) 
         raise slots.problem("a leaf that requires grad is written in place", fn=fn, x=x, root=root)
 
 
-def check_memory(fn: type[Primitive], x: Tensor) -> None:
-    """Refuse memory in which several elements have one place."""
-    if x._a.size and any(s == 0 and n > 1 for s, n in zip(x._a.strides, x._a.shape, strict=True)):
-        raise slots.problem("several elements lie at one place in memory", fn=fn, x=x)
+def overlaps(t: Tensor) -> bool:
+    """Return whether several elements lie at one place in memory, as after expand."""
+    return all(t.shape) and any([s == 0 and n > 1 for s, n in zip(example(t).strides, t.shape)])
 
 
 def writable(t: Tensor) -> bool:
@@ -157,14 +159,17 @@ def check_result(fn: type[Primitive], x: Tensor, result: np.ndarray) -> None:
 def rebase(layer: Layer | None, x: Tensor) -> None:
     """Give each parent of a written view a new history: itself with that region replaced.
 
-    The views' own histories then begin at the parents again, as those of all other views, when somebody asks for them.
+    The histories of views, and an expanded parent counts as one, then begin at the parents again when somebody asks for them.
     """
     while x._view is not None:
-        view, parent = x._view, x._view.parent
-        before = twin(parent)
-        view.fn.scatter.record(layer, (before, x, view.fn, view.args, order_in_memory(parent)), parent)
+        parent, views = x, []
+        while (view := parent._view) is not None and (not views or overlaps(parent)):
+            views, parent = [(parent, view), *views], view.parent
+        before, region = twin(parent), tuple([(view.fn, view.args) for _, view in views])
+        region[-1][0].scatter.record(layer, (before, x, region, order_in_memory(parent)), parent)
         move_retained(before._edge, parent._edge)
-        x._view = ViewOf(parent, view.fn, view.args, seen=None, version=-1)
+        for t, view in views:
+            t._view = ViewOf(view.parent, view.fn, view.args, seen=None, version=-1)
         x = parent
 
 

@@ -1,7 +1,6 @@
 """Saved tensors: a node keeps them for its backward, with versions that tell whether their memory was written since.
 
-A node keeps a tensor with the version that its memory had; its own output it keeps as a twin without history, for
-node -> tensor -> node would be a cycle.
+A node's own output is kept as a twin without history: node -> tensor -> node would be a cycle.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from ..arrays.errstate import Heard
 from ..core.events import slots
 from ..core.frames import OFF, ON
 from ..core.tensor import Tensor
+from ..kernels import fallback
 from . import (
     arguments,
     captured_tensors,
@@ -33,7 +34,7 @@ def install() -> None:
     slots.run_forward = captured_tensors.run_forward
     slots.lent, slots.origins = observer.lent, debug.made
     slots.lent_array, Heard.by = observer.lent_array, nan.noticed
-    slots.backward_begins = retained_graphs.backward_begins
+    slots.backward_begins, slots.again = retained_graphs.backward_begins, fallback.again
     misspelt_names.install(Tensor)
     if debug.ALWAYS:
         ON.observers = OFF.observers = (observer.WATCHER,)

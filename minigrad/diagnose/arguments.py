@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import reprlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -16,16 +17,22 @@ from .. import errors
 from ..arrays.kinds import on_device, on_two_devices
 from ..arrays.shapes import apart, meeting, sketch
 from ..core.tensor import Tensor
-from ..errors import MinigradError, error
-from ..kernels.select import NUMERIC
+from ..errors import InternalError, MinigradError, error, no_room
 from ..ops.base.registry import SPELLINGS, TABLE
+from ..places import through_users_code
+from .misfits import by_name, longest, misfit, number, operand
 from .report import explains
 
 if TYPE_CHECKING:
     from ..ops.base.primitive import Primitive
 
 OUT_OF_BOUNDS = re.compile(r"index (-?\d+) is out of bounds for axis (\d+) with size (\d+)")  # as NumPy says it
-KINDS = (IndexError, TypeError, NotImplementedError)
+APART = re.compile("broadcast|allowed by the axis remapping")  # as NumPy says that shapes do not meet
+# as NumPy says that a size, or the number of bytes, is no int64
+TOO_BIG = re.compile(r"array is too big|Maximum allowed (size|dimension)|larger than the maximum possible")
+TOO_MANY = re.compile(r"(?:maximum supported dimension|number of dimensions must be within \[0,)\D*(\d+)\D+(\d+)")
+# what says itself what is wrong: a warning that has been turned into an error, a file, a path, a program too deep
+PASSED = (Warning, OSError, UnicodeError, RecursionError)
 CONVERSIONS = "float int complex index bool item len iter".split()  # what Python asks of a tensor by itself
 
 
@@ -33,6 +40,8 @@ CONVERSIONS = "float int complex index bool item len iter".split()  # what Pytho
 @explains("the operation cannot compute with these arrays")
 def failed(cls: type[Primitive], arrays: tuple, cause: Exception) -> Exception:
     """Return the error to raise when `cls.impl(*arrays)` has raised `cause`."""
+    if isinstance(cause, PASSED) or through_users_code(cause):
+        return cause
     if isinstance(cause, MinigradError):
         devices = {on_device(a) for a in arrays if isinstance(a, np.ndarray)}
         if len(devices) < 2 or cause.operation != "numpy":  # else NumPy was given an array on the device
@@ -45,27 +54,69 @@ def failed(cls: type[Primitive], arrays: tuple, cause: Exception) -> Exception:
 def explanation(cls: type[Primitive], arrays: tuple, cause: Exception) -> Any:
     """Return what is told about an exception that NumPy or Python has raised."""
     name, named = cls.function_name(), dict(zip(cls.known_as(), arrays))
-    if cls.elementwise and isinstance(cause, TypeError):
-        for k, a in list(named.items())[: len(cls.names) - cls.n_settings]:
-            if not isinstance(a, NUMERIC):
-                return error(TypeError, name, *no_tensor(k, a, " or a number"))
+    if cls.elementwise and (wrong := wrong_operand(cls, name, arrays, cause)):
+        return wrong
     tensors = {k: a for k, a in named.items() if isinstance(a, np.ndarray)}
     shapes = {k: a.shape for k, a in tensors.items()}
     if mixed := on_two_devices(name, tensors):
         return mixed
-    if isinstance(cause, ValueError) and "broadcast" in str(cause) and len(shapes) > 1:
+    if isinstance(cause, ValueError) and APART.search(str(cause)) and len(shapes) > 1:
         return error(RuntimeError, name, apart(shapes.values()), meeting(shapes), notes=[sketch(shapes)])
-    if isinstance(cause, MemoryError):
-        return error(RuntimeError, name, f"not enough memory for the result of {described(named)}", "use smaller sizes")
+    if full := out_of_memory(name, cause, named):
+        return full
     if found := OUT_OF_BOUNDS.search(str(cause)):
         i, d, n = map(int, found.groups())
         fix = f"use indices from {-n} to {n - 1}" if n else "there is nothing to choose from: skip what is empty"
         return error(IndexError, "index", f"index {i} is out of bounds for dimension {d} with size {n}", fix)
-    kind = next((k for k in KINDS if isinstance(cause, k)), RuntimeError)
-    what = f"cannot compute with {described(named)}"
-    vague = error(kind, name, what, f"see help(minigrad.{name}) for what it takes")
+    vague = internal(name, cause, described(named))
     vague.vague = True
     return vague
+
+
+def wrong_operand(cls: type[Primitive], name: str, arrays: tuple, cause: Exception) -> Any:
+    """Return the error for an operand or a setting of a wrong kind; None if there is none."""
+    n = len(cls.names) - cls.n_settings
+    defaults = dict(zip(cls.names[n:], getattr(cls, "defaults", ())))
+    for i, (k, a) in enumerate(zip(cls.known_as(), arrays)):
+        if i < n and not operand(a):
+            return error(TypeError, name, *no_tensor(k, a, " or a number"))
+        if number(defaults.get(k)) and not number(a):
+            what = f"cannot be called with {k} {describe(a)}, which has to be a number"
+            return error(TypeError, name, what, f"write {k}={defaults[k]}")
+    return too_long(name, dict(zip(cls.known_as(), arrays)), cause)
+
+
+def too_long(name: str, named: dict[str, Any], cause: Exception) -> Any:
+    """Return the error for an int that is too large for an array; None where that is not the cause."""
+    k, n = longest(named)
+    if not isinstance(cause, OverflowError) or abs(n) < 1 << 31:
+        return None
+    fits = "an int of 64 bits" if abs(n) >= 1 << 63 else "what is computed with here"
+    return error(RuntimeError, name, f"{k} is {describe(n)}, which is beyond {fits}", "use a smaller number")
+
+
+def internal(name: str, cause: Exception, given: str) -> Any:
+    """Return the error for what should not have happened: no argument explains it, so the fault is ours."""
+    what = f"an internal failure of minigrad, and no mistake of yours, with {given}: {type(cause).__name__}: {cause}"
+    told = error(InternalError, name, what, "run `minigrad doctor --fix`, and report it if that does not help")
+    told.__cause__ = cause
+    return told
+
+
+def out_of_memory(name: str, cause: Exception, named: dict[str, Any]) -> Any:
+    """Return the error for memory that there is not, with its bytes where NumPy tells how many; None for other causes."""
+    if isinstance(cause, MemoryError):
+        shape, dtype = getattr(cause, "shape", None), getattr(cause, "dtype", None)
+        if shape is not None and dtype is not None:
+            return no_room(name, shape, dtype)
+        return error(MemoryError, name, f"not enough memory for the result of {described(named)}", "use smaller sizes")
+    if found := TOO_MANY.search(str(cause)):
+        what = f"a tensor has {found[1]} dimensions at most, and the result of {described(named)} would have {found[2]}"
+        return error(RuntimeError, name, what, "reshape it to fewer dimensions first")
+    if isinstance(cause, (ValueError, OverflowError)) and TOO_BIG.search(str(cause)):
+        what = f"not enough memory: the result of {described(named)} would have more than {2**63 - 1} bytes"
+        return error(MemoryError, name, what, "use smaller sizes")
+    return None
 
 
 @explains("keepdim is True or False")
@@ -89,8 +140,8 @@ def tensors_in_a_list(name: str, x: Tensor, other: tuple | list) -> Exception:
 # ---------------------------------------------------------------------- a function of the table has failed
 @explains("the function cannot be called like this")
 def call_failed(cause: Exception, f: Callable, name: str, args: tuple, kwargs: dict) -> Exception:
-    """Return what to raise where f(*args, **kwargs) has raised `cause`: another error for arguments of a wrong kind."""
-    if isinstance(cause, Warning):  # one that has been turned into an error
+    """Return what to raise where f(*args, **kwargs) has raised `cause`: the cause itself if it says what is wrong."""
+    if isinstance(cause, PASSED) or through_users_code(cause):
         return cause
     for i, p in tensor_parameters(f):
         given = args[i] if i < len(args) else kwargs.get(p, kwargs.get(SPELLINGS.get(p)))
@@ -106,9 +157,24 @@ def call_failed(cause: Exception, f: Callable, name: str, args: tuple, kwargs: d
     trace = cause.__traceback__
     if trace is not None and trace.tb_next is None:  # Python itself could not bind the arguments
         return error(TypeError, name, str(cause).partition("() ")[2] or str(cause), usage(f, name))
-    what = described(dict(zip(inspect.signature(f).parameters, args)) | kwargs)
-    kind = TypeError if isinstance(cause, (TypeError, AttributeError, ValueError)) else RuntimeError
-    return error(kind, name, f"cannot be called with {what}", usage(f, name))
+    if found := misfit(f, args, kwargs):
+        p, given, wanted = found
+        what = f"cannot be called with {p} {describe(given)}, which has to be {wanted}"
+        return error(TypeError, name, what, usage(f, name))
+    return unforeseen(cause, f, name, args, kwargs)
+
+
+def unforeseen(cause: Exception, f: Callable, name: str, args: tuple, kwargs: dict) -> Exception:
+    """Return what to raise where each argument is of the right kind."""
+    named = by_name(f, args, kwargs)
+    below = cause.__cause__ if isinstance(cause, InternalError) else cause
+    if isinstance(below, MinigradError) or not isinstance(below, Exception):
+        return cause
+    if full := out_of_memory(name, below, named):
+        return full
+    if long := too_long(name, named, below):
+        return long
+    return internal(name, below, described(named))
 
 
 def tensor_parameters(f: Callable) -> list[tuple[int, str]]:
@@ -162,4 +228,12 @@ def describe(a: Any) -> str:
         return f"a tensor of shape {tuple(a.shape)} and {getattr(a.dtype, 'name', a.dtype)}"
     if isinstance(a, (tuple, list)) and 0 < len(a) < 5 and any(hasattr(v, "shape") for v in a):
         return f"a {type(a).__name__} of {', '.join(map(describe, a))}"
-    return repr(a) if len(repr(a)) < 40 else f"a {type(a).__name__}"
+    try:
+        text = LIMITED.repr(a)
+    except Exception:  # an object of the user's that cannot even be shown
+        text = ""
+    return text if 0 < len(text) < 40 and "..." not in text else f"a {type(a).__name__}"
+
+
+LIMITED = reprlib.Repr()  # a list of a million numbers takes a second to write out
+LIMITED.maxother = LIMITED.maxlong = LIMITED.maxstring = 40

@@ -62,6 +62,13 @@ def fixed_view_written(fn: Any, x: Any) -> Exception:
     )
 
 
+@explains("the memory may only be read")
+def read_only_written(fn: Any, x: Tensor) -> Exception:
+    """Return the error for a write to the memory of an array that does not allow it."""
+    what = f"a tensor of shape {tuple(x.shape)} lies in the memory of an array that is not writable"
+    return error(RuntimeError, name_of_write(fn), what, "clone() it first, or pass array.copy() to from_numpy")
+
+
 @explains("several elements lie at one place in memory")
 def expanded_tensor_written(fn: Any, x: Tensor) -> Exception:
     """Return the error for memory in which several elements have one place."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..arrays.errstate import alarmed, listener
 from ..core.graph import Node
+from ..kernels import fallback
 from ..ops.base.layouts import row_major
 from ..ops.base.primitive import Primitive
 from .pointwise_text import VALUE
@@ -94,6 +95,7 @@ def write(plan: Plan, scope: dict) -> str:
         "layout": plan.cls.layout,
         "impl": alarmed(impl) if plan.cls.quiet else impl,
         "on_arrays": plan.cls.arrays,
+        "again": fallback.again,
         "listen": listener(plan.cls.function_name()),
     } | {"d" + k: f for k, f in plan.formulas.items()}
     return write_apply(plan) + (write_pull(plan) if pullable(plan) else "")
@@ -198,7 +200,9 @@ def write_pull(plan: Plan) -> str:
         shape = f"kept_shape(node.s{plan.names[0]}, dims)"
         prepare.append(f"if type(g) in ARRAYS and not node.keepdim:\n    g = g.reshape({shape})")
     if kind == "by function":
-        prepare.append(f"found = on_arrays({'g' if several else '(g,)'}, ({bound(plan)},))")
+        given = f"{'g' if several else '(g,)'}, ({bound(plan)},)"
+        prepare.append(f"try:\n    found = on_arrays({given})\nexcept Exception as e:")
+        prepare.append(f"    found = again(e, on_arrays, {given})")
         prepare.append("if found is None:\n    return None")
     return PULL.format(
         edges=plan.edges() + ("," if len(plan.operands) == 1 else ""),

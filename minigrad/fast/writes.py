@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.dtypes import FLOATS, is_half
+from ..arrays.dtypes import FLOATS, check_fits, is_half
 from ..arrays.errstate import restore, silence
 from ..arrays.kinds import KINDS
 from ..core.frames import OFF, ON, Frame
@@ -55,6 +55,8 @@ def write_short(fn: Any, a: np.ndarray, others: list) -> bool:
     if fn is Copy:
         if type(others[0]) in KINDS and others[0].ndim > a.ndim:
             return False
+        if type(others[0]) is float:
+            check_fits("copy", a.dtype, others[0])
         a[...] = others[0]
         return True
     if not issubclass(fn, Pointwise) or fn.n_conditions or fn.kind == "bool" or "f" not in fn.accepts:

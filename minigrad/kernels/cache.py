@@ -1,20 +1,24 @@
 """Generated modules and their machine code: small readable Python files that Numba compiles once and keeps.
 
 A module is named by the hash of its text, of the functions it calls and of the versions that matter.  The text on disk is
-for people; what runs is the text in memory.  Machine code lies beside it, a file for each signature and processor with a
-checksum in front.  Files are written under another name and moved into place, so that processes may race, be killed or
-find the disk full; whatever cannot be read, or is not whole, counts as missing.
+for people; what runs is the text in memory.  Machine code lies beside it, a file for each signature and processor, with a
+checksum of its name and content in front.  Files are written under another name and moved into place, so that processes may
+race, be killed or find the disk full.  A file that cannot be read, is not whole, or has another's content counts as missing.
+
+Machine code runs as the user who loads it.  So a file is only read if nobody but that user, or root, can have written it.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import hashlib
 import os
 import pathlib
 import pickle
 import platform
+import stat
 import sys
 import tempfile
 import time
@@ -23,10 +27,12 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
+from ..errors import warn
 from . import compiler
 
 without: ContextVar[bool] = ContextVar("minigrad.without", default=False)  # NumPy computes alone, nothing is compiled
 _modules: dict[str, Any] = {}
+_refused: set[pathlib.Path] = set()  # folders of which the user knows that a file in them is not read
 STALE = 3600  # seconds after which the unfinished file of a killed process is removed
 
 
@@ -112,10 +118,12 @@ class Compiled:
         from numba.core.runtime import rtsys
 
         rtsys.initialize(target)
-        data = read(self.file(signature, target.codegen()))
-        if data is None or hashlib.sha256(data[32:]).digest() != data[:32]:
-            return compiler.whole(compiler.fill_tables, target)  # before it compiles
-        return CompileResult._rebuild(target, *pickle.loads(data[32:]))
+        data = kept(self.file(signature, target.codegen()))
+        if data is not None:
+            with contextlib.suppress(Exception):  # whatever it is that Numba cannot use, it can compile
+                return CompileResult._rebuild(target, *pickle.loads(data))
+        compiler.whole(compiler.fill_tables, target)  # before it compiles
+        return None
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
         """Keep a function that has just been compiled, if that can be done."""
@@ -123,20 +131,66 @@ class Compiled:
 
         if compiled.library.has_dynamic_globals or compiled.lifted:
             return
-        data = dumps(compiled._reduce())
-        write(self.file(signature, compiled.codegen), hashlib.sha256(data).digest() + data)
+        keep(self.file(signature, compiled.codegen), dumps(compiled._reduce()))
 
     def flush(self) -> None:
         """Numba asks for this when a function is recompiled: the next one to be saved replaces what is there."""
 
 
+def digest(name: str, data: bytes) -> bytes:
+    """Return the checksum of a file that has this name and content; no other file may stand in for it."""
+    return hashlib.sha256(f"{name}\0".encode() + data).digest()
+
+
+def keep(name: str, data: bytes) -> bool:
+    """Write a file of the cache folder with its checksum in front; say whether that was done."""
+    return write(name, digest(name, data) + data)
+
+
+def kept(name: str) -> bytes | None:
+    """Return what `keep` wrote under this name; None if it is not there, or not that."""
+    found = read(name)
+    return None if found is None or digest(name, found[32:]) != found[:32] else found[32:]
+
+
 def read(name: str) -> bytes | None:
-    """A file of the cache folder; None if it cannot be read."""
+    """Return the content of a file of the cache folder; None if it cannot be read, or others may have written it."""
     place = folder()
-    try:
-        return None if place is None else (place / name).read_bytes()
-    except OSError:
+    if place is None:
         return None
+    try:  # a link is not followed, a pipe not waited for
+        flags = [getattr(os, flag, 0) for flag in ("O_BINARY", "O_NOFOLLOW", "O_NONBLOCK")]
+        with open(place / name, "rb", opener=lambda path, mode: os.open(path, mode | sum(flags))) as file:
+            reason = distrust(os.fstat(file.fileno()))
+            if not reason:
+                return file.read()
+    except OSError as e:
+        if e.errno != errno.ELOOP:
+            return None
+        reason = "it is a link"
+    refuse(place, name, reason)
+    return None
+
+
+def distrust(found: os.stat_result) -> str:
+    """Say why a file may have been written by somebody else; nothing if only this user, or root, can have done so."""
+    if not stat.S_ISREG(found.st_mode):
+        return "it is no regular file"
+    if os.name != "posix":
+        return ""  # a user's folders are not open to others
+    if found.st_uid not in (0, os.geteuid()):
+        return f"it belongs to the user with the number {found.st_uid}"
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return f"other users can write to it (its mode is {found.st_mode & 0o777:o})"
+    return ""
+
+
+def refuse(place: pathlib.Path, name: str, reason: str) -> None:
+    """Warn that a file is not read, for the first of a folder."""
+    if place not in _refused:
+        _refused.add(place)
+        what = f"{place / name} is not read: {reason}, and machine code that it holds would run as you"
+        warn("untrusted-kernels", "kernel cache", what, "set MINIGRAD_CACHE to a folder that only you can write to")
 
 
 @functools.cache
@@ -149,12 +203,12 @@ def sweep(place: pathlib.Path) -> None:
 
 
 def write(name: str, data: bytes) -> bool:
-    """Write a file of the cache folder, whole or not at all; whether that was done."""
+    """Write a file of the cache folder, whole or not at all; say whether that was done."""
     place = folder()
     if place is None:
         return False
     try:
-        place.mkdir(parents=True, exist_ok=True)
+        place.mkdir(0o700, parents=True, exist_ok=True)
         sweep(place)
         with tempfile.NamedTemporaryFile(dir=place, suffix=".part", delete=False) as part:
             try:

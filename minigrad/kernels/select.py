@@ -12,8 +12,10 @@ import numpy as np
 
 from ..arrays import dtypes, halves
 from ..arrays.kinds import on_device
+from ..arrays.memory import unmasked
+from ..arrays.shapes import broadcast_shape
 from ..errors import error
-from . import cache, formula, generate
+from . import cache, fallback, formula, generate
 from .cpu import broadcast_cpu
 from .threads import launch, parts
 
@@ -51,7 +53,7 @@ def forward(op: Any, args: tuple) -> np.ndarray:
 def host_forward(op: Any, operands: list, statics: tuple, target: np.dtype, result: np.dtype) -> np.ndarray:
     """op.kernel in the computer's memory: by compiled code where that is worth it, else by NumPy's functions."""
     size = math.prod([a.size for a in operands if isinstance(a, np.ndarray) and a.ndim])  # of the result, at most
-    worth = size >= kernel_threshold(op) and plain(statics) and not cache.without.get()
+    worth = size >= kernel_threshold(op) and plain(statics) and not fallback.numpy_alone()
     out = by_kernel(op, operands, statics, target, result) if worth else None
     return cast(numpy_function(op)(*operands, *statics), result) if out is None else out
 
@@ -97,7 +99,7 @@ def device_forward(op: Any, operands: list, statics: tuple, target: np.dtype, re
 def by_kernel(op: Any, operands: list, statics: tuple, target: np.dtype, result: np.dtype) -> np.ndarray | None:
     """op.kernel in compiled code; None where NumPy is as fast, or where there is no such code."""
     shapes = [a.shape for a in operands if isinstance(a, np.ndarray)]
-    shape = shapes[0] if shapes.count(shapes[0]) == len(shapes) else np.broadcast_shapes(*shapes)
+    shape = shapes[0] if shapes.count(shapes[0]) == len(shapes) else broadcast_shape(*shapes)
     size = math.prod(shape)
     if size < kernel_threshold(op):
         return None
@@ -174,9 +176,7 @@ def has_kernel(op: Any) -> bool:
 
 def convert(op: Any, operands: tuple) -> tuple[list, np.dtype]:
     """The operands in the one dtype in which they meet, and that dtype; masks stay bools."""
-    for a in operands:
-        if not isinstance(a, NUMERIC):
-            raise TypeError(f"no operand: {type(a).__name__}")  # diagnose/arguments.py says which
+    operands = tuple([a if type(a) is np.ndarray else operand(op, a) for a in operands])
     masks, values = [mask(op, a) for a in operands[: op.n_conditions]], operands[op.n_conditions :]
     first = values[0]
     alone = len(values) == 1 and isinstance(first, np.ndarray)
@@ -190,6 +190,13 @@ def convert(op: Any, operands: tuple) -> tuple[list, np.dtype]:
     return masks + [
         a.astype(target, copy=False) if isinstance(a, np.ndarray) else number(a, target) for a in values
     ], target
+
+
+def operand(op: Any, a: Any) -> Any:
+    """A number, or an array of another class as one of NumPy's own: matrices would be multiplied as such."""
+    if not isinstance(a, NUMERIC):
+        raise TypeError(f"no operand: {type(a).__name__}")  # diagnose/arguments.py says which
+    return unmasked(a, op.name)
 
 
 def mask(op: Any, a: Any) -> np.ndarray:
@@ -277,13 +284,18 @@ def backward(op: Any, kinds: list, g: np.ndarray, bound: tuple) -> tuple | None:
     if on_device(g):
         return device_backward(op, n, wanted, g, by_name)
     same = not any(g.strides)  # one number throughout, as sums send it back: no need to lay it out
-    kernel = compiled_backward(op, tuple(wanted), (not same, *map(is_long, values)), tuple(by_name), g.dtype)
-    if kernel is None:
+    if fallback.numpy_alone():
         return None
     outs = [np.empty(g.shape, g.dtype) for _ in wanted]
     inputs = [flat(scalar(v, g.dtype), g.shape) for v in values]
     upstream = g[(0,) * g.ndim] if same else g.reshape(-1)
-    launch(kernel, [upstream, *inputs, *[o.reshape(-1) for o in outs]])
+    try:
+        kernel = compiled_backward(op, tuple(wanted), (not same, *map(is_long, values)), tuple(by_name), g.dtype)
+        if kernel is None:
+            return None
+        launch(kernel, [upstream, *inputs, *[o.reshape(-1) for o in outs]])
+    except Exception as e:
+        return fallback.again(e, lambda: None)  # the formulas serve as well
     found = dict(zip(wanted, outs))
     return tuple([found.get(i) for i in range(n)])
 

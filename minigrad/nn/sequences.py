@@ -11,7 +11,7 @@ from typing import Any
 from ..core.tensor import Tensor
 from ..errors import error
 from ..ops.create import empty
-from ..ops.join import cat, stack
+from ..ops.join import cat, room_for, stack
 from ..ops.nn.dropout import check_probability, dropout
 from ..ops.nn.linear import linear
 from . import init
@@ -48,6 +48,7 @@ class Recurrent(Module):
                 "pass positive integers, as hidden_size=16, num_layers=1",
             )
         check_probability(who, dropout)
+        room_for(type(self).__name__, num_layers, "layers")
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.bias, self.batch_first, self.dropout, self.bidirectional = bias, batch_first, float(dropout), bidirectional
         self.n_directions, rows = 2 if bidirectional else 1, self.gates * hidden_size

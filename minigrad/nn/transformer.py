@@ -13,6 +13,7 @@ from typing import Any
 from ..core.tensor import Tensor
 from ..errors import error
 from ..ops.create import full
+from ..ops.join import room_for
 from ..ops.nn import activation as activations
 from . import init
 from .basic_layers import Dropout, Linear
@@ -128,6 +129,7 @@ class Stack(Module):
 
     def __init__(self, layer: Module, num_layers: int, norm: Module | None = None):
         super().__init__()
+        room_for(type(self).__name__, num_layers, "layers")
         self.layers = ModuleList([copy.deepcopy(layer) for _ in range(num_layers)])
         self.num_layers, self.norm = num_layers, norm
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -151,7 +152,7 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     "T(3), (), ()",
     vmap=False,
 )  # what lies between examples depends on their memory
-def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+def as_strided(input: Tensor, size: Sequence, stride: Sequence, storage_offset: int | None = None) -> Tensor:
     """A view of the tensor's memory by sizes and strides, from `storage_offset` on (default: the tensor's own).
 
     Raises RuntimeError where this leaves the memory.

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ..arrays.devices import Size
-from ..arrays.shapes import apart, sketch
+from ..arrays.shapes import apart, broadcast_shape, sketch
 from ..core.tensor import Tensor
 from ..errors import error
 from .base.registry import op
@@ -33,7 +31,7 @@ def broadcast_shapes(*shapes: Any) -> Size:
     """
     sizes = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
     try:
-        return Size(np.broadcast_shapes(*sizes))
+        return Size(broadcast_shape(*sizes))
     except ValueError:
         raise error(
             RuntimeError,

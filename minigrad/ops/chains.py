@@ -6,6 +6,7 @@ import itertools
 from typing import Any
 
 from ..core.tensor import Tensor
+from ..errors import error
 from .base.registry import op
 from .copy import Contiguous
 from .linalg import identity, inverse
@@ -46,6 +47,9 @@ def multi_dot(tensors: Any) -> Tensor:
 @op("T(2, 3), T(3, 4), T(4, 2)", "T(2, 3)", method=False)
 def chain_matmul(*matrices: Tensor) -> Tensor:
     """The product of the matrices, in the order that takes the fewest multiplications (see linalg.multi_dot)."""
+    if not all([isinstance(m, Tensor) for m in matrices]):
+        fix = "write chain_matmul(a, b, c), or linalg.multi_dot([a, b, c])"
+        raise error(TypeError, "chain_matmul", "takes the matrices one by one, each a tensor", fix)
     return matrices[0].clone() if len(matrices) == 1 else multi_dot(matrices)
 
 

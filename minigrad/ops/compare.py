@@ -18,7 +18,7 @@ from ..core.saved import bottom
 from ..core.tensor import Tensor
 from ..errors import error
 from .base.families import Pointwise
-from .base.registry import choice, functions, op
+from .base.registry import check_fits, choice, functions, op
 
 NUMBERS = (
     "T(3, 4), T(3, 4)",
@@ -317,7 +317,6 @@ class ClampMin(Pointwise):
     dx = lambda g, x, lo: where(x >= lo, g, 0.0)
     dlo = lambda g, x, lo: where(x < lo, g, 0.0)
     operands = ("input", "min")
-    samples = ("T(3, 4), 0.5", "T(3, 4), T(4)", "T(3), T()", "I(3, 9), 4", "T(0), 1")
 
 
 class ClampMax(Pointwise):
@@ -329,7 +328,6 @@ class ClampMax(Pointwise):
     dx = lambda g, x, hi: where(x <= hi, g, 0.0)
     dhi = lambda g, x, hi: where(x > hi, g, 0.0)
     operands = ("input", "max")
-    samples = ("T(3, 4), 0.5", "T(3, 4), T(4)", "T(3), T()", "I(3, 9), 4", "T(0), 1")
 
 
 class Clamp(Pointwise):
@@ -342,7 +340,21 @@ class Clamp(Pointwise):
     dhi = lambda g, x, lo, hi: where((x > hi) | (hi < lo), g, 0.0)
 
 
-clamp_min, clamp_max = functions(ClampMin, ClampMax)
+LIMITED = ("T(3, 4), 0.5", "T(3, 4), T(4)", "T(3), T()", "I(3, 9), 4", "T(0), 1")
+
+
+@choice(*LIMITED, cls=ClampMin)
+def clamp_min(input: Tensor, min: Any) -> Any:
+    """The elements, but at least `min`."""
+    check_fits("clamp_min", input, min)
+    return ClampMin, (input, min)
+
+
+@choice(*LIMITED, cls=ClampMax)
+def clamp_max(input: Tensor, max: Any) -> Any:
+    """The elements, but at most `max`."""
+    check_fits("clamp_max", input, max)
+    return ClampMax, (input, max)
 
 
 @choice(
@@ -369,18 +381,3 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Any:
 
 
 clip = clamp
-
-
-def check_fits(who: str, x: Any, *numbers: Any) -> None:
-    """An integer beside a tensor of integers has to be one of the tensor's dtype, or it would become another number."""
-    if not isinstance(x, Tensor) or x._np_dtype.kind not in "iu":
-        return
-    limits = np.iinfo(x._np_dtype)
-    for n in numbers:
-        if isinstance(n, int) and not limits.min <= n <= limits.max:
-            raise error(
-                RuntimeError,
-                who,
-                f"the number {n} cannot be converted to {x.dtype} without overflow",
-                "convert the tensor first, as in x.long()",
-            )

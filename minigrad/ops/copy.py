@@ -10,6 +10,7 @@ from ..arrays import dtypes
 from ..arrays.devices import CPU, CUDA, device, put_default_device, row_major
 from ..arrays.kinds import KINDS, as_array, near
 from ..arrays.kinds import on_device as is_on_device
+from ..arrays.memory import unmasked
 from ..core.backward import sum_to
 from ..core.inplace import inplace
 from ..core.tensor import Tensor
@@ -110,12 +111,19 @@ class Copy(Primitive):
 
 
 def written(y: Any, x: np.ndarray) -> np.ndarray:
-    """What is to be written into an array: of its dtype, and where it is; into integers, a number has to fit."""
-    if x.dtype.kind in "iu" and isinstance(y, (int, float)):
-        y = filled(y, x.dtype, "copy")
+    """What is to be written into an array: of its dtype, and where it is; a number has to fit."""
+    if isinstance(y, (int, float)) and x.dtype.kind != "b":
+        y = fitting(y, x.dtype, "copy")
     if is_on_device(x) and not is_on_device(y) and not np.ndim(y):
         return transfer.blank((), y, x.dtype)
-    return near(as_array(y).astype(x.dtype, copy=False), x)
+    return near(as_array(unmasked(y, "copy")).astype(x.dtype, copy=False), x)
+
+
+def fitting(number: Any, target: np.dtype, who: str) -> np.ndarray:
+    """A number as a 0-d array of this dtype; RuntimeError where it would become an infinity, or wrap around."""
+    if target in dtypes.FLOATS:
+        dtypes.check_fits(who, target, number)
+    return filled(number, target, who)
 
 
 def filled(data: Any, target: np.dtype, who: str) -> np.ndarray:
@@ -251,7 +259,7 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
 @op("T(2, 3), 3", torch="Tensor.sum_to_size")
 def sum_to_size(input: Tensor, *size: Any) -> Tensor:
     """`input` summed to a shape from which it could have been broadcast."""
-    return sum_to(input, tuple(size[0]) if isinstance(size[0], (tuple, list)) else size)
+    return sum_to(input, tuple(size[0]) if size and isinstance(size[0], (tuple, list)) else size)
 
 
 def detach(input: Tensor) -> Tensor:

@@ -20,11 +20,11 @@ from ..arrays.devices import CPU, default_device, row_major
 from ..arrays.kinds import strided
 from ..core.frames import current
 from ..core.tensor import Box, Tensor
-from ..errors import error
+from ..errors import error, no_room
 from ..layers.transform import layers_of
 from . import transfer
-from .base.registry import TABLE, explained, named, op, write_out
-from .copy import filled, on_device
+from .base.registry import TABLE, named, op, refuse, write_out
+from .copy import fitting, on_device
 from .from_data import array_of, chosen, copied, leaf, made, warn_copy
 
 ADDED = (
@@ -58,7 +58,7 @@ def factory(*samples: str, out: bool = True, **options: Any) -> Callable:
                 if requires_grad:
                     t.requires_grad_()
             except Exception as e:
-                raise explained(e, f, name, args, kwargs) from None
+                refuse(e, f, name, args, kwargs)
             return t if target is None else write_out(name, t, target)
 
         own = inspect.signature(f)
@@ -105,14 +105,21 @@ def sizes(args: tuple, size: Any, who: str) -> tuple:
     return shape
 
 
-def blank(shape: tuple, value: Any, dtype: np.dtype, device: Any) -> Any:
+def blank(shape: tuple, value: Any, dtype: np.dtype, device: Any, who: str = "empty") -> Any:
     """An array of one value, made where it is wanted; None says that its elements need not be set."""
     device = default_device() if device is None else device
     if device is not None and on_device(device) is not CPU:
         return transfer.blank(shape, value, dtype)
-    if value is None:
-        return np.empty(shape, dtype)
-    array = np.zeros(shape, dtype)  # the operating system has zeros at hand
+    try:
+        if value is None:
+            return np.empty(shape, dtype)
+        array = np.zeros(shape, dtype)  # the operating system has zeros at hand
+    except (MemoryError, ValueError, OverflowError):
+        if len(shape) > 32:  # NumPy 1 has so many dimensions at most; below, it is the size that is too large
+            raise
+        told = no_room(who, shape, dtype)
+        told.below = True
+        raise told from None
     if value:
         array.fill(value)
     return array
@@ -144,7 +151,7 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -
     """A tensor of the given size with `fill_value` everywhere, whose kind (bool, int, float) decides the dtype."""
     if dtype is None:
         dtype = fill_value.dtype if isinstance(fill_value, Tensor) else dtypes.of_numpy(dtypes.number_dtype(fill_value))
-    value = filled(number(fill_value, "full"), chosen(dtype), "full")
+    value = fitting(number(fill_value, "full"), chosen(dtype), "full")
     return blank(whole_size(size, "full"), value, value.dtype, device)
 
 
@@ -220,13 +227,14 @@ def steps_from(start: Any, step: Any, n: int, target: np.dtype) -> np.ndarray:
 @factory("0, 1, 5", "3, 10, 1", "0, 1, 0", "0, 10, 4, dtype=torch.int64")
 def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None) -> Any:
     """`steps` numbers from `start` to `end`, both included, at equal distances."""
+    dtypes.check_fits("linspace", chosen(dtype), start, end)
     return spaced(start, end, steps, "linspace").astype(chosen(dtype), copy=False)
 
 
 @factory("0, 2, 3", "-1, 1, 4, 2.0")
 def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, device: Any = None) -> Any:
     """`steps` numbers from `base**start` to `base**end`, at equal ratios."""
-    return (base ** spaced(start, end, steps, "logspace")).astype(chosen(dtype))
+    return (float(number(base, "logspace")) ** spaced(start, end, steps, "logspace")).astype(chosen(dtype))
 
 
 def spaced(start: Any, end: Any, steps: int, who: str) -> np.ndarray:
@@ -271,7 +279,8 @@ def triangle(name: str, what: str, shift: int) -> Any:
             )
         if chosen(dtype).kind not in "iu":
             raise error(NotImplementedError, name, f"not implemented for {dtype}", "use an integer dtype")
-        ones = np.tri(row, col, offset + shift, bool)
+        ones = np.empty((row, col), np.bool_)  # first of all, as there may be no room for it
+        np.greater_equal.outer(np.arange(row) + (offset + shift), np.arange(col), out=ones)
         return leaf(np.stack(np.nonzero(~ones if shift else ones)).astype(chosen(dtype)), False, device)
 
     make.__doc__ = f"Row and column numbers of the {what} triangle of a (row, col) matrix, as a tensor of shape (2, n)."
@@ -283,7 +292,7 @@ triu_indices = triangle("triu_indices", "upper", -1)
 
 
 @factory("(2, 3), (1, 2)", out=False, differs=UNSET)
-def empty_strided(size: Any, stride: Any, *, dtype: Any = None, device: Any = None) -> Any:
+def empty_strided(size: Sequence, stride: Sequence, *, dtype: Any = None, device: Any = None) -> Any:
     """A tensor of the given size and strides (in elements) whose elements are not set."""
     shape, steps, kind = whole_size(size, "empty_strided"), tuple(stride), chosen(dtype)
     if len(shape) != len(steps) or any(n < 0 for n in steps):
@@ -304,7 +313,7 @@ def settings(input: Tensor, dtype: Any, device: Any) -> tuple[np.dtype, Any]:
     return kind, input.device if device is None else device
 
 
-def beside(input: Tensor, shape: tuple, value: Any, dtype: Any, device: Any) -> Tensor:
+def beside(input: Tensor, shape: tuple, value: Any, dtype: Any, device: Any, who: str) -> Tensor:
     """A tensor of `value` with input's dtype; where input differs between the examples of a vmap, so may the result."""
     batches: list = []
     if type(input) is Box:
@@ -312,17 +321,17 @@ def beside(input: Tensor, shape: tuple, value: Any, dtype: Any, device: Any) -> 
         batches = [layer for layer in current().layers() if layer in own and hasattr(layer, "size")]
         shape = (*[layer.size for layer in batches], *shape)
     kind, place = settings(input, dtype, device)
-    return made(blank(shape, filled(value, kind, "full") if value else value, kind, place), batches=batches)
+    return made(blank(shape, fitting(value, kind, "full") if value else value, kind, place, who), batches=batches)
 
 
 def filled_like(input: Tensor, value: Any, dtype: Any, device: Any, memory_format: Any, who: str) -> Tensor:
     """A tensor of `value` with input's shape, dtype and order of memory."""
     if type(input) is Box:
-        return beside(input, tuple(input.shape), value, dtype, device)
+        return beside(input, tuple(input.shape), value, dtype, device, who)
     rows = memory_format is not None and row_major(memory_format, who) or 0 in input._a.strides
     array = np.empty_like(input._a, None if dtype is None else dtypes.numpy_dtype(dtype), "C" if rows else "K")
     if value is not None:
-        array.fill(filled(value, array.dtype, who))
+        array.fill(fitting(value, array.dtype, who))
     return made(array, device=device)
 
 
@@ -367,7 +376,7 @@ def new(name: str, value: Any, meaning: str) -> Any:
     def make(
         self: Tensor, *args: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
     ) -> Tensor:
-        t = beside(self, sizes(args, size, name), value, dtype, device)
+        t = beside(self, sizes(args, size, name), value, dtype, device, name)
         return t.requires_grad_() if requires_grad else t
 
     make.__doc__ = f"A tensor of the given size {meaning}, of this tensor's dtype unless another is given."
@@ -378,7 +387,7 @@ def new_full(
     self: Tensor, size: Sequence, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """A tensor of the given size with `fill_value` everywhere, of this tensor's dtype unless another is given."""
-    t = beside(self, whole_size(size, "new_full"), number(fill_value, "new_full"), dtype, device)
+    t = beside(self, whole_size(size, "new_full"), number(fill_value, "new_full"), dtype, device, "new_full")
     return t.requires_grad_() if requires_grad else t
 
 

@@ -77,6 +77,8 @@ def einsum(*args: Any) -> Tensor:
     >>> minigrad.einsum("ii", x), minigrad.einsum("ij->j", x)
     (tensor(5.), tensor([4., 6.]))
     """
+    if len(args) < 2:
+        raise error(ValueError, "einsum", "needs an equation and an operand", "write einsum('ij->ji', x)")
     terms, target, operands = parsed(args[0], args[1:]) if isinstance(args[0], str) else sublists(args)
     for i, x in enumerate(operands):
         if not isinstance(x, Tensor):
@@ -114,6 +116,9 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
             )
         pairs = list(zip(range(a.ndim - dims, a.ndim), range(dims)))
     else:
+        if not isinstance(dims, (tuple, list, Tensor)) or len(dims) != 2:
+            what = f"dims has to be a number of dimensions or two lists of them, got {dims!r}"
+            raise error(ValueError, "tensordot", what, "write dims=1 or dims=([1], [0])")
         left, right = (list(d.tolist() if isinstance(d, Tensor) else d) for d in dims)
         if len(left) != len(right):
             raise refused(
@@ -309,7 +314,15 @@ def sublists(args: tuple) -> tuple:
     n = len(args) // 2
 
     def spell(indices: Any) -> list:
+        if not isinstance(indices, (tuple, list)):
+            what = f"a sublist of subscripts has to be a list, not {type(indices).__name__}"
+            raise error(
+                TypeError, "einsum", what, "write einsum(x, [0, 1], y, [1, 2]), or an equation as a string first"
+            )
         for i in indices:
+            if i is not Ellipsis and not isinstance(i, (int, np.integer)):
+                what = f"a subscript of a sublist has to be an int, not {type(i).__name__}"
+                raise error(TypeError, "einsum", what, "write einsum(x, [0, 1], y, [1, 2])")
             if i is not Ellipsis and not 0 <= int(i) < len(LETTERS):
                 raise error(
                     ValueError,

@@ -209,8 +209,9 @@ class Atan2(Elementary):
 
     ufunc = np.arctan2
     kernel = lambda x, y: math.atan2(x, y)
-    dx = lambda g, x, y: where((x == 0) & (y == 0), 0.0, g * (y / (x * x + y * y)))
-    dy = lambda g, x, y: where((x == 0) & (y == 0), 0.0, g * (-x / (x * x + y * y)))
+    # by the length and not by its square, which is 0 in float32 for points of 1e-23
+    dx = lambda g, x, y: where((x == 0) & (y == 0), 0.0, g * (y / hypot(x, y) / hypot(x, y)))
+    dy = lambda g, x, y: where((x == 0) & (y == 0), 0.0, g * (-x / hypot(x, y) / hypot(x, y)))
     aliases = ("arctan2",)
     samples = PAIRS
 
@@ -349,8 +350,8 @@ class Trigamma(Elementary):
 
 
 def zeta(s: Any, x: Any) -> Any:
-    """Hurwitz's zeta function, in formulas on arrays."""
-    return special("zeta")(s, x)
+    """Hurwitz's zeta function, in formulas on arrays; NaN at -inf, which is no pole."""
+    return np.where(x == -math.inf, math.nan, special("zeta")(s, x)).astype(x.dtype)
 
 
 class Polygamma(Elementary):
@@ -388,6 +389,8 @@ arcsin, arccos, arctan, arctan2, arcsinh, arccosh, arctanh = asin, acos, atan, a
 def polygamma(n: int, input: Tensor) -> Any:
     """The n-th derivative of digamma.  Raises RuntimeError for negative n.
 
+    From n = 171 on n!, by which it is multiplied, is infinite, as in PyTorch.
+
     >>> import minigrad
     >>> minigrad.polygamma(1, minigrad.tensor(1.))  # pi**2 / 6
     tensor(1.6449)
@@ -401,4 +404,5 @@ def polygamma(n: int, input: Tensor) -> Any:
         )
     if n < 2:
         return (Digamma, Trigamma)[n], (input,)
-    return Polygamma, (input, n, (-1.0) ** (n + 1) * math.factorial(n))
+    size = float(math.factorial(n)) if n <= 170 else math.inf
+    return Polygamma, (input, n, size if n % 2 else -size)

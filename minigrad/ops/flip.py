@@ -4,6 +4,7 @@ negative.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -92,7 +93,7 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
 
 
 @op("T(2, 3)", "T(2, 3), 2", "T(2, 3, 4), -1, (1, 2)", "T(2, 3), 4")
-def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
+def rot90(input: Tensor, k: int = 1, dims: Sequence = (0, 1)) -> Tensor:
     """The plane of two dimensions turned by k times 90 degrees, from the first towards the second."""
     if len(dims) != 2:
         raise error(

@@ -12,14 +12,14 @@ import numpy as np
 
 from ..arrays import dtypes
 from ..arrays.devices import default_device
-from ..arrays.memory import storage
+from ..arrays.memory import storage, unmasked
 from ..core.events import slots
 from ..core.frames import current
 from ..core.saved import INFERENCE
 from ..core.tensor import Box, Tensor, wrap
 from ..errors import error, warn
 from . import transfer
-from .copy import filled, on_device, to
+from .copy import filled, fitting, on_device, to
 
 NUMBERS = {bool, int, float}
 
@@ -153,6 +153,7 @@ def from_numpy(array: np.ndarray) -> Tensor:
             "pass array.astype(array.dtype.newbyteorder('='))",
         )
     dtypes.of_numpy(array.dtype)
+    array = unmasked(array, "from_numpy")
     if any(s < 0 for s in array.strides):
         raise error(
             ValueError,
@@ -188,7 +189,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     """
     if isinstance(ext_tensor, Tensor) and not ext_tensor.is_cuda:
         ext_tensor = ext_tensor.numpy()
-    array = ext_tensor if type(ext_tensor) is np.ndarray else transfer.lent(ext_tensor)
+    array = ext_tensor if isinstance(ext_tensor, np.ndarray) else transfer.lent(ext_tensor)
     return to(from_numpy(array.copy() if copy or not array.flags.writeable and copy is None else array), device=device)
 
 
@@ -199,14 +200,15 @@ def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_gra
     >>> minigrad.scalar_tensor(3)
     tensor(3.)
     """
-    return leaf(np.array(s, chosen(dtype)), requires_grad, device)
+    number = s if isinstance(s, (bool, int, float)) else np.asarray(s).item()
+    return leaf(fitting(number, chosen(dtype), "scalar_tensor"), requires_grad, device)
 
 
 def array_of(data: Any, dtype: Any, who: str) -> np.ndarray:
     """`data` as a new array."""
     if isinstance(data, (np.ndarray, np.generic)):
-        target = dtypes.of_numpy(data.dtype).dtype if dtype is None else dtypes.numpy_dtype(dtype)
-        return np.array(data, dtype=target, order="C")
+        target = native(data) if dtype is None else dtypes.numpy_dtype(dtype)
+        return np.array(unmasked(data, who), dtype=target, order="C")
     if not isinstance(data, (list, tuple, range)) and type(data) not in NUMBERS:
         if hasattr(data, "__cuda_array_interface__"):
             array = on_gpu(data)._a
@@ -222,6 +224,11 @@ def array_of(data: Any, dtype: Any, who: str) -> np.ndarray:
     return filled(data, target, who)
 
 
+def native(array: Any) -> np.dtype:
+    """The dtype of an array, in the machine's own order of bytes; TypeError where tensors do not have it."""
+    return dtypes.of_numpy(array.dtype.newbyteorder("=")).dtype
+
+
 def kinds(data: Any, who: str) -> set:
     """What the leaves of nested lists are: the types bool, int, float, Tensor, or NumPy's dtypes."""
     if isinstance(data, (list, tuple, range)):
@@ -232,7 +239,8 @@ def kinds(data: Any, who: str) -> set:
     if isinstance(data, Tensor):
         return {Tensor, data._np_dtype}
     if isinstance(data, (np.ndarray, np.generic)):
-        return {Tensor, dtypes.of_numpy(data.dtype).dtype}
+        unmasked(data, who)
+        return {Tensor, native(data)}
     for t in (bool, int, float):
         if isinstance(data, t):
             return {t}

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.kinds import zeros
+from ..arrays.shapes import apart, broadcast_shape
 from ..core.tensor import Tensor
 from ..errors import error
 from ..kernels.cpu import index_cpu as kernels
@@ -134,7 +135,12 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
             "write indices.unsqueeze(d) for a missing dimension; the others are broadcast",
         )
     d = axis(dim, input.ndim, "take_along_dim")
-    size = list(np.broadcast_shapes(*[(*s[:d], 1, *s[d + 1 :]) for s in (tuple(input.shape), tuple(indices.shape))]))
+    others = [(*s[:d], 1, *s[d + 1 :]) for s in (tuple(input.shape), tuple(indices.shape))]
+    try:
+        size = list(broadcast_shape(*others))
+    except ValueError:
+        fix = f"give both the same sizes, or 1, except in dimension {d}"
+        raise error(RuntimeError, "take_along_dim", f"beside dimension {d} {apart(others)}", fix) from None
     sizes = [size[:d] + [t.shape[d]] + size[d + 1 :] for t in (input, indices)]
     return gather(input.expand(sizes[0]), d, indices.expand(sizes[1]))
 

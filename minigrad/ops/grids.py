@@ -10,7 +10,7 @@ import numpy as np
 from ..arrays.kinds import on_two_devices
 from ..core.saved import bottom
 from ..core.tensor import Tensor, wrap
-from ..errors import error
+from ..errors import error, no_room
 from .base.registry import op
 from .broadcast import tensors_from
 from .index import Take
@@ -74,6 +74,22 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
             f"expect a 1D vector, but got shape {tuple(input.shape)}",
             "write input.flatten()",
         )
-    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    rows = list(choose(range(input.shape[0]), r))
-    return Take.apply(input, (0,), wrap(np.array(rows, np.int64).reshape(len(rows), r)))
+    n, choose = input.shape[0], itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    rows = count(n + r - 1 if with_replacement and r else n, r)
+    try:
+        places = np.empty((rows, r), np.int64)
+        if rows:
+            places.reshape(-1)[:] = np.fromiter(itertools.chain.from_iterable(choose(range(n), r)), np.int64, rows * r)
+    except (MemoryError, ValueError, OverflowError):
+        raise no_room("combinations", (rows, r), np.dtype(np.int64)) from None
+    return Take.apply(input, (0,), wrap(places))
+
+
+def count(n: int, r: int) -> int:
+    """Return in how many ways r of n things can be chosen; 2**63 for all larger numbers."""
+    found = 1 if 0 <= r <= n else 0
+    for i in range(min(r, n - r)):
+        found = found * (n - i) // (i + 1)
+        if found >= 1 << 63:
+            return 1 << 63
+    return found

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..arrays.dtypes import FLOATS
 from ..arrays.kinds import on_device, zeros
-from ..arrays.shapes import meet, sketch
+from ..arrays.shapes import broadcast_shape, meet, sketch
 from ..core.backward import sum_to
 from ..core.frames import current
 from ..core.inplace import inplace
@@ -27,7 +27,7 @@ from ..layers.batching import front, lift
 from ..tensors.printing import about
 from .base import registry
 from .base.families import Linear, NonDifferentiable, Operation, View
-from .base.registry import explained, named, op
+from .base.registry import named, op, refuse
 from .copy import Copy, brought, written
 from .index_parts import is_mask, parse
 from .index_places import WHOLE, add_at, adjacent, batch_places, batch_values, moved, place, selected_shape, take_at
@@ -143,16 +143,16 @@ def writes(*samples: str, **options: Any) -> Callable:
                 cls, operands = f(input, *args, **kwargs)
                 out = cls.apply(*operands)
             except Exception as e:
-                raise explained(e, f, name, (input, *args), kwargs) from None
+                refuse(e, f, name, (input, *args), kwargs)
             return out if operands[0] is input else out.reshape(input.shape)
 
         @functools.wraps(f)
         def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
             try:
                 cls, operands = f(self, *args, **kwargs)
+                inplace(cls, *operands)
             except Exception as e:
-                raise explained(e, f, name + "_", (self, *args), kwargs) from None
-            inplace(cls, *operands)
+                refuse(e, f, name + "_", (self, *args), kwargs)
             return self
 
         method.__doc__ = f"In-place form of {name}."
@@ -314,7 +314,7 @@ def trimmed(value: Any, ndim: int) -> Any:
 
 def expands(shape: tuple, size: tuple) -> bool:
     """Return whether a tensor of that shape is broadcast to the size."""
-    return meet(shape, size) and np.broadcast_shapes(shape, size) == size
+    return meet(shape, size) and broadcast_shape(shape, size) == size
 
 
 def fitting(x: Tensor, value: Any, dims: tuple, indices: tuple) -> Any:
@@ -358,7 +358,7 @@ def places(advanced: list) -> tuple:
         dims += range(d, d + len(columns))
         indices += columns
     try:
-        np.broadcast_shapes(*[tuple(i.shape) for i in indices])
+        broadcast_shape(*[tuple(i.shape) for i in indices])
     except ValueError:
         raise error(
             IndexError,

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.shapes import broadcast_shape
 from ..core.tensor import Tensor, wrap
 from ..kernels.cpu import index_cpu as kernels
 from ..layers.batching import front, lift
@@ -27,7 +28,7 @@ def adjacent(dims: tuple) -> bool:
 
 def selected_shape(shape: tuple, dims: tuple, index_shapes: list) -> tuple:
     """The shape of what index tensors select."""
-    size, rest = np.broadcast_shapes(*index_shapes), tuple([n for d, n in enumerate(shape) if d not in dims])
+    size, rest = broadcast_shape(*index_shapes), tuple([n for d, n in enumerate(shape) if d not in dims])
     lead = dims[0] if adjacent(dims) else 0
     return rest[:lead] + size + rest[lead:]
 

@@ -8,7 +8,7 @@ from typing import Any
 from ..arrays import dtypes
 from ..core.tensor import Tensor
 from .base.registry import functions, op
-from .compare import clamp
+from .compare import clamp, where
 from .elementary import Elementary, exp, log, special  # noqa: F401  (formulas use them)
 from .pointwise import pow
 
@@ -19,7 +19,7 @@ class Logit(Elementary):
     """log(x / (1 - x)): the number of which x is the sigmoid."""
 
     kernel = lambda x: log(x / (1 - x))
-    dx = lambda x: 1 / (x * (1 - x))
+    dx = lambda g, x: where((x >= 0) & (x <= 1), g / ((x + 0.0) * (1 - x)), math.nan)  # -0.0 + 0.0 is 0.0
 
 
 class Erfinv(Elementary):

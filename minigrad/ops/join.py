@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -294,11 +295,12 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple:
             f"split_size can only be 0 if dimension size is 0, but got split_size {m} and dimension size of {n}",
             f"write split(tensor, {max(n // 2, 1)}) for parts of that size, chunk(tensor, 2) for a number of parts",
         )
+    room_for("split", n // max(m, 1))
     return parts(tensor, d, [min(end, n) for end in range(m, n + m, m)] if n else [0])
 
 
 @op("T(2, 5), [1, 4], 1", "T(3), (0, 3)")
-def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple:
+def split_with_sizes(input: Tensor, split_sizes: Sequence, dim: int = 0) -> tuple:
     """A dimension cut into parts of the given sizes, which add up to its own; a tuple of views."""
     d, sizes = axis(dim, input.ndim, "split"), [int(n) for n in split_sizes]
     n = sizes_of("split", input)[d]
@@ -326,6 +328,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple:
             "write chunks=1 for one part",
         )
     n = sizes_of("chunk", input)[axis(dim, input.ndim, "chunk")]
+    room_for("chunk", min(chunks, n) if n else chunks)
     return split(input, -(-n // chunks), dim) if n else split_with_sizes(input, [0] * chunks, dim)
 
 
@@ -343,6 +346,7 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
                 f"number of sections must be larger than 0, got {cuts}",
                 "write tensor_split(input, 2)",
             )
+        room_for("tensor_split", cuts)
         small, larger = divmod(n, cuts)
         return parts(input, d, itertools.accumulate([small + (i < larger) for i in range(cuts)]))
     starts = [0, *cuts]
@@ -353,8 +357,20 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
 def unbind(input: Tensor, dim: int = 0) -> tuple:
     """All slices along a dimension, without it; a tuple of views."""
     d = axis(dim, input.ndim, "unbind")
-    lead = (WHOLE,) * d
-    return tuple([Index.apply(input, (*lead, i)) for i in range(sizes_of("unbind", input)[d])])
+    n, lead = sizes_of("unbind", input)[d], (WHOLE,) * d
+    room_for("unbind", n)
+    return tuple([Index.apply(input, (*lead, i)) for i in range(n)])
+
+
+MOST_PARTS = 1 << 24  # tensors in a tuple: that many take a minute to make
+PART = 500  # bytes of a tensor beside its elements, roughly
+
+
+def room_for(who: str, n: int, things: str = "tensors") -> None:
+    """Raise OutOfMemoryError for a number of tensors that no computer holds, before the first of them is made."""
+    if n > MOST_PARTS:
+        what = f"not enough memory: {n} {things} take about {n * PART} bytes without their elements"
+        raise error(MemoryError, who, what, f"make {MOST_PARTS} {things} at most")
 
 
 def sizes_of(who: str, x: Tensor) -> tuple:

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..arrays.dtypes import FLOATS
 from ..arrays.kinds import on_device
+from ..arrays.shapes import broadcast_shape
 from ..core.backward import sum_to
 from ..core.tensor import Tensor
 from ..errors import MinigradRuntimeError, error
@@ -231,7 +232,7 @@ def inverses(x: np.ndarray, strict: bool) -> np.ndarray:
 
 def substitute(a: np.ndarray, b: np.ndarray, upper: bool, unit: bool) -> np.ndarray:
     """Back substitution: by BLAS for each matrix of a short batch, row by row for all matrices of a long one."""
-    shape, n = np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-1]
+    shape, n = broadcast_shape(a.shape[:-2], b.shape[:-2]), a.shape[-1]
     a, b = np.broadcast_to(a, (*shape, n, n)), np.broadcast_to(b, (*shape, *b.shape[-2:]))
     out = np.empty_like(b, order="C")
     if not out.size:

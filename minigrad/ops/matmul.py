@@ -21,7 +21,7 @@ from ..layers.batching import lift
 from ..tensors.printing import about
 from .base.families import Bilinear
 from .base.layouts import row_major
-from .base.registry import op
+from .base.registry import check_fits, op
 from .dimensions import axis
 from .products import broadcast, fit, linalg, one_dtype, ranked, refused
 
@@ -287,6 +287,7 @@ def combine(who: str, input: Tensor, product: Tensor, beta: Any, alpha: Any) -> 
                 {"input": input, "product": product}, {"input": tuple(input.shape), "product": tuple(product.shape)}
             ),
         )
+    check_fits(who, product, beta, alpha)
     product = product if alpha == 1 else product * alpha
     if beta == 0:
         return product

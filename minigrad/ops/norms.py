@@ -38,6 +38,8 @@ class Norm(Reduce):
 
     @staticmethod
     def impl(x: np.ndarray, dims: tuple, keepdim: bool, p: float) -> np.ndarray:
+        if p and count(x.shape, dims) == 1:  # its square may be too large, or too small
+            return np.abs(x).reshape([n for d, n in enumerate(x.shape) if keepdim or d not in dims])
         if p == 2:
             squares = reductions_cpu.reduce("squares", x, dims, keepdim)
             return np.sqrt(add_up(x * x, dims, keepdim) if squares is None else squares)
@@ -309,6 +311,8 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
 
 def distances(x: np.ndarray, y: np.ndarray, p: float, fast: bool) -> np.ndarray:
     """cdist on arrays: the norms of differences, a block of rows at a time, or for p = 2 one matrix product."""
+    if not x.shape[-1]:
+        return zeros((*x.shape[:-1], y.shape[-2]), x)
     n, each = x.shape[-2], math.prod(x.shape[:-2]) * y.shape[-2] * y.shape[-1]
     if fast and (found := by_products(x, y)) is not None:
         return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from ..kernels.cpu import flip_pad
 from .base.families import Linear
 from .base.layouts import channels_last
 from .base.registry import op
+from .copy import fitting
 from .dimensions import axis
 from .index import Index, Take, Untake, data_dependent, reading
 from .shape import expand, layout, reshape, shape_from, unshared, unsqueeze
@@ -29,7 +31,7 @@ class Pad(Linear):
     @staticmethod
     def impl(x: np.ndarray, widths: tuple, value: Any) -> np.ndarray:
         before, after = ([w[k] for w in widths] for k in (0, 1))
-        out = surrounded(x, before, after, np.asarray(value).astype(x.dtype))  # a half of np.pad's time
+        out = surrounded(x, before, after, fitting(value, x.dtype, "pad"))  # a half of np.pad's time
         return x.copy() if out is x else out
 
     dx = lambda g, widths: Index.apply(g, tuple([slice(a, n - b) for (a, b), n in zip(widths, g.shape)]))
@@ -87,7 +89,7 @@ def sources(size: tuple, widths: tuple, mode: str) -> list:
     torch="nn.functional.pad",
     method=False,
 )
-def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = None) -> Tensor:
+def pad(input: Tensor, pad: Sequence, mode: str = "constant", value: float | None = None) -> Tensor:
     """`input` made larger at its ends by `pad`: (left, right, top, bottom, ...), from the last dimension on.
 
     What comes there is `value` (0), or by mode "reflect", "replicate" or "circular" what `input` has.  Negative numbers
@@ -227,6 +229,11 @@ def repeat_interleave(
     `repeat_interleave(repeats)` of an integer tensor alone gives the indices: each position as often as it says.
     """
     if repeats is None:
+        if input.is_floating_point():
+            fix = "write repeat_interleave(input, repeats), or pass a tensor of integers"
+            raise error(
+                NotImplementedError, "repeat_interleave", f"repeats has to be of integers, not {input.dtype}", fix
+            )
         input, repeats = wrap(placed(np.arange(input.numel()), input.device)), input
     if dim is None:
         input, dim = reshape(input, -1), 0

@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 
 from ..arrays.dtypes import FLOATS, finfo
+from ..arrays.dtypes import check_fits as check_number
 from ..core.tensor import Tensor
 from ..errors import error
 from ..kernels import select
 from . import compare
 from .base.families import Pointwise
 from .base.layouts import as_power
-from .base.registry import choice, functions
+from .base.registry import check_fits, choice, functions
 from .compare import isfinite
 from .copy import Clone
 from .elementary import log
@@ -131,6 +132,7 @@ def scale(who: str, alpha: Any, *operands: Any) -> Any:
             f"For integral input tensors, argument alpha must not be a floating point number, got {alpha}",
             "convert a tensor to float first, or pass an integer",
         )
+    check_fits(who, operands[0], alpha)
     return alpha
 
 
@@ -188,6 +190,8 @@ class Pow(Pointwise):
                 f"Integers to negative integer powers are not allowed, got {y} for a tensor of {x.dtype}",
                 "convert the base: x.float() ** y",
             )
+        if isinstance(y, int) and isinstance(x, np.ndarray):
+            check_number("pow", x.dtype, y)
         found = simple_power(x, y)
         return select.forward(cls, (x, y)) if found is None else found
 
@@ -203,6 +207,8 @@ class Pow(Pointwise):
             sign = np.where(y % 2 == 0, x * x, x)
             return np.where(y >= 0, np.power(x, np.maximum(y, 0)), np.where(np.abs(x) == 1, sign, 0))
         found = simple_power(x, y) if isinstance(x, np.ndarray) and x.size > 32 else None  # asking takes a while, too
+        if found is None and isinstance(x, float) and isinstance(y, (int, float)):
+            return np.float64(x) ** y  # which is infinite where Python's own refuses
         return x**y if found is None else found
 
 
@@ -278,6 +284,7 @@ class Sign(Pointwise):
     @staticmethod
     def ufunc(x: np.ndarray) -> Any:
         """NumPy's sign of NaN is NaN, and it has none for bools."""
+        x = x if isinstance(x, np.ndarray) else np.asarray(x)  # it may be a number
         return x if x.dtype.kind == "b" else np.sign(np.where(x == x, x, 0) if x.dtype in FLOATS else x)
 
 
@@ -358,13 +365,14 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Any:
                 f"expected dtype {input.dtype} for `{name}` but got dtype {t.dtype}",
                 f"convert {name}",
             )
+    check_fits("lerp", input, weight)
     return Lerp, (input, end, weight)
 
 
 class Addcmul(Pointwise):
     """x + value * a * b."""
 
-    kernel = lambda x, a, b, value: x + value * (a * b)
+    kernel = lambda x, a, b, value: x + value * a * b
     operands = ("input", "tensor1", "tensor2")
     dx = lambda: 1
     da = lambda b, value: value * b
@@ -376,11 +384,11 @@ class Addcdiv(Pointwise):
     """x + value * a / b."""
 
     accepts = "f"
-    kernel = lambda x, a, b, value: x + value * (a / b)
+    kernel = lambda x, a, b, value: x + value * a / b
     operands = ("input", "tensor1", "tensor2")
     dx = lambda: 1
     da = lambda b, value: value / b
-    db = lambda a, b, value: -value * a / (b * b)
+    db = lambda a, b, value: -value * (a / b / b)
     n_settings = 1
 
 
@@ -390,6 +398,7 @@ class Addcdiv(Pointwise):
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Any:
     """input + value * tensor1 * tensor2; `value` loses its fraction where all are integers."""
     integers = not any(t.is_floating_point() for t in (input, tensor1, tensor2))
+    check_fits("addcmul", input, value)
     return Addcmul, (input, tensor1, tensor2, int(value) if integers else value)
 
 
@@ -405,4 +414,5 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
             "Integer division with addcdiv is no longer supported",
             "convert tensor1 to float, or divide with div()",
         )
+    check_fits("addcdiv", input, value)
     return Addcdiv, (input, tensor1, tensor2, value)

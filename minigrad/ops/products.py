@@ -6,9 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy as np
-
-from ..arrays.shapes import apart, meet, meeting
+from ..arrays.shapes import apart, broadcast_shape, meet, meeting
 from ..core.tensor import Tensor
 from ..errors import error
 from ..tensors.printing import about
@@ -105,4 +103,4 @@ def broadcast(who: str, x: tuple, y: tuple, names: tuple = NAMES) -> tuple:
     x, y = tuple(x), tuple(y)
     if not meet(x, y):
         raise refused(who, apart([x, y]), meeting(dict(zip(names, (x, y)))))
-    return np.broadcast_shapes(x, y)
+    return broadcast_shape(x, y)

@@ -261,7 +261,15 @@ class Poisson(Operation):
     """Random counts of the given means."""
 
     drate = nothing
-    impl = lambda rate, rng: as_array(rng.poisson(rate)).astype(rate.dtype)
+
+    @staticmethod
+    def impl(rate: np.ndarray, rng: Any) -> np.ndarray:
+        try:
+            return as_array(rng.poisson(rate)).astype(rate.dtype)
+        except ValueError:
+            what = f"means have to be from 0 to about 2**63, got {np.min(rate)} to {np.max(rate)}"
+            raise error(RuntimeError, "poisson", what, "write input.clamp(min=0)") from None
+
     batch = lambda rate, rng: (rate, rng)
 
 

@@ -11,7 +11,7 @@ from ..core.tensor import Tensor
 from ..errors import error
 from ..kernels.cpu import index_cpu as kernels
 from .base.families import Operation
-from .base.registry import op
+from .base.registry import check_fits, op
 from .gather import Gather, Scatter, ScatterAdd, along, lined_up
 from .index import writes
 
@@ -93,6 +93,7 @@ def scatter(
             f"reduce argument must be either add or multiply, got {reduce!r}",
             "write scatter_reduce(dim, index, src, 'amax') for others",
         )
+    check_fits("scatter", input, src)
     if reduce is not None and not isinstance(src, Tensor):
         src = input.new_full(index.shape, src)
     return writers[reduce], lined_up("scatter", input, dim, index, src)

@@ -9,6 +9,7 @@ in which tensors meet in broadcast.py.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from operator import index
 from typing import Any
 
@@ -35,6 +36,11 @@ class Reshape(View):
     impl = lambda x, size: np.reshape(x, size, copy=False)
     dx = lambda g, shape: g.reshape(shape)
     batch = lambda x, size: (x, (x.shape[0], *size))
+
+    @classmethod
+    def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
+        """A tangent may lie in memory otherwise than its primal, and have no such view."""
+        return reshape(tangents[0], primals[1])
 
     @classmethod
     def node_name(cls, node: Any) -> str:
@@ -225,7 +231,7 @@ def ravel(input: Tensor) -> Tensor:
 
 
 @op("T(2, 6), 1, (2, 3)", "T(2, 6), -1, (-1, 3)", "T(0, 3), 0, (2, 0)")
-def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
+def unflatten(input: Tensor, dim: int, sizes: Sequence) -> Tensor:
     """One dimension divided into several of the given sizes, one of which may be -1."""
     d, shape, sizes = axis(dim, input.ndim, "unflatten"), tuple(input.shape), tuple(sizes)
     known = math.prod([s for s in sizes if s != -1])

@@ -66,6 +66,8 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Any:
 def take(input: Tensor, index: Tensor) -> Tensor:
     """The elements at `index` as if `input` had one dimension, in the shape of `index`."""
     check_index("take", index, RuntimeError, ("i8",))
+    if index.numel() and not input.numel():
+        raise error(IndexError, "take", "there is nothing to take from an empty tensor", "skip what is empty")
     return Take.apply(input.reshape(-1), (0,), index)
 
 
@@ -90,6 +92,8 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
             raise error(
                 TypeError, "index_put", f"expected tensors as indices, got {type(i).__name__}", "write x[...] = values"
             )
+        if i is not None and not is_mask(i):
+            check_index("index_put", i, IndexError)
         columns = () if i is None else where_true(i) if is_mask(i) else (i,)
         dims += range(d, d + len(columns))
         found += columns
@@ -101,6 +105,8 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
             f"too many indices for tensor of dimension {input.ndim} (got {d})",
             f"pass at most {input.ndim} tensors of indices",
         )
+    if not found:
+        raise error(TypeError, "index_put", "needs at least one tensor of indices", "write x[...] = values")
     return Put, (input, fitting(input, values, tuple(dims), tuple(found)), tuple(dims), accumulate, *found)
 
 

@@ -368,6 +368,9 @@ def searchsorted(
             notes=[sketch({"sorted_sequence": rows.shape, "values": values.shape})],
         )
     if sorter is not None:
+        if sorter.shape != rows.shape or sorter.dtype != dtypes.int64:
+            what = f"sorter has to be an int64 tensor of shape {tuple(rows.shape)}, got {tuple(sorter.shape)}, {sorter.dtype}"
+            raise error(RuntimeError, "searchsorted", what, "pass sorter=sorted_sequence.argsort()")
         rows = Gather.apply(rows, rows.ndim - 1, sorter)
     found = SearchSorted.apply(rows, values, right or side == "right")
     return found.to(dtypes.int32) if out_int32 else found
@@ -435,6 +438,11 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
     if max < min:
         raise error(
             RuntimeError, "histc", f"max must be larger than min, got {min} and {max}", f"write min={max}, max={min}"
+        )
+    limit = dtypes.finfo(input.dtype).max
+    if not -limit <= min <= max <= limit:
+        raise error(
+            RuntimeError, "histc", f"range of [{min}, {max}] is not finite in {input.dtype}", "write min=0, max=1"
         )
     return Histogram.apply(input, int(bins), float(min), float(max), 0)
 

@@ -1,6 +1,7 @@
 """Spread of data: variance and standard deviation.
 
-Variance is computed in two passes, the mean first, so that a large offset costs no digits.
+Variance is computed in two passes, the mean first, so that a large offset costs no digits.  That of float32
+is computed in float64, but for many numbers only where it has to be.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from ..arrays import dtypes
 from ..arrays.kinds import kernels_there, on_device
 from ..core.tensor import Tensor
 from ..errors import error, warn
+from ..kernels.cpu.reductions_cpu import REDUCE_FROM
 from .base.families import Reduce
 from .base.registry import op
 from .dimensions import axes
@@ -21,6 +23,7 @@ from .pointwise import where
 from .reduce import Mean, add_up, count
 
 TINY = float(np.finfo(np.float32).tiny)
+LOST = 1e-7  # below this share of the squared mean, float32 has less than three digits of a variance
 
 
 class Var(Reduce):
@@ -30,9 +33,7 @@ class Var(Reduce):
     def impl(x: np.ndarray, dims: tuple, keepdim: bool, correction: float) -> np.ndarray:
         if on_device(x):
             return kernels_there("reductions_cuda").spread(x, dims, keepdims=keepdim, correction=correction)
-        n = count(x.shape, dims)
-        distance = x - add_up(x, dims, True) / n
-        return np.divide(add_up(distance * distance, dims, keepdim), x.dtype.type(max(n - correction, 0)))
+        return spread(x, dims, keepdim, correction).astype(x.dtype, copy=False)
 
     dx = lambda g, x, dims, correction: g * slope(x, dims, correction) * (x - Mean.apply(x, dims, True))
 
@@ -44,14 +45,31 @@ class Std(Reduce):
     def impl(x: np.ndarray, dims: tuple, keepdim: bool, correction: float) -> np.ndarray:
         if on_device(x):
             return kernels_there("reductions_cuda").spread(x, dims, keepdims=keepdim, correction=correction, root=True)
-        squared = Var.impl(x, dims, keepdim, correction)
-        if x.dtype == dtypes.F4 and not ((squared > TINY) & (squared < np.inf)).all():  # squares of 1e20, or 1e-30
-            squared = Var.impl(x.astype(dtypes.F8), dims, keepdim, correction)
-        return np.sqrt(squared).astype(x.dtype, copy=False)
+        return np.sqrt(spread(x, dims, keepdim, correction)).astype(x.dtype, copy=False)
 
     dx = lambda g, x, out, dims, correction: (
         where(out == 0, 0.0, g / (out * 2)) * slope(x, dims, correction) * (x - Mean.apply(x, dims, True))
     )
+
+
+def spread(x: np.ndarray, dims: tuple, keepdim: bool, correction: float) -> np.ndarray:
+    """The variance; as float64 where float32 is too narrow for its squares, or its mean."""
+    if x.dtype != dtypes.F4:
+        return two_passes(x, dims, keepdim, correction)[0]
+    if x.size >= REDUCE_FROM:
+        found, mean = two_passes(x, dims, keepdim, correction)
+        doubted = LOST * mean * mean + TINY  # the square of the mean's rounding error is in the result
+        if ((found > doubted.reshape(found.shape)) & (found < np.inf)).all():
+            return found
+    return two_passes(x.astype(dtypes.F8), dims, keepdim, correction)[0]
+
+
+def two_passes(x: np.ndarray, dims: tuple, keepdim: bool, correction: float) -> tuple:
+    """The variance and the mean, whose dimensions are kept."""
+    n = count(x.shape, dims)
+    mean = add_up(x, dims, True) / n
+    distance = x - mean
+    return np.divide(add_up(distance * distance, dims, keepdim), x.dtype.type(max(n - correction, 0))), mean
 
 
 def slope(x: Tensor, dims: tuple, correction: float) -> float:

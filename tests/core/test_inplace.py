@@ -84,3 +84,41 @@ def test_backward_does_not_add_to_a_grad_that_cannot_be_written(make, message):
             (x * x).sum().backward()
         assert "the .grad to which backward adds" in refused.value.__notes__[0]
     assert x.grad.tolist() == [0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_a_write_through_one_row_of_an_expanded_tensor_is_a_write_to_all(rows):
+    x = minigrad.tensor([1.0, -0.5, 0.75], dtype=minigrad.float64, requires_grad=True)
+    y = x * 2
+    wide = y.expand(rows, 3)
+    row = wide[0]
+    row.mul_(3)  # y, wide and row are 6x now
+    assert wide.tolist() == [[6.0, -3.0, 4.5]] * rows and y.tolist() == row.tolist()
+    loss = (wide * wide).sum() + 2 * (y * y).sum() + 3 * (row * row).sum()  # 36 (rows + 5) x²
+    (g,) = minigrad.autograd.grad(loss, x, create_graph=True)
+    assert minigrad.allclose(g, 72 * (rows + 5) * x)
+    assert minigrad.allclose(
+        minigrad.autograd.grad(g.sum(), x)[0], minigrad.full((3,), 72.0 * (rows + 5), dtype=minigrad.float64)
+    )
+    with minigrad.Record() as rec:
+        again = (x * 2).expand(rows, 3)
+        again[0].mul_(3)
+        minigrad.autograd.grad(again.sum(), x)
+    assert rec.to_dict()["ops"]
+
+
+def test_a_write_through_one_row_of_an_expanded_tensor_moves_its_tangent():
+    def f(x):
+        wide = (x * 2).expand(2, 3)
+        wide[0].mul_(x)
+        return wide * 1
+
+    x, v = minigrad.tensor([1.0, -0.5, 0.75]), minigrad.tensor([1.0, 2.0, -1.0])
+    out, moved = minigrad.func.jvp(f, (x,), (v,))
+    assert minigrad.allclose(out, (2 * x * x).expand(2, 3)) and minigrad.allclose(moved, (4 * x * v).expand(2, 3))
+    assert minigrad.allclose(minigrad.func.vjp(f, x)[1](minigrad.ones(2, 3))[0], 8 * x)
+    batch = minigrad.stack([x, v])
+    assert minigrad.allclose(minigrad.func.vmap(f)(batch), (2 * batch * batch)[:, None].expand(2, 2, 3))
+    with minigrad.autograd.forward_ad.dual_level():
+        tangent = minigrad.autograd.forward_ad.unpack_dual(f(minigrad.autograd.forward_ad.make_dual(x, v))).tangent
+    assert minigrad.allclose(tangent, moved)

@@ -43,7 +43,7 @@ def kernels(monkeypatch, on):
     """Kernels for all arrays, however small, or for none."""
     with monkeypatch.context() as m:
         for module in MODULES:
-            m.setattr(module, "GENERIC", not on)
+            m.setattr(module, "alone", lambda: not on)
         for module, name in THRESHOLDS:
             m.setattr(module, name, 1)
         yield

@@ -218,3 +218,123 @@ def test_stamp_changes_with_the_text_of_vecmath(monkeypatch, tmp_path):
         (tmp_path / "cpu" / name).touch()
     monkeypatch.setattr(cache, "__file__", str(tmp_path / "cache.py"))
     assert cache.stamp.__wrapped__() != before
+
+
+# ---------------------------------------------------------------------- a folder that others can write to
+@pytest.mark.skipif(os.name != "posix", reason="folders in a profile on Windows are its user's")
+def test_a_new_folder_is_the_users_own(tmp_path):
+    assert run(tmp_path / "kernels") == "compiled"
+    assert (tmp_path / "kernels").stat().st_mode & 0o777 == 0o700
+
+
+def owned(uid, mode):
+    return os.stat_result((mode, 1, 1, 1, uid, 1, 1, 0, 0, 0))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="os.geteuid")
+def test_a_file_is_trusted_that_only_its_user_or_root_can_have_written(monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert cache.distrust(owned(1000, 0o100600)) == cache.distrust(owned(0, 0o100644)) == ""
+    assert cache.distrust(owned(1001, 0o100600)) == "it belongs to the user with the number 1001"
+    assert cache.distrust(owned(1000, 0o100620)) == "other users can write to it (its mode is 620)"
+    assert cache.distrust(owned(1000, 0o100602)) == "other users can write to it (its mode is 602)"
+    assert cache.distrust(owned(1000, 0o010600)) == "it is no regular file"
+
+
+def unread(folder, reason):
+    """Run a process that compiles anew, since it does not read the file there, and says why, once."""
+    done = ended(folder)
+    assert done.returncode == 0 and done.stdout.startswith(b"compiled"), done.stderr
+    said = done.stderr.decode()
+    assert reason in said and said.count("[untrusted-kernels]; ") == 1 and "MINIGRAD_CACHE" in said
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid(), reason="only root can give files away")
+def test_what_another_user_has_put_there_does_not_run(filled):
+    for file in filled.glob("*.bin"):
+        os.chown(file, 65534, 65534)
+    unread(filled, "belongs to the user with the number 65534")
+    assert run(filled) == "kept"  # the process has put a file of its own in its place
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of files")
+def test_what_others_may_write_to_does_not_run(filled):
+    for file in filled.iterdir():
+        file.chmod(0o666)
+    unread(filled, "other users can write to it (its mode is 666)")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links and pipes")
+def test_a_link_and_a_pipe_are_not_read(filled, tmp_path_factory):
+    (binary,) = filled.glob("*.bin")
+    elsewhere = tmp_path_factory.mktemp("elsewhere") / "kernel"
+    elsewhere.write_bytes(binary.read_bytes())
+    for put, reason in ((lambda: binary.symlink_to(elsewhere), "it is a link"), (lambda: os.mkfifo(binary), "regular")):
+        binary.unlink()
+        put()
+        unread(filled, reason)
+        assert binary.is_file() and not binary.is_symlink() and run(filled) == "kept"
+
+
+def test_a_whole_file_under_another_name_counts_as_missing(filled):
+    """It may be a link to an older kernel of the same user's, with the rights of one."""
+    (binary,) = filled.glob("*.bin")
+    run(filled, SOURCE_OF_ANOTHER)
+    (other,) = [f for f in filled.glob("*.bin") if f != binary]
+    binary.write_bytes(other.read_bytes())
+    assert run(filled) == "compiled" and run(filled) == "kept"
+
+
+SOURCE_OF_ANOTHER = f"""
+import numpy as np
+from minigrad.kernels import cache
+
+cache.load("triple", {SOURCE!r}.replace("2 *", "3 *")).double(np.arange(8.0), np.empty(8))
+"""
+
+
+def test_kept_code_that_numba_cannot_use_counts_as_missing(filled):
+    (binary,) = filled.glob("*.bin")
+    data = b"not a pickle"
+    binary.write_bytes(cache.digest(binary.name, data) + data)
+    assert run(filled) == "compiled" and run(filled) == "kept"
+
+
+CUBIN = """
+from minigrad.kernels.cuda import kernel_modules
+
+text = '''
+from numba import cuda
+
+
+@cuda.jit
+def double(x, out):
+    i = cuda.grid(1)
+    if i < out.size:
+        out[i] = 2 * x[i]
+'''
+kernel = kernel_modules.load("double", text).double
+compile = kernel_modules.machine_code
+compiled = []
+kernel_modules.machine_code = lambda *args: compiled.append(args) or compile(*args)
+entry, cubin = kernel.machine_code(("float32[::1]", "float32[::1]"), "sm_90")
+assert "double" in entry and cubin[:4] == b"\\x7fELF"
+print("compiled" if compiled else "kept")
+"""
+
+
+def test_the_machine_code_of_gpus_is_kept_and_looked_at_in_the_same_way(tmp_path):
+    pytest.importorskip("cuda.core")
+
+    def process():
+        done = python("-c", CUBIN, cwd=tmp_path, new=True, MINIGRAD_CACHE=str(tmp_path), NUMBA_ENABLE_CUDASIM="0")
+        assert done.returncode == 0, done.stderr.decode()
+        return done.stdout.decode().strip(), done.stderr.decode()
+
+    assert process()[0] == "compiled" and process()[0] == "kept"
+    (cubin,) = tmp_path.glob("*.cubin")
+    cubin.write_bytes(damage_one_byte(cubin.read_bytes()))
+    assert process()[0] == "compiled" and process()[0] == "kept"
+    cubin.chmod(0o666)
+    found, said = process()
+    assert found == "compiled" and "other users can write to it" in said

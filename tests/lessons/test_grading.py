@@ -1,14 +1,22 @@
 """A folder of notebooks as a class hands them in: right, wrong, broken, endless and greedy ones."""
 
+import contextlib
 import csv
 import io
 import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
 import time
+from pathlib import Path
 
 import pytest
 
-from lessons import lesson
+from lessons import grading, lesson
 from lessons.as_notebook import notebook, sources
+from lessons.command import line
 from lessons.grading import Limits, grade, grade_folder, write_csv
 from lessons.run import TooLong, within
 
@@ -124,3 +132,233 @@ def test_within_gives_the_result_and_stops_what_takes_too_long():
     assert within(5.0, lambda: 3) == 3
     with pytest.raises(TooLong, match=r"stopped after 0\.1 s"):
         within(0.1, lambda: time.sleep(5))
+
+
+# ---------------------------------------------------------------------- whatever is handed in, the others are graded
+def fifo(path):
+    os.mkfifo(path)
+
+
+def nested(path):
+    place = path.with_suffix("")
+    place.mkdir()
+    for _ in range(1500):
+        place /= "d"
+        place.mkdir()
+    handed_in(place / "nested.ipynb", "three_uses = 12")
+
+
+def texts(**parts):
+    """The text of a notebook with one cell, some of whose parts are others."""
+    cell = {"cell_type": "code", "metadata": {}, "source": "three_uses = 12", **parts.pop("cell", {})}
+    return json.dumps({"cells": [cell], "metadata": {"minigrad": {"lesson": ONE.name}}, "nbformat": 4, **parts})
+
+
+ODD = {
+    "pipe": (fifo, "it is no regular file"),
+    "folder": (lambda path: path.mkdir(), "it is not a notebook: IsADirectoryError"),
+    "device": (lambda path: path.symlink_to("/dev/zero"), "it is no regular file"),
+    "nowhere": (lambda path: path.symlink_to("nowhere"), "it is not a notebook: FileNotFoundError"),
+    "latin": (lambda path: path.write_bytes('{"cells": "é"}'.encode("latin-1")), "UnicodeDecodeError"),
+    "text": (lambda path: path.write_text("three_uses = 12"), "it is not a notebook: JSONDecodeError"),
+    "list": (lambda path: path.write_text("[]"), "there is no list of cells in it"),
+    "words": (lambda path: path.write_text('{"cells": ["a"]}'), "there is no list of cells in it"),
+    "deep": (lambda path: path.write_text("[" * 100_000), "it is not a notebook: RecursionError"),
+    "number": (lambda path: path.write_text(texts(cell={"source": 5})), "the source of cell 1 is no text"),
+    "none": (lambda path: path.write_text(texts(cell={"source": [None]})), "the source of cell 1 is no text"),
+    "no metadata": (lambda path: path.write_text(texts(metadata=None)), "it is of no lesson"),
+    "odd metadata": (lambda path: path.write_text(texts(metadata={"minigrad": [1]})), "it is of no lesson"),
+    "odd lesson": (lambda path: path.write_text(texts(metadata={"minigrad": {"lesson": {}}})), "it is of no lesson"),
+    "surrogate": (lambda path: path.write_text(texts(cell={"source": "x = '\ud800'"})), "cell 1: UnicodeEncodeError"),
+    "nested": (nested, None),
+}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes and devices")
+def test_no_file_ends_the_grading_of_the_others(tmp_path):
+    handed_in(tmp_path / "a good one.ipynb", "three_uses = 12")
+    for name, (make, _) in ODD.items():
+        make(tmp_path / f"{name}.ipynb")
+    handed_in(tmp_path / "z good one.ipynb", "three_uses = 12")
+    file = io.StringIO()
+    try:
+        write_csv(grade_folder(tmp_path, Limits(), jobs=2), file)
+    finally:
+        subprocess.run(["rm", "-rf", tmp_path / "nested"], check=True)  # pytest's own way is not deep enough
+    rows = {
+        row["file"].rpartition("/")[2].removesuffix(".ipynb"): row
+        for row in csv.DictReader(io.StringIO(file.getvalue()))
+    }
+    assert rows["a good one"]["points"] == rows["z good one"]["points"] == "1"
+    for name, (_, note) in ODD.items():
+        assert note is None or note in rows[name]["notes"], name
+    assert len(rows) == len(ODD) + 2 and sum(row["points"] == "1" for row in rows.values()) == 3
+
+
+def test_a_folder_that_cannot_be_listed_is_a_row(tmp_path, monkeypatch):
+    (tmp_path / "locked").mkdir()
+    listed = os.scandir
+
+    def refused(place):
+        if place.name == "locked":
+            raise PermissionError(13, "Permission denied")
+        return listed(place)
+
+    monkeypatch.setattr(os, "scandir", refused)  # root may read everything
+    (row,) = grade_folder(tmp_path, Limits(), jobs=1)
+    assert row.file == "locked" and row.notes == ["this folder cannot be read: Permission denied"]
+
+
+FORGED = """
+import json, sys
+path = sys.argv[3]
+with open(path, "a") as file:
+    for line in (
+        {"exercise": "no_such", "status": "right", "message": ""},
+        {"exercise": "count_paths", "status": "perfect", "message": ""},
+        {"exercise": ["count_paths"], "status": "right", "message": ""},
+        {"cell": "=1+1", "failed": 3}, {"cell": 1}, {}, [], 5, None,
+    ):
+        print(json.dumps(line), file=file)
+    print("[" * 100_000, file=file)
+    file.flush()
+    file.buffer.write(bytes([255, 254, 10]))
+three_uses = 12
+"""
+
+
+def test_lines_that_no_check_wrote_do_no_harm(tmp_path):
+    graded = grade(handed_in(tmp_path / "ann.ipynb", FORGED))
+    assert graded.points == 1 and graded.statuses["count_paths"] == "missing"
+    assert graded.notes == ["there are results that the checks did not write"]
+
+
+def test_text_commands_neither_a_terminal_nor_a_spreadsheet(tmp_path):
+    path = handed_in(tmp_path / "=1+1\x1b[2J.ipynb", "raise ValueError('\\x1b[2J\\u202e =cmd')", "three_uses = 12")
+    graded = grade(path, name=path.name)
+    file = io.StringIO()
+    write_csv([graded], file)
+    (row,) = csv.DictReader(io.StringIO(file.getvalue()))
+    assert row["file"].startswith("'=1+1") and row["notes"].startswith("cell 1: ValueError: ")
+    for text in (file.getvalue(), line(graded)):
+        assert "\x1b" not in text and "\u202e" not in text
+
+
+# ---------------------------------------------------------------------- what a notebook starts
+STAYS = """
+import os, sys, time
+if not os.fork():
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    for _ in range(600):
+        open("/proc/self/comm", "w").write("stays-{name}")
+        time.sleep(1)
+"""
+LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="processes are found in /proc")
+
+
+@pytest.fixture(params=[pytest.param("confined", marks=pytest.mark.slow), "not confined"])
+def both_ways(request, monkeypatch):
+    """Grade within bubblewrap, and as on a machine without it."""
+    if request.param == "not confined":
+        monkeypatch.setattr(grading, "confinement", lambda: False)
+    elif not grading.confinement():
+        pytest.skip("there is no bubblewrap")
+
+
+def running(name):
+    found = []
+    for place in Path("/proc").glob("[0-9]*/comm"):
+        with contextlib.suppress(OSError):  # it has just ended
+            found += [place] * (place.read_text().strip() == name)
+    return found
+
+
+@LINUX
+def test_a_process_that_stays_is_ended_with_its_notebook(tmp_path, both_ways):
+    name = f"stays-{os.getpid()}"[:15]
+    stays = STAYS.replace("stays-{name}", name)
+    graded = grade(handed_in(tmp_path / "ann.ipynb", stays, "import time; time.sleep(1)", "three_uses = 12"))
+    assert graded.points == 1 and graded.notes == [] and not running(name)
+
+
+@LINUX
+def test_a_notebook_that_ends_its_supervisor_ends_with_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(grading, "confinement", lambda: False)  # where it would not see it
+    name = f"kills-{os.getpid()}"[:15]
+    kills = f"open('/proc/self/comm', 'w').write({name!r})\nimport os, time\nos.kill(os.getppid(), 9)\ntime.sleep(600)"
+    graded = grade(handed_in(tmp_path / "ann.ipynb", "three_uses = 12", kills))
+    assert graded.points == 1 and graded.notes == ["its supervisor ended with -9"]
+    wait_until(lambda: not running(name))
+
+
+@LINUX
+def test_memory_is_counted_over_all_processes(tmp_path, both_ways):
+    greedy = (
+        "import os, time\nfor _ in range(4):\n    if not os.fork():\n        x = b'1' * (700 << 20); time.sleep(60)"
+    )
+    graded = grade(
+        handed_in(tmp_path / "ann.ipynb", "three_uses = 12", greedy, "time.sleep(60)"), Limits(memory=1 << 30)
+    )
+    assert graded.points == 1 and graded.notes[0].startswith("ended with more than 1 GiB in ")
+
+
+@LINUX
+def test_processes_have_a_limit(tmp_path, both_ways):
+    many = "import os, time\nfor _ in range(250):\n    if not os.fork():\n        time.sleep(60); os._exit(0)\ntime.sleep(60)"
+    graded = grade(handed_in(tmp_path / "ann.ipynb", "three_uses = 12", many))
+    assert graded.points == 1 and graded.notes == ["ended with more than 200 processes"]
+
+
+def test_of_a_cell_that_forks_one_goes_on(tmp_path):
+    graded = grade(handed_in(tmp_path / "ann.ipynb", "import os\nos.fork()", "1 / 0", "three_uses = 12"))
+    assert graded.points == 1 and graded.notes == ["cell 2: ZeroDivisionError: division by zero"]
+
+
+def test_a_folder_as_deep_as_can_be_is_removed(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    deep = "import os\nfor _ in range(3000):\n    os.mkdir('d'); os.chdir('d')\nthree_uses = 12"
+    graded = grade(handed_in(tmp_path / "ann.ipynb", deep))
+    assert graded.points == 1 and graded.notes == [] and not list((tmp_path / "temporary").iterdir())
+
+
+@pytest.mark.skipif(not grading.confinement(), reason="there is no bubblewrap")
+def test_a_confined_notebook_writes_nowhere_else_and_talks_to_nobody(tmp_path):
+    cells = (
+        f"open({str(tmp_path / 'mine')!r}, 'w')",
+        "import socket; socket.create_connection(('127.0.0.1', PORT), 2)",
+        "import os; three_uses = 12 if open('mine', 'w') and len([p for p in os.listdir('/proc') if p.isdigit()]) < 9 else 0",
+    )
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        cells = [cell.replace("PORT", str(server.getsockname()[1])) for cell in cells]
+        graded = grade(handed_in(tmp_path / "ann.ipynb", *cells))
+    assert graded.points == 1 and [p.name for p in tmp_path.iterdir()] == ["ann.ipynb"]
+    assert "Read-only file system" in graded.notes[0] and "ConnectionRefusedError" in graded.notes[1]
+
+
+@LINUX
+def test_all_is_ended_when_whoever_started_it_is_gone(tmp_path):
+    name = f"gone-{os.getpid()}"[:15]
+    stays = f"open('/proc/self/comm', 'w').write({name!r})\nimport time\ntime.sleep(600)"
+    path = handed_in(tmp_path / "ann.ipynb", stays)
+    started = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            f"from pathlib import Path; from lessons.grading import grade; grade(Path({str(path)!r}))",
+        ]
+    )
+    wait_until(lambda: running(name))
+    started.kill()
+    started.wait()
+    wait_until(lambda: not running(name))
+
+
+def wait_until(condition):
+    for _ in range(600):
+        if condition():
+            return
+        time.sleep(0.1)
+    raise AssertionError(condition)

@@ -73,3 +73,12 @@ def test_hard_gumbel_passes_the_soft_gradient():
     weight = random(4, 3, seed=2)
     gradients = [minigrad.autograd.grad((y * weight).sum(), logits)[0].numpy() for y in (soft, hard)]
     assert np.allclose(*gradients) and gradients[0].any()
+
+
+@pytest.mark.parametrize(
+    ("query", "shared"), [((1, 3, 2), (2, 3, 2)), ((3, 3, 2), (2, 3, 2)), ((3, 2), (3, 2)), ((2, 3, 2), (0, 3, 2))]
+)
+def test_heads_that_cannot_be_shared_evenly_are_refused(query, shared):
+    q, k = minigrad.ones(query), minigrad.ones(shared)
+    with pytest.raises(RuntimeError, match="heads of query are no multiple"):
+        F.scaled_dot_product_attention(q, k, k, enable_gqa=True)

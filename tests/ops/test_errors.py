@@ -13,6 +13,7 @@ from tests.nn import test_errors_modules
 from tests.ops import (
     test_errors_indices,
     test_errors_layers,
+    test_errors_memory,
     test_errors_numbers,
     test_errors_products,
     test_errors_shapes,
@@ -22,6 +23,7 @@ from tests.optim import test_errors_optim
 TABLES = (
     test_errors_indices,
     test_errors_layers,
+    test_errors_memory,
     test_errors_numbers,
     test_errors_products,
     test_errors_shapes,

@@ -6,6 +6,7 @@ from tests.refusals import check
 
 # fmt: off
 CASES = [
+    ('F.max_pool1d(T(2, 3, 8), 2, dilation=-1)', 'max_pool1d', 'dilation has to be positive, got (-1,)', 'write dilation=1'),
     ('F.conv2d(T(1, 3, 8, 8), T(4, 2, 3, 3))', 'conv2d', 'given groups=1 and a weight of shape', 'build the convolution'),
     ('F.conv2d(T(1, 8, 8, 3), T(4, 3, 3, 3))', 'conv2d', 'given groups=1 and a weight of', 'write input.movedim(-1,'),
     ('F.conv2d(T(8, 8), T(4, 3, 3, 3))', 'conv2d', 'expected 3D (unbatched) or 4D (batched)', 'pass (batch, channels,'),

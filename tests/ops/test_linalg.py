@@ -387,3 +387,8 @@ def test_large_sets_have_the_gradient_of_small_ones(monkeypatch):
     monkeypatch.setattr(norms, "CHUNK", 4)  # as if these were large: blocks of one row, gradients by products
     large = grad((torch.cdist(x, y) ** 3).sum(), (x, y))
     assert all(np.allclose(a.numpy(), b.numpy()) for a, b in zip(small, large))
+
+
+@pytest.mark.parametrize("p", [0.0, 1.0, 2.0, 3.0, float("inf")])
+def test_points_without_coordinates_are_all_one(p):
+    assert torch.cdist(torch.ones(2, 0), torch.ones(3, 0), p).tolist() == [[0.0] * 3] * 2

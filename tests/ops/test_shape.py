@@ -244,3 +244,22 @@ def test_a_reshape_that_copies_is_no_view():
         y.mul_(3.0)
     assert grad(x.view(2, 3).t().reshape(6).mul_(2.0)[:2].sum(), x)[0].tolist() == [2, 0, 0, 2, 0, 0]
     assert (x * 1).reshape(2, 3)._base is not None
+
+
+def test_a_tangent_that_lies_otherwise_in_memory_is_reshaped_too():
+    x, t = minigrad.ones(2, 3), minigrad.arange(6.0).reshape(3, 2).T
+    assert minigrad.func.jvp(lambda x: x.view(6), (x,), (t,))[1].tolist() == [0, 2, 4, 1, 3, 5]
+    rows = minigrad.ones(1).expand(3)  # all of whose rows are one place in memory, but not those of its tangent
+    out = minigrad.func.jvp(lambda x: x.reshape(3, 1).expand(3, 2).reshape(-1), (rows,), (minigrad.arange(3.0),))[1]
+    assert out.tolist() == [0, 0, 1, 1, 2, 2]
+
+
+@pytest.mark.cpu("a kernel for GPUs knows 32 dimensions")
+@pytest.mark.parametrize("n", [2, 70_000])
+def test_64_dimensions_are_broadcast(n):
+    x, y = minigrad.ones((1,) * 63 + (n,), requires_grad=True), minigrad.ones((1,) * 62 + (2, 1))
+    out = minigrad.atan2(x, y) + x * y
+    assert out.shape == (1,) * 62 + (2, n)
+    assert minigrad.autograd.grad(out.sum(), x)[0].shape == x.shape
+    with pytest.raises(RuntimeError, match="cannot be broadcast"):
+        minigrad.ones((1,) * 63 + (2,)) * minigrad.ones((1,) * 63 + (3,))

@@ -2,12 +2,14 @@
 
 import json
 import os
+import pickle
 import subprocess
 import sys
 
 import pytest
 
 from minigrad import warmup
+from minigrad.kernels import cache
 
 
 def minigrad(home, *words, **variables):
@@ -58,6 +60,60 @@ def test_doctor_finds_damage_and_what_is_left_over(tmp_path):
     assert found["damaged kernels"]["found"] == ["a.bin"] and found["unfinished files"]["found"] == ["killed.part"]
     assert found["kernels of other versions"]["found"] == 1
     assert len(list(folder.iterdir())) == 3
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of files")
+def test_doctor_finds_kernels_that_others_may_have_written(tmp_path):
+    (tmp_path / "a.bin").touch(0o666)
+    (tmp_path / "a.bin").chmod(0o666)
+    (tmp_path / "b.bin").symlink_to("nowhere")
+    found = findings(tmp_path, MINIGRAD_CACHE=tmp_path)["kernels of others"]
+    assert found["found"] == ["a.bin", "b.bin"] and f"chmod 700 {tmp_path}" in found["advice"]
+
+
+def test_doctor_mends_the_cache(tmp_path):
+    folder = tmp_path / "kernels"
+    folder.mkdir()
+    theirs, damaged, unfinished = folder / "theirs.bin", folder / "minigrad_kernel_a.b.bin", folder / "killed.part"
+    for file in (theirs, damaged, unfinished):
+        file.write_bytes(b"x" * 40)
+    os.utime(unfinished, (0, 0))
+    done = minigrad(tmp_path, "doctor", "--fix", "--json", MINIGRAD_CACHE=folder)
+    found = {f["name"]: f for f in json.loads(done.stdout)}
+    assert found["removed"]["found"] == [damaged.name, unfinished.name]
+    assert found["kernels compile"] == {"name": "kernels compile", "found": "yes", "advice": ""}
+    assert theirs.exists() and not damaged.exists() and not unfinished.exists()
+    assert "removed, as kernels fail" not in found
+
+
+PROGRAM = """
+import warnings
+import numpy as np
+import minigrad
+with warnings.catch_warnings(record=True) as given:
+    warnings.simplefilter("always")
+    x = minigrad.full((1 << 17,), 0.5)
+    assert np.allclose(x.exp().numpy(), np.exp(0.5)) and np.allclose(x.sin().numpy(), np.sin(0.5))
+print(*[w.message.name for w in given])
+"""
+
+
+def test_kernels_that_look_whole_and_are_none_are_compiled_anew(tmp_path):
+    folder = tmp_path / "kernels"
+    run = lambda: subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env={**os.environ, "MINIGRAD_CACHE": str(folder)},
+        capture_output=True,
+        text=True,
+    )
+    assert run().stdout == "\n"
+    for kept in folder.glob("*.bin"):
+        data = pickle.dumps("no kernel")
+        kept.write_bytes(cache.digest(kept.name, data) + data)
+    assert run().stdout == "\n"
+    done = minigrad(tmp_path, "doctor", "--fix", "--json", MINIGRAD_CACHE=folder)
+    found = {f["name"]: f for f in json.loads(done.stdout)}
+    assert found["kernels compile"]["found"] == "yes" and "damaged kernels" not in found
 
 
 @pytest.mark.slow

@@ -9,17 +9,19 @@ from cyclopts import Parameter
 from .common import Json
 
 
-def doctor(*, json: Json = False) -> None:
+def doctor(*, fix: Annotated[bool, Parameter(negative="", show_default=False)] = False, json: Json = False) -> None:
     """Say what is there for minigrad to run with, and what to do about what is missing.
 
     Parameters
     ----------
+    fix
+        First remove compiled kernels that are damaged, and see whether new ones can be compiled.
     json
         Write the findings as JSON: a list of {name, found, advice}, advice being empty where nothing is wrong.
     """
-    from ..doctor import as_json, examine, show
+    from ..doctor import as_json, attempt, examine, mend, show
 
-    findings = examine()
+    findings = [*(attempt(mend) if fix else []), *examine()]
     print(as_json(findings)) if json else show(findings)
 
 

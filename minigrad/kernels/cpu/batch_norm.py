@@ -12,8 +12,8 @@ from functools import partial
 import numpy as np
 
 from ...arrays.kinds import kernels_there, on_device
-from ...config import GENERIC
 from ..cache import by_dtype
+from ..fallback import alone
 from ..threads import launch, launch_sums
 from .reductions_cpu import DOT, SPREAD, SUM
 
@@ -223,7 +223,7 @@ SEEN = {  # how kernels see an array: (images, channels, elements), or channels 
 def kind(x: np.ndarray, weight: np.ndarray, dims: tuple) -> str:
     """Which kernels serve for statistics over `dims` and a weight of that shape."""
     n = x.ndim
-    if x.size < NORM_FROM or GENERIC or x.dtype.kind != "f" or not x.flags.c_contiguous:
+    if x.size < NORM_FROM or alone() or x.dtype.kind != "f" or not x.flags.c_contiguous:
         return ""
     if dims == (0, *range(2, n)) and weight.shape == (x.shape[1],) + (1,) * (n - 2):
         return "batch" if x.size >= NARROW * x.shape[0] * x.shape[1] else "narrow"

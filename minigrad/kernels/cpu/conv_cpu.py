@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...arrays.kinds import kernels_there, on_device
-from ...config import GENERIC
 from ..cache import load
+from ..fallback import alone
 from ..threads import launch, launch_sums
 
 CONV_FROM = 1 << 15  # multiplications; below, NumPy's dozen calls take no longer than a lesson's wait for the compiler
@@ -258,7 +258,7 @@ def settings(size: tuple, number: tuple, kernel: tuple, geometry: Any) -> tuple:
 
 def serves(x: np.ndarray, size: int, rank: int) -> bool:
     """Whether a convolution of so many multiplications is worth a kernel."""
-    return size >= CONV_FROM and not GENERIC and x.dtype.kind == "f" and rank < 6
+    return size >= CONV_FROM and not alone() and x.dtype.kind == "f" and rank < 6
 
 
 class Plan(NamedTuple):

@@ -11,8 +11,8 @@ from functools import partial
 import numpy as np
 
 from ...arrays.kinds import kernels_there, on_device
-from ...config import GENERIC
-from ..cache import by_dtype, without
+from ..cache import by_dtype
+from ..fallback import alone
 from ..threads import launch
 from .reductions_cpu import pairwise
 
@@ -62,7 +62,7 @@ module = by_dtype("distances", SOURCE)
 
 def serves(x: np.ndarray, y: np.ndarray) -> bool:
     """Whether that many differences are worth a kernel."""
-    return x.size * y.shape[-2] >= DISTANCES_FROM and x.dtype == y.dtype and not GENERIC and not without.get()
+    return x.size * y.shape[-2] >= DISTANCES_FROM and x.dtype == y.dtype and not alone()
 
 
 def distances(x: np.ndarray, y: np.ndarray) -> np.ndarray | None:

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from ...arrays.kinds import kernels_there, on_device
-from ...config import GENERIC
 from ...errors import error
 from ..cache import by_dtype
+from ..fallback import again, alone
 from ..threads import launch
 
 PLACES_FROM = 2048  # indices or elements; NumPy needs 20 microseconds for them, and a first lesson would wait
@@ -137,7 +137,7 @@ def serves(x: np.ndarray, number: int) -> bool:
     """Whether an array, and so many elements to be read or written, are worth a kernel."""
     if number < PLACES_FROM or type(x) is not np.ndarray:
         return False
-    return x.size > 0 and not GENERIC and x.dtype.kind == "f" and x.flags.c_contiguous
+    return x.size > 0 and not alone() and x.dtype.kind == "f" and x.flags.c_contiguous
 
 
 def fits(x: np.ndarray, dim: int, index: np.ndarray) -> bool:
@@ -204,9 +204,12 @@ def in_range(index: np.ndarray, n: int) -> bool:
     """Whether all of many indices lie between 0 and n - 1; False also where somebody else has to look."""
     if on_device(index):
         return kernels_there("indexing").in_range(index, n)
-    if index.size < PLACES_FROM or GENERIC or index.dtype != np.int64 or not index.flags.c_contiguous:
+    if index.size < PLACES_FROM or alone() or index.dtype != np.int64 or not index.flags.c_contiguous:
         return False
-    return module(np.dtype(np.float32)).within(index.reshape(-1), n)
+    try:
+        return module(np.dtype(np.float32)).within(index.reshape(-1), n)
+    except Exception as e:
+        return again(e, lambda: False)
 
 
 def positive(index: np.ndarray, n: int, kernels: Any, signed: bool) -> np.ndarray | None:

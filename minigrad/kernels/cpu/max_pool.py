@@ -10,8 +10,8 @@ import math
 import numpy as np
 
 from ...arrays.kinds import kernels_there, on_device
-from ...config import GENERIC
 from ..cache import by_dtype
+from ..fallback import alone
 from ..threads import launch
 
 POOL_FROM = 2048  # comparisons; below, NumPy's dozen calls cost less than a first lesson's wait for the compiler
@@ -104,7 +104,7 @@ def max_pool(
         return kernels_there("pool_cuda").max_pool(x, kernel, stride, padding, dilation, number)
     n, size = len(kernel), x.shape[x.ndim - len(kernel) :]
     shape = (*x.shape[: x.ndim - n], *number)
-    if GENERIC or math.prod(shape) * math.prod(kernel) < POOL_FROM or x.dtype.kind != "f" or n > 2:
+    if math.prod(shape) * math.prod(kernel) < POOL_FROM or alone() or x.dtype.kind != "f" or n > 2:
         return None
     out, place = np.empty(shape, x.dtype), np.empty(shape, np.int64)
     images = [np.ascontiguousarray(a).reshape(-1, *two(a.shape[x.ndim - n :])) for a in (x, place, out)]
@@ -124,7 +124,7 @@ def put(g: np.ndarray, place: np.ndarray, shape: tuple, n: int) -> np.ndarray | 
     """Zeros of a shape with g added at the places in the last n dimensions."""
     if on_device(g):
         return kernels_there("pool_cuda").put(g, place, shape, n)
-    if GENERIC or g.size < POOL_FROM // 4 or g.dtype.kind != "f":
+    if g.size < POOL_FROM // 4 or alone() or g.dtype.kind != "f":
         return None
     dx, number = np.empty(shape, g.dtype), math.prod(g.shape[g.ndim - n :])
     given = [np.ascontiguousarray(a).reshape(-1, number) for a in (g, place)]

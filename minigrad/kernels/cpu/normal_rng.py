@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ...config import GENERIC
 from .. import cache as modules
+from ..fallback import again, alone
 from ..threads import launch
 
 NOISE_FROM = 4096  # numbers; NumPy needs 40 microseconds for them, and a first lesson would wait for the compiler
@@ -82,8 +82,11 @@ def normal(rng: np.random.Generator, size: tuple, dtype: np.dtype) -> np.ndarray
     half = -(-n // 2)
     bits = rng.bit_generator.random_raw(-(-2 * half * dtype.itemsize // 8)).view(f"u{dtype.itemsize}")
     pairs = np.empty((2, half), dtype)
-    made = defined if GENERIC or modules.without.get() else module(dtype).normal
-    launch(made, [bits[:half], bits[half : 2 * half], *pairs])
+    arrays = [bits[:half], bits[half : 2 * half], *pairs]
+    try:
+        launch(defined if alone() else module(dtype).normal, arrays)
+    except Exception as e:
+        again(e, launch, defined, arrays)
     return pairs.reshape(-1)[:n].reshape(size)
 
 
@@ -92,11 +95,16 @@ def permutations(rng: np.random.Generator, shape: tuple) -> np.ndarray:
     if type(rng) is not np.random.Generator:
         return rng.permutations(shape)
     n = shape[-1]
-    if not NOISE_FROM <= n < 1 << 31 or GENERIC or modules.without.get():
+    if not NOISE_FROM <= n < 1 << 31 or alone():
         return rng.permuted(np.broadcast_to(np.arange(n), shape), axis=-1)
     out = np.empty(shape, np.int32)  # a half of the memory that has to stay near
+    state = rng.bit_generator.state
     bits = rng.bit_generator.random_raw(out.size).reshape(-1, n)
-    modules.load("permutations", SHUFFLE).shuffle(bits, out.reshape(-1, n))
+    try:
+        modules.load("permutations", SHUFFLE).shuffle(bits, out.reshape(-1, n))
+    except Exception as e:
+        rng.bit_generator.state = state
+        return again(e, permutations, rng, shape)
     return out
 
 

@@ -13,8 +13,8 @@ import re
 import numpy as np
 
 from ...arrays.kinds import kernels_there, on_device
-from ...config import GENERIC
 from ..cache import by_dtype, load
+from ..fallback import alone
 from ..threads import GRAIN, launch
 
 REDUCE_FROM = 1 << 12  # elements; below, NumPy takes microseconds, and a first lesson would wait for the compiler
@@ -204,7 +204,7 @@ def reduce(name: str, x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray |
         return kernels_there("reductions_cuda").reduce(name, [x], dims, keepdim)
     if name == "sum" and x.dtype.kind == "i":
         return sum_integers(x, dims, keepdim)
-    if x.size < REDUCE_FROM or GENERIC or x.dtype.kind != "f" or not dims or not x.flags.c_contiguous:
+    if x.size < REDUCE_FROM or alone() or x.dtype.kind != "f" or not dims or not x.flags.c_contiguous:
         return None
     kept = tuple([1 if d in dims else n for d, n in enumerate(x.shape)])
     left = [n for d, n in enumerate(x.shape) if d not in dims]
@@ -222,7 +222,7 @@ def reduce(name: str, x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray |
 def sum_integers(x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray | None:
     """The sum of int64 over the last dimensions, of which there is a row for each result."""
     first = x.ndim - len(dims)
-    if x.size < REDUCE_FROM or GENERIC or x.dtype != np.int64 or dims != tuple(range(first, x.ndim)):
+    if x.size < REDUCE_FROM or alone() or x.dtype != np.int64 or dims != tuple(range(first, x.ndim)):
         return None
     if not dims or not x.flags.c_contiguous:
         return None

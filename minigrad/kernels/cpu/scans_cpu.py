@@ -12,8 +12,8 @@ import math
 import numpy as np
 
 from ...arrays.kinds import kernels_there, on_device
-from ...config import GENERIC
 from ..cache import by_dtype
+from ..fallback import alone
 from ..threads import launch
 
 SCAN_FROM = 4096  # elements; NumPy needs 15 microseconds for them, and a first lesson would wait for the compiler
@@ -141,7 +141,7 @@ module = by_dtype("scans", SOURCE)
 
 def serves(x: np.ndarray) -> bool:
     """Whether an array is worth a kernel."""
-    return x.size >= SCAN_FROM and type(x) is np.ndarray and not GENERIC and x.dtype.kind == "f"
+    return x.size >= SCAN_FROM and type(x) is np.ndarray and not alone() and x.dtype.kind == "f"
 
 
 def lines(x: np.ndarray, dim: int) -> np.ndarray:

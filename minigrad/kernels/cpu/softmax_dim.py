@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
-from ...config import GENERIC
 from ..cache import by_dtype
+from ..fallback import alone
 
 COLUMNS_FROM = 4096  # elements; below, NumPy's dozen calls cost less than a first lesson's wait for the compiler
 
@@ -169,7 +169,7 @@ module = by_dtype("columns", SOURCE)
 
 def table(x: np.ndarray, dims: tuple) -> np.ndarray | None:
     """x as (outer, n, inner), if it lies in memory so, and is worth a kernel."""
-    if x.size < COLUMNS_FROM or GENERIC or x.dtype.kind != "f" or len(dims) != 1 or not x.flags.c_contiguous:
+    if x.size < COLUMNS_FROM or alone() or x.dtype.kind != "f" or len(dims) != 1 or not x.flags.c_contiguous:
         return None
     outer, inner = math.prod(x.shape[: dims[0]]), math.prod(x.shape[dims[0] + 1 :])
     return x.reshape(outer, x.shape[dims[0]], inner) if inner > 1 else None

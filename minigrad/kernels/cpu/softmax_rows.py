@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from ...arrays.kinds import kernels_there, on_device
-from ...config import GENERIC
-from ..cache import by_dtype, without
+from ..cache import by_dtype
+from ..fallback import alone
 from ..threads import launch, launch_sums, parts
 from . import softmax_dim
 from .reductions_cpu import DOT, ORDER, SPREAD, SQUARES, SUM
@@ -229,7 +229,7 @@ module = by_dtype("rows", SOURCE)
 def table(x: Any, dims: tuple) -> np.ndarray | None:
     """x as rows, if it lies in memory so that `dims` are in them, and is worth a kernel."""
     first = x.ndim - len(dims)
-    if x.size < ROWS_FROM or GENERIC or x.dtype.kind != "f" or dims != tuple(range(first, x.ndim)) or without.get():
+    if x.size < ROWS_FROM or alone() or x.dtype.kind != "f" or dims != tuple(range(first, x.ndim)):
         return None
     if not x.flags.c_contiguous:
         return None

@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import pathlib
-import pickle
 import re
 import sys
 import types
@@ -115,13 +114,14 @@ class Kernel:
     def machine_code(self, signature: tuple, arch: str) -> tuple[str, bytes]:
         """The entry's name and the cubin for these types; they are kept in the cache folder."""
         name = f"{self.module}.{self.name}.{arch}.{hashlib.sha256(repr(signature).encode()).hexdigest()[:16]}.cubin"
-        kept = cache.read(name)
-        if kept is None or hashlib.sha256(kept[32:]).digest() != kept[:32]:
-            data = pickle.dumps(machine_code(self.function, signature, arch)[:2])
-            cache.write(name, hashlib.sha256(data).digest() + data)
+        kept = cache.kept(name)
+        if kept is None:
+            entry, cubin, _ = machine_code(self.function, signature, arch)
+            cache.keep(name, f"{entry}\0".encode() + cubin)
         else:
-            data = kept[32:]
-        return pickle.loads(data)
+            text, _, cubin = kept.partition(b"\0")
+            entry = text.decode()
+        return entry, cubin
 
 
 @functools.cache

@@ -316,7 +316,7 @@ class Linear(Primitive):
 class ViewScatter(Primitive):
     """History only: a tensor with the region of one of its views replaced, after the write has been done."""
 
-    names, reads, formulas = ("base", "view", "fn", "args", "order"), {0: (), 1: ()}, {}
+    names, reads, formulas = ("base", "view", "region", "order"), {0: (), 1: ()}, {}
 
     @classmethod
     def keep(cls, args: tuple, outs: tuple, edges: tuple) -> tuple:
@@ -325,14 +325,21 @@ class ViewScatter(Primitive):
     @staticmethod
     def backward(ctx: Node, *grads: Any) -> tuple:
         """The view gets its region of g; the rest goes on to what the base was before."""
-        _, _, fn, args, order = ctx._alive()
+        _, _, region, order = ctx._alive()
         g, for_base, for_view = laid_out_in(order, *grads), None, None
         if ctx._edges[0] is not None:
             for_base = g.clone()
-            fn.apply(for_base, *args).zero_()
+            ViewScatter.within(for_base, region).zero_()
         if ctx._edges[1] is not None:
-            for_view = fn.apply(g, *args)
-        return for_base, for_view, None, None, None
+            for_view = ViewScatter.within(g, region)
+        return for_base, for_view, None, None
+
+    @staticmethod
+    def within(t: Tensor, region: tuple) -> Tensor:
+        """Return a region of t, which views of views lead to."""
+        for fn, args in region:
+            t = fn.apply(t, *args)
+        return t
 
 
 class View(Linear):

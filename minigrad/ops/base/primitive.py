@@ -26,8 +26,8 @@ from ...core.graph import FullNode, Node, OutputEdge
 from ...core.inplace import link_view
 from ...core.saved import INFERENCE, Saved, bottom, save, unpack
 from ...core.tensor import Box, Tensor, describe, edges_of, levels, wrap
-from ...errors import MinigradError, error
-from ...kernels import formula
+from ...errors import MinigradError, error, raise_instead
+from ...kernels import fallback, formula
 from ...layers.batching import front
 from ...layers.grad import transpose
 from .layouts import arranged
@@ -251,8 +251,10 @@ class Primitive(Function):
             finally:
                 restore(said)
         except Exception as e:
+            if fallback.from_compiler(e) and not fallback.numpy_alone():
+                return fallback.again(e, cls.compute, *arrays, into=into)
             problem = "the operation cannot compute with these arrays"
-            raise slots.problem(problem, cls=cls, arrays=arrays, cause=e) from None
+            raise_instead(slots.problem(problem, cls=cls, arrays=arrays, cause=e), e)
 
     # ------------------------------------------------------------------ what is saved, and what formulas read
     @classmethod

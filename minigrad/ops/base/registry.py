@@ -16,14 +16,14 @@ import functools
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ...arrays import dtypes
 from ...core.events import slots
 from ...core.frames import current
 from ...core.inplace import inplace
 from ...core.tensor import Tensor
-from ...errors import error, warn
+from ...errors import error, raise_instead, warn
 from ...kernels import formula
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def choice(
                     return inplace(chosen, *operands)
                 result = chosen.apply(*operands)
             except Exception as e:
-                raise explained(e, f, name, args, kwargs) from None
+                refuse(e, f, name, args, kwargs)
             return result if out is None else write_out(name, result, out)
 
         if in_formulas:
@@ -121,11 +121,10 @@ SPELLINGS = {"dim": "axis", "keepdim": "keepdims", "dim0": "axis0", "dim1": "axi
              "split_size_or_sections": "split_size", "low": "from", "high": "to", "A": "input"}  # fmt: skip
 
 
-def explained(cause: Exception, f: Callable, name: str, args: Sequence, kwargs: dict) -> Exception:
-    """Return what to raise where f(*args, **kwargs) has raised `cause`."""
-    return slots.problem(
-        "the function cannot be called like this", cause=cause, f=f, name=name, args=args, kwargs=kwargs
-    )
+def refuse(cause: Exception, f: Callable, name: str, args: Sequence, kwargs: dict) -> NoReturn:
+    """Raise what the user is told where f(*args, **kwargs) has raised `cause`."""
+    problem = "the function cannot be called like this"
+    raise_instead(slots.problem(problem, cause=cause, f=f, name=name, args=args, kwargs=kwargs), cause)
 
 
 def checking(f: Callable, name: str) -> Callable:
@@ -138,9 +137,9 @@ def function{inspect.Signature(parameters)}:
     try:
         return f({", ".join(filter(None, (given, keywords)))})
     except Exception as e:
-        raise explained(e, f, {name!r}, [{given}], dict({keywords})) from None
+        refuse(e, f, {name!r}, [{given}], dict({keywords}))
 """
-    scope: dict = {"f": f, "explained": explained}
+    scope: dict = {"f": f, "refuse": refuse}
     exec(compile(text, __file__, "exec"), scope)
     function: Any = functools.wraps(f)(scope["function"])
     function.__defaults__, function.__kwdefaults__ = f.__defaults__, f.__kwdefaults__  # type: ignore[attr-defined]
@@ -172,7 +171,7 @@ def with_keywords(f: Callable, name: str, out: bool) -> Callable:
                 args = (*args, *[kwargs.pop(p) for p in before[len(args) :] if p in kwargs], kwargs.pop(rest))
             result = f(*args, **kwargs)
         except Exception as e:
-            raise explained(e, f, name, args, kwargs) from None
+            refuse(e, f, name, args, kwargs)
         return result if target is None else write_out(name, result, target)
 
     return named(function, name)
@@ -209,6 +208,13 @@ def check_cast(name: str, result: Tensor, target: Tensor) -> None:
         raise error(RuntimeError, name, what, fix)
 
 
+def check_fits(name: str, x: object, *numbers: object) -> None:
+    """Raise RuntimeError where numbers beside a tensor would become others in its dtype, or infinities."""
+    if isinstance(x, Tensor):
+        floats = x._np_dtype in dtypes.FLOATS
+        dtypes.check_fits(name, x._np_dtype, *[n for n in numbers if floats or isinstance(n, int)])
+
+
 def functions(*classes: type[Pointwise]) -> tuple:
     """Return the public functions of Pointwise classes, in order, each entered into the table."""
     return tuple([function_of(cls) for cls in classes])
@@ -223,8 +229,9 @@ def function_of(cls: type[Pointwise]) -> Callable:
         head, first = f"{taken}, inplace=False", f"write(cls, {given}) if inplace"
     else:
         head, first = f"{taken}, *, out=None", f"write_out({name!r}, apply({given}), out) if out is not None"
-    text = f"def {name}({head}):\n    return {first} else apply({given})\n"
-    scope = {"apply": cls.apply, "write_out": write_out, "write": inplace, "cls": cls}
+    check = f"    check_fits({name!r}, {given})\n" if settings else ""
+    text = f"def {name}({head}):\n{check}    return {first} else apply({given})\n"
+    scope = {"apply": cls.apply, "write_out": write_out, "write": inplace, "check_fits": check_fits, "cls": cls}
     cls.namespaces.append(scope)
     exec(compile(text, __file__, "exec"), scope)
     f = named(scope[name], name)
@@ -259,8 +266,11 @@ def in_place(name: str, entry: Entry) -> Callable:
     if entry.choose is not None:
 
         def method(self: Tensor, *args: object, **kwargs: object) -> Tensor:
-            fn, operands = entry.choose(self, *args, **kwargs)[:2]
-            return inplace(fn, *operands)
+            try:
+                fn, operands = entry.choose(self, *args, **kwargs)[:2]
+                return inplace(fn, *operands)
+            except Exception as e:
+                refuse(e, entry.choose, name + "_", (self, *args), kwargs)
     elif entry.cls is None or entry.cls.kind == "bool":
 
         def method(self: Tensor, *args: object, **kwargs: object) -> Tensor:

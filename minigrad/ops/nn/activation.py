@@ -16,7 +16,7 @@ from ...errors import error
 from ...kernels import select
 from ..base.families import Operation, Pointwise
 from ..base.layouts import row_major
-from ..base.registry import choice, functions
+from ..base.registry import check_fits, choice, functions
 from ..compare import where
 from ..dimensions import axis
 from ..elementary import erf, exp, expm1, log1p, sigmoid, tanh
@@ -58,7 +58,7 @@ class Hardtanh(Activation):
     depends_on_operand = True
     accepts, advice = "iuf", "Bool inputs not supported for hardtanh"
     kernel = lambda x, lo, hi: where(x < lo, lo, where(x > hi, hi, x))
-    dx = lambda g, x, lo, hi: where((x <= lo) | (x >= hi), 0.0, g)
+    dx = lambda g, x, lo, hi: where((x > lo) & (x < hi), g, 0.0)
     n_settings = 2
 
 
@@ -78,7 +78,7 @@ class Elu(Activation):
 
     kernel = lambda x, alpha, scale, input_scale: where(x > 0, scale * x, scale * alpha * expm1(x * input_scale))
     dx = lambda g, x, alpha, scale, input_scale: where(
-        x <= 0, g * (scale * alpha * input_scale * exp(where(x <= 0, x, 0.0) * input_scale)), g * scale
+        x > 0, g * scale, g * (scale * alpha * input_scale * exp(where(x >= 0, 0.0, x) * input_scale))
     )
     n_settings = 3
 
@@ -163,7 +163,7 @@ class Hardswish(Activation):
 
     takes_inplace = True
     kernel = lambda x: where(x <= -3, 0.0, where(x >= 3, x, x * (x + 3) / 6))
-    dx = lambda g, x: where(x <= -3, 0.0, where(x < 3, g * (x / 3 + 0.5), g))
+    dx = lambda g, x: where(x <= -3, 0.0, where(x >= 3, g, g * (x / 3 + 0.5)))
     samples = (*SHAPES, "3 * T(20)")
 
 
@@ -173,7 +173,7 @@ class Hardshrink(Activation):
     depends_on_operand = True
     torch, method = "", True
     kernel = lambda x, lambd: where((x >= -lambd) & (x <= lambd), 0.0, x)
-    dx = lambda g, x, lambd: where((x >= -lambd) & (x <= lambd), 0.0, g)
+    dx = lambda g, x, lambd: where((x < -lambd) | (x > lambd), g, 0.0)
     n_settings, defaults = 1, (0.5,)
     samples = (*SHAPES, "T(3, 4), 1.0", "T(3), lambd=0")
 
@@ -183,7 +183,7 @@ class Softshrink(Activation):
 
     depends_on_operand = True
     kernel = lambda x, lambd: where(x > lambd, x - lambd, where(x < -lambd, x + lambd, x * 0))
-    dx = lambda g, x, lambd: where((x >= -lambd) & (x <= lambd), 0.0, g)
+    dx = lambda g, x, lambd: where((x < -lambd) | (x > lambd), g, 0.0)
     n_settings = 1
 
 
@@ -250,6 +250,7 @@ def bounded(*samples: str, **options: Any) -> Any:
 @bounded(*SHAPES, "T(3, 4), 0.5", "T(3), alpha=2.0", cls=Elu, torch="nn.functional.elu")
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
     """x where it is positive, else alpha * (exp(x) - 1)."""
+    check_fits("elu", input, alpha)
     return Elu, (input, alpha, 1.0, 1.0), inplace
 
 
@@ -264,6 +265,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
     """x where it is positive, else alpha * (exp(x / alpha) - 1).  Raises RuntimeError for alpha = 0."""
     if alpha == 0:
         raise error(RuntimeError, "celu", "ZeroDivisionError: alpha cannot be 0 for CELU", "use relu, its limit")
+    check_fits("celu", input, alpha)
     return Elu, (input, alpha, 1.0, 1.0 / alpha), inplace
 
 
@@ -300,6 +302,7 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
         raise error(
             ValueError, "hardtanh", f"min_val cannot be greater than max_val, got {min_val} and {max_val}", "swap them"
         )
+    check_fits("hardtanh", input, min_val, max_val)
     return Hardtanh, (input, min_val, max_val), inplace
 
 
@@ -319,12 +322,14 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Any:
             f"lambda must be greater or equal to 0, but found to be {lambd}",
             "pass a lambda of at least 0, as 0.5",
         )
+    check_fits("softshrink", input, lambd)
     return Softshrink, (input, lambd)
 
 
 @bounded("T(3, 4), 0.1, 20.0", "T(), 0, 1", "T(0), 0.5, 2", "I(3, 9), 4, 7", cls=Threshold)
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Any:
     """x where it is above `threshold`, else `value`."""
+    check_fits("threshold", input, threshold, value)
     return Threshold, (input, threshold, value), inplace
 
 

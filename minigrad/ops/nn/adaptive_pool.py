@@ -26,6 +26,9 @@ class AdaptiveMaxPool(Operation):
     @staticmethod
     def impl(x: np.ndarray, number: tuple) -> tuple:
         n, size = len(number), x.shape[x.ndim - len(number) :]
+        if 0 in number:
+            shape = (*x.shape[: x.ndim - n], *number)
+            return np.empty_like(x, shape=shape), np.empty_like(x, np.int64, shape=shape)
         rows = [part(m, w) for m, w in zip(size, number)]
         table = flat([r.reshape(-1) for r in rows], size).reshape([k for r in rows for k in r.shape])
         table = near(table.transpose(*range(0, 2 * n, 2), *range(1, 2 * n, 2)).reshape(*number, -1), x)

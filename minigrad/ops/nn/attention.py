@@ -39,7 +39,7 @@ def scaled_dot_product_attention(
     `scale` is 1 / sqrt(e) where it is None.  A boolean mask says what may be attended to, another one is added;
     `is_causal` lets no position see a later one.  A position that may attend to nothing gets zeros.  With `enable_gqa`
     several heads (dimension -3) of the query share one of key and value.
-    Raises RuntimeError for a mask with is_causal.
+    Raises RuntimeError for a mask with is_causal, and for heads that cannot be shared evenly.
     Source: Vaswani et al., "Attention is all you need", 2017.
     """
     who = "scaled_dot_product_attention"
@@ -71,6 +71,11 @@ def scaled_dot_product_attention(
             "convert with .bool() where it says what may be attended to, with .float() where it is to be added",
         )
     if enable_gqa:
+        heads = [t.shape[-3] if t.ndim > 2 else 0 for t in (query, key, value)]
+        if not all(heads) or heads[0] % heads[1] or heads[0] % heads[2]:
+            what = f"the {heads[0]} heads of query are no multiple of the {heads[1]} of key and the {heads[2]} of value"
+            fix = "give all three a dimension of heads, (..., heads, length, features), or leave enable_gqa away"
+            raise error(RuntimeError, who, what, fix)
         key, value = (t.repeat_interleave(query.shape[-3] // t.shape[-3], -3) for t in (key, value))
     scores = query @ key.mT * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)
     if is_causal:

@@ -64,7 +64,7 @@ def group_norm(
     Raises RuntimeError where the channels cannot be divided into the groups.
     Source: Wu, He, "Group normalization", 2018.
     """
-    if input.ndim < 2 or input.shape[1] % num_groups:
+    if input.ndim < 2 or num_groups < 1 or input.shape[1] % num_groups:
         raise error(
             RuntimeError,
             "group_norm",

@@ -183,6 +183,8 @@ def max_pool(
     who = f"max_pool{n}d"
     kernel, step, pad = window(who, n, input, kernel_size, stride, padding)
     gap = per_dim(dilation, n, who, "dilation")
+    if min(gap) < 1:
+        raise error(RuntimeError, who, f"dilation has to be positive, got {gap}", "write dilation=1")
     out = MaxPool.apply(input, kernel, step, pad, gap, number_of(who, input, kernel, step, pad, gap, ceil))
     return out if return_indices else out[0]
 

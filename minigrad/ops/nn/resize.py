@@ -167,7 +167,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """(..., c, h * r, w * r) rearranged to (..., c * r * r, h, w), for r = `downscale_factor`: pixel_shuffle undone."""
     r, lead = downscale_factor, tuple(input.shape[:-3])
-    if input.ndim < 3 or input.shape[-2] % r or input.shape[-1] % r:
+    if input.ndim < 3 or r < 1 or input.shape[-2] % r or input.shape[-1] % r:
         raise error(
             RuntimeError,
             "pixel_unshuffle",

@@ -56,7 +56,7 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     check_rank("unfold", 2, input)
     kernel = per_dim(kernel_size, 2, "unfold", "kernel_size")
     geometry = settings("unfold", 2, stride, padding, dilation)
-    if min(map(count, input.shape[-2:], kernel, *geometry[:3])) < 1:
+    if min(kernel) < 1 or min(map(count, input.shape[-2:], kernel, *geometry[:3])) < 1:
         raise error(
             RuntimeError,
             "unfold",
@@ -73,6 +73,8 @@ def fold(
     """Columns (n, c * elements of a window, windows) added up into (n, c, *output_size): unfold's transpose."""
     size, kernel = per_dim(output_size, 2, "fold", "output_size"), per_dim(kernel_size, 2, "fold", "kernel_size")
     geometry = settings("fold", 2, stride, padding, dilation)
+    if min(kernel) < 1:
+        raise error(RuntimeError, "fold", f"kernel_size has to be positive, got {kernel}", "write kernel_size=2")
     elements, number = math.prod(kernel), math.prod(map(count, size, kernel, *geometry[:3]))
     if input.ndim not in (2, 3) or input.shape[-2] % elements or input.shape[-1] != number:
         raise error(

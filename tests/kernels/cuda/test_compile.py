@@ -5,10 +5,11 @@ import pytest
 
 import minigrad as torch
 from minigrad.func.tree import flatten
+from tests.compile import random_programs
 from tests.compile.both import T
 from tests.compile.test_compile import PROGRAMS, F
 from tests.compile.test_compile_half import HALVES, check
-from tests.compile.test_compile_random import SHAPES, Program, arguments, compare, moved, outcome
+from tests.compile.test_compile_random import compare, moved
 
 
 def same(here, there, tolerance=1e-4):
@@ -139,16 +140,18 @@ def test_halves_are_read_as_float32_and_rounded(text, dtype):
 @HALVES
 @pytest.mark.parametrize("seed", range(2004, 2020))
 def test_random_programs_of_halves_have_the_dtypes_of_eager_code(seed, dtype):
-    program, make = Program(seed), arguments(seed, SHAPES[seed % len(SHAPES)])
-    f = program.function(make)
+    program = random_programs.write(seed, torch)
+    f, make = program.function(torch), program.arguments(torch)
     compiled = torch.compile(f)
     halves = lambda: [a.detach().to(dtype).requires_grad_(a.requires_grad) if isinstance(a, torch.Tensor)
                       and a.is_floating_point() else a for a in make()]  # fmt: skip
     with np.errstate(all="ignore"):
-        wanted, *found = [outcome(run, moved(halves(), "cuda")) for run in (f, compiled, compiled, compiled)]
+        wanted, *found = [
+            random_programs.outcome(torch, run, moved(halves(), "cuda")) for run in (f, compiled, compiled, compiled)
+        ]
     kinds = lambda results: [None if t is None else (t.dtype, t.shape) for t in results]
-    assert all(kinds(again) == kinds(wanted) for again in found), program.text
-    assert "failed" not in compiled.explain(), program.text
+    assert all(kinds(again) == kinds(wanted) for again in found), program.source
+    assert "failed" not in compiled.explain(), program.source
 
 
 @HALVES

@@ -1,0 +1,161 @@
+"""Where no kernel can be had, NumPy computes in its place, with one warning, and nobody is told of a mistake."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import minigrad
+from minigrad.errors import InternalError, MinigradWarning
+from minigrad.kernels import cache, fallback
+from minigrad.nn import functional as F
+from minigrad.warmup import row_functions
+from tests.forked import ROOT, python
+
+WAYS = {
+    "numba is not there": "sys.modules['numba'] = None",
+    "numba is half imported": "import types; sys.modules['numba'] = types.ModuleType('numba')",
+    "numba does not compile": (
+        "import numba.core.dispatcher as d\n"
+        "exec('def fail(*_, **__): raise RuntimeError()', there := {'__name__': 'numba.broken'})\n"
+        "d.Dispatcher.compile = d._FunctionCompiler.compile = there['fail']"
+    ),
+    "llvmlite is another's": "import numba, llvmlite; del llvmlite.__version__",
+}
+
+PROGRAM = """
+import sys, warnings
+{way}
+import numpy as np
+import minigrad
+from tests.kernels.test_fallback import differences
+given = differences()
+print(len(given), *{{w.message.name for w in given}})
+"""
+
+
+def large_functions():
+    """Functions whose kernels are written by hand, and some that are made of formulas."""
+    return {
+        **row_functions(),
+        "embedding": lambda x: F.embedding(x.detach().reshape(-1)[:20000].long() * 0, x.reshape(-1, 16)),
+        "conv2d": lambda x: F.conv2d(x.reshape(1, 8, 64, -1), x.new_ones(8, 8, 3, 3).requires_grad_(), x.new_ones(8)),
+        "exp": lambda x: x.exp(),
+        "gelu": lambda x: F.gelu(x),
+        "mul": lambda x: x * x.flip(0),
+        "column": lambda x: x * x[:, :1].exp(),
+        "where": lambda x: minigrad.where(x > 0.5, x, -2 * x),
+        "in place": lambda x: (x * 1).exp_(),
+        "softmax over rows": lambda x: F.softmax(x.reshape(64, -1), 0),
+        "flip": lambda x: x.flip(1),
+        "pad": lambda x: F.pad(x, (3, 3)),
+        "tril": lambda x: x.reshape(2, 128, -1).tril(),
+        "cdist": lambda x: minigrad.cdist(x.reshape(-1, 4), 2 * x.reshape(-1, 4)[:50]),
+        "scatter_add": lambda x: x.scatter_add(1, (x.detach() * 0).long(), x),
+        "index_put": lambda x: x.reshape(-1).index_put((x.detach()[0].long() * 0,), x[1], accumulate=True),
+        "cumprod": lambda x: x.cumprod(1),
+        "group_norm": lambda x: F.group_norm(x.reshape(4, 16, -1), 4),
+        "index_select": lambda x: x.index_select(1, x.detach()[0].long() * 0),
+        "normal": lambda x: x * drawn(minigrad.randn, 32, 1 << 12),
+        "permutation": lambda x: x.reshape(1, -1)[:, drawn(minigrad.randperm, 1 << 17)],
+    }
+
+
+def drawn(f, *size):
+    """Random numbers, the same each time."""
+    return f(*size, generator=minigrad.Generator().manual_seed(1))
+
+
+def computed(f, forward_alone=False):
+    """A function's value and gradient, on arrays that are worth kernels; `forward_alone` without kernels at first."""
+    x = minigrad.linspace(0.1, 0.9, 1 << 17).reshape(32, -1).requires_grad_()
+    token = cache.without.set(forward_alone)
+    try:
+        y = f(x)
+    finally:
+        cache.without.reset(token)
+    (g,) = minigrad.autograd.grad(y, x, minigrad.ones_like(y))
+    return y.detach().numpy(), g.numpy()
+
+
+def differences():
+    """The warnings where kernels fail, each function in turn the first that finds out, forward and backward."""
+    found = []
+    for name, f in large_functions().items():
+        fallback.Compiler.failed = RuntimeError("kernels are switched off")
+        wanted = computed(f)
+        for forward_alone in (False, True):
+            fallback.Compiler.failed = None
+            with warnings.catch_warnings(record=True) as given:
+                warnings.simplefilter("always", MinigradWarning)
+                got = computed(f, forward_alone)
+            for a, b in zip(got, wanted, strict=True):
+                np.testing.assert_array_equal(a, b, err_msg=name)
+            assert len(given) <= 1, (name, [str(w.message) for w in given])
+            found += given
+    return found
+
+
+@pytest.mark.cpu("is about Numba on the processor")
+@pytest.mark.parametrize(
+    "way", [way if i == 0 else pytest.param(way, marks=pytest.mark.slow) for i, way in enumerate(WAYS)]
+)
+def test_operations_go_on_with_numpy(way, tmp_path):
+    done = python("-c", PROGRAM.format(way=WAYS[way]), cwd=ROOT, new=True, MINIGRAD_CACHE=str(tmp_path))
+    assert done.returncode == 0, done.stderr.decode()[-3000:]
+    number, *names = done.stdout.decode().split()
+    assert names == ["no-kernels"] and int(number) >= len(large_functions())
+
+
+def failing(*_):
+    raise cause
+
+
+cause = RuntimeError("the compiler is out of order")
+
+
+@pytest.fixture
+def broken(monkeypatch):
+    """No kernel can be loaded."""
+    monkeypatch.setattr(fallback.Compiler, "failed", None)
+    monkeypatch.setattr(fallback, "from_compiler", lambda e: e is cause)
+
+
+def test_one_warning_says_what_failed_and_what_to_do(broken):
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        assert fallback.again(cause, lambda x: x + 1, 2) == 3
+    (warning,) = given
+    said = str(warning.message)
+    assert "NumPy computes in its place, which is slower: RuntimeError: the compiler is out of order" in said
+    assert "To fix: run `minigrad doctor --fix`" in said and "[no-kernels]" in said
+    assert fallback.alone() and fallback.numpy_alone()
+
+
+def test_what_fails_without_kernels_too_is_no_fault_of_the_compiler(broken):
+    with pytest.raises(ZeroDivisionError):
+        fallback.again(cause, lambda: 1 // 0)
+    assert fallback.Compiler.failed is None
+
+
+def test_types_that_numba_cannot_take_leave_the_other_kernels(broken, monkeypatch):
+    from numba.core.errors import TypingError
+
+    monkeypatch.setattr(fallback, "from_compiler", lambda e: True)
+    with pytest.warns(MinigradWarning, match="no-kernels"):
+        assert fallback.again(TypingError("no type for this"), lambda: 1) == 1
+    assert fallback.Compiler.failed is None
+
+
+def test_an_internal_failure_says_so_and_keeps_its_cause(monkeypatch):
+    ours = {"__name__": "minigrad.ours"}
+    exec("def interval(*_): return None.shape", ours)
+    monkeypatch.setattr(minigrad.ops.sort, "interval", ours["interval"])
+    with pytest.raises(InternalError) as caught:
+        minigrad.histc(minigrad.ones(3), 5)
+    e = caught.value
+    assert isinstance(e, RuntimeError) and isinstance(e, minigrad.MinigradError)
+    assert "an internal failure of minigrad, and no mistake of yours" in str(e)
+    assert "AttributeError: 'NoneType' object has no attribute 'shape'" in str(e)
+    assert e.operation == "histc" and "minigrad doctor --fix" in e.remedy
+    assert type(e.__cause__) is AttributeError and e.__cause__.__traceback__ is not None

@@ -1,0 +1,283 @@
+"""Run random programs under PyTorch and under minigrad for hours: `make fuzz HOURS=8`, or `python -m tests.parity.fuzz`.
+
+A mode writes programs from seeds and says where the two differ.  Programs run in short-lived processes, a chunk of seeds in
+each, so that a crash or a program without end costs no more than its chunk.  What was run is kept in build/fuzz.json, from
+which the next call goes on.  A program that differs is shrunk and written to tests/parity/found/, whose programs
+test_found.py runs from then on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import sys
+import time
+import traceback
+import types
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+import minigrad
+from minigrad.compile import specialization
+from minigrad.compile.api import compile
+from tests.compile import interpreted
+from tests.compile import random_programs as compiled
+
+from . import random_programs as eager
+from . import random_transforms as transforms
+from .harness import Raised, attempt, differences
+
+FOUND = Path(__file__).parent / "found"
+STATE = Path(__file__).parent.parent.parent / "build" / "fuzz.json"
+FIRST = 10_000_000  # seeds below are those of the test suites
+CHUNK, PATIENCE = 500, 900  # programs, and seconds for them
+MANY = 5  # that differ end a chunk
+
+
+class Mode(NamedTuple):
+    """A kind of programs: its share, its class, how one is written, where it differs, how it is shrunk, what it counts as."""
+
+    weight: int
+    program: Callable[..., Any]
+    write: Callable[[int], Any]
+    differs: Callable[[Any], list[str]]
+    shrink: Callable
+    kind: Callable[[Any], str]
+
+
+def differs_eagerly(program: Any) -> list[str]:
+    """Run a program of views, writes and arithmetic; one that PyTorch refuses as misuse says nothing."""
+    wanted = program.run(torch)
+    refused = isinstance(wanted, Raised) and not issubclass(wanted.type, RuntimeError)
+    return [] if refused else differences(wanted, program.run(minigrad))
+
+
+def differs_by_kernels(program: Any) -> list[str]:
+    """Run such a program with compiled kernels for the smallest arrays, which NumPy computes otherwise."""
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] == "minigrad":
+            for constant in [
+                key for key, value in vars(module).items() if key.endswith("_FROM") and type(value) is int
+            ]:
+                setattr(module, constant, 1)
+    return differs_eagerly(program)
+
+
+def differs_recorded(program: Any) -> list[str]:
+    """Run a program under a recording, which changes nothing, and whose document comes back from JSON as it was."""
+    from viz import Drawing
+
+    wanted = program.run(minigrad)
+    if isinstance(wanted, Raised):
+        return []
+    with minigrad.Record(jvp=program.about == "backward") as rec:
+        result = program.run(minigrad)
+    lines, document = differences(wanted, result), rec.to_dict()
+    lines += ["the document is another one after JSON"] * (json.loads(json.dumps(document)) != document)
+    drawn = attempt(lambda: Drawing(document).text())
+    return [*lines, f"drawing: {drawn!r}"] if isinstance(drawn, Exception) else lines
+
+
+def differs_compiled(program: Any) -> list[str]:
+    """Run a compiled program, captured, looked up, and by the short road; its generated text runs as Python."""
+    specialization.cache = types.SimpleNamespace(load=interpreted.load)  # type: ignore[attr-defined]
+    make, f = program.arguments(minigrad), compile(program.function(minigrad))
+    wanted = attempt(lambda: compiled.outcome(torch, program.function(torch), program.arguments(torch)()))
+    if isinstance(wanted, Exception):
+        return []
+    lines: list[str] = []
+    for call in range(3):
+        result = attempt(lambda: compiled.outcome(minigrad, f, make()))
+        if isinstance(result, Exception):
+            return [f"call {call}: {result!r}"]
+        lines += [f"call {call}: {line}" for pair in zip(wanted, result, strict=True) for line in unlike(*pair)]
+    return lines + ["compiling failed"] * ("failed" in f.explain())
+
+
+def unlike(wanted: Any, found: Any) -> list[str]:
+    """Compare two tensors, numbers relative to the largest; None stands for no gradient."""
+    if wanted is None or found is None:
+        return [] if wanted is found else [f"{wanted!r} against {found!r}"]
+    a, b = wanted.detach().numpy(), found.detach().numpy()
+    few = 2e-3 if a.dtype == np.float32 else 1e-9
+    size = max(1.0, np.max(np.abs(a), initial=0, where=np.isfinite(a)))
+    same = a.dtype == b.dtype and a.shape == b.shape and np.allclose(a, b, few, few * size, equal_nan=True)
+    return [] if same else [f"{a.dtype} {a.tolist()} against {b.dtype} {b.tolist()}"]
+
+
+MODES = {
+    "programs": Mode(
+        5, eager.Program, lambda seed: eager.write(seed, torch), differs_eagerly, eager.shrink, lambda p: p.about
+    ),
+    "kernels": Mode(
+        2, eager.Program, lambda seed: eager.write(seed, torch), differs_by_kernels, eager.shrink, lambda p: p.about
+    ),
+    "transforms": Mode(
+        4,
+        transforms.Program,
+        lambda seed: transforms.write(seed, torch),
+        lambda p: transforms.found(p, torch, minigrad),
+        transforms.shrink,
+        lambda p: f"{len(p.transforms)} transforms{', in forward mode' * p.dual}",
+    ),
+    "compile": Mode(
+        1,
+        compiled.Program,
+        lambda seed: compiled.write(seed, minigrad),
+        differs_compiled,
+        compiled.shrink,
+        lambda p: "compile",
+    ),
+    "record": Mode(
+        1, eager.Program, lambda seed: eager.write(seed, torch), differs_recorded, eager.shrink, lambda p: p.about
+    ),
+}
+
+
+def difference(mode: Mode, program: Any) -> list[str]:
+    """Say where a program differs; an error that is nobody's answer is a difference, too."""
+    with np.errstate(all="ignore"):
+        try:
+            return mode.differs(program)
+        except Exception:
+            return traceback.format_exc().splitlines()[-6:]
+
+
+def kept(name: str, seed: int, found_in: Path) -> list[str]:
+    """Run the program of a seed; if it differs, keep what is left of it when it is shrunk."""
+    mode = MODES[name]
+    program = mode.write(seed)
+    if not difference(mode, program):
+        return [mode.kind(program), ""]
+    short = mode.shrink(program, lambda p: difference(mode, p))
+    place = found_in / f"{name}-{seed}.json"
+    found_in.mkdir(exist_ok=True)
+    document = {"mode": name, "program": asdict(short), "source": short.source.splitlines()}
+    place.write_text(json.dumps({**document, "differs": difference(mode, short)}, indent=1) + "\n", encoding="utf-8")
+    return [mode.kind(program), place.name]
+
+
+def read(place: Path) -> tuple[Mode, Any]:
+    """Read a program that was kept, and its mode."""
+    document = json.loads(place.read_text(encoding="utf-8"))
+    fields = {key: tuple_of(value) for key, value in document["program"].items()}
+    return MODES[document["mode"]], MODES[document["mode"]].program(**fields)
+
+
+def tuple_of(value: Any) -> Any:
+    """Return a list as the tuple that it was before it was written."""
+    return tuple(map(tuple_of, value)) if isinstance(value, list) else value
+
+
+# ---------------------------------------------------------------------- many of them
+class Chunk:
+    """Seeds of a mode, run in a process of their own."""
+
+    def __init__(self, name: str, first: int, count: int, found_in: Path, most: int):
+        self.name, self.first, self.count, self.found_in, self.most = name, first, count, found_in, most
+        self.begun, self.reached = time.monotonic(), multiprocessing.Value("q", first)
+        self.answer, answer = multiprocessing.Pipe(duplex=False)
+        self.process = multiprocessing.get_context("fork").Process(target=self.run, args=(answer,))
+        self.process.start()
+        answer.close()
+
+    def run(self, answer: Any) -> None:
+        """Run the programs, here in the process."""
+        os.nice(5)
+        torch.set_num_threads(1)
+        warnings.simplefilter("ignore")
+        results = []
+        for seed in range(self.first, self.first + self.count):
+            self.reached.value = seed
+            results.append(kept(self.name, seed, self.found_in))
+            if sum(bool(file) for _, file in results) == self.most:  # of one fault, perhaps
+                break
+        answer.send(results)
+
+    def result(self) -> tuple[Counter, list[str]] | None:
+        """Return the counts and what was found, None while it runs."""
+        ready = self.answer.poll(0.1)
+        if not ready and self.process.is_alive() and time.monotonic() - self.begun < PATIENCE:
+            return None
+        try:
+            results = self.answer.recv() if ready else []
+        except EOFError:  # it has crashed
+            results = []
+        self.process.kill()
+        self.process.join()
+        trouble = [] if results else [f"{self.name}: the process ended at seed {self.reached.value}"]
+        return Counter(kind for kind, _ in results), [file for _, file in results if file] + trouble
+
+
+def load(place: Path) -> dict:
+    """Read what earlier calls have run: by mode the next seed, the counts and what was found."""
+    fresh = {"next": FIRST, "seconds": 0.0, "counts": {}, "found": []}
+    state = json.loads(place.read_text(encoding="utf-8")) if place.exists() else {}
+    return {name: {**fresh, **state.get(name, {})} for name in MODES}
+
+
+def fuzz(
+    names: list[str], until: Callable[[int], bool], jobs: int, place: Path, found_in: Path = FOUND, most: int = MANY
+) -> bool:
+    """Run chunks until it is time; say whether none of them found anything."""
+    state, running, done, clean = load(place), [], 0, True
+    turns = [name for name in names for _ in range(MODES[name].weight)]
+    place.parent.mkdir(exist_ok=True)
+    while running or not until(done):
+        while len(running) < jobs and not until(done + CHUNK * len(running)):
+            name = turns[0]
+            turns = turns[1:] + turns[:1]
+            running.append(Chunk(name, state[name]["next"], CHUNK, found_in, most))
+            state[name]["next"] += CHUNK
+        for chunk in list(running):
+            if (result := chunk.result()) is None:
+                continue
+            running.remove(chunk)
+            counts, found = result
+            done += CHUNK
+            clean = clean and not found
+            mode = state[chunk.name]
+            mode["counts"] = dict(Counter(mode["counts"]) + counts)
+            mode["found"] = [*mode["found"], *found]
+            mode["seconds"] = round(mode["seconds"] + time.monotonic() - chunk.begun, 1)
+            part = place.with_suffix(".part")
+            part.write_text(json.dumps(state, indent=1), encoding="utf-8")
+            part.replace(place)
+            print(
+                f"{chunk.name} {chunk.first}: {sum(counts.values())} programs, {len(found)} differ {found or ''}",
+                flush=True,
+            )
+    return clean
+
+
+def main() -> None:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description="Run random programs under PyTorch and under minigrad.")
+    parser.add_argument("modes", nargs="*", default=list(MODES), help=f"some of {', '.join(MODES)}")
+    parser.add_argument("--hours", type=float, default=1.0)
+    parser.add_argument("--programs", type=int, default=10**12, help="end after so many")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--state", type=Path, default=STATE)
+    parser.add_argument("--found", type=Path, default=FOUND)
+    parser.add_argument("--until-found", action="store_true")
+    options = parser.parse_args()
+    end = time.monotonic() + 3600 * options.hours
+    found = lambda: options.until_found and any(mode["found"] for mode in load(options.state).values())
+    until = lambda done: time.monotonic() > end or done >= options.programs or found()
+    clean = fuzz(options.modes, until, options.jobs, options.state, options.found, 1 if options.until_found else MANY)
+    for name, mode in load(options.state).items():
+        print(f"{name}: {sum(mode['counts'].values()):,} programs so far, {len(mode['found'])} found, {mode['counts']}")
+    sys.exit(not clean)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,34 @@
+"""Programs on which PyTorch and minigrad once differed, found by `make fuzz` and shrunk."""
+
+import json
+
+import pytest
+
+pytest.importorskip("torch")
+
+from .fuzz import CHUNK, FIRST, FOUND, MODES, difference, fuzz, load, read
+
+
+@pytest.mark.parametrize("place", sorted(FOUND.glob("*.json")), ids=lambda place: place.stem)
+def test_what_was_found_is_mended(place):
+    mode, program = read(place)
+    lines = difference(mode, program)
+    assert not lines, "\n".join(["", program.source, *lines])
+
+
+@pytest.mark.parametrize("name", MODES)
+def test_a_program_that_is_kept_comes_back(name, tmp_path):
+    from dataclasses import asdict
+
+    program = MODES[name].write(3)
+    place = tmp_path / "kept.json"
+    place.write_text(json.dumps({"mode": name, "program": asdict(program)}))
+    assert read(place) == (MODES[name], program)
+
+
+def test_it_goes_on_where_it_ended(tmp_path):
+    place = tmp_path / "build" / "fuzz.json"
+    for turn in (1, 2):
+        assert fuzz(["programs"], lambda done: done >= CHUNK, 1, place)
+        state = load(place)["programs"]
+        assert state["next"] == FIRST + turn * CHUNK and sum(state["counts"].values()) == turn * CHUNK

@@ -1,0 +1,51 @@
+"""Garbage in place of each argument: nobody is told of a mistake that is not theirs, and each call ends at once."""
+
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests import garbage
+
+SECONDS = 10  # on the clock, for one call: those that end at once take a thousandth
+ROOM = 6 << 30  # bytes of addresses, so that what is lazily given counts as asked for
+
+PROGRAM = """
+import resource, sys
+from tests import garbage
+
+resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]),) * 2)
+found = garbage.told_wrongly(int(sys.argv[2]), float(sys.argv[3]), float(sys.argv[4]))
+print(*found, sep="\\n")
+"""
+
+
+def told_wrongly(seed, share):
+    """What a process of its own, with little memory, finds wrong in a share of all calls."""
+    root = Path(__file__).parent.parent
+    command = [sys.executable, "-c", PROGRAM, *map(str, (ROOM, seed, share, SECONDS))]
+    done = subprocess.run(
+        command, cwd=root, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(root)}
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout.split("\n")[:-1]
+
+
+@pytest.mark.cpu("is about the processor's memory")
+def test_a_sample_of_garbage_is_told_rightly():
+    assert [line for line in told_wrongly(1, 0.01) if line] == []
+
+
+@pytest.mark.slow
+@pytest.mark.cpu("is about the processor's memory")
+def test_all_garbage_is_told_rightly():
+    assert [line for line in told_wrongly(1, 1.0) if line] == []
+
+
+def test_there_is_garbage_for_every_operation_and_module():
+    calls = {name: len(list(garbage.calls(name, f, sample))) for name, (f, sample, _) in garbage.everything().items()}
+    assert len(calls) > 500 and min(calls.values()) >= len(garbage.GARBAGE)
+    assert random.Random(1).random() == random.Random(1).random()
