@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json as js
 import os
 import subprocess
@@ -12,7 +13,8 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from viz.commands.common import Json, place_of, working
+from viz.commands.common import STDOUT, Json, place_of, working
+from viz.commands.render_command import deliver
 from viz.run_program import Usage
 from viz.text import clean
 
@@ -199,7 +201,7 @@ def graded(
         raise Usage(f"there is no folder {folder}.")
     if min(seconds, total) <= 0 or memory < 0 or jobs < 1:
         raise Usage("--seconds, --total and --jobs have to be greater than 0, and --memory must not be less than 0.")
-    place = None if json or output == "-" else place_of(output)
+    place = None if json or output in STDOUT else place_of(output)
     needed("IPython")
     limits = Limits(seconds, total, int(memory * 2**30))
     if not confinement():
@@ -212,8 +214,9 @@ def graded(
     elif place is None:
         write_csv(all_of_them, sys.stdout)
     else:
-        with place.open("w", encoding="utf-8", newline="") as file:
-            write_csv(all_of_them, file)
+        table = io.StringIO(newline="")
+        write_csv(all_of_them, table)
+        deliver(table.getvalue().encode(), place)
         print(f"wrote {place}: {len(all_of_them)} notebooks")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from datetime import date
 from pathlib import Path
 
@@ -26,14 +27,12 @@ def load() -> dict[str, str]:
 
 def save(days: dict[str, str]) -> None:
     """Write the file whole; a folder that cannot be written to means that nothing is remembered."""
-    place = file()
-    unfinished = place.with_name(f"{place.name}.{os.getpid()}")
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        unfinished.write_text(json.dumps(days, indent=1), encoding="utf-8")
-        os.replace(unfinished, place)
-    except OSError:
-        pass
+    from minigrad.files import written  # the list of lessons is shown without
+
+    with suppress(OSError):
+        file().parent.mkdir(parents=True, exist_ok=True)
+        with written(file()) as f:
+            f.write(json.dumps(days, indent=1).encode())
 
 
 def solved(name: str) -> None:

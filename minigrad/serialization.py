@@ -6,12 +6,8 @@ takes nothing but tensors, numbers, strings and the containers of Python, unless
 
 from __future__ import annotations
 
-import os
 import pickle
-import shutil
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -20,6 +16,7 @@ from .arrays.devices import CPU, CUDA, device
 from .arrays.kinds import kernels_there
 from .core.tensor import Tensor
 from .errors import MinigradError, error
+from .files import written
 from .ops import transfer
 from .ops.copy import on_device
 from .ops.storage import Storage
@@ -104,32 +101,6 @@ def read(file: Any, restorer: Restorer) -> Any:
         reason = f"has {e}" if isinstance(e, Damaged) else f"cannot be followed ({type(e).__name__}: {e})"
         what = f"the file {reason}: it is damaged, or `save` did not write it"
         raise error(pickle.UnpicklingError, "load", what, "write it anew with minigrad.save") from e
-
-
-@contextmanager
-def written(f: Any) -> Iterator[Any]:
-    """Give a file to write to: beside the one at a path, whose place it takes when all has been written."""
-    if hasattr(f, "write"):
-        yield f
-        return
-    path = os.fsdecode(os.path.realpath(f))  # what a link leads to
-    if os.path.exists(path) and not os.path.isfile(path):  # a device, a pipe
-        with open(path, "wb") as file:
-            yield file
-        return
-    beside = f"{path}.{os.getpid()}-{threading.get_ident()}"
-    try:
-        with open(beside, "xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        if os.path.exists(path):
-            shutil.copymode(path, beside)
-        os.replace(beside, path)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.remove(beside)
-        raise
 
 
 def save(obj: Any, f: Any) -> None:

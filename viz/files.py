@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import os
-import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -56,21 +54,9 @@ def maker(drawing: Drawing, name: str) -> Callable[[], str | bytes]:
 
 
 def write(path: Path, made: bytes) -> Path:
-    """Write a file whole or not at all: into a file beside it, which then takes its name."""
-    handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(made)
-        os.chmod(part, path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask())
-        os.replace(part, path)
-    except BaseException:
-        os.unlink(part)
-        raise
+    """Write a file whole or not at all, or to a device or pipe."""
+    from minigrad.files import written  # what is written has been made by minigrad
+
+    with written(path) as file:
+        file.write(made)
     return path
-
-
-def _umask() -> int:
-    """The rights that new files do not get; there is no other way to ask."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

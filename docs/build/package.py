@@ -16,6 +16,7 @@ FOLDERS = {  # each imports from those above it
     "places": "the user's line",
     "config": "MINIGRAD_GENERIC",
     "errors": "errors and warnings with the user's line",
+    "files": "files that are written whole or not at all",
     "arrays": "dtypes, devices, memory: no tensors",
     "kernels": "from a formula's text to compiled code",
     "core": "Tensor, Function, Node, the engine",

@@ -9,6 +9,7 @@ compiled once.  Whatever cannot be right compiled runs eagerly: `explain()` says
 from __future__ import annotations
 
 import functools
+import os
 import threading
 import types
 from collections.abc import Callable
@@ -32,6 +33,16 @@ KINDS = {  # what a group becomes
     "columns": "one kernel for sums over {}",
 }
 _capture_lock = threading.RLock()
+
+
+def forget() -> None:
+    """A forked process has none of its parent's other threads, one of which may be capturing."""
+    global _capture_lock
+    _capture_lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=forget)
 
 
 def compile(f: Callable | None = None, *, fullgraph: bool = False) -> Any:

@@ -28,6 +28,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from ..errors import warn
+from . import compiler
 
 without: ContextVar[bool] = ContextVar("minigrad.without", default=False)  # NumPy computes alone, nothing is compiled
 _modules: dict[str, Any] = {}
@@ -63,11 +64,14 @@ def stamp() -> str:
 
 def load(name: str, source: str) -> Any:
     """The module with this text; the machine code of its functions is kept in the cache folder."""
-    tag = hashlib.sha256((source + stamp()).encode()).hexdigest()[:16]
-    key = f"minigrad_kernel_{name}_{tag}"
-    if key not in _modules:
-        _modules[key] = build(key, source)
-    return _modules[key]
+    if not _modules:
+        compiler.prepare()
+    with compiler.loading:
+        tag = hashlib.sha256((source + stamp()).encode()).hexdigest()[:16]
+        key = f"minigrad_kernel_{name}_{tag}"
+        if key not in _modules:
+            _modules[key] = compiler.whole(build, key, source)
+        return _modules[key]
 
 
 def by_dtype(name: str, source: str) -> Callable:
@@ -115,12 +119,11 @@ class Compiled:
 
         rtsys.initialize(target)
         data = kept(self.file(signature, target.codegen()))
-        if data is None:
-            return None
-        try:
-            return CompileResult._rebuild(target, *pickle.loads(data))
-        except Exception:  # whatever it is that Numba cannot use, it can compile
-            return None
+        if data is not None:
+            with contextlib.suppress(Exception):  # whatever it is that Numba cannot use, it can compile
+                return CompileResult._rebuild(target, *pickle.loads(data))
+        compiler.whole(compiler.fill_tables, target)  # before it compiles
+        return None
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
         """Keep a function that has just been compiled, if that can be done."""

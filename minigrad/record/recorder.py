@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,6 +28,7 @@ from ..core.inplace import inplace, inplace_at, shares
 from ..core.saved import INFERENCE, version
 from ..core.tensor import Tensor, wrap
 from ..fast.text_plan import is_pointwise
+from ..files import written
 from ..tensors.nested import tensors_in
 from .backward_callbacks import Running
 from .build import numbered
@@ -370,7 +370,8 @@ class Record(Ledger, Layer):
 
     def save(self, path: Any) -> None:
         """Write the record to a JSON file."""
-        Path(path).write_text(self.to_json(), encoding="utf-8")
+        with written(path) as file:
+            file.write(self.to_json().encode())
 
     _repr_mimebundle_ = mimebundle
 

@@ -3,6 +3,7 @@
 import pytest
 
 import minigrad
+import viz
 from minigrad.autograd import Function
 
 from .recorded import Square, forward, inputs, layer
@@ -100,6 +101,35 @@ def test_each_transform_shows_the_shapes_that_it_saw():
     assert product["views"] == [{"layer": "vmap", "inputs": [[3, 4], [4]]}, {"layer": "grad", "inputs": [[3, 4], [4]]}]
     assert [view["inputs"] for view in tanh["views"]] == [[[3]], [[3]]]
     assert document["values"][tanh["inputs"][0]]["shape"] == [5, 3]
+
+
+def sine(x):
+    return x.sin() * x
+
+
+NESTED = {
+    "grad in vmap": (lambda xs: minigrad.vmap(minigrad.func.grad(sine))(xs), ["vmap", "grad"]),
+    "vmap in grad": (lambda xs: minigrad.func.grad(lambda ys: minigrad.vmap(sine)(ys).sum())(xs), ["grad", "vmap"]),
+    "jvp in vmap": (
+        lambda xs: minigrad.vmap(lambda x: minigrad.func.jvp(sine, (x,), (x,))[1])(xs),
+        ["vmap", "jvp"],
+    ),
+    "vmap in jvp": (lambda xs: minigrad.func.jvp(minigrad.vmap(sine), (xs,), (xs,))[1], ["jvp", "vmap"]),
+    "vmap in grad in vmap": (
+        lambda xs: minigrad.vmap(minigrad.func.grad(lambda ys: minigrad.vmap(sine)(ys).sum()))(minigrad.ones(2, 3)),
+        ["vmap", "grad", "vmap"],
+    ),
+}
+
+
+@pytest.mark.parametrize("nested", NESTED)
+def test_transforms_stand_in_the_order_in_which_they_lie_in_one_another(nested):
+    program, layers = NESTED[nested]
+    record = minigrad.record(program, minigrad.ones(3), passes=("forward",))
+    sin, mul, *_ = forward(record.to_dict())
+    assert sin["layer"] == mul["layer"] == layers
+    assert [view["layer"] for view in sin["views"]] == layers
+    assert " › ".join(layers) in viz.draw(record).text()
 
 
 def test_an_operation_outside_of_all_transforms_has_no_views():

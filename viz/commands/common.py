@@ -24,6 +24,7 @@ Pass = Annotated[Literal["forward", "backward", "jvp", "all"], Parameter(name=["
 Args = Annotated[str | None, Parameter(name=["--args"], allow_leading_hyphen=True)]
 Json = Annotated[bool, Parameter(name=["--json"], negative="", show_default=False)]
 Rankdir = Literal["TB", "BT", "LR", "RL"]
+STDOUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")  # as the output: nothing else is written there then
 
 
 def target_of(target: str) -> tuple[str, str]:

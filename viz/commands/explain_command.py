@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from ..files import SUFFIXES, nearest
 from ..run_program import Failure, Program, Usage
-from .common import Args, Json, Target, apart, place_of, say, target_of, working
+from .common import STDOUT, Args, Json, Target, apart, place_of, say, target_of, working
 from .render_command import deliver
 
 EXAMPLES = """Examples:
@@ -52,7 +52,7 @@ def explain(
         Write the explanation as JSON on the standard output.
     """
     file, name = target_of(target)
-    place = None if output in (None, "-") else place_of(output).absolute()
+    place = None if output in (None, *STDOUT) else place_of(output).absolute()
     if place is not None and place.suffix.lower() not in SUFFIXES:
         known = " ".join(SUFFIXES)
         raise Usage(

@@ -14,7 +14,7 @@ from ..drawing import Drawing
 from ..files import FORMATS, SUFFIXES, format_of, maker, nearest, write
 from ..fold import MOST
 from ..run_program import Usage
-from .common import Args, Json, Pass, Rankdir, Target, apart, place_of, recorded, say, target_of, view, working
+from .common import STDOUT, Args, Json, Pass, Rankdir, Target, apart, place_of, recorded, say, target_of, view, working
 
 Format = Literal["html", "svg", "film", "png", "pdf", "dot", "mmd", "txt", "json"]
 
@@ -105,7 +105,7 @@ def render(
 
 def destination(output: str | None, format: str | None, name: str) -> tuple[Path | None, str]:
     """Where to write (None: the standard output) and in which format; both are checked before anything runs."""
-    if output == "-":
+    if output in STDOUT:
         return None, format or "svg"
     suffixes = FORMATS[format][0] if format else ()
     place = place_of(output or name + (suffixes[0] if suffixes else ".svg"))

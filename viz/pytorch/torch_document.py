@@ -22,6 +22,7 @@ from torch._C import _functorch as functorch
 from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 
 from minigrad.errors import error
+from minigrad.files import written
 from minigrad.record import schema
 from minigrad.record.show import mimebundle
 
@@ -101,7 +102,8 @@ class TorchRecord(schema.Document):
 
     def save(self, path: str | Path) -> None:
         """Write the record to a JSON file."""
-        Path(path).write_text(self.to_json(), encoding="utf-8")
+        with written(path) as file:
+            file.write(self.to_json().encode())
 
     def __repr__(self) -> str:
         forward = sum(op.phase == "forward" for op in self.ops)

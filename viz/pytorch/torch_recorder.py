@@ -235,7 +235,7 @@ class Recorder:
         """The value of a tensor that a node keeps, be it in another shape; None for a number in the program's text."""
         at = self.place(t)
         known = self._places.get(at or ()) or self._extents.get(self.extent(t) if at else ())
-        if known is None and t.dim() == 0 and {"const": t.item()} in call.inputs:
+        if known is None and (low := bottom(t)).dim() == 0 and {"const": low.item()} in call.inputs:
             return None
         return known or call.internal.setdefault(at, Noted(t, "computed"))
 

@@ -1,0 +1,57 @@
+"""Files that are written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import IO, Any
+
+
+@contextmanager
+def written(f: Any) -> Iterator[IO[bytes]]:
+    """Give a file to write to: beside the one at a path, whose place and rights it takes when all has been written.
+
+    A link is followed, and what is no file, a device or a pipe, is written to.
+    """
+    if hasattr(f, "write"):
+        yield f
+        return
+    path = os.fsdecode(f)
+    if is_no_file(path):
+        with open(path, "wb") as file:
+            yield file
+        return
+    path = os.path.realpath(path)  # what a link leads to
+    beside = f"{path}.{os.getpid()}-{threading.get_ident()}"
+    try:
+        with open(beside, "xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if os.path.exists(path):
+            shutil.copymode(path, beside)
+        os.replace(beside, path)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.remove(beside)
+        raise
+
+
+def is_no_file(path: str) -> bool:
+    """Return whether a path leads to something that is no file, or to an open one of a process, as /dev/stdout does.
+
+    >>> is_no_file(os.devnull), is_no_file(__file__)
+    (True, False)
+    """
+    if os.path.exists(path) and not os.path.isfile(path):
+        return True
+    for _ in range(40):  # links that lead in a ring are left to `open`
+        if os.path.realpath(os.path.dirname(path) or ".").startswith("/proc/"):
+            return True
+        if not os.path.islink(path):
+            break
+        path = os.path.join(os.path.dirname(path), os.readlink(path))
+    return False
