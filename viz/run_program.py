@@ -9,6 +9,7 @@ import traceback
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from importlib.util import decode_source
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
@@ -42,11 +43,9 @@ class Program:
     def read(cls, file: str, words: Sequence[str] = ()) -> Program:
         """The program in a file, or, for -, in the standard input."""
         if file != "-":
-            if not Path(file).is_file():
-                raise Usage(f"there is no file {file}.{_beside(file)}")
-            return cls(file, Path(file).read_bytes(), words)
+            return cls(file, text_of(file), words)
         text = sys.stdin.buffer.read()
-        lines = text.decode(errors="replace").splitlines(keepends=True)
+        lines = python_text("the standard input", text).splitlines(keepends=True)
         linecache.cache["<stdin>"] = (len(text), None, lines, "<stdin>")  # where lines of code are looked up
         return cls("<stdin>", text, words)
 
@@ -156,6 +155,31 @@ class Program:
             return eval(f"{text},", {**vars(library or minigrad), **self.names}) if text.strip() else ()
         except Exception as error:
             raise Usage(f"--args {text!r} is not a list of Python values: {type(error).__name__}: {error}.") from error
+
+
+def text_of(file: str) -> bytes:
+    """The bytes of a program's file, which are a text of Python's."""
+    place = Path(file)
+    if not place.exists():
+        raise Usage(f"there is no file {file}.{_beside(file)}")
+    if not place.is_file():  # a pipe could be read once, and its lines are looked up later
+        raise Usage(f"{file} is {'a folder' if place.is_dir() else 'no file'}. Name a file, or - for the standard input.")
+    try:
+        text = place.read_bytes()
+    except OSError as refused:
+        raise Usage(f"{file} cannot be read: {refused.strerror}.") from refused
+    python_text(file, text)
+    return text
+
+
+def python_text(file: str, text: bytes) -> str:
+    """The text that bytes are to Python, in UTF-8 or in the encoding that they name."""
+    if b"\0" in text:
+        raise Usage(f"{file} is not a Python program: it has bytes of 0 in it.")
+    try:
+        return decode_source(text)
+    except (SyntaxError, UnicodeDecodeError) as wrong:
+        raise Usage(f"{file} is not a Python program: {wrong}.") from wrong
 
 
 def names_of_tensors(names: dict[str, Any]) -> dict[int, str]:

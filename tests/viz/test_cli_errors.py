@@ -1,6 +1,7 @@
 """What the command says when something is wrong, what it ends with, and that it then writes nothing."""
 
 import json
+import os
 
 import pytest
 
@@ -42,6 +43,49 @@ def test_a_program_that_exits_with_an_error_is_not_drawn(net):
 
 def test_a_missing_file_is_named(tmp_path):
     assert "there is no file nowhere.py" in refused(tmp_path, "render", "nowhere.py:x")
+
+
+NO_PROGRAMS = {
+    "a.png": (b"\x89PNG\r\n\x1a\n\x00\xff", "a.png is not a Python program: it has bytes of 0 in it"),
+    "wide.py": ("x = 1\n".encode("utf-16"), "wide.py is not a Python program: it has bytes of 0 in it"),
+    "latin.py": (b'x = "\xe9"\n', "latin.py is not a Python program: "),
+    "unknown.py": (b"# coding: klingon\n", "unknown.py is not a Python program: unknown encoding: klingon"),
+}
+
+
+@pytest.mark.parametrize("file", NO_PROGRAMS)
+def test_what_is_no_program_is_named(tmp_path, file):
+    text, message = NO_PROGRAMS[file]
+    (tmp_path / file).write_bytes(text)
+    for command in (["render", f"{file}:x"], ["source", f"{file}:x"], ["check", file]):
+        assert message in refused(tmp_path, *command)
+
+
+def test_a_program_in_another_encoding_that_it_names_is_read(net):
+    (net / "net.py").write_bytes(b"# coding: latin-1\n# \xe9\n" + PROGRAM.encode())
+    assert minigrad(net, "render", "net.py:loss").returncode == 0 and written(net)
+
+
+def test_a_standard_input_that_is_no_program_is_named(tmp_path):
+    done = minigrad(tmp_path, "render", "-:x", given=b"\x00")
+    assert done.returncode == 2 and b"the standard input is not a Python program: it has bytes of 0" in done.stderr
+
+
+def test_a_folder_in_place_of_a_program_is_named(tmp_path):
+    (tmp_path / "net.py").mkdir()
+    assert "net.py is a folder. Name a file, or - for the standard input." in refused(tmp_path, "render", "net.py:x")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
+def test_a_pipe_in_place_of_a_program_is_named(tmp_path):
+    os.mkfifo(tmp_path / "net.py")
+    assert "net.py is no file. Name a file, or - for the standard input." in refused(tmp_path, "render", "net.py:x")
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read anything")
+def test_a_program_that_may_not_be_read_is_named(net):
+    (net / "net.py").chmod(0)
+    assert "net.py cannot be read: Permission denied" in refused(net, "render", "net.py:loss")
 
 
 def test_a_target_without_a_name_says_how_to_write_it(net):
