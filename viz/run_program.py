@@ -163,7 +163,9 @@ def text_of(file: str) -> bytes:
     if not place.exists():
         raise Usage(f"there is no file {file}.{_beside(file)}")
     if not place.is_file():  # a pipe could be read once, and its lines are looked up later
-        raise Usage(f"{file} is {'a folder' if place.is_dir() else 'no file'}. Name a file, or - for the standard input.")
+        raise Usage(
+            f"{file} is {'a folder' if place.is_dir() else 'no file'}. Name a file, or - for the standard input."
+        )
     try:
         text = place.read_bytes()
     except OSError as refused:

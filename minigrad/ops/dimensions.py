@@ -15,7 +15,12 @@ def axes(input: Tensor, dim: Any, who: str) -> tuple:
     n = input.ndim
     if dim is None or isinstance(dim, (tuple, list)) and not len(dim):
         return ALL[n] if n < len(ALL) else tuple(range(n))
-    dims = tuple(dim) if isinstance(dim, (tuple, list)) else (dim,)
+    found = distinct_axes(tuple(dim) if isinstance(dim, (tuple, list)) else (dim,), n, who)
+    return () if n == 0 else tuple(sorted(found))
+
+
+def distinct_axes(dims: tuple, n: int, who: str) -> tuple:
+    """Dimensions counted from the front, in the order given.  Raises RuntimeError if one is named twice."""
     found = tuple([axis(d, n, who) for d in dims])
     if len(set(found)) != len(found):
         twice = next(d for d in found if found.count(d) > 1)
@@ -23,9 +28,9 @@ def axes(input: Tensor, dim: Any, who: str) -> tuple:
             RuntimeError,
             who,
             f"dim {twice} appears multiple times in the list of dims {dims}",
-            f"write dim={tuple(sorted(set(dims)))}",
+            f"write dim={tuple(sorted(set(found)))}",
         )
-    return () if n == 0 else tuple(sorted(found))
+    return found
 
 
 def axis(dim: Any, n: int, who: str) -> int:

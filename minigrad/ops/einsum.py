@@ -17,7 +17,7 @@ from ..errors import error
 from ..tensors.printing import about
 from .base.families import Bilinear
 from .base.registry import op
-from .dimensions import axis
+from .dimensions import distinct_axes
 from .products import one_dtype, refused
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"  # a letter's label is its place here
@@ -107,6 +107,8 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     `dims` is the number of a's last and b's first dimensions that are paired, or the two lists of dimensions.
     Raises RuntimeError where paired dimensions differ in size.
     """
+    if isinstance(dims, Tensor):
+        dims = dims.item() if dims.numel() == 1 else dims.tolist()
     if isinstance(dims, int):
         if not 0 <= dims <= min(a.ndim, b.ndim):
             raise refused(
@@ -116,17 +118,22 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
             )
         pairs = list(zip(range(a.ndim - dims, a.ndim), range(dims)))
     else:
-        if not isinstance(dims, (tuple, list, Tensor)) or len(dims) != 2:
+        given = [d.tolist() if isinstance(d, Tensor) else d for d in dims] if isinstance(dims, (tuple, list)) else []
+        if len(given) != 2 or any(isinstance(d, int) for d in given):
             what = f"dims has to be a number of dimensions or two lists of them, got {dims!r}"
-            raise error(ValueError, "tensordot", what, "write dims=1 or dims=([1], [0])")
-        left, right = (list(d.tolist() if isinstance(d, Tensor) else d) for d in dims)
+            raise error(
+                ValueError if len(given) != 2 else TypeError, "tensordot", what, "write dims=1 or dims=([1], [0])"
+            )
+        left, right = map(list, given)
         if len(left) != len(right):
             raise refused(
                 "tensordot",
                 f"both lists of dims should have the same length, got {left} and {right}",
                 "name as many dimensions of each: dims=([1], [0])",
             )
-        pairs = [(axis(i, a.ndim, "tensordot"), axis(j, b.ndim, "tensordot")) for i, j in zip(left, right)]
+        pairs = list(
+            zip(distinct_axes(tuple(left), a.ndim, "tensordot"), distinct_axes(tuple(right), b.ndim, "tensordot"))
+        )
     for i, j in pairs:
         if a.shape[i] != b.shape[j]:
             raise refused(

@@ -165,6 +165,8 @@ CASES = [
     ('torch.einsum(T(2), 0)', 'einsum', 'a sublist of subscripts has to be a list, not int', 'write einsum(x, [0, 1]'),
     ('torch.einsum(T(2), [None])', 'einsum', 'a subscript of a sublist has to be an int, not NoneType', 'write einsum(x'),
     ('torch.tensordot(T(2), T(2), ())', 'tensordot', 'dims has to be a number of dimensions or two lists', 'write dims=1'),
+    ('torch.tensordot(T(2), T(2), [0, 0])', 'tensordot', 'two lists of them, got [0, 0]', 'write dims=1 or dims=([1], [0])'),
+    ('torch.tensordot(T(2, 2), T(2, 2), ([0, -2], [0, 1]))', 'tensordot', 'in the list of dims (0, -2)', 'write dim=(0,)'),
     ('F.fold(T(2, 12, 12), (5, 4), 0)', 'fold', 'kernel_size has to be positive, got (0, 0)', 'write kernel_size=2'),
     ('F.pixel_shuffle(T(2, 4, 4), 0)', 'pixel_shuffle', 'divisible by upscale_factor ** 2 = 0', ''),
     ('F.pixel_unshuffle(T(2, 4, 4), 0)', 'pixel_unshuffle', 'to be divisible by downscale_factor = 0', ''),

@@ -58,7 +58,8 @@ def test_what_is_no_program_is_named(tmp_path, file):
     text, message = NO_PROGRAMS[file]
     (tmp_path / file).write_bytes(text)
     for command in (["render", f"{file}:x"], ["source", f"{file}:x"], ["check", file]):
-        assert message in refused(tmp_path, *command)
+        done = minigrad(tmp_path, *command)
+        assert done.returncode == 2 and message in done.stderr.decode() and written(tmp_path) <= {file}
 
 
 def test_a_program_in_another_encoding_that_it_names_is_read(net):
