@@ -11,7 +11,7 @@ import minigrad
 from minigrad import Tensor
 from minigrad.record.build import numbered
 from viz import Drawing
-from viz.drawing import passes_of
+from viz.drawn_graph import passes_of
 from viz.record_diff import Change, compare, same
 from viz.text import contents
 

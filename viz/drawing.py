@@ -103,20 +103,6 @@ def _recorded(what: Any, args: tuple, wanted: tuple[str, ...]):
     )
 
 
-def passes_of(record: dict, notes: Sequence[str] = ()) -> tuple[tuple[str, ...], dict[str, str]]:
-    """The passes that a record holds, and for each of the others why it is not there.
-
-    A jvp pass that stops at a custom Function would be half a pass, and counts as none.
-    """
-    stops = [op["function"] for op in record["ops"] if any(f"stops at {op['function']}," in note for note in notes)]
-    have = tuple(one for one in PASSES if one in record["program"]["passes"] and not (one == "jvp" and stops))
-    others = [note for note in notes if not note.startswith("the jvp pass")]
-    reasons = dict.fromkeys(PASSES, "nothing in it requires grad")
-    reasons |= {"backward": others[0]} if others else {}
-    reasons |= {"jvp": f"{stops[0]} has no jvp"} if stops else {}
-    return have, {one: reasons[one] for one in PASSES if one not in have}
-
-
 class MissingPass(ValueError):
     """A record does not hold the pass that is to be drawn."""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from . import user_formula
@@ -24,6 +25,20 @@ SHOW: tuple[str, ...] = (
 )  # what cards show besides operations and their formulas
 RANKDIRS = ("TB", "BT", "LR", "RL")
 MANY, FAR = 3, 8  # more uses, or operations since the first use: a copy
+
+
+def passes_of(record: dict, notes: Sequence[str] = ()) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The passes that a record holds, and for each of the others why it is not there.
+
+    A jvp pass that stops at a custom Function would be half a pass, and counts as none.
+    """
+    stops = [op["function"] for op in record["ops"] if any(f"stops at {op['function']}," in note for note in notes)]
+    have = tuple(one for one in PASSES if one in record["program"]["passes"] and not (one == "jvp" and stops))
+    others = [note for note in notes if not note.startswith("the jvp pass")]
+    reasons = dict.fromkeys(PASSES, "nothing in it requires grad")
+    reasons |= {"backward": others[0]} if others else {}
+    reasons |= {"jvp": f"{stops[0]} has no jvp"} if stops else {}
+    return have, {one: reasons[one] for one in PASSES if one not in have}
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from .drawing import Drawing, draw, passes_of
+from .drawing import Drawing, draw
+from .drawn_graph import passes_of
 from .run_program import leading_to_outputs, names_of_tensors
 
 SMALL = 300  # operations: larger graphs are not drawn unasked

@@ -115,10 +115,10 @@ def record() -> dict:
         told = f"{len(files)} files, {lines:,} lines" if len(files) > 1 else f"{lines:,} lines"
         values.append(
             {"id": i, "name": folder, "kind": "computed", "shape": [], "dtype": "", "device": "", "bytes": 0}
-            | {"summary": {"values": told}}
+            | {"summary": {}}
         )
         ops.append(
-            {"id": i, "phase": "forward", "name": folder, "formula": FOLDERS[folder], "layer": [], "outputs": [i]}
+            {"id": i, "phase": "forward", "name": folder, "formula": f"{FOLDERS[folder]} ({told})", "layer": [], "outputs": [i]}
             | {"inputs": [order.index(g) for g in order if g in arrows[folder]], "of": None, "inplace": False}
             | {"where": {"file": folder, "line": 1, "code": ""}, "function": None, "saved": [], "edges": []}
             | {"tangents": {}, "views": [], "inside": [], "module": []}
@@ -135,4 +135,4 @@ def record() -> dict:
 
 def main() -> None:
     """Write the picture."""
-    viz.draw(record(), passes="forward", show=("values",)).save(DOCS / "pictures" / "package.svg")
+    viz.draw(record(), passes="forward", show=()).save(DOCS / "pictures" / "package.svg")

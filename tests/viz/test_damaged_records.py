@@ -10,7 +10,8 @@ import minigrad
 import viz
 from minigrad import nn
 from viz.commands.diff_command import record_of
-from viz.drawing import Drawing, MissingPass, passes_of
+from viz.drawing import Drawing, MissingPass
+from viz.drawn_graph import passes_of
 from viz.record_diff import compare
 from viz.run_program import Usage
 from viz.step_through import walk

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from ..drawing import Drawing, passes_of
+import viz
+
+from ..drawn_graph import passes_of
 from ..files import maker, nearest
 from ..run_program import Program, Usage
 from .common import Args, Json, Target, apart, say, working
@@ -143,7 +145,7 @@ def result_of(program: Program, name: str, function: Any, args: str | None, skip
 
 
 # ---------------------------------------------------------------------- the drawing
-def drawn(program: Program, function: Any, one: Outcome) -> Drawing:
+def drawn(program: Program, function: Any, one: Outcome) -> viz.Drawing:
     """The smallest input at which a derivative is wrong, forward and backward, with both numbers at the input."""
     import minigrad
 
@@ -165,7 +167,7 @@ def drawn(program: Program, function: Any, one: Outcome) -> Drawing:
     )
     document = annotated(rec.to_dict(), list(tensors).index(wrong["argument"]), wrong)
     document["program"]["file"] = program.file
-    return Drawing(document, passes_of(document)[0], rec.notes)
+    return viz.Drawing(document, passes_of(document)[0], rec.notes)
 
 
 def annotated(record: dict, place: int, wrong: dict) -> dict:

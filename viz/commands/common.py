@@ -13,8 +13,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from ..drawing import passes_of
-from ..drawn_graph import PASSES, SHOW, View
+from ..drawn_graph import PASSES, SHOW, View, passes_of
 from ..files import nearest
 from ..run_program import Program, Usage
 

@@ -10,7 +10,8 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from ..drawing import Drawing
+import viz
+
 from ..files import FORMATS, SUFFIXES, format_of, maker, nearest, write
 from ..fold import MOST
 from ..run_program import Usage
@@ -88,7 +89,7 @@ def render(
     with apart(place is None or json):
         record, notes, passes_there = recorded(target, passes, args, words)
         most = (None if kind == "json" else MOST) if max_nodes is None else max_nodes or None
-        drawing = Drawing(record, passes_there, notes, seen, depth, most)
+        drawing = viz.Drawing(record, passes_there, notes, seen, depth, most)
         with working(f"drawing {len(drawing.graph.nodes)} nodes"):
             made = maker(drawing, kind)()
         notes += drawing.warnings(kind)
@@ -138,7 +139,7 @@ def deliver(made: bytes, place: Path | None) -> None:
         raise Usage(f"{place} cannot be written: {refused.strerror}.") from refused
 
 
-def report(drawing: Drawing, place: Path | None, kind: str, notes: list[str]) -> dict:
+def report(drawing: viz.Drawing, place: Path | None, kind: str, notes: list[str]) -> dict:
     """What was written, for machines."""
     graph = drawing.graph
     return {

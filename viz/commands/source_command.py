@@ -8,8 +8,9 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+import viz
+
 from .. import text
-from ..drawing import Drawing
 from ..run_program import Failure, Program, Usage
 from .common import Args, Json, Target, apart, target_of, working
 
@@ -46,7 +47,7 @@ def source(
         with working(f"compiling {name}"):
             graph, _ = program.record_function(name, ("forward",), args)
             forward, backward = compiled(what, program.arguments(name, args))
-        drawn = Drawing(graph).text()
+        drawn = viz.Drawing(graph).text()
     if json:
         print(js.dumps({"forward": forward, "backward": backward, "graph": graph}))
         return

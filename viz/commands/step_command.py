@@ -8,7 +8,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from ..drawing import Drawing
+import viz
+
 from ..step_through import Step, walk
 from .common import Args, Json, Pass, Target, apart, recorded, say, view
 
@@ -55,7 +56,7 @@ def step(
     seen = view(show, "TB")
     with apart():
         record, notes, there = recorded(target, passes, args, words)
-        drawing = Drawing(record, there, notes, seen, depth, max_nodes or None)
+        drawing = viz.Drawing(record, there, notes, seen, depth, max_nodes or None)
         steps = walk(drawing.graph, drawing.cards, there)
     say(notes)
     if json:
