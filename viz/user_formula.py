@@ -38,7 +38,7 @@ class Terms:
         formula = op.get("formula") or ""
         return cls(formula, _parameters(formula, op["name"], len(operands)), operands, out)
 
-    def words(self, formula: str, **others: str) -> str:
+    def words(self, formula: str, /, **others: str) -> str:
         """A formula with the names of the operands and the result; unchanged where it has names of its own.
 
         What numbers among the operands decide is not shown.

@@ -42,9 +42,14 @@ def softmax_rule(low: Lowering, step: Step, x: V, dims: tuple) -> bool:
 
 
 def log_softmax_rule(low: Lowering, step: Step, x: V, dims: tuple) -> bool:
-    out, shifted = low.out(), shifted_by_peak(low, x, dims)
-    low.map("x - lost", {"x": shifted, "lost": lost_of(low, shifted, dims)}, x.shape, x.dtype, out)
+    log_softmax_of(low, x, dims, low.out())
     return True
+
+
+def log_softmax_of(low: Lowering, x: V, dims: tuple, out: V) -> V:
+    shifted = shifted_by_peak(low, x, dims)
+    ins = {"x": shifted, "lost": lost_of(low, shifted, dims)}
+    return low.map("x - lost", ins, x.shape, x.dtype, out, name="log_softmax")
 
 
 def lost_of(low: Lowering, shifted: V, dims: tuple) -> V:
@@ -72,7 +77,7 @@ def losses_rule(from_logits: bool) -> Callable:
         if not by_row(x, target, dim):
             return False
         loss = low.out() if lead is None else low.new(target.shape, x.dtype, "losses")
-        log_p = log_softmax_of(low, x) if from_logits else x
+        log_p = log_softmax_of(low, x, (len(x.shape) - 1,), low.out(1)) if from_logits else x
         low.add("pick", [log_p, target], [loss], "pick", ignore=int(ignore))
         if lead is not None:
             mean_of_losses(low, loss, target, ignore, lead)
@@ -86,15 +91,6 @@ def mean_of_losses(low: Lowering, loss: V, target: V, ignore: int, lead: int) ->
     total = low.reduction("sum", loss, tuple(range(lead, len(loss.shape))), False)
     count = number_valid(low, target, ignore, loss.dtype, lead)
     low.map("x / n", {"x": total, "n": count}, total.shape, loss.dtype, low.out(0))
-
-
-def log_softmax_of(low: Lowering, x: V) -> V:
-    """The log_softmax of each row, which is the step's second result."""
-    dims = (len(x.shape) - 1,)
-    top = finite_peak(low, x, dims)
-    shifted = low.map("x - t", {"x": x, "t": top}, x.shape, x.dtype, name="shifted")
-    ins = {"x": shifted, "lost": lost_of(low, shifted, dims)}
-    return low.map("x - lost", ins, x.shape, x.dtype, low.out(1), name="log_softmax")
 
 
 def deviations(low: Lowering, x: V, dims: tuple, eps: float) -> tuple[V, V]:

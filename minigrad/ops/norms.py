@@ -60,15 +60,20 @@ def norm_gradient(g: Tensor, x: Tensor, out: Tensor, dims: tuple, p: float) -> T
     if p == 0:
         return x.new_zeros(x.shape)
     if p == 2:
-        return x * where(out == 0, 0.0, g / out)
+        return x * ratio(g, out)
     if p == 1:
         return x.sign() * g
     if math.isinf(p):
         return x.sign() * evenly(g, (x.abs() == out) | (x != x), dims)
     if p < 1:
         return where(x == 0, 0.0, x.sign() * x.abs() ** (p - 1)) * g * out ** (1 - p)
-    scale = where(out == 0, 0.0, g / out ** (p - 1))
-    return (x.sign() * x.abs() ** (p - 1) if p < 2 else x * x.abs() ** (p - 2)) * scale
+    return (x.sign() * x.abs() ** (p - 1) if p < 2 else x * x.abs() ** (p - 2)) * ratio(g, out ** (p - 1))
+
+
+def ratio(g: Tensor, out: Tensor) -> Tensor:
+    """g / out, and 0 with derivatives of 0 where out is 0: a norm of no elements is constant."""
+    zero = out == 0
+    return where(zero, 0.0, g / where(zero, 1.0, out))
 
 
 @op("T(3, 4)", "T(3, 4), 'fro', 1", "T(2, 3, 4), 1, (0, -1), True", "T(3, 4), 3, 0", "T(3, 4), 1.5, 0",

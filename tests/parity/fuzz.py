@@ -1,7 +1,7 @@
 """Run random programs under PyTorch and under minigrad for hours: `make fuzz HOURS=8`, or `python -m tests.parity.fuzz`.
 
 A mode writes programs from seeds and says where the two differ.  Programs run in short-lived processes, a chunk of seeds in
-each, so that a crash or a program without end costs no more than its chunk.  What was run is kept in build/fuzz.json, from
+each, so that a crash or a program without end costs itself alone.  What was run is kept in build/fuzz.json, from
 which the next call goes on.  A program that differs is shrunk and written to tests/parity/found/, whose programs
 test_found.py runs from then on.
 """
@@ -39,7 +39,7 @@ from .harness import Raised, attempt, differences
 FOUND = Path(__file__).parent / "found"
 STATE = Path(__file__).parent.parent.parent / "build" / "fuzz.json"
 FIRST = 10_000_000  # seeds below are those of the test suites
-CHUNK, PATIENCE = 500, 900  # programs, and seconds for them
+CHUNK, PATIENCE = 500, 90  # programs, and seconds for one, which may have to be shrunk
 MANY = 5  # that differ end a chunk
 
 
@@ -180,14 +180,21 @@ def tuple_of(value: Any) -> Any:
 
 # ---------------------------------------------------------------------- many of them
 class Chunk:
-    """Seeds of a mode, run in a process of their own."""
+    """Seeds of a mode, run in a process of their own; where it crashes or is silent, another goes on with the next seed."""
 
     def __init__(self, name: str, first: int, count: int, found_in: Path, most: int):
-        self.name, self.first, self.count, self.found_in, self.most = name, first, count, found_in, most
-        self.begun, self.reached = time.monotonic(), multiprocessing.Value("q", first)
-        self.answer, answer = multiprocessing.Pipe(duplex=False)
+        self.name, self.first, self.end, self.found_in, self.most = name, first, first + count, found_in, most
+        self.next, self.begun = first, time.monotonic()
+        self.counts: Counter = Counter()
+        self.found: list[str] = []
+        self.start()
+
+    def start(self) -> None:
+        """Start a process at the next seed."""
+        self.answers, answer = multiprocessing.Pipe(duplex=False)
         self.process = multiprocessing.get_context("fork").Process(target=self.run, args=(answer,))
         self.process.start()
+        self.heard = time.monotonic()
         answer.close()
 
     def run(self, answer: Any) -> None:
@@ -195,27 +202,30 @@ class Chunk:
         os.nice(5)
         torch.set_num_threads(1)
         warnings.simplefilter("ignore")
-        results = []
-        for seed in range(self.first, self.first + self.count):
-            self.reached.value = seed
-            results.append(kept(self.name, seed, self.found_in))
-            if sum(bool(file) for _, file in results) == self.most:  # of one fault, perhaps
-                break
-        answer.send(results)
+        for seed in range(self.next, self.end):
+            answer.send(kept(self.name, seed, self.found_in))
 
-    def result(self) -> tuple[Counter, list[str]] | None:
-        """Return the counts and what was found, None while it runs."""
-        ready = self.answer.poll(0.1)
-        if not ready and self.process.is_alive() and time.monotonic() - self.begun < PATIENCE:
-            return None
+    def ended(self) -> bool:
+        """Take what the process has said; say whether the chunk has come to its end."""
         try:
-            results = self.answer.recv() if ready else []
-        except EOFError:  # it has crashed
-            results = []
-        self.process.kill()
-        self.process.join()
-        trouble = [] if results else [f"{self.name}: the process ended at seed {self.reached.value}"]
-        return Counter(kind for kind, _ in results), [file for _, file in results if file] + trouble
+            while self.next < self.end and self.answers.poll(0.1):
+                kind, file = self.answers.recv()
+                self.next, self.heard = self.next + 1, time.monotonic()
+                self.counts[kind] += 1
+                self.found += [file] if file else []
+            silent = time.monotonic() - self.heard > PATIENCE
+        except EOFError:
+            silent = True
+        if silent and self.next < self.end:
+            self.found.append(f"{self.name}: no answer from seed {self.next}")
+            self.next += 1
+        over = self.next >= self.end or len(self.found) >= self.most  # so many are of one fault, perhaps
+        if over or silent:
+            self.process.kill()
+            self.process.join()
+        if silent and not over:
+            self.start()
+        return over
 
 
 def load(place: Path) -> dict:
@@ -239,21 +249,20 @@ def fuzz(
             running.append(Chunk(name, state[name]["next"], CHUNK, found_in, most))
             state[name]["next"] += CHUNK
         for chunk in list(running):
-            if (result := chunk.result()) is None:
+            if not chunk.ended():
                 continue
             running.remove(chunk)
-            counts, found = result
             done += CHUNK
-            clean = clean and not found
+            clean = clean and not chunk.found
             mode = state[chunk.name]
-            mode["counts"] = dict(Counter(mode["counts"]) + counts)
-            mode["found"] = [*mode["found"], *found]
+            mode["counts"] = dict(Counter(mode["counts"]) + chunk.counts)
+            mode["found"] = [*mode["found"], *chunk.found]
             mode["seconds"] = round(mode["seconds"] + time.monotonic() - chunk.begun, 1)
             part = place.with_suffix(".part")
             part.write_text(json.dumps(state, indent=1), encoding="utf-8")
             part.replace(place)
             print(
-                f"{chunk.name} {chunk.first}: {sum(counts.values())} programs, {len(found)} differ {found or ''}",
+                f"{chunk.name} {chunk.first}: {chunk.counts.total()} programs, {len(chunk.found)} differ {chunk.found or ''}",
                 flush=True,
             )
     return clean

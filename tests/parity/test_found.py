@@ -1,11 +1,14 @@
 """Programs on which PyTorch and minigrad once differed, found by `make fuzz` and shrunk."""
 
 import json
+import os
+import time
 
 import pytest
 
 pytest.importorskip("torch")
 
+from . import fuzz as fuzzing
 from .fuzz import CHUNK, FIRST, FOUND, MODES, difference, fuzz, load, read
 
 
@@ -32,3 +35,21 @@ def test_it_goes_on_where_it_ended(tmp_path):
         assert fuzz(["programs"], lambda done: done >= CHUNK, 1, place)
         state = load(place)["programs"]
         assert state["next"] == FIRST + turn * CHUNK and sum(state["counts"].values()) == turn * CHUNK
+
+
+def test_a_crash_and_a_program_without_end_cost_themselves_alone(tmp_path, monkeypatch):
+    written = MODES["programs"].write
+
+    def write(seed):
+        if seed == FIRST + 2:
+            os._exit(1)
+        time.sleep(600 * (seed == FIRST + 4))
+        return written(seed)
+
+    monkeypatch.setattr(fuzzing, "CHUNK", 6)
+    monkeypatch.setattr(fuzzing, "PATIENCE", 5)
+    monkeypatch.setitem(MODES, "programs", MODES["programs"]._replace(write=write))
+    assert not fuzz(["programs"], lambda done: done >= 6, 1, tmp_path / "fuzz.json", tmp_path)
+    state = load(tmp_path / "fuzz.json")["programs"]
+    assert state["found"] == [f"programs: no answer from seed {FIRST + n}" for n in (2, 4)]
+    assert sum(state["counts"].values()) == 4

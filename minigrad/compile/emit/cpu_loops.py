@@ -210,7 +210,7 @@ class Loop:
         """Whether all that a loop reads and writes lies in memory element by element in the loop's order."""
         if not self.live:
             return False
-        seen = False
+        seen, made = False, {o for op in self.group.ops for o in op.outs}
         for op in self.group.ops:
             if op.kind == "reduce" and len(reduced(op)) < len(self.live):
                 return False
@@ -220,7 +220,7 @@ class Loop:
                     continue
                 if at != loop_index(base.shape) or extent(base.shape) != self.shape or base.layout != "C":
                     return False
-                seen = True
+                seen = seen or base not in made  # what is made is memory only where it is stored
             seen = seen or op.kind == "map" and op.outs[0] in self.stored
             if any(v in op.outs and p.layout != "C" for p, v in self.direct.items()):
                 return False

@@ -129,7 +129,7 @@ def cross_entropy(x_, target_, loss_, out_, ignore):
     """log_softmax, and less that at the target."""
     x = cuda.local.array(HELD, real)
     top, total = exponentials(x_, x)
-    lost = real(log(total))
+    lost = real(nan) if isinf(total) else real(log(total))
     put_logarithms(x_, out_, top, lost, x)
     put_loss(x_, target_, loss_, top, lost, ignore)
 

@@ -98,7 +98,7 @@ class CrossEntropy(Operation):
             checked(by_rows[0], target, x.shape, dim, ignore)
             return by_rows
         top = np.maximum.reduce(x, axis=dim, keepdims=True, initial=-np.inf)
-        shifted = x - np.where(np.isfinite(top), top, x.dtype.type(0))
+        shifted = x - top
         log_probabilities = shifted - np.log(np.add.reduce(np.exp(shifted), axis=dim, keepdims=True))
         return NLL.impl(log_probabilities, target, dim, ignore), log_probabilities
 
