@@ -118,7 +118,14 @@ def record() -> dict:
             | {"summary": {}}
         )
         ops.append(
-            {"id": i, "phase": "forward", "name": folder, "formula": f"{FOLDERS[folder]} ({told})", "layer": [], "outputs": [i]}
+            {
+                "id": i,
+                "phase": "forward",
+                "name": folder,
+                "formula": f"{FOLDERS[folder]} ({told})",
+                "layer": [],
+                "outputs": [i],
+            }
             | {"inputs": [order.index(g) for g in order if g in arrows[folder]], "of": None, "inplace": False}
             | {"where": {"file": folder, "line": 1, "code": ""}, "function": None, "saved": [], "edges": []}
             | {"tangents": {}, "views": [], "inside": [], "module": []}

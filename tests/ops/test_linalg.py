@@ -392,3 +392,13 @@ def test_large_sets_have_the_gradient_of_small_ones(monkeypatch):
 @pytest.mark.parametrize("p", [0.0, 1.0, 2.0, 3.0, float("inf")])
 def test_points_without_coordinates_are_all_one(p):
     assert torch.cdist(torch.ones(2, 0), torch.ones(3, 0), p).tolist() == [[0.0] * 3] * 2
+
+
+@pytest.mark.parametrize("p, size", [(1.5, 0), (2, 0), (3, 0), (2, 2), (3, 2)])
+def test_a_norm_that_is_constant_has_derivatives_of_0(p, size):
+    nothing, s = torch.zeros(3, size), torch.tensor(2.0, requires_grad=True)
+    norm = lambda s: (torch.linalg.vector_norm(nothing * s, p, dim=-1) * s).sum()
+    (first,) = torch.autograd.grad(norm(s), s, create_graph=True)
+    (second,) = torch.autograd.grad(first, s)
+    assert first.item() == second.item() == 0
+    assert torch.func.jacfwd(torch.func.jacfwd(norm))(s.detach()).item() == 0

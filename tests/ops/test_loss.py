@@ -67,6 +67,24 @@ def test_huge_logits_do_not_overflow():
     assert x.grad.tolist() == [[1.0, -1.0], [0.0, 0.0]]
 
 
+@pytest.mark.parametrize("shape", [(2, 3), (40, 50), (2, 5, 600)])
+@pytest.mark.parametrize("odd", [math.inf, -math.inf, math.nan])
+def test_cross_entropy_of_odd_logits_is_that_of_their_log_softmax(shape, odd):
+    logits = random(*shape).astype("float32")
+    logits[0, 1] = odd
+    logits[1] = odd
+    classes = tensor(np.arange(np.prod(shape) // shape[1]).reshape(shape[0], *shape[2:]) % shape[1])
+    found = []
+    for loss in (F.cross_entropy, lambda x, t, **how: F.nll_loss(F.log_softmax(x, 1), t, **how)):
+        for reduction in ("none", "mean"):
+            x = tensor(logits).requires_grad_()
+            loss(x, classes, reduction=reduction).sum().backward()
+            found.append((loss(x, classes, reduction=reduction).detach().numpy(), x.grad.numpy()))
+    for fused, plain in zip(found, found[2:]):
+        assert np.allclose(fused[0], plain[0], equal_nan=True)
+        assert np.allclose(fused[1], plain[1], 1e-4, 1e-6, equal_nan=True)
+
+
 def test_logits_may_be_overwritten_after_cross_entropy():
     x = tensor(random(3, 4)).requires_grad_()
     y = x * 1
