@@ -268,11 +268,12 @@ def warn(name: str, who: str, what: str, fix: str = "", where: Place | None = No
 @contextmanager
 def unsaid() -> Iterator[None]:
     """Give no warnings meanwhile.  Python's filters are the user's, and every thread's."""
-    token = _unsaid.set(True)
+    before = _unsaid.get()
     try:
+        _unsaid.set(True)
         yield
     finally:
-        _unsaid.reset(token)
+        _unsaid.set(before)
 
 
 def silence(*names: str) -> None:

@@ -302,11 +302,12 @@ def disable_saved_tensors_hooks(error_message: str):
     """
     if any([isinstance(o, Packing) for o in current().observers]):
         raise error(RuntimeError, "disable_saved_tensors_hooks", error_message)
-    token = _disabled.set(error_message)
+    before = _disabled.get()
     try:
+        _disabled.set(error_message)
         yield
     finally:
-        _disabled.reset(token)
+        _disabled.set(before)
 
 
 class save_on_cpu(saved_tensors_hooks):

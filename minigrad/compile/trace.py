@@ -307,8 +307,10 @@ class Trace(Grad):
 def tracing(trace: Trace, grad: bool):
     """Run under a capture."""
     slots.reading = reading
-    token, compiling = capturing.set(trace), without.set(True)  # its values are looked at by nobody
+    around, alone = capturing.get(), without.get()
     try:
+        capturing.set(trace)
+        without.set(True)  # its values are looked at by nobody
         with use(Frame(trace, grad, None, False, OFF)):
             yield trace
     except Refused:
@@ -316,8 +318,8 @@ def tracing(trace: Trace, grad: bool):
     except Exception as e:
         raise trace.refused or e from None
     finally:
-        capturing.reset(token)
-        without.reset(compiling)
+        capturing.set(around)
+        without.set(alone)
         for generator, state in trace.generators.values():
             generator.set_state(state)
     if trace.refused is not None:

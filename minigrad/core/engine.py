@@ -80,8 +80,10 @@ def run(
     frame = OFF if arrays else here.but(grad=True) if create else here.all_grad(False)
     this.step, this.end = (step_on_arrays, accumulate_array) if arrays else (step_on_tensors, accumulate)
     seeds = [bare(g) for g in grads] if arrays else list(grads)
-    token, silent = running.set(this), listen() if arrays else None
+    around, silent = running.get(), None
     try:
+        running.set(this)
+        silent = listen() if arrays else None
         enter(frame)
         if recorder is None:
             found = backward_loop(this, seeds)
@@ -92,7 +94,7 @@ def run(
         try:
             enter(here)  # first, and alone: Ctrl-C may come right after it
         finally:
-            running.reset(token)
+            running.set(around)
             if silent is not None:
                 restore(silent)
     found = found and {k: boxed(g) for k, g in found.items()}

@@ -161,23 +161,26 @@ class use:
 class push(use):
     """`with push(layer):` enter a transform.  It starts with gradients on, whatever no_grad stands around it."""
 
-    __slots__ = ("layer", "token")
+    __slots__ = ("around",)
 
     def __init__(self, layer: Layer):
-        self.layer = layer
+        self.frame = Frame(layer, True, None, False, current())
 
     def __enter__(self) -> Any:
-        layer, around = self.layer, transforms.get()
-        self.frame = Frame(layer, True, None, False, current())
-        self.token = transforms.set(around if layer.transparent else (*around, layer.title or layer.name))
-        use.__enter__(self)
+        layer, self.around = self.frame.layer, transforms.get()
+        try:
+            transforms.set(self.around if layer.transparent else (*self.around, layer.title or layer.name))
+            use.__enter__(self)
+        except BaseException:
+            transforms.set(self.around)
+            raise
         return layer
 
     def __exit__(self, *_: object) -> None:
         try:
             enter(self.old)
         finally:
-            transforms.reset(self.token)
+            transforms.set(self.around)
 
 
 def apply_at(frame: Frame, cls: Any, args: tuple) -> Any:

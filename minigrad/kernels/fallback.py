@@ -41,11 +41,12 @@ def again(cause: Exception, f: Callable, *args: Any, **kwargs: Any) -> Any:
     """Return f(*args, **kwargs) by NumPy alone where `cause`, which it has raised, came from the compiler; else raise that."""
     if not from_compiler(cause) or numpy_alone():
         raise cause
-    token = without.set(True)
+    before = without.get()
     try:
+        without.set(True)
         result = f(*args, **kwargs)
     finally:
-        without.reset(token)
+        without.set(before)
     give_up(cause)
     return result
 

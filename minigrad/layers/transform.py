@@ -101,7 +101,8 @@ def laid_out_in(order: tuple, t: Tensor) -> Tensor:
     if example(t).transpose(order).flags.c_contiguous:
         return t
     out = t.permute(order).contiguous().permute(tuple([order.index(d) for d in range(len(order))]))
-    out._view = None  # nobody else sees what it is a view of
+    for low in levels(out):
+        low._view = None  # nobody else sees what it is a view of
     return out
 
 

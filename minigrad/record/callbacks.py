@@ -44,13 +44,14 @@ def process(layer: Layer, frame: Frame, cls: Any, args: tuple) -> Any:
     """Hand an operation to a layer, and note that it came through it."""
     if layer.records:
         return layer.process(frame, cls, args)
-    token = passed.set((*passed.get(), layer))
-    for rec in recordings:
-        rec.saw(layer, args)
+    before = passed.get()
     try:
+        passed.set((*before, layer))
+        for rec in recordings:
+            rec.saw(layer, args)
         return layer.process(frame, cls, args)
     finally:
-        passed.reset(token)
+        passed.set(before)
 
 
 def claim(node: Any) -> None:

@@ -9,14 +9,13 @@ import contextvars
 import dis
 import os
 import sys
-from contextlib import suppress
 from functools import cache
 
 import pytest
 
 import minigrad
 from minigrad.autograd import Function, forward_ad, graph
-from minigrad.core.frames import OFF, ON, current, enter, use
+from minigrad.core.frames import OFF, use
 
 FOLDER = os.path.dirname(minigrad.__file__)
 
@@ -112,6 +111,11 @@ def level():
         pass
 
 
+def unhooked():
+    with graph.disable_saved_tensors_hooks("none here"):
+        pass
+
+
 def at_a_frame():
     with use(OFF):
         pass
@@ -136,6 +140,7 @@ PROGRAMS = [
     inference,
     hooks,
     level,
+    unhooked,
     at_a_frame,
     backward,
     custom,
@@ -143,24 +148,19 @@ PROGRAMS = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def as_before():
-    """Give the tests that follow the context in which these began: what only messages say may be left behind."""
-    before = contextvars.copy_context()
-    yield
-    for var in contextvars.copy_context():
-        with suppress(LookupError):  # it has no default
-            var.set(before[var] if var in before else contextvars.Context().run(var.get))
+def changed(context):
+    """The variables of a context that have not the value with which they began."""
+    began = contextvars.Context()
+    return [var.name for var in context if var.name.startswith("minigrad.") and context[var] != began.run(var.get)]
 
 
+@pytest.mark.cpu("is about modes, which a device does not know, and stops at thousands of places")
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_an_interrupt_leaves_no_mode_behind(program):
     program()
     number, left = 1, []
-    while place := interrupted(program, number):
-        if current() is not ON:
-            left.append(place)
-            enter(ON)
+    while place := (context := contextvars.copy_context()).run(interrupted, program, number):
+        left += [(place, name) for name in changed(context)]
         number += 1
     assert number > 3 and not left
 
