@@ -77,14 +77,12 @@ def run(
     recorder = None if eager else recorder_of(here)
     plain = eager and not here.observers if recorder is None else recorder.lies_on_plain(here)
     arrays = plain and not create and all([type(g) is Tensor for g in grads])
-    frame = OFF if arrays else here.but(grad=True) if create else here.all_grad(False)
     this.step, this.end = (step_on_arrays, accumulate_array) if arrays else (step_on_tensors, accumulate)
     seeds = [bare(g) for g in grads] if arrays else list(grads)
-    around, silent = running.get(), None
+    around, silent = running.get(), listen() if arrays else None
     try:
         running.set(this)
-        silent = listen() if arrays else None
-        enter(frame)
+        enter(OFF if arrays else here.but(grad=True) if create else here.all_grad(False))
         if recorder is None:
             found = backward_loop(this, seeds)
         else:
