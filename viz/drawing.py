@@ -12,7 +12,7 @@ from . import files
 from .cards import Card, card
 from .drawn_graph import PASSES, RANKDIRS, SHOW, Graph, View
 from .fold import MOST, fold
-from .layout import Layout, layout
+from .layout import Layout, graphviz_is_here, layout
 from .picture import Picture, picture
 
 
@@ -216,14 +216,17 @@ class Drawing:
         return json.dumps(document(self.record, self.whole, self.graph), indent=1) + "\n"
 
     def warnings(self, format: str) -> list[str]:
-        """What is lost in a format: letters that no font has are empty boxes in PNG and PDF."""
-        if format not in ("png", "pdf"):
-            return []
-        from .export import without_glyph
+        """What is lost in a format: the better layout without Graphviz, and in PNG and PDF letters that no font has."""
+        said = []
+        if format in ("html", "svg", "film", "png", "pdf") and not graphviz_is_here():
+            said.append("Graphviz is missing, so the layout is a plainer one: pip install pygraphviz")
+        if format in ("png", "pdf"):
+            from .export import without_glyph
 
-        letters = without_glyph(self.pictures())
-        some = "".join(letters[:8]) + "…" * (len(letters) > 8)
-        return [f"no font here has {some}: a box stands for each; SVG shows them"] if letters else []
+            letters = without_glyph(self.pictures())
+            some = "".join(letters[:8]) + "…" * (len(letters) > 8)
+            said += [f"no font here has {some}: a box stands for each; SVG shows them"] if letters else []
+        return said
 
     def rendered(self, suffix: str) -> bytes:
         """The bytes of a file with this suffix, one of those in `viz.FORMATS`."""

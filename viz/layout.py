@@ -125,12 +125,17 @@ def _ports(card: Card) -> str:
     return table + rows + row("o", [HALO, *[card.across / outputs] * outputs, HALO], 1) + "</TABLE>"
 
 
+def graphviz_is_here() -> bool:
+    """Whether Graphviz can be asked; it comes inside pygraphviz."""
+    return importlib.util.find_spec("pygraphviz") is not None
+
+
 def placed_by_dot(text: str, nodes: int) -> dict | None:
     """What dot says about a graph; None after LIMIT seconds, and where there is no Graphviz.
 
     Nothing can stop it in this process, where it also keeps all threads from running: but for small graphs it gets its own.
     """
-    if importlib.util.find_spec("pygraphviz") is None:
+    if not graphviz_is_here():
         return None
     if nodes > HERE:
         command = [sys.executable, "-P", "-c", IN_A_PROCESS]

@@ -117,9 +117,13 @@ def test_a_graph_on_which_graphviz_takes_too_long_is_laid_out_all_the_same(monke
     assert len(drawing.layout.corners) == len(drawing.cards) > layouts.HERE
 
 
-def test_without_graphviz_pictures_are_drawn_all_the_same(monkeypatch):
+def test_without_graphviz_pictures_are_drawn_all_the_same_and_say_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setattr(layouts.importlib.util, "find_spec", lambda name: None)
-    assert viz.draw(records.two_uses()).svg().startswith("<svg")
+    drawing = viz.draw(records.two_uses())
+    with pytest.warns(UserWarning, match="Graphviz is missing, .*: pip install pygraphviz"):
+        drawing.save(tmp_path / "two.svg")
+    assert (tmp_path / "two.svg").read_text().startswith("<svg")
+    assert not drawing.warnings("txt") and not drawing.warnings("dot")
 
 
 def test_graphviz_in_a_process_of_its_own_says_the_same(monkeypatch):
