@@ -135,6 +135,32 @@ class Program:
             )
         return what
 
+    def making(self, name: str) -> Any:
+        """A compiled function of no arguments that makes the tensor `name` anew, by the program's lines behind its leaves."""
+        import minigrad
+
+        lines, needed = [], {name}
+        for line in reversed(ast.parse(self.text).body):
+            used = [part for part in ast.walk(line) if isinstance(part, ast.Name)]
+            stored = {part.id for part in used if isinstance(part.ctx, ast.Store)} & needed
+            if any(getattr(self.names.get(one), "grad_fn", None) is not None for one in stored):
+                lines.insert(0, line)
+                needed |= {part.id for part in used}
+        again: Any = ast.parse(f"def {name}():\n    return {name}")
+        again.body[0].body[:0] = lines
+        own = dict(self.names)
+        exec(compile(again, str(Path(self.file).resolve()), "exec"), own)
+        made, why = minigrad.compile(own[name], fullgraph=True), "they make another value when they run again"
+        try:
+            same = minigrad.allclose(made(), self.names[name], equal_nan=True)
+        except Exception as error:
+            same, why = False, getattr(error, "problem", "") or str(error).partition("\n")[0]
+        if same:
+            return made
+        raise Usage(
+            f"the lines of {self.file} that make {name} cannot be taken by themselves: {why}. Make a function of them."
+        )
+
     def arguments(self, name: str, text: str | None, library: ModuleType | None = None) -> tuple:
         """A function's arguments: from the command line, else the program's `example_inputs`.
 

@@ -142,9 +142,23 @@ WRONG = {
     'Choose from: "bash"': ["completion", "tcsh"],
     "it is a folder": ["render", "net.py:loss", "-o", "."],
     "There": ["diff", "one.json", "net.py:loss"],
-    "is a tensor, and only a function": ["source", "net.py:loss"],
+    "--args is for functions, and loss is a tensor": ["source", "net.py:loss", "--args", "1"],
     "rate in net.py is a float": ["step", "net.py:rate"],
 }
+
+
+AGAIN = {
+    "they make another value when they run again": "v = w * 1\nv.add_(1)\nloss = v * v\n",
+    "decides itself what is tracked": "v = tensor(1.0, requires_grad=True)\nv = v * w\nloss = v * v\n",
+    "item()": "loss = w * w if w > 0 else w\n",
+}
+
+
+@pytest.mark.parametrize("why", AGAIN)
+def test_lines_that_do_not_make_their_tensor_alone_have_no_source(net, why):
+    (net / "net.py").write_text("from minigrad import tensor\nw = tensor(0.5, requires_grad=True)\n" + AGAIN[why])
+    message = refused(net, "source", "net.py:loss")
+    assert "lines of net.py that make loss cannot be taken by themselves: " in message and why in message
 
 
 @pytest.mark.parametrize(

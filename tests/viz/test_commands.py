@@ -107,6 +107,24 @@ def test_source_writes_the_generated_program_and_the_graph(net):
     )
 
 
+def test_source_of_a_tensor_is_that_of_the_lines_that_made_it(net):
+    (net / "net.py").write_text(
+        PROGRAM.replace("loss = h * w", "print('once')\nfor _ in range(2):\n    h = h * w\nloss = h * w")
+    )
+    done = minigrad(net, "source", "net.py:loss", "--json")
+    made = json.loads(done.stdout)
+    assert (
+        done.stderr.decode() == "once\n"
+        and "def loss(" in made["forward"]
+        and "def loss_backward(" in made["backward"]
+    )
+    lines = ["8  h = (w * x).tanh()", "11  h = h * w", "12  loss = h * w"]
+    assert [line.strip() for line in made["forward"].splitlines() if "net.py:" in line] == [
+        f"# net.py:{x}" for x in lines
+    ]
+    assert [op["name"] for op in made["graph"]["ops"]] == ["mul", "tanh", "mul", "mul", "mul"]
+
+
 def test_source_lies_beside_the_graph_in_a_wide_terminal(net):
     text = minigrad(net, "source", "net.py:f", COLUMNS="220").stdout.decode()
     assert any("njit" in line and "│" in line for line in text.splitlines())

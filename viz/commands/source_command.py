@@ -1,4 +1,4 @@
-"""`minigrad source`: what minigrad.compile makes of a function, beside the function's graph."""
+"""`minigrad source`: what minigrad.compile makes of a function, or of the lines behind a tensor, beside the graph."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cyclopts import Parameter
 import viz
 
 from .. import text
-from ..run_program import Failure, Program, Usage
+from ..run_program import Failure, Program
 from .common import Args, Json, Target, apart, target_of, working
 
 EXAMPLES = """Examples:
@@ -25,12 +25,12 @@ LEAST = 100  # columns of a terminal in which both have room side by side
 def source(
     target: Target, /, *words: Annotated[str, Parameter(show=False)], args: Args = None, json: Json = False
 ) -> None:
-    """Compile a function and write the generated program beside the function's graph.
+    """Compile a function, or the lines that make a tensor, and write the generated program beside the graph.
 
     Parameters
     ----------
     target
-        PROG.py:NAME of a function, compiled or not.
+        PROG.py:NAME of a function, compiled or not, or of a tensor.
     args
         The function's arguments, in Python. Without it: the program's example_inputs.
     json
@@ -40,13 +40,11 @@ def source(
     program = Program.read(file, words)
     with apart():
         with working(f"running {program.file}"):
-            program.run()
-            what = program.find(name)
-        if not callable(what):
-            raise Usage(f"{name} in {program.file} is a tensor, and only a function can be compiled. Name a function.")
+            graph, _ = program.record(name, ("forward",), args)
         with working(f"compiling {name}"):
-            graph, _ = program.record_function(name, ("forward",), args)
-            forward, backward = compiled(what, program.arguments(name, args))
+            what = program.names[name]
+            given = program.arguments(name, args) if callable(what) else ()
+            forward, backward = compiled(what if callable(what) else program.making(name), given)
         drawn = viz.Drawing(graph).text()
     if json:
         print(js.dumps({"forward": forward, "backward": backward, "graph": graph}))
