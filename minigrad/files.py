@@ -26,6 +26,8 @@ def written(f: Any) -> Iterator[IO[bytes]]:
         return
     path = os.path.realpath(path)  # what a link leads to
     beside = f"{path}.{os.getpid()}-{threading.get_ident()}"
+    with suppress(FileNotFoundError), open(path, "r+b"):  # one that may not be written to is not replaced either
+        pass
     try:
         with open(beside, "xb") as file:
             yield file
