@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from ..core.backward import bare, fitted
 from ..core.events import slots
 from ..core.saved import Freed, Saved, Version, version
 from ..core.tensor import Tensor, wrap
+from ..errors import error
 from ..kernels import select
 from ..ops.base.layouts import arranged
 from ..ops.base.primitive import PrimitiveNode, ShapeOf
@@ -158,9 +160,13 @@ def large_pull(cls: Any, edges: tuple, g: np.ndarray, values: tuple, read: list)
 numbers: dict = {F4: {}, F8: {}}  # the numbers in use as 0-d tensors: NumPy needs 150 ns to convert one
 
 
-def constant(value: float, table: dict, kind: Any) -> Tensor:
+def constant(value: Any, table: dict, kind: Any) -> Tensor:
     """A number beside floats as a 0-d tensor of their dtype, kept in the table."""
-    t = wrap(np.array(value, kind))
+    try:
+        t = wrap(np.array(value, kind))
+    except OverflowError:  # an int beyond all floats
+        who, what = sys._getframe(1).f_code.co_name, f"an int of {value.bit_length()} bits is too large for a float"
+        raise error(RuntimeError, who, what, "use a smaller number") from None
     if value and value == value:  # 0.0 == -0.0 and NaN equals nothing: no keys
         if len(table) >= 256:
             table.clear()

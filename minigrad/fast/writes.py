@@ -55,7 +55,7 @@ def write_short(fn: Any, a: np.ndarray, others: list) -> bool:
     if fn is Copy:
         if type(others[0]) in KINDS and others[0].ndim > a.ndim:
             return False
-        if type(others[0]) is float:
+        if type(others[0]) in (float, int):
             check_fits("copy", a.dtype, others[0])
         a[...] = others[0]
         return True

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.dtypes import FLOATS
+from ..arrays.dtypes import FLOATS, default
+from ..arrays.dtypes import check_fits as check_number
 from ..arrays.kinds import on_two_devices
 from ..core.saved import bottom
 from ..core.tensor import Tensor
@@ -251,6 +252,8 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
         )
     check_fits("where", input, other)
     check_fits("where", other, input)
+    if not isinstance(input, Tensor) and not isinstance(other, Tensor) and float in (type(input), type(other)):
+        check_number("where", default(), input, other)
     return Where, (condition, input, other)
 
 

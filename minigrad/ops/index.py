@@ -194,6 +194,8 @@ class MaskedFill(Write):
 
     @staticmethod
     def update(x: np.ndarray, mask: np.ndarray, value: Any) -> None:
+        if type(value) is np.ndarray and not value.ndim and value.dtype != x.dtype:
+            value = value.item()  # it has to fit, as a number has to
         np.copyto(x, written(value, x), where=mask.astype(bool, copy=False), casting="unsafe")
 
     dx = lambda g, mask: MaskedFill.apply(g, mask, 0.0)

@@ -417,6 +417,7 @@ def uniform_(self: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Ge
             f"expects to return a [from, to) range, but found from={low} > to={high}",
             f"write uniform_({high}, {low})",
         )
+    dtypes.check_fits("uniform_", self._np_dtype, low, high, high - low)
     noise = uniform(self.shape, self._np_dtype, generator, "uniform_", self.device)
     return inplace(Copy, self, noise * (high - low) + low)
 

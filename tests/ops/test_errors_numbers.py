@@ -41,6 +41,8 @@ CASES = [
     ('I(3, 1).clamp_(min=2**70)', 'clamp_', 'the number 1180591620717411303424 cannot be', 'convert the tensor first, as'),
     ('torch.bitwise_and(T(3), T(3))', 'bitwise_and', 'not implemented for minigrad.float32', 'it computes with bool and'),
     ('torch.sum(T(2, 3), 2)', 'sum', '(expected to be in range of [-2, 1], but got 2)', 'write dim=1, or x.unsqueeze(d)'),
+    ('T(2) + 2**1100', 'add', 'an int of 1101 bits is too large for a float', 'use a smaller number'),
+    ('T(2).fill_(2**130)', 'copy', 'cannot be converted to minigrad.float32 without overflow', 'convert the tensor first'),
     ('torch.sum(T(2, 3), (0, 0))', 'sum', 'dim 0 appears multiple times in the list of dims (0, 0)', 'write dim=(0,)'),
     ("torch.sum(T(2, 3), 'a')", 'sum', 'dim has to be an integer, not str', 'write dim=0, dim=-1 or the like'),
     ('torch.sum(T(2, 3), 1.5)', 'sum', 'dim has to be an integer, not float', 'write dim=0, dim=-1 or the like'),

@@ -114,9 +114,7 @@ def test_source_of_a_tensor_is_that_of_the_lines_that_made_it(net):
     done = minigrad(net, "source", "net.py:loss", "--json")
     made = json.loads(done.stdout)
     assert (
-        done.stderr.decode() == "once\n"
-        and "def loss(" in made["forward"]
-        and "def loss_backward(" in made["backward"]
+        done.stderr.decode() == "once\n" and "def loss(" in made["forward"] and "def loss_backward(" in made["backward"]
     )
     lines = ["8  h = (w * x).tanh()", "11  h = h * w", "12  loss = h * w"]
     assert [line.strip() for line in made["forward"].splitlines() if "net.py:" in line] == [

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 import xml.etree.ElementTree as ET
 import zlib
@@ -305,7 +306,7 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
         raise OSError("the disk is full")
 
     with monkeypatch.context() as patched, pytest.raises(OSError):
-        patched.setattr(viz.files.os, "replace", refuse)
+        patched.setattr(os, "replace", refuse)
         viz.draw(records.two_uses()).save(tmp_path / "x.svg")
     assert [path.read_text() for path in tmp_path.iterdir()] == ["precious"]
 
