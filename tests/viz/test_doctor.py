@@ -86,6 +86,20 @@ def test_doctor_mends_the_cache(tmp_path):
     assert "removed, as kernels fail" not in found
 
 
+def test_doctor_removes_all_kernels_where_they_fail_and_says_what_then_fails(tmp_path):
+    folder, broken = tmp_path / "kernels", tmp_path / "broken"
+    folder.mkdir()
+    broken.mkdir()
+    name = "minigrad_kernel_a.b.bin"
+    (folder / name).write_bytes(cache.digest(name, b"whole") + b"whole")
+    (broken / "numba.py").write_text("raise ImportError('half of Numba is missing')")
+    done = minigrad(tmp_path, "doctor", "--fix", "--json", MINIGRAD_CACHE=folder, PYTHONPATH=broken)
+    found = {f["name"]: f for f in json.loads(done.stdout)}
+    assert found["removed"]["found"] == [] and found["removed, as kernels fail"]["found"] == [name]
+    assert "half of Numba is missing" in found["kernels compile"]["found"]
+    assert "reinstall numba" in found["kernels compile"]["advice"] and not list(folder.iterdir())
+
+
 PROGRAM = """
 import warnings
 import numpy as np
