@@ -6,6 +6,9 @@ from tests.refusals import check
 
 # fmt: off
 CASES = [
+    ('F.binary_cross_entropy(T(2) * 0, T(2) * 0 + 2)',
+     'binary_cross_entropy', 'target should be between 0 and 1, found 2 to 2', 'pass probabilities'),
+    ('F.gaussian_nll_loss(T(2), T(2), T(2) * 0 - 1)', 'gaussian_nll_loss', 'var has negative entries, down to -1', 'var.exp()'),
     ('F.max_pool1d(T(2, 3, 8), 2, dilation=-1)', 'max_pool1d', 'dilation has to be positive, got (-1,)', 'write dilation=1'),
     ('F.conv2d(T(1, 3, 8, 8), T(4, 2, 3, 3))', 'conv2d', 'given groups=1 and a weight of shape', 'build the convolution'),
     ('F.conv2d(T(1, 8, 8, 3), T(4, 3, 3, 3))', 'conv2d', 'given groups=1 and a weight of', 'write input.movedim(-1,'),

@@ -38,19 +38,31 @@ class Probability(Operation):
 
     @staticmethod
     def impl(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        if x.size and not (x.min() >= 0 and x.max() <= 1):
-            raise error(
-                RuntimeError,
-                "binary_cross_entropy",
-                f"all elements of input should be between 0 and 1, found {x.min():g} to {x.max():g}",
-                "apply sigmoid, or use binary_cross_entropy_with_logits",
-            )
+        fixes = {"input": "apply sigmoid, or use binary_cross_entropy_with_logits", "target": "pass probabilities"}
+        for (name, fix), a in zip(fixes.items(), (x, y)):
+            if a.size and not (a.min() >= 0 and a.max() <= 1):
+                what = f"all elements of {name} should be between 0 and 1, found {a.min():g} to {a.max():g}"
+                raise error(RuntimeError, "binary_cross_entropy", what, fix)
         limit = x.dtype.type(-100)
         return (y - 1) * np.maximum(np.log1p(-x), limit) - y * np.maximum(np.log(x), limit)
 
     dx = lambda g, x, y: g * (x - y) / ((1 - x) * x).clamp_min(1e-12)
     dy = lambda g, x: g * (log1p(-x).clamp_min(-100) - log(x).clamp_min(-100))
     batch = lambda x, y: (x, y)
+
+
+class Variance(Operation):
+    """x, taken as at least `least`; the gradient passes, as in PyTorch."""
+
+    @staticmethod
+    def impl(x: np.ndarray, least: float) -> np.ndarray:
+        if x.size and x.min() < 0:
+            what = f"var has negative entries, down to {x.min():g}"
+            raise error(ValueError, "gaussian_nll_loss", what, "pass variances; for logarithms of variances, var.exp()")
+        return np.maximum(x, x.dtype.type(least))
+
+    dx = lambda g: g
+    batch = lambda x, least: (x, least)
 
 
 @functional(*PAIRS, "T(4, 3).mT, T(3, 4)", "T(3), T(3), weight=P(3)")
@@ -139,7 +151,7 @@ def binary_cross_entropy(
 ) -> Tensor:
     """-(target * log(input) + (1 - target) * log(1 - input)) of probabilities; logarithms count as at least -100.
 
-    Raises ValueError where the shapes differ, RuntimeError for an input outside [0, 1].
+    Raises ValueError where the shapes differ, RuntimeError for an input or a target outside [0, 1].
     """
     reduction = chosen("binary_cross_entropy", reduction, size_average, reduce)
     same_shape("binary_cross_entropy", input, target)
@@ -237,8 +249,8 @@ def gaussian_nll_loss(
 ) -> Tensor:
     """-log of the normal density of `target` with mean `input` and variance `var` (taken as at least eps).
 
-    The constant log(2 pi) / 2 is added with `full`.  Raises ValueError for a variance of another shape than the
-    input's, the input's without the last dimension, or with 1 there.
+    The constant log(2 pi) / 2 is added with `full`.  Raises ValueError for a negative variance, and for one of another shape
+    than the input's, the input's without the last dimension, or with 1 there.
     """
     if not isinstance(var, Tensor):
         var = input.new_full(input.shape, var)
@@ -253,7 +265,7 @@ def gaussian_nll_loss(
                 "pass one variance per value, or per example: var of the input's shape, its last size 1 or left out",
                 notes=about({"input": input, "var": var}),
             )
-    var = where(var.detach() < eps, eps - var.detach() + var, var)  # the gradient passes, as in PyTorch
+    var = Variance.apply(var, eps)
     loss = 0.5 * (var.log() + (input - target).square() / var) + (0.5 * math.log(2 * math.pi) if full else 0.0)
     return reduced(loss, chosen("gaussian_nll_loss", reduction, None, None))
 
