@@ -97,7 +97,7 @@ def typed(array: np.ndarray, dtype: str) -> np.ndarray:
 
 
 def repeated(array: np.ndarray, layout: str) -> np.ndarray:
-    """What has one number for all of a dimension, or for all windows, where the layout shares memory in this way."""
+    """Return what has one number for all of a dimension, or for all windows, where the layout shares memory in this way."""
     if layout == "expanded" and array.ndim and array.size:
         return np.broadcast_to(array[:1], array.shape).copy()
     if layout == "windows" and array.ndim > 1 and array.size:

@@ -111,7 +111,7 @@ class Copy(Primitive):
 
 
 def written(y: Any, x: np.ndarray) -> np.ndarray:
-    """What is to be written into an array: of its dtype, and where it is; a number has to fit."""
+    """Return what is to be written into an array: of its dtype, and where it is; a number has to fit."""
     if isinstance(y, (int, float)) and x.dtype.kind != "b":
         y = fitting(y, x.dtype, "copy")
     if is_on_device(x) and not is_on_device(y) and not np.ndim(y):

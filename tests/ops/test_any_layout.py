@@ -31,7 +31,7 @@ pytestmark = [
 
 
 def attempt(f):
-    """What f gives, or the error with which it refuses; any other exception is a fault."""
+    """Return what f gives, or the error with which it refuses; any other exception is a fault."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -46,7 +46,7 @@ def numbers(t):
 
 
 def agree(plain, other, variant, what):
-    """The same tensors, up to the order of sums."""
+    """Assert that the tensors are the same, up to the order of sums."""
     if not tensors(plain):
         assert plain == other or np.allclose(plain, other, 1e-6, equal_nan=True), (
             f"{what} of {variant}: {other}, plain {plain}"
@@ -92,7 +92,7 @@ def derivatives(variant, laid_out):
 
 
 def written(variant, laid_out):
-    """What the in-place form leaves in its operand; the memory around it is as it was."""
+    """Return what the in-place form leaves in its operand; the memory around it is as it was."""
 
     def write(self, *args, **kwargs):
         return getattr(self, variant.name + "_")(*args, **kwargs)

@@ -37,8 +37,9 @@ from . import random_programs as eager
 from . import random_transforms as transforms
 from .harness import Raised, attempt, differences
 
-FOUND = Path(__file__).parent / "found"
-STATE = Path(__file__).parent.parent.parent / "build" / "fuzz.json"
+ROOT = Path(__file__).parent.parent.parent
+FOUND = ROOT / "tests" / "parity" / "found"
+STATE = ROOT / "build" / "fuzz.json"
 FIRST = 10_000_000  # seeds below are those of the test suites
 # PyTorch multiplies copies of some batches, so that it does not notice a write to them
 COPIED = re.compile(r"MmBackward0: one of its inputs, .* that it saved for backward, has been modified")
@@ -178,7 +179,8 @@ def kept(name: str, seed: int, found_in: Path) -> list[str]:
     place = found_in / f"{name}-{seed}.json"
     found_in.mkdir(exist_ok=True)
     document = {"mode": name, "program": asdict(short), "source": short.source.splitlines()}
-    place.write_text(json.dumps({**document, "differs": difference(mode, short)}, indent=1) + "\n", encoding="utf-8")
+    lines = [line.replace(f"{ROOT}{os.sep}", "") for line in difference(mode, short)]  # the same on every machine
+    place.write_text(json.dumps({**document, "differs": lines}, indent=1) + "\n", encoding="utf-8")
     return [mode.kind(program), place.name]
 
 

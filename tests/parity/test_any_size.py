@@ -39,7 +39,7 @@ SINGULAR = ("qr", "pinverse", "svd", "linalg", "det", "logdet", "slogdet", "inve
 
 
 def result(module, variant, derivatives):
-    """What is computed, and the gradients of its sum."""
+    """Return what is computed, and the gradients of its sum."""
     function = TABLE[variant.name].function if module is minigrad else peer(TABLE[variant.name])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

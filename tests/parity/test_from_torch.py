@@ -200,7 +200,7 @@ def test_transforms_are_the_layer_of_what_runs_in_them():
 
 
 def test_a_transform_of_numbers_is_recorded():
-    """What a node keeps is then a single number in each example."""
+    """Record nodes that keep a single number in each example."""
     record = viz.from_torch(lambda x: torch.vmap(torch.func.grad(lambda z: z.sin() * z))(x), leaf(3))
     assert [(op.name, op.layer) for op in ops(record)][:2] == [("sin", ["vmap", "grad"]), ("mul", ["vmap", "grad"])]
 

@@ -27,7 +27,7 @@ WHOLE = 64  # elements that PyTorch's loops take at a time, at most
 
 
 def points(dtype, few):
-    """What may go wrong: fewer where the points are combined with each other in three operands."""
+    """List what may go wrong: fewer where the points are combined with each other in three operands."""
     f = np.finfo(dtype)
     root, least = np.sqrt(f.max) * 4, np.sqrt(f.tiny) / 4  # their squares are infinite, and 0
     found = [0.0, 1, -1, np.nan, np.inf, -np.inf, f.max, f.tiny, 0.5, root]
@@ -55,7 +55,7 @@ def calls(name):
 
 
 def derivatives(module, function, entry, sample, arrays):
-    """What is found of each kind; None where PyTorch has none."""
+    """Return what is found of each kind; None where PyTorch has none."""
     dtype = str(arrays[0].dtype)
     leaves = [module.tensor(a, requires_grad=True) for a in arrays]
     result = call(module, function, entry, sample, leaves=leaves, dtype=dtype)[0]
@@ -103,7 +103,7 @@ def unlike(a, b, kind):
 
 
 class Difference(NamedTuple):
-    """What may differ, of which operations, at which operands, and why."""
+    """List what may differ, of which operations, at which operands, and why."""
 
     names: str
     kinds: tuple

@@ -64,7 +64,7 @@ def places(x, path=()):
 
 
 def others(part, chance):
-    """What may stand in the place of a part."""
+    """Give what may stand in the place of a part."""
     deep = []
     for _ in range(chance.choice([30, 90, 500])):
         deep = [deep]
@@ -143,7 +143,7 @@ def flipped(document, chance):
 
 
 def read_and_drawn(path, whole):
-    """What the commands and `draw` do with the record in a file."""
+    """Return what the commands and `draw` do with the record in a file."""
     record = record_of(str(path), None)
     compare(whole, record), compare(record, whole)
     passes, _ = passes_of(record)
