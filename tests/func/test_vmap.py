@@ -39,6 +39,12 @@ def test_out_dims_nested_like_the_results():
     assert found["a"].shape == (2, 3) and found["b"][0].shape == (3, 2) and found["b"][1] == 7
 
 
+@pytest.mark.parametrize("dim", [-3, -2, -1, 0, 1, 2])
+def test_out_dims_of_a_result_that_is_the_same_for_all_examples(dim):
+    same = torch.arange(6.0).reshape(2, 3)
+    assert torch.equal(vmap(lambda x: same, out_dims=dim)(torch.ones(4)), torch.stack([same] * 4, dim))
+
+
 @pytest.mark.parametrize("chunk_size", [1, 2, 3, 7])
 def test_chunks(chunk_size):
     x = torch.arange(6.0).reshape(2, 3)
@@ -63,8 +69,8 @@ def test_captured_tensors_are_the_same_for_all_examples():
 
 
 def test_eager_gradients_flow_through():
-    w = torch.randn(3, 2, requires_grad=True)
-    x = torch.randn(5, 2, requires_grad=True)
+    w = torch.randn(3, 2, dtype=torch.float64, requires_grad=True)
+    x = torch.randn(5, 2, dtype=torch.float64, requires_grad=True)
     vmap(lambda x: (w @ x).tanh())(x).sum().backward()
     v, y = w.detach().requires_grad_(), x.detach().requires_grad_()
     (y @ v.T).tanh().sum().backward()

@@ -109,8 +109,8 @@ def plain(value, module):
     raise TypeError(f"a program may not return a {type(value).__name__}: {value!r}")
 
 
-def differences(wanted, found, where="result"):
-    """What differs between two results of `run`, as a list of lines; empty where they agree."""
+def differences(wanted, found, where="result", least=0.0):
+    """Say what differs between two results of `run`, in lines, numbers by their dtype's tolerance, by `least` at least."""
     if isinstance(wanted, Raised) or isinstance(found, Raised):
         both = isinstance(wanted, Raised) and isinstance(found, Raised)
         if both and wanted.escaped == found.escaped and related(wanted.type, found.type):
@@ -122,7 +122,7 @@ def differences(wanted, found, where="result"):
             for field in ("dtype", "shape", "requires_grad")
             if getattr(wanted, field) != getattr(found, field)
         ]
-        tolerance = max(TOLERANCE.get(wanted.dtype, 0), TOLERANCE.get(found.dtype, 0))
+        tolerance = max(least, TOLERANCE.get(wanted.dtype, 0), TOLERANCE.get(found.dtype, 0))
         if wanted.shape == found.shape and not close(wanted.values, found.values, tolerance):
             lines.append(f"{where}: values {wanted.values} against {found.values}")
         return lines
@@ -131,10 +131,12 @@ def differences(wanted, found, where="result"):
     if isinstance(wanted, dict):
         lines = [f"{where}: key {key!r} is not on both sides" for key in sorted(wanted.keys() ^ found.keys())]
         for key in wanted:
-            lines += differences(wanted[key], found[key], f"{where}[{key!r}]") if key in found else []
+            lines += differences(wanted[key], found[key], f"{where}[{key!r}]", least) if key in found else []
         return lines
     if isinstance(wanted, list) and len(wanted) == len(found):
-        return [line for i, pair in enumerate(zip(wanted, found)) for line in differences(*pair, where=f"{where}[{i}]")]
+        return [
+            line for i, pair in enumerate(zip(wanted, found)) for line in differences(*pair, f"{where}[{i}]", least)
+        ]
     return [] if close(wanted, found, TOLERANCE["float32"]) else [f"{where}: {wanted!r} against {found!r}"]
 
 
