@@ -40,14 +40,17 @@ restore = _variable.reset
 ALARM = {"__warningregistry__": "see minigrad/arrays/errstate.py"}
 
 
-def alarmed(f: FunctionType) -> Callable:
+def alarmed(f: FunctionType, made: dict | None = None) -> Callable:
     """Return the same function with such globals; what it calls of the operations' own functions has them as well."""
-    scope = {**f.__globals__, **ALARM}
-    for name in f.__code__.co_names:
-        called = scope.get(name)
-        if isinstance(called, FunctionType) and called is not f and called.__module__.startswith("minigrad.ops."):
-            scope[name] = alarmed(called)
-    return FunctionType(f.__code__, scope, f.__name__, f.__defaults__, f.__closure__)
+    made = {} if made is None else made  # also of those that call each other
+    if f not in made:
+        scope = {**f.__globals__, **ALARM}
+        made[f] = FunctionType(f.__code__, scope, f.__name__, f.__defaults__, f.__closure__)
+        for name in f.__code__.co_names:
+            called = scope.get(name)
+            if isinstance(called, FunctionType) and called.__module__.startswith("minigrad.ops."):
+                scope[name] = alarmed(called, made)
+    return made[f]
 
 
 class Heard:

@@ -1,4 +1,4 @@
-"""Find addresses of arrays and the array that owns the memory, and copy arrays without changing their layout."""
+"""Find addresses of arrays, the array that owns the memory and the order of dimensions in it; copy arrays as they lie."""
 
 from __future__ import annotations
 
@@ -38,6 +38,25 @@ def storage(a: np.ndarray) -> np.ndarray:
         if not isinstance(base, np.ndarray):
             return a
         a = base
+
+
+def order_in_memory(*arrays: Array) -> tuple:
+    """Return the dimensions of arrays of one rank as they lie in memory, the outermost first.
+
+    Where they do not agree they count as lying row by row, and where something is repeated, or single, its stride says
+    nothing: that is the order of NumPy's results (its "K").
+    """
+    strides = [[0 if n == 1 else s for n, s in zip(a.shape, a.strides)] for a in arrays]
+    found: list[int] = []  # the innermost first
+    for d in reversed(range(arrays[0].ndim)):
+        place = len(found)
+        for i in reversed(range(len(found))):
+            closer = [abs(s[d]) < abs(s[found[i]]) for s in strides if s[d] and s[found[i]]]
+            if closer and not all(closer):
+                break
+            place = i if closer else place
+        found.insert(place, d)
+    return tuple(found[::-1])
 
 
 def copied_like(g: Array, like: Array) -> Array:

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..arrays.dtypes import FLOATS
 from ..arrays.kinds import KINDS
+from ..arrays.memory import order_in_memory
 from .events import slots
 from .frames import EAGER, Frame, Layer, current
 from .graph import Leaf, ViewOf, history, move_retained
@@ -166,7 +167,7 @@ def rebase(layer: Layer | None, x: Tensor) -> None:
         while (view := parent._view) is not None and (not views or overlaps(parent)):
             views, parent = [(parent, view), *views], view.parent
         before, region = twin(parent), tuple([(view.fn, view.args) for _, view in views])
-        region[-1][0].scatter.record(layer, (before, x, region, order_in_memory(parent)), parent)
+        region[-1][0].scatter.record(layer, (before, x, region, order_in_memory(example(parent))), parent)
         move_retained(before._edge, parent._edge)
         for t, view in views:
             t._view = ViewOf(view.parent, view.fn, view.args, seen=None, version=-1)
@@ -182,9 +183,3 @@ def example(t: Tensor) -> np.ndarray:
         return a
     at = (slice(None),) * t._extra
     return a[(*at, 0)] if a.shape[t._extra] else np.empty(t.shape, a.dtype)
-
-
-def order_in_memory(t: Tensor) -> tuple:
-    """Return the dimensions of t, under vmap of one example, as they lie in memory, the outermost first."""
-    strides = example(t).strides
-    return tuple(sorted(range(len(strides)), key=lambda d: -abs(strides[d])))

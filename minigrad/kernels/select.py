@@ -12,7 +12,7 @@ import numpy as np
 
 from ..arrays import dtypes, halves
 from ..arrays.kinds import on_device
-from ..arrays.memory import unmasked
+from ..arrays.memory import order_in_memory, unmasked
 from ..arrays.shapes import broadcast_shape
 from ..errors import error
 from . import cache, fallback, formula, generate
@@ -104,6 +104,10 @@ def by_kernel(op: Any, operands: list, statics: tuple, target: np.dtype, result:
     if size < kernel_threshold(op):
         return None
     operands, numbers = [one(scalar(a, target)) for a in operands], [scalar(s, target) for s in statics]
+    if (order := other_order(operands, len(shape))) is not None:  # along memory, and the result lies like the operands
+        moved = [widened(a, len(shape)).transpose(order) if is_long(a) else a for a in operands]
+        out = by_kernel(op, moved, statics, target, result)
+        return None if out is None else out.transpose([order.index(d) for d in range(len(shape))])
     fast = op.ufunc is None or quicker(op, target, size)
     repeated = target.kind == "f" and (fast or size >= BROADCAST_FROM) and not whole(operands, shape)
     seen = broadcast_cpu.rows(operands, shape) if repeated else None
@@ -121,6 +125,20 @@ def by_kernel(op: Any, operands: list, statics: tuple, target: np.dtype, result:
     else:
         broadcast_cpu.run(kernel, *seen, numbers, out)
     return out
+
+
+def other_order(operands: list, ndim: int) -> tuple | None:
+    """Return the order of a result's dimensions in memory where the operands lie in another one than row by row."""
+    arrays = [a for a in operands if is_long(a)]
+    if all([a.flags.c_contiguous for a in arrays]):
+        return None
+    order = order_in_memory(*[widened(a, ndim) for a in arrays])
+    return None if order == tuple(range(ndim)) else order
+
+
+def widened(a: np.ndarray, ndim: int) -> np.ndarray:
+    """Return an array with so many dimensions: those of one element in front of its own."""
+    return a[(None,) * (ndim - a.ndim)] if a.ndim < ndim else a
 
 
 def whole(operands: list, shape: tuple) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..core.inplace import example, order_in_memory
+from ..arrays.memory import order_in_memory
+from ..core.inplace import example
 from ..core.tensor import Tensor
 from .transform import laid_out_in
 
@@ -42,7 +43,7 @@ def without_gaps(t: Tensor, dim: int) -> Tensor:
         return t
     for d in sorted([d for d, n in enumerate(a.shape) if d != dim and n > 1], key=lambda d: a.strides[d]):
         if step is not None and a.strides[d] != step:
-            return laid_out_in((dim, *[d for d in order_in_memory(t) if d != dim]), t)
+            return laid_out_in((dim, *[d for d in order_in_memory(a) if d != dim]), t)
         step = a.strides[d] * a.shape[d]
     return t
 

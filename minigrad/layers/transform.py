@@ -8,11 +8,12 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
+from ..arrays.memory import order_in_memory
 from ..core.events import slots
 from ..core.frames import Layer
 from ..core.function import Function
 from ..core.graph import ViewOf
-from ..core.inplace import example, order_in_memory
+from ..core.inplace import example
 from ..core.saved import bottom
 from ..core.tensor import Box, Tensor, levels
 
@@ -108,4 +109,4 @@ def laid_out_in(order: tuple, t: Tensor) -> Tensor:
 
 def laid_out_like(x: Tensor, t: Tensor) -> Tensor:
     """Return the tangent t of x, which is no view, in memory as x is: a view of x has the view of t as its tangent."""
-    return laid_out_in(order_in_memory(x), t)
+    return laid_out_in(order_in_memory(example(x)), t)

@@ -259,7 +259,9 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
 @op("T(2, 3), 3", torch="Tensor.sum_to_size")
 def sum_to_size(input: Tensor, *size: Any) -> Tensor:
     """`input` summed to a shape from which it could have been broadcast."""
-    return sum_to(input, tuple(size[0]) if size and isinstance(size[0], (tuple, list)) else size)
+    size = tuple(size[0]) if size and isinstance(size[0], (tuple, list)) else size
+    lead = tuple(range(input.ndim - len(size)))
+    return sum_to(input.sum(lead) if lead else input, size)
 
 
 def detach(input: Tensor) -> Tensor:

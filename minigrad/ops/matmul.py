@@ -304,7 +304,7 @@ def product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     if x.ndim > 2 and y.ndim == 2 and x.shape[-1] == y.shape[0]:
         return x.reshape(math.prod(x.shape[:-1]), x.shape[-1]).dot(y).reshape(*x.shape[:-1], y.shape[1])
     if x.ndim > 2 and y.ndim > 1 and x.shape[-1] == 1 == y.shape[-2]:  # outer products: NumPy would call BLAS for each
-        return x * y
+        return np.multiply(x, y, order="C")
     return np.matmul(x, y)
 
 

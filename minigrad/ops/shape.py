@@ -226,8 +226,8 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 @op("T(2, 3)", "T(4, 3).mT", "T()")
 def ravel(input: Tensor) -> Tensor:
-    """All elements in one dimension: a view where the memory allows it, else a copy."""
-    return reshape(input, -1)
+    """All elements in one dimension, one after the other in memory: a view where they lie so, else a copy."""
+    return reshape(input, -1).contiguous()
 
 
 @op("T(2, 6), 1, (2, 3)", "T(2, 6), -1, (-1, 3)", "T(0, 3), 0, (2, 0)")

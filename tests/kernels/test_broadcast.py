@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 
+from minigrad.arrays.memory import order_in_memory
 from minigrad.kernels import select, threads
 from minigrad.kernels.cpu import broadcast_cpu
+from minigrad.ops.base.families import Pointwise
+from minigrad.ops.base.registry import TABLE
 from minigrad.ops.compare import Gt, Where
 from minigrad.ops.nn.activation import LeakyRelu, Prelu
 from minigrad.ops.pointwise import Add, Mul, Sub
@@ -93,3 +96,36 @@ def test_threads_share_the_rows(monkeypatch):
 def test_integers_stay_with_numpy():
     x, y = np.arange(600).reshape(30, 20), np.arange(20)
     np.testing.assert_array_equal(select.forward(Add, (x, y)), x + y)
+
+
+TURNED = {
+    "turned": rand(20, 30).T,
+    "turned inside": rand(4, 20, 30).swapaxes(1, 2),
+    "channels last": rand(4, 6, 5, 3).transpose(0, 3, 1, 2),
+    "a part, turned": rand(20, 30).T[1:, 2:],
+    "single, and turned": rand(20, 30).T[None],
+    "repeated": np.broadcast_to(rand(1, 30), (20, 30)),
+    "repeated columns, turned": np.broadcast_to(rand(1, 30), (20, 30)).T,
+}
+ALONE = [e.cls for e in TABLE.values() if issubclass(e.cls or object, Pointwise) and len(e.cls.names) == 1]
+
+
+@pytest.mark.parametrize("layout", TURNED)
+@pytest.mark.parametrize("op", sorted({*ALONE}, key=lambda op: op.name), ids=lambda op: op.name)
+def test_results_lie_in_memory_as_the_operand_does(op, layout):
+    """What a kernel computes lies as what NumPy computes: whether a view of it can be had does not depend on its size."""
+    x = TURNED[layout] > 0 if "f" not in op.accepts else TURNED[layout]
+    with np.errstate(all="ignore"):
+        assert order_in_memory(select.forward(op, (x,))) == order_in_memory(select.numpy_function(op)(x))
+
+
+@pytest.mark.parametrize("layout", [*TURNED, *LAYOUTS, *OTHERS])
+def test_results_lie_in_memory_as_the_operands_do(layout):
+    known = {**LAYOUTS, **OTHERS}
+    for x, y in (
+        [known[layout]] if layout in known else [(TURNED[layout], a) for a in (TURNED[layout][..., :1, :], rand(1))]
+    ):
+        for op in (Add, Mul, Prelu):
+            out = select.forward(op, (x, y))
+            np.testing.assert_allclose(out, select.numpy_function(op)(x, y), 1e-6)
+            assert order_in_memory(out) == order_in_memory(x * y)

@@ -37,6 +37,31 @@ def test_conversions_and_likes_of_expanded_tensors_are_row_major():
         assert t.stride() == (3, 1)
 
 
+@pytest.mark.parametrize(
+    "f, shape",
+    [
+        (lambda x: minigrad.nn.functional.unfold(x, 2), (2, 3, 2, 2)),  # of a single window
+        (lambda x: minigrad.nn.functional.pixel_shuffle(x, 2), (1, 8, 1, 1)),
+        (lambda x: minigrad.nn.functional.pixel_unshuffle(x, 2), (1, 1, 2, 2)),
+        (lambda x: x.sum_to_size(3), (1, 3)),
+        (lambda x: x[..., :1].ravel(), (4, 3)),
+        (lambda x: minigrad.nn.functional.pixel_shuffle(x.expand(9, 1, 1), 3), (1, 1, 1)),
+        (lambda x: x.flip(0), (1, 3)),
+    ],
+)
+def test_results_that_are_no_views_have_memory_of_their_own(f, shape):
+    x = minigrad.zeros(shape)
+    f(x).add_(1)
+    assert not x.any()
+
+
+def test_ravel_gives_elements_one_after_the_other():
+    assert minigrad.ones(4, 3)[:, :1].ravel().stride() == (1,)
+    x = minigrad.zeros(2, 3)
+    x.ravel().add_(1)
+    assert x.all()
+
+
 @pytest.mark.filterwarnings(r"ignore:(?s).*\[fraction-lost\]")
 @pytest.mark.parametrize(
     "write",

@@ -171,6 +171,26 @@ class Take(torch.autograd.Function):
         return Take.apply(tangent, order)
 
 
+class Turn(torch.autograd.Function):  # gradients that are views have the batch dimension where that puts it
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x):
+        return x.movedim(-1, 0).clone()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad.movedim(0, -1)
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return tangent.movedim(-1, 0)
+
+
 class Double(torch.autograd.Function):  # in place
     @staticmethod
     def forward(x):
@@ -197,7 +217,8 @@ SHAPES = [(), (), (1,), (2,), (3,), (0,), (2, 3), (1, 3), (2, 1), (3, 0), (2, 2)
 CUSTOM = [
     "Cube.apply({t})[0]", "Cube.apply({t})[1]", "sum(Cube.apply({t}))", "Affine.apply({t}, {u}, 2)",
     "Affine.apply({t}, {u}, 0.5)", "Product.apply({t}, {u})", "Product.apply({t}, {t}.sum(0))",
-    "Product.apply({t}[:1], {t})", "Sort.apply({t})[0]", "Double.apply({t}.clone())", "Double.apply({t} * 1)",
+    "Product.apply({t}[:1], {t})", "Sort.apply({t})[0]", "Turn.apply({t})", "Double.apply({t}.clone())",
+    "Double.apply({t} * 1)",
 ]  # fmt: skip
 MORE = [
     "torch.zeros(3, dtype=torch.float64)", "torch.zeros_like({t})", "{t}.new_zeros(2)", "torch.ones_like({t})",
@@ -221,7 +242,7 @@ MORE_WRITES = [
     "{t}.detach().mul_(1.5)", "{t}.square_()", "{t}[0] += {u}", "{t}.diagonal().add_({u})", "{t}.addcmul_({u}, {u})",
 ]  # fmt: skip
 
-# A write to a result goes through what is a view of it in some orders of memory, and a copy in others.
+# A write to a result goes through what is a view of it in some orders of memory, and a copy in others; or the other way round.
 RESULTS = [
     "{t} @ {t}.mT", "{t}.cumsum(-1)", "{t}.sum(0)", "{t}.softmax(0)", "{t}.mT.tril()", "{t}.roll(1, 0)", "{t}.flip(0)",
     "{t} * 2", "{t}.mT * 2", "{t}.amax(1)", "{t}.mT.contiguous()", "{t}.clone()", "torch.cat([{t}, {t}])", "{t} + {u}",
@@ -403,11 +424,13 @@ def grow(program, choice, torch, custom):
             lines.append(line)
             continue
         if kind < 0.38:
-            expression = choice.choice(RESULTS).format(t=t, u=u)
-            write = f"v{number}.{choice.choice(THROUGH)}.mul_({choice.choice(['2', 'x.sum()'])})"
-            if attempt(exec, f"v{number} = {expression}\n{write}", env) is None and env[f"v{number}"].numel() <= 12:
-                names.append(f"v{number}")
-                lines += [f"v{number} = {expression}", write]
+            expression, through = choice.choice(RESULTS).format(t=t, u=u), f"v{number}.{choice.choice(THROUGH)}"
+            factor, before = choice.choice(["2", "x.sum()", "y.sum()"]), choice.random() < 0.4
+            view = [f"w{number} = {through}", f"v{number}.mul_({factor})"] if before else [f"{through}.mul_({factor})"]
+            block = [f"v{number} = {expression}", *view]
+            if attempt(exec, "\n".join(block), env) is None and env[f"v{number}"].numel() <= 12:
+                names += [f"v{number}", f"w{number}"] if before else [f"v{number}"]
+                lines += block
             continue
         if kind < 0.55:
             method = choice.choice(VIEWS if kind < 0.46 else COPIES if kind < 0.49 else UNARY).format(t=t)

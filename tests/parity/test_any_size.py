@@ -13,7 +13,7 @@ from hypothesis import strategies as st  # noqa: E402
 import minigrad  # noqa: E402
 from minigrad.ops.base.registry import TABLE  # noqa: E402
 from tests.parity.test_table import COMPARED, compare, peer  # noqa: E402
-from tests.table import floats  # noqa: E402
+from tests.table import floats, tensors  # noqa: E402
 from tests.variants import run, variants  # noqa: E402
 
 TOLERANCE = {"float64": 1e-8, "float32": 5e-4}
@@ -39,18 +39,24 @@ SINGULAR = ("qr", "pinverse", "svd", "linalg", "det", "logdet", "slogdet", "inve
 
 
 def result(module, variant, derivatives):
-    """Return what is computed, and the gradients of its sum."""
+    """Return what is computed, the gradients of its sum, and where the result is a view of an operand."""
     function = TABLE[variant.name].function if module is minigrad else peer(TABLE[variant.name])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         out, maker = run(module, function, variant, True)
+        viewed = [[shares_memory(o, x) for x in maker.leaves] for o in tensors(out)]
         if not derivatives:
-            return out, []
+            return out, [], viewed
         leaves = [x.detach().requires_grad_() for x in maker.leaves]
         outs = [o for o in floats(run(module, function, variant, True, leaves)[0]) if o.requires_grad]
         ones = [module.ones_like(o) for o in outs]
         found = module.autograd.grad(outs, leaves, ones, allow_unused=True) if outs else [None] * len(leaves)
-        return out, [module.zeros_like(x) if g is None else g for x, g in zip(leaves, found)]
+        return out, [module.zeros_like(x) if g is None else g for x, g in zip(leaves, found)], viewed
+
+
+def shares_memory(a, b):
+    """Whether a write to one tensor may be seen in the other."""
+    return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr() and a.numel() * b.numel() > 0
 
 
 def attempt(module, variant, derivatives):
@@ -78,6 +84,7 @@ def check(name, data):
     if name.startswith(SINGULAR) and not {"expanded", "windows"}.isdisjoint(variant.layouts):
         return  # equal rows: what is found is the last digits' noise
     compare(theirs[0], ours[0], f"{variant}", TOLERANCE.get(variant.dtype, 0))
+    assert theirs[2] == ours[2], f"{variant}: a view of {ours[2]}, torch {theirs[2]}"
     for a, b in zip(theirs[1], ours[1], strict=True):
         compare(a, b, f"gradient of {variant}", TOLERANCE[variant.dtype])
 

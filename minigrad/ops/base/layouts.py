@@ -1,16 +1,19 @@
 """Lay results out in memory as PyTorch does, so that `.view` works, and is refused, in the same cases.
 
 An operation without the attribute `layout` leaves its result as NumPy made it.  For elementwise operations that is the
-order of the operands, as in PyTorch.  On a GPU kernels write their results row by row.
+order of the operands; of several that lie in different ones PyTorch takes the first's, NumPy goes row by row.  On a GPU
+kernels write their results row by row.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...arrays.kinds import near
+from ...arrays.memory import order_in_memory
 from ...core.saved import bottom
 from ...core.tensor import Tensor, wrap
 
@@ -25,7 +28,7 @@ def row_major(out: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 def as_operand(out: np.ndarray, x: np.ndarray) -> np.ndarray:
     """Return the result with its dimensions in the order that those of the first operand have in memory."""
-    return ordered(out, order_of(x)) if out.shape == x.shape else out
+    return ordered(out, order_in_memory(x)) if out.shape == x.shape else out
 
 
 def column_major(out: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -35,8 +38,20 @@ def column_major(out: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 def channels_last(out: np.ndarray, x: np.ndarray) -> np.ndarray:
     """Return images with the channels (dimension 1) last where those of the operand lie so, else row by row."""
-    order = [0, 2, 3, 1]
-    return ordered(out, order) if order_of(x) == order else row_major(out, x)
+    return ordered(out, (0, 2, 3, 1)) if x.ndim == 4 and lies_channels_last(x) else row_major(out, x)
+
+
+def lies_channels_last(x: np.ndarray) -> bool:
+    """Return whether images count as lying with the channels last, sizes of 1 and strides of 0 among them, by PyTorch's rule.
+
+    See is_channels_last_strides_2d_s4 in PyTorch's c10/core/MemoryFormat.h.
+    """
+    least = 0
+    for d in (1, 3, 2, 0):
+        if not x.shape[d] or x.strides[d] < least or d == 0 and x.strides[1] == least:
+            return False
+        least = x.strides[d] * x.shape[d]
+    return x.strides[1] != 0
 
 
 def as_power(out: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -44,12 +59,7 @@ def as_power(out: np.ndarray, x: np.ndarray) -> np.ndarray:
     return out if getattr(x, "ndim", 0) else row_major(out, out)
 
 
-def order_of(x: np.ndarray) -> list[int]:
-    """Return the dimensions from the one with the largest step in memory to the one with the smallest."""
-    return sorted(range(x.ndim), key=lambda d: -abs(x.strides[d]))
-
-
-def ordered(out: np.ndarray, order: list[int]) -> np.ndarray:
+def ordered(out: np.ndarray, order: Sequence[int]) -> np.ndarray:
     """Return a result whose dimensions lie in memory in this order."""
     moved = out.transpose(order)
     return out if moved.flags.c_contiguous else moved.copy().transpose([order.index(d) for d in range(out.ndim)])

@@ -10,6 +10,7 @@ import numpy as np
 from ...core.tensor import Tensor
 from ...errors import error
 from ..base.layouts import wrap_near
+from ..copy import Contiguous
 from .adaptive_pool import adaptive_avg_pool
 from .entry import functional
 
@@ -160,7 +161,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
         )
     c, h, w = input.shape[-3] // (r * r), *input.shape[-2:]
     x = input.reshape(*lead, c, r, r, h, w).movedim((-4, -3), (-3, -1))
-    return x.reshape(*lead, c, h * r, w * r)
+    return Contiguous.apply(x).reshape(*lead, c, h * r, w * r)
 
 
 @functional("T(2, 2, 4, 6), 2", "T(1, 3, 6), 3")
@@ -177,4 +178,4 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
         )
     c, h, w = input.shape[-3], input.shape[-2] // r, input.shape[-1] // r
     x = input.reshape(*lead, c, h, r, w, r).movedim((-3, -1), (-4, -3))
-    return x.reshape(*lead, c * r * r, h, w)
+    return Contiguous.apply(x).reshape(*lead, c * r * r, h, w)
