@@ -11,6 +11,7 @@ import signal, sys
 import numpy as np
 import minigrad
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a program in the background is begun without
 assert "numba" not in sys.modules
 x = minigrad.rand(600_000) + 0.5
 imports = 0
