@@ -77,11 +77,24 @@ def as_key(value: Any) -> Any:
     """Return a key of a dictionary, or a member of a set, that Python can hash: not too deep for it, nor too large."""
     parts = [(value, 0)]
     for part, depth in parts:
-        if isinstance(part, (tuple, frozenset)):
+        if type(part) is not Name and isinstance(part, (tuple, frozenset)):
             need(depth < 32 and len(parts) + len(part) < 10_000, "a key of very many tuples")
             parts += [(inner, depth + 1) for inner in part]
         else:
             need(isinstance(part, (str, bytes, int, float, np.generic, dtypes.dtype, device, type(None))), "an odd key")
+    return value
+
+
+def without_names(value: Any) -> Any:
+    """Return what a file holds, in which no name is left: they are for calls alone."""
+    parts, seen = [value], set()
+    while parts:
+        part = parts.pop()
+        need(type(part) is not Name, f"the name {part} as a value")
+        if isinstance(part, (list, tuple, dict, Tensor)) and id(part) not in seen:
+            seen.add(id(part))
+            inner = vars(part) if isinstance(part, Tensor) else part
+            parts.extend(inner.values() if isinstance(inner, dict) else inner)
     return value
 
 
@@ -175,6 +188,7 @@ def looked_at(t: Tensor, tracked: object) -> Tensor:
         tracked is False or tracked is True and t._a.dtype in dtypes.FLOATS,
         f"a tensor of {t._a.dtype} that requires grad",
     )
+    need(all([step % t._a.itemsize == 0 for step in t._a.strides]), "numbers that lie across each other")
     need(t._a.dtype != dtypes.BOOL or not (kinds.host(t._a).view("u1") > 1).any(), "a bool that is neither 0 nor 1")
     return t
 
@@ -219,7 +233,7 @@ class PickleReader:
             value = op.arg.reader(file) if op.arg else None
             if op.name == "STOP":
                 need(len(self.stack) == 1 and not self.marks, "an end with something left over")
-                return self.finished(self.stack[0])
+                return without_names(self.finished(self.stack[0]))
             self.follow(op.name, value)
         raise Damaged("no end")
 

@@ -119,7 +119,7 @@ def bools():
 
 
 ATTACKS = {
-    "a function": lambda: Says(os.system, "true"),
+    "a call of a function": lambda: Says(os.system, "true"),
     "a builtin": lambda: eval,
     "an array of objects": lambda: np.array([1, "a", None], object),
     "pointers": pointers,
@@ -140,6 +140,15 @@ ATTACKS = {
     ),
     "a view of objects": lambda: Says(
         conversion.restore_view, minigrad.Tensor, np.ones(2), (2,), np.dtype("O"), 0, (8,), False
+    ),
+    "numbers that lie across each other": lambda: Says(
+        conversion.restore_view, minigrad.Tensor, np.ones(2), (3,), np.dtype("f8"), 0, (4,), False
+    ),
+    "a class": lambda: minigrad.Tensor,
+    "a function": lambda: {"f": (1, [conversion.restore])},
+    "a key that is a class": lambda: {minigrad.Tensor: 1},
+    "a class in a note": lambda: Says(
+        conversion.restore, minigrad.Tensor, np.ones(2), False, None, state={"note": minigrad.Tensor}
     ),
     "other bools": bools,
     "numbers of the other order of bytes": lambda: Says(

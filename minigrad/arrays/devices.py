@@ -24,10 +24,10 @@ class Size(tuple):
         return f"minigrad.Size({list(self)})"
 
     def __add__(self, other: tuple) -> Size:
-        return Size(tuple.__add__(self, tuple(other)))
+        return Size(tuple.__add__(self, other)) if isinstance(other, tuple) else NotImplemented
 
     def __radd__(self, other: tuple) -> Size:
-        return Size(tuple.__add__(tuple(other), self))
+        return Size(tuple.__add__(other, self)) if isinstance(other, tuple) else NotImplemented
 
     def __mul__(self, n: Any) -> Size:
         return Size(tuple.__mul__(self, n))

@@ -107,6 +107,16 @@ def test_asarray_keeps_the_history_of_a_tensor_unless_told_otherwise():
     assert not y.requires_grad and y.data_ptr() == x.data_ptr()
 
 
+def test_sizes_are_added_to_tuples_alone():
+    size, found = minigrad.ones(2, 3).shape, [1]
+    assert (4,) + size == (4, 2, 3) and type((4,) + size) is type(size + (4,)) is minigrad.Size
+    found += size
+    assert found == [1, 2, 3]
+    for add in (lambda: size + [4], lambda: [4] + size):
+        with pytest.raises(TypeError):
+            add()
+
+
 def test_sizes_come_as_numbers_tuple_size_or_keyword():
     for t in (
         minigrad.zeros(2, 3),
