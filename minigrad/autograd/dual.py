@@ -10,7 +10,7 @@ from typing import Any
 
 from ..arrays.dtypes import FLOATS
 from ..core.context import Ctx
-from ..core.frames import Frame, current, use
+from ..core.frames import EAGER, Frame, current, use
 from ..core.function import Function
 from ..core.graph import Node, output_index, producer
 from ..core.inplace import twin
@@ -66,11 +66,19 @@ def tangent_of(a: object, level: Level) -> Tensor | None:
         a = a._view.parent
     t = a._tan[1] if a._tan is not None and a._tan[0] is level else None
     if t is not None and chain:
-        with use(current().but(dual=None)):
+        with use(eager_frame().but(dual=None)):
             for view in reversed(chain):
                 t = view._view.fn.apply(t, *view._view.args)
                 view._tan = (level, t)
     return t
+
+
+def eager_frame() -> Frame:
+    """Return the frame outside of all transforms, where tensors with tangents live, whatever transform asks for one."""
+    frame = current()
+    while frame.layer is not EAGER:
+        frame = frame.parent
+    return frame
 
 
 def follow(o: Tensor) -> None:

@@ -1,6 +1,7 @@
 """Faults that random programs of transforms have found, each as its shortest program."""
 
 import minigrad as torch
+from minigrad.autograd import forward_ad
 from minigrad.func import grad, hessian, jacrev, jvp, vmap
 
 F64 = {"dtype": torch.float64}
@@ -121,3 +122,17 @@ def test_second_derivative_of_a_once_differentiable_function_under_vmap():
         assert "once_differentiable" in str(e)
     else:
         raise AssertionError("a silent zero")
+
+
+def test_a_view_of_what_is_written_inside_grad_has_a_tangent_at_the_level_outside():
+    k, x = torch.ones(2, 3), torch.tensor([1.0, 1.0])
+
+    def f(x):
+        v = k * 1
+        w = v.view(-1)
+        v.mul_(x.sum())
+        return (w * x.sum()).sum()  # 6 s**2, of which the gradient is 12 s
+
+    with forward_ad.dual_level():
+        primal, tangent = forward_ad.unpack_dual(grad(f)(forward_ad.make_dual(x, torch.tensor([0.5, 2.0]))))
+    assert primal.tolist() == [24.0, 24.0] and tangent.tolist() == [30.0, 30.0]

@@ -6,6 +6,7 @@ or tangents. `shrink` takes away every line that a failure does not need.
 """
 
 import random
+import re
 from dataclasses import dataclass, replace
 
 from .harness import attempt, run
@@ -37,6 +38,8 @@ WRITES = [
     "{t}.masked_fill_({t} < 0, 0.125)", "{t}.clamp_(-1, 1)", "{t}.sub_({u}, alpha=0.5)", "{t}.fill_({u})",
 ]  # fmt: skip
 LINEAR = {"{t}.add_({u})", "{t} += {u}", "{t}.sub_({u}, alpha=0.5)", "{t}.copy_({u})"}  # these may read what they write
+# PyTorch multiplies copies of some batches, so that it does not notice a write to them
+COPIED = re.compile(r"(Mm|UnsafeView)Backward0: one of its inputs, .* that it saved for backward, has been modified")
 BINARY = [
     "{t} + {u}", "{t} * {u}", "{t} - {u} * 0.5", "{t} / (1 + {u} * {u})", "torch.where({t} > {u}, {t}, {u})",
     "({t} @ {u}) * 1", "torch.maximum({t}, {u})", "torch.stack([{t}, {t}])", "torch.cat([{t}, {u}])",
