@@ -96,6 +96,25 @@ def pad(input: Tensor, pad: Sequence, mode: str = "constant", value: float | Non
     cut.
     """
     widths, rank = [int(n) for n in pad], input.ndim
+    check_lengths(widths, rank)
+    pairs = [(0, 0)] * (rank - len(widths) // 2) + list(zip(widths[::2], widths[1::2]))[::-1]
+    if mode == "constant":
+        return padded(input, pairs, 0 if value is None else value)
+    check_mode(input, widths, mode, value)
+    check_limits(input, pairs, mode)
+    if not any(widths):
+        return input.clone()
+    if rank > 1 and not any([w for pair in pairs[:-2] for w in pair]) and min(widths) >= 0:  # images
+        return (Wrapped if mode == "circular" else Surround).apply(input, tuple(pairs[-2:]), mode)
+    for d, widths_of_d in enumerate(pairs):
+        if any(widths_of_d):
+            (places,) = sources((input.shape[d],), (widths_of_d,), mode)
+            input = Take.apply(input, (d,), wrap(places))
+    return input
+
+
+def check_lengths(widths: list, rank: int) -> None:
+    """Raise RuntimeError for what are no two numbers for each of the last dimensions."""
     if len(widths) % 2:
         raise error(
             RuntimeError,
@@ -110,9 +129,10 @@ def pad(input: Tensor, pad: Sequence, mode: str = "constant", value: float | Non
             f"padding length {len(widths)} is more than twice the number of dimensions, {rank}",
             f"write at most {2 * rank} numbers, two for each dimension, the last one first",
         )
-    pairs = [(0, 0)] * (rank - len(widths) // 2) + list(zip(widths[::2], widths[1::2]))[::-1]
-    if mode == "constant":
-        return padded(input, pairs, 0 if value is None else value)
+
+
+def check_mode(input: Tensor, widths: list, mode: str, value: float | None) -> None:
+    """Raise an error for a mode that there is not, not for so many dimensions, or not with a value."""
     if mode not in SOURCES:
         raise error(
             NotImplementedError,
@@ -127,7 +147,7 @@ def pad(input: Tensor, pad: Sequence, mode: str = "constant", value: float | Non
             f"padding mode {mode!r} doesn't take in value argument",
             "leave value= away, or write mode='constant'",
         )
-    if rank - len(widths) // 2 not in (1, 2) or len(widths) > 6:
+    if input.ndim - len(widths) // 2 not in (1, 2) or len(widths) > 6:
         raise error(
             NotImplementedError,
             "pad",
@@ -135,6 +155,10 @@ def pad(input: Tensor, pad: Sequence, mode: str = "constant", value: float | Non
             f"{len(widths)} numbers for shape {tuple(input.shape)}",
             "add a batch or channel dimension with input.unsqueeze(0), or write mode='constant'",
         )
+
+
+def check_limits(input: Tensor, pairs: list, mode: str) -> None:
+    """Raise RuntimeError where the ends are to grow by more than the dimension has."""
     for d, (before, after) in enumerate(pairs):
         if before or after:
             n = input.shape[d]
@@ -147,14 +171,6 @@ def pad(input: Tensor, pad: Sequence, mode: str = "constant", value: float | Non
                     f"{limit}",
                     "pad less, or write mode='constant' or 'replicate'",
                 )
-    images = rank > 1 and not any([w for pair in pairs[:-2] for w in pair]) and min(widths) >= 0 and any(widths)
-    if images:
-        return (Wrapped if mode == "circular" else Surround).apply(input, tuple(pairs[-2:]), mode)
-    for d, widths_of_d in enumerate(pairs):
-        if any(widths_of_d):
-            (places,) = sources((input.shape[d],), (widths_of_d,), mode)
-            input = Take.apply(input, (d,), wrap(places))
-    return input
 
 
 # where position i of a padded dimension of size n comes from

@@ -5,6 +5,7 @@ import pytest
 import minigrad
 
 DOUBLE = minigrad.float64
+PADDINGS = ("constant", "reflect", "replicate", "circular")
 
 
 @pytest.mark.parametrize(
@@ -47,6 +48,7 @@ def test_conversions_and_likes_of_expanded_tensors_are_row_major():
         (lambda x: x[..., :1].ravel(), (4, 3)),
         (lambda x: minigrad.nn.functional.pixel_shuffle(x.expand(9, 1, 1), 3), (1, 1, 1)),
         (lambda x: x.flip(0), (1, 3)),
+        *[(lambda x, mode=mode: minigrad.nn.functional.pad(x, (0, 0), mode), (1, 2, 3)) for mode in PADDINGS],
     ],
 )
 def test_results_that_are_no_views_have_memory_of_their_own(f, shape):
