@@ -35,14 +35,15 @@ def lift(a: Any, dim: int | None, rank: int) -> Any:
 def without_gaps(t: Tensor, dim: int) -> Tensor:
     """Return a result whose batch dimension is `dim` so that each example has the views that it has alone.
 
-    NumPy lays results out as the operands lie, and may put the batch between an example's dimensions: `flatten` would be a
-    copy then, and what is written through it lost.
+    NumPy lays results out as the operands lie, and may put the batch between an example's dimensions or within them: `flatten`
+    or `contiguous` would be a copy then, and what is written through it lost.
     """
-    a, step = example(t), None
+    a = example(t)
     if dim == 0 and a.flags.c_contiguous or not a.size:
         return t
+    step = a.itemsize
     for d in sorted([d for d, n in enumerate(a.shape) if d != dim and n > 1], key=lambda d: a.strides[d]):
-        if step is not None and a.strides[d] != step:
+        if a.strides[d] != step:
             return laid_out_in((dim, *[d for d in order_in_memory(a) if d != dim]), t)
         step = a.strides[d] * a.shape[d]
     return t

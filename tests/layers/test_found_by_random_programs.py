@@ -37,7 +37,17 @@ def test_contiguous_memory_stays_the_same_under_transforms():
 
     x = torch.ones(2, 3)
     assert grad(f)(x).tolist() == [[8.0] * 3] * 2 and vmap(f)(x).tolist() == [12.0, 12.0]
-    assert vmap(f, 1)(x).tolist() == [2.0] * 3  # an example is not contiguous there, so it is copied
+    assert vmap(f, 1)(x).tolist() == [8.0] * 3  # as for each column alone: what it computes is contiguous
+
+
+def test_a_product_of_examples_that_lie_within_each_other_is_contiguous():
+    def f(x):
+        y = x @ x.mT
+        y.contiguous().mul_(2)
+        return y
+
+    x = torch.arange(20.0).reshape(2, 5, 1, 2)
+    assert torch.equal(vmap(f, 1)(x), torch.stack([f(x[:, i]) for i in range(5)]))
 
 
 def test_write_through_a_view_whose_gradient_lies_otherwise_in_memory():
