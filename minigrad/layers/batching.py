@@ -27,8 +27,7 @@ def lift(a: Any, dim: int | None, rank: int) -> Any:
     if dim is None:
         return a
     a = a.movedim(dim, 0) if dim else a
-    sizes = a._sizes
-    missing = rank + 1 - len(sizes)
+    missing = rank + 1 - len(sizes := a._sizes)
     return a.reshape(sizes[:1] + (1,) * missing + sizes[1:]) if missing else a
 
 
