@@ -188,7 +188,7 @@ class Turn(torch.autograd.Function):  # gradients that are views have the batch 
 
     @staticmethod
     def jvp(ctx, tangent):
-        return tangent.movedim(-1, 0)
+        return tangent.movedim(-1, 0).clone()  # a later write to the output would reach it in PyTorch
 
 
 class Double(torch.autograd.Function):  # in place
