@@ -105,7 +105,7 @@ def by_kernel(op: Any, operands: list, statics: tuple, target: np.dtype, result:
         return None
     operands, numbers = [one(scalar(a, target)) for a in operands], [scalar(s, target) for s in statics]
     if (order := other_order(operands, len(shape))) is not None:  # along memory, and the result lies like the operands
-        moved = [widened(a, len(shape)).transpose(order) if is_long(a) else a for a in operands]
+        moved = [of_rank(a, len(shape)).transpose(order) if is_long(a) else a for a in operands]
         out = by_kernel(op, moved, statics, target, result)
         return None if out is None else out.transpose([order.index(d) for d in range(len(shape))])
     fast = op.ufunc is None or quicker(op, target, size)
@@ -132,11 +132,11 @@ def other_order(operands: list, ndim: int) -> tuple | None:
     arrays = [a for a in operands if is_long(a)]
     if all([a.flags.c_contiguous for a in arrays]):
         return None
-    order = order_in_memory(*[widened(a, ndim) for a in arrays])
+    order = order_in_memory(*[of_rank(a, ndim) for a in arrays])
     return None if order == tuple(range(ndim)) else order
 
 
-def widened(a: np.ndarray, ndim: int) -> np.ndarray:
+def of_rank(a: np.ndarray, ndim: int) -> np.ndarray:
     """Return an array with so many dimensions: those of one element in front of its own."""
     return a[(None,) * (ndim - a.ndim)] if a.ndim < ndim else a
 
