@@ -221,7 +221,8 @@ class Sinc(Elementary):
 
     ufunc = np.sinc
     kernel = lambda x: where(x == 0, 1.0, sin(math.pi * x) / (math.pi * x))
-    dx = lambda g, x: where(x == 0, 0.0, g * ((cos(math.pi * x) - sinc(x)) / x))
+    # at 0 by the beginning of its series, of which the second derivative comes
+    dx = lambda g, x: g * where(x == 0, -(math.pi**2) / 3 * x, (cos(math.pi * x) - sinc(x)) / where(x == 0, 1.0, x))
 
 
 class Deg2Rad(Elementary):

@@ -53,6 +53,11 @@ def test_hypot_does_not_overflow():
 def test_sinc_at_zero():
     assert same(torch.sinc(T([0.0, 1.0, 0.5])) + 1, [2, 1, 1 + 2 / np.pi])
     assert same(slope(torch.sinc, 0.0, 0.5), [0, -4 / np.pi])
+    assert torch.func.hessian(torch.sinc)(T(0.0)).item() == pytest.approx(-(np.pi**2) / 3)
+    x = T([0.0, 0.5]).requires_grad_()
+    (slopes,) = torch.autograd.grad(torch.sinc(x).sum(), x, create_graph=True)
+    (found,) = torch.autograd.grad(slopes.sum(), x)
+    assert same(found, [-(np.pi**2) / 3, 16 / np.pi - 2 * np.pi])
 
 
 def test_special_functions_at_poles():
