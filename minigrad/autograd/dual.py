@@ -31,7 +31,15 @@ class Level:
                 for o, t in zip(outs, results, strict=True):
                     if t is not None and o._np_dtype in FLOATS:
                         o._tan = (self, t if cls.primitive and cls.view else laid_out_like(o, t))
-                        follow(o)
+                        self.follow(o)
+
+    def follow(self, o: Tensor) -> None:
+        """Give what o's own node has saved of it, without a tangent, o's tangent as well: backward may be dual, too."""
+        node = producer(o._edge)
+        if isinstance(node, Node) and type(node._saved) is tuple:
+            for s in node._saved:
+                if type(s) is Saved and s.index == output_index(o._edge) and s.unpack is None:
+                    s.tensor._tan = o._tan
 
     def tangent(self, t: Tensor) -> Tensor | None:
         """Return the tangent that t carries at this level."""
@@ -79,15 +87,6 @@ def eager_frame() -> Frame:
     while frame.layer is not EAGER:
         frame = frame.parent
     return frame
-
-
-def follow(o: Tensor) -> None:
-    """Give what o's own node has saved of it, before o had its tangent, the tangent as well: backward may be dual, too."""
-    node = producer(o._edge)
-    if isinstance(node, Node) and type(node._saved) is tuple:
-        for s in node._saved:
-            if type(s) is Saved and s.index == output_index(o._edge) and s.unpack is None:
-                s.tensor._tan = o._tan
 
 
 def zero_tangent(x: Tensor, level: Level) -> Tensor:

@@ -92,6 +92,8 @@ def write(
     others = lower(others) or others
     if tracked:
         fn.record(layer, (before, *others), x)
+        if frame.dual is not None:
+            frame.dual.follow(x)
         move_retained(before._edge, x._edge)
         rebase(layer, x)
     return x

@@ -177,6 +177,8 @@ def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -
 def guarded(who: str, f: Callable, a: np.ndarray, *rest: Any) -> Any:
     """f(a, ...), a function of NumPy's on batches of matrices, its LinAlgError told for the element that caused it."""
     try:
+        if f in (np.linalg.svd, np.linalg.svdvals) and not np.isfinite(a).all():  # LAPACK may go on for ever
+            raise np.linalg.LinAlgError("SVD did not converge")
         return f(a, *rest)
     except np.linalg.LinAlgError as e:
         raise told(who, a, e) from None

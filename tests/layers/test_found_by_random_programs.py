@@ -1,5 +1,7 @@
 """Faults that random programs of transforms have found, each as its shortest program."""
 
+import pytest
+
 import minigrad as torch
 from minigrad.autograd import forward_ad
 from minigrad.func import grad, hessian, jacrev, jvp, vmap
@@ -146,3 +148,18 @@ def test_a_view_of_what_is_written_inside_grad_has_a_tangent_at_the_level_outsid
     with forward_ad.dual_level():
         primal, tangent = forward_ad.unpack_dual(grad(f)(forward_ad.make_dual(x, torch.tensor([0.5, 2.0]))))
     assert primal.tolist() == [24.0, 24.0] and tangent.tolist() == [30.0, 30.0]
+
+
+@pytest.mark.parametrize("write", ["exp_", "tanh_", "sigmoid_", "sqrt_", "rsqrt_", "reciprocal_"])
+@pytest.mark.parametrize("part", [slice(None), slice(1)], ids=["whole", "a view"])
+def test_a_gradient_made_in_forward_mode_of_a_write_that_keeps_its_result(write, part):
+    def slope(x):
+        y = x * 2
+        getattr(y[part], write)()
+        return torch.autograd.grad((y * 3).sum(), x, create_graph=True)[0]
+
+    x, v = torch.tensor([0.3, 0.7], **F64), torch.tensor([1.0, -2.0], **F64)
+    with forward_ad.dual_level():
+        tangent = forward_ad.unpack_dual(slope(forward_ad.make_dual(x.clone().requires_grad_(), v))).tangent
+    less, more = slope((x - 1e-6 * v).requires_grad_()), slope((x + 1e-6 * v).requires_grad_())
+    assert torch.allclose(tangent, (more - less) / 2e-6, 1e-6, 1e-8)

@@ -402,3 +402,13 @@ def test_a_norm_that_is_constant_has_derivatives_of_0(p, size):
     (second,) = torch.autograd.grad(first, s)
     assert first.item() == second.item() == 0
     assert torch.func.jacfwd(torch.func.jacfwd(norm))(s.detach()).item() == 0
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("-inf"), float("nan")])
+@pytest.mark.parametrize("name", ["svd", "svdvals", "pinv", "matrix_rank", "cond"])
+def test_singular_values_of_what_is_not_finite_are_refused(name, value):
+    """LAPACK does not come to an end for some such matrices, as this one."""
+    matrix = np.random.default_rng(0).standard_normal((4, 3))
+    matrix[2, 0] = value
+    with pytest.raises(linalg.LinAlgError, match="input matrix of size 4x3 may hold inf or NaN"):
+        getattr(linalg, name)(torch.tensor(matrix))

@@ -63,6 +63,8 @@ def differs_eagerly(program: Any) -> list[str]:
     wanted, found = program.run(torch), program.run(minigrad)
     if isinstance(wanted, Raised) and not issubclass(wanted.type, RuntimeError) or eager.COPIED.search(repr(found)):
         return []
+    if isinstance(wanted, Raised) and "a leaf Variable that requires grad" in wanted.text:
+        return []  # PyTorch takes a view of what has been given a history for a leaf, until it is asked for its node
     return differences(wanted, found)
 
 

@@ -156,11 +156,14 @@ def whole(s: Spelling, v: V) -> tuple[list, str]:
 
 
 def as_it_lies(s: Spelling, v: V) -> str:
-    """A view that needs no copy, as text: a matrix transposed, sizes of 1 put in or taken out; nothing for others."""
+    """A view that needs no copy, as text: a matrix transposed, sizes of 1 put in or taken out; nothing for others.
+
+    What has no dimensions is a number in the text, which has no views.
+    """
     index = loop_index(v.shape)
     base, at = s.low.resolve(v, index)
     sizes = {**dict(zip(index, v.shape)), "0": 1}
-    if base.kind == "uniform" or base.shape != tuple([sizes.get(i) for i in at]):
+    if base.kind == "uniform" or not base.shape or base.shape != tuple([sizes.get(i) for i in at]):
         return ""
     name, order = s.name(base), [i for i in at if i != "0"]
     if order == [i for i in index if i != "0"]:
