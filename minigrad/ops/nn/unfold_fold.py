@@ -25,7 +25,7 @@ class Im2Col(Linear):
         number = tuple(map(count, x.shape[-2:], kernel, *geometry[:3]))
         whole = padded(x, geometry.padding, geometry.padding)
         view = windows(whole, kernel, number, geometry.stride, geometry.dilation)
-        return np.array(view, order="C").reshape(*lead, c * math.prod(kernel), math.prod(number))
+        return view.copy().reshape(*lead, c * math.prod(kernel), math.prod(number))
 
     dx = lambda g, shape, kernel, geometry: Col2Im.apply(g, tuple(shape[-2:]), kernel, geometry)
     batch = lambda x, *settings: (x, *settings)
