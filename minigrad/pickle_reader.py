@@ -46,6 +46,9 @@ class Name(NamedTuple):
     module: str
     name: str
 
+    def __repr__(self) -> str:
+        return f"{self.module}.{self.name}"
+
 
 class Unfinished:
     """An array, dtype or device of which the file has still to say what it is."""
@@ -338,9 +341,7 @@ class PickleReader:
         for part in name:
             need(isinstance(part, str) and part.replace(".", "_").isidentifier(), "a name that is no identifier")
         if name not in self.made and name not in CLASSES and name not in ARGUMENTS:
-            raise Unknown(
-                f"the name {name.module}.{name.name}, which stands for neither a tensor nor a plain container"
-            )
+            raise Unknown(f"the name {name}, which stands for neither a tensor nor a plain container")
         self.stack.append(name)
 
     def do_reduce(self) -> None:

@@ -113,7 +113,7 @@ ALONE = [e.cls for e in TABLE.values() if issubclass(e.cls or object, Pointwise)
 @pytest.mark.parametrize("layout", TURNED)
 @pytest.mark.parametrize("op", sorted({*ALONE}, key=lambda op: op.name), ids=lambda op: op.name)
 def test_results_lie_in_memory_as_the_operand_does(op, layout):
-    """What a kernel computes lies as what NumPy computes: whether a view of it can be had does not depend on its size."""
+    """Compare kernels with NumPy: whether a view of a result can be had must not depend on its size."""
     x = TURNED[layout] > 0 if "f" not in op.accepts else TURNED[layout]
     with np.errstate(all="ignore"):
         assert order_in_memory(select.forward(op, (x,))) == order_in_memory(select.numpy_function(op)(x))

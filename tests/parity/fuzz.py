@@ -42,7 +42,7 @@ ROOT = Path(__file__).parent.parent.parent
 FOUND = ROOT / "tests" / "parity" / "found"
 STATE = ROOT / "build" / "fuzz.json"
 FIRST = 10_000_000  # seeds below are those of the test suites
-lowered: dict[str, dict[str, int]] = {}  # by module from how many elements on kernels were used; now it is one
+thresholds: dict[str, dict[str, int]] = {}  # that were lowered, by module: from how many elements on kernels are used
 CHUNK, PATIENCE = 1000, 90  # programs, and seconds for one, which may have to be shrunk
 MANY = 5  # that differ end a chunk
 
@@ -70,19 +70,19 @@ def differs_eagerly(program: Any) -> list[str]:
 
 def differs_by_kernels(program: Any) -> list[str]:
     """Run such a program with compiled kernels for the smallest arrays, which NumPy computes otherwise."""
-    for name in sys.modules.keys() - lowered.keys():
+    for name in sys.modules.keys() - thresholds.keys():
         known = vars(sys.modules[name]) if name.partition(".")[0] == "minigrad" else {}
-        lowered[name] = {key: n for key, n in known.items() if key.endswith("_FROM") and type(n) is int}
-        known.update(dict.fromkeys(lowered[name], 1))
+        thresholds[name] = {key: n for key, n in known.items() if key.endswith("_FROM") and type(n) is int}
+        known.update(dict.fromkeys(thresholds[name], 1))
     return differs_eagerly(program)
 
 
-def kernels_as_ever() -> None:
+def restore_thresholds() -> None:
     """Let kernels begin where they did before such programs."""
-    for name, constants in lowered.items():
+    for name, constants in thresholds.items():
         for key, n in constants.items():
             setattr(sys.modules[name], key, n)
-    lowered.clear()
+    thresholds.clear()
 
 
 def differs_recorded(program: Any) -> list[str]:

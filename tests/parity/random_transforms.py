@@ -340,7 +340,7 @@ class Program:
         return self.text([*HEAD.splitlines(), ""])
 
     def text(self, head=()):
-        """The same text, where what it begins with is defined elsewhere."""
+        """Return the text behind `head`; without one, `definitions` has to be in its scope."""
         lines = [*head, "def f0(x, y):", *(f"    {line}" for line in [*self.lines, f"return {self.result}"]), ""]
         for i, (kind, after) in enumerate(self.transforms):
             text = TRANSFORMS[kind].format(f=f"f{i}")
@@ -369,7 +369,7 @@ class Program:
 
 @functools.cache
 def definitions(torch):
-    """What the programs begin with, defined for a module once for all programs."""
+    """Define what all programs use, once for a module."""
     env = {"torch": torch}
     exec(HEAD, env)
     return env

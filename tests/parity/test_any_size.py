@@ -12,6 +12,7 @@ from hypothesis import strategies as st  # noqa: E402
 
 import minigrad  # noqa: E402
 from minigrad.ops.base.registry import TABLE  # noqa: E402
+from tests.parity.random_programs import shares_memory  # noqa: E402
 from tests.parity.test_table import COMPARED, compare, peer  # noqa: E402
 from tests.table import floats, tensors  # noqa: E402
 from tests.variants import run, variants  # noqa: E402
@@ -44,7 +45,7 @@ def result(module, variant, derivatives):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         out, maker = run(module, function, variant, True)
-        viewed = [[shares_memory(o, x) for x in maker.leaves] for o in tensors(out)]
+        viewed = [[x.numel() * o.numel() > 0 and shares_memory(o, x) for x in maker.leaves] for o in tensors(out)]
         if not derivatives:
             return out, [], viewed
         leaves = [x.detach().requires_grad_() for x in maker.leaves]
@@ -52,11 +53,6 @@ def result(module, variant, derivatives):
         ones = [module.ones_like(o) for o in outs]
         found = module.autograd.grad(outs, leaves, ones, allow_unused=True) if outs else [None] * len(leaves)
         return out, [module.zeros_like(x) if g is None else g for x, g in zip(leaves, found)], viewed
-
-
-def shares_memory(a, b):
-    """Whether a write to one tensor may be seen in the other."""
-    return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr() and a.numel() * b.numel() > 0
 
 
 def attempt(module, variant, derivatives):

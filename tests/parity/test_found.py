@@ -9,7 +9,7 @@ import pytest
 pytest.importorskip("torch")
 
 from . import fuzz as fuzzing
-from .fuzz import CHUNK, FIRST, FOUND, MODES, difference, fuzz, kernels_as_ever, load, read
+from .fuzz import CHUNK, FIRST, FOUND, MODES, difference, fuzz, load, read, restore_thresholds
 
 
 @pytest.mark.parametrize("place", sorted(FOUND.glob("*.json")), ids=lambda place: place.stem)
@@ -18,7 +18,7 @@ def test_what_was_found_is_mended(place):
     try:
         lines = difference(mode, program)
     finally:
-        kernels_as_ever()
+        restore_thresholds()
     assert not lines, "\n".join(["", program.source, *lines])
 
 
