@@ -19,7 +19,7 @@ from ..tensors.printing import about
 from .base.families import Linear
 from .base.registry import op
 from .dimensions import axis
-from .index import Write
+from .index import Write, of_the_last
 from .index_places import add_at, take_at
 from .shape import layout
 
@@ -54,7 +54,9 @@ class Scatter(Write):
             x[along(dim, index)] = src
 
     dx = lambda g, dim, index: Scatter.apply(g, dim, index, 0)
-    dsrc = lambda g, dim, index: Gather.apply(g, dim, index)
+    dsrc = lambda g, dim, index: of_the_last(
+        g, lambda t: Gather.apply(t, dim, index), lambda t, order: Scatter.apply(t, dim, index, order)
+    )
     batch = lambda x, dim, index, src: (x, dim + 1, index, src)
 
 

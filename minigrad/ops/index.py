@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.dtypes import FLOATS
+from ..arrays.dtypes import FLOATS, int64
 from ..arrays.kinds import on_device, zeros
 from ..arrays.shapes import broadcast_shape, meet, sketch
 from ..core.backward import sum_to
@@ -27,7 +27,9 @@ from ..layers.batching import front, lift
 from ..tensors.printing import about
 from .base import registry
 from .base.families import Linear, NonDifferentiable, Operation, View
+from .base.layouts import wrap_near
 from .base.registry import named, op, refuse
+from .compare import where
 from .copy import Copy, brought, written
 from .index_parts import is_mask, parse
 from .index_places import WHOLE, add_at, adjacent, batch_places, batch_values, moved, place, selected_shape, take_at
@@ -175,7 +177,15 @@ class Put(Write):
             x[place(x.ndim, dims, indices)] = written(value, x)
 
     dx = lambda g, dims, accumulate, indices: g if accumulate else Put.apply(g, 0, dims, False, *indices)
-    dvalue = lambda g, dims, indices: Take.apply(g, dims, *indices)
+    dvalue = lambda g, dims, accumulate, indices: (
+        Take.apply(g, dims, *indices)
+        if accumulate
+        else of_the_last(
+            g,
+            lambda t: Take.apply(t, dims, *indices),
+            lambda t, order: Put.apply(t, order, dims, False, *indices),
+        )
+    )
 
     def vmap(
         info: Any, in_dims: tuple, x: Tensor, value: Any, dims: tuple, accumulate: bool, *indices: Tensor
@@ -185,6 +195,19 @@ class Put(Write):
         if isinstance(value, Tensor):
             value = batch_values(value, in_dims[1], info.batch_size, dims, rank, in_dims[4:])
         return Put.apply(front(x, in_dims[0], info.batch_size), value, dims_, accumulate, *indices_), 0
+
+
+def of_the_last(g: Tensor, read: Callable, write: Callable) -> Tensor:
+    """The gradient of values that were written to places: g there, but 0 where another value was written later.
+
+    PyTorch leaves that undefined, and gives g to all of them.
+    """
+    kept = read(g)
+    if kept.numel() < 2:
+        return kept
+    order = wrap_near(np.arange(kept.numel()).reshape(tuple(kept.shape)), g)
+    last = read(write(g.new_zeros(g.shape, dtype=int64), order))
+    return where(last == order, kept, 0.0)
 
 
 class MaskedFill(Write):

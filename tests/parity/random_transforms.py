@@ -230,15 +230,15 @@ MORE = [
     "{t}.unfold(0, 1, 1)", "{t}.roll(1, 0)", "{t}.mT.tril()", "{t}.float().double()", "torch.nn.functional.pad({t}, (1, 0))",
     "{t}.max(-1)[0]", "{t}.unbind(0)[-1]", "{t}.split(1)[0]", "torch.cat([{t}, {t}.sin()], -1)", "{t}.norm(dim=-1)",
     "torch.addcmul({t}, {u}, {t})", "{t}.view_as({t})", "{t}.masked_fill({t} > 1, 0.5)",
-    "{t}.scatter(0, ({t} * 0).long(), {t})", "{t}.gather(0, ({t} * 0).long())", "{t}[({u} * 0).long()]",
+    "{t}.scatter(0, {t}.argsort(0, stable=True), {t})", "{t}.gather(0, ({t} * 0).long())", "{t}[({u} * 0).long()]",
     "{t}.repeat_interleave(2)",
     "{t} @ {u}", "{t} @ {t}.mT", "{t}.mT @ {u}", "{t}.clone()", "{t}.contiguous()", "{t}.flip(0)", "{t}.tril()",
     "({t} > 0.5) * {u}", "{t}.detach().long() + {u}", "torch.arange(2) * {t}", "{t}.double()",
 ]  # fmt: skip
 MORE_WRITES = [
-    "{t}.index_add_(0, torch.tensor([0]), {u})", "{t}[torch.tensor([0, 0])] = {u}", "{t}[0].mul_({u})",
+    "{t}.index_add_(0, torch.tensor([0]), {u})", "{t}[torch.tensor([0])] = {u}", "{t}[0].mul_({u})",
     "{t}.index_fill_(0, torch.tensor([0]), 0.5)", "{t}.add_(1)", "{t}.exp_()",
-    "{t}.scatter_(0, torch.zeros(1, dtype=torch.int64), {u})", "{t}[({t} * 0).long()] = {u}", "{t}.div_(2)",
+    "{t}.scatter_(0, torch.zeros(1, dtype=torch.int64), {u})", "{t}[torch.zeros(1, dtype=torch.int64)] = {u}", "{t}.div_(2)",
     "{t}.detach().mul_(1.5)", "{t}.square_()", "{t}[0] += {u}", "{t}.diagonal().add_({u})", "{t}.addcmul_({u}, {u})",
 ]  # fmt: skip
 
