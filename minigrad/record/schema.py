@@ -18,6 +18,7 @@ from ..arrays.kinds import host
 SCHEMA = "minigrad.record/1"
 WHOLE = 16  # up to so many elements a value's summary holds all of them
 BINS = 16
+SMALL = 1e-150  # its square is a number still
 
 
 @dataclasses.dataclass
@@ -153,11 +154,23 @@ def summary(a: np.ndarray) -> dict:
         return {"min": None, "max": None, "mean": None, "std": None, **counts, "histogram": {"edges": [], "counts": []}}
     wide = finite.astype(np.float64)
     low, high = float(wide.min()), float(wide.max())
-    with np.errstate(all="ignore"):
-        spread = float(wide.std())
-        found, edges = np.histogram(wide, BINS, (low, high) if math.isfinite(high - low) and high > low else None)
-    return {"min": low, "max": high, "mean": float(wide.mean()), "std": spread, **counts,
+    largest = max(abs(low), abs(high))
+    unit = 1.0 if SMALL < largest < 1 / SMALL else largest or 1.0  # so that no sum, square or difference leaves float64
+    wide /= unit
+    found, edges = np.histogram(wide, BINS, extent(low / unit, high / unit))
+    with np.errstate(over="ignore"):
+        edges = np.nan_to_num(edges * unit)
+    return {"min": low, "max": high, "mean": float(wide.mean()) * unit, "std": float(wide.std()) * unit, **counts,
             "histogram": {"edges": edges.tolist(), "counts": found.tolist()}}  # fmt: skip
+
+
+def extent(low: float, high: float) -> tuple[float, float]:
+    """Where a histogram begins and ends: a little further apart where numbers are too close for bins between them."""
+    bin = (high - low) / BINS
+    if low < low + bin and high - bin < high:
+        return low, high
+    margin = max(abs(low), abs(high)) / 2 or 0.5
+    return low - margin, high + margin
 
 
 def with_names(numbers: dict) -> dict:

@@ -10,6 +10,7 @@ import pytest
 import minigrad
 from minigrad.autograd import Function
 from minigrad.autograd.function import once_differentiable
+from minigrad.record.schema import summary
 
 from .recorded import Square, forward, inputs, layer, number
 
@@ -224,6 +225,18 @@ def test_large_values_are_summarised():
     found = document["values"][0]["summary"]
     assert (found["nan"], found["inf"], found["min"], found["max"]) == (1, 1, 2.0, 99.0)
     assert sum(found["histogram"]["counts"]) == 98
+
+
+EXTREMES = ([1e308, -1e308], [1.7e308, 1.7e308], [1e-310, 3e-310], [5e-324, 0.0], [1.0, 1.0 + 2e-16], [0.0, -0.0])
+
+
+@pytest.mark.parametrize("pair", EXTREMES, ids=str)
+def test_large_values_of_extreme_numbers_are_summarised(pair):
+    found = summary(np.array(pair * 10))
+    assert (found["min"], found["max"]) == (min(pair), max(pair))
+    assert np.isclose(found["mean"], pair[0] / 2 + pair[1] / 2, rtol=1e-12)
+    assert found["std"] <= max(map(abs, pair)) and sum(found["histogram"]["counts"]) == 20
+    json.dumps(found, allow_nan=False)
 
 
 def test_json_is_valid_with_nan_and_infinity():
