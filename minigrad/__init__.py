@@ -81,6 +81,7 @@ from .nn.functional import (
     conv3d,
     conv_transpose1d,
     conv_transpose2d,
+    conv_transpose3d,
     cosine_embedding_loss,
     cosine_similarity,
     dropout,

@@ -44,7 +44,7 @@ from .basic_layers import (
     Unflatten,
 )
 from .containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
-from .convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d
+from .convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from .losses import (
     BCELoss,
     BCEWithLogitsLoss,

@@ -180,3 +180,14 @@ class ConvTranspose2d(TransposedConvolution):
     """
 
     ndim, function = 2, staticmethod(conv_transpose.conv_transpose2d)
+
+
+class ConvTranspose3d(TransposedConvolution):
+    """Transposed convolution of (n, c, depth, height, width).
+
+    >>> import minigrad
+    >>> minigrad.nn.ConvTranspose3d(3, 5, kernel_size=2, stride=2)(minigrad.ones(2, 3, 4, 4, 4)).shape
+    minigrad.Size([2, 5, 8, 8, 8])
+    """
+
+    ndim, function = 3, staticmethod(conv_transpose.conv_transpose3d)

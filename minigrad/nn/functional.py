@@ -28,7 +28,7 @@ from ..ops.nn.adaptive_pool import adaptive_avg_pool1d, adaptive_avg_pool2d, ada
 from ..ops.nn.attention import gumbel_softmax, scaled_dot_product_attention
 from ..ops.nn.unfold_fold import fold, unfold
 from ..ops.nn.conv import conv1d, conv2d, conv3d
-from ..ops.nn.conv_transpose import conv_transpose1d, conv_transpose2d
+from ..ops.nn.conv_transpose import conv_transpose1d, conv_transpose2d, conv_transpose3d
 from ..ops.nn.cross_entropy import cross_entropy, nll_loss
 from ..ops.nn.similarity import (
     cosine_embedding_loss,

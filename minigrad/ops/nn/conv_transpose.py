@@ -55,6 +55,24 @@ def conv_transpose2d(
     return spread(2, input, weight, bias, (stride, padding, dilation, groups), output_padding)
 
 
+@functional(
+    "T(1, 3, 2, 3, 2), T(3, 2, 2, 2, 3)",
+    "T(2, 2, 2, 3), T(2, 1, 2, 2, 2), T(2), stride=(2, 1, 3), padding=(1, 0, 1), groups=2, output_padding=(1, 0, 2)",
+)
+def conv_transpose3d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+) -> Tensor:
+    """Transposed convolution of (n, c, depth, height, width) with `weight` (c, out / groups, *kernel); see conv_transpose2d."""
+    return spread(3, input, weight, bias, (stride, padding, dilation, groups), output_padding)
+
+
 def spread(n: int, input: Tensor, weight: Tensor, bias: Tensor | None, windows: tuple, output_padding: Any) -> Tensor:
     """The transposed convolutions of n dimensions, with windows of that stride, padding, dilation and groups."""
     who, groups = f"conv_transpose{n}d", windows[-1]
