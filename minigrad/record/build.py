@@ -19,7 +19,7 @@ from ..core.saved import Freed
 from ..kernels import formula
 from . import schema
 from .inner_calls import Inside
-from .values import Group, Noted
+from .values import Event, Group, Noted
 
 if TYPE_CHECKING:
     from .recorder import Record
@@ -132,7 +132,12 @@ def ends(group: Group, used: dict) -> tuple[list, list]:
         read = [i for e in group.events for i in e.inputs if not isinstance(i, dict) and i not in made]
         inputs = [i for i in dict.fromkeys([*group.arguments.values(), *read]) if i in set(read)]
     outputs = [o for o in dict.fromkeys(results) if used.get(o, set()) - {group}]
-    return inputs, outputs or list(group.events[-1].outputs if group.events else [])
+    return inputs, outputs or [o for e in group.events for o in shown(e) if group not in used.get(o, ())]
+
+
+def shown(event: Event) -> list:
+    """The results of an event without those that only formulas read."""
+    return event.outputs[: len(event.outputs) - event.cls.n_internal] if event.cls.primitive else event.outputs
 
 
 def entry(g: Group, ids: dict, sides: dict, number: Numbers, back: int | None) -> schema.Op:

@@ -94,6 +94,7 @@ class Primitive(Function):
     name = ""  # what programs call it, where not the class's name in lower case (LeakyRelu: leaky_relu)
     node = ""  # what PyTorch calls its node, where not by the class's name; with Backward and a number in full
     n_settings = 0  # how many of the last parameters are plain settings, not operands
+    n_internal = 0  # how many of the last results are for formulas alone, unless the function was asked for them
     integers: tuple = ()  # the parameters that take tensors of integers: classes, indices
     any_device: tuple = ()  # the parameters whose tensors may lie on another device than the others
     elementwise = False  # x[i] = f(x[i], y[i], ...) with broadcasting: what a batch dimension does not change

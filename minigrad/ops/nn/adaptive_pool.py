@@ -20,6 +20,7 @@ from .pool import check_rank, flat, put, put_arrays
 class AdaptiveMaxPool(Operation):
     """The largest element of each of `number` even parts of the last dimensions, and its place when flattened."""
 
+    n_internal = 1
     layout = channels_last
     depends_on_operand = True
 

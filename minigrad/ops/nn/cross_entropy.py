@@ -88,6 +88,7 @@ class AtTarget(Linear):
 class CrossEntropy(Operation):
     """-log_softmax(x) at each example's class, along dimension dim, 0 where that is `ignore`; and the log_softmax."""
 
+    n_internal = 1
     node = "NllLoss"
     integers = ("target",)
 
@@ -145,6 +146,7 @@ class FromLogits(Operation):
 class MeanCrossEntropy(Operation):
     """The mean of that loss over all dimensions but the first `lead`, leaving out what is `ignore`; and the log_softmax."""
 
+    n_internal = 1
     node = "NllLoss"
     integers = ("target",)
 

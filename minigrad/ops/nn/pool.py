@@ -25,6 +25,7 @@ from .entry import functional
 class MaxPool(Operation):
     """The largest element of each window over the last dimensions, and its place in the flattened input."""
 
+    n_internal = 1
     layout = channels_last
     node = "MaxPool2DWithIndices"
     depends_on_operand = True

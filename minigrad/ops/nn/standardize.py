@@ -24,6 +24,7 @@ from .softmax import behind
 class Standardize(Operation):
     """(x - mean) / sqrt(variance + eps) over dimensions, the mean and the (biased) variance, these dimensions as 1."""
 
+    n_internal = 2
     layout = row_major
     node = "NativeLayerNorm"
 
@@ -58,6 +59,7 @@ class Standardize(Operation):
 class LayerNorm(Operation):
     """Standardize with its result times weight plus bias, which are broadcast to x."""
 
+    n_internal = 2
     layout = row_major
     node = "NativeLayerNorm"
 
@@ -137,6 +139,7 @@ def destandardize(g: Any, g_mean: Any, g_variance: Any, centred: Tensor, rstd: T
 class DivideByRMS(Operation):
     """x / sqrt(mean(x * x) + eps) over dimensions, and the factor 1 / sqrt(...)."""
 
+    n_internal = 1
     layout = row_major
 
     @staticmethod
