@@ -28,6 +28,7 @@ FOLDERS = {  # each imports from those above it
     "diagnose": "every mistake, found and explained",
     "func": "torch.func's names",
     "autograd": "torch.autograd's names",
+    "formulas": "operations and derivatives as expressions",
     "record": "what a program computed, as plain data",
     "compile": "a function as a generated program",
     "nn": "modules and losses",

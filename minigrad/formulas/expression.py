@@ -1,0 +1,274 @@
+"""Expressions: what a formula says, as a tree of Python's own (`ast`), built from pieces and tidied as a person writes it.
+
+Products get their numbers in front and no brackets within, `g / 6 * (2 * (x - y))` is `2 * g * (x - y) / 6`; signs, ones and
+zeros that change nothing are left out.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from ..arrays.dtypes import dtype as DType
+
+Tree, Attribute, Call, Constant, List, Subscript = (
+    ast.expr, ast.Attribute, ast.Call, ast.Constant, ast.List, ast.Subscript
+)  # fmt: skip
+OPERATORS = {"+": ast.Add, "-": ast.Sub, "*": ast.Mult, "/": ast.Div, "//": ast.FloorDiv, "%": ast.Mod, "**": ast.Pow,
+             "@": ast.MatMult, "&": ast.BitAnd, "|": ast.BitOr, "^": ast.BitXor, "<<": ast.LShift,
+             ">>": ast.RShift}  # fmt: skip
+COMPARISONS = {"==": ast.Eq, "!=": ast.NotEq, "<": ast.Lt, "<=": ast.LtE, ">": ast.Gt, ">=": ast.GtE}
+
+# numbers by what they are
+KNOWN = {
+    eval(text, {"pi": math.pi}): text
+    for text in ("pi", "2 * pi", "pi / 2", "pi / 180", "180 / pi", "pi ** 2", "pi ** 0.5", "pi ** 0.5 / 2", "2 / pi ** 0.5",
+                 "2 ** 0.5", "1 / 2 ** 0.5", "(2 * pi) ** 0.5", "1 / (2 * pi) ** 0.5", "(2 / pi) ** 0.5")
+}  # fmt: skip
+
+
+def name(word: str) -> Tree:
+    """Return a name."""
+    return ast.Name(word)
+
+
+def parsed(text: str) -> Tree:
+    """Return the tree of a text."""
+    return ast.parse(text, mode="eval").body
+
+
+def literal(value: Any) -> Tree:
+    """Return a plain value as it is written: a number, a text, a slice, a dtype, or a sequence of such."""
+    if isinstance(value, ast.expr):
+        return value
+    if isinstance(value, DType):
+        return name(value.name)
+    if isinstance(value, slice):
+        parts = [None if part is None else literal(part) for part in (value.start, value.stop, value.step)]
+        return ast.Slice(*parts)
+    if isinstance(value, (tuple, list)):
+        return (ast.Tuple if isinstance(value, tuple) else ast.List)([literal(v) for v in value])
+    return number(value) if isinstance(value, float) else negated(value)
+
+
+def negated(value: Any) -> Tree:
+    """Return a constant; Python writes a negative one as an operator before a positive one."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and math.copysign(1, value) < 0:
+        return ast.UnaryOp(ast.USub(), ast.Constant(-value))
+    return ast.Constant(value)
+
+
+def number(value: float) -> Tree:
+    """Return a float: by what it is (`pi / 180`), and as an integer where it is one."""
+    if math.isnan(value) or math.isinf(value):
+        word = name("nan" if math.isnan(value) else "inf")
+        return ast.UnaryOp(ast.USub(), word) if value < 0 else word
+    if value in KNOWN:
+        return parsed(KNOWN[value])
+    if -value in KNOWN:
+        return ast.UnaryOp(ast.USub(), parsed(KNOWN[-value]))
+    if value.is_integer() and abs(value) < 1e6:
+        return negated(int(value))
+    ratio = Fraction(value).limit_denominator(1000)
+    if len(repr(value)) > 8 and ratio.numerator / ratio.denominator == value:
+        return ast.BinOp(negated(ratio.numerator), ast.Div(), ast.Constant(ratio.denominator))
+    return negated(value)
+
+
+def operator(symbol: str, left: Any, right: Any) -> Tree:
+    """Return `left symbol right`."""
+    if symbol in COMPARISONS:
+        return ast.Compare(literal(left), [COMPARISONS[symbol]()], [literal(right)])
+    return ast.BinOp(literal(left), OPERATORS[symbol](), literal(right))
+
+
+def minus(tree: Any) -> Tree:
+    """Return the negative."""
+    return ast.UnaryOp(ast.USub(), literal(tree))
+
+
+def call(function: str, *args: Any, **keywords: Any) -> Tree:
+    """Return `function(*args, **keywords)`; what is None among the keywords is left out."""
+    given = [ast.keyword(k, literal(v)) for k, v in keywords.items() if v is not None]
+    return ast.Call(parsed(function), [literal(a) for a in args], given)
+
+
+def method(x: Tree, function: str, *args: Any, **keywords: Any) -> Tree:
+    """Return `x.function(*args, **keywords)`."""
+    made = call(function, *args, **keywords)
+    made.func = ast.Attribute(x, function)
+    return made
+
+
+def attribute(x: Tree, word: str) -> Tree:
+    """Return `x.word`."""
+    return ast.Attribute(x, word)
+
+
+def subscript(x: Tree, index: Any) -> Tree:
+    """Return `x[index]`."""
+    return ast.Subscript(x, literal(index))
+
+
+def text(tree: Tree) -> str:
+    """Return the expression as Python has it."""
+    return ast.unparse(tree)
+
+
+def same(one: Tree, other: Tree) -> bool:
+    """Return whether two expressions are the same."""
+    return ast.dump(one) == ast.dump(other)
+
+
+# ---------------------------------------------------------------------- tidying
+def tidy(tree: Tree) -> Tree:
+    """Return the expression as a person writes it."""
+    return Tidy().visit(tree)
+
+
+class Tidy(ast.NodeTransformer):
+    """Rebuilds products and sums from the innermost outwards."""
+
+    def visit_BinOp(self, node: ast.BinOp) -> Tree:
+        self.generic_visit(node)
+        if isinstance(node.op, (ast.Mult, ast.Div)):
+            return Product.of(node).tree()
+        if isinstance(node.op, (ast.Add, ast.Sub)):
+            return total(node)
+        if isinstance(node.op, ast.Pow):
+            return power(node)
+        return node
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Tree:
+        self.generic_visit(node)
+        if isinstance(node.op, ast.USub):
+            return Product.of(node).tree()
+        return node
+
+
+class Product:
+    """A product: its sign, its numbers and its other factors, above and below the line."""
+
+    def __init__(self):
+        self.sign, self.numbers, self.factors = 1, ([], []), ([], [])
+
+    @classmethod
+    def of(cls, tree: Tree) -> Product:
+        """Take an expression apart."""
+        made = cls()
+        made.take(tree, 0)
+        return made
+
+    def take(self, tree: Tree, below: int) -> None:
+        """Take in a factor, above the line or below it."""
+        if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):
+            self.sign = -self.sign
+            self.take(tree.operand, below)
+        elif isinstance(tree, ast.BinOp) and isinstance(tree.op, (ast.Mult, ast.Div)):
+            self.take(tree.left, below)
+            self.take(tree.right, below ^ isinstance(tree.op, ast.Div))
+        elif isinstance(tree, ast.Constant) and type(tree.value) in (int, float):
+            self.numbers[below].append(tree.value)
+        else:
+            self.factors[below].append(tree)
+
+    def tree(self) -> Tree:
+        """Return the product as it is written."""
+        above, below = [math.prod(numbers) for numbers in self.numbers]
+        if type(above) is int and type(below) is int and below:
+            divisor = math.gcd(above, below)
+            above, below = above // divisor, below // divisor
+        top, bottom = [sorted(powers(factors), key=is_gradient, reverse=True) for factors in self.factors]
+        if above != 1 or not top:
+            top = [number(float(above)) if type(above) is float else literal(above), *top]
+        if below != 1:
+            bottom = [literal(below), *bottom]
+        made = chain(top, ast.Mult)
+        if len(bottom) == 1:
+            made = ast.BinOp(made, ast.Div(), bottom[0])
+        elif bottom:
+            made = ast.BinOp(made, ast.Div(), chain(bottom, ast.Mult))
+        return made if self.sign > 0 else with_minus(made)
+
+
+def is_gradient(tree: Tree) -> bool:
+    """Return whether a factor is g, or a part or another shape of it: in a product it stands before the others."""
+    while isinstance(tree, (ast.Subscript, ast.Attribute, ast.Call)):
+        tree = tree.func if isinstance(tree, ast.Call) else tree.value
+    return isinstance(tree, ast.Name) and tree.id == "g"
+
+
+def with_minus(tree: Tree) -> Tree:
+    """Return a tidied product with a minus, which stands at its first factor."""
+    if isinstance(tree, ast.BinOp) and isinstance(tree.op, (ast.Mult, ast.Div)):
+        return ast.BinOp(with_minus(tree.left), tree.op, tree.right)
+    return ast.UnaryOp(ast.USub(), tree)
+
+
+def powers(factors: Sequence[Tree]) -> list[Tree]:
+    """Return factors with those that come again as powers: x * x is x ** 2."""
+    seen: dict[str, list] = {}
+    for tree in factors:
+        base, exponent = split_power(tree)
+        at = seen.setdefault(ast.dump(base), [base, 0])
+        at[1] += exponent
+    return [base if n == 1 else ast.BinOp(base, ast.Pow(), literal(n)) for base, n in seen.values()]
+
+
+def split_power(tree: Tree) -> tuple[Tree, int]:
+    """Return base and exponent, where that is a positive integer; else the expression itself and 1."""
+    if isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Pow):
+        exponent = getattr(tree.right, "value", None)
+        if type(exponent) is int and exponent > 0:
+            return tree.left, exponent
+    return tree, 1
+
+
+def power(node: ast.BinOp) -> Tree:
+    """Return a power; to the first power the base alone."""
+    if isinstance(node.right, ast.Constant) and node.right.value == 1:
+        return node.left
+    return node
+
+
+def total(node: ast.BinOp) -> Tree:
+    """Return a sum or difference of tidied terms, without zeros, and `a - b` for `a + -b`."""
+    left, right, minus = node.left, node.right, isinstance(node.op, ast.Sub)
+    if is_zero(right):
+        return left
+    if is_zero(left):
+        return with_minus(right) if minus else right
+    if (positive := without_minus(right)) is not None:
+        right, minus = positive, not minus
+    if not minus and (positive := without_minus(left)) is not None:
+        left, right, minus = right, positive, True
+    return ast.BinOp(left, ast.Sub() if minus else ast.Add(), right)
+
+
+def is_zero(tree: Tree) -> bool:
+    """Return whether the expression is the number 0."""
+    return isinstance(tree, ast.Constant) and type(tree.value) in (int, float) and tree.value == 0
+
+
+def without_minus(tree: Tree) -> Tree | None:
+    """Return a tidied product without the minus that it begins with; None where it begins with none."""
+    if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):
+        return tree.operand
+    if isinstance(tree, ast.BinOp) and isinstance(tree.op, (ast.Mult, ast.Div)):
+        left = without_minus(tree.left)
+        if left is not None:
+            if isinstance(left, ast.Constant) and left.value == 1 and isinstance(tree.op, ast.Mult):
+                return tree.right
+            return ast.BinOp(left, tree.op, tree.right)
+    return None
+
+
+def chain(trees: Sequence[Tree], kind: type[ast.operator]) -> Tree:
+    """Return the expressions with one operator between them."""
+    made = trees[0]
+    for tree in trees[1:]:
+        made = ast.BinOp(made, kind(), tree)
+    return made

@@ -1,0 +1,237 @@
+"""How the operations of layers and losses are written: convolutions, pooling, norms, cross-entropy, embeddings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.tensor import Tensor
+from ..ops.compare import where
+from ..ops.create import ones
+from ..ops.elementary import exp, log, sqrt
+from ..ops.join import cat
+from ..ops.masks import one_hot
+from ..ops.nn import activation, adaptive_pool, conv, conv_transpose, cross_entropy, embedding, loss, pool, standardize
+from ..ops.nn.unfold_fold import Col2Im, Im2Col
+from ..ops.windows import count
+from . import expression as e
+from .expression import Tree
+from .spelling import defined, written
+from .terms import Terms, numbers
+
+
+def one(values: tuple) -> Any:
+    """Return a setting for all dimensions as one number, where it is the same for all."""
+    return values[0] if len(set(values)) == 1 else values
+
+
+def other_than(usual: Any, values: tuple) -> Any:
+    """Return a setting, or None where it is the usual one."""
+    return None if set(values) <= {usual} else one(values)
+
+
+@written(activation.Glu)
+def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, dim: int) -> Tree:
+    return e.call("glu", layer.tree(x), dim)
+
+
+# ---------------------------------------------------------------------- convolutions
+@written(conv.Conv, conv.ConvBias)
+def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, w: Tensor, *rest: Any) -> Tree:
+    *bias, (stride, padding, dilation, groups) = rest
+    return e.call(
+        f"conv{x.ndim - 2}d", *map(layer.tree, (x, w, *bias)),
+        stride=other_than(1, stride), padding=other_than(0, padding), dilation=other_than(1, dilation),
+        groups=None if groups == 1 else groups,
+    )  # fmt: skip
+
+
+@written(conv.ConvInput)
+def _(layer: Terms, cls: Any, out: Tensor, y: Tensor, w: Tensor, size: tuple, geometry: conv.Geometry) -> Tree:
+    stride, padding, dilation, groups = geometry
+    each = zip(size, y.shape[2:], stride, padding, dilation, w.shape[2:])
+    extra = tuple([n - ((m - 1) * s - 2 * p + d * (k - 1) + 1) for n, m, s, p, d, k in each])
+    return e.call(
+        f"conv_transpose{y.ndim - 2}d", layer.tree(y), layer.tree(w),
+        stride=other_than(1, stride), padding=other_than(0, padding), output_padding=other_than(0, extra),
+        groups=None if groups == 1 else groups, dilation=other_than(1, dilation),
+    )  # fmt: skip
+
+
+@defined(conv.ConvWeight)
+def _(y: Tensor, x: Tensor, kernel: tuple, geometry: conv.Geometry) -> Tensor:
+    """The input convolved with the gradient: examples are summed as channels are, strides and dilations change places."""
+    stride, padding, dilation, groups = geometry
+    n, rows, columns = len(kernel), y.shape[1] // groups, x.shape[1] // groups
+    run = (conv.conv1d, conv.conv2d, conv.conv3d)[n - 1]
+    found = []
+    for k in range(groups):
+        part_x = x if groups == 1 else x[:, k * columns : (k + 1) * columns]
+        part_y = y if groups == 1 else y[:, k * rows : (k + 1) * rows]
+        made = run(part_x.transpose(0, 1), part_y.transpose(0, 1), None, dilation, padding, stride).transpose(0, 1)
+        found.append(made if tuple(made.shape[2:]) == kernel else made[(..., *[slice(m) for m in kernel])])
+    return found[0] if groups == 1 else cat(found)
+
+
+# ---------------------------------------------------------------------- pooling
+@written(pool.MaxPool)
+def _(layer: Terms, cls: Any, outs: tuple, x: Tensor, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple,
+      number: tuple) -> list:  # fmt: skip
+    ceil = number != tuple(map(count, x.shape[-len(kernel) :], kernel, stride, padding, dilation))
+    settings = {
+        "stride": None if stride == kernel else one(stride), "padding": other_than(0, padding),
+        "dilation": other_than(1, dilation), "ceil_mode": ceil or None,
+    }  # fmt: skip
+    word, given = f"max_pool{len(kernel)}d", (layer.tree(x), one(kernel))
+    return [e.call(word, *given, **settings), e.subscript(e.call(word, *given, **settings, return_indices=True), 1)]
+
+
+@written(adaptive_pool.AdaptiveMaxPool)
+def _(layer: Terms, cls: Any, outs: tuple, x: Tensor, number: tuple) -> list:
+    word, given = f"adaptive_max_pool{len(number)}d", (layer.tree(x), one(number))
+    return [e.call(word, *given), e.subscript(e.call(word, *given, return_indices=True), 1)]
+
+
+@written(pool.WindowSum)
+def _(
+    layer: Terms, cls: Any, out: Tensor, x: Tensor, kernel: tuple, stride: tuple, padding: tuple, number: tuple
+) -> Tree:
+    """The mean with a divisor of 1, which there is in two dimensions."""
+    ceil = number != tuple(map(count, x.shape[-len(kernel) :], kernel, stride, padding, (1,) * len(kernel)))
+    tree, rows = layer.tree(x), len(kernel) == 1
+    if rows:
+        tree, kernel, stride, padding = e.method(tree, "unsqueeze", -2), (1, *kernel), (1, *stride), (0, *padding)
+    made = e.call(
+        "avg_pool2d", tree, one(kernel), stride=None if stride == kernel else one(stride),
+        padding=other_than(0, padding), ceil_mode=ceil or None, divisor_override=1,
+    )  # fmt: skip
+    return e.method(made, "squeeze", -2) if rows else made
+
+
+@defined(pool.SpreadWindows)
+def _(x: Tensor, size: tuple, kernel: tuple, stride: tuple, padding: tuple) -> Tensor:
+    """Each element copied to all places of its window: the transposed convolution with ones."""
+    n = len(kernel)
+    channels = x.shape[-n - 1]
+    run = (conv_transpose.conv_transpose1d, conv_transpose.conv_transpose2d)[n - 1]
+    each = zip(size, x.shape[-n:], stride, padding, kernel)
+    extra = [m - ((k_ - 1) * s - 2 * p + k) for m, k_, s, p, k in each]
+    made = run(
+        x, ones(channels, 1, *kernel, dtype=x.dtype), None, stride, padding, [max(v, 0) for v in extra], channels
+    )
+    return made if min(extra) >= 0 else made[(..., *[slice(m) for m in size])]
+
+
+@written(Im2Col)
+def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, kernel: tuple, geometry: conv.Geometry) -> Tree:
+    return e.call("unfold", layer.tree(x), one(kernel), **windows(geometry))
+
+
+@written(Col2Im)
+def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, size: tuple, kernel: tuple, geometry: conv.Geometry) -> Tree:
+    return e.call("fold", layer.tree(x), size, one(kernel), **windows(geometry))
+
+
+def windows(geometry: conv.Geometry) -> dict:
+    """Return how windows lie, as far as that is not usual."""
+    usual = {"dilation": 1, "padding": 0, "stride": 1}
+    return {word: other_than(number, getattr(geometry, word)) for word, number in usual.items()}
+
+
+# ---------------------------------------------------------------------- classes
+@written(cross_entropy.NLL)
+def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, target: Tensor, dim: int, ignore: int) -> Tree:
+    ignored = ignore if ignores(target, ignore) else None
+    return e.call("nll_loss", layer.tree(x), layer.tree(target), ignore_index=ignored, reduction="none")
+
+
+@written(cross_entropy.MeanNLL)
+def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, target: Tensor, dim: int, ignore: int, lead: int) -> Tree:
+    return e.call(
+        "nll_loss", layer.tree(x), layer.tree(target), ignore_index=ignore if ignores(target, ignore) else None
+    )
+
+
+@written(cross_entropy.CrossEntropy, cross_entropy.MeanCrossEntropy)
+def _(layer: Terms, cls: Any, outs: tuple, x: Tensor, target: Tensor, dim: int, ignore: int, *lead: int) -> list:
+    ignored = ignore if ignores(target, ignore) else None
+    reduction = None if cls is cross_entropy.MeanCrossEntropy else "none"
+    made = e.call("cross_entropy", layer.tree(x), layer.tree(target), ignore_index=ignored, reduction=reduction)
+    return [made, e.call("log_softmax", layer.tree(x), dim)]
+
+
+def ignores(target: Tensor, ignore: int) -> bool:
+    """Return whether some example's class is the one that is ignored."""
+    return bool((numbers(target) == ignore).any())
+
+
+@written(cross_entropy.CountValid)
+def _(layer: Terms, cls: Any, out: Tensor, target: Tensor, ignore: int, dtype: Any, lead: int) -> Tree:
+    if ignores(target, ignore):
+        return e.method(e.operator("!=", layer.tree(target), ignore), "sum")
+    return e.method(layer.tree(target), "numel")
+
+
+@defined(cross_entropy.AtTarget)
+def _(x: Tensor, target: Tensor, size: tuple, dim: int, ignore: int) -> Tensor:
+    return chosen(target, size[dim], dim, ignore) * counted(x, target, ignore).unsqueeze(dim)
+
+
+@defined(cross_entropy.FromLogits)
+def _(w: Tensor, target: Tensor, log_p: Tensor, dim: int, ignore: int) -> Tensor:
+    return (exp(log_p) - chosen(target, log_p.shape[dim], dim, ignore)) * counted(w, target, ignore).unsqueeze(dim)
+
+
+def chosen(target: Tensor, n: int, dim: int, ignore: int) -> Tensor:
+    """Return 1 at each example's class, and 0 at others, along a dimension."""
+    known = where(target == ignore, 0, target) if ignores(target, ignore) else target
+    return one_hot(known, n).movedim(-1, dim)
+
+
+def counted(x: Tensor, target: Tensor, ignore: int) -> Tensor:
+    """Return x with 0 for the examples that are ignored."""
+    return where(target == ignore, 0.0, x) if ignores(target, ignore) else x
+
+
+@written(embedding.Embed)
+def _(layer: Terms, cls: Any, out: Tensor, weight: Tensor, indices: Tensor, padding: Any, even: bool) -> Tree:
+    return e.call("embedding", layer.tree(indices), layer.tree(weight))
+
+
+@defined(embedding.AddRows)
+def _(x: Tensor, indices: Tensor, n: int) -> Tensor:
+    rows = x.new_zeros((n, *x.shape[indices.ndim :]))
+    if indices.ndim == 1:
+        return rows.index_add(0, indices, x)
+    return rows.index_put((indices,), x, accumulate=True)
+
+
+# ---------------------------------------------------------------------- losses and norms
+@defined(loss.Probability)
+def _(x: Tensor, y: Tensor) -> Tensor:
+    return -(y * log(x) + (1 - y) * log(1 - x))
+
+
+@defined(loss.Variance)
+def _(x: Tensor, least: float) -> Tensor:
+    return x.clamp_min(least)
+
+
+@defined(standardize.Standardize)
+def _(x: Tensor, dims: tuple, eps: float) -> tuple:
+    mean, variance = x.mean(dims, True), x.var(dims, correction=0, keepdim=True)
+    return (x - mean) / sqrt(variance + eps), mean, variance
+
+
+@defined(standardize.LayerNorm)
+def _(x: Tensor, weight: Tensor, bias: Tensor, dims: tuple, eps: float) -> tuple:
+    mean, variance = x.mean(dims, True), x.var(dims, correction=0, keepdim=True)
+    return (x - mean) / sqrt(variance + eps) * weight + bias, mean, variance
+
+
+@defined(standardize.DivideByRMS)
+def _(x: Tensor, dims: tuple, eps: float) -> tuple:
+    factor = 1 / sqrt((x**2).mean(dims, True) + eps)
+    return x * factor, factor
+
+
+defined(standardize.Channelwise)(lambda x, factor, begin: x * factor + begin)

@@ -1,0 +1,317 @@
+"""How operations on shapes, on parts of tensors and by index are written."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..arrays.dtypes import of_numpy
+from ..core.tensor import Tensor, wrap
+from ..ops import as_strided, copy, diagonal, flip, gather, index, join, masks, shape
+from ..ops.index_places import WHOLE
+from ..ops.pad import Pad, Surround, pad
+from ..ops.scattering import ScatterExtreme, ScatterProd
+from . import expression as e
+from .expression import Tree
+from .spelling import defined, written
+from .terms import Term, Terms, least, numbers
+
+
+@written(copy.Clone, copy.Contiguous, copy.Alias, copy.Copy)
+def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, *rest: Any) -> Term:
+    """What only copies is not written."""
+    return layer.term(rest[0] if rest else x)
+
+
+@written(copy.To)
+def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, dtype: Any) -> Term:
+    term = layer.term(x)
+    if x._np_dtype == out._np_dtype:
+        return term
+    return Term.of(e.method(term.tree, "to", out.dtype), out, term)
+
+
+@written(shape.Reshape)
+def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, size: tuple) -> Tree | Term:
+    term, old, new = layer.term(x), tuple(x.shape), tuple(out.shape)
+    if old == new:
+        return term
+    if (inner := least(term)).shape == ():  # of one number that is repeated
+        return layer.expanded(inner, out) if new else Term.of(inner.tree, out, inner)
+    for d, n in enumerate(new):
+        if n == 1 and new[:d] + new[d + 1 :] == old:
+            plain = term if not d or set(new[:d]) == {1} else None  # broadcasting puts it in front by itself
+            return Term.of(e.method(term.tree, "unsqueeze", d), out, plain)
+    for d, n in enumerate(old):
+        if n == 1 and old[:d] + old[d + 1 :] == new:
+            return e.method(term.tree, "squeeze", d)
+    if len(new) == 1:
+        return e.method(term.tree, "flatten")
+    if len(new) == 2 < len(old) and new == (math.prod(old[:-1]), old[-1]):
+        return e.method(term.tree, "flatten", 0, -2)
+    plain = term if old and new[-len(old) :] == old and set(new[: -len(old)]) == {1} else None
+    return Term.of(e.method(term.tree, "reshape", *new or ((),)), out, plain)
+
+
+@written(shape.Expand)
+def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, size: tuple) -> Tree | Term:
+    term = layer.term(x)
+    if x.shape == out.shape:
+        return term
+    return layer.expanded(least(term), out)
+
+
+@written(shape.Permute)
+def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, order: tuple) -> Tree | Term:
+    n, term = x.ndim, layer.term(x)
+    if (inner := least(term)).shape == ():
+        return layer.expanded(inner, out)
+    swapped = [d for d in range(n) if order[d] != d]
+    if not swapped:
+        return term
+    if swapped == [n - 2, n - 1]:
+        word = "T" if n == 2 else "mT"
+        twice = isinstance(term.tree, e.Attribute) and term.tree.attr == word
+        return term.tree.value if twice else e.attribute(term.tree, word)
+    if len(swapped) == 2:
+        return e.method(layer.tree(x), "transpose", *swapped)
+    return e.method(layer.tree(x), "permute", *order)
+
+
+# ---------------------------------------------------------------------- parts
+def written_index(parts: tuple) -> Any:
+    """Return an index without the whole dimensions at its end; one alone as it is."""
+    kept = list(parts)
+    while kept and isinstance(kept[-1], slice) and kept[-1] == WHOLE:
+        kept.pop()
+    return kept[0] if len(kept) == 1 else tuple(kept)
+
+
+@written(index.Index)
+def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, parts: tuple) -> Tree | Term:
+    short = written_index(parts)
+    whole = x.shape == out.shape and all(isinstance(p, slice) and p.step in (None, 1) for p in parts)
+    return layer.term(x) if short == () or whole else e.subscript(layer.tree(x), short)
+
+
+@defined(index.Unindex)
+def _(x: Tensor, size: tuple, parts: tuple) -> Tensor:
+    """Padded with zeros along one dimension after the other, from the last."""
+    sizes, d = list(size), 0
+    plan = []
+    for part in parts:
+        if part is None:
+            plan.append((None, None, None))
+        else:
+            plan.append((part, d, sizes[d]))
+            d += 1
+    plan += [(WHOLE, k, sizes[k]) for k in range(d, len(sizes))]
+    here = sum(not isinstance(part, int) for part, _, _ in plan)
+    for part, _, n in reversed(plan):
+        if part is None:
+            here -= 1
+            x = x.squeeze(here)
+        elif isinstance(part, slice):
+            here -= 1
+            start, stop, step = part.indices(n)
+            if step != 1:
+                x = spread(x, here, start, step, n)
+            else:
+                x = padded(x, here, start, n - start - x.shape[here])
+        else:
+            part = part + n if part < 0 else part
+            x = padded(x.unsqueeze(here), here, part, n - part - 1)
+    return x
+
+
+def padded(x: Tensor, dim: int, before: int, behind: int) -> Tensor:
+    """Return x with zeros along a dimension."""
+    return pad(x, [0] * (2 * (x.ndim - dim - 1)) + [before, behind]) if before or behind else x
+
+
+def spread(x: Tensor, dim: int, start: int, step: int, n: int) -> Tensor:
+    """Return x with zeros between its elements along a dimension, in all n, from `start` on."""
+    zeros = x.new_zeros((*x.shape[:dim], n, *x.shape[dim + 1 :]))
+    return zeros.index_copy(
+        dim, x.new_tensor(range(start, start + step * x.shape[dim], step), dtype=of_numpy(np.int64)), x
+    )
+
+
+@written(index.Take)
+def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, dims: tuple, *indices: Tensor) -> Tree:
+    return e.subscript(layer.tree(x), places(layer, x.ndim, dims, indices))
+
+
+def places(layer: Terms, ndim: int, dims: tuple, indices: tuple) -> Any:
+    """Return the index that says which elements: tensors at some dimensions, or a mask."""
+    if (mask := mask_of([layer.tree(i) for i in indices])) is not None and len(indices) == ndim:
+        return mask
+    at = dict(zip(dims, [short(layer.tree(i)) for i in indices]))
+    return written_index(tuple([at.get(d, WHOLE) for d in range(ndim)]))
+
+
+def mask_of(trees: list) -> Tree | None:
+    """Return the mask whose places the columns of `mask.nonzero()` are; None where the indices are something else."""
+    columns = [e.subscript(e.parsed("_"), (WHOLE, k)) for k in range(len(trees))]
+    found = [t.value for t in trees if isinstance(t, e.Subscript)]
+    if len(found) != len(trees) or not all(e.same(t.slice, c.slice) for t, c in zip(trees, columns)):
+        return None
+    first = found[0]
+    there = isinstance(first, e.Call) and isinstance(first.func, e.Attribute) and first.func.attr == "nonzero"
+    return first.func.value if there and all(e.same(first, t) for t in found) else None
+
+
+@written(index.NonZero)
+def _(layer: Terms, cls: Any, out: Tensor, x: Tensor) -> Tree:
+    return e.method(layer.tree(x), "nonzero")
+
+
+def short(tree: Tree) -> Tree:
+    """Return an index that was made on the way as a list."""
+    made = isinstance(tree, e.Call) and e.text(tree.func) == "tensor" and len(tree.args) == 1
+    return tree.args[0] if made and isinstance(tree.args[0], e.List) else tree
+
+
+@written(index.Untake)
+def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, size: tuple, dims: tuple, *indices: Tensor) -> Tree:
+    """Zeros with the elements added where they were taken from."""
+    return put(layer, out, layer.filled("zeros", tuple(size), x), x, dims, indices, True)
+
+
+@written(index.Put)
+def _(
+    layer: Terms, cls: Any, out: Tensor, x: Tensor, value: Any, dims: tuple, accumulate: bool, *indices: Tensor
+) -> Tree:
+    return put(layer, out, layer.tree(x), value, dims, indices, accumulate)
+
+
+def put(layer: Terms, out: Tensor, x: Tree, value: Any, dims: tuple, indices: tuple, add: bool) -> Tree:
+    """Return x with values written, or added, at places: where a mask holds, in slices of a dimension, or at indices."""
+    given, single = [layer.tree(i) for i in indices], not isinstance(value, Tensor)
+    mask = mask_of(given)
+    if mask is not None and len(given) == out.ndim and (single or value.ndim == 1):
+        return e.method(x, "masked_fill" if single else "masked_scatter", mask, layer.tree(value))
+    if len(dims) == 1 and indices[0].ndim == 1 and (numbers(indices[0]) >= 0).all():
+        word = "index_fill" if single else "index_add" if add else "index_copy"
+        return e.method(x, word, dims[0], given[0], layer.tree(value))
+    if dims != tuple(range(len(dims))):
+        raise NotImplementedError("indices behind whole dimensions")
+    at = tuple(given if mask is None else [mask])
+    value = wrap(np.array(value, out._np_dtype)) if single else value
+    return e.method(x, "index_put", at, layer.tree(value), accumulate=add or None)
+
+
+@written(index.MaskedFill)
+def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, mask: Tensor, value: Any) -> Tree:
+    return e.method(layer.tree(x), "masked_fill", *map(layer.tree, (mask, value)))
+
+
+@written(gather.Gather)
+def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, dim: int, at: Tensor) -> Tree:
+    return e.method(layer.tree(x), "gather", dim, layer.tree(at))
+
+
+@written(gather.Scatter, gather.ScatterAdd)
+def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, dim: int, at: Tensor, src: Any) -> Tree:
+    return e.method(layer.tree(x), cls.name, dim, layer.tree(at), layer.tree(src))
+
+
+@written(masks.OneHot)
+def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, n: int) -> Tree:
+    return e.call("one_hot", layer.tree(x), n)
+
+
+# ---------------------------------------------------------------------- joined and moved
+@written(join.Stack)
+def _(layer: Terms, cls: Any, out: Tensor, dim: int, *xs: Tensor) -> Tree:
+    return e.call("stack", [layer.tree(x) for x in xs], *[dim] * bool(dim))
+
+
+@written(join.Cat)
+def _(layer: Terms, cls: Any, out: Tensor, dim: int, starts: tuple, *xs: Tensor) -> Tree:
+    return e.call("cat", [layer.tree(x) for x in xs], *[dim] * bool(dim))
+
+
+@written(flip.Flip)
+def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, dims: tuple) -> Tree:
+    return e.method(layer.tree(x), "flip", *dims)
+
+
+@written(flip.Roll)
+def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, shifts: tuple, dims: tuple) -> Tree:
+    one = len(dims) == 1
+    return e.method(layer.tree(x), "roll", shifts[0] if one else shifts, dims[0] if one else dims)
+
+
+@written(diagonal.Tril, diagonal.Triu)
+def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, offset: int) -> Tree:
+    return e.method(layer.tree(x), cls.name, *[offset] * bool(offset))
+
+
+@written(diagonal.Diagonal)
+def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, offset: int, i: int, j: int) -> Tree:
+    return e.method(layer.tree(x), "diagonal", *[offset, i, j] * ((offset, i, j) != (0, 0, 1)))
+
+
+@written(diagonal.Undiagonal)
+def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, size: tuple, offset: int, i: int, j: int) -> Tree:
+    """A square with the diagonal, cut or padded to the size."""
+    n, last = x.shape[-1] + abs(offset), (out.ndim - 2, out.ndim - 1)
+    made = e.method(layer.tree(x), "diag_embed", *[offset] * bool(offset or (i, j) != last), *[i, j] * ((i, j) != last))
+    if min(size[i], size[j]) < n:
+        made = e.subscript(
+            made, written_index(tuple([slice(m) if d in (i, j) and m < n else WHOLE for d, m in enumerate(size)]))
+        )
+    if max(size[i], size[j]) > n:
+        widths = [
+            w for d in reversed(range(min(i, j), out.ndim)) for w in (0, max(size[d] - n, 0) if d in (i, j) else 0)
+        ]
+        made = e.call("pad", made, tuple(widths))
+    return made
+
+
+@written(as_strided.Unfold)
+def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, dim: int, size: int, step: int) -> Tree:
+    return e.method(layer.tree(x), "unfold", dim, size, step)
+
+
+@defined(as_strided.Fold)
+def _(x: Tensor, size: tuple, dim: int, length: int, step: int) -> Tensor:
+    """The windows added to where they were taken from."""
+    n = x.shape[dim]
+    places = np.arange(n)[:, None] * step + np.arange(length)
+    found = x.movedim(-1, dim + 1).flatten(dim, dim + 1)
+    return x.new_zeros(size).index_add(dim, wrap(places.reshape(-1)), found)
+
+
+@written(as_strided.AsStrided)
+def _(
+    layer: Terms, cls: Any, out: Tensor, x: Tensor, size: tuple, stride: tuple, offset: int, steps: tuple, lead: int
+) -> Tree:
+    return e.method(layer.tree(x), "as_strided", size, stride, *[offset] * bool(offset))
+
+
+@written(Surround)
+def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, widths: tuple, mode: str) -> Tree:
+    return e.call("pad", layer.tree(x), flat(widths), mode)
+
+
+def flat(widths: tuple) -> tuple:
+    """Return what pad is given for pairs of numbers: from the last dimension on, as far as something is added."""
+    found = [n for pair in reversed(widths) for n in pair]
+    while len(found) > 2 and found[-2:] == [0, 0]:
+        found = found[:-2]
+    return tuple(found)
+
+
+@written(ScatterExtreme, ScatterProd)
+def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, dim: int, at: Tensor, src: Tensor, *largest: bool) -> Tree:
+    how = ("amax" if largest[0] else "amin") if largest else "prod"
+    return e.method(layer.tree(x), "scatter_reduce", dim, layer.tree(at), layer.tree(src), how)
+
+
+@written(Pad)
+def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, widths: tuple, value: float) -> Tree:
+    return e.call("pad", layer.tree(x), flat(widths), value=value or None)

@@ -1,0 +1,214 @@
+"""Terms: a layer whose tensors know by which expression they were computed.
+
+A derivative's rule runs under this layer, on the values that it was given in the program, and what comes out carries the
+formula.  So a formula is what the rule does for these values: decisions of the rule are taken, and what is left is arithmetic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+
+from ..arrays.dtypes import FLOATS
+from ..arrays.kinds import host
+from ..arrays.shapes import broadcast_shape, meet
+from ..core.frames import OFF, Frame, apply_at, use
+from ..core.function import as_tuple
+from ..core.inplace import inplace_at
+from ..core.saved import bottom
+from ..core.tensor import Box, Tensor
+from ..layers.transform import Transform
+from . import expression as e
+from .expression import Tree
+from .spelling import DEFINED, WRITTEN
+
+
+class Term:
+    """An expression of a tensor of this shape and dtype.
+
+    `plain` is the term of what it repeats, or converts, where that is all it does: arithmetic takes that as well.
+    """
+
+    __slots__ = ("dtype", "plain", "shape", "tree")
+
+    def __init__(self, tree: Tree, shape: tuple, dtype: Any, plain: Term | None = None):
+        self.tree, self.shape, self.dtype, self.plain = tree, shape, dtype, plain
+
+    @classmethod
+    def of(cls, tree: Tree, t: Tensor, plain: Term | None = None) -> Term:
+        """Return the term of a tensor."""
+        return cls(tree, tuple(t.shape), t._np_dtype, plain)
+
+
+class Terms(Transform):
+    """Runs operations one layer down and writes down what they are."""
+
+    name = "terms"
+
+    def __init__(self):
+        self.named: list[Box] = []  # the tensors that have names
+
+    def variable(self, label: str | Tree, value: Tensor) -> Box:
+        """Return a tensor under its name."""
+        made = Box(self, value, Term.of(e.name(label) if isinstance(label, str) else label, value))
+        self.named.append(made)
+        return made
+
+    def adopt(self, value: Tensor) -> Box:
+        """Return a tensor made inside, written as what it holds; one number is a plain one in arithmetic."""
+        if value.ndim:
+            return Box(self, value, Term.of(self.made(value), value))
+        number = numbers(value).item()
+        dtype = None if value.dtype.name in ("float32", "int64", "bool") else value.dtype
+        tree = e.call("tensor", e.negated(number), dtype=dtype)
+        return Box(self, value, Term.of(tree, value, Term(e.literal(number), (), None)))
+
+    box = adopt
+
+    def term(self, a: Tensor) -> Term:
+        """Return the term of a tensor."""
+        return a._extra if self.owns(a) else self.adopt(a)._extra
+
+    def tree(self, a: Any) -> Tree:
+        """Return the expression of an argument."""
+        return self.term(a).tree if isinstance(a, Tensor) else e.literal(a)
+
+    def like(self, shape: tuple, dtype: Any) -> Tree | None:
+        """Return the name of a tensor of this shape and dtype, if there is one."""
+        return next((b._extra.tree for b in self.named if tuple(b.shape) == shape and b._np_dtype == dtype), None)
+
+    def made(self, value: Tensor) -> Tree:
+        """Return the expression of a tensor that is none of the operands: zeros and ones by name, others as they are."""
+        array, shape = numbers(value), tuple(value.shape)
+        dtype = None if value.dtype.name in ("float32", "int64", "bool") else value.dtype
+        for number, word in ((0, "zeros"), (1, "ones")):
+            if (array == number).all():
+                return self.filled(word, shape, value)
+        if array.ndim == 1 and array.dtype == np.int64 and len(array) > 2 and len(set(np.diff(array).tolist())) == 1:
+            first, step = int(array[0]), int(array[1] - array[0])
+            return e.call(
+                "arange", *([first] if first or step != 1 else []), int(array[-1]) + step, *[step] * (step != 1)
+            )
+        if array.ndim == 2 and len(array) > 1 and np.array_equal(array, np.eye(*shape)):
+            return e.call(
+                "eye",
+                *shape[: 1 + (shape[0] != shape[1])],
+                dtype=None if value.dtype.name == "float32" else value.dtype,
+            )
+        return e.call("tensor", array.tolist(), dtype=dtype)
+
+    def filled(self, word: str, shape: tuple, value: Tensor) -> Tree:
+        """Return zeros or ones: like a tensor that has a name, or of a shape."""
+        if (like := self.like(shape, value._np_dtype)) is not None:
+            return e.call(f"{word}_like", like)
+        return e.call(word, *shape or ((),), dtype=None if value.dtype.name == "float32" else value.dtype)
+
+    def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
+        """Run the operation one layer down, or its definition here."""
+        if cls in DEFINED:
+            with use(frame):
+                return DEFINED[cls](*args)
+        low = apply_at(frame.parent, cls, tuple([self.inner(a) for a in args]))
+        outs = as_tuple(low)
+        boxes = tuple([Box(self, o, t) for o, t in zip(outs, self.written(cls, args, outs))])
+        return boxes if isinstance(low, tuple) else boxes[0]
+
+    def written(self, cls: Any, args: tuple, outs: tuple) -> list[Term]:
+        """Return the term of each output of an operation."""
+        kind = next((c for c in cls.__mro__ if c in WRITTEN), None)
+        if kind is None:
+            raise NotImplementedError(f"{cls.__name__}: nothing says how it is written")
+        found: Any = WRITTEN[kind](self, cls, outs if len(outs) > 1 else outs[0], *args)
+        if len(outs) > 1 and not isinstance(found, list):
+            found = [e.subscript(found, i) for i in range(len(outs))]
+        terms = found if isinstance(found, list) else [found]
+        return [t if isinstance(t, Term) else Term.of(t, o) for t, o in zip(terms, outs)]
+
+    def inplace(self, frame: Frame, fn: Any, x: Any, others: tuple) -> Tensor:
+        """Write below; x is the result of the operation from now on."""
+        result = self.process(frame, fn, (x, *others))
+        inplace_at(frame.parent, fn, x._value, tuple([self.inner(a) for a in others]))
+        x._extra = result._extra
+        return x
+
+    def detach(self, t: Box) -> Box:
+        """Return the same without a history."""
+        return Box(self, t._value.detach(), t._extra)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Compute under this layer, without gradients."""
+        with use(Frame(self, False, None, False, OFF)):
+            yield
+
+    def each_element(self, write: Callable, args: Sequence, out: Tensor) -> Term:
+        """Return the term of an elementwise operation, which `write` writes of its operands' expressions.
+
+        Where all of its operands repeat something, so does the result.
+        """
+        terms = [self.term(a) if isinstance(a, Tensor) else None for a in args]
+        inner = [least(t) for t in terms]
+        shapes = [t.shape for t in inner if t is not None]
+        if meet(*shapes) and (shape := broadcast_shape(*shapes)) != tuple(out.shape):
+            trees = [e.literal(a) if t is None else t.tree for a, t in zip(args, inner)]
+            return self.expanded(Term(write(*trees), shape, out._np_dtype), out)
+        return Term.of(write(*self.meeting(args, out)), out)
+
+    def repeated(self, a: Any, out: Tensor) -> Term:
+        """Return the term of a tensor or number that is broadcast to `out`."""
+        if not isinstance(a, Tensor):
+            return self.expanded(Term(e.literal(a), (), None), out)
+        return self.term(a) if a.shape == out.shape else self.expanded(least(self.term(a)), out)
+
+    def expanded(self, term: Term, out: Tensor) -> Term:
+        """Return the term of what a term repeats to the shape of `out`."""
+        tree = e.tidy(deepcopy(term.tree))
+        value = tree.value if isinstance(tree, e.Constant) else None
+        if value is None:
+            tree = e.method(term.tree, "expand", *out.shape)
+        elif value == 0:
+            tree = self.filled("zeros", tuple(out.shape), out)
+        else:
+            tree = e.call("full", tuple(out.shape), value, dtype=out.dtype)
+        return Term.of(tree, out, term)
+
+    def meeting(self, args: Sequence, out: Tensor) -> list[Tree]:
+        """Return the expressions of operands that are broadcast to `out`, without repetitions that this does anyway and
+        conversions that arithmetic does."""
+        operands = [self.term(a) if isinstance(a, Tensor) else a for a in args]
+        for i, term in enumerate(operands):
+            while isinstance(term, Term) and (plain := term.plain) is not None:
+                rest = [t for j, t in enumerate(operands) if j != i and isinstance(t, Term)]
+                if not meets([plain.shape, *[t.shape for t in rest]], tuple(out.shape)):
+                    break
+                dtypes = [t.dtype for t in rest]
+                if plain.dtype not in (None, term.dtype) and not converts(plain.dtype, dtypes, out._np_dtype):
+                    break
+                term = operands[i] = plain
+        return [t.tree if isinstance(t, Term) else e.literal(t) for t in operands]
+
+
+def least(term: Term | None) -> Term | None:
+    """Return the term of what a term repeats; itself where it repeats nothing."""
+    while term is not None and term.plain is not None and term.plain.dtype == term.dtype:
+        term = term.plain
+    return term
+
+
+def meets(shapes: list[tuple], result: tuple) -> bool:
+    """Return whether tensors of these shapes are broadcast to the result's."""
+    return meet(*shapes) and broadcast_shape(*shapes) == result
+
+
+def converts(dtype: Any, others: list, result: Any) -> bool:
+    """Return whether arithmetic converts bools or integers to the dtype that it gives anyway."""
+    return dtype not in FLOATS and result in others and result in FLOATS
+
+
+def numbers(t: Tensor) -> np.ndarray:
+    """Return what a tensor holds."""
+    return host(bottom(t)._a)

@@ -1,0 +1,118 @@
+"""Formulas of derivatives: the rules of an operation, run on the values that it had, with names for what they read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from ..arrays.dtypes import FLOATS, of_numpy
+from ..core.backward import sum_to
+from ..core.tensor import Tensor, wrap
+from ..ops.base.primitive import widened_tensors
+from . import expression as e
+from .expression import Tree
+from .terms import Terms
+
+
+class Step(NamedTuple):
+    """A built-in operation that ran: its arguments and results, numbers of values or plain values in a dict."""
+
+    cls: Any
+    inputs: Sequence
+    outputs: Sequence
+
+
+class Program:
+    """What ran for one operation, on values that have names."""
+
+    def __init__(self, steps: Sequence[Step], array: Callable, label: Callable, outputs: Sequence[int]):
+        self.layer, self.steps, self.outputs = Terms(), steps, list(outputs)
+        self.boxes: dict[int, Any] = {}
+        made = {o for step in steps for o in step.outputs}
+        for step in steps:
+            for ref in step.inputs:
+                if not isinstance(ref, dict) and ref not in made and ref not in self.boxes:
+                    self.boxes[ref] = self.layer.variable(label(ref), wrap(array(ref)))
+        with self.layer.running():
+            for step in steps:
+                results = self.run(step, array)
+                for ref, t in zip(step.outputs, results):
+                    if ref in self.outputs:
+                        self.boxes[ref] = self.layer.variable(label(ref), wrap(array(ref)))
+                    else:
+                        self.boxes[ref] = t
+
+    def arguments(self, step: Step) -> tuple:
+        """Return a step's arguments under the layer."""
+        return tuple([i["const"] if isinstance(i, dict) else self.boxes[i] for i in step.inputs])
+
+    def run(self, step: Step, array: Callable) -> Sequence:
+        """Return the results of a step that have no name of their own, with their expressions."""
+        if all(o in self.outputs for o in step.outputs):
+            return [None] * len(step.outputs)
+        found = step.cls.apply(*self.arguments(step))
+        found = found if isinstance(found, tuple) else (found,)
+        for ref, t in zip(step.outputs, found):
+            t._value = wrap(array(ref))
+        return found
+
+    def pulled(self, grads: dict[int, Any]) -> dict[tuple, Any]:
+        """Return what each argument from outside gets, by step and position, for gradients of the outputs."""
+        several = len(self.outputs) > 1
+        flowing: dict[int, Any] = {}
+        for k, ref in enumerate(self.outputs):
+            if grads.get(ref) is not None:
+                name = e.subscript(e.name("g"), k) if several else e.name("g")
+                flowing[ref] = self.layer.variable(name, wrap(grads[ref]))
+        made = {o for step in self.steps for o in step.outputs}
+        found: dict[tuple, Any] = {}
+        with self.layer.running():
+            for number, step in reversed(list(enumerate(self.steps))):
+                gs = tuple([flowing.get(o) for o in step.outputs])
+                if all(g is None for g in gs):
+                    continue
+                for i, d in self.gradients(step, gs):
+                    ref = step.inputs[i]
+                    if ref in made:
+                        flowing[ref] = flowing[ref] + d if ref in flowing else d
+                    else:
+                        found[number, i] = d
+        return found
+
+    def pushed(self, tangents: dict[int, Any], label: Callable) -> dict[int, Any]:
+        """Return the tangents of the outputs, as far as they have any, for tangents of arguments from outside."""
+        moving = {ref: self.layer.variable("d" + label(ref), wrap(t)) for ref, t in tangents.items()}
+        with self.layer.running():
+            for step in self.steps:
+                args = self.arguments(step)
+                given = [None if isinstance(i, dict) else moving.get(i) for i in step.inputs]
+                if all(t is None for t in given):
+                    continue
+                outs = tuple([self.boxes[o] for o in step.outputs])
+                for ref, out, t in zip(step.outputs, outs, step.cls.tangents(args, given, outs)):
+                    if t is not None and out._np_dtype in FLOATS:
+                        moving[ref] = t
+        return {o: moving[o] for o in self.outputs if o in moving}
+
+    def gradients(self, step: Step, grads: tuple) -> list:
+        """Return the gradients of a step's arguments, in their shapes and dtypes."""
+        args, found = self.arguments(step), []
+        outs = tuple([self.boxes[o] for o in step.outputs])
+        bound, grads = widened_tensors((*args, *outs)), widened_tensors(grads)
+        for i, a in enumerate(args):
+            if isinstance(a, Tensor) and a._np_dtype in FLOATS:
+                d = step.cls.evaluate(i, bound, len(args), grads)
+                if d is not None:
+                    d = sum_to(d, tuple(a.shape))
+                    found.append((i, d if d._np_dtype == a._np_dtype else d.to(of_numpy(a._np_dtype))))
+        return found
+
+
+def written(t: Any) -> str:
+    """Return the formula of a result."""
+    return e.text(tidied(t))
+
+
+def tidied(t: Any) -> Tree:
+    """Return the expression of a result, as a person writes it."""
+    return e.tidy(t._extra.tree)
