@@ -204,6 +204,7 @@ from .ops.random import (
 )
 from .ops.rank import pinverse
 from .ops.reduce import all, any, count_nonzero, mean, nanmean, nansum, sum
+from .ops.replaced_parts import diagonal_scatter, select_scatter, slice_scatter
 from .ops.rounding import ceil, div, divide, fix, floor, floor_divide, fmod, frac, remainder, round, true_divide, trunc
 from .ops.scan import cummax, cummin, cumprod, cumsum, diff, logcumsumexp
 from .ops.scattering import scatter, scatter_add, scatter_reduce

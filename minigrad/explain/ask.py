@@ -54,7 +54,7 @@ def forget_backward(rec: Record) -> list[str]:
         return []
     rec.gradients.clear()
     for group in rec.groups:
-        group.edges, group.upstream = [], None
+        group.edges, group.upstreams = [], ()
     return ["the function runs backward itself; this is the derivative of its result"]
 
 

@@ -47,6 +47,15 @@ def _(layer: Terms, cls: Any, out: Tensor, x: Any, y: Any) -> Term:
     return layer.each_element(lambda x, y: e.operator("/", x, y), (x, y), out)
 
 
+@written(elementary.Exp)
+def _(layer: Terms, cls: Any, out: Tensor, x: Tensor) -> Tree | Term:
+    """What softmax is by definition goes by its name."""
+    tree = layer.tree(x)
+    if isinstance(tree, e.Call) and e.text(tree.func) == "log_softmax":
+        return e.call("softmax", *tree.args)
+    return layer.each_element(lambda x: e.call("exp", x), (x,), out)
+
+
 @written(pointwise.Neg)
 def _(layer: Terms, cls: Any, out: Tensor, x: Tensor) -> Term:
     return layer.each_element(e.minus, (x,), out)

@@ -81,7 +81,7 @@ def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, dim: int, keepdim: bool) -
 
 @written(softmax.Softmax, softmax.LogSoftmax)
 def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, dims: tuple) -> Tree:
-    return e.call(cls.name, layer.tree(x), dims[0])
+    return e.call(cls.name, layer.tree(x), *dims or (0,))
 
 
 # ---------------------------------------------------------------------- sorting

@@ -10,8 +10,10 @@ import numpy as np
 from ..arrays.dtypes import of_numpy
 from ..core.tensor import Tensor, wrap
 from ..ops import as_strided, copy, diagonal, flip, gather, index, join, masks, shape
+from ..ops.base.families import ViewScatter
 from ..ops.index_places import WHOLE
 from ..ops.pad import Pad, Surround, pad
+from ..ops.replaced_parts import Replace
 from ..ops.scattering import ScatterExtreme, ScatterProd
 from . import expression as e
 from .expression import Tree
@@ -19,10 +21,15 @@ from .spelling import defined, written
 from .terms import Term, Terms, least, numbers
 
 
-@written(copy.Clone, copy.Contiguous, copy.Alias, copy.Copy)
-def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, *rest: Any) -> Term:
+@written(copy.Clone, copy.Contiguous, copy.Alias, copy.ToCpu, copy.ToCuda)
+def _(layer: Terms, cls: Any, out: Tensor, x: Tensor) -> Term:
     """What only copies is not written."""
-    return layer.term(rest[0] if rest else x)
+    return layer.term(x)
+
+
+@written(copy.Copy)
+def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, y: Any) -> Term:
+    return layer.repeated(y, out)
 
 
 @written(copy.To)
@@ -196,9 +203,8 @@ def put(layer: Terms, out: Tensor, x: Tree, value: Any, dims: tuple, indices: tu
     if len(dims) == 1 and indices[0].ndim == 1 and (numbers(indices[0]) >= 0).all():
         word = "index_fill" if single else "index_add" if add else "index_copy"
         return e.method(x, word, dims[0], given[0], layer.tree(value))
-    if dims != tuple(range(len(dims))):
-        raise NotImplementedError("indices behind whole dimensions")
-    at = tuple(given if mask is None else [mask])
+    there = dict(zip(dims, given if mask is None else [mask]))
+    at = tuple([there.get(d) for d in range(max(there) + 1)])
     value = wrap(np.array(value, out._np_dtype)) if single else value
     return e.method(x, "index_put", at, layer.tree(value), accumulate=add or None)
 
@@ -315,3 +321,45 @@ def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, dim: int, at: Tensor, src:
 @written(Pad)
 def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, widths: tuple, value: float) -> Tree:
     return e.call("pad", layer.tree(x), flat(widths), value=value or None)
+
+
+# ---------------------------------------------------------------------- parts that are replaced
+@defined(ViewScatter)
+def replaced(base: Tensor, view: Tensor, region: tuple, order: tuple | None = None) -> Tensor:
+    """A tensor with a view of it replaced, which views of views may lead to."""
+    (fn, args), *rest = region
+    if rest:
+        view = replaced(fn.apply(base, *args), view, tuple(rest))
+    if fn is shape.Reshape:
+        return view.reshape(base.shape)
+    if fn is shape.Permute:
+        return view.permute(*[args[0].index(d) for d in range(base.ndim)])
+    return view if fn is copy.Alias else Replace.apply(base, view, fn, *args)
+
+
+@written(Replace)
+def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, value: Any, fn: Any, *args: Any) -> Tree:
+    part = layer.tree(value) if isinstance(value, Tensor) else layer.filled("zeros", tuple(fn.apply(x, *args).shape), x)
+    if fn is diagonal.Diagonal:
+        return e.method(layer.tree(x), "diagonal_scatter", part, *args if args != (0, 0, 1) else ())
+    if fn is not index.Index:
+        raise NotImplementedError(f"a write through {fn.__name__}")
+    return replaced_part(layer.tree(x), part, args[0], 0)
+
+
+def replaced_part(x: Tree, part: Tree, at: tuple, dim: int) -> Tree:
+    """Return a tensor with the part replaced that an index selects, which is taken apart from a dimension on."""
+    while at and isinstance(at[0], slice) and at[0] == WHOLE:
+        at, dim = at[1:], dim + 1
+    if not at:
+        return part
+    (first, *rest), whole = at, all(isinstance(i, slice) and i == WHOLE for i in at[1:])
+    if first is None:
+        return replaced_part(x, e.method(part, "squeeze", dim), tuple(rest), dim)
+    if not whole:
+        inner = e.subscript(x, written_index((*(WHOLE,) * dim, first)))
+        part = replaced_part(inner, part, tuple(rest), dim + isinstance(first, slice))
+    if isinstance(first, int):
+        return e.method(x, "select_scatter", part, dim, first)
+    words = {"start": first.start, "end": first.stop, "step": first.step}
+    return e.method(x, "slice_scatter", part, *[dim] * bool(dim), **{k: v for k, v in words.items() if v is not None})

@@ -8,9 +8,12 @@ from typing import Any, NamedTuple
 from ..arrays.dtypes import FLOATS, of_numpy
 from ..core.backward import sum_to
 from ..core.tensor import Tensor, wrap
+from ..ops.base.families import ViewScatter
 from ..ops.base.primitive import widened_tensors
+from ..ops.create import zeros_like
 from . import expression as e
 from .expression import Tree
+from .shaping import replaced
 from .terms import Terms
 
 
@@ -56,6 +59,16 @@ class Program:
             t._value = wrap(array(ref))
         return found
 
+    def computed(self) -> list[Any]:
+        """Return the outputs with what computed them as their expressions."""
+        known = {ref: box for ref, box in self.boxes.items() if ref not in self.outputs}
+        with self.layer.running():
+            for step in self.steps:
+                args = [i["const"] if isinstance(i, dict) else known[i] for i in step.inputs]
+                found = step.cls.apply(*args)
+                known |= zip(step.outputs, found if isinstance(found, tuple) else (found,))
+        return [known[o] for o in self.outputs]
+
     def pulled(self, grads: dict[int, Any]) -> dict[tuple, Any]:
         """Return what each argument from outside gets, by step and position, for gradients of the outputs."""
         several = len(self.outputs) > 1
@@ -89,7 +102,14 @@ class Program:
                 if all(t is None for t in given):
                     continue
                 outs = tuple([self.boxes[o] for o in step.outputs])
-                for ref, out, t in zip(step.outputs, outs, step.cls.tangents(args, given, outs)):
+                if step.cls is ViewScatter:
+                    (base, view, region, *_), (db, dv, *_) = args, given
+                    found = [
+                        replaced(zeros_like(base) if db is None else db, zeros_like(view) if dv is None else dv, region)
+                    ]
+                else:
+                    found = step.cls.tangents(args, given, outs)
+                for ref, out, t in zip(step.outputs, outs, found):
                     if t is not None and out._np_dtype in FLOATS:
                         moving[ref] = t
         return {o: moving[o] for o in self.outputs if o in moving}
@@ -98,6 +118,8 @@ class Program:
         """Return the gradients of a step's arguments, in their shapes and dtypes."""
         args, found = self.arguments(step), []
         outs = tuple([self.boxes[o] for o in step.outputs])
+        if step.cls is ViewScatter:
+            return list(enumerate(through_view(*args[:3], grads[0])))
         bound, grads = widened_tensors((*args, *outs)), widened_tensors(grads)
         for i, a in enumerate(args):
             if isinstance(a, Tensor) and a._np_dtype in FLOATS:
@@ -106,6 +128,14 @@ class Program:
                     d = sum_to(d, tuple(a.shape))
                     found.append((i, d if d._np_dtype == a._np_dtype else d.to(of_numpy(a._np_dtype))))
         return found
+
+
+def through_view(base: Tensor, view: Tensor, region: tuple, g: Tensor) -> tuple[Tensor, Tensor]:
+    """Return what base and view get where the view's region of the base was written: the rest of g, and that region."""
+    inner = g
+    for fn, args in region:
+        inner = fn.apply(inner, *args)
+    return replaced(g, zeros_like(view), region), inner
 
 
 def written(t: Any) -> str:

@@ -4,6 +4,7 @@ what each operation kept and when it was freed.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import math
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from ..arrays.kinds import on_device
 from ..core.saved import Freed
 from ..kernels import formula
 from . import schema
+from .in_words import Wording, labels
 from .inner_calls import Inside
 from .values import Event, Group, Noted
 
@@ -64,7 +66,19 @@ def numbered(rec: Record) -> tuple[schema.Document, Numbers]:
     for g, ran in insides(rec):
         if g in ids:
             ops[ids[g]].inside.append(method(ran, rec, number))
-    return schema.Document(program, number.values(), ops, outputs, gradients), number
+    document = schema.Document(program, number.values(), ops, outputs, gradients)
+    write_words(rec, document, number, sides)
+    return document, number
+
+
+def write_words(rec: Record, document: schema.Document, number: Numbers, sides: dict) -> None:
+    """Give the values labels, and operations and edges what they say in them."""
+    names = labels(document.values, assigned_names(document.ops))
+    for v in document.values:
+        v.label = names[v.id]
+    wording = Wording(rec, number, names)
+    for group, i in number.ops.items():
+        wording.write(document.ops[i], group, *sides[group])
 
 
 def insides(rec: Record) -> Iterator[tuple[Group, Inside]]:
@@ -99,7 +113,7 @@ def value(noted: Noted, new: int) -> schema.Value:
     dtype = np.dtype(noted.dtype or "f4")
     size = math.prod(noted.shape) * dtype.itemsize
     place = GPU if on_device(noted.array) else DEVICE
-    return schema.Value(new, noted.name, noted.kind, list(noted.shape), name_of(dtype), place, size, noted.summary)
+    return schema.Value(new, noted.name, "", noted.kind, list(noted.shape), name_of(dtype), place, size, noted.summary)
 
 
 @cache
@@ -133,6 +147,28 @@ def ends(group: Group, used: dict) -> tuple[list, list]:
         inputs = [i for i in dict.fromkeys([*group.arguments.values(), *read]) if i in set(read)]
     outputs = [o for o in dict.fromkeys(results) if used.get(o, set()) - {group}]
     return inputs, outputs or [o for e in group.events for o in shown(e) if group not in used.get(o, ())]
+
+
+def assigned_names(ops: list[schema.Op]) -> dict[int, str]:
+    """The variables that lines assign their results to: value -> name."""
+    found: dict[int, str] = {}
+    lines = [op for op in ops if op.phase == "forward"]
+    for op, following in zip(lines, [*lines[1:], None]):
+        last = following is None or (op.where.file, op.where.line) != (following.where.file, following.where.line)
+        if last and len(op.outputs) == 1 and (name := assigned(op.where.code)):
+            found.setdefault(op.outputs[0], name)
+    return found
+
+
+@cache
+def assigned(code: str) -> str:
+    """The variable that a line assigns its whole result to, or ""."""
+    try:
+        (statement,) = ast.parse(code.strip()).body
+    except (SyntaxError, ValueError):
+        return ""
+    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+    return targets[0].id if len(targets) == 1 and isinstance(targets[0], ast.Name) else ""
 
 
 def shown(event: Event) -> list:
@@ -176,7 +212,7 @@ def tangent_entries(groups: list[Group], ids: dict, sides: dict, number: Numbers
 def operation(g: Group, id: int, phase: str, inputs: list, outputs: list, of: int | None) -> schema.Op:
     """An operation of the document with what all passes say of it alike."""
     return schema.Op(
-        id, phase, g.name, words(g), g.layers, inputs, outputs, of, False, g.where, g.function, module=g.modules
+        id, phase, g.name, words(g), "", g.layers, inputs, outputs, of, False, g.where, g.function, module=g.modules
     )
 
 

@@ -7,6 +7,7 @@ objects of ours are told by their ids (their hash goes through all of their code
 
 from __future__ import annotations
 
+import inspect
 from bisect import bisect_right
 from functools import lru_cache
 from itertools import islice
@@ -24,14 +25,22 @@ OURS: dict[int, Ours] = {}  # by the id of the code object
 
 
 class Ours:
-    """A code object of minigrad's own: the name of the operation it is, if any, and the names of its parameters."""
+    """A code object of minigrad's own: the name of the operation it is, if any, and the names of its parameters.
 
-    __slots__ = ("code", "name", "parameters", "stands_for")
+    `arguments` pairs the names of its variables with those in `arguments_of`.
+    """
+
+    __slots__ = ("arguments", "code", "name", "stands_for", "writes")
 
     def __init__(self, code: CodeType):
         self.code, name = code, CODES.get(code)
         self.name = None if name is None else name.rstrip("_")
-        self.parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        self.writes = name is not None and name.endswith("_")
+        n = code.co_argcount + code.co_kwonlyargcount
+        more = [
+            key for flag, key in ((inspect.CO_VARARGS, "*"), (inspect.CO_VARKEYWORDS, "**")) if code.co_flags & flag
+        ]
+        self.arguments = [*[(v, v) for v in code.co_varnames[:n]], *zip(code.co_varnames[n:], more)]
         # the operation, where the function does no more than to apply that to its arguments
         entry: Any = None if name is None else TABLE.get(name)
         self.stands_for = None
@@ -49,11 +58,8 @@ def is_ours(code: CodeType) -> bool:
 
 
 def called(frame: FrameType | None) -> tuple:
-    """(name and frame of the outermost function of the table that is running, its frame with the arguments, the caller's).
-
-    The two frames differ where the outermost one only passes its arguments on, as the one that takes `out=` does.
-    """
-    name = outer = signed = None
+    """Return the name and the frame of the outermost function of the table that is running, and its caller's frame."""
+    name = outer = None
     known = OURS.get
     while frame is not None:
         code = frame.f_code
@@ -64,10 +70,8 @@ def called(frame: FrameType | None) -> tuple:
             ours = OURS[id(code)]
         if ours.name is not None:
             name, outer = ours.name, frame
-            if code.co_argcount:
-                signed = frame
         frame = frame.f_back
-    return name, outer, signed, frame
+    return name, outer, frame
 
 
 def module_names(around: list, paths: dict[Any, dict]) -> list[str]:
@@ -96,19 +100,44 @@ def columns(code: CodeType, instruction: int) -> list[int]:
     return [] if start is None or end is None or line != last else [start + 1, end]
 
 
-def tensor_arguments(frame: FrameType, layers: tuple = ()) -> dict:
-    """The parameters of a running function of ours that were given tensors: name -> tensor and its edge.
+SEEN = object()  # begins a tuple: SEEN, a tensor among the arguments of a function, the edge that it had then
+PLAIN = frozenset((int, float, bool, str, type(None)))
 
-    They are tensors as they come out of the layers that the operation has passed.
+
+def arguments_of(frame: FrameType, layers: tuple = ()) -> dict[str, Any]:
+    """What a running function of ours was given, by parameter: tensors as SEEN, also those in lists.
+
+    Tensors are as they come out of the layers that the operation has passed.  What `*args` took stands under "*", what
+    `**kwargs` took under "**"; "_" says that the function writes into its first argument.
     """
-    values, found = frame.f_locals, {}
-    for n in OURS[id(frame.f_code)].parameters:
-        v = values.get(n)
-        if isinstance(v, Tensor):
-            while type(v) is Box and v._layer in layers:
-                v = v._value
-            found[n] = v, history(v)
+    ours, values, found = OURS[id(frame.f_code)], frame.f_locals, {}
+    for n, key in ours.arguments:
+        if n in values:
+            v = values[n]
+            if (kind := v.__class__) is Tensor:
+                found[key] = SEEN, v, history(v)
+            else:
+                found[key] = v if kind in PLAIN or (kind is tuple or kind is dict) and not v else seen(v, layers)
+    if ours.writes:
+        found["_"] = True
     return found
+
+
+def seen(v: Any, layers: tuple) -> Any:
+    """Return an argument as it is now: lists may change."""
+    if isinstance(v, Tensor):
+        while type(v) is Box and v._layer in layers:
+            v = v._value
+        return SEEN, v, history(v)
+    if isinstance(v, (tuple, list)):
+        found = [seen(x, layers) for x in v]
+        return found if type(v) is list else tuple(found)
+    return {k: seen(x, layers) for k, x in v.items()} if isinstance(v, dict) else v
+
+
+def is_seen(a: Any) -> bool:
+    """Whether this stands for a tensor."""
+    return type(a) is tuple and len(a) == 3 and a[0] is SEEN
 
 
 class Places:

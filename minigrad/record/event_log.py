@@ -16,6 +16,7 @@ import gc
 from collections import deque
 from contextlib import contextmanager
 from functools import cache
+from inspect import Parameter, signature
 from threading import RLock
 from types import CodeType
 from typing import Any
@@ -30,11 +31,12 @@ from ..core.tensor import Tensor
 from ..fast.text_plan import is_pointwise
 from ..ops.base.families import ViewScatter
 from ..ops.base.primitive import read_by
+from ..ops.base.registry import TABLE
 from . import schema
-from .callers import OURS, Places, module_names
+from .callers import OURS, PLAIN, Places, is_seen, module_names
 from .gradient_flow import Flows
 from .snapshots import memory_key, same_view
-from .values import NOWHERE, Event, Group, Noted, bottom
+from .values import NOWHERE, Event, Group, Noted, Ref, bottom
 
 ALIVE = object()  # in place of an edge: the one that the tensor has now
 NO_LAYERS: list = []
@@ -132,7 +134,7 @@ class Ledger(Flows):
         line = writer.where if reader is None else reader.where
         where = schema.Where(line.file, line.line, line.code)  # it has no columns there
         group = Group("forward", view.fn.function_name(), where, writer.layers)
-        event = Event(view.fn, group, [self.ref(view.parent)], [index])
+        event = Event(view.fn, group, [self.ref(view.parent), *[{"const": a} for a in view.args]], [index])
         group.events.append(event)
         # before the operation that reads it
         self.groups.insert(len(self.groups) - (self.groups[-1:] == [reader]), group)
@@ -176,7 +178,8 @@ class Ledger(Flows):
         """
         for base, before, *moved in bases:
             self._stale.pop(id(bottom(base)), None)
-            event = Event(ViewScatter, group, [before, self.ref(x)], [self.ref(base, "computed")])
+            region = {"const": ((x._view.fn, x._view.args),)}
+            event = Event(ViewScatter, group, [before, self.ref(x), region], [self.ref(base, "computed")])
             group.events.append(event)
             self.note_tangents(group, (before, event.outputs[0]), moved)
             if base._edge is not None and type(base._edge) is not Leaf:
@@ -209,6 +212,7 @@ class Ledger(Flows):
         group = self.group_of(cls, self.phase(type(link) is not tuple), call, offset, NO_LAYERS)
         event = Event(cls, group, [self.ref(a, "", e) for a, e in zip(args, edges)])
         if names is not None:
+            group.given = {n: i["const"] if isinstance(i, dict) else Ref(i) for n, i in zip(names, event.inputs)}
             group.arguments = {n: i for n, i in zip(names, event.inputs) if not isinstance(i, dict)}
         self.note(event, (out,), [])
         if link is not None and edges is not link and link not in self._made_by:
@@ -284,12 +288,27 @@ class Ledger(Flows):
         group = Group(phase, name or cls.__name__, where, layers)
         group.modules = self._modules
         if arguments:
-            group.arguments = {n: self.ref(t, "", edge) for n, (t, edge) in arguments.items()}
+            self.note_arguments(group, bound(name, arguments))
         if not cls.primitive:
             group.name = group.function = cls.__name__
         self.groups.append(group)
         self._open = group
         return group
+
+    def note_arguments(self, group: Group, given: dict) -> None:
+        """What the function was given that an operation is."""
+        group.given = {n: a if type(a) in PLAIN else self.noted(a) for n, a in given.items()}
+        group.arguments = {n: a.value for n, a in group.given.items() if type(a) is Ref}
+
+    def noted(self, a: Any) -> Any:
+        """An argument with the numbers of the values in it."""
+        if is_seen(a):
+            return Ref(self.ref(a[1], "", a[2]))
+        if isinstance(a, (tuple, list)):
+            return (
+                type(a)([self.noted(x) for x in a]) if type(a) in (tuple, list) else tuple([self.noted(x) for x in a])
+            )
+        return {k: self.noted(x) for k, x in a.items()} if isinstance(a, dict) else a
 
     def module_entered(self, module: Any) -> None:
         """What is computed from here on belongs to a module."""
@@ -301,6 +320,24 @@ class Ledger(Flows):
         if self._around and self._around[-1] is module:
             self._around.pop()
             self._modules = module_names(self._around, self._paths)
+
+
+def bound(name: str, given: dict) -> dict:
+    """What a function of the table was given, by its parameters, where it takes any number and passes them on."""
+    if "*" not in given and "**" not in given:
+        return given
+    entry = TABLE.get(name)
+    if entry is None:
+        return given
+    kinds = {p.name: p.kind for p in signature(entry.function).parameters.values()}
+    named = {k: v for k, v in given.items() if k in kinds}
+    before = [v for k, v in named.items() if kinds.get(k) is not Parameter.KEYWORD_ONLY]
+    behind = {k: v for k, v in named.items() if kinds.get(k) is Parameter.KEYWORD_ONLY}
+    try:
+        found = signature(entry.function).bind(*before, *given.get("*", ()), **behind, **given.get("**", {})).arguments
+    except TypeError:
+        return given
+    return dict(found) | ({"_": True} if "_" in given else {})
 
 
 @contextmanager

@@ -145,8 +145,7 @@ class Flows:
         for value, g in zip(event.outputs, given):
             if g is not None:
                 index = self.add_gradient(value, self.gradient(g))
-                if group.upstream is None or group.upstream[0] != run:
-                    group.upstream = run, index
+                group.upstreams += ((run, value, index),)
 
     def forget_run(self, run: int) -> None:
         """A run whose backward is differentiated was a part of the program, and its gradients are values like others.
@@ -237,8 +236,9 @@ class Flows:
                 continue
             source = self._made_by.get(producer(edge))
             if source is None or source.group is not group:
-                up = upstream if alone or group.upstream is None else group.upstream[1]
-                flow = Flow(value, i, self.partial(event, i, alone), up, self.gradient(g), self._runs[-1].number)
+                run = self._runs[-1].number
+                up = upstream if alone else next((g for r, _, g in group.upstreams if r == run), upstream)
+                flow = Flow(value, event, i, self.partial(event, i, alone), up, self.gradient(g), run)
                 group.edges.append(flow)
                 self._runs[-1].flowing.setdefault(producer(edge), []).append((group, flow))
 

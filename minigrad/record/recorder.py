@@ -27,13 +27,12 @@ from ..core.graph import Leaf, history
 from ..core.inplace import inplace, inplace_at, shares
 from ..core.saved import INFERENCE, version
 from ..core.tensor import Tensor, wrap
-from ..fast.text_plan import is_pointwise
 from ..files import written
 from ..tensors.nested import tensors_in
 from .backward_callbacks import Running
 from .build import numbered
 from .callbacks import bases_of, begin, edges_of, end, ignore, names_of, nodes_of, passed, tracked_noter
-from .callers import called, tensor_arguments
+from .callers import arguments_of, called, is_seen
 from .event_log import NO_LAYERS, Ledger, uncollected
 from .inner_calls import Inside, watched
 from .show import mimebundle
@@ -69,12 +68,14 @@ class Record(Ledger, Layer):
         self._outer: Any = None  # the frame of the function of the table that ran last
         self._seeded: list[tuple] = []
         self._scope: Any = None
+        self.around: frozenset = frozenset()  # the transforms that the recording lies in
         self.insides: list[Inside] = []  # what the methods of custom Functions did
         self._sights: list = []  # what the layers around have seen of the operation that is coming
 
     # ------------------------------------------------------------------ as a context and a layer
     def __enter__(self) -> Record:
         top = current()
+        self.around = frozenset(top.layers())
         frame = Frame(self, top.grad, top.dual, top.inference, top)
         frame.on_op = self.on_op(frame)
         frame.eager_ok = frame.on_op is not None
@@ -127,17 +128,14 @@ class Record(Ledger, Layer):
 
         `cls` and `args` are those of a written-out road, which a frame on the stack does not stand for.
         """
-        name, outer, signed, user = called(frame)
+        name, outer, user = called(frame)
         if outer is not None and outer is self._outer:
             return None, 0
         self._outer = outer
         code, offset = (None, 0) if user is None else (user.f_code, user.f_lasti)
         if outer is None:
             return code, offset
-        if signed is not None:
-            return (name, code, tensor_arguments(signed, passed.get())), offset
-        given = zip(cls.names, args) if cls is not None and is_pointwise(cls) else ()
-        return (name, code, {n: (a, history(a)) for n, a in given if isinstance(a, Tensor)}), offset
+        return (name, code, arguments_of(outer, passed.get())), offset
 
     def handles(self, fn: type, args: tuple) -> bool:
         """A recording sees every operation."""
@@ -278,8 +276,8 @@ class Record(Ledger, Layer):
         layers = names_of((*frame.parent.layers(), *around[::-1])) if around or frame.on_op is None else NO_LAYERS
         self.log.append([Ledger.began, event, args, edges_of(args), frame.grad, call, offset, layers])
         if self.level is not None:
-            named = call[2] if type(call) is tuple else None
-            for t in (*[t for t, _ in (named or {}).values()], *args):
+            named = call[2].values() if type(call) is tuple else ()
+            for t in (*[a[1] for a in named if is_seen(a)], *args):
                 if isinstance(t, Tensor):
                     self.meet(t)
         return event

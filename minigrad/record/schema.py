@@ -27,6 +27,7 @@ class Value:
 
     id: int
     name: str
+    label: str  # what formulas call it
     kind: str  # input | parameter | constant | computed | gradient | tangent
     shape: list
     dtype: str
@@ -54,6 +55,9 @@ class Edge:
     partial: str
     upstream: int
     gives: int
+    formula: str = ""  # what it gives, an expression in labels and g
+    latex: str = ""
+    upstreams: list = dataclasses.field(default_factory=list)  # the gradients of all results, None where none arrived
 
 
 @dataclasses.dataclass
@@ -92,6 +96,7 @@ class Op:
     phase: str  # forward | backward | jvp | update
     name: str
     formula: str
+    call: str  # as the user would write it, an expression in labels
     layer: list
     inputs: list
     outputs: list
@@ -102,6 +107,7 @@ class Op:
     saved: list = dataclasses.field(default_factory=list)
     edges: list = dataclasses.field(default_factory=list)
     tangents: dict = dataclasses.field(default_factory=dict)
+    pushes: list = dataclasses.field(default_factory=list)
     views: list = dataclasses.field(default_factory=list)
     inside: list = dataclasses.field(default_factory=list)
     module: list = dataclasses.field(default_factory=list)

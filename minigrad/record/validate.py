@@ -324,7 +324,7 @@ shape = each(count)
 PROGRAM = fields({"file": text, "name": text, "passes": each(one_of(PHASES[:3]))}, "passes")
 IDENTIFIED = fields({"id": count}, "id")
 VALUE = fields(
-    {"name": text, "kind": one_of(KINDS), "shape": shape, "dtype": text, "device": text, "bytes": count}
+    {"name": text, "label": text, "kind": one_of(KINDS), "shape": shape, "dtype": text, "device": text, "bytes": count}
     | {"summary": fields({}), "note": text},
     *("kind", "shape", "dtype", "bytes"),
 )
@@ -340,9 +340,11 @@ STATISTICS = fields(
 WHERE = fields({"file": text, "line": count, "code": text, "function": text, "columns": each(count)}, "line", "code")
 SAVED = fields({"value": value, "bytes": count, "freed_by": optional(count)}, "value", "bytes")
 EDGE = fields(
-    {"input": value, "partial": text, "upstream": optional(value), "gives": optional(value), "told": each(text)},
+    {"input": value, "partial": text, "upstream": optional(value), "gives": optional(value), "told": each(text)}
+    | {"formula": text, "latex": text, "upstreams": each(optional(value))},
     *("input", "partial", "upstream", "gives"),
 )
+PUSH = fields({"output": value, "formula": text, "latex": text}, "output", "formula")
 VIEW = fields({"layer": text, "inputs": each(shape)}, "layer", "inputs")
 METHOD = fields({"method": text}, "method", "same")
 FOLDED = fields(
@@ -351,7 +353,15 @@ FOLDED = fields(
     *("kind", "ops", "lines", "names", "parameters", "elements"),
 )
 OP = fields(
-    {"phase": one_of(PHASES), "name": text, "formula": text, "layer": each(text), "inputs": each(argument)}
+    {
+        "phase": one_of(PHASES),
+        "name": text,
+        "formula": text,
+        "call": text,
+        "pushes": each(PUSH),
+        "layer": each(text),
+        "inputs": each(argument),
+    }
     | {"outputs": each(value), "of": optional(op), "inplace": flag, "where": WHERE, "function": optional(text)}
     | {"saved": each(SAVED), "edges": each(EDGE), "tangents": pairs(value), "views": each(VIEW), "inside": each(METHOD)}
     | {"module": each(text), "folded": FOLDED, "note": text},

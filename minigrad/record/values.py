@@ -48,6 +48,12 @@ class Noted:
         return host(self.held())
 
 
+class Ref(NamedTuple):
+    """A value among the arguments of a function."""
+
+    value: int
+
+
 class Event:
     """One primitive or custom Function that ran, with the values that went in and out."""
 
@@ -62,6 +68,7 @@ class Flow(NamedTuple):
     """What flowed back to an input of an operation: values, but for the partial in words and the run of the engine."""
 
     value: int
+    event: Event
     position: int  # of the input among those of its event
     partial: str
     upstream: int | None
@@ -73,7 +80,7 @@ class Group:
     """One operation of the record: the events that ran for it, and what flowed back through it."""
 
     __slots__ = ("arguments", "edges", "events", "function", "inplace", "kept", "layers", "modules", "name", "nodes", "of",
-                 "phase", "run", "tangents", "upstream", "where")  # fmt: skip
+                 "phase", "run", "tangents", "upstreams", "where", "given")  # fmt: skip
 
     def __init__(self, phase: str, name: str, where: Where, layers: Any, of: Group | None = None):
         self.phase, self.name, self.where, self.layers, self.of = phase, name, where, layers, of
@@ -85,9 +92,10 @@ class Group:
         self.edges: list[Flow] = []
         self.run = 0  # of a backward entry: the run of the engine that it belongs to
         self.tangents: dict[int, int] = {}
-        self.upstream: tuple[int, int] | None = None  # the last run that came through, and the gradient that it brought
+        self.upstreams: tuple = ()  # what arrived at results: run, value, gradient
         self.kept: list = []  # (Noted, bytes, node)
         self.arguments: dict[str, int] = {}  # of the function that was called: name -> value
+        self.given: dict[str, Any] | None = None  # all that it was given, values as Ref; None where that is not known
 
 
 def bottom(t: Tensor) -> np.ndarray:

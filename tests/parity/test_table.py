@@ -113,6 +113,7 @@ ROW_BY_ROW = {
         "addr",
     ),
     "local_response_norm",
+    *("select_scatter", "slice_scatter", "diagonal_scatter"),
 }
 
 

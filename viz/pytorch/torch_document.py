@@ -24,6 +24,8 @@ from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 from minigrad.errors import error
 from minigrad.files import written
 from minigrad.record import schema
+from minigrad.record.build import assigned_names
+from minigrad.record.in_words import labels
 from minigrad.record.show import mimebundle
 
 
@@ -135,9 +137,12 @@ class Builder:
         outputs = [self.number(o) for o in self.returned]
         whole = {self.number(v): self.number(gradients[v]) for v in list(self.numbers) if v in gradients}
         values = [
-            schema.Value(i, v.name, v.kind, v.shape, v.dtype, v.device, v.bytes, v.summary)
+            schema.Value(i, v.name, "", v.kind, v.shape, v.dtype, v.device, v.bytes, v.summary)
             for v, i in self.numbers.items()
         ]
+        known = labels(values, assigned_names(ops))
+        for v in values:
+            v.label = known[v.id]
         ran = {"forward", *[op.phase for op in ops]}
         passes = [one for one in ("forward", "backward", "jvp") if one in ran]
         return {"program": {**program, "passes": passes}, "values": values, "ops": ops, "outputs": outputs,
@@ -174,7 +179,7 @@ class Builder:
     def op(self, call: Call, phase: str, id: int, ins: list, outs: list) -> schema.Op:
         """What all entries of a call have in common."""
         read, made = [self.number(one) for one in ins], [self.number(one) for one in outs]
-        return schema.Op(id, phase, call.name, call.formula, call.layers, read, made, None, False, call.where,
+        return schema.Op(id, phase, call.name, call.formula, "", call.layers, read, made, None, False, call.where,
                          call.function, module=call.modules)  # fmt: skip
 
     def ends(self, call: Call) -> tuple[list, list]:

@@ -1,0 +1,99 @@
+"""A tensor with a part of it replaced, the part being a view: select_scatter, slice_scatter, diagonal_scatter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..arrays.shapes import sketch
+from ..core.tensor import Tensor
+from ..errors import error
+from ..layers.batching import front
+from .base.registry import op
+from .copy import written
+from .diagonal import Diagonal, plane
+from .dimensions import axis
+from .index import Index, Write
+from .index_places import WHOLE
+
+
+class Replace(Write):
+    """x with its view `fn(x, *args)` replaced by value, which has the view's shape."""
+
+    @staticmethod
+    def update(x: np.ndarray, value: Any, fn: Any, *args: Any) -> None:
+        fn.impl(x, *args)[...] = written(value, x)
+
+    dx = lambda g, fn, args: Replace.apply(g, 0, fn, *args)
+    dvalue = lambda g, fn, args: fn.apply(g, *args)
+
+    def vmap(info: Any, in_dims: tuple, x: Tensor, value: Any, fn: Any, *args: Any) -> tuple:
+        """The view of the whole batch."""
+        x, value = (front(t, d, info.batch_size) for t, d in zip((x, value), in_dims))
+        return Replace.apply(x, value, fn, *fn.batch(x, *args)[1:]), 0
+
+
+def replace(who: str, x: Tensor, src: Tensor, fn: Any, *args: Any) -> Tensor:
+    """x with a view replaced by src, whose shape has to be the view's."""
+    size = tuple(fn.apply(x, *args).shape)
+    if tuple(src.shape) != size:
+        raise error(
+            RuntimeError,
+            who,
+            f"expected src to have a size equal to the part of input, {size}, got {tuple(src.shape)}",
+            f"pass a src of that shape: src.expand({', '.join(map(str, size))}) repeats one",
+            notes=[sketch({"part": size, "src": tuple(src.shape)})],
+        )
+    return Replace.apply(x, src.to(x.dtype), fn, *args)
+
+
+@op("T(3, 4), T(3), 1, 2", "T(2, 3, 4), T(2, 4), -2, -1", "T(4, 3).mT, T(4), 0, 0")
+def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
+    """`input` with its slice at one index of a dimension replaced by `src`, as a new tensor.
+
+    Raises RuntimeError where `src` does not have the slice's shape, IndexError for an index out of range.
+
+    >>> import minigrad
+    >>> minigrad.select_scatter(minigrad.zeros(2, 2), minigrad.ones(2), 0, 1)
+    tensor([[0., 0.],
+            [1., 1.]])
+    """
+    d = axis(dim, input.ndim, "select_scatter")
+    return replace("select_scatter", input, src, Index, (*(WHOLE,) * d, int(index)))
+
+
+@op(
+    "T(5, 3), T(2, 3), 0, 1, 3",
+    "T(3, 4), T(3, 2), 1, None, None, 2",
+    "T(4, 3).mT, T(3, 1), -1, -1",
+    "T(3, 4), T(0, 4), 0, 3",
+)
+def slice_scatter(
+    input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Tensor:
+    """`input` with its slice from `start` to `end` along a dimension replaced by `src`, as a new tensor.
+
+    Raises RuntimeError where `src` does not have the slice's shape.
+
+    >>> import minigrad
+    >>> minigrad.slice_scatter(minigrad.zeros(4), minigrad.ones(2), start=1, end=3)
+    tensor([0., 1., 1., 0.])
+    """
+    d = axis(dim, input.ndim, "slice_scatter")
+    return replace("slice_scatter", input, src, Index, (*(WHOLE,) * d, slice(start, end, step)))
+
+
+@op("T(3, 3), T(3)", "T(3, 4), T(2), -1", "T(2, 3, 4), T(3, 2), 1, 0, 2")
+def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """`input` with a diagonal of two dimensions replaced by `src`, as a new tensor.
+
+    Raises RuntimeError where `src` does not have the diagonal's shape.
+
+    >>> import minigrad
+    >>> minigrad.diagonal_scatter(minigrad.zeros(2, 2), minigrad.ones(2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    i, j = plane("diagonal_scatter", input.ndim, dim1, dim2)
+    return replace("diagonal_scatter", input, src, Diagonal, int(offset), i, j)
