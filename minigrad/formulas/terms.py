@@ -51,6 +51,7 @@ class Terms(Transform):
 
     def __init__(self):
         self.named: list[Box] = []  # the tensors that have names
+        self.decided = False  # whether what is written depends on what tensors hold, beyond shapes and dtypes
 
     def variable(self, label: str | Tree, value: Tensor) -> Box:
         """Return a tensor under its name."""
@@ -135,6 +136,11 @@ class Terms(Transform):
         x._extra = result._extra
         return x
 
+    def readable(self, t: Box) -> Tensor:
+        """Return the value, by which something is decided."""
+        self.decided = True
+        return t._value
+
     def detach(self, t: Box) -> Box:
         """Return the same without a history."""
         return Box(self, t._value.detach(), t._extra)
@@ -210,5 +216,7 @@ def converts(dtype: Any, others: list, result: Any) -> bool:
 
 
 def numbers(t: Tensor) -> np.ndarray:
-    """Return what a tensor holds."""
+    """Return what a tensor holds, by which something is decided."""
+    if type(t) is Box and isinstance(t._layer, Terms):
+        t._layer.decided = True
     return host(bottom(t)._a)

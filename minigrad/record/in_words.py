@@ -11,8 +11,8 @@ import keyword
 import linecache
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable
-from functools import cache
+from collections.abc import Callable, Collection, Iterable
+from functools import cache, lru_cache
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +56,11 @@ def labels(values: Iterable[schema.Value], assigned: dict[int, str]) -> dict[int
 
 
 class Wording:
-    """Words for the operations of one record."""
+    """Words for the operations of one record.
+
+    An operation on values of the same shapes says the same with other labels: its words are kept as templates, in which a
+    value's label stands as its place between two marks, unless what they say was decided by the values' numbers.
+    """
 
     def __init__(self, rec: Record, number: Numbers, names: dict[int, str]):
         self.rec, self.number, self.names = rec, number, names
@@ -78,71 +82,35 @@ class Wording:
             return
         if not group.events[0].cls.primitive:
             return self.write_custom(op, group)
-        steps = [Step(event.cls, event.inputs, event.outputs) for event in group.events]
-        program = Program(steps, self.array, self.label, outputs)
-        op.call = self.call(group, program, outputs)
-        if op.edges:
-            self.write_edges(op, group, program, outputs)
+        words = Words(self, group, outputs)
+        op.call = self.call(group, words)
+        runs: dict[int, dict] = {}
+        for edge, flow in zip(op.edges, [f for f in group.edges if f.upstream is not None]):
+            arrived = {v: g for run, v, g in group.upstreams if run == flow.run and v in outputs}
+            edge.upstreams = [self.number(arrived[o]) if o in arrived else None for o in outputs]
+            found = runs[flow.run] if flow.run in runs else runs.setdefault(flow.run, words.edges(arrived))
+            if (text := found.get((group.events.index(flow.event), flow.position))) is not None:
+                edge.formula, edge.latex = words.filled(text[0]), words.filled(text[1])
         if op.tangents:
-            self.write_pushes(op, group, program, inputs, outputs)
+            moving = {i: group.tangents[i] for i in inputs if isinstance(i, int) and i in group.tangents}
+            for o, text in words.pushes(moving).items():
+                formula, set_formula = map(words.filled, text)
+                op.pushes.append({"output": self.number(words.refs[o]), "formula": formula, "latex": set_formula})
 
     def write_custom(self, op: schema.Op, group: Group) -> None:
         """Name the methods of a custom Function."""
         event, name = group.events[0], op.name
-        args = [self.text(i) for i in event.inputs]
+        args = [repr(i["const"]) if isinstance(i, dict) else self.label(i) for i in event.inputs]
         op.call = f"{name}.apply({', '.join(args)})"
         grads = "g" if len(op.outputs) == 1 else ", ".join(f"g[{k}]" for k in range(len(op.outputs)))
         for edge in op.edges:
             edge.formula = f"{name}.backward({grads})"
 
-    def text(self, argument: Any) -> str:
-        """Return an argument of an event as it is written."""
-        return repr(argument["const"]) if isinstance(argument, dict) else self.label(argument)
-
-    # ------------------------------------------------------------------ both passes
-    def write_edges(self, op: schema.Op, group: Group, program: Program, outputs: list) -> None:
-        """Say what each edge gives."""
-        runs: dict[int, dict] = {}
-        flows = [f for f in group.edges if f.upstream is not None]
-        for edge, flow in zip(op.edges, flows, strict=True):
-            arrived = {v: g for run, v, g in group.upstreams if run == flow.run and v in outputs}
-            edge.upstreams = [self.number(arrived[o]) if o in arrived else None for o in outputs]
-            if flow.run not in runs:
-                runs[flow.run] = program.pulled({o: self.array(g) for o, g in arrived.items()})
-            found = runs[flow.run].get((group.events.index(flow.event), flow.position))
-            if found is not None:
-                tree, bars = tidied(found), self.bars(outputs)
-                to = rf"\bar{{{symbol(self.names[edge.input])}}} = "
-                edge.formula, edge.latex = e.text(tree), to + latex(tree, bars, self.numbers(group))
-
-    def write_pushes(self, op: schema.Op, group: Group, program: Program, inputs: list, outputs: list) -> None:
-        """Say how the tangents of the arguments give those of the results."""
-        moving = {i: self.array(group.tangents[i]) for i in inputs if isinstance(i, int) and i in group.tangents}
-        for o, found in program.pushed(moving, self.label).items():
-            tree, label = tidied(found), symbol(self.label(o))
-            dots = {"d" + self.label(i): rf"\dot{{{symbol(self.label(i))}}}" for i in moving}
-            text = rf"\dot{{{label}}} = {latex(tree, dots, self.numbers(group))}"
-            op.pushes.append({"output": self.number(o), "formula": e.text(tree), "latex": text})
-
-    def bars(self, outputs: list) -> dict[str, str]:
-        """Return how the gradients of the results are set."""
-        names = [rf"\bar{{{symbol(self.label(o))}}}" for o in outputs]
-        return {"g": names[0]} | ({f"g[{k}]": n for k, n in enumerate(names)} if len(names) > 1 else {})
-
-    def numbers(self, group: Group) -> set[str]:
-        """Return the labels of values of an operation that are single numbers, and g and tangents where they are."""
-        refs = [r for event in group.events for r in (*event.inputs, *event.outputs) if isinstance(r, int)]
-        single = {self.label(r) for r in refs if self.number(r) in self.names and not self.rec.values[r].shape}
-        every = all(not self.rec.values[o].shape for o in group.events[-1].outputs)
-        return single | {"d" + n for n in single} | ({"g"} if every else set())
-
-    # ------------------------------------------------------------------ the call
-    def call(self, group: Group, program: Program, outputs: list) -> str:
+    def call(self, group: Group, words: Words) -> str:
         """Return the operation as the user would write it."""
-        plain = len(group.events) == 1 and (group.given is None or group.name in AS_OPERATORS)
-        if plain and not group.inplace or group.given is None:
-            found = [t._extra.tree for t in program.computed()]
-            return e.text(found[0] if len(found) == 1 else ast.Tuple(found))
+        plain = len(group.events) == 1 and not group.inplace and group.name in AS_OPERATORS
+        if plain or group.given is None:
+            return words.filled(words.computed())
         return e.text(self.called(group))
 
     def called(self, group: Group) -> ast.expr:
@@ -173,6 +141,126 @@ class Wording:
         return e.literal(str(a))
 
 
+MARK, SYMBOL = "\0", "\1"  # around the place of a value whose label, or symbol, belongs there
+TEMPLATES: dict[tuple, Any] = {}
+MOST = 10_000  # templates that are kept
+
+
+class Words:
+    """The words of one operation, with places for the labels of its values."""
+
+    def __init__(self, wording: Wording, group: Group, outputs: list):
+        self.wording, self.group, self.outputs = wording, group, outputs
+        refs = [i for event in group.events for i in (*event.inputs, *event.outputs) if isinstance(i, int)]
+        self.refs = list(dict.fromkeys((*refs, *outputs)))
+        self.place = {ref: k for k, ref in enumerate(self.refs)}
+        try:
+            self.key: tuple | None = self.pattern()
+        except TypeError:  # an argument that has no key
+            self.key = None
+
+    def pattern(self) -> tuple:
+        """Return what decides about the words, but for numbers: operations, plain arguments, shapes and dtypes."""
+        values = [self.wording.array(r) for r in self.refs]
+        steps = [
+            (event.cls, *[plain(i["const"]) if isinstance(i, dict) else self.place[i] for i in event.inputs], MARK,
+             *[self.place[o] for o in event.outputs])
+            for event in self.group.events
+        ]  # fmt: skip
+        shapes = [(v.shape, v.dtype) for v in values]
+        return (*steps, *shapes, *[self.place[o] for o in self.outputs])
+
+    def kept(self, what: tuple, make: Callable[[Program], Any]) -> Any:
+        """Return the words of a kind: those of an operation of the same pattern, or new ones."""
+        key = None if self.key is None else (*what, *self.key)
+        if key is not None and (found := TEMPLATES.get(key)) is not None:
+            return found
+        steps = [Step(event.cls, event.inputs, event.outputs) for event in self.group.events]
+        program = Program(steps, self.wording.array, self.marked, self.outputs)
+        made = make(program)
+        if key is not None and not program.layer.decided:
+            if len(TEMPLATES) >= MOST:
+                TEMPLATES.clear()
+            TEMPLATES[key] = made
+        return made
+
+    def marked(self, ref: int) -> str:
+        """Return a value's place in a template."""
+        return f"{MARK}{self.place[ref]}{MARK}"
+
+    def symbol(self, ref: int) -> str:
+        """Return the place of a value's symbol in a template."""
+        return f"{SYMBOL}{self.place[ref]}{SYMBOL}"
+
+    def filled(self, template: str) -> str:
+        """Return a template with the labels of this operation's values."""
+        for mark, say in ((MARK, str), (SYMBOL, symbol)):
+            if mark in template:
+                pieces = template.split(mark)
+                pieces[1::2] = [say(self.wording.label(self.refs[int(k)])) for k in pieces[1::2]]
+                template = "".join(pieces)
+        return template
+
+    def computed(self) -> str:
+        """Return the expression of the operation's results."""
+
+        def make(program: Program) -> str:
+            found = [t._extra.tree for t in program.computed()]
+            return e.text(found[0] if len(found) == 1 else ast.Tuple(found))
+
+        return self.kept(("call",), make)
+
+    def edges(self, arrived: dict[int, int]) -> dict[tuple, tuple]:
+        """Return the formula and the LaTeX of each edge, by step and position, for gradients that arrived at outputs."""
+
+        def make(program: Program) -> dict:
+            pulled = program.pulled({o: self.wording.array(g) for o, g in arrived.items()})
+            bars = [rf"\bar{{{self.symbol(o)}}}" for o in self.outputs]
+            names = {"g": bars[0]} | ({f"g[{k}]": n for k, n in enumerate(bars)} if len(bars) > 1 else {})
+            found = {}
+            for (step, i), t in pulled.items():
+                tree, to = tidied(t), self.symbol(self.group.events[step].inputs[i])
+                found[step, i] = e.text(tree), rf"\bar{{{to}}} = {latex(tree, self.symbols(names), self.numbers())}"
+            return found
+
+        return self.kept(("edges", *[o in arrived for o in self.outputs]), make)
+
+    def pushes(self, moving: dict[int, int]) -> dict[int, tuple]:
+        """Return the formula and the LaTeX of each output's tangent, by its place, for arguments that have tangents."""
+
+        def make(program: Program) -> dict:
+            found = {}
+            for o, t in program.pushed({i: self.wording.array(v) for i, v in moving.items()}, self.marked).items():
+                tree, dots = tidied(t), {"d" + self.marked(i): rf"\dot{{{self.symbol(i)}}}" for i in moving}
+                text = latex(tree, self.symbols(dots), self.numbers())
+                found[self.place[o]] = e.text(tree), rf"\dot{{{self.symbol(o)}}} = {text}"
+            return found
+
+        return self.kept(("pushes", *sorted(self.place[i] for i in moving)), make)
+
+    def symbols(self, more: dict[str, str]) -> dict[str, str]:
+        """Return how names are set."""
+        return {self.marked(ref): self.symbol(ref) for ref in self.refs} | more
+
+    def numbers(self) -> set[str]:
+        """Return the names of single numbers, g and tangents too."""
+        shapes = {ref: self.wording.array(ref).shape for ref in self.refs}
+        single = {self.marked(ref) for ref, shape in shapes.items() if not shape}
+        whole = all(not shapes[o] for o in self.outputs)
+        return single | {"d" + n for n in single} | ({"g"} if whole else set())
+
+
+def plain(a: Any) -> Any:
+    """Return a key of a plain argument; TypeError where it has none."""
+    if isinstance(a, (tuple, list)):
+        return (type(a), *map(plain, a))
+    if isinstance(a, slice):
+        return slice, a.start, a.stop, a.step
+    if isinstance(a, np.ndarray):
+        raise TypeError
+    return type(a), repr(a) if isinstance(a, float) else a
+
+
 AS_OPERATORS = frozenset(cls.name for cls in SYMBOLS) | {"neg", "bitwise_not", "matmul", "getitem", "permute", "abs"}
 
 
@@ -199,10 +287,13 @@ def parameters(name: str) -> dict[str, Parameter]:
 
 def by_method(where: schema.Where, name: str) -> bool:
     """Return whether the user's line calls a tensor's method of this name, as far as it tells: not `torch.sum(x)`."""
-    if len(where.columns) != 2:
-        return False
-    line = linecache.getline(where.file, where.line)
-    text = line.encode()[where.columns[0] - 1 : where.columns[1]].decode(errors="replace")
+    return len(where.columns) == 2 and calls_method(where.file, where.line, *where.columns, name)
+
+
+@lru_cache(maxsize=4096)
+def calls_method(file: str, line: int, first: int, last: int, name: str) -> bool:
+    """Return whether an expression in a file calls an object's method of this name, and no function of a module."""
+    text = linecache.getline(file, line).encode()[first - 1 : last].decode(errors="replace")
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError):
@@ -212,7 +303,7 @@ def by_method(where: schema.Where, name: str) -> bool:
     root = tree.func.value
     while isinstance(root, ast.Attribute):
         root = root.value
-    return not (isinstance(root, ast.Name) and root.id in imported(where.file))
+    return not (isinstance(root, ast.Name) and root.id in imported(file))
 
 
 @cache
