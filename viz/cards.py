@@ -166,6 +166,9 @@ def flow_label(graph: Graph, edge: Edge) -> list[Line]:
     """What backward does along an edge: upstream times local partial, and the contribution that this gives."""
     if edge.flow is None:
         return []
+    formula = text.clean(edge.flow.get("formula") or "")
+    if formula and edge.target.kind == "op" and "parts" not in edge.flow:
+        return [*[Line([(line, "flow")]) for line in text.wrap(formula, 38, 3)], *given_lines(graph, edge)]
     partial, amount = partial_of(graph, edge), amount_of(graph, graph.values.get(edge.flow["upstream"]))
     terms = terms_of(graph, edge.target)
     if edge.target.kind == "fold" or "parts" in edge.flow:
@@ -184,12 +187,17 @@ def flow_label(graph: Graph, edge: Edge) -> list[Line]:
         elif 0 < graph.elements(edge.flow["upstream"]) < graph.elements(edge.flow["gives"]):  # it was summed up
             rule = f"expand({rule})"
     lines = [Line([(line, "flow")]) for line in text.wrap(rule, 38, 2)] if rule else []
-    if "grads" not in graph.view.show:
-        return lines
+    return lines + given_lines(graph, edge)
+
+
+def given_lines(graph: Graph, edge: Edge) -> list[Line]:
+    """What an edge contributes, in numbers."""
+    if edge.flow is None or "grads" not in graph.view.show:
+        return []
     if told := edge.flow.get("told"):  # of an explanation: the equations of single elements
-        return lines + [Line([(line, "gives")]) for one in told for line in text.wrap(one, 56, 6)]
+        return [Line([(line, "gives")]) for one in told for line in text.wrap(one, 56, 6)]
     gives = " + ".join(text.gist(graph.values.get(one["gives"])) for one in edge.flow.get("parts", [edge.flow]))
-    return lines + [Line([(line, "gives")]) for line in text.wrap(f"= {gives}", 38, 2) if gives]
+    return [Line([(line, "gives")]) for line in text.wrap(f"= {gives}", 38, 2) if gives]
 
 
 def amount_of(graph: Graph, gradient: dict | None) -> str:
@@ -229,14 +237,8 @@ def partial_of(graph: Graph, edge: Edge) -> str:
 
 
 def _op_head(graph: Graph, node: Node) -> Block:
-    op, terms = node.record, terms_of(graph, node)
-    name, given, operands = text.shorten(op.get("function") or op["name"], 32), terms.formula, terms.operands
-    shown = terms.words(given)
-    if len(operands) > 5:
-        operands = [*operands[:3], f"… {len(operands) - 3} more"]
-    call = f"({', '.join(operands)})"
-    if given.startswith(name + "("):  # the formula is but the call, with its keywords
-        call, shown = shown[len(name) :] if shown != given else call, ""
+    op = node.record
+    name, call, shown = called(graph, node)
     name += " backward" * (op["phase"] == "backward")
     lines = [Line([(name, "name"), (text.shorten(call, COLUMNS), "call")])]
     if shown and shown != name:
@@ -250,6 +252,29 @@ def _op_head(graph: Graph, node: Node) -> Block:
     lines += [Line([(" · ".join(tags), "tag")])] if tags else []
     lines += [Line([(line, "sum")]) for line in text.wrap(op.get("note", ""), 50, 3) if line]
     return Block("head", lines)
+
+
+def called(graph: Graph, node: Node) -> tuple[str, str, str]:
+    """Name, arguments and formula of an operation; no formula where it is but the call.
+
+    >>> values = [{"id": i, "name": n, "kind": "input"} for i, n in enumerate("wxy")]
+    >>> op = {"id": 0, "phase": "forward", "name": "mul", "call": "w * x", "inputs": [0, 1], "outputs": [2]}
+    >>> graph = Graph({"program": {}, "values": values, "ops": [op]})
+    >>> called(graph, graph.nodes[-1])
+    ('mul', '', 'w * x')
+    """
+    op, terms = node.record, terms_of(graph, node)
+    name, given, operands = text.shorten(op.get("function") or op["name"], 32), terms.formula, terms.operands
+    if call := text.clean(op.get("call") or ""):
+        same = call.startswith(name + "(") or call.startswith(name + ".apply(")
+        return (name, call[len(name) :].removeprefix(".apply"), "") if same else (name, "", call)
+    shown = terms.words(given)
+    if len(operands) > 5:
+        operands = [*operands[:3], f"… {len(operands) - 3} more"]
+    arguments = f"({', '.join(operands)})"
+    if given.startswith(name + "("):
+        return name, shown[len(name) :] if shown != given else arguments, ""
+    return name, arguments, shown
 
 
 def _fold_head(graph: Graph, node: Node) -> Block:
@@ -353,14 +378,17 @@ def _tangents(graph: Graph, node: Node) -> list[Block]:
         if tangent is None:
             continue
         lines = _assigned("tangent", text.contents(tangent), "tangent")
-        rule = rule_of(graph, node) if node.kind in ("op", "function") else ""
+        rule = rule_of(graph, node, value) if node.kind in ("op", "function") else ""
         lines += [Line([(line, "rule")]) for line in text.wrap(rule, COLUMNS, 3)] if rule else []
         blocks.append(Block("tangent", lines, tangent["id"]))
     return blocks
 
 
-def rule_of(graph: Graph, node: Node) -> str:
-    """The tangent of the result, made of partials and of the tangents of the inputs."""
+def rule_of(graph: Graph, node: Node, value: int) -> str:
+    """How the tangent of a result is computed from those of the inputs."""
+    for push in node.record.get("pushes", ()):
+        if push["output"] == value:
+            return f"= {text.clean(push['formula'])}"
     slots = [i for i, value in enumerate(node.record["inputs"]) if not isinstance(value, dict)]
     moving = [i for i, edge in zip(slots, node.inputs) if graph.tangent(edge.value)]
     edges = dict(zip(slots, node.inputs))

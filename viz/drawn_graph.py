@@ -95,7 +95,8 @@ class Graph:
     def __init__(self, record: dict, names: dict[int, str] | None = None, view: View = WHOLE):
         self.record, self.view = record, view
         self.values = {value["id"]: value for value in record["values"]}
-        self.names = names or user_formula.names(record)
+        labels = {value["id"]: value["label"] for value in record["values"] if value.get("label")}
+        self.names = names or user_formula.names(record) | labels
         # a backward that was differentiated itself is a part of the program like any other operation
         self.ops = [
             op for op in record["ops"] if op["phase"] == "forward" or op["phase"] == "backward" and op.get("edges")

@@ -69,7 +69,7 @@ def _forward(graph: Graph) -> list[Entry]:
 def _backward(graph: Graph) -> list[Entry]:
     entries = [
         (_swatch("gradient"), "gradient"),
-        (_swatch("label"), "upstream × local partial = contribution (g: the upstream gradient)"),
+        (_swatch("label"), "contribution to a gradient (g: the gradient of the result)"),
     ]
     if any(len(flows) > 1 for flows in graph.back.values()):
         circle = [Path(outline(4, 1, 14, 14, [7] * 4, "round"), "plus"), Text(11, 12.4, "+", "plus", "middle")]

@@ -21,7 +21,11 @@ from .spelling import defined, written
 from .terms import Term, Terms, least, numbers
 
 
-@written(copy.Clone, copy.Contiguous, copy.Alias, copy.ToCpu, copy.ToCuda)
+# where a tensor lies makes no difference to what it is
+defined(copy.ToCpu, copy.ToCuda)(lambda x: x)
+
+
+@written(copy.Clone, copy.Contiguous, copy.Alias)
 def _(layer: Terms, cls: Any, out: Tensor, x: Tensor) -> Term:
     """What only copies is not written."""
     return layer.term(x)

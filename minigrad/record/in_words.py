@@ -104,13 +104,16 @@ class Wording:
         op.call = f"{name}.apply({', '.join(args)})"
         grads = "g" if len(op.outputs) == 1 else ", ".join(f"g[{k}]" for k in range(len(op.outputs)))
         for edge in op.edges:
-            edge.formula = f"{name}.backward({grads})"
+            edge.formula, edge.upstreams = f"{name}.backward({grads})", [edge.upstream]
+        moving = [f"d{self.label(i)}" for i in event.inputs if isinstance(i, int) and i in group.tangents]
+        for o in [o for o in event.outputs if o in group.tangents and self.number(o) in op.outputs]:
+            op.pushes.append({"output": self.number(o), "formula": f"{name}.jvp({', '.join(moving)})", "latex": ""})
 
     def call(self, group: Group, words: Words) -> str:
         """Return the operation as the user would write it."""
         plain = len(group.events) == 1 and not group.inplace and group.name in AS_OPERATORS
         if plain or group.given is None:
-            return words.filled(words.computed())
+            return words.filled(words.computed() or "")
         return e.text(self.called(group))
 
     def called(self, group: Group) -> ast.expr:
@@ -176,8 +179,12 @@ class Words:
         if key is not None and (found := TEMPLATES.get(key)) is not None:
             return found
         steps = [Step(event.cls, event.inputs, event.outputs) for event in self.group.events]
-        program = Program(steps, self.wording.array, self.marked, self.outputs)
-        made = make(program)
+        try:
+            program = Program(steps, self.wording.array, self.marked, self.outputs)
+            made = make(program)
+        except Exception as e:  # a record without a formula is better than none; the note says so
+            self.wording.rec.notes.append(f"no formula for {self.group.name}: {type(e).__name__}: {e}")
+            return None
         if key is not None and not program.layer.decided:
             if len(TEMPLATES) >= MOST:
                 TEMPLATES.clear()
@@ -214,7 +221,7 @@ class Words:
         """Return the formula and the LaTeX of each edge, by step and position, for gradients that arrived at outputs."""
 
         def make(program: Program) -> dict:
-            pulled = program.pulled({o: self.wording.array(g) for o, g in arrived.items()})
+            pulled = program.pulled({o: self.beside(o, g) for o, g in arrived.items()})
             bars = [rf"\bar{{{self.symbol(o)}}}" for o in self.outputs]
             names = {"g": bars[0]} | ({f"g[{k}]": n for k, n in enumerate(bars)} if len(bars) > 1 else {})
             found = {}
@@ -223,20 +230,27 @@ class Words:
                 found[step, i] = e.text(tree), rf"\bar{{{to}}} = {latex(tree, self.symbols(names), self.numbers())}"
             return found
 
-        return self.kept(("edges", *[o in arrived for o in self.outputs]), make)
+        return self.kept(("edges", *[o in arrived for o in self.outputs]), make) or {}
 
     def pushes(self, moving: dict[int, int]) -> dict[int, tuple]:
         """Return the formula and the LaTeX of each output's tangent, by its place, for arguments that have tangents."""
 
         def make(program: Program) -> dict:
             found = {}
-            for o, t in program.pushed({i: self.wording.array(v) for i, v in moving.items()}, self.marked).items():
+            for o, t in program.pushed({i: self.beside(i, v) for i, v in moving.items()}, self.marked).items():
                 tree, dots = tidied(t), {"d" + self.marked(i): rf"\dot{{{self.symbol(i)}}}" for i in moving}
                 text = latex(tree, self.symbols(dots), self.numbers())
                 found[self.place[o]] = e.text(tree), rf"\dot{{{self.symbol(o)}}} = {text}"
             return found
 
-        return self.kept(("pushes", *sorted(self.place[i] for i in moving)), make)
+        return self.kept(("pushes", *sorted(self.place[i] for i in moving)), make) or {}
+
+    def beside(self, ref: int, other: int) -> np.ndarray:
+        """Return a value's gradient or tangent; one of those that a vmap computes for it at once."""
+        a, shape = self.wording.array(other), self.wording.array(ref).shape
+        while a.ndim > len(shape):
+            a = a[0]
+        return a if a.shape == shape else np.ones(shape, a.dtype)
 
     def symbols(self, more: dict[str, str]) -> dict[str, str]:
         """Return how names are set."""

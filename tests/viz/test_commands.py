@@ -102,7 +102,7 @@ def test_operations_that_went_are_told():
 def test_source_writes_the_generated_program_and_the_graph(net):
     done = minigrad(net, "source", "net.py:f")
     text = done.stdout.decode()
-    assert done.returncode == 0 and "def f(" in text and "def f_backward(" in text and "■  mul(a, b)" in text, (
+    assert done.returncode == 0 and "def f(" in text and "def f_backward(" in text and "■  mul  a * b" in text, (
         done.stderr
     )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import text, user_formula
-from ..cards import partial_of, rule_of, terms_of
+from ..cards import called, partial_of, rule_of, terms_of
 from ..drawn_graph import Edge, Graph, Node
 from .sources import sources
 
@@ -101,13 +101,14 @@ class Teller:
             "views": [{**view, "layer": text.clean(view["layer"])} for view in op.get("views", ())],
             "saved": [self._saved(entry) for entry in op.get("saved", ()) if entry["value"] in self.place],
             "flows": [self._flow(edge) for edge in node.inputs] if any(edge.flow for edge in node.inputs) else [],
-            "rule": rule_of(self.graph, node) if self._moves(node) else "",
+            "rule": self._rule(node),
             "inside": [{"method": ran["method"], "steps": self._steps(ran)} for ran in op.get("inside", ())],
         }
         return said | {key: value for key, value in more.items() if value}
 
-    def _moves(self, node: Node) -> bool:
-        return any(self.graph.tangent(value) for value in node.record["outputs"])
+    def _rule(self, node: Node) -> str:
+        moved = [value for value in node.record["outputs"] if self.graph.tangent(value)]
+        return rule_of(self.graph, node, moved[0]) if moved else ""
 
     def _input(self, entry: Any) -> Any:
         return self.place.get(entry) if isinstance(entry, int) else [_constant(entry)]
@@ -139,6 +140,8 @@ class Teller:
             return None
         graph, partial = self.graph, partial_of(self.graph, edge)
         said: dict[str, Any] = {"up": self.place[edge.flow["upstream"]], "gives": self.place[edge.flow["gives"]]}
+        if formula := text.clean(edge.flow.get("formula") or ""):
+            return {**said, "rule": formula}
         terms = terms_of(graph, edge.target)
         if partial.endswith(".backward"):
             return {**said, "rule": f"{partial}(g)"}
@@ -190,12 +193,7 @@ def head(graph: Graph, node: Node) -> tuple[str, str, str]:
     >>> head(graph, graph.nodes[-1])
     ('mul', '(w, x)', 'w * x')
     """
-    op, terms = node.record, terms_of(graph, node)
-    name = text.clean(op.get("function") or op["name"])
-    shown, call = terms.words(terms.formula), f"({', '.join(terms.operands)})"
-    if terms.formula.startswith(name + "("):
-        return name, shown[len(name) :] if shown != terms.formula else call, ""
-    return name, call, "" if shown == name else shown
+    return called(graph, node)
 
 
 def packed(told: dict) -> dict:
