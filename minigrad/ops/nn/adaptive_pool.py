@@ -13,7 +13,7 @@ from ...errors import error
 from ..base.families import Operation
 from ..base.layouts import channels_last, wrap_near
 from ..compare import where
-from .entry import functional
+from .entry import expect_floats, functional
 from .pool import check_rank, flat, put, put_arrays
 
 
@@ -69,6 +69,7 @@ def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = 
 
 def adaptive_avg_pool(who: str, n: int, input: Tensor, output_size: Any) -> Tensor:
     """The mean of even parts, one dimension after the other; of all elements at once."""
+    expect_floats(who, input)
     numbers = part_numbers(who, n, input, output_size)
     if numbers == (1,) * n and input.numel():
         return input.mean(tuple(range(-n, 0)), True)

@@ -1,0 +1,117 @@
+"""Operations on whole tensors at their edges, beside PyTorch: special numbers, ties, nothing at all, narrow integers.
+
+Those element by element are in test_special_points.py.  A case gives tensors, the dtype and numbers of which are compared,
+or is refused, by both with an error of one type.
+"""
+
+import warnings
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import minigrad  # noqa: E402
+from tests.parity.test_table import plain  # noqa: E402
+
+INF, NAN = float("inf"), float("nan")
+pytestmark = pytest.mark.parity
+
+
+def gradients(m, f, *numbers, dtype="float64", g=None):
+    """The gradients by all operands of the sum, or for g of the result."""
+    leaves = [m.tensor(x, dtype=getattr(m, dtype), requires_grad=True) for x in numbers]
+    out = f(*leaves)
+    return m.autograd.grad(out, leaves, m.ones_like(out) if g is None else m.tensor(g, dtype=out.dtype))
+
+
+def tangent(m, f, x, t, dtype="float64"):
+    """The derivative of f at x along t."""
+    x, t = (m.tensor(v, dtype=getattr(m, dtype)) for v in (x, t))
+    return m.func.jvp(f, (x,), (t,))[1]
+
+
+def second(m, f, x, dtype="float64"):
+    """The gradient of the sum of the gradient."""
+    x = m.tensor(x, dtype=getattr(m, dtype), requires_grad=True)
+    (first,) = m.autograd.grad(f(x).sum(), x, create_graph=True)
+    return m.autograd.grad(first.sum(), x)
+
+
+def u8(m, numbers):
+    return m.tensor(numbers, dtype=m.uint8)
+
+
+IMAGE = (np.arange(60).reshape(1, 3, 4, 5) * 37 % 251).tolist()
+RESIZED = {
+    "bilinear, bytes": lambda m: m.nn.functional.interpolate(u8(m, IMAGE), (7, 9), mode="bilinear"),
+    "bilinear, bytes, smaller": lambda m: m.nn.functional.interpolate(u8(m, IMAGE), (2, 3), mode="bilinear"),
+    "bicubic, bytes": lambda m: m.nn.functional.interpolate(u8(m, IMAGE), (8, 10), mode="bicubic"),
+    "bicubic, bytes, corners": lambda m: m.nn.functional.interpolate(u8(m, IMAGE), (7, 9), mode="bicubic",
+                                                                    align_corners=True),
+    "linear, bytes": lambda m: m.nn.functional.interpolate(u8(m, [[[1, 2]]]), 3, mode="linear"),
+    "trilinear, bytes": lambda m: m.nn.functional.interpolate(u8(m, [[[[[1, 2]]]]]), 3, mode="trilinear"),
+    "bilinear, integers": lambda m: m.nn.functional.interpolate(m.ones(1, 1, 2, 2).int(), 3, mode="bilinear"),
+    "area, integers": lambda m: m.nn.functional.interpolate(m.ones(1, 1, 3).long(), 2, mode="area"),
+    "adaptive_avg_pool1d, integers": lambda m: m.nn.functional.adaptive_avg_pool1d(m.ones(1, 1, 3).long(), 2),
+}  # fmt: skip
+
+NORMALIZED = {
+    "rms_norm, float16": lambda m: m.nn.functional.rms_norm(m.tensor([1e-2, 2e-2], dtype=m.float16), (2,)),
+    "rms_norm, bfloat16": lambda m: m.nn.functional.rms_norm(m.tensor([1e-2, 2e-2], dtype=m.bfloat16), (2,)).float(),
+    "batch_norm, no eps": lambda m: m.nn.functional.batch_norm(m.ones(2, 3), None, None, training=True, eps=0.0),
+    "layer_norm, integers": lambda m: m.nn.functional.layer_norm(m.ones(2, 3).long(), (3,)),
+    "group_norm, integers": lambda m: m.nn.functional.group_norm(m.ones(2, 4).long(), 2),
+    "rms_norm, integers": lambda m: m.nn.functional.rms_norm(m.ones(2, 3).long(), (3,)),
+    "batch_norm, integers": lambda m: m.nn.functional.batch_norm(m.ones(2, 3).long(), None, None, training=True),
+}
+NOTHING = {
+    "layer_norm": (lambda m, x: m.nn.functional.layer_norm(x, (0,)), (3, 0)),
+    "layer_norm with a weight": (lambda m, x: m.nn.functional.layer_norm(x, (0,), m.ones(0), m.ones(0)), (3, 0)),
+    "layer_norm of no rows": (lambda m, x: m.nn.functional.layer_norm(x, (3,), m.ones(3)), (0, 3)),
+    "rms_norm": (lambda m, x: m.nn.functional.rms_norm(x, (0,)), (3, 0)),
+    "group_norm": (lambda m, x: m.nn.functional.group_norm(x, 2, m.ones(4)), (2, 4, 0)),
+    "group_norm of no channels": (lambda m, x: m.nn.functional.group_norm(x, 2), (2, 0, 3)),
+    "instance_norm": (lambda m, x: m.nn.functional.instance_norm(x), (2, 3, 0)),
+    "local_response_norm": (lambda m, x: m.nn.functional.local_response_norm(x, 2), (1, 3, 0)),
+    "local_response_norm of no channels": (lambda m, x: m.nn.functional.local_response_norm(x, 2), (1, 0, 3)),
+    "attention of heads of size 0": (
+        lambda m, x: m.nn.functional.scaled_dot_product_attention(x, m.zeros(2, 0), m.ones(2, 5)), (3, 0)),
+}  # fmt: skip
+for name, (f, shape) in NOTHING.items():
+    NORMALIZED |= {
+        name: lambda m, f=f, shape=shape: f(m, m.zeros(shape)),
+        f"{name}, gradient": lambda m, f=f, shape=shape: gradients(
+            m, lambda x: f(m, x), np.zeros(shape), dtype="float32"),
+        f"{name}, tangent": lambda m, f=f, shape=shape: tangent(
+            m, lambda x: f(m, x), np.zeros(shape), np.zeros(shape), "float32"),
+        f"{name}, second derivative": lambda m, f=f, shape=shape: second(m, lambda x: f(m, x), np.zeros(shape), "float32"),
+    }  # fmt: skip
+
+del NORMALIZED["instance_norm, second derivative"]  # PyTorch cannot compute it
+
+CASES = {**RESIZED, **NORMALIZED}
+
+
+def found(m, case):
+    """The tensors that a case gives, as arrays, or the type of its refusal."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            out = case(m)
+        except (RuntimeError, ValueError, TypeError, IndexError) as e:
+            if isinstance(e, minigrad.errors.InternalError):
+                raise
+            return next(kind for kind in type(e).__mro__ if kind.__module__ == "builtins")
+    return [plain(t) for t in (out if isinstance(out, (tuple, list)) else [out])]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_edges_are_torchs(name):
+    theirs, ours = found(torch, CASES[name]), found(minigrad, CASES[name])
+    if isinstance(theirs, type) or isinstance(ours, type):
+        assert ours is theirs
+        return
+    for a, b in zip(theirs, ours, strict=True):
+        assert a.dtype == b.dtype
+        np.testing.assert_allclose(b, a, rtol=100 * np.finfo(a.dtype).eps if a.dtype.kind == "f" else 0)
