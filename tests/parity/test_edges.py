@@ -90,7 +90,29 @@ for name, (f, shape) in NOTHING.items():
 
 del NORMALIZED["instance_norm, second derivative"]  # PyTorch cannot compute it
 
-CASES = {**RESIZED, **NORMALIZED}
+
+def narrow(m, dtype):
+    return m.tensor([[200, 100], [27, 27]]).to(getattr(m, dtype))
+
+
+SUMS = {
+    f"einsum {equation}, {dtype}": lambda m, equation=equation, dtype=dtype: m.einsum(equation, narrow(m, dtype))
+    for equation in ("ij->i", "ij->", "ii", "ii->i", "i...->...")
+    for dtype in ("uint8", "int8", "int32", "int64", "bool", "float32")
+} | {
+    "einsum of two, summed first": lambda m: m.einsum("ij,k->k", narrow(m, "uint8"), u8(m, [200, 1])),
+    "einsum of two, bytes": lambda m: m.einsum("ij,jk->ik", narrow(m, "uint8"), narrow(m, "uint8")),
+    "einsum, product of bools": lambda m: m.einsum("ij,jk->ik", narrow(m, "bool"), narrow(m, "bool")),
+    "einsum, outer product of bools": lambda m: m.einsum("i,j->ij", narrow(m, "bool")[0], narrow(m, "bool")[0]),
+    "addbmm, bytes": lambda m: m.addbmm(u8(m, [7, 9]), narrow(m, "uint8")[None], narrow(m, "uint8")[None], beta=2, alpha=3),
+    "addbmm, int32": lambda m: m.addbmm(m.ones(2).int(), m.full((3, 2, 2), 10).int(), m.full((3, 2, 2), 3).int()),
+    "addr, bools": lambda m: m.addr(*[m.tensor([True, False])] * 3, beta=2, alpha=3),
+    "index_add, bools": lambda m: m.zeros(2).bool().index_add(0, m.tensor([0]), m.ones(1).bool(), alpha=2),
+    "linear, bools": lambda m: m.nn.functional.linear(*[m.ones(2, 2).bool()] * 2, m.ones(2).bool()),
+    "bilinear, bools": lambda m: m.nn.functional.bilinear(*[m.ones(2, 2).bool()] * 2, m.ones(2, 2, 2).bool()),
+}  # fmt: skip
+
+CASES = {**RESIZED, **NORMALIZED, **SUMS}
 
 
 def found(m, case):
