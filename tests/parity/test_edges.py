@@ -35,7 +35,7 @@ def second(m, f, x, dtype="float64"):
     """The gradient of the sum of the gradient."""
     x = m.tensor(x, dtype=getattr(m, dtype), requires_grad=True)
     (first,) = m.autograd.grad(f(x).sum(), x, create_graph=True)
-    return m.autograd.grad(first.sum(), x)
+    return m.autograd.grad(first.sum(), x)[0] + 0  # PyTorch has zeros that are no arrays
 
 
 def u8(m, numbers):
@@ -112,7 +112,68 @@ SUMS = {
     "bilinear, bools": lambda m: m.nn.functional.bilinear(*[m.ones(2, 2).bool()] * 2, m.ones(2, 2, 2).bool()),
 }  # fmt: skip
 
-CASES = {**RESIZED, **NORMALIZED, **SUMS}
+
+def logits(m, x, y, g=None, dtype="float64", pos_weight=None):
+    """Gradients of the binary cross-entropy of logits."""
+    p = None if pos_weight is None else m.tensor(pos_weight, dtype=m.float64)
+    loss = m.nn.functional.binary_cross_entropy_with_logits
+    return gradients(m, lambda x, y: loss(x, y, pos_weight=p, reduction="none"), x, y, dtype=dtype, g=g)
+
+
+FAR = [-INF, -800, -50, -20, -10, 0, 0.5, 10, 50, INF, NAN]
+LOSSES = {
+    "cross-entropy of logits, float32": lambda m: logits(m, [-10, -18, -20], [0, 0, 0], dtype="float32"),
+    "multilabel_soft_margin_loss of an infinity": lambda m: m.nn.functional.multilabel_soft_margin_loss(
+        m.tensor([[-INF, 1]]), m.tensor([[1.0, 0]])),
+    "multilabel_soft_margin_loss, gradient": lambda m: gradients(m, m.nn.functional.multilabel_soft_margin_loss,
+                                                                 [[-20, -5, 8]], [[0, 1, 0.3]], g=1.0),
+    "hinge_embedding_loss of other targets": lambda m: m.nn.functional.hinge_embedding_loss(
+        m.tensor([2, 0.5, 0.3]), m.tensor([0.0, NAN, 1]), reduction="none"),
+    "gaussian_nll_loss of NaN beside a negative variance": lambda m: m.nn.functional.gaussian_nll_loss(
+        m.ones(2), m.ones(2), m.tensor([NAN, -1])),
+    "second derivative of smooth_l1_loss at beta": lambda m: second(
+        m, lambda x: m.nn.functional.smooth_l1_loss(x, m.zeros(5).double(), reduction="none"), [1.0, -1, 0.5, 2, 0]),
+    "second derivative of huber_loss at delta": lambda m: second(
+        m, lambda x: m.nn.functional.huber_loss(x, m.zeros(5).double(), reduction="none"), [1.0, -1, 0.5, 2, 0]),
+}  # fmt: skip
+for y in (0.0, 0.2, 1.0):
+    for p in (None, 1.0, 3.0):
+        for g in (1.0, INF):
+            LOSSES[f"cross-entropy of logits, target {y}, weight {p}, from {g}"] = lambda m, y=y, p=p, g=g: logits(
+                m, FAR, [y] * len(FAR), [g] * len(FAR), pos_weight=p
+            )
+
+SCANS = {
+    f"logcumsumexp of {x}, {f.__name__}": lambda m, f=f, x=x: f(m, lambda x: m.logcumsumexp(x, 0), x)
+    for x in ([-INF, 1, 2], [1, INF, 2], [INF, 1, INF], [-INF, -INF, 1], [1, INF, -INF, 2], [-INF, INF, 1], [1, NAN, 2])
+    for f in (gradients, second)
+    if f is gradients or NAN in x
+}
+REDUCED = {
+    "logsumexp of half precision, tangent": lambda m: tangent(m, lambda x: m.logsumexp(x, 0), [300, 600, 600],
+                                                              [1.0, 1, 1], "float16"),
+    "logsumexp of infinities, tangent": lambda m: tangent(m, lambda x: m.logsumexp(x, 1, True), [[-INF, 1], [-INF, -INF]],
+                                                          [[1.0, 1], [1, 1]]),
+    "amax, tangent": lambda m: tangent(m, lambda x: m.amax(x, 0), [1.0, 2, 2], [INF, 1, 3]),
+    "amin, tangent": lambda m: tangent(m, lambda x: m.amin(x, 0), [1.0, 2], [1, INF]),
+    "aminmax, tangent": lambda m: tangent(m, lambda x: sum(m.aminmax(x, dim=0)), [1.0, 2, 1.5], [1, 1, NAN]),
+    "nansum, tangent": lambda m: tangent(m, lambda x: m.nansum(x, 0), [NAN, 2], [INF, 1]),
+    "nanmean, tangent": lambda m: tangent(m, lambda x: m.nanmean(x, 0), [NAN, 2], [INF, 1]),
+    "cdist of NaN, counted": lambda m: m.cdist(m.tensor([[NAN, 1], [INF, 0.1]]), m.tensor([[0.0, 0], [INF, 0]]), 0.0),
+}  # fmt: skip
+for p in (1, 2, INF):
+    REDUCED |= {
+        f"norm {p} of one small number": lambda m, p=p: gradients(
+            m, lambda x: m.linalg.vector_norm(x, p), [1e-310], g=1.0),
+        f"norms {p} of one number": lambda m, p=p: gradients(
+            m, lambda x: m.linalg.vector_norm(x, p, 1, True), [[1e-310], [-2], [0], [INF], [NAN]]),
+        f"norm {p} of one number, second derivative": lambda m, p=p: second(
+            m, lambda x: m.linalg.vector_norm(x, p), [-2.0]),
+        f"norm {p} of a 0-d tensor": lambda m, p=p: gradients(m, lambda x: m.norm(x, p), 1e-310, g=1.0),
+        f"distance {p} of single numbers": lambda m, p=p: gradients(m, lambda x, y: m.dist(x, y, p), [2e-310], [1e-310], g=1.0),
+    }  # fmt: skip
+
+CASES = {**RESIZED, **NORMALIZED, **SUMS, **LOSSES, **SCANS, **REDUCED}
 
 
 def found(m, case):
