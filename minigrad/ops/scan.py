@@ -8,6 +8,7 @@ so zeros and derivatives of any order are right.
 from __future__ import annotations
 
 from itertools import accumulate
+from math import inf, nan
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,13 @@ from .. import return_types
 from ..arrays import dtypes
 from ..core.tensor import Tensor
 from ..errors import error
+from ..kernels import formula
 from ..kernels.cpu import scans_cpu
 from ..return_types import Selected
-from .base.families import Linear, Operation
+from .base.families import Linear, Operation, Pointwise
 from .base.layouts import row_major
 from .base.registry import op
+from .compare import where
 from .dimensions import axis
 from .elementary import exp
 from .join import cat
@@ -89,10 +92,37 @@ class Logcumsumexp(Operation):
 
     layout = row_major
     impl = lambda x, dim: running(np.logaddexp, x, dim)
-    dx = lambda g, x, out, dim: (
-        exp(x - out) * Recurrence.apply(exp(out - Shift.apply(out, dim, -1, float("inf"))), g, dim, True)
+    dx = lambda g, x, out, dim: Share.apply(
+        x, out, Recurrence.apply(ratio(out, Shift.apply(out, dim, -1, inf), 0.0), g, dim, True)
     )
     batch = lambda x, dim: (x, dim + 1)
+
+
+class Ratio(Pointwise):
+    """exp(x - y); 0 where both are -inf, `at_inf` where both are inf, and there constant: NaN would reach other elements."""
+
+    accepts, n_settings = "f", 1
+    kernel = lambda x, y, at_inf: where((x == y) & (x - x != 0), where(x < 0, 0.0, at_inf), exp(x - y))
+    dx = lambda g, x, y, out: where((x == y) & (x - x != 0), 0.0, g * out)
+    dy = lambda g, x, y, out: where((x == y) & (x - x != 0), 0.0, -g * out)
+
+
+def ratio(x: Any, y: Any, at_inf: float) -> Any:
+    """Ratio, in formulas."""
+    return Ratio.apply(x, y, at_inf)
+
+
+formula.OPERATIONS["ratio"] = Ratio
+
+
+class Share(Pointwise):
+    """exp(x - y) * r, and NaN where x and y are the same infinity."""
+
+    accepts = "f"
+    kernel = lambda x, y, r: exp(x - y) * r
+    dx = lambda g, x, y, out: where((x == y) & (x - x != 0), 0.0, g * out)
+    dy = lambda g, x, y, out: where((x == y) & (x - x != 0), 0.0, -g * out)
+    dr = lambda g, x, y: g * ratio(x, y, nan)
 
 
 class RunningExtreme(Operation):
