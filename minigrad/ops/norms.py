@@ -59,12 +59,14 @@ def norm_gradient(g: Tensor, x: Tensor, out: Tensor, dims: tuple, p: float) -> T
     """PyTorch's formulas (FunctionsManual.cpp, norm_backward)."""
     if p == 0:
         return x.new_zeros(x.shape)
-    if p == 2:
-        return x * ratio(g, out)
     if p == 1:
         return x.sign() * g
     if math.isinf(p):
         return x.sign() * evenly(g, (x.abs() == out) | (x != x), dims)
+    if count(x.shape, dims) == 1:  # g / out may be infinite; x * 0 is NaN where the slope is, at NaN and infinities
+        return (x.sign() + x * 0) * g
+    if p == 2:
+        return x * ratio(g, out)
     if p < 1:
         return where(x == 0, 0.0, x.sign() * x.abs() ** (p - 1)) * g * out ** (1 - p)
     return (x.sign() * x.abs() ** (p - 1) if p < 2 else x * x.abs() ** (p - 2)) * ratio(g, out ** (p - 1))
@@ -330,7 +332,9 @@ def distances(x: np.ndarray, y: np.ndarray, p: float, fast: bool) -> np.ndarray:
 
 def lengths(x: np.ndarray, p: float) -> np.ndarray:
     """The p-norms along the last dimension."""
-    return np.count_nonzero(x, axis=-1).astype(x.dtype) if p == 0 else Norm.impl(x, (x.ndim - 1,), False, p)
+    if p == 0:  # in which a NaN is no number, unlike in a norm
+        return np.add.reduce(np.minimum(np.ceil(np.abs(x)), 1), -1)
+    return Norm.impl(x, (x.ndim - 1,), False, p)
 
 
 def by_products(x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
