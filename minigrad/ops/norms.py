@@ -202,12 +202,11 @@ def matrix_norm(
     if ord not in ("nuc", 1, -1, 2, -2, math.inf, -math.inf):
         raise refused(who, f"order {ord!r} is not supported", "use 'fro', 'nuc', 1, -1, 2, -2, inf or -inf")
     x = A.movedim(dims, (-2, -1))
-    if ord in ("nuc", 2, -2):
-        s = svdvals(x)
-        out = s.sum(-1) if ord == "nuc" else s[..., 0 if ord > 0 else -1]
+    each = svdvals(x) if ord in ("nuc", 2, -2) else x.abs().sum(-2 if abs(ord) == 1 else -1)
+    if ord == "nuc" or ord > 0 and not each.shape[-1]:
+        out = each.sum(-1)
     else:
-        sums = x.abs().sum(-2 if abs(ord) == 1 else -1)
-        out = sums.amax(-1) if ord > 0 else sums.amin(-1)
+        out = each.amax(-1) if ord > 0 else each.amin(-1)
     return out.reshape([1 if d in dims else n for d, n in enumerate(A.shape)]) if keepdim else out
 
 
@@ -241,16 +240,19 @@ def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = Fal
 def cond(A: Tensor, p: Any = None) -> Tensor:
     """The condition number of each matrix: its largest singular value over the smallest, or norm(A) * norm(inv(A)).
 
-    It is inf for singular matrices.
+    It is inf for singular matrices, 0 for empty ones.
     """
     matrices("linalg.cond", A)
     if p in (None, 2, -2):
         s = svdvals(A)
+        if not s.shape[-1]:
+            return s.sum(-1)
         return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
     square("linalg.cond", A)
-    norm_of_A, norm_of_inverse = matrix_norm(A, p), matrix_norm(Inv.apply(A, False), p)
-    singular = norm_of_inverse.isnan() & ~norm_of_A.isnan()
-    return where(singular, math.inf, norm_of_A * norm_of_inverse)
+    inverse, norm_of_A = Inv.apply(A, ""), matrix_norm(A, p)
+    unknown = inverse.isnan().any((-2, -1))
+    norm_of_inverse = matrix_norm(where(unknown[..., None, None], 0.0, inverse), p)
+    return where(unknown & ~norm_of_A.isnan(), math.inf, norm_of_A * norm_of_inverse)
 
 
 # ---------------------------------------------------------------------- distances

@@ -46,6 +46,8 @@ CASES = [
     ("torch.einsum('ij,jk->ik', T(2, 3))", 'einsum', "specified in the equation: 1 for 'ij,jk->ik'", 'write one group of'),
     ("torch.einsum('ij->ij', T(2, 3), T(3))", 'einsum', "specified in the equation: 2 for 'ij->ij'", 'write one group of'),
     ("torch.einsum('ij,jk->ik', B(2, 2), B(2, 2))", 'einsum', 'there is no product of bool tensors', 'x.long()'),
+    ('torch.cholesky_inverse(torch.zeros(2, 2))', 'cholesky_inverse', 'of size 2x2 is singular', 'use linalg.pinv, or'),
+    ("torch.linalg.cholesky(float('nan') * S(2, 2))", 'linalg.cholesky', '2x2 is not positive-definite', 'add a small'),
     ("torch.einsum('i.j->ij', T(2, 3))", 'einsum', "found '.' for operand 0 that is not", "write '...' for dimensions"),
     ("torch.einsum('ij->i.j', T(2, 3))", 'einsum', "found '.' for the output that is not", "write '...' for dimensions"),
     ("torch.einsum('i1->i', T(2, 3))", 'einsum', "invalid subscript '1' in 'i1->i',", 'use one letter for each'),

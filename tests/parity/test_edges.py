@@ -173,7 +173,48 @@ for p in (1, 2, INF):
         f"distance {p} of single numbers": lambda m, p=p: gradients(m, lambda x, y: m.dist(x, y, p), [2e-310], [1e-310], g=1.0),
     }  # fmt: skip
 
-CASES = {**RESIZED, **NORMALIZED, **SUMS, **LOSSES, **SCANS, **REDUCED}
+
+def square(m, numbers):
+    return m.tensor(numbers, dtype=m.float64)
+
+
+SINGULAR, FLAT = [[1.0, 0], [1, 0]], [[1.0, 1], [1, 1]]
+MATRICES = {
+    "cholesky_inverse of a singular factor": lambda m: m.cholesky_inverse(square(m, SINGULAR)),
+    "cholesky_inverse of a singular upper factor": lambda m: m.cholesky_inverse(square(m, SINGULAR), upper=True),
+    "cholesky_inverse of a batch": lambda m: m.cholesky_inverse(square(m, [[[2.0, 5], [1, 3]], [[1, 7], [4, 1]]])),
+    "nuclear condition of NaN": lambda m: m.linalg.cond(square(m, [[NAN, 1], [1, 1]]), "nuc"),
+    "nuclear condition": lambda m: m.linalg.cond(square(m, [[[2.0, 1], [1, 1]], FLAT]), "nuc"),
+    "condition of nothing": lambda m: m.linalg.cond(m.zeros(2, 0, 0)),
+    "smallest condition of no rows": lambda m: m.linalg.cond(m.zeros(0, 3), -2),
+    "condition of nothing by sums": lambda m: m.linalg.cond(m.zeros(0, 0), 1),
+    "matrix_power 0": lambda m: gradients(m, lambda x: m.linalg.matrix_power(x, 0), [[2.0, NAN], [1, 3]]),
+    "slogdet of NaN": lambda m: m.slogdet(square(m, [[[NAN, 1], [1, 1]], [[2, 1], [1, -1]]])),
+    "det of NaN": lambda m: m.det(square(m, [[[NAN, 1], [1, 1]], [[1, 0], [INF, 1]], FLAT])),
+    "slogdet of an infinity": lambda m: m.slogdet(square(m, [[1, 0], [INF, 1]])),
+    "det of NaN, gradient": lambda m: gradients(m, m.det, [[[1.0, NAN], [0, 1]], [[1, 2], [3, 4]]]),
+    "det of NaN, second derivative": lambda m: second(m, m.det, [[[1.0, NAN], [0, 1]], [[1, 2], [3, 4]]]),
+    "det of an infinity, gradient": lambda m: gradients(m, m.det, [[1.0, 0], [INF, 1]], g=1.0),
+    "det of an infinity, second derivative": lambda m: second(m, m.det, [[1.0, 0], [INF, 1]]),
+}
+for numbers in (
+    [[NAN]],
+    [[1.0, 0], [NAN, 1]],
+    [[1.0, NAN], [0.5, 1]],
+    [[INF, 0], [0, 1]],
+    [[-INF]],
+    [np.eye(2), [[1.0, 0], [0, NAN]]],
+):
+    MATRICES[f"cholesky of {numbers}"] = lambda m, numbers=numbers: m.linalg.cholesky(square(m, numbers))
+for number in (NAN, INF, 2.0):
+    MATRICES[f"det of {number}, gradient"] = lambda m, number=number: gradients(m, m.det, [[number]], g=1.0)
+for p in ("fro", "nuc", 1, -1, 2, -2, INF, -INF):
+    for shape in ((0, 3), (3, 0), (2, 0, 3)):
+        MATRICES[f"matrix_norm {p} of {shape}"] = lambda m, p=p, shape=shape: m.linalg.matrix_norm(m.zeros(shape), p)
+    MATRICES[f"matrix_norm {p} of the identity, gradient"] = lambda m, p=p: gradients(
+        m, lambda x: m.linalg.matrix_norm(x, p), np.eye(2), g=1.0)  # fmt: skip
+
+CASES = {**RESIZED, **NORMALIZED, **SUMS, **LOSSES, **SCANS, **REDUCED, **MATRICES}
 
 
 def found(m, case):
