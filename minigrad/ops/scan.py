@@ -93,36 +93,36 @@ class Logcumsumexp(Operation):
     layout = row_major
     impl = lambda x, dim: running(np.logaddexp, x, dim)
     dx = lambda g, x, out, dim: Share.apply(
-        x, out, Recurrence.apply(ratio(out, Shift.apply(out, dim, -1, inf), 0.0), g, dim, True)
+        x, out, Recurrence.apply(ratio(out, Shift.apply(out, dim, -1, inf)), g, dim, True)
     )
     batch = lambda x, dim: (x, dim + 1)
 
 
 class Ratio(Pointwise):
-    """exp(x - y); 0 where both are -inf, `at_inf` where both are inf, and there constant: NaN would reach other elements."""
+    """exp(x - y), and 1 where both are the same infinity, but constant there: NaN would reach other elements."""
 
-    accepts, n_settings = "f", 1
-    kernel = lambda x, y, at_inf: where((x == y) & (x - x != 0), where(x < 0, 0.0, at_inf), exp(x - y))
+    accepts = "f"
+    kernel = lambda x, y: where(x == y, 1.0, exp(x - y))
     dx = lambda g, x, y, out: where((x == y) & (x - x != 0), 0.0, g * out)
     dy = lambda g, x, y, out: where((x == y) & (x - x != 0), 0.0, -g * out)
 
 
-def ratio(x: Any, y: Any, at_inf: float) -> Any:
+def ratio(x: Any, y: Any) -> Any:
     """Ratio, in formulas."""
-    return Ratio.apply(x, y, at_inf)
+    return Ratio.apply(x, y)
 
 
 formula.OPERATIONS["ratio"] = Ratio
 
 
 class Share(Pointwise):
-    """exp(x - y) * r, and NaN where x and y are the same infinity."""
+    """exp(x - y) * r, and NaN where x and y are the same infinity; tangents do not pass -inf, which adds nothing."""
 
     accepts = "f"
     kernel = lambda x, y, r: exp(x - y) * r
     dx = lambda g, x, y, out: where((x == y) & (x - x != 0), 0.0, g * out)
     dy = lambda g, x, y, out: where((x == y) & (x - x != 0), 0.0, -g * out)
-    dr = lambda g, x, y: g * ratio(x, y, nan)
+    dr = lambda g, x, y: g * where((x == y) & (x - x != 0), where(x < 0, 0.0, nan), ratio(x, y))
 
 
 class RunningExtreme(Operation):

@@ -16,7 +16,7 @@ from ...errors import error, warn
 from ...tensors.printing import about
 from ..base.families import Operation, Pointwise
 from ..compare import where
-from ..elementary import exp, log, log1p, sigmoid, xlogy
+from ..elementary import log, log1p, sigmoid, xlogy
 from .activation import logsigmoid
 from .entry import functional
 
@@ -34,12 +34,12 @@ class Huber(Pointwise):
 
 
 class WithLogits(Pointwise):
-    """-(y * log(s) + (1 - y) * log(1 - s)) with s = sigmoid(x); the gradient has its digits where s is nearly y."""
+    """-(y * log(s) + (1 - y) * log(1 - s)) with s = sigmoid(x); no term of the gradient cancels another for y of 0 and 1."""
 
     node = "BinaryCrossEntropyWithLogits"
     accepts = "f"
-    kernel = lambda x, y: (1 - y) * x - (where(x < 0, x, 0.0) - log1p(exp(-abs(x))))
-    dx = lambda x, y: sigmoid(x) - y
+    kernel = lambda x, y: (1 - y) * x - logsigmoid(x)
+    dx = lambda x, y: (1 - y) * sigmoid(x) - y * sigmoid(-x)
     dy = lambda x: -x
 
 
@@ -48,8 +48,8 @@ class WeightedLogits(Pointwise):
 
     node = "BinaryCrossEntropyWithLogits"
     accepts = "f"
-    kernel = lambda x, y, p: (1 - y) * x - (1 + (p - 1) * y) * (where(x < 0, x, 0.0) - log1p(exp(-abs(x))))
-    dx = lambda x, y, p: (p * y + 1 - y) * sigmoid(x) - p * y
+    kernel = lambda x, y, p: (1 - y) * x - (1 + (p - 1) * y) * logsigmoid(x)
+    dx = lambda x, y, p: (1 - y) * sigmoid(x) - p * y * sigmoid(-x)
     dy = lambda x, p: logsigmoid(-x) - p * logsigmoid(x)
     dp = lambda x, y: -y * logsigmoid(x)
 
