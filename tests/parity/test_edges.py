@@ -120,6 +120,14 @@ def logits(m, x, y, g=None, dtype="float64", pos_weight=None):
     return gradients(m, lambda x, y: loss(x, y, pos_weight=p, reduction="none"), x, y, dtype=dtype, g=g)
 
 
+def without_classes(m, reduction, shape, target, smoothing):
+    """The cross-entropy and its gradient, of classes or of probabilities."""
+    x = m.zeros(shape, requires_grad=True)
+    y = m.full(shape if isinstance(target, float) else shape[:-1], target)
+    loss = m.nn.functional.cross_entropy(x, y, reduction=reduction, label_smoothing=smoothing)
+    return [loss, *m.autograd.grad(loss.sum(), x)]
+
+
 FAR = [-INF, -800, -50, -20, -10, 0, 0.5, 800, INF, NAN]
 LOSSES = {
     "cross-entropy of logits, float32": lambda m: logits(m, [-10, -18, -20], [0, 0, 0], dtype="float32"),
@@ -142,6 +150,17 @@ for y in (0.0, 0.2, 1.0):
             LOSSES[f"cross-entropy of logits, target {y}, weight {p}, from {g}"] = lambda m, y=y, p=p, g=g: logits(
                 m, FAR, [y] * len(FAR), [g] * len(FAR), pos_weight=p
             )
+
+for reduction in ("mean", "sum", "none"):
+    for shape in ((3, 0), (0,), (0, 0)):
+        for target in (-100, 0, 0.0):
+            for smoothing in (0.0, 0.1):
+                LOSSES[f"cross_entropy of {shape} and {target}, {reduction}, {smoothing}"] = (
+                    lambda m, settings=(reduction, shape, target, smoothing): without_classes(m, *settings)
+                )
+        LOSSES[f"nll_loss of {shape}, {reduction}"] = lambda m, reduction=reduction, shape=shape: gradients(
+            m, lambda x: m.nn.functional.nll_loss(x, m.full(shape[:-1], -100), reduction=reduction), np.zeros(shape)
+        )
 
 SCANS = {
     f"logcumsumexp of {x}, {f.__name__}": lambda m, f=f, x=x: f(m, lambda x: m.logcumsumexp(x, 0), x)
@@ -214,7 +233,25 @@ for p in ("fro", "nuc", 1, -1, 2, -2, INF, -INF):
     MATRICES[f"matrix_norm {p} of the identity, gradient"] = lambda m, p=p: gradients(
         m, lambda x: m.linalg.matrix_norm(x, p), np.eye(2), g=1.0)  # fmt: skip
 
-CASES = {**RESIZED, **NORMALIZED, **SUMS, **LOSSES, **SCANS, **REDUCED, **MATRICES}
+UNKNOWN = [[[1.0, NAN, 2, NAN], [3, 4, NAN, 5], [NAN, 1, 1, 1]]]
+CHOSEN = {
+    "adaptive_max_pool1d of NaN": lambda m: m.nn.functional.adaptive_max_pool1d(m.tensor(UNKNOWN[0]), 2, True),
+    "adaptive_max_pool2d of NaN": lambda m: m.nn.functional.adaptive_max_pool2d(m.tensor(UNKNOWN), 2, True),
+    "adaptive_max_pool1d of NaN, gradient": lambda m: gradients(
+        m, lambda x: m.nn.functional.adaptive_max_pool1d(x, 2), UNKNOWN[0]
+    ),
+    "adaptive_max_pool1d of bools": lambda m: m.nn.functional.adaptive_max_pool1d(m.ones(1, 4).bool(), 2),
+    "max_pool1d of bools": lambda m: m.nn.functional.max_pool1d(m.ones(1, 4).bool(), 2),
+    "avg_pool2d of bools": lambda m: m.nn.functional.avg_pool2d(m.ones(1, 4, 4).bool(), 2),
+    "conv1d of bools": lambda m: m.nn.functional.conv1d(m.ones(1, 1, 4).bool(), m.ones(1, 1, 2).bool()),
+    "conv_transpose1d of bools": lambda m: m.nn.functional.conv_transpose1d(
+        m.ones(1, 1, 4).bool(), m.ones(1, 1, 2).bool()
+    ),
+    "kthvalue of an empty row": lambda m: m.kthvalue(m.zeros(3, 0), 1, 1),
+    "kthvalue of no rows": lambda m: m.kthvalue(m.zeros(0, 3), 1, 1),
+}
+
+CASES = {**RESIZED, **NORMALIZED, **SUMS, **LOSSES, **SCANS, **REDUCED, **MATRICES, **CHOSEN}
 
 
 def found(m, case):
