@@ -13,6 +13,7 @@ from ..kernels.cpu import index_cpu as kernels
 from .base.families import Operation
 from .base.registry import check_fits, op
 from .compare import where
+from .copy import fitting
 from .gather import Gather, Scatter, ScatterAdd, along, lined_up
 from .index import writes
 
@@ -102,6 +103,8 @@ def scatter(
             f"reduce argument must be either add or multiply, got {reduce!r}",
             "write scatter_reduce(dim, index, src, 'amax') for others",
         )
+    if input._np_dtype.kind in "iu" and not isinstance(src, Tensor):
+        src = fitting(src, input._np_dtype, "scatter").item()
     check_fits("scatter", input, src)
     if reduce is not None and not isinstance(src, Tensor):
         src = input.new_full(index.shape, src)
