@@ -102,6 +102,7 @@ CASES = [
     ("F.interpolate(T(1, 3, 4, 4), size=2, mode='linear')", 'interpolate', 'an input of 4 dimensions', "use 'nearest' or"),
     ('F.interpolate(T(1, 3, 4, 4), size=2, align_corners=True)', 'interpolate', 'align_corners can only be set', 'leave'),
     ("F.interpolate(I(1, 2, 2, 3, 1), size=2, mode='bilinear')", 'interpolate', 'not implemented for int64', 'x.float()'),
+    ('F.max_pool1d(B(1, 4), 2)', 'max_pool1d', 'not implemented for bool', 'convert it first: x.float()'),
     ('F.layer_norm(I(2, 3, 1), (3,))', 'layer_norm', 'not implemented for int64', 'convert it first: x.float()'),
     ('F.batch_norm(T(2, 3), None, None, training=True, eps=0)', 'batch_norm', 'eps must be positive', 'leave eps away'),
     ("F.interpolate(T(1, 3, 4, 4), size=2, mode='bilinear', antialias=True)", 'interpolate', 'antialias is not', 'leave'),

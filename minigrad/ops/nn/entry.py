@@ -20,3 +20,9 @@ def expect_floats(who: str, x: Tensor) -> None:
     """Raise NotImplementedError for integers and bools, which PyTorch has no kernels for."""
     if x._np_dtype not in FLOATS:
         raise error(NotImplementedError, who, f"not implemented for {x.dtype.name}", "convert it first: x.float()")
+
+
+def expect_numbers(who: str, x: Tensor) -> None:
+    """Raise NotImplementedError for bools."""
+    if x._np_dtype.kind == "b":
+        raise error(NotImplementedError, who, "not implemented for bool", "convert it first: x.float()")
