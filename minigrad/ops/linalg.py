@@ -195,9 +195,8 @@ def factor(a: np.ndarray) -> np.ndarray:
 
 def told(who: str, a: np.ndarray, cause: Exception) -> Exception:
     """The error for the first matrix that LAPACK cannot deal with."""
-    tries = {"linalg.cholesky": factor} | dict.fromkeys(
-        ("linalg.inv", "linalg.solve", "cholesky_inverse"), np.linalg.inv
-    )
+    inverted = ("linalg.inv", "linalg.solve", "cholesky_inverse")
+    tries = {"linalg.cholesky": factor} | dict.fromkeys(inverted, np.linalg.inv)
     element = next((i for i in np.ndindex(a.shape[:-2]) if who in tries and fails(tries[who], a[i])), None)
     where_ = f"(Batch element {element[0] if len(element) == 1 else element}): " if element else ""
     size = f"the input matrix of size {a.shape[-2]}x{a.shape[-1]}"

@@ -34,7 +34,7 @@ class Huber(Pointwise):
 
 
 class WithLogits(Pointwise):
-    """-(y * log(s) + (1 - y) * log(1 - s)) with s = sigmoid(x); no term of the gradient cancels another for y of 0 and 1."""
+    """-(y * log(s) + (1 - y) * log(1 - s)) with s = sigmoid(x); the gradient, s - y, keeps its digits where y is 0 or 1."""
 
     node = "BinaryCrossEntropyWithLogits"
     accepts = "f"

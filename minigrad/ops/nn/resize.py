@@ -78,15 +78,15 @@ def interpolate(
         )
     if mode == "area":
         return adaptive_avg_pool("interpolate", n, input, sizes)
-    bytes_ = mode in ("bilinear", "bicubic") and input.dtype is dtypes.uint8
-    if mode in smooth and not bytes_:
+    of_bytes = mode in ("bilinear", "bicubic") and input.dtype is dtypes.uint8
+    if mode in smooth and not of_bytes:
         expect_floats("interpolate", input)
     for d, new, factor in reversed(list(zip(range(2, input.ndim), sizes, factors))):
         old = input.shape[d]
         if mode in smooth:
-            at, x = source(old, new, factor, bool(align_corners)), input.float() if bytes_ else input
+            at, x = source(old, new, factor, bool(align_corners)), input.float() if of_bytes else input
             x = curved(x, d, at) if mode == "bicubic" else between(x, d, np.maximum(at, 0.0))
-            input = to_bytes(x) if bytes_ else x
+            input = to_bytes(x) if of_bytes else x
         else:
             step = old / new if factor is None else 1 / factor
             at = np.floor((np.arange(new) + (0.5 if mode == "nearest-exact" else 0.0)) * step).astype(np.int64)
