@@ -7,6 +7,7 @@ from typing import Any
 
 from ..core.tensor import Tensor
 from ..errors import error
+from .base.primitive import tied
 from .base.registry import op
 from .copy import Contiguous
 from .linalg import identity, inverse
@@ -84,7 +85,7 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
             "use a matrix with as many rows as columns; A @ A.mT and A.mT @ A are square",
         )
     if n == 0:
-        return identity(input).expand(input.shape).clone()
+        return tied(identity(input).expand(input.shape).clone(), input)
     base, n, out = (inverse(input), -n, None) if n < 0 else (input, n, None)
     while n:
         if n & 1:

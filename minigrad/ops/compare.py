@@ -20,6 +20,7 @@ from ..core.tensor import Tensor
 from ..errors import error
 from .base.families import Pointwise
 from .base.registry import check_fits, choice, functions, op
+from .copy import fitting
 
 NUMBERS = (
     "T(3, 4), T(3, 4)",
@@ -250,11 +251,20 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
         raise error(
             TypeError, "where", "one of input and other is missing", "pass both, or the condition alone for its indices"
         )
-    check_fits("where", input, other)
-    check_fits("where", other, input)
+    input, other = beside(input, other), beside(other, input)
     if not isinstance(input, Tensor) and not isinstance(other, Tensor) and float in (type(input), type(other)):
         check_number("where", default(), input, other)
     return Where, (condition, input, other)
+
+
+def beside(number: Any, x: Any) -> Any:
+    """What a number becomes beside a tensor in `where`: in bytes -1 is 255.  RuntimeError where it does not fit."""
+    if not isinstance(x, Tensor) or isinstance(number, Tensor):
+        return number
+    if x._np_dtype.kind in "iu" and isinstance(number, int):
+        return fitting(number, x._np_dtype, "where").item()
+    check_fits("where", x, number)
+    return number
 
 
 class Nonzero:

@@ -129,9 +129,10 @@ def fitting(number: Any, target: np.dtype, who: str) -> np.ndarray:
 def filled(data: Any, target: np.dtype, who: str) -> np.ndarray:
     """Nested lists of equal lengths as an array of this dtype."""
     try:
-        if target.kind in "iu":  # by way of the numbers' own kind: 2.9 is cut to 2, and -1 as uint8 is 255
+        if target.kind in "iu":  # by way of the numbers' own kind: 2.9 is cut to 2, and -1, not -1.0, as uint8 is 255
             wide, info = np.array(data), np.iinfo(target)
-            if wide.size and not (wide.max() <= info.max and wide.min() >= (info.min or -info.max)):
+            least = info.min if wide.dtype.kind == "f" else info.min or -info.max
+            if wide.size and not (wide.max() <= info.max and wide.min() >= least):
                 raise OverflowError
             return wide.astype(target)
         with np.errstate(over="ignore"):

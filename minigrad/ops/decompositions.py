@@ -18,7 +18,7 @@ from .base.layouts import column_major, wrap_near
 from .base.registry import op
 from .compare import where
 from .join import cat
-from .linalg import OfMatrices, SolveTriangular, guarded, matrices, square, transposed_solve
+from .linalg import OfMatrices, SolveTriangular, factor, guarded, matrices, square, transposed_solve
 from .products import linalg, refused
 
 
@@ -28,7 +28,7 @@ class Cholesky(OfMatrices):
 
     layout = column_major
     node = "LinalgCholeskyEx"
-    impl = lambda x: guarded("linalg.cholesky", np.linalg.cholesky, x)
+    impl = lambda x: guarded("linalg.cholesky", factor, x)
     dx = lambda g, out: cholesky_gradient(g, out)
 
 

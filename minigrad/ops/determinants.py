@@ -21,7 +21,7 @@ class Det(OfMatrices):
     """The determinant of each matrix."""
 
     node = "LinalgDet"
-    impl = lambda x: np.linalg.det(x)
+    impl = lambda x: determinant(x)
     dx = lambda g, x: g.unsqueeze(-1).unsqueeze(-1) * Cofactors.apply(x)
 
 
@@ -36,8 +36,8 @@ class Slogdet(OfMatrices):
     """Sign and log of the absolute value of each matrix's determinant; the derivative of the sign is 0."""
 
     node = "LinalgSlogdet"
-    impl = lambda x: tuple(np.linalg.slogdet(x))
-    dx = lambda g1, x: x.new_zeros(x.shape) if g1 is None else g1.unsqueeze(-1).unsqueeze(-1) * Inv.apply(x, False).mT
+    impl = lambda x: sign_and_log(x)
+    dx = lambda g1, x: x.new_zeros(x.shape) if g1 is None else g1.unsqueeze(-1).unsqueeze(-1) * Inv.apply(x, "").mT
 
 
 @op("T(3, 3)", "T(2, 3, 3)", "T(1, 1)", "T(0, 0)", "T(3, 1) * T(1, 3)", "T(2, 3, 3).mT", "T(0, 2, 2)", out=True)
@@ -65,29 +65,53 @@ def logdet(input: Tensor) -> Tensor:
     return where(sign == -1.0, math.nan, logabsdet)
 
 
+def determinant(x: np.ndarray) -> np.ndarray:
+    """NumPy's det, and NaN where that takes a matrix which is not finite for singular."""
+    out = np.linalg.det(x)
+    return out if out.all() else np.where((out == 0) & ~finite(x), np.nan, out)
+
+
+def sign_and_log(x: np.ndarray) -> tuple:
+    """NumPy's slogdet with the same care, and 0 for the sign of NaN."""
+    sign, log = np.linalg.slogdet(x)
+    log = log if sign.all() else np.where((sign == 0) & ~finite(x), np.nan, log)
+    return np.where(log == log, sign, 0), log
+
+
+def finite(x: np.ndarray) -> np.ndarray:
+    """Whether all elements of each matrix are finite."""
+    return np.isfinite(x).all((-2, -1))
+
+
 def cofactors(x: np.ndarray) -> np.ndarray:
-    """By determinant and inverse, or by singular values where some matrix is singular."""
+    """By determinant and inverse, or by singular values where some matrix is singular; NaN of infinities then."""
+    if x.shape[-1] == 1:
+        return np.full_like(x, 1)
     try:
         return np.linalg.det(x)[..., None, None] * np.swapaxes(np.linalg.inv(x), -1, -2)
     except np.linalg.LinAlgError:
-        u, s, vh = guarded("linalg.det", np.linalg.svd, x)
+        known = finite(x)[..., None, None]
+        u, s, vh = guarded("linalg.det", np.linalg.svd, np.where(known, x, 1))
         others = np.where(near(np.eye(s.shape[-1], dtype=bool), s), 1, s[..., None, :]).prod(-1)
         sign = np.sign(np.linalg.det(u) * np.linalg.det(vh))
-        return sign[..., None, None] * (u * others[..., None, :]) @ vh
+        return np.where(known, sign[..., None, None] * (u * others[..., None, :]) @ vh, np.nan)
 
 
 def cofactors_gradient(g: Tensor, x: Tensor) -> Tensor:
-    """The pull-back of Cofactors.
+    """The pull-back of Cofactors; NaN for matrices that are not finite.
 
     In the bases of x's singular vectors x is diag(s), and its cofactors' derivative along m has products of all s but
     two: off the diagonal -m^T P, on it P m's diagonal, with P[i, j] the product of all s[k] with k neither i nor j.
     """
-    u, s, vh = Svd.apply(x, True)
-    n = s.shape[-1]
+    n, known = x.shape[-1], x.isfinite().all((-2, -1), True)
+    if n == 1:
+        return x.new_zeros(x.shape)
+    u, s, vh = Svd.apply(where(known, x, 1.0), True)
     same = np.eye(n, dtype=bool)
     left_out, diagonal = wrap_near(same[:, None] | same, x), wrap_near(same, x)
     products = where(diagonal, 0.0, where(left_out, 1.0, s.unsqueeze(-2).unsqueeze(-2)).prod(-1))
     m = u.mT @ g @ vh.mT
     on = (products * where(diagonal, m, 0.0).sum(-2, True)).sum(-1, True)
     sign = Slogdet.apply(u)[0] * Slogdet.apply(vh)[0]
-    return sign.unsqueeze(-1).unsqueeze(-1) * (u @ where(diagonal, on, -(m.mT * products)) @ vh)
+    out = sign.unsqueeze(-1).unsqueeze(-1) * (u @ where(diagonal, on, -(m.mT * products)) @ vh)
+    return where(known, out, math.nan)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.dtypes import int64
 from ..core.tensor import Tensor
 from ..errors import error
 from ..tensors.printing import about
@@ -193,12 +194,16 @@ def contraction(who: str, operands: Any, terms: list, target: tuple) -> Tensor:
                 sizes[label] = n
     parts = [distinct(x, term, sizes) for x, term in zip(operands, terms)]
     parts = [summed(x, term, wanted(parts, target, but=i)) for i, (x, term) in enumerate(parts)]
+    if len({x._np_dtype for x, _ in parts}) > 1:  # sums of integers, and integers that are narrower
+        parts = [(x.to(int64), term) for x, term in parts]
     while len(parts) > 1:
         i, j = cheapest(parts, target, sizes)
         (x, of_x), (y, of_y) = parts[i], parts[j]
         parts = [p for k, p in enumerate(parts) if k not in (i, j)]
         keep = wanted(parts, target)
         of_out = tuple(n for n in dict.fromkeys(of_x + of_y) if n in keep) if parts else target
+        if x._np_dtype.kind == "b" and not {*of_x} & {*of_y} <= {*of_out}:
+            raise error(NotImplementedError, who, "there is no product of bool tensors", "convert them first: x.long()")
         parts.append((Einsum.apply(x, y, of_x, of_y, of_out), of_out))
     x, term = parts[0]
     return x if term == target else x.permute([term.index(n) for n in target])
@@ -225,9 +230,9 @@ def distinct(x: Tensor, term: tuple, sizes: dict) -> tuple:
 
 
 def summed(x: Tensor, term: tuple, keep: set) -> tuple:
-    """An operand summed over the labels that nothing else has."""
+    """An operand summed over the labels that nothing else has, integers as int64."""
     lone = tuple(i for i, n in enumerate(term) if n not in keep)
-    return (x.sum(lone, dtype=x.dtype), tuple(n for n in term if n in keep)) if lone else (x, term)
+    return (x.sum(lone), tuple(n for n in term if n in keep)) if lone else (x, term)
 
 
 def cheapest(parts: list, target: tuple, sizes: dict) -> tuple:

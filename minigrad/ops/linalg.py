@@ -46,11 +46,11 @@ class OfMatrices(Operation):
 
 
 class Inv(OfMatrices):
-    """The inverse of each matrix.  Singular ones raise LinAlgError if `strict`, else give NaN."""
+    """The inverse of each matrix.  Singular ones raise LinAlgError in the name of `who`, or give NaN where that is ""."""
 
     layout = column_major
     node = "LinalgInvEx"
-    impl = lambda x, strict: inverses(x, strict)
+    impl = lambda x, who: inverses(x, who)
     dx = lambda g, out: -(out.mT @ g @ out.mT)
 
 
@@ -93,7 +93,7 @@ def inverse(A: Tensor) -> Tensor:
     Raises LinAlgError for a singular one, saying which, and RuntimeError for matrices that are not square.
     """
     square("linalg.inv", A)
-    return Inv.apply(A, True)
+    return Inv.apply(A, "linalg.inv")
 
 
 @linalg(
@@ -161,9 +161,10 @@ def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:
 
 @op("torch.tril(S(3, 3))", "torch.triu(S(3, 3)), True", out=True)
 def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
-    """The inverse of the matrix whose Cholesky factor is given."""
+    """The inverse of the matrix whose Cholesky factor is given.  Raises LinAlgError for a singular factor."""
     square("cholesky_inverse", input)
-    return cholesky_solve(identity(input), input, upper)
+    u = input.triu() if upper else input.tril().mT
+    return SolveTriangular.apply(u, Inv.apply(u, "cholesky_inverse").mT, True, False)
 
 
 # ---------------------------------------------------------------------- determinants
@@ -184,9 +185,18 @@ def guarded(who: str, f: Callable, a: np.ndarray, *rest: Any) -> Any:
         raise told(who, a, e) from None
 
 
+def factor(a: np.ndarray) -> np.ndarray:
+    """The Cholesky factors.  LAPACK may overlook NaN, which reaches the last element of a factor."""
+    out = np.linalg.cholesky(a)
+    if np.isnan(out[..., -1:, -1:]).any():
+        raise np.linalg.LinAlgError("Matrix is not positive definite")
+    return out
+
+
 def told(who: str, a: np.ndarray, cause: Exception) -> Exception:
     """The error for the first matrix that LAPACK cannot deal with."""
-    tries = {"linalg.cholesky": np.linalg.cholesky, "linalg.inv": np.linalg.inv, "linalg.solve": np.linalg.inv}
+    inverted = ("linalg.inv", "linalg.solve", "cholesky_inverse")
+    tries = {"linalg.cholesky": factor} | dict.fromkeys(inverted, np.linalg.inv)
     element = next((i for i in np.ndindex(a.shape[:-2]) if who in tries and fails(tries[who], a[i])), None)
     where_ = f"(Batch element {element[0] if len(element) == 1 else element}): " if element else ""
     size = f"the input matrix of size {a.shape[-2]}x{a.shape[-1]}"
@@ -218,10 +228,10 @@ def fails(f: Callable, a: np.ndarray) -> bool:
     return False
 
 
-def inverses(x: np.ndarray, strict: bool) -> np.ndarray:
-    """The inverses; NaN for singular matrices, unless strict."""
-    if strict:
-        return guarded("linalg.inv", np.linalg.inv, x)
+def inverses(x: np.ndarray, who: str) -> np.ndarray:
+    """The inverses; LinAlgError in the name of `who`, or NaN, for singular matrices."""
+    if who:
+        return guarded(who, np.linalg.inv, x)
     try:
         return np.linalg.inv(x)
     except np.linalg.LinAlgError:

@@ -23,7 +23,7 @@ from .base.families import Bilinear
 from .base.layouts import row_major
 from .base.registry import check_fits, op
 from .dimensions import axis
-from .products import broadcast, fit, linalg, one_dtype, ranked, refused
+from .products import broadcast, fit, linalg, multiple, one_dtype, ranked, refused
 
 BATCHES = ("batch1", "batch2")
 
@@ -250,7 +250,8 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alp
 )
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * the sum of bmm(batch1, batch2) over the batch."""
-    return combine("addbmm", input, of_rank(Bmm, "addbmm", (3, 3), batch1, batch2, BATCHES).sum(0), beta, alpha)
+    products = of_rank(Bmm, "addbmm", (3, 3), batch1, batch2, BATCHES)
+    return combine("addbmm", input, products.sum(0, dtype=products.dtype), beta, alpha)
 
 
 def of_rank(cls: Any, who: str, ranks: tuple, x: Tensor, y: Tensor, names: tuple) -> Tensor:
@@ -288,10 +289,8 @@ def combine(who: str, input: Tensor, product: Tensor, beta: Any, alpha: Any) -> 
             ),
         )
     check_fits(who, product, beta, alpha)
-    product = product if alpha == 1 else product * alpha
-    if beta == 0:
-        return product
-    return (input if beta == 1 else input * beta) + product
+    product = multiple(product, alpha)
+    return product if beta == 0 else multiple(input, beta) + product
 
 
 # ---------------------------------------------------------------------- the product on arrays, and its formulas

@@ -59,12 +59,14 @@ def norm_gradient(g: Tensor, x: Tensor, out: Tensor, dims: tuple, p: float) -> T
     """PyTorch's formulas (FunctionsManual.cpp, norm_backward)."""
     if p == 0:
         return x.new_zeros(x.shape)
-    if p == 2:
-        return x * ratio(g, out)
     if p == 1:
         return x.sign() * g
     if math.isinf(p):
         return x.sign() * evenly(g, (x.abs() == out) | (x != x), dims)
+    if count(x.shape, dims) == 1:  # g / out may be infinite; x * 0 is NaN where the slope is, at NaN and infinities
+        return (x.sign() + x * 0) * g
+    if p == 2:
+        return x * ratio(g, out)
     if p < 1:
         return where(x == 0, 0.0, x.sign() * x.abs() ** (p - 1)) * g * out ** (1 - p)
     return (x.sign() * x.abs() ** (p - 1) if p < 2 else x * x.abs() ** (p - 2)) * ratio(g, out ** (p - 1))
@@ -200,12 +202,11 @@ def matrix_norm(
     if ord not in ("nuc", 1, -1, 2, -2, math.inf, -math.inf):
         raise refused(who, f"order {ord!r} is not supported", "use 'fro', 'nuc', 1, -1, 2, -2, inf or -inf")
     x = A.movedim(dims, (-2, -1))
-    if ord in ("nuc", 2, -2):
-        s = svdvals(x)
-        out = s.sum(-1) if ord == "nuc" else s[..., 0 if ord > 0 else -1]
+    each = svdvals(x) if ord in ("nuc", 2, -2) else x.abs().sum(-2 if abs(ord) == 1 else -1)
+    if ord == "nuc" or ord > 0 and not each.shape[-1]:
+        out = each.sum(-1)
     else:
-        sums = x.abs().sum(-2 if abs(ord) == 1 else -1)
-        out = sums.amax(-1) if ord > 0 else sums.amin(-1)
+        out = each.amax(-1) if ord > 0 else each.amin(-1)
     return out.reshape([1 if d in dims else n for d, n in enumerate(A.shape)]) if keepdim else out
 
 
@@ -239,16 +240,19 @@ def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = Fal
 def cond(A: Tensor, p: Any = None) -> Tensor:
     """The condition number of each matrix: its largest singular value over the smallest, or norm(A) * norm(inv(A)).
 
-    It is inf for singular matrices.
+    It is inf for singular matrices, 0 for empty ones.
     """
     matrices("linalg.cond", A)
     if p in (None, 2, -2):
         s = svdvals(A)
+        if not s.shape[-1]:
+            return s.sum(-1)
         return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
     square("linalg.cond", A)
-    norm_of_A, norm_of_inverse = matrix_norm(A, p), matrix_norm(Inv.apply(A, False), p)
-    singular = norm_of_inverse.isnan() & ~norm_of_A.isnan()
-    return where(singular, math.inf, norm_of_A * norm_of_inverse)
+    inverse, norm_of_A = Inv.apply(A, ""), matrix_norm(A, p)
+    unknown = inverse.isnan().any((-2, -1))
+    norm_of_inverse = matrix_norm(where(unknown[..., None, None], 0.0, inverse), p)
+    return where(unknown & ~norm_of_A.isnan(), math.inf, norm_of_A * norm_of_inverse)
 
 
 # ---------------------------------------------------------------------- distances
@@ -330,7 +334,9 @@ def distances(x: np.ndarray, y: np.ndarray, p: float, fast: bool) -> np.ndarray:
 
 def lengths(x: np.ndarray, p: float) -> np.ndarray:
     """The p-norms along the last dimension."""
-    return np.count_nonzero(x, axis=-1).astype(x.dtype) if p == 0 else Norm.impl(x, (x.ndim - 1,), False, p)
+    if p == 0:  # in which a NaN is no number, unlike in a norm
+        return np.add.reduce(np.minimum(np.ceil(np.abs(x)), 1), -1)
+    return Norm.impl(x, (x.ndim - 1,), False, p)
 
 
 def by_products(x: np.ndarray, y: np.ndarray) -> np.ndarray | None:

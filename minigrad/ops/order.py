@@ -132,7 +132,7 @@ def tally(mask: Tensor, dims: tuple, like: Tensor) -> Tensor:
 
 def shared(g: Tensor, mask: Tensor, dims: tuple) -> Tensor:
     """g divided among the elements of the mask; as in PyTorch, NaN where the mask has none."""
-    return g * mask / tally(mask, dims, g)
+    return where(mask, g, 0.0) / tally(mask, dims, g)
 
 
 def evenly(g: Tensor, mask: Tensor, dims: tuple) -> Tensor:

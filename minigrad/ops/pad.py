@@ -31,6 +31,7 @@ class Pad(Linear):
     @staticmethod
     def impl(x: np.ndarray, widths: tuple, value: Any) -> np.ndarray:
         before, after = ([w[k] for w in widths] for k in (0, 1))
+        value = float(value) if x.dtype.kind == "u" else value  # as PyTorch, where -1 is no byte then
         out = surrounded(x, before, after, fitting(value, x.dtype, "pad"))  # a half of np.pad's time
         return x.copy() if out is x else out
 

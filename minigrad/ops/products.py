@@ -98,6 +98,11 @@ def one_dtype(who: str, x: Tensor, y: Tensor, names: tuple = NAMES) -> None:
         )
 
 
+def multiple(x: Tensor, number: Any) -> Tensor:
+    """number * x in x's dtype: to bools every number but 0 is True."""
+    return x if number == 1 else x * (bool(number) if x._np_dtype.kind == "b" else number)
+
+
 def broadcast(who: str, x: tuple, y: tuple, names: tuple = NAMES) -> tuple:
     """The common shape of two; RuntimeError if there is none."""
     x, y = tuple(x), tuple(y)

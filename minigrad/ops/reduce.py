@@ -18,6 +18,7 @@ from ..errors import error
 from ..kernels.cpu import reductions_cpu
 from .base.families import NonDifferentiable, Reduce
 from .base.registry import op
+from .compare import where
 from .dimensions import axes
 
 
@@ -116,7 +117,7 @@ class NanSum(Reduce):
         found = reductions_cpu.reduce("known", x, dims, keepdim)
         return add_up(np.where(np.isnan(x), x.dtype.type(0), x), dims, keepdim) if found is None else found
 
-    dx = lambda g, x: g * (x == x)
+    dx = lambda g, x: where(x == x, g, 0.0)
 
 
 class AnyOf(NonDifferentiable):

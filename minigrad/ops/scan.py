@@ -8,6 +8,7 @@ so zeros and derivatives of any order are right.
 from __future__ import annotations
 
 from itertools import accumulate
+from math import inf, nan
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,13 @@ from .. import return_types
 from ..arrays import dtypes
 from ..core.tensor import Tensor
 from ..errors import error
+from ..kernels import formula
 from ..kernels.cpu import scans_cpu
 from ..return_types import Selected
-from .base.families import Linear, Operation
+from .base.families import Linear, Operation, Pointwise
 from .base.layouts import row_major
 from .base.registry import op
+from .compare import where
 from .dimensions import axis
 from .elementary import exp
 from .join import cat
@@ -89,10 +92,37 @@ class Logcumsumexp(Operation):
 
     layout = row_major
     impl = lambda x, dim: running(np.logaddexp, x, dim)
-    dx = lambda g, x, out, dim: (
-        exp(x - out) * Recurrence.apply(exp(out - Shift.apply(out, dim, -1, float("inf"))), g, dim, True)
+    dx = lambda g, x, out, dim: Share.apply(
+        x, out, Recurrence.apply(ratio(out, Shift.apply(out, dim, -1, inf)), g, dim, True)
     )
     batch = lambda x, dim: (x, dim + 1)
+
+
+class Ratio(Pointwise):
+    """exp(x - y), and 1 where both are the same infinity, but constant there: NaN would reach other elements."""
+
+    accepts = "f"
+    kernel = lambda x, y: where(x == y, 1.0, exp(x - y))
+    dx = lambda g, x, y, out: where((x == y) & (x - x != 0), 0.0, g * out)
+    dy = lambda g, x, y, out: where((x == y) & (x - x != 0), 0.0, -g * out)
+
+
+def ratio(x: Any, y: Any) -> Any:
+    """Ratio, in formulas."""
+    return Ratio.apply(x, y)
+
+
+formula.OPERATIONS["ratio"] = Ratio
+
+
+class Share(Pointwise):
+    """exp(x - y) * r, and NaN where x and y are the same infinity; tangents do not pass -inf, which adds nothing."""
+
+    accepts = "f"
+    kernel = lambda x, y, r: exp(x - y) * r
+    dx = lambda g, x, y, out: where((x == y) & (x - x != 0), 0.0, g * out)
+    dy = lambda g, x, y, out: where((x == y) & (x - x != 0), 0.0, -g * out)
+    dr = lambda g, x, y: g * where((x == y) & (x - x != 0), where(x < 0, 0.0, nan), ratio(x, y))
 
 
 class RunningExtreme(Operation):

@@ -12,6 +12,8 @@ from ..errors import error
 from ..kernels.cpu import index_cpu as kernels
 from .base.families import Operation
 from .base.registry import check_fits, op
+from .compare import where
+from .copy import fitting
 from .gather import Gather, Scatter, ScatterAdd, along, lined_up
 from .index import writes
 
@@ -20,18 +22,24 @@ class ScatterExtreme(Operation):
     """The largest, or smallest, of x and of all that `src` brings to the same place; equal ones share the gradient."""
 
     @staticmethod
-    def impl(x: np.ndarray, dim: int, index: np.ndarray, src: np.ndarray, largest: bool) -> np.ndarray:
+    def impl(
+        x: np.ndarray, dim: int, index: np.ndarray, src: np.ndarray, largest: bool, include_self: bool
+    ) -> np.ndarray:
         out = x.copy()
         ufunc = np.maximum if largest else np.minimum
         if not kernels.scatter(out, dim, index, src, ufunc.__name__):
             ufunc.at(out, along(dim, index), src)
         return out
 
-    dx = lambda g, x, dim, index, src, out: share(g, x, dim, index, src, out) * (x == out)
-    dsrc = lambda g, x, dim, index, src, out: (
-        Gather.apply(share(g, x, dim, index, src, out), dim, index) * (src == Gather.apply(out, dim, index))
+    dx = lambda g, x, dim, index, src, include_self, out: where(
+        x == out, share(g, x, dim, index, src, include_self, out), 0.0
     )
-    batch = lambda x, dim, index, src, largest: (x, dim + 1, index, src, largest)
+    dsrc = lambda g, x, dim, index, src, include_self, out: where(
+        src == Gather.apply(out, dim, index),
+        Gather.apply(share(g, x, dim, index, src, include_self, out), dim, index),
+        0.0,
+    )
+    batch = lambda x, dim, index, src, *settings: (x, dim + 1, index, src, *settings)
 
 
 class ScatterProd(Operation):
@@ -55,9 +63,11 @@ class ScatterProd(Operation):
     batch = lambda x, dim, index, src: (x, dim + 1, index, src)
 
 
-def share(g: Tensor, x: Tensor, dim: int, index: Tensor, src: Tensor, out: Tensor) -> Tensor:
-    """g divided by the number of those that are the extreme."""
-    return g / ScatterAdd.apply((x == out).to(g.dtype), dim, index, (src == Gather.apply(out, dim, index)).to(g.dtype))
+def share(g: Tensor, x: Tensor, dim: int, index: Tensor, src: Tensor, include_self: bool, out: Tensor) -> Tensor:
+    """g divided by the number of those that are the extreme; where src comes, x counts with `include_self` alone."""
+    own = (x == out).to(g.dtype)
+    own = own if include_self else Scatter.apply(own, dim, index, 0)
+    return g / ScatterAdd.apply(own, dim, index, (src == Gather.apply(out, dim, index)).to(g.dtype))
 
 
 def others(g: Tensor, x: Tensor, dim: int, index: Tensor, src: Tensor, out: Tensor) -> Tensor:
@@ -93,6 +103,8 @@ def scatter(
             f"reduce argument must be either add or multiply, got {reduce!r}",
             "write scatter_reduce(dim, index, src, 'amax') for others",
         )
+    if input._np_dtype.kind in "iu" and not isinstance(src, Tensor):
+        src = fitting(src, input._np_dtype, "scatter").item()
     check_fits("scatter", input, src)
     if reduce is not None and not isinstance(src, Tensor):
         src = input.new_full(index.shape, src)
@@ -138,7 +150,7 @@ def scatter_reduce(
     neutral = neutral_element(x, reduce)
     start = x if include_self else Scatter.apply(x, d, index, neutral)
     if reduce in ("amax", "amin"):
-        out = ScatterExtreme.apply(start, d, index, src, reduce == "amax")
+        out = ScatterExtreme.apply(start, d, index, src, reduce == "amax", include_self)
     elif reduce == "prod":
         out = ScatterProd.apply(start, d, index, src)
     else:

@@ -17,6 +17,7 @@ from .dimensions import axis
 from .gather import check_index, check_range
 from .index import Put, Take, fitting, where_true, writes
 from .index_parts import is_mask
+from .products import multiple
 
 
 @op(
@@ -36,7 +37,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
 @writes("T(3, 4), 0, I(5, 3), T(5, 4)", "T(3, 4), 1, I(2, 4), T(3, 2), alpha=2", "T(3), 0, I(4, 3), T(4)", out=True)
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Any:
     """`input` with alpha times the slices of `source` added at the indices along `dim`; repeated indices add up."""
-    return sliced("index_add", input, dim, index, source if alpha == 1 else source * alpha, True)
+    return sliced("index_add", input, dim, index, multiple(source, alpha), True)
 
 
 @writes("T(3, 4), 0, torch.tensor([2, 0]), T(2, 4)", "T(3, 4), 1, torch.tensor([3]), T(3, 1)", out=True)

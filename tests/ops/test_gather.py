@@ -154,3 +154,19 @@ def test_a_write_to_a_few_places_does_not_touch_the_rest_of_a_large_tensor():
 def test_what_does_not_fit_raises_what_torch_raises(call, kind):
     with pytest.raises(kind):
         call(minigrad.zeros(3, 4), minigrad.tensor([2, 0]))
+
+
+@pytest.mark.parametrize("reduce, far", [("amin", np.inf), ("amax", -np.inf)])
+def test_what_a_scatter_leaves_out_shares_no_gradient(reduce, far):
+    """With include_self=False an infinity of src stands at the extreme beside nothing."""
+    x = minigrad.ones(3, dtype=minigrad.float64, requires_grad=True)
+    src = minigrad.tensor([far, 1.0, far], dtype=minigrad.float64, requires_grad=True)
+    out = x.scatter_reduce(0, minigrad.tensor([0, 0, 1]), src, reduce, include_self=False)
+    of_x, of_src = grad(out.sum(), (x, src), create_graph=True)
+    assert of_x.tolist() == [0, 0, 1] and of_src.tolist() == [0, 1, 1]
+
+
+def test_the_tangent_of_an_extreme_is_that_of_what_it_chose():
+    index, src = minigrad.tensor([0, 0]), minigrad.tensor([1.0, 3.0])
+    largest = lambda src: minigrad.zeros(2).scatter_reduce(0, index, src, "amax")
+    assert minigrad.func.jvp(largest, (src,), (minigrad.tensor([np.inf, 2.0]),))[1].tolist() == [2, 0]

@@ -123,6 +123,16 @@ def test_extreme_logits_give_finite_losses():
     assert loss.tolist() == [1000.0, 1000.0] and x.grad.tolist() == [-1.0, 1.0]
 
 
+@pytest.mark.parametrize("pos_weight", [None, 1.0, 3.0])
+def test_slopes_of_the_cross_entropy_of_confident_logits_keep_their_digits(pos_weight):
+    x = np.array([-30.0, -18, -10, 10, 18, 30], "f4")
+    leaf, p = tensor(x).requires_grad_(), None if pos_weight is None else tensor(np.float32(pos_weight))
+    right = tensor((x > 0).astype("f4"))
+    F.binary_cross_entropy_with_logits(leaf, right, pos_weight=p, reduction="sum").backward()
+    wanted = -np.sign(x) * np.where(x > 0, pos_weight or 1, 1) / (1 + np.exp(abs(x.astype("f8"))))
+    np.testing.assert_allclose(leaf.grad.numpy(), wanted, rtol=1e-6)
+
+
 @pytest.mark.parametrize("d, smooth, huber", [(0.5, 0.125 / 2, 0.125), (2.0, 1.0, 2.0), (3.0, 2.0, 4.0)])
 def test_smooth_l1_and_huber_are_quadratic_then_linear(d, smooth, huber):
     assert F.smooth_l1_loss(tensor(d), tensor(0.0), beta=2.0).item() == smooth

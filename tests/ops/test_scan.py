@@ -120,6 +120,20 @@ def test_logcumsumexp_neither_overflows_nor_starts_from_minus_infinity_wrongly()
     np.testing.assert_allclose(gradient(lambda x: x.logcumsumexp(0)[-1], [-INF, -INF, 1.0]), [NAN, NAN, 1])
 
 
+def test_nan_of_logcumsumexp_stays_at_its_infinity():
+    """Its slopes at -inf, and at inf, are unknown; those of other elements are not."""
+    x = torch.tensor([-INF, -INF, 1.0, 2.0], dtype=torch.float64)
+    along = torch.func.jvp(lambda x: x.logcumsumexp(0), (x,), (torch.ones_like(x),))[1]
+    np.testing.assert_allclose(along.numpy(), [0, 0, 1, 1], rtol=1e-12)
+    for numbers in ([-INF, 1.0, 2.0, 3.0], [1.0, INF, 2.0, 3.0], [-INF, -INF, 1.0, INF]):
+        x = leaf(numbers)
+        (first,) = torch.autograd.grad(x.logcumsumexp(0).sum(), x, create_graph=True)
+        second = torch.autograd.grad(first.nansum(), x)[0].numpy()
+        certain = np.isfinite(numbers)
+        assert np.isnan(first.detach().numpy()).tolist() == (~certain).tolist()
+        np.testing.assert_allclose(second[certain], 0, atol=1e-12)
+
+
 def test_scans_of_a_number_are_the_number():
     x = leaf(3.0)
     for y in (x.cumsum(0), x.cumprod(-1), x.cummax(0).values, x.logcumsumexp(0)):

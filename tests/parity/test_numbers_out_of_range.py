@@ -13,8 +13,9 @@ HUGE = 1e40  # in float32 an infinity
 INF, NAN = float("inf"), float("nan")
 FULL = [(HUGE, "float32"), (INF, "float32"), (3.4028235e38, "float32"), (3.402823e38, "float32"), (1e5, "float16"),
         (65519.0, "float16"), (65504.0, "float16"), (1e39, "bfloat16"), (HUGE, "float64"), (300, "int8"), (-129, "int8"),
-        (2.9, "int8"), (300.5, "int8"), (-1, "uint8"), (-255, "uint8"), (-256, "uint8"), (256, "uint8"), (NAN, "int64"),
-        (INF, "int64"), (1e30, "int64"), (5, "bool"), (0.5, "bool"), (NAN, "float32")]  # fmt: skip
+        (2.9, "int8"), (300.5, "int8"), (-1, "uint8"), (-255, "uint8"), (-256, "uint8"), (256, "uint8"),
+        (-1.0, "uint8"), (-0.5, "uint8"), (255.0, "uint8"), (NAN, "int64"), (INF, "int64"), (1e30, "int64"),
+        (5, "bool"), (0.5, "bool"), (NAN, "float32")]  # fmt: skip
 MAKERS = {
     "full": lambda m, n, d: m.full((2,), n, dtype=d),
     "full_like": lambda m, n, d: m.full_like(m.ones(2), n, dtype=d),
@@ -61,6 +62,21 @@ CALLS = {
     "masked_fill, int8": lambda m: m.ones(2, dtype=m.int8).masked_fill(m.tensor([True, False]), 300),
     "index_fill": lambda m: m.ones(2).index_fill(0, m.tensor([0]), HUGE),
     "scatter": lambda m: m.ones(2).scatter(0, m.tensor([0]), HUGE),
+    "scatter, bytes": lambda m: m.ones(2, dtype=m.uint8).scatter(0, m.tensor([0]), -1),
+    "scatter, bytes and a float": lambda m: m.ones(2, dtype=m.uint8).scatter(0, m.tensor([0]), -1.0),
+    "scatter, bytes and a large float": lambda m: m.ones(2, dtype=m.uint8).scatter(0, m.tensor([0]), 256.0),
+    "scatter, part of a number": lambda m: m.ones(2, dtype=m.uint8).scatter(0, m.tensor([0]), 2.5),
+    "scatter, bytes added": lambda m: m.ones(2, dtype=m.uint8).scatter(0, m.tensor([0]), -2, reduce="add"),
+    "masked_fill, bytes": lambda m: m.ones(2, dtype=m.uint8).masked_fill(m.tensor([True, False]), -1),
+    "masked_fill, bytes and a float": lambda m: m.ones(2, dtype=m.uint8).masked_fill(m.tensor([True, False]), -1.0),
+    "index_fill, bytes and a float": lambda m: m.ones(2, dtype=m.uint8).index_fill(0, m.tensor([0]), -1.0),
+    "tensor, bytes": lambda m: m.tensor([-1.0, 3.0], dtype=m.uint8),
+    "where, bytes": lambda m: m.where(m.tensor([True, False]), m.ones(2, dtype=m.uint8), -1),
+    "where, bytes second": lambda m: m.where(m.tensor([True, False]), -1, m.ones(2, dtype=m.uint8)),
+    "where, bytes and a large number": lambda m: m.where(m.tensor([True, False]), m.ones(2, dtype=m.uint8), 256),
+    "where, bytes and a float": lambda m: m.where(m.tensor([True, False]), m.ones(2, dtype=m.uint8), -1.0),
+    "where, bytes and a truth": lambda m: m.where(m.tensor([True, False]), m.ones(2, dtype=m.uint8), False),
+    "pad, bytes": lambda m: m.nn.functional.pad(m.ones(2, dtype=m.uint8), (1, 1), value=-1),
     "scatter, int8": lambda m: m.ones(2, dtype=m.int8).scatter(0, m.tensor([0]), 300),
     "fill_diagonal_": lambda m: m.ones(2, 2).fill_diagonal_(HUGE),
     "clamp": lambda m: m.ones(2).clamp(max=HUGE),

@@ -13,7 +13,7 @@ from ...errors import error
 from ..base.families import Operation
 from ..base.layouts import channels_last, wrap_near
 from ..compare import where
-from .entry import functional
+from .entry import expect_floats, expect_numbers, functional
 from .pool import check_rank, flat, put, put_arrays
 
 
@@ -35,8 +35,12 @@ class AdaptiveMaxPool(Operation):
         table = near(table.transpose(*range(0, 2 * n, 2), *range(1, 2 * n, 2)).reshape(*number, -1), x)
         values = x.reshape(*x.shape[: x.ndim - n], math.prod(size))[..., table]
         best = np.expand_dims(values.argmax(-1), -1)
-        found = np.take_along_axis(np.broadcast_to(table, values.shape), best, -1)[..., 0]
-        return np.take_along_axis(values, best, -1)[..., 0], found
+        largest = np.take_along_axis(values, best, -1)
+        if (largest != largest).any():  # PyTorch finds the last NaN, NumPy the first
+            last = values.shape[-1] - 1 - np.isnan(values)[..., ::-1].argmax(-1)
+            best = np.where(largest != largest, np.expand_dims(last, -1), best)
+        found = np.take_along_axis(np.broadcast_to(table, values.shape), best, -1)
+        return largest[..., 0], found[..., 0]
 
     dx = lambda g0, x, out1, number: put(g0, x._sizes, out1, len(number))
     batch = lambda x, number: (x, number)
@@ -70,6 +74,7 @@ def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = 
 
 def adaptive_avg_pool(who: str, n: int, input: Tensor, output_size: Any) -> Tensor:
     """The mean of even parts, one dimension after the other; of all elements at once."""
+    expect_floats(who, input)
     numbers = part_numbers(who, n, input, output_size)
     if numbers == (1,) * n and input.numel():
         return input.mean(tuple(range(-n, 0)), True)
@@ -90,6 +95,7 @@ def adaptive_avg_pool(who: str, n: int, input: Tensor, output_size: Any) -> Tens
 
 def adaptive_max_pool(who: str, n: int, input: Tensor, output_size: Any, return_indices: bool) -> Any:
     """The maximum of even parts."""
+    expect_numbers(who, input)
     out = AdaptiveMaxPool.apply(input, part_numbers(who, n, input, output_size))
     return out if return_indices else out[0]
 

@@ -77,7 +77,7 @@ def scaled_dot_product_attention(
             fix = "give all three a dimension of heads, (..., heads, length, features), or leave enable_gqa away"
             raise error(RuntimeError, who, what, fix)
         key, value = (t.repeat_interleave(query.shape[-3] // t.shape[-3], -3) for t in (key, value))
-    scores = query @ key.mT * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)
+    scores = query @ key.mT * (1 / math.sqrt(max(query.shape[-1], 1)) if scale is None else scale)
     if is_causal:
         attn_mask = ones(*scores.shape[-2:], dtype=bool).tril()
     if attn_mask is not None:

@@ -24,7 +24,7 @@ from ..base.families import Bilinear, Operation
 from ..base.layouts import channels_last
 from ..pad import pad
 from ..windows import add_windows, count, padded, per_dim, ranks, windows
-from .entry import functional
+from .entry import expect_numbers, functional
 
 
 class Geometry(NamedTuple):
@@ -296,6 +296,7 @@ def with_batch(who: str, n: int, input: Tensor) -> tuple:
 
 def check_weight(who: str, n: int, input: Tensor, weight: Tensor) -> None:
     """Rank and dtype of the weight."""
+    expect_numbers(who, input)
     if weight.ndim != n + 2:
         raise error(
             RuntimeError,

@@ -38,6 +38,8 @@ class NLL(Linear):
         if on_device(x):
             return checked(kernels_there("softmax_cuda").nll(x, target, dim, ignore), target, x.shape, dim, ignore)
         valid, where = found(target, x.shape, dim, ignore)
+        if not x.shape[dim]:
+            return np.zeros(target.shape, x.dtype)
         return -x[where] if valid is True else np.where(valid, -x[where], x.dtype.type(0))
 
     dx = lambda g, x, target, dim, ignore: AtTarget.apply(-g, target, x._sizes, dim, ignore)
@@ -78,6 +80,8 @@ class AtTarget(Linear):
         if on_device(x):
             return kernels_there("softmax_cuda").at_target(x, target, size, dim, ignore)
         out, valid = np.zeros(size, x.dtype), target != ignore
+        if not out.size:
+            return out
         out[places(np.where(valid, target, 0), dim)] = np.where(valid, x, x.dtype.type(0))
         return out
 
@@ -133,7 +137,8 @@ class FromLogits(Operation):
         valid = target != ignore
         w = np.where(valid, w, w.dtype.type(0))
         out = np.exp(log_p) * np.expand_dims(w, dim)
-        out[places(np.where(valid, target, 0), dim)] -= w
+        if out.size:
+            out[places(np.where(valid, target, 0), dim)] -= w
         return out
 
     dw = lambda g, target, log_p, dim, ignore: (
@@ -200,7 +205,7 @@ def found(target: np.ndarray, shape: tuple, dim: int, ignore: int) -> tuple:
         valid, safe = True, target
     else:
         safe = np.where(valid, target, 0)
-    if safe.size and not (safe.min() >= 0 and safe.max() < shape[dim]):
+    if safe.size and not (safe.min() >= 0 and safe.max() < shape[dim]) and np.any(valid):
         raise error(
             IndexError,
             "nll_loss",
@@ -304,7 +309,7 @@ def cross_entropy(
         return total
     smooth = -(log_probabilities if weight is None else log_probabilities * along(weight, dim, input.ndim)).sum(dim)
     smooth = averaged(where(target == ignore_index, 0.0, smooth), counts, reduction)
-    return total * (1 - label_smoothing) + smooth * (label_smoothing / classes)
+    return total * (1 - label_smoothing) + smooth * (label_smoothing / classes if classes else math.inf)
 
 
 def soft_cross_entropy(
@@ -321,7 +326,7 @@ def soft_cross_entropy(
         )
     classes = input.shape[dim]
     if smoothing:
-        target = target * (1 - smoothing) + smoothing / classes
+        target = target * (1 - smoothing) + smoothing / max(classes, 1)
     terms = log_softmax(input, dim) * target
     loss = -(terms if weight is None else terms * along(weight, dim, input.ndim)).sum(dim)
     return loss.sum() / (input.numel() // max(classes, 1)) if reduction == "mean" else reduced(loss, reduction)

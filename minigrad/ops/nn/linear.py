@@ -82,7 +82,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         )
     if input._np_dtype != weight._np_dtype:
         one_dtype("linear", input, weight, ("input", "weight"))
-    if bias is not None and len(sizes) == 2 and bias.ndim == 1 and bias._np_dtype == input._np_dtype:
+    dtype = input._np_dtype
+    if bias is not None and len(sizes) == 2 and bias.ndim == 1 and bias._np_dtype == dtype and dtype.kind != "b":
         return Affine.apply(input, weight, bias)
     out = input @ (weight.mT if len(sizes) == 2 else weight)
     return out if bias is None else out + bias

@@ -16,7 +16,7 @@ from ...errors import error, warn
 from ...tensors.printing import about
 from ..base.families import Operation, Pointwise
 from ..compare import where
-from ..elementary import log, log1p, xlogy
+from ..elementary import log, log1p, sigmoid, xlogy
 from .activation import logsigmoid
 from .entry import functional
 
@@ -30,7 +30,28 @@ class Huber(Pointwise):
     node = "HuberLoss"
     kind, n_settings = "float", 1
     kernel = lambda x, limit: where(abs(x) < limit, 0.5 * x * x, limit * (abs(x) - 0.5 * limit))
-    dx = lambda g, x, limit: where(x > limit, g * limit, where(x < -limit, g * -limit, g * x))
+    dx = lambda g, x, limit: where(x >= limit, g * limit, where(x <= -limit, g * -limit, g * x))
+
+
+class WithLogits(Pointwise):
+    """-(y * log(s) + (1 - y) * log(1 - s)) with s = sigmoid(x); the gradient, s - y, keeps its digits where y is 0 or 1."""
+
+    node = "BinaryCrossEntropyWithLogits"
+    accepts = "f"
+    kernel = lambda x, y: (1 - y) * x - logsigmoid(x)
+    dx = lambda x, y: (1 - y) * sigmoid(x) - y * sigmoid(-x)
+    dy = lambda x: -x
+
+
+class WeightedLogits(Pointwise):
+    """The same with p times the part of y."""
+
+    node = "BinaryCrossEntropyWithLogits"
+    accepts = "f"
+    kernel = lambda x, y, p: (1 - y) * x - (1 + (p - 1) * y) * logsigmoid(x)
+    dx = lambda x, y, p: (1 - y) * sigmoid(x) - p * y * sigmoid(-x)
+    dy = lambda x, p: logsigmoid(-x) - p * logsigmoid(x)
+    dp = lambda x, y: -y * logsigmoid(x)
 
 
 class Probability(Operation):
@@ -56,8 +77,11 @@ class Variance(Operation):
 
     @staticmethod
     def impl(x: np.ndarray, least: float) -> np.ndarray:
-        if x.size and x.min() < 0:
-            what = f"var has negative entries, down to {x.min():g}"
+        low = x.min() if x.size else 0
+        if low != low:  # a NaN, which hides the others
+            low = np.where(x < 0, x, 0).min()
+        if low < 0:
+            what = f"var has negative entries, down to {low:g}"
             raise error(ValueError, "gaussian_nll_loss", what, "pass variances; for logarithms of variances, var.exp()")
         return np.maximum(x, x.dtype.type(least))
 
@@ -178,15 +202,10 @@ def binary_cross_entropy_with_logits(
     who = "binary_cross_entropy_with_logits"
     reduction = chosen(who, reduction, size_average, reduce)
     same_shape(who, input, target)
-    if input._edge is not None:
-        what = "the loss applies the sigmoid itself"
-        fix = "pass the logits, as they are before the sigmoid, or use binary_cross_entropy"
-        warn_probabilities(who, input, ("sigmoid",), "sigmoid-twice", what, fix)
+    expect_logits(who, input)
     # under transforms PyTorch's is made of parts, none of which keeps the input: it may be written to afterwards
-    certain = logsigmoid(input if input._layer is None else input.clone())
-    if pos_weight is not None:
-        certain = certain * ((pos_weight - 1) * target + 1)
-    loss = (1 - target) * input - certain
+    x, y = (t if t._layer is None else t.clone() for t in (input, target))
+    loss = WithLogits.apply(x, y) if pos_weight is None else WeightedLogits.apply(x, y, pos_weight)
     return reduced(loss if weight is None else loss * weight, reduction)
 
 
@@ -292,9 +311,12 @@ def multilabel_soft_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """Binary cross-entropy of sigmoid(input), with a `weight` per class, the mean over the classes (last dimension)."""
-    reduction = chosen("multilabel_soft_margin_loss", reduction, size_average, reduce)
-    each = binary_cross_entropy_with_logits(input, target, weight, reduction="none")
-    return reduced(each.mean(-1), reduction)
+    who = "multilabel_soft_margin_loss"
+    reduction = chosen(who, reduction, size_average, reduce)
+    same_shape(who, input, target)
+    expect_logits(who, input)
+    loss = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
+    return reduced((loss if weight is None else loss * weight).mean(-1), reduction)
 
 
 def chosen(who: str, reduction: str, size_average: bool | None, reduce: bool | None) -> str:
@@ -377,6 +399,14 @@ def warn_probabilities(who: str, input: Tensor, makers: tuple, name: str, what: 
     fn = getattr(input._edge, "_fn", None)
     if fn is not None and fn.primitive and fn.name in makers:
         warn(name, who, f"the input, of shape {tuple(input.shape)}, is the result of {fn.name}: {what}", fix)
+
+
+def expect_logits(who: str, input: Tensor) -> None:
+    """Warn where a loss that applies the sigmoid is given its result."""
+    if input._edge is not None:
+        what = "the loss applies the sigmoid itself"
+        fix = "pass the logits, as they are before the sigmoid, or use binary_cross_entropy"
+        warn_probabilities(who, input, ("sigmoid",), "sigmoid-twice", what, fix)
 
 
 def expect_logarithms(who: str, input: Tensor) -> None:

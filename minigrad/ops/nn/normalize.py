@@ -14,7 +14,7 @@ from ...core.tensor import Tensor
 from ...errors import error
 from ...tensors.printing import about
 from ..pad import pad
-from .entry import functional
+from .entry import expect_floats, functional
 from .pool import avg_pool2d
 from .standardize import Channelwise, DivideByRMS, LayerNorm, Standardize
 
@@ -47,12 +47,13 @@ def layer_norm(
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
     """Divided by the root of the mean square over the last dimensions (`normalized_shape`); then times `weight`.
 
-    `eps` is the dtype's smallest step from 1 where it is None.
+    `eps` is the smallest step from 1 where it is None: the dtype's, for half precision that of float32, which computes.
     Source: Zhang, Sennrich, "Root mean square layer normalization", 2019.
     """
     dims = last_dims("rms_norm", input, normalized_shape, weight, None)
-    eps = dtypes.finfo(input.dtype).eps if eps is None else float(eps)
-    return affine(DivideByRMS.apply(input, dims, eps)[0], weight, None)
+    if eps is None:
+        eps = dtypes.finfo(dtypes.float32 if input._np_dtype in dtypes.HALVES else input.dtype).eps
+    return affine(DivideByRMS.apply(input, dims, float(eps))[0], weight, None)
 
 
 @functional("T(2, 4, 3), 2", "T(2, 6, 2, 3), 3, T(6), T(6)", "T(3, 4), 2, T(4), None, 0.1")
@@ -98,7 +99,8 @@ def batch_norm(
     """Mean 0 and variance 1 per channel (dimension 1); then an affine map per channel.
 
     In training the statistics are those of the batch, and the running ones are moved towards them, in place, by the
-    fraction `momentum`; else the running ones are used.  Raises ValueError in training for one value per channel.
+    fraction `momentum`; else the running ones are used.  Raises ValueError in training for one value per channel, and
+    for an `eps` that is not positive.
     Source: Ioffe, Szegedy, "Batch normalization", 2015.
     """
     if input.ndim < 2:
@@ -121,6 +123,9 @@ def batch_norm(
         begin = -running_mean * factor if bias is None else bias - running_mean * factor
         return Channelwise.apply(input, along_channels(factor, input), along_channels(begin, input))
     n = math.prod([input.shape[0], *input.shape[2:]])
+    if eps <= 0:
+        what = f"eps must be positive during training, but got {eps}"
+        raise error(ValueError, "batch_norm", what, "leave eps away, it is 1e-5: a variance may be 0")
     if n == 1:
         raise error(
             ValueError,
@@ -184,6 +189,8 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
             f"expected 3D or higher dimensionality input (got {input.ndim} dimensions)",
             "write input.unsqueeze(0): (batch, channels, length)",
         )
+    if not input.numel():
+        return input
     squares = (input * input).flatten(2).unsqueeze(1)
     means = avg_pool2d(pad(squares, [0, 0, size // 2, (size - 1) // 2]), (size, 1), 1)
     return input / (means.reshape(input.shape) * alpha + k) ** beta
@@ -196,7 +203,8 @@ def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -
 
 
 def last_dims(who: str, input: Tensor, normalized_shape: Any, weight: Tensor | None, bias: Tensor | None) -> tuple:
-    """The dimensions of `normalized_shape`, after a check of all shapes."""
+    """The dimensions of `normalized_shape`, after a check of the dtype and all shapes."""
+    expect_floats(who, input)
     if not isinstance(normalized_shape, (tuple, list)):
         raise error(
             TypeError,
@@ -257,7 +265,8 @@ def along_channels(t: Tensor, input: Tensor) -> Tensor:
 
 
 def check_channels(who: str, input: Tensor, **values: Tensor | None) -> None:
-    """What is given has one value per channel."""
+    """The input is of floats, and what is given has one value per channel."""
+    expect_floats(who, input)
     for name, t in values.items():
         if t is not None and t._sizes != input._sizes[1:2]:
             raise error(

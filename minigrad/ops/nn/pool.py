@@ -19,7 +19,7 @@ from ...kernels.cpu import max_pool as kernels
 from ..base.families import Linear, Operation
 from ..base.layouts import channels_last, wrap_near
 from ..windows import add_windows, count, element, padded, per_dim, ranks, reach
-from .entry import functional
+from .entry import expect_numbers, functional
 
 
 class MaxPool(Operation):
@@ -218,6 +218,7 @@ def covered(m: int, kernel: int, stride: int, padding: int, number: int, margin:
 
 def window(who: str, n: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any) -> tuple:
     """Checked kernel, stride and padding, one value per dimension."""
+    expect_numbers(who, input)
     check_rank(who, n, input)
     kernel, pad = per_dim(kernel_size, n, who, "kernel_size"), per_dim(padding, n, who, "padding")
     step = kernel if stride is None or stride == () or stride == [] else per_dim(stride, n, who, "stride")

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from ...arrays import dtypes
 from ...core.tensor import Tensor
 from ...errors import error
 from ..base.layouts import wrap_near
 from ..copy import Contiguous
 from .adaptive_pool import adaptive_avg_pool
-from .entry import functional
+from .entry import expect_floats, functional
 
 
 @functional(
@@ -44,8 +45,9 @@ def interpolate(
 
     `mode` is "nearest", "nearest-exact", "linear" (3 dimensions), "bilinear" or "bicubic" (4), "trilinear" (5) or
     "area".  With `align_corners` the centres of the corner elements stay where they are, else the outer edges do.
-    Raises NotImplementedError for a mode that does not go with the number of dimensions and for antialias, ValueError
-    if not exactly one of `size` and `scale_factor` is given, RuntimeError for sizes of 0.
+    Bytes (uint8) are rounded by "bilinear" and "bicubic".  Raises NotImplementedError for a mode that does not go with
+    the number of dimensions, or not with integers, and for antialias, ValueError if not exactly one of `size` and
+    `scale_factor` is given, RuntimeError for sizes of 0.
     Source of bicubic: Keys, "Cubic convolution interpolation for digital image processing", 1981, with a = -0.75.
     """
     n = input.ndim - 2
@@ -76,11 +78,15 @@ def interpolate(
         )
     if mode == "area":
         return adaptive_avg_pool("interpolate", n, input, sizes)
-    for d, new, factor in zip(range(2, input.ndim), sizes, factors):
+    of_bytes = mode in ("bilinear", "bicubic") and input.dtype is dtypes.uint8
+    if mode in smooth and not of_bytes:
+        expect_floats("interpolate", input)
+    for d, new, factor in reversed(list(zip(range(2, input.ndim), sizes, factors))):
         old = input.shape[d]
         if mode in smooth:
-            at = source(old, new, factor, bool(align_corners))
-            input = curved(input, d, at) if mode == "bicubic" else between(input, d, np.maximum(at, 0.0))
+            at, x = source(old, new, factor, bool(align_corners)), input.float() if of_bytes else input
+            x = curved(x, d, at) if mode == "bicubic" else between(x, d, np.maximum(at, 0.0))
+            input = to_bytes(x) if of_bytes else x
         else:
             step = old / new if factor is None else 1 / factor
             at = np.floor((np.arange(new) + (0.5 if mode == "nearest-exact" else 0.0)) * step).astype(np.int64)
@@ -134,6 +140,11 @@ def curved(input: Tensor, dim: int, at: np.ndarray, a: float = -0.75) -> Tensor:
     near = lambda x: ((a + 2) * x - (a + 3)) * x * x + 1
     far = lambda x: ((x - 5) * x + 8) * x * a - 4 * a
     return combined(input, dim, [(low - 1, far(t + 1)), (low, near(t)), (low + 1, near(1 - t)), (low + 2, far(2 - t))])
+
+
+def to_bytes(x: Tensor) -> Tensor:
+    """Bytes, each the nearest to its number: PyTorch rounds behind each dimension, halves up."""
+    return (x + 0.5).floor().clamp(0, 255).to(dtypes.uint8)
 
 
 def combined(input: Tensor, dim: int, terms: list) -> Tensor:

@@ -34,9 +34,9 @@ def hinge_embedding_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The input where the target is 1, max(0, margin - input) where it is -1."""
+    """The input where the target is 1, max(0, margin - input) where it is -1, as in PyTorch their sum elsewhere."""
     reduction = chosen("hinge_embedding_loss", reduction, size_average, reduce)
-    return reduced(where(target == 1, input, 0.0) + where(target == -1, (margin - input).clamp_min(0), 0.0), reduction)
+    return reduced(where(target != -1, input, 0.0) + where(target != 1, (margin - input).clamp_min(0), 0.0), reduction)
 
 
 @functional("T(3), T(3), 2 * B(3) - 1.0", "T(3), T(3), 2 * B(3) - 1.0, 0.5, reduction='none'")

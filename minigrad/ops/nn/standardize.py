@@ -124,7 +124,7 @@ def meeting(t: Tensor, x: Tensor) -> Tensor:
 
 def destandardize(g: Any, g_mean: Any, g_variance: Any, centred: Tensor, rstd: Tensor, dims: tuple) -> Tensor:
     """The gradient by x: that of the result without its mean and its part along x - mean, and those of both statistics."""
-    n = math.prod([centred.shape[d] for d in dims])
+    n = max(math.prod([centred.shape[d] for d in dims]), 1)
     free = along = 0.0
     if g is not None:
         free = (g - g.mean(dims, True)) * rstd
@@ -165,7 +165,7 @@ class DivideByRMS(Operation):
 
 def undivide(g: Any, g_factor: Any, x: Tensor, factor: Tensor, dims: tuple) -> Tensor:
     """The gradient by x, where d factor / dx = -factor**3 * x / n."""
-    n, cubed = math.prod([x.shape[d] for d in dims]), factor * factor * factor
+    n, cubed = max(math.prod([x.shape[d] for d in dims]), 1), factor * factor * factor
     along = 0.0 if g is None else (g * x).sum(dims, True)
     along = along if g_factor is None else along + g_factor
     out = x * (along * cubed * (-1 / n))
