@@ -12,7 +12,7 @@ from pathlib import Path
 from .catalogue import Lesson, lessons
 
 TAB = re.compile(r'^=== "(.+)"\n((?:[ \t]*\n| {4}.*\n?)+)', re.MULTILINE)
-LARGEST = 100_000_000  # bytes of a notebook
+LARGEST = 20_000_000  # bytes of a notebook: as Python's objects they may take forty times as much
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 
 
@@ -77,7 +77,7 @@ def sources(path: Path) -> tuple[Lesson | None, list[str]]:
     Raises ValueError for what is no notebook.
     """
     try:
-        document = json.loads(content(path).decode())
+        document = json.loads(whole(path).decode())
     except (OSError, ValueError, RecursionError) as e:
         raise ValueError(f"it is not a notebook: {type(e).__name__}: {e}") from None
     cells = document.get("cells") if isinstance(document, dict) else None
@@ -98,12 +98,24 @@ def sources(path: Path) -> tuple[Lesson | None, list[str]]:
     return next((one for one in lessons() if one.name == found), by_name), texts
 
 
-def content(path: Path) -> bytes:
-    """Read a file that must be a regular one: a pipe would have to be waited for, and a device may have no end."""
-    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))) as file:
-        found = os.fstat(file.fileno())
-        if not stat.S_ISREG(found.st_mode):
+def whole(path: Path) -> bytes:
+    """Read a notebook that is not too large."""
+    found = content(path, LARGEST + 1)
+    if len(found) > LARGEST:
+        raise ValueError(f"it has more than {LARGEST:,} bytes: clear the outputs of its cells")
+    return found
+
+
+def content(path: Path, most: int, link: bool = True) -> bytes:
+    """Read at most so many bytes of a file, which must be a regular one: a pipe would have to be waited for.
+
+    A device, or a file of the system's, may have no end, or nothing for now.  With link=False a link is not followed.
+    """
+    flags = [getattr(os, flag, 0) for flag in ("O_BINARY", "O_NONBLOCK", *["O_NOFOLLOW"] * (not link))]
+    with open(path, "rb", opener=lambda name, mode: os.open(name, mode | sum(flags))) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise ValueError("it is no regular file")
-        if found.st_size > LARGEST:
-            raise ValueError(f"it has {found.st_size:,} bytes, and may have {LARGEST:,}")
-        return file.read()
+        found = file.read(most)
+    if found is None:
+        raise ValueError("there is nothing to read in it")
+    return found

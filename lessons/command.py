@@ -20,8 +20,9 @@ from viz.text import clean
 
 from . import as_notebook, progress
 from .catalogue import Lesson, lesson, lessons
+from .confinement import confinement
 from .exercise import COLOURS, SIGNS
-from .grading import Graded, Limits, confinement, grade, grade_folder, write_csv
+from .grading import Graded, Limits, grade, grade_folder, write_csv
 
 EXAMPLES = """Examples:
 
@@ -39,8 +40,8 @@ app = App(
 )
 
 UNCONFINED = (
-    "the notebooks run with your rights, for bubblewrap (bwrap) is not there, or may not work here: run this in a container "
-    "without a network for a class that you do not trust."
+    "the notebooks run with your rights, for bubblewrap (bwrap) is not there, may not work here, or Python and its packages do "
+    "not start in it: run this in a container without a network for a class that you do not trust."
 )
 if not sys.platform.startswith("linux"):
     UNCONFINED += " Processes that a notebook leaves in sessions of their own are not ended on this system."
@@ -177,7 +178,7 @@ def graded(
     """Run the checks on a folder of notebooks, and write a table of the results.
 
     Each notebook runs in processes of its own, with limits, in an empty folder that is removed.
-    With bubblewrap (on Linux) it can write nowhere else, and has no network; without it, it has all your rights.
+    With bubblewrap (on Linux) it sees none of your files and has no network; without it, it has all your rights.
     A notebook's code can make its checks pass: a mark is worth as much as the learner is honest.
 
     Parameters

@@ -1,16 +1,18 @@
 """Grades for notebooks: each runs in processes of its own with limits, and whatever happens there becomes a note in its row.
 
-A notebook's code runs in `lessons.run`, under supervise.py, and on Linux within bubblewrap where that can be had: it can
-write to nothing but a folder of its own then, and there is no network.
+A notebook's code runs in `lessons.run`, under supervise.py, and on Linux within bubblewrap where that can be had
+(confinement.py): it sees nothing of the teacher's then, can write to nothing but a folder of its own, and has no network.
 """
 
 from __future__ import annotations
 
 import csv
-import functools
+import io
 import json
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -20,15 +22,21 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TextIO
+from typing import Any, BinaryIO, TextIO
 
 from viz.text import clean
 
-from .as_notebook import sources
+from .as_notebook import content, sources
 from .catalogue import lessons
+from .confinement import confined, confinement, environment, own_modules
+from .run import LINE
 
 STATUSES = ("right", "wrong", "open")
 MOST = 10_000_000  # bytes of results that are read
+NOTES = 100  # of one notebook
+CELL = 32_767  # characters of a cell that spreadsheets take
+FORMULA = re.compile(r'(^|[;|])(?=[\s"]*[=+\-@＝＋－＠])')  # how one begins, also in the signs of East Asian keyboards
+PATIENCE = 30.0  # seconds
 
 
 @dataclass(frozen=True)
@@ -99,51 +107,61 @@ def folder_for(graded: Graded) -> Iterator[Path]:
         try:
             shutil.rmtree(folder)
         except (OSError, RecursionError):
-            if shutil.which("rm"):  # which can go deeper
-                subprocess.run(["rm", "-rf", folder], stderr=subprocess.DEVNULL, check=False)
+            for command in (["chmod", "-R", "u+rwx"], ["rm", "-rf"]):  # which can go deeper
+                if shutil.which(command[0]):
+                    subprocess.run([*command, folder], stderr=subprocess.DEVNULL, check=False)
         if os.path.exists(folder):
             graded.notes.append(f"the folder {folder} could not be removed")
 
 
 def run(folder: Path, where: Path | None, limits: Limits, graded: Graded) -> None:
     """Run the cells of a notebook under supervision, `where` or else confined to a folder, and read what was written there."""
-    results, errors = folder / "results", folder / "errors"
+    results = folder / "results"
     command = [sys.executable, "-m", "lessons.run", graded.lesson, str(folder / "cells"), str(results)]
     command += [str(limits.cell), str(limits.memory)]
-    root = str(Path(__file__).parent.parent)  # the notebook's own folder may hold other packages of these names
-    paths = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
-    environment = {**os.environ, "PYTHONPATH": paths, "PYTHONSAFEPATH": "1", "MPLBACKEND": "agg"}
+    variables = dict(os.environ)
     if where is None:
-        where = folder / "work"
-        for variable, place in (("MINIGRAD_LESSONS_PROGRESS", "progress"), ("IPYTHONDIR", "."), ("TMPDIR", ".")):
-            environment[variable] = str(folder / place)
-        command = [*(confined(folder) if confinement() else ()), *command]
+        held = confinement()
+        where, variables = folder / "work", environment(folder, held)
+        command = [*(confined(folder) if held else ()), *command]
     supervisor = [sys.executable, "-I", str(Path(__file__).with_name("supervise.py"))]
     supervisor += [str(limits.total), str(limits.memory), *command]
-    with errors.open("w+b") as file:
-        with subprocess.Popen(
-            supervisor, cwd=where, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=file
-        ) as process:
-            assert process.stdout
-            said = process.stdout.read()  # until it has ended; if this is left early, its input ends, and so does it
-        file.seek(-min(10_000, file.tell()), os.SEEK_END)
-        graded.notes += how_it_ended(said, process.returncode, file.read().decode(errors="replace"))
+    options = {"cwd": where, "env": own_modules(variables), "stdin": subprocess.PIPE}
+    # files, since a pipe may be held open by what a notebook has started
+    with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as errors:
+        with started(supervisor, stdout=said, stderr=errors, **options) as process:
+            wait(process, limits.total)  # if this is left early, its input ends, and so does it
+        graded.notes += how_it_ended(last(said), process.returncode, last(errors).decode(errors="replace"))
+    folder.chmod(0o700)  # which the notebook may have taken away
     read(results, graded)
 
 
-def confined(folder: Path) -> list[str]:
-    """Return what to put before a command so that it can write to this folder alone."""
-    shown = ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--bind", str(folder), str(folder)]
-    return ["bwrap", *shown, "--unshare-all", "--die-with-parent"]
+def started(command: list[str], **options: Any) -> subprocess.Popen:
+    """Start a process.  Where notebooks have all the processes that the user may have, wait: they will be ended."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return subprocess.Popen(command, **options)
+        except BlockingIOError:
+            if time.monotonic() > end:
+                raise
+        time.sleep(0.5)
 
 
-@functools.cache
-def confinement() -> bool:
-    """Say whether bubblewrap is there and allowed to work."""
-    if shutil.which("bwrap") is None:
-        return False
-    with tempfile.TemporaryDirectory() as folder:
-        return not subprocess.run([*confined(Path(folder)), "true"], capture_output=True, check=False).returncode
+def wait(process: subprocess.Popen, seconds: float) -> None:
+    """Wait for a supervisor to end.  If a notebook has stopped it, let it go on when the time is over, or end it."""
+    for number in (getattr(signal, "SIGCONT", signal.SIGTERM), getattr(signal, "SIGKILL", signal.SIGTERM)):
+        try:
+            process.wait(seconds + PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.send_signal(number)
+            seconds = 0.0
+
+
+def last(file: BinaryIO) -> bytes:
+    """Return the last part of a file, wherever others that write to it have left off."""
+    file.seek(max(file.seek(0, os.SEEK_END) - 10_000, 0))
+    return file.read(10_000)
 
 
 def how_it_ended(said: bytes, code: int, errors: str) -> list[str]:
@@ -159,24 +177,28 @@ def how_it_ended(said: bytes, code: int, errors: str) -> list[str]:
 
 
 def read(results: Path, graded: Graded) -> None:
-    """Take over the lines that lessons.run wrote; the last one may be cut off, and the notebook may have written others."""
-    if not results.is_file():
+    """Take over the lines that lessons.run wrote, up to the first that it cannot have written; the last may be cut off."""
+    failed: list[str] = []
+    try:
+        for line in io.BytesIO(content(results, MOST, link=False)):
+            if line.endswith(b"\n"):
+                take(json.loads(line), graded, failed)
+    except OSError as e:
+        failed.append(f"its results cannot be read: {e.strerror}")
+    except Exception:  # a notebook may write there whatever it likes
+        failed.append("there are results that the checks did not write")
+    graded.notes += failed[-NOTES:]
+
+
+def take(said: Any, graded: Graded, failed: list[str]) -> None:
+    """Take over a verdict, or what failed in a cell."""
+    if "exercise" not in said:
+        failed.append(f"cell {int(said['cell'])}: {str(said['failed']).partition(chr(10))[0]}"[:LINE])
         return
-    with results.open("rb") as file:
-        lines = file.read(MOST).splitlines()
-    for line in lines:
-        try:
-            said = json.loads(line)
-            if "exercise" in said:
-                name, status, message = said["exercise"], said["status"], str(said["message"])
-                if name not in graded.statuses or status not in STATUSES:
-                    raise ValueError(name)
-                graded.statuses[name], graded.messages[name] = status, message
-            else:
-                graded.notes.append(f"cell {int(said['cell'])}: {str(said['failed']).partition(chr(10))[0]}")
-        except (ValueError, TypeError, KeyError, RecursionError):
-            odd = "there are results that the checks did not write"
-            graded.notes += [odd] * (odd not in graded.notes)
+    name, status = said["exercise"], said["status"]
+    if name not in graded.statuses or status not in STATUSES:
+        raise ValueError(name)
+    graded.statuses[name], graded.messages[name] = status, str(said["message"])
 
 
 def grade_folder(
@@ -207,9 +229,9 @@ def notebooks(folder: Path) -> list[tuple[Path, str]]:
             found.append((place, f"this folder cannot be read: {e.strerror}"))
             continue
         for entry in inside:
-            if entry.is_dir(follow_symlinks=False) and not entry.name.endswith(".ipynb"):
-                waiting += [Path(entry.path)] if entry.name != ".ipynb_checkpoints" else []
-            elif entry.name.endswith(".ipynb"):
+            if entry.is_dir(follow_symlinks=False) and entry.name != ".ipynb_checkpoints":
+                waiting.append(Path(entry.path))
+            if entry.name.lower().endswith(".ipynb"):
                 found.append((Path(entry.path), ""))
     return sorted(found)
 
@@ -234,8 +256,10 @@ def write_csv(all_of_them: Iterable[Graded], file: TextIO) -> None:
 def cell(text: str) -> str:
     """Return text that a spreadsheet shows as it is: what begins like a formula gets an apostrophe in front.
 
-    >>> cell("=1+1"), cell("ann.ipynb"), cell("\x1b[2J")
-    ("'=1+1", 'ann.ipynb', '\ufffd[2J')
+    A semicolon begins a cell, too, where numbers have decimal commas.
+
+    >>> cell("=1+1"), cell("ann.ipynb"), cell("\x1b[2J"), cell("a; =1+1")
+    ("'=1+1", 'ann.ipynb', '\ufffd[2J', "a;' =1+1")
     """
-    text = clean(text)
-    return f"'{text}" if text.lstrip().startswith(("=", "+", "-", "@")) else text
+    text = FORMULA.sub(r"\1'", clean(text))
+    return text if len(text) <= CELL else text[: CELL - 1] + "…"

@@ -18,6 +18,8 @@ from typing import Any
 from .catalogue import Lesson, lesson
 from .exercise import check
 
+LINE = 500  # characters of what is said of a cell that failed
+
 
 class TooLong(BaseException):
     """A cell, or the check of an answer, has had its time; no `except Exception` of a learner's stops it."""
@@ -81,7 +83,8 @@ def main(name: str, cells: str, results: str, seconds: str, extra: str) -> None:
             if os.getpid() != process:  # of a cell that forked, one goes on
                 os._exit(0)
             if wrong is not None:
-                lines.write(json.dumps({"cell": number, "failed": f"{type(wrong).__name__}: {wrong}"}) + "\n")
+                failed = f"{type(wrong).__name__}: {wrong}".partition("\n")[0][:LINE]
+                lines.write(json.dumps({"cell": number, "failed": failed}) + "\n")
             for verdict in judge(one, python.user_ns, judged, float(seconds)):
                 lines.write(json.dumps(verdict) + "\n")
 

@@ -1,9 +1,10 @@
 """Run a command with limits that hold for all that it starts: `python supervise.py SECONDS BYTES COMMAND ...`.
 
-The command is ended when its time is over, when its processes together use more memory or are more than they may, when this
-process is ended, or when whoever started this one is gone (its standard input ends).  Afterwards what the command started is
-ended too.  On Linux that includes processes that have left its session: when their parents end they become children of this
-one.  What happened is written as a line of JSON: {"code": the command's exit code, "ended": why it was ended, or ""}.
+The command is ended when its time is over, when its processes together use more memory than they may, are more, or have more
+threads, when this process is ended, or when whoever started this one is gone (its standard input ends).  Afterwards what the
+command started is ended too.  On Linux that includes processes that have left its session: when their parents end they become
+children of this one.  What happened is written as a line of JSON: {"code": the command's exit code, "ended": why it was ended,
+or ""}.
 
 This file is run by its path and imports nothing of ours, since it starts once for each notebook.
 """
@@ -24,7 +25,7 @@ from pathlib import Path
 
 LINUX = sys.platform.startswith("linux")
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
-PROCESSES = 200
+PROCESSES, THREADS = 200, 2000  # a process that has ended and was not waited for counts as a thread
 USUAL = 1 << 30  # bytes that Python and minigrad may take besides
 FILE = 1 << 30  # bytes of the largest file
 LOOK = 0.1  # seconds between two looks
@@ -34,7 +35,7 @@ def supervise(command: list[str], seconds: float, extra: int) -> dict[str, objec
     """Run the command; return how it ended."""
     if LINUX:
         prctl(PR_SET_CHILD_SUBREAPER, 1)
-    quiet = subprocess.DEVNULL
+    quiet, before = subprocess.DEVNULL, shared()
     process = subprocess.Popen(
         command, start_new_session=True, stdin=quiet, stdout=quiet, preexec_fn=limit if os.name == "posix" else None
     )
@@ -46,7 +47,7 @@ def supervise(command: list[str], seconds: float, extra: int) -> dict[str, objec
             elif abandoned():
                 ended = "by whoever started it"
             else:
-                ended = excess(extra)
+                ended = excess(extra, before)
     finally:
         end_all(process)
     return {"code": process.returncode, "ended": ended}
@@ -77,38 +78,58 @@ def abandoned() -> bool:
     return bool(ready) and not os.read(sys.stdin.fileno(), 1)
 
 
-def excess(extra: int) -> str:
-    """Say what the processes have too much of, if anything."""
-    pids = list(descendants()) if LINUX else []
-    if len(pids) > PROCESSES:
+def excess(extra: int, before: int) -> str:
+    """Say what the processes have too much of, if anything; `before` is what files in memory took when they began."""
+    found = dict(descendants()) if LINUX else {}
+    alive = [pid for pid, threads in found.items() if threads]
+    if len(alive) > PROCESSES:
         return f"with more than {PROCESSES} processes"
-    if extra and sum(map(memory, pids)) > extra + USUAL:
-        return f"with more than {extra / 2**30:g} GiB in {len(pids)} processes"
+    if sum(max(threads, 1) for threads in found.values()) > THREADS:
+        return f"with more than {THREADS} threads"
+    if extra and sum(map(memory, alive)) > extra + USUAL:
+        return f"with more than {extra / 2**30:g} GiB in {len(alive)} processes"
+    if extra and shared() - before > extra + USUAL:
+        return f"with more than {extra / 2**30:g} GiB in files that are in memory"
     return ""
 
 
-def descendants() -> Iterator[int]:
-    """Find the processes that this one has started, and those that they have."""
-    children: dict[int, list[int]] = {}
+def descendants() -> Iterator[tuple[int, int]]:
+    """Find the processes that this one has started, and those that they have; each with its threads, 0 if it has ended."""
+    children: dict[int, list[tuple[int, int]]] = {}
     for entry in os.listdir("/proc"):
         if entry.isdigit():
-            with suppress(OSError):  # it has just ended
+            with suppress(OSError):  # it has just been waited for
                 state = Path(f"/proc/{entry}/stat").read_text(errors="replace").rpartition(")")[2].split()
-                children.setdefault(int(state[1]), []).append(int(entry))
+                threads = int(state[17])  # one that has ended still says 1; with more, only its first thread has ended
+                found = int(entry), 0 if state[0] == "Z" and threads <= 1 else threads
+                children.setdefault(int(state[1]), []).append(found)
     waiting = [os.getpid()]
     while waiting:
-        found = children.get(waiting.pop(), [])
-        waiting += found
-        yield from found
+        found_here = children.get(waiting.pop(), [])
+        waiting += [pid for pid, _ in found_here]
+        yield from found_here
 
 
 def memory(pid: int) -> int:
-    """Return the bytes that a process has in memory, its part of what it shares with others."""
-    for name, unit in (("smaps_rollup", 1024), ("statm", os.sysconf("SC_PAGE_SIZE"))):
-        with suppress(OSError, ValueError, IndexError):
-            text = Path(f"/proc/{pid}/{name}").read_text()
-            return unit * int(text.partition("\nPss:")[2].split()[0] if name == "smaps_rollup" else text.split()[1])
+    """Return the bytes that a process has in memory, its part of what it shares with others.
+
+    Where its first thread has ended, the others know.
+    """
+    with suppress(OSError):
+        for thread in sorted(os.listdir(f"/proc/{pid}/task"), key=int):
+            with suppress(OSError, IndexError):
+                text = Path(f"/proc/{thread}/smaps_rollup").read_text()
+                return 1024 * int(text.partition("\nPss:")[2].split()[0])
+    with suppress(OSError):
+        return os.sysconf("SC_PAGE_SIZE") * int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return 0
+
+
+def shared() -> int:
+    """Return the bytes of all files that are in memory, on the whole machine: no process need have them mapped."""
+    if not LINUX:
+        return 0
+    return 1024 * int(Path("/proc/meminfo").read_text().partition("\nShmem:")[2].split()[0])
 
 
 def end_all(process: subprocess.Popen) -> None:
@@ -117,7 +138,7 @@ def end_all(process: subprocess.Popen) -> None:
         os.killpg(process.pid, signal.SIGKILL) if hasattr(os, "killpg") else process.kill()
     process.wait()
     end = time.monotonic() + 10.0
-    while LINUX and time.monotonic() < end and (pids := list(descendants())):
+    while LINUX and time.monotonic() < end and (pids := dict(descendants())):
         for pid in pids:
             with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)

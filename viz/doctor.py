@@ -24,6 +24,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from .text import clean
+
 PACKAGES = (
     "minigrad",
     "numpy",
@@ -40,7 +42,14 @@ PACKAGES = (
 OPTIONAL = {"torch": "peer of the comparisons", "numba_cuda": "kernels on a GPU", "sklearn": "the digits of the demo"}
 VECTORS = ("avx", "avx2", "fma", "avx512f", "neon", "sve")  # the processors' vector instructions, as LLVM calls them
 LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OPENBLAS_CORETYPE", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-SWITCHES = ("MINIGRAD_CACHE", "XDG_CACHE_HOME", "MINIGRAD_GENERIC", "NUMBA_DISABLE_JIT", "NUMBA_CPU_NAME")
+SWITCHES = (
+    "MINIGRAD_CACHE",
+    "XDG_CACHE_HOME",
+    "XDG_STATE_HOME",
+    "MINIGRAD_GENERIC",
+    "NUMBA_DISABLE_JIT",
+    "NUMBA_CPU_NAME",
+)
 
 
 @dataclass
@@ -55,7 +64,7 @@ class Finding:
 def examine() -> list[Finding]:
     """All findings.  A look that fails is a finding too."""
     findings: list[Finding] = []
-    for look in (versions, switches, processor, threads, memory, cache, cuda, pictures):
+    for look in (versions, switches, processor, threads, memory, cache, kernel_key, cuda, pictures):
         findings += attempt(look)
     return findings
 
@@ -141,7 +150,7 @@ def cache() -> Iterator[Finding]:
     refused = unwritable(place)
     advice = f"{refused}: each process compiles anew. Set MINIGRAD_CACHE to a folder that can be written"
     yield Finding("kernel cache", str(place), advice if refused else "")
-    files = [(f, f.lstat()) for f in sorted(place.iterdir()) if not f.is_dir()] if place.is_dir() else []
+    files = [(f, f.lstat()) for f in sorted(place.iterdir()) if named_like_ours(f)] if place.is_dir() else []
     if foreign := [f.name for f, s in files if cache.distrust(s)]:
         advice = f"others may have written them, so they are not read: chmod 700 {place}, and remove them"
         yield Finding("kernels of others", foreign, advice)
@@ -159,9 +168,32 @@ def cache() -> Iterator[Finding]:
         yield Finding(
             "damaged kernels", damaged, "they count as missing and are replaced; minigrad doctor --fix removes them"
         )
-    unfinished = [f.name for f, _ in files if f.suffix == ".part" and stale(f)]
+    unfinished = [f.name for f, _ in files if f.match(cache.UNFINISHED) and stale(f)]
     if unfinished:
         yield Finding("unfinished files", unfinished, "nothing: of killed processes, removed at the next write")
+
+
+def named_like_ours(f: Path) -> bool:
+    """Say whether something in the cache folder is a file, or stands where a kernel of ours would."""
+    return f.name.startswith("minigrad_") or not f.is_dir()
+
+
+def kernel_key() -> Iterator[Finding]:
+    """The key with which kernels are sealed: it is made with the first one, and here only looked at."""
+    from minigrad.kernels import seal
+
+    place, advice = seal.file(), ""
+    if place is None:
+        yield Finding("kernel key", "none: there is no home", "set XDG_STATE_HOME to a folder that can be written")
+        return
+    try:
+        if os.path.lexists(place):
+            seal.content(place)
+        elif refused := unwritable(place.parent):
+            advice = f"{refused}: each process compiles anew. Set XDG_STATE_HOME to a folder that can be written"
+    except (OSError, ValueError) as e:
+        advice = str(e)
+    yield Finding("kernel key", str(place), advice)
 
 
 TRIAL = """
@@ -182,7 +214,7 @@ def mend() -> Iterator[Finding]:
 
     place = cache.folder()
     ours = sorted(place.glob("minigrad_kernel_*")) if place is not None else []
-    unfinished = [f for f in place.glob("*.part") if stale(f)] if place is not None else []
+    unfinished = [f for f in place.glob(cache.UNFINISHED) if stale(f)] if place is not None else []
     yield Finding("removed", removed([f for f in ours if f.suffix == ".bin" and not whole(f)] + unfinished))
     fault = tried()
     if fault and ours:
@@ -221,7 +253,7 @@ def unwritable(place: Path) -> str:
     while not place.exists() and place != place.parent:
         place = place.parent
     try:
-        with tempfile.NamedTemporaryFile(dir=place, suffix=".part") as part:
+        with tempfile.NamedTemporaryFile(dir=place, prefix="minigrad_", suffix=".part") as part:
             part.write(bytes(4096))
     except OSError as e:
         return e.strerror or str(e)
@@ -237,14 +269,15 @@ def current(text: Path, stamp: str) -> bool:
 
 
 def whole(binary: Path) -> bool:
-    """Say whether compiled code is what its checksum says."""
-    from minigrad.kernels.cache import digest
+    """Say whether the seal of compiled code is right; without a key, which is not made here, none is."""
+    from minigrad.kernels import cache, seal
 
+    place = seal.file()
     try:
-        data = binary.read_bytes()
+        with seal.plainly(binary) as file:
+            return place is not None and place.exists() and cache.opened(binary.name, file.read()) is not None
     except OSError:
         return False
-    return digest(binary.name, data[32:]) == data[:32]
 
 
 def cuda() -> Iterator[Finding]:
@@ -317,18 +350,23 @@ def as_json(findings: list[Finding]) -> str:
 
 
 def show(findings: list[Finding]) -> None:
-    """The findings for people, what is wrong once more at the end."""
+    """The findings for people, what is wrong once more at the end; nothing in the name of a file commands the terminal."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, show_header=False, pad_edge=False)
     for f in findings:
-        found = f"{len(f.found)}: {', '.join(f.found)}" if isinstance(f.found, list) else str(f.found)
-        table.add_row(Text("!" if f.advice else " "), Text(f.name), Text(found, overflow="fold"))
+        found = f"{len(f.found)}: {', '.join(map(clean, f.found))}" if isinstance(f.found, list) else str(f.found)
+        table.add_row(Text("!" if f.advice else " "), Text(f.name), Text(lines(found), overflow="fold"))
     console = Console()
     console.print(table)
     faults = [f for f in findings if f.advice]
     console.print("\nNothing is wrong." if not faults else "\nWhat to do:")
     for f in faults:
-        console.print(Text(f"  {f.name}: {f.advice}"))
+        console.print(Text(f"  {f.name}: {lines(f.advice)}"))
+
+
+def lines(text: str) -> str:
+    """Return text that may have several lines, each of them clean."""
+    return "\n".join(map(clean, text.split("\n")))

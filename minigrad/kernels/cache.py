@@ -2,10 +2,11 @@
 
 A module is named by the hash of its text, of the functions it calls and of the versions that matter.  The text on disk is
 for people; what runs is the text in memory.  Machine code lies beside it, a file for each signature and processor, with a
-checksum of its name and content in front.  Files are written under another name and moved into place, so that processes may
-race, be killed or find the disk full.  A file that cannot be read, is not whole, or has another's content counts as missing.
+seal of its name and content in front (seal.py).  Files are written under another name and moved into place, so that processes
+may race, be killed or find the disk full.  A file that cannot be read, or whose seal is not right, counts as missing.
 
-Machine code runs as the user who loads it.  So a file is only read if nobody but that user, or root, can have written it.
+Machine code runs as the user who loads it, and the seal says that this user has made it.  That a file belongs to them does not
+(seal.py has examples); where it does not even do that, or others can write to it, a warning tells them.
 """
 
 from __future__ import annotations
@@ -28,12 +29,14 @@ from contextvars import ContextVar
 from typing import Any
 
 from ..errors import warn
-from . import compiler
+from . import compiler, seal
 
 without: ContextVar[bool] = ContextVar("minigrad.without", default=False)  # NumPy computes alone, nothing is compiled
 _modules: dict[str, Any] = {}
 _refused: set[pathlib.Path] = set()  # folders of which the user knows that a file in them is not read
 STALE = 3600  # seconds after which the unfinished file of a killed process is removed
+UNFINISHED = "minigrad_*.part"  # what others in the folder call so is theirs
+ODD = {errno.ELOOP: "it is a link", errno.EISDIR: "it is a folder", errno.ENXIO: "it is a socket"}  # what open says
 
 
 def folder() -> pathlib.Path | None:
@@ -137,20 +140,22 @@ class Compiled:
         """Numba asks for this when a function is recompiled: the next one to be saved replaces what is there."""
 
 
-def digest(name: str, data: bytes) -> bytes:
-    """Return the checksum of a file that has this name and content; no other file may stand in for it."""
-    return hashlib.sha256(f"{name}\0".encode() + data).digest()
-
-
 def keep(name: str, data: bytes) -> bool:
-    """Write a file of the cache folder with its checksum in front; say whether that was done."""
-    return write(name, digest(name, data) + data)
+    """Write a file of the cache folder with its seal in front; say whether that was done."""
+    sealed = None if folder() is None else seal.seal(name, data)
+    return sealed is not None and write(name, sealed + data)
 
 
 def kept(name: str) -> bytes | None:
     """Return what `keep` wrote under this name; None if it is not there, or not that."""
     found = read(name)
-    return None if found is None or digest(name, found[32:]) != found[:32] else found[32:]
+    return None if found is None else opened(name, found)
+
+
+def opened(name: str, found: bytes) -> bytes | None:
+    """Return what is behind the seal of a file; None if the seal is not right."""
+    data = found[seal.LENGTH :]
+    return data if seal.holds(name, data, found[: seal.LENGTH]) else None
 
 
 def read(name: str) -> bytes | None:
@@ -158,27 +163,26 @@ def read(name: str) -> bytes | None:
     place = folder()
     if place is None:
         return None
-    try:  # a link is not followed, a pipe not waited for
-        flags = [getattr(os, flag, 0) for flag in ("O_BINARY", "O_NOFOLLOW", "O_NONBLOCK")]
-        with open(place / name, "rb", opener=lambda path, mode: os.open(path, mode | sum(flags))) as file:
+    try:
+        with seal.plainly(place / name) as file:
             reason = distrust(os.fstat(file.fileno()))
             if not reason:
                 return file.read()
     except OSError as e:
-        if e.errno != errno.ELOOP:
+        if e.errno not in ODD:
             return None
-        reason = "it is a link"
+        reason = ODD[e.errno]
     refuse(place, name, reason)
     return None
 
 
 def distrust(found: os.stat_result) -> str:
-    """Say why a file may have been written by somebody else; nothing if only this user, or root, can have done so."""
+    """Say why a file may have been written by somebody else; nothing if it looks like the user's own."""
     if not stat.S_ISREG(found.st_mode):
         return "it is no regular file"
     if os.name != "posix":
         return ""  # a user's folders are not open to others
-    if found.st_uid not in (0, os.geteuid()):
+    if found.st_uid != os.geteuid():
         return f"it belongs to the user with the number {found.st_uid}"
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         return f"other users can write to it (its mode is {found.st_mode & 0o777:o})"
@@ -196,7 +200,7 @@ def refuse(place: pathlib.Path, name: str, reason: str) -> None:
 @functools.cache
 def sweep(place: pathlib.Path) -> None:
     """Remove what killed processes have left unfinished; once a process, as the folder may hold thousands of files."""
-    for old in place.glob("*.part"):
+    for old in place.glob(UNFINISHED):
         with contextlib.suppress(OSError):  # another process has been quicker
             if time.time() - old.stat().st_mtime > STALE:
                 old.unlink()
@@ -210,7 +214,7 @@ def write(name: str, data: bytes) -> bool:
     try:
         place.mkdir(0o700, parents=True, exist_ok=True)
         sweep(place)
-        with tempfile.NamedTemporaryFile(dir=place, suffix=".part", delete=False) as part:
+        with tempfile.NamedTemporaryFile(dir=place, prefix="minigrad_", suffix=".part", delete=False) as part:
             try:
                 part.write(data)
                 part.close()

@@ -69,4 +69,13 @@ def give_up(cause: Exception) -> None:
     if not any(cls.__name__ == "NumbaError" for cls in type(cause).__mro__):
         Compiler.failed = cause
     what = f"compiled code cannot be had, NumPy computes in its place, which is slower: {type(cause).__name__}: {cause}"
-    warn("no-kernels", "minigrad", what, "run `minigrad doctor --fix`, and report it if that does not help")
+    warn("no-kernels", "minigrad", what, remedy())
+
+
+def remedy() -> str:
+    """Return what to do: Numba needs the name of the working folder, which may be gone."""
+    try:
+        os.getcwd()
+    except OSError:
+        return "start the program in another folder: the one that it runs in has been removed"
+    return "run `minigrad doctor --fix`, and report it if that does not help"

@@ -1,7 +1,11 @@
 """The cache of compiled kernels: shared by processes, and no fault of a disk or of a file may reach the user."""
 
+import hashlib
+import hmac
 import os
+import pickle
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -9,7 +13,7 @@ import time
 import numpy as np
 import pytest
 
-from minigrad.kernels import cache
+from minigrad.kernels import cache, seal
 from tests.forked import python
 
 SOURCE = """
@@ -232,9 +236,10 @@ def owned(uid, mode):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="os.geteuid")
-def test_a_file_is_trusted_that_only_its_user_or_root_can_have_written(monkeypatch):
+def test_a_file_is_read_that_belongs_to_the_user_and_nobody_else_writes_to(monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert cache.distrust(owned(1000, 0o100600)) == cache.distrust(owned(0, 0o100644)) == ""
+    assert cache.distrust(owned(1000, 0o100600)) == cache.distrust(owned(1000, 0o100644)) == ""
+    assert cache.distrust(owned(0, 0o100644)) == "it belongs to the user with the number 0"  # who may have unpacked it
     assert cache.distrust(owned(1001, 0o100600)) == "it belongs to the user with the number 1001"
     assert cache.distrust(owned(1000, 0o100620)) == "other users can write to it (its mode is 620)"
     assert cache.distrust(owned(1000, 0o100602)) == "other users can write to it (its mode is 602)"
@@ -265,15 +270,36 @@ def test_what_others_may_write_to_does_not_run(filled):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="links and pipes")
-def test_a_link_and_a_pipe_are_not_read(filled, tmp_path_factory):
+def test_a_link_and_a_pipe_and_a_socket_are_not_read(filled, tmp_path_factory, monkeypatch):
+    monkeypatch.chdir(filled)
     (binary,) = filled.glob("*.bin")
     elsewhere = tmp_path_factory.mktemp("elsewhere") / "kernel"
     elsewhere.write_bytes(binary.read_bytes())
-    for put, reason in ((lambda: binary.symlink_to(elsewhere), "it is a link"), (lambda: os.mkfifo(binary), "regular")):
+    puts = (
+        (lambda: binary.symlink_to(elsewhere), "it is a link"),
+        (lambda: os.mkfifo(binary), "it is no regular file"),
+        (lambda: bound(binary), "it is a socket"),
+    )
+    for put, reason in puts:
         binary.unlink()
         put()
         unread(filled, reason)
         assert binary.is_file() and not binary.is_symlink() and run(filled) == "kept"
+
+
+def bound(path):
+    """Put a socket there; in the folder, since a socket's path may not be as long."""
+    with socket.socket(socket.AF_UNIX) as one:
+        one.bind("short")
+    os.rename("short", path)
+
+
+def test_a_folder_in_the_place_of_a_kernel_is_told(filled):
+    """It cannot be replaced, and without a word each process would compile anew."""
+    (binary,) = filled.glob("*.bin")
+    binary.unlink()
+    binary.mkdir()
+    unread(filled, "it is a folder")
 
 
 def test_a_whole_file_under_another_name_counts_as_missing(filled):
@@ -296,8 +322,119 @@ cache.load("triple", {SOURCE!r}.replace("2 *", "3 *")).double(np.arange(8.0), np
 def test_kept_code_that_numba_cannot_use_counts_as_missing(filled):
     (binary,) = filled.glob("*.bin")
     data = b"not a pickle"
-    binary.write_bytes(cache.digest(binary.name, data) + data)
+    binary.write_bytes(seal.seal(binary.name, data) + data)
     assert run(filled) == "compiled" and run(filled) == "kept"
+
+
+# ---------------------------------------------------------------------- the key
+class Visit:
+    def __init__(self, place):
+        self.place = place
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.place),)
+
+
+def test_what_the_user_has_not_made_does_not_run_though_it_belongs_to_them(filled, tmp_path):
+    """A file from an archive, to which another user lets the path of the cache lead: with each seal that others can make."""
+    data = pickle.dumps(Visit(tmp_path / "visited"))
+    (binary,) = filled.glob("*.bin")
+    named = f"{binary.name}\0".encode() + data
+    for forged in (hashlib.sha256(named).digest(), hmac.digest(b"another key", named, "sha256"), bytes(32), b""):
+        binary.write_bytes(forged + data)
+        assert run(filled) == "compiled" and not (tmp_path / "visited").exists()
+    assert run(filled) == "kept"
+
+
+def state(folder, **variables):
+    """Run a process whose key lies, or would lie, in a folder; return what it did and what it complained of."""
+    done = ended(folder / "kernels", XDG_STATE_HOME=str(folder / "state"), **variables)
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout.decode().split(maxsplit=1)[0], done.stderr.decode()
+
+
+def test_the_key_is_the_users_alone_and_lies_apart_from_the_kernels(tmp_path):
+    assert state(tmp_path) == ("compiled", "") and state(tmp_path) == ("kept", "")
+    key = tmp_path / "state" / "minigrad" / "kernel_key"
+    assert [f.name for f in key.parent.iterdir()] == ["kernel_key"] and len(key.read_bytes()) == seal.LENGTH
+    if os.name == "posix":
+        assert key.stat().st_mode & 0o777 == 0o600 and key.parent.stat().st_mode & 0o777 == 0o700
+    key.unlink()
+    assert state(tmp_path) == ("compiled", "") and state(tmp_path) == ("kept", "")
+
+
+def folder_there(key):
+    key.unlink()
+    key.mkdir()
+
+
+def link_there(key):
+    key.rename(key.with_name("other"))
+    key.symlink_to("other")
+
+
+def no_folder_there(key):
+    key.unlink()
+    key.parent.rmdir()
+    key.parent.write_text("in the way")
+
+
+UNUSABLE = {
+    "short": (lambda key: key.write_bytes(b""), "is no key"),
+    "folder": (folder_there, "Is a directory"),
+    "link": (link_there, "symbolic links"),
+    "known to others": (lambda key: key.chmod(0o644), "is not yours alone"),
+    "nowhere": (no_folder_there, "File exists"),
+}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes and links")
+@pytest.mark.parametrize("way", UNUSABLE)
+def test_without_a_key_every_kernel_counts_as_missing_and_a_warning_says_so(way, tmp_path):
+    state(tmp_path)
+    spoil, reason = UNUSABLE[way]
+    spoil(tmp_path / "state" / "minigrad" / "kernel_key")
+    for _ in range(2):
+        found, said = state(tmp_path)
+        assert found == "compiled" and reason in said and said.count("[no-kernel-key]; ") == 1
+        assert "XDG_STATE_HOME" in said
+
+
+def test_without_a_home_there_is_no_key(monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", "relative")  # which the standard says to ignore
+    assert seal.file() == seal.pathlib.Path.home() / ".local" / "state" / "minigrad" / "kernel_key"
+
+    def home():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(seal.pathlib.Path, "home", home)
+    assert seal.file() is None
+    with pytest.warns(match="no home"):
+        assert seal.key.__wrapped__(None) is None
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="os.fork")
+def test_processes_that_start_at_once_read_one_key(tmp_path):
+    place, found = tmp_path / "minigrad" / "kernel_key", tmp_path / "found"
+    found.mkdir()
+    children = []
+    for i in range(50):
+        children.append(os.fork())
+        if not children[-1]:
+            (found / str(i)).write_bytes(seal.key.__wrapped__(place) or b"")
+            os._exit(0)
+    assert not any(os.waitpid(child, 0)[1] for child in children)
+    assert {file.read_bytes() for file in found.iterdir()} == {place.read_bytes()}
+    assert [file.name for file in place.parent.iterdir()] == ["kernel_key"]
+
+
+def test_what_others_leave_unfinished_in_the_folder_is_theirs(filled):
+    (theirs := filled / "film.mkv.part").write_bytes(b"half of it")
+    (ours := filled / "minigrad_killed.part").touch()
+    for file in (theirs, ours):
+        os.utime(file, (0, 0))
+    next(filled.glob("*.bin")).unlink()
+    assert run(filled) == "compiled" and theirs.exists() and not ours.exists()
 
 
 CUBIN = """

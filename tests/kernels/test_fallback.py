@@ -132,6 +132,17 @@ def test_one_warning_says_what_failed_and_what_to_do(broken):
     assert fallback.alone() and fallback.numpy_alone()
 
 
+def test_a_folder_that_is_gone_is_named_as_the_cause(broken, monkeypatch):
+    """Numba asks for the name of the working folder when it compiles."""
+
+    def gone():
+        raise FileNotFoundError(2, "No such file or directory")
+
+    monkeypatch.setattr(fallback.os, "getcwd", gone)
+    with pytest.warns(MinigradWarning, match="start the program in another folder: the one that it runs in has been"):
+        assert fallback.again(cause, lambda x: x + 1, 2) == 3
+
+
 def test_what_fails_without_kernels_too_is_no_fault_of_the_compiler(broken):
     with pytest.raises(ZeroDivisionError):
         fallback.again(cause, lambda: 1 // 0)

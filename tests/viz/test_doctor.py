@@ -9,11 +9,15 @@ import sys
 import pytest
 
 from minigrad import warmup
-from minigrad.kernels import cache
+from minigrad.kernels import seal
 
 
 def minigrad(home, *words, **variables):
-    outside = {k: v for k, v in os.environ.items() if k not in ("MINIGRAD_CACHE", "XDG_CACHE_HOME", "MINIGRAD_GENERIC")}
+    outside = {
+        k: v
+        for k, v in os.environ.items()
+        if k not in ("MINIGRAD_CACHE", "XDG_CACHE_HOME", "XDG_STATE_HOME", "MINIGRAD_GENERIC")
+    }
     environment = {**outside, "HOME": str(home), "COLUMNS": "200", **{k: str(v) for k, v in variables.items()}}
     command = [sys.executable, "-m", "viz.cli", *words]
     done = subprocess.run(command, cwd=home, env=environment, capture_output=True, text=True, timeout=300)
@@ -52,14 +56,42 @@ def test_doctor_sees_a_folder_that_cannot_be_written(tmp_path):
 def test_doctor_finds_damage_and_what_is_left_over(tmp_path):
     folder = tmp_path / "kernels"
     folder.mkdir()
-    for name in ("a.bin", "minigrad_kernel_old_0123456789abcdef.py", "killed.part"):
+    for name in ("a.bin", "minigrad_kernel_old_0123456789abcdef.py", "minigrad_killed.part", "theirs.part"):
         (folder / name).write_bytes(b"x" * 40)
-    os.utime(folder / "killed.part", (0, 0))
+        os.utime(folder / name, (0, 0))
     found = findings(tmp_path, MINIGRAD_CACHE=folder)
     assert found["kernels"]["found"].startswith("1 compiled functions of 1 modules")
-    assert found["damaged kernels"]["found"] == ["a.bin"] and found["unfinished files"]["found"] == ["killed.part"]
+    assert found["damaged kernels"]["found"] == ["a.bin"] and found["unfinished files"]["found"] == [
+        "minigrad_killed.part"
+    ]
     assert found["kernels of other versions"]["found"] == 1
-    assert len(list(folder.iterdir())) == 3
+    assert len(list(folder.iterdir())) == 4 and not (tmp_path / ".local").exists()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of files")
+def test_doctor_looks_at_the_key(tmp_path):
+    key = tmp_path / ".local" / "state" / "minigrad" / "kernel_key"
+    assert findings(tmp_path)["kernel key"] == {"name": "kernel key", "found": str(key), "advice": ""}
+    (tmp_path / "file").touch()
+    assert (
+        "Not a directory: each process" in findings(tmp_path, XDG_STATE_HOME=tmp_path / "file")["kernel key"]["advice"]
+    )
+    key.parent.mkdir(parents=True)
+    key.write_bytes(bytes(32))
+    key.chmod(0o644)
+    assert "is not yours alone" in findings(tmp_path)["kernel key"]["advice"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="names of files")
+def test_names_of_files_do_not_command_the_terminal(tmp_path):
+    for name in (b"\x1b]0;title\x07\x1b[31m.bin", b"line\nline.py", "\u202enib.x.bin".encode(), b"\xff\xfe.bin"):
+        with open(os.path.join(os.fsencode(tmp_path), name), "w") as file:
+            os.chmod(file.fileno(), 0o666)
+    os.mkfifo(tmp_path / "minigrad_kernel_x.bin")
+    for word in ("doctor", "--fix"):
+        done = minigrad(tmp_path, "doctor", *[word] * (word == "--fix"), MINIGRAD_CACHE=tmp_path)
+        assert "]0;title" in done.stdout and "line line.py" in done.stdout
+        assert not set(done.stdout) & set("\x1b\x07\u202e\udcff")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes of files")
@@ -74,15 +106,16 @@ def test_doctor_finds_kernels_that_others_may_have_written(tmp_path):
 def test_doctor_mends_the_cache(tmp_path):
     folder = tmp_path / "kernels"
     folder.mkdir()
-    theirs, damaged, unfinished = folder / "theirs.bin", folder / "minigrad_kernel_a.b.bin", folder / "killed.part"
-    for file in (theirs, damaged, unfinished):
+    names = "theirs.bin", "theirs.part", "minigrad_kernel_a.b.bin", "minigrad_killed.part"
+    *theirs, damaged, unfinished = [folder / name for name in names]
+    for file in (*theirs, damaged, unfinished):
         file.write_bytes(b"x" * 40)
-    os.utime(unfinished, (0, 0))
+        os.utime(file, (0, 0))
     done = minigrad(tmp_path, "doctor", "--fix", "--json", MINIGRAD_CACHE=folder)
     found = {f["name"]: f for f in json.loads(done.stdout)}
     assert found["removed"]["found"] == [damaged.name, unfinished.name]
     assert found["kernels compile"] == {"name": "kernels compile", "found": "yes", "advice": ""}
-    assert theirs.exists() and not damaged.exists() and not unfinished.exists()
+    assert all(file.exists() for file in theirs) and not damaged.exists() and not unfinished.exists()
     assert "removed, as kernels fail" not in found
 
 
@@ -91,9 +124,10 @@ def test_doctor_removes_all_kernels_where_they_fail_and_says_what_then_fails(tmp
     folder.mkdir()
     broken.mkdir()
     name = "minigrad_kernel_a.b.bin"
-    (folder / name).write_bytes(cache.digest(name, b"whole") + b"whole")
+    (folder / name).write_bytes(seal.seal(name, b"whole") + b"whole")
     (broken / "numba.py").write_text("raise ImportError('half of Numba is missing')")
-    done = minigrad(tmp_path, "doctor", "--fix", "--json", MINIGRAD_CACHE=folder, PYTHONPATH=broken)
+    variables = {"MINIGRAD_CACHE": folder, "PYTHONPATH": broken, "XDG_STATE_HOME": seal.file().parent.parent}
+    done = minigrad(tmp_path, "doctor", "--fix", "--json", **variables)
     found = {f["name"]: f for f in json.loads(done.stdout)}
     assert found["removed"]["found"] == [] and found["removed, as kernels fail"]["found"] == [name]
     assert "half of Numba is missing" in found["kernels compile"]["found"]
@@ -123,9 +157,10 @@ def test_kernels_that_look_whole_and_are_none_are_compiled_anew(tmp_path):
     assert run().stdout == "\n"
     for kept in folder.glob("*.bin"):
         data = pickle.dumps("no kernel")
-        kept.write_bytes(cache.digest(kept.name, data) + data)
+        kept.write_bytes(seal.seal(kept.name, data) + data)
     assert run().stdout == "\n"
-    done = minigrad(tmp_path, "doctor", "--fix", "--json", MINIGRAD_CACHE=folder)
+    variables = {"MINIGRAD_CACHE": folder, "XDG_STATE_HOME": seal.file().parent.parent}
+    done = minigrad(tmp_path, "doctor", "--fix", "--json", **variables)
     found = {f["name"]: f for f in json.loads(done.stdout)}
     assert found["kernels compile"]["found"] == "yes" and "damaged kernels" not in found
 
