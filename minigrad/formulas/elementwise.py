@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..core.tensor import Tensor
-from ..ops import compare, elementary, inverses, logic, pointwise, rounding
+from ..ops import compare, elementary, inverses, logic, pointwise, rounding, scan
 from ..ops.base.families import Pointwise
 from ..ops.base.primitive import Tied
 from ..ops.nn import activation, loss
@@ -127,6 +127,12 @@ defined(pointwise.Addcdiv)(lambda x, a, b, value: x + value * a / b)
 defined(activation.Gated)(lambda x, gate: x * elementary.sigmoid(gate))
 defined(activation.GateSlope)(lambda up, x, gate: up * x * (1 - elementary.sigmoid(gate)) * elementary.sigmoid(gate))
 defined(Tied)(lambda d, x: d)
+
+
+defined(scan.Ratio)(lambda x, y: elementary.exp(x - y))
+defined(scan.Share)(lambda x, y, r: elementary.exp(x - y) * r)
+defined(loss.WithLogits)(lambda x, y: (1 - y) * x - activation.logsigmoid(x))
+defined(loss.WeightedLogits)(lambda x, y, p: (1 - y) * x - (1 + (p - 1) * y) * activation.logsigmoid(x))
 
 
 @defined(loss.Huber)

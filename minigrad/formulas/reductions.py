@@ -81,6 +81,9 @@ def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, dim: int, keepdim: bool) -
 
 @written(softmax.Softmax, softmax.LogSoftmax)
 def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, dims: tuple) -> Tree:
+    if len(dims) > 1:  # the function takes one dimension
+        log = e.operator("-", layer.tree(x), e.method(layer.tree(x), "logsumexp", dims, keepdim=True))
+        return log if cls is softmax.LogSoftmax else e.call("exp", log)
     return e.call(cls.name, layer.tree(x), *dims or (0,))
 
 

@@ -20,7 +20,6 @@ from .expression import Tree
 from .spelling import defined, written
 from .terms import Term, Terms, least, numbers
 
-
 # where a tensor lies makes no difference to what it is
 defined(copy.ToCpu, copy.ToCuda)(lambda x: x)
 

@@ -6,6 +6,7 @@ and every layout, is the page's own business.  Keys are short because a page may
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from .. import text, user_formula
@@ -14,6 +15,7 @@ from ..drawn_graph import Edge, Graph, Node
 from .sources import sources
 
 DIGITS = 7  # what float32 holds
+LABEL = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 
 
 def content(graph: Graph) -> dict:
@@ -119,7 +121,7 @@ class Teller:
 
     def _steps(self, ran: dict) -> list[dict]:
         """What a method of a custom Function did, one operation after the other, in the names of its own lines."""
-        inner = Graph({"program": {}, **ran})
+        inner = Graph({"program": {}, **ran}, user_formula.names(ran))
         given = {value["id"] for value in ran["values"] if value.get("name")}
         outside = {int(i): self.graph.names[o] for i, o in ran["same"].items() if o in self.graph.names}
         made = {i: f"({step})" for step, op in enumerate(inner.ops, 1) for i in op["outputs"]}
@@ -129,7 +131,8 @@ class Teller:
         return [self._step(inner, node) for node in inner.nodes if node.is_op]
 
     def _step(self, inner: Graph, node: Node) -> dict:
-        name, call, shown = head(inner, node)
+        names = {inner.values[i].get("label"): inner.name(i) for i in inner.values}
+        name, call, shown = [LABEL.sub(lambda m: names.get(m[0], m[0]), said) for said in head(inner, node)]
         where = node.record.get("where") or {}
         results = [described(inner.values[i], inner.name(i)) for i in node.outputs]
         return {"text": shown or name + call, "out": results, "line": where.get("line", 0)}
