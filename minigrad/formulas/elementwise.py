@@ -141,14 +141,24 @@ def _(x: Tensor, limit: float) -> Tensor:
 
 
 # ---------------------------------------------------------------------- conditions
+OPPOSITES = {ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.Gt: ast.LtE, ast.GtE: ast.Lt}
+
+
 @written(compare.Where)
 def _(layer: Terms, cls: Any, out: Tensor, condition: Any, x: Any, y: Any) -> Tree | Term:
     """One that only guards a corner is left out where it decides nothing: the branch that is taken says enough."""
-    term, holds = layer.each_element(lambda *given: e.call("where", *given), (condition, x, y), out), numbers(condition)
-    c, a, b = map(layer.tree, (condition, x, y))
-    if holds.size and (guards(c) or "nan" in (e.text(a), e.text(b))) and (holds.all() or not holds.any()):
+    corner = guards(layer.tree(condition)) or "nan" in (e.text(layer.tree(x)), e.text(layer.tree(y)))
+    if corner and (holds := numbers(condition)).size and (holds.all() or not holds.any()):
         return layer.repeated(x if holds.all() else y, out)
-    return term
+    write = chosen if layer.tame else lambda *given: e.call("where", *given)
+    return layer.each_element(write, (condition, x, y), out)
+
+
+def chosen(condition: Tree, x: Tree, y: Tree) -> Tree:
+    """Return `where` with what is not 0 first, as where(x > 0, g, 0): the same where nothing is NaN."""
+    if isinstance(condition, ast.Compare) and e.text(x) == "0" and (opposite := OPPOSITES.get(type(condition.ops[0]))):
+        return e.call("where", ast.Compare(condition.left, [opposite()], condition.comparators), y, x)
+    return e.call("where", condition, x, y)
 
 
 def guards(condition: Tree) -> bool:

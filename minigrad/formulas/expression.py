@@ -28,6 +28,7 @@ KNOWN = {
     for text in ("pi", "2 * pi", "pi / 2", "pi / 180", "180 / pi", "pi ** 2", "pi ** 0.5", "pi ** 0.5 / 2", "2 / pi ** 0.5",
                  "2 ** 0.5", "1 / 2 ** 0.5", "(2 * pi) ** 0.5", "1 / (2 * pi) ** 0.5", "(2 / pi) ** 0.5")
 }  # fmt: skip
+KNOWN[0.5**0.5] = KNOWN[1 / 2**0.5]  # they differ by a rounding
 
 
 def name(word: str) -> Tree:

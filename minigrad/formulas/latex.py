@@ -9,7 +9,7 @@ import ast
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from .expression import Tree
+from .expression import Tree, without_minus
 
 SUM, MINUS, TERM, POWER, ATOM = range(1, 6)  # how tightly a text holds together
 FUNCTIONS = {"sin": r"\sin", "cos": r"\cos", "tan": r"\tan", "sinh": r"\sinh", "cosh": r"\cosh", "tanh": r"\tanh",
@@ -82,14 +82,14 @@ class Setting:
         return rf"\lnot {self.of(tree.operand, ATOM)}", TERM
 
     def set_BinOp(self, tree: Any) -> tuple[str, int]:
+        if (positive := without_minus(tree)) is not None:
+            return f"-{self.of(positive, TERM)}", MINUS
         left, right, kind = tree.left, tree.right, type(tree.op)
         if kind in (ast.Add, ast.Sub):
             sign = "+" if kind is ast.Add else "-"
             return f"{self.of(left, SUM)} {sign} {self.of(right, SUM if kind is ast.Add else TERM)}", SUM
         if kind is ast.Div:
-            minus = isinstance(left, ast.UnaryOp) and isinstance(left.op, ast.USub)
-            top = left.operand if minus else left
-            return ("-" if minus else "") + rf"\frac{{{self.of(top)}}}{{{self.of(right)}}}", MINUS if minus else TERM
+            return rf"\frac{{{self.of(left)}}}{{{self.of(right)}}}", TERM
         if kind is ast.Pow:
             if isinstance(right, ast.Constant) and right.value == 0.5:
                 return rf"\sqrt{{{self.of(left)}}}", ATOM
@@ -110,13 +110,13 @@ class Setting:
     def set_Attribute(self, tree: Any) -> tuple[str, int]:
         if tree.attr in ("T", "mT"):
             return rf"{self.of(tree.value, ATOM)}^{{\top}}", POWER
-        return rf"{self.of(tree.value, ATOM)}_{{\mathrm{{{escaped(tree.attr)}}}}}", POWER
+        return rf"{{{self.of(tree.value, ATOM)}}}_{{\mathrm{{{escaped(tree.attr)}}}}}", POWER
 
     def set_Subscript(self, tree: Any) -> tuple[str, int]:
         if isinstance(tree.value, ast.Name) and (whole := self.names.get(ast.unparse(tree))):
             return whole, ATOM
         index = tree.slice.elts if isinstance(tree.slice, ast.Tuple) else [tree.slice]
-        return f"{self.of(tree.value, ATOM)}_{{[{', '.join(map(self.of, index))}]}}", POWER
+        return f"{{{self.of(tree.value, ATOM)}}}_{{[{', '.join(map(self.of, index))}]}}", POWER
 
     def set_Slice(self, tree: Any) -> tuple[str, int]:
         parts = ["" if p is None else self.of(p) for p in (tree.lower, tree.upper)]

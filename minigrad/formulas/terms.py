@@ -51,6 +51,7 @@ class Terms(Transform):
 
     def __init__(self):
         self.named: list[Box] = []  # the tensors that have names
+        self.tame = False  # whether all numbers are such that formulas need no care
         self.decided = False  # whether what is written depends on what tensors hold, beyond shapes and dtypes
 
     def variable(self, label: str | Tree, value: Tensor) -> Box:
@@ -220,3 +221,8 @@ def numbers(t: Tensor) -> np.ndarray:
     if type(t) is Box and isinstance(t._layer, Terms):
         t._layer.decided = True
     return host(bottom(t)._a)
+
+
+def is_tame(a: np.ndarray) -> bool:
+    """Return whether no number is NaN, infinite, or so large that its square might be."""
+    return a.dtype not in FLOATS or not a.size or bool(np.abs(a).max() < 1e18)

@@ -14,7 +14,8 @@ from ..ops.create import zeros_like
 from . import expression as e
 from .expression import Tree
 from .shaping import replaced
-from .terms import Terms
+from .terms import Terms, is_tame
+from .textbook import shown
 
 
 class Step(NamedTuple):
@@ -36,6 +37,7 @@ class Program:
             for ref in step.inputs:
                 if not isinstance(ref, dict) and ref not in made and ref not in self.boxes:
                     self.boxes[ref] = self.layer.variable(label(ref), wrap(array(ref)))
+        self.layer.tame = all(map(is_tame, [array(ref) for ref in (*self.boxes, *outputs)]))
         with self.layer.running():
             for step in steps:
                 results = self.run(step, array)
@@ -92,6 +94,15 @@ class Program:
                         found[number, i] = d
         return found
 
+    def merged(self, pulled: dict[tuple, Any]) -> dict[int, Any]:
+        """Return what each value gets that is an argument, perhaps of several steps."""
+        found: dict[int, Any] = {}
+        with self.layer.running():
+            for (number, i), t in pulled.items():
+                ref = self.steps[number].inputs[i]
+                found[ref] = found[ref] + t if ref in found else t
+        return found
+
     def pushed(self, tangents: dict[int, Any], label: Callable) -> dict[int, Any]:
         """Return the tangents of the outputs, as far as they have any, for tangents of arguments from outside."""
         moving = {ref: self.layer.variable("d" + label(ref), wrap(t)) for ref, t in tangents.items()}
@@ -108,7 +119,7 @@ class Program:
                         replaced(zeros_like(base) if db is None else db, zeros_like(view) if dv is None else dv, region)
                     ]
                 else:
-                    found = step.cls.tangents(args, given, outs)
+                    found = shown(step.cls, args, self.layer.tame).tangents(args, given, outs)
                 for ref, out, t in zip(step.outputs, outs, found):
                     if t is not None and out._np_dtype in FLOATS:
                         moving[ref] = t
@@ -121,9 +132,10 @@ class Program:
         if step.cls is ViewScatter:
             return list(enumerate(through_view(*args[:3], grads[0])))
         bound, grads = widened_tensors((*args, *outs)), widened_tensors(grads)
+        rule = shown(step.cls, args, self.layer.tame)
         for i, a in enumerate(args):
             if isinstance(a, Tensor) and a._np_dtype in FLOATS:
-                d = step.cls.evaluate(i, bound, len(args), grads)
+                d = rule.evaluate(i, bound, len(args), grads)
                 if d is not None:
                     d = sum_to(d, tuple(a.shape))
                     found.append((i, d if d._np_dtype == a._np_dtype else d.to(of_numpy(a._np_dtype))))

@@ -21,7 +21,7 @@ from ..kernels import formula
 from . import schema
 from .in_words import Wording, labels
 from .inner_calls import Inside
-from .values import Event, Group, Noted
+from .values import Event, Flow, Group, Noted, Ref
 
 if TYPE_CHECKING:
     from .recorder import Record
@@ -33,7 +33,7 @@ class Numbers:
     """Program order: a value gets its number in the document when it is first mentioned."""
 
     def __init__(self, rec: Record):
-        self.noted = rec.values
+        self.rec, self.noted = rec, rec.values
         self.new: dict[int, int] = {}
         groups = [g for g in rec.groups if g.events or g.phase == "backward"]
         self.ops = {g: i for i, g in enumerate(groups)}
@@ -58,6 +58,8 @@ def numbered(rec: Record) -> tuple[schema.Document, Numbers]:
     sides = {g: ends(g, used) for g in groups}
     freeing = {g.of: ids[g] for g in reversed(groups) if g.of is not None}  # operation -> its first backward entry
     ops = [entry(g, ids, sides, number, freeing.get(g)) for g in groups]
+    for ref in [r for g in groups if g.given for r in refs_in(list(g.given.values()))]:
+        number(ref)  # a call names also what only tells a shape, as in x.view_as(y)
     ops += tangent_entries(groups, ids, sides, number, len(ops))
     gradients = {number(v): number(g) for v, g in sorted(rec.gradients.items()) if v in number.new}
     passes = [p for p, ran in (("forward", True), ("backward", rec.ran_backward), ("jvp", rec.ran_jvp)) if ran]
@@ -78,7 +80,7 @@ def write_words(rec: Record, document: schema.Document, number: Numbers, sides: 
         v.label = names[v.id]
     wording = Wording(rec, number, names)
     for group, i in number.ops.items():
-        wording.write(document.ops[i], group, *sides[group])
+        wording.write(document.ops[i], group, flows_of(group, number), *sides[group])
 
 
 def insides(rec: Record) -> Iterator[tuple[Group, Inside]]:
@@ -149,6 +151,29 @@ def ends(group: Group, used: dict) -> tuple[list, list]:
     return inputs, outputs or [o for e in group.events for o in shown(e) if group not in used.get(o, ())]
 
 
+def refs_in(given: Any) -> Iterator[int]:
+    """The values among the arguments of a function."""
+    if type(given) is Ref:
+        yield given.value
+    elif isinstance(given, (tuple, list)):
+        for a in given:
+            yield from refs_in(a)
+
+
+def flows_of(g: Group, number: Numbers) -> list[Flow]:
+    """What flowed back along the edges of an operation, one for each edge: of one made of several, one for each value."""
+    flows = [f for f in g.edges if f.upstream is not None]
+    if len(g.events) < 2:
+        return flows
+    merged: dict[tuple, Flow] = {}
+    for flow in flows:
+        before = merged.get((flow.run, flow.value))
+        merged[flow.run, flow.value] = (
+            flow if before is None else before._replace(gives=number.rec.plus(before.gives, flow.gives))
+        )
+    return list(merged.values())
+
+
 def assigned_names(ops: list[schema.Op]) -> dict[int, str]:
     """The variables that lines assign their results to: value -> name."""
     found: dict[int, str] = {}
@@ -189,7 +214,7 @@ def entry(g: Group, ids: dict, sides: dict, number: Numbers, back: int | None) -
     if g.phase == "forward" and g.events:
         op.views = [schema.View(layer, inputs) for layer, inputs in g.events[0].views]
     if g.phase != "backward" or g.events:
-        flows = [f for f in g.edges if f.upstream is not None]
+        flows = flows_of(g, number)
         op.edges = [schema.Edge(number(f.value), f.partial, number(f.upstream), number(f.gives)) for f in flows]
         for v, size, node in g.kept:
             op.saved.append(schema.SavedValue(number(v), size, back if type(node._saved) is Freed else None))

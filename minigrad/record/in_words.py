@@ -23,10 +23,11 @@ from ..core.tensor import Box
 from ..formulas import expression as e
 from ..formulas.elementwise import SYMBOLS
 from ..formulas.latex import latex, symbol
+from ..formulas.terms import is_tame
 from ..formulas.traced_rules import Program, Step, tidied
 from ..ops.base.registry import TABLE
 from . import schema
-from .values import Group, Noted, Ref
+from .values import Flow, Group, Noted, Ref
 
 if TYPE_CHECKING:
     from .build import Numbers
@@ -76,7 +77,7 @@ class Wording:
             return invented(noted)
         return example(noted, self.rec.around)
 
-    def write(self, op: schema.Op, group: Group, inputs: list, outputs: list) -> None:
+    def write(self, op: schema.Op, group: Group, flows: list[Flow], inputs: list, outputs: list) -> None:
         """Fill in what an operation of the document says."""
         if not group.events or group.events[0].cls is DelayedError:
             return
@@ -85,11 +86,11 @@ class Wording:
         words = Words(self, group, outputs)
         op.call = self.call(group, words)
         runs: dict[int, dict] = {}
-        for edge, flow in zip(op.edges, [f for f in group.edges if f.upstream is not None]):
+        for edge, flow in zip(op.edges, flows):
             arrived = {v: g for run, v, g in group.upstreams if run == flow.run and v in outputs}
             edge.upstreams = [self.number(arrived[o]) if o in arrived else None for o in outputs]
             found = runs[flow.run] if flow.run in runs else runs.setdefault(flow.run, words.edges(arrived))
-            if (text := found.get((group.events.index(flow.event), flow.position))) is not None:
+            if (text := found.get(words.end(flow))) is not None:
                 edge.formula, edge.latex = words.filled(text[0]), words.filled(text[1])
         if op.tangents:
             moving = {i: group.tangents[i] for i in inputs if isinstance(i, int) and i in group.tangents}
@@ -170,7 +171,7 @@ class Words:
              *[self.place[o] for o in event.outputs])
             for event in self.group.events
         ]  # fmt: skip
-        shapes = [(v.shape, v.dtype) for v in values]
+        shapes = [(v.shape, v.dtype, is_tame(v)) for v in values]
         return (*steps, *shapes, *[self.place[o] for o in self.outputs])
 
     def kept(self, what: tuple, make: Callable[[Program], Any]) -> Any:
@@ -217,17 +218,25 @@ class Words:
 
         return self.kept(("call",), make)
 
-    def edges(self, arrived: dict[int, int]) -> dict[tuple, tuple]:
-        """Return the formula and the LaTeX of each edge, by step and position, for gradients that arrived at outputs."""
+    def end(self, flow: Flow) -> Any:
+        """Return under what `edges` has the formula of a flow: of several steps a value's place, of one the argument's."""
+        return self.place[flow.value] if len(self.group.events) > 1 else (0, flow.position)
+
+    def edges(self, arrived: dict[int, int]) -> dict[Any, tuple]:
+        """Return the formula and the LaTeX of each edge, by its end, for gradients that arrived at outputs."""
 
         def make(program: Program) -> dict:
             pulled = program.pulled({o: self.beside(o, g) for o, g in arrived.items()})
             bars = [rf"\bar{{{self.symbol(o)}}}" for o in self.outputs]
             names = {"g": bars[0]} | ({f"g[{k}]": n for k, n in enumerate(bars)} if len(bars) > 1 else {})
+            several = len(self.group.events) > 1
+            ends: dict = program.merged(pulled) if several else pulled
             found = {}
-            for (step, i), t in pulled.items():
-                tree, to = tidied(t), self.symbol(self.group.events[step].inputs[i])
-                found[step, i] = e.text(tree), rf"\bar{{{to}}} = {latex(tree, self.symbols(names), self.numbers())}"
+            for end, t in ends.items():
+                ref = end if several else self.group.events[0].inputs[end[1]]
+                tree, set_names = tidied(t), self.symbols(names)
+                text = rf"\bar{{{self.symbol(ref)}}} = {latex(tree, set_names, self.numbers())}"
+                found[self.place[ref] if several else end] = e.text(tree), text
             return found
 
         return self.kept(("edges", *[o in arrived for o in self.outputs]), make) or {}
@@ -285,6 +294,10 @@ def given_as_written(given: dict, known: dict[str, Parameter]) -> tuple[list, di
         parameter = known.get(name)
         if parameter is not None and parameter.kind is Parameter.VAR_POSITIONAL:
             args += a
+        elif (
+            parameter is not None and parameter.kind is Parameter.KEYWORD_ONLY and parameter.default is Parameter.empty
+        ):
+            keywords[name] = a
         elif parameter is None or parameter.default is Parameter.empty:
             args.append(a)
         elif not (a is parameter.default or type(a) is type(parameter.default) and a == parameter.default):

@@ -79,7 +79,7 @@ def test_an_operand_used_twice_gets_its_two_flows_in_order():
     assert [edge.flow["gives"] for edge in Graph(r.record).edges] == [three, also]
 
 
-def test_several_flows_along_one_edge_are_all_told():
+def test_what_several_outputs_send_back_along_one_edge_is_told_as_one():
     x = minigrad.tensor([2.0, 3.0], requires_grad=True)
 
     def f(x):
@@ -89,9 +89,9 @@ def test_several_flows_along_one_edge_are_all_told():
     drawing = viz.draw(f, x, passes="backward")
     (into_x,) = [edge for edge in drawing.graph.edges if edge.source.kind == "parameter"]
     label = " ".join(line.text for line in flow_label(drawing.graph, into_x))
-    assert label == "2 contributions = [0, 7] + [3, 0]"
-    assert [one["summary"]["values"] for one in drawing.graph.contributions(into_x.value)] == [[0.0, 7.0], [3.0, 0.0]]
-    assert "2 contributions" in drawing.svg() and "[3, 0]" in drawing.text() and drawing.html()
+    assert "g[0]" in label and "g[1]" in label and label.endswith("= [3, 7]")
+    assert [one["summary"]["values"] for one in drawing.graph.contributions(into_x.value)] == [[3.0, 7.0]]
+    assert "[3, 7]" in drawing.text() and drawing.html()
 
 
 def test_contributions_sum_to_the_gradient():

@@ -1,0 +1,85 @@
+"""What a record says can be typed in: calls give the results, formulas what flowed along the edges, pushes the tangents."""
+
+import numpy as np
+import pytest
+
+import minigrad
+from minigrad.core.tensor import wrap
+from minigrad.ops.base.registry import TABLE
+from minigrad.record.build import numbered
+from tests import table
+
+from .test_formulas import NAMES, leaves
+
+RANDOM = {"bernoulli", "normal", "poisson", "multinomial", "gumbel_softmax", "dropout", "rand", "randn", "randint"}
+
+
+def document(f, *args):
+    """The document of a program, and the arrays of its values by their numbers."""
+    rec = minigrad.record(f, *args)
+    made, number = numbered(rec)
+    arrays = {new: rec.values[old].numbers() for old, new in number.new.items() if rec.values[old].array is not None}
+    assert not rec.notes or all("no formula" not in note for note in rec.notes), rec.notes
+    return made, arrays
+
+
+def check(made, arrays):
+    """Evaluate all that the document says; return how many there were."""
+    labels = {v.label: wrap(arrays[v.id].copy()) for v in made.values if v.id in arrays}
+    assert len({v.label for v in made.values}) == len(made.values) and all(v.label.isidentifier() for v in made.values)
+    count = 0
+    for op in made.ops:
+        if op.phase == "forward" and op.name not in RANDOM:
+            check_call(op, labels, arrays)
+            count += 1
+        for edge in op.edges:
+            given = [zeros(op, k, arrays) if u is None else wrap(arrays[u]) for k, u in enumerate(edge.upstreams)]
+            names = {**NAMES, **labels, "g": given[0] if len(given) == 1 else given}
+            same(eval(edge.formula, names), arrays[edge.gives], edge.formula)
+            assert edge.latex.startswith(r"\bar{")
+            count += 1
+        tangents = {f"d{made.values[v].label}": wrap(arrays[t]) for v, t in op.tangents.items()}
+        for push in op.pushes:
+            same(
+                eval(push["formula"], {**NAMES, **labels, **tangents}),
+                arrays[op.tangents[push["output"]]],
+                push["formula"],
+            )
+            count += 1
+    return count
+
+
+def zeros(op, k, arrays):
+    return wrap(np.zeros_like(arrays[op.outputs[k]]))
+
+
+def check_call(op, labels, arrays):
+    found = eval(op.call, {**NAMES, **{k: t.clone() for k, t in labels.items()}})
+    flat = [t for t in table.tensors(found)]
+    assert len(flat) >= len(op.outputs), op.call
+    for o, t in zip(op.outputs, flat if len(flat) == len(op.outputs) else matching(flat, op.outputs, arrays)):
+        same(t, arrays[o], op.call)
+
+
+def matching(flat, outputs, arrays):
+    """Of several results those that the program used."""
+    return [
+        next(t for t in flat if tuple(t.shape) == arrays[o].shape and np.allclose(t.numpy(), arrays[o]))
+        for o in outputs
+    ]
+
+
+def same(found, expected, text):
+    assert tuple(found.shape) == expected.shape, text
+    assert np.allclose(found.numpy(), expected, rtol=1e-6, atol=1e-9, equal_nan=True), text
+
+
+@pytest.mark.parametrize(("name", "sample"), [(n, s) for n in table.SMOOTH for s in TABLE[n].samples])
+def test_what_a_record_of_a_sample_says_is_true(name, sample):
+    def run(*given):
+        result, _ = table.run(name, sample, leaves=list(given))
+        return [t for t in table.floats(result) if t.requires_grad]
+
+    given = leaves(TABLE[name], sample)
+    made, arrays = document(run, *given)
+    assert check(made, arrays) or not made.ops
