@@ -3,7 +3,7 @@
 const TITLES = { forward: "Forward", backward: "Backward", jvp: "Jvp" };
 const STARTS = {
   forward: "The inputs are given. Each step runs one operation of the program: press → or Play.",
-  backward: "Backward starts at the outputs. Each step goes along one edge: upstream × local partial = contribution.",
+  backward: "Backward starts at the outputs. Each step goes along one edge: what arrived, called g, gives a contribution.",
   jvp: "The inputs have tangents. Each step pushes them through one operation, beside its value.",
 };
 
