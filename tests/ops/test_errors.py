@@ -68,6 +68,7 @@ def test_every_error_has_a_remedy():
 # exceptions that are not built by `error`, and why
 PLAIN = {
     "minigrad.kernels.select": "no operand: explain.failed says which argument it is",
+    "minigrad.kernels.seal": "no key: caught a few lines above, and told in a warning",
     "minigrad.ops.matmul": "no product: `fit` says what does not fit",
     "minigrad.ops.copy": "out of range: caught a few lines below",
     "minigrad.ops.base.primitive": "a name that PyTorch has for what some nodes save, as Python says it",
