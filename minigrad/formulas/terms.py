@@ -225,4 +225,4 @@ def numbers(t: Tensor) -> np.ndarray:
 
 def is_tame(a: np.ndarray) -> bool:
     """Return whether no number is NaN, infinite, or so large that its square might be."""
-    return a.dtype not in FLOATS or not a.size or bool(np.abs(a).max() < 1e18)
+    return a.dtype not in FLOATS or not a.size or float(np.abs(a).max()) < 1e18
