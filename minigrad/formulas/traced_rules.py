@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from ..arrays.dtypes import FLOATS, of_numpy
 from ..core.backward import sum_to
+from ..core.function import as_tuple
 from ..core.tensor import Tensor, wrap
 from ..ops.base.families import ViewScatter
-from ..ops.base.primitive import widened_tensors
 from ..ops.create import zeros_like
 from . import expression as e
 from .expression import Tree
@@ -119,7 +119,8 @@ class Program:
                         replaced(zeros_like(base) if db is None else db, zeros_like(view) if dv is None else dv, region)
                     ]
                 else:
-                    found = shown(step.cls, args, self.layer.tame).tangents(args, given, outs)
+                    rule = shown(step.cls, args, self.layer.tame)
+                    found = as_tuple(rule.pushforward(args, given, outs)) if rule.differentiable else ()
                 for ref, out, t in zip(step.outputs, outs, found):
                     if t is not None and out._np_dtype in FLOATS:
                         moving[ref] = t
@@ -131,7 +132,10 @@ class Program:
         outs = tuple([self.boxes[o] for o in step.outputs])
         if step.cls is ViewScatter:
             return list(enumerate(through_view(*args[:3], grads[0])))
-        bound, grads = widened_tensors((*args, *outs)), widened_tensors(grads)
+        bound = (
+            *args,
+            *outs,
+        )  # of half precision as they are: that the rule computes in float32 is no part of the formula
         rule = shown(step.cls, args, self.layer.tame)
         for i, a in enumerate(args):
             if isinstance(a, Tensor) and a._np_dtype in FLOATS:

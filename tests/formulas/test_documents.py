@@ -83,3 +83,16 @@ def test_what_a_record_of_a_sample_says_is_true(name, sample):
     given = leaves(TABLE[name], sample)
     made, arrays = document(run, *given)
     assert check(made, arrays) or not made.ops
+
+
+@pytest.mark.parametrize("dtype", [minigrad.float16, minigrad.bfloat16])
+def test_formulas_of_half_precision_are_those_of_others(dtype):
+    def f(x, w):
+        return ((x * w).tanh().softmax(-1) ** 2).sum()
+
+    half, whole = (
+        [t.to(d) for t in (minigrad.tensor([0.5, 1.0]), minigrad.tensor([2.0, -1.0]))]
+        for d in (dtype, minigrad.float32)
+    )
+    said = [[e.formula for op in document(f, *given)[0].ops for e in op.edges] for given in (half, whole)]
+    assert said[0] == said[1] and len(said[0]) == 6
