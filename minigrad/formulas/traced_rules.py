@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 from ..arrays.dtypes import FLOATS, of_numpy
@@ -24,6 +24,9 @@ class Step(NamedTuple):
     cls: Any
     inputs: Sequence
     outputs: Sequence
+    moving: Sequence | None = (
+        None  # which of the arguments have tangents, where a value may stand in for one that has none
+    )
 
 
 class Program:
@@ -94,11 +97,13 @@ class Program:
                         found[number, i] = d
         return found
 
-    def merged(self, pulled: dict[tuple, Any]) -> dict[int, Any]:
-        """Return what each value gets that is an argument, perhaps of several steps."""
+    def merged(self, pulled: dict[tuple, Any], ends: Collection[tuple]) -> dict[int, Any]:
+        """Return what each value gets at the ends where something arrives: perhaps arguments of several steps."""
         found: dict[int, Any] = {}
         with self.layer.running():
             for (number, i), t in pulled.items():
+                if (number, i) not in ends:
+                    continue
                 ref = self.steps[number].inputs[i]
                 found[ref] = found[ref] + t if ref in found else t
         return found
@@ -109,7 +114,8 @@ class Program:
         with self.layer.running():
             for step in self.steps:
                 args = self.arguments(step)
-                given = [None if isinstance(i, dict) else moving.get(i) for i in step.inputs]
+                still = step.moving or (True,) * len(args)
+                given = [None if isinstance(i, dict) or not m else moving.get(i) for i, m in zip(step.inputs, still)]
                 if all(t is None for t in given):
                     continue
                 outs = tuple([self.boxes[o] for o in step.outputs])

@@ -231,6 +231,8 @@ class Ledger(Flows):
     def ended(self, event: Event, outs: tuple, nodes: list, tangents: list) -> None:
         """What came out: values, the nodes that were made with what they keep, and tangents of arguments and results."""
         self.note(event, outs, nodes)
+        if tangents:
+            event.moving = tuple([t is not None for t in tangents[: len(event.inputs)]])
         self.note_tangents(event.group, (*event.inputs, *event.outputs), tangents)
 
     def note_tangents(self, group: Group, values: Any, tangents: Any) -> None:
@@ -330,7 +332,7 @@ def bound(name: str, given: dict) -> dict:
     if entry is None:
         return given
     kinds = {p.name: p.kind for p in signature(entry.function).parameters.values()}
-    named = {k: v for k, v in given.items() if k in kinds}
+    named = {k: v for k, v in given.items() if k in kinds or k not in ("*", "**", "_", "out")}
     before = [v for k, v in named.items() if kinds.get(k) is not Parameter.KEYWORD_ONLY]
     behind = {k: v for k, v in named.items() if kinds.get(k) is Parameter.KEYWORD_ONLY}
     try:

@@ -74,7 +74,8 @@ class Wording:
         """Return what a value held, for one example of a vmap that runs around the recording; numbers where that is lost."""
         noted = self.rec.values[ref]
         if noted.array is None or noted.lost:
-            return invented(noted)
+            held = (noted.summary or {}).get("values")
+            return invented(noted) if held is None else np.array(held, noted.dtype).reshape(noted.shape)
         return example(noted, self.rec.around)
 
     def write(self, op: schema.Op, group: Group, flows: list[Flow], inputs: list, outputs: list) -> None:
@@ -89,7 +90,8 @@ class Wording:
         for edge, flow in zip(op.edges, flows):
             arrived = {v: g for run, v, g in group.upstreams if run == flow.run and v in outputs}
             edge.upstreams = [self.number(arrived[o]) if o in arrived else None for o in outputs]
-            found = runs[flow.run] if flow.run in runs else runs.setdefault(flow.run, words.edges(arrived))
+            if (found := runs.get(flow.run)) is None:
+                found = runs[flow.run] = words.edges(arrived, flow.run)
             if (text := found.get(words.end(flow))) is not None:
                 edge.formula, edge.latex = words.filled(text[0]), words.filled(text[1])
         if op.tangents:
@@ -166,11 +168,11 @@ class Words:
     def pattern(self) -> tuple:
         """Return what decides about the words, but for numbers: operations, plain arguments, shapes and dtypes."""
         values = [self.wording.array(r) for r in self.refs]
+        known = lambda i: plain(i["const"]) if isinstance(i, dict) else self.place[i]
         steps = [
-            (event.cls, *[plain(i["const"]) if isinstance(i, dict) else self.place[i] for i in event.inputs], MARK,
-             *[self.place[o] for o in event.outputs])
+            (event.cls, event.moving, *map(known, event.inputs), MARK, *map(known, event.outputs))
             for event in self.group.events
-        ]  # fmt: skip
+        ]
         shapes = [(v.shape, v.dtype, is_tame(v)) for v in values]
         return (*steps, *shapes, *[self.place[o] for o in self.outputs])
 
@@ -179,7 +181,7 @@ class Words:
         key = None if self.key is None else (*what, *self.key)
         if key is not None and (found := TEMPLATES.get(key)) is not None:
             return found
-        steps = [Step(event.cls, event.inputs, event.outputs) for event in self.group.events]
+        steps = [Step(event.cls, event.inputs, event.outputs, event.moving) for event in self.group.events]
         try:
             program = Program(steps, self.wording.array, self.marked, self.outputs)
             made = make(program)
@@ -222,15 +224,17 @@ class Words:
         """Return under what `edges` has the formula of a flow: of several steps a value's place, of one the argument's."""
         return self.place[flow.value] if len(self.group.events) > 1 else (0, flow.position)
 
-    def edges(self, arrived: dict[int, int]) -> dict[Any, tuple]:
-        """Return the formula and the LaTeX of each edge, by its end, for gradients that arrived at outputs."""
+    def edges(self, arrived: dict[int, int], run: int) -> dict[Any, tuple]:
+        """Return the formula and the LaTeX of each edge, by its end, for gradients that arrived at outputs in a run."""
+        numbers = {event: k for k, event in enumerate(self.group.events)}
+        there = sorted({(numbers[f.event], f.position) for f in self.group.edges if f.run == run})
 
         def make(program: Program) -> dict:
             pulled = program.pulled({o: self.beside(o, g) for o, g in arrived.items()})
             bars = [rf"\bar{{{self.symbol(o)}}}" for o in self.outputs]
             names = {"g": bars[0]} | ({f"g[{k}]": n for k, n in enumerate(bars)} if len(bars) > 1 else {})
             several = len(self.group.events) > 1
-            ends: dict = program.merged(pulled) if several else pulled
+            ends: dict = program.merged(pulled, there) if several else pulled
             found = {}
             for end, t in ends.items():
                 ref = end if several else self.group.events[0].inputs[end[1]]
@@ -239,7 +243,7 @@ class Words:
                 found[self.place[ref] if several else end] = e.text(tree), text
             return found
 
-        return self.kept(("edges", *[o in arrived for o in self.outputs]), make) or {}
+        return self.kept(("edges", *there, *[o in arrived for o in self.outputs]), make) or {}
 
     def pushes(self, moving: dict[int, int]) -> dict[int, tuple]:
         """Return the formula and the LaTeX of each output's tangent, by its place, for arguments that have tangents."""

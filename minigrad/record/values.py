@@ -57,10 +57,11 @@ class Ref(NamedTuple):
 class Event:
     """One primitive or custom Function that ran, with the values that went in and out."""
 
-    __slots__ = ("cls", "group", "inputs", "outputs", "views")
+    __slots__ = ("cls", "group", "inputs", "moving", "outputs", "views")
 
     def __init__(self, cls: Any, group: Group | None = None, inputs: Any = (), outputs: Any = ()):
         self.cls, self.group, self.inputs, self.outputs = cls, group, inputs, outputs
+        self.moving: tuple | None = None  # which of the inputs had a tangent, as far as that was noted
         self.views: list = []  # (transform, shapes of the arguments as it saw them), outermost first
 
 
