@@ -359,7 +359,7 @@ def invented(noted: Noted) -> np.ndarray:
 
 def example(noted: Noted, around: Collection) -> np.ndarray:
     """Return the array of a value, of one example where a vmap around the recording has several."""
-    array, t, dims = noted.numbers(), noted.tensor, []
+    array, t, dims = np.asarray(noted.numbers()), noted.tensor, []
     while type(t) is Box:
         if t._layer in around and t._layer.name == "vmap" and t._extra is not None:
             dims.append(t._extra)

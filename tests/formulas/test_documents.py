@@ -33,7 +33,7 @@ def held(noted):
     if noted.lost:
         numbers = noted.summary.get("values")
         return None if numbers is None else np.array(numbers, noted.dtype).reshape(noted.shape)
-    return None if noted.array is None else noted.numbers()
+    return None if noted.array is None else np.asarray(noted.numbers())
 
 
 def check(made, arrays):
