@@ -288,7 +288,15 @@ def plain(a: Any) -> Any:
     return type(a), repr(a) if isinstance(a, float) else a
 
 
-AS_OPERATORS = frozenset(cls.name for cls in SYMBOLS) | {"neg", "bitwise_not", "matmul", "getitem", "permute", "abs"}
+AS_OPERATORS = frozenset(cls.name for cls in SYMBOLS) | {
+    "div",
+    "neg",
+    "bitwise_not",
+    "matmul",
+    "getitem",
+    "permute",
+    "abs",
+}
 
 
 def given_as_written(given: dict, known: dict[str, Parameter]) -> tuple[list, dict]:
