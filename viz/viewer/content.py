@@ -83,7 +83,7 @@ class Teller:
     def op(self, node: Node, files: Any) -> dict:
         """An operation: its call and formula, what went in and out, what it kept, what flows back through it."""
         op, where = node.record, node.record.get("where") or {}
-        name, call, shown = head(self.graph, node)
+        name, call, shown = called(self.graph, node)
         said: dict[str, Any] = {
             "id": op["id"],
             "name": name,
@@ -132,7 +132,7 @@ class Teller:
 
     def _step(self, inner: Graph, node: Node) -> dict:
         names = {inner.values[i].get("label"): inner.name(i) for i in inner.values}
-        name, call, shown = [LABEL.sub(lambda m: names.get(m[0], m[0]), said) for said in head(inner, node)]
+        name, call, shown = [LABEL.sub(lambda m: names.get(m[0], m[0]), said) for said in called(inner, node)]
         where = node.record.get("where") or {}
         results = [described(inner.values[i], inner.name(i)) for i in node.outputs]
         return {"text": shown or name + call, "out": results, "line": where.get("line", 0)}
@@ -185,18 +185,6 @@ def described(value: dict, name: str) -> dict:
         return said
     statistics = [rounded(summary.get(key)) for key in ("min", "max", "mean", "std", "nan", "inf")]
     return {**said, "statistics": statistics, "histogram": summary.get("histogram", {}).get("counts", [])}
-
-
-def head(graph: Graph, node: Node) -> tuple[str, str, str]:
-    """Name, arguments and formula of an operation; no formula where it is but the call.
-
-    >>> values = [{"id": i, "name": n, "kind": "input"} for i, n in enumerate("wxy")]
-    >>> op = {"id": 0, "phase": "forward", "name": "mul", "formula": "x * y", "inputs": [0, 1], "outputs": [2]}
-    >>> graph = Graph({"program": {}, "values": values, "ops": [op]})
-    >>> head(graph, graph.nodes[-1])
-    ('mul', '(w, x)', 'w * x')
-    """
-    return called(graph, node)
 
 
 def packed(told: dict) -> dict:
