@@ -1,4 +1,4 @@
-"""What a notebook that is graded gets to see: few variables of the environment, and within bubblewrap few folders.
+"""Confine a notebook that is graded: it sees few variables of the environment, and within bubblewrap few folders.
 
 A notebook could find a token in a variable, a key in a file, and in /tmp or /run the socket of a program that takes commands.
 So bubblewrap starts with an empty file system, into which come the system's programs, Python with its packages, and minigrad,

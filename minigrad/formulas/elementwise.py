@@ -1,4 +1,4 @@
-"""How elementwise operations are written."""
+"""Write elementwise operations."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _(layer: Terms, cls: Any, out: Tensor, x: Any, y: Any) -> Term:
 
 @written(elementary.Exp)
 def _(layer: Terms, cls: Any, out: Tensor, x: Tensor) -> Tree | Term:
-    """What softmax is by definition goes by its name."""
+    """Call softmax by its name."""
     tree = layer.tree(x)
     if isinstance(tree, e.Call) and e.text(tree.func) == "log_softmax":
         return e.call("softmax", *tree.args)

@@ -1,4 +1,4 @@
-"""How the operations of layers and losses are written: convolutions, pooling, norms, cross-entropy, embeddings."""
+"""Write the operations of layers and losses: convolutions, pooling, norms, cross-entropy, embeddings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How products and decompositions of matrices are written."""
+"""Write products and decompositions of matrices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How reductions, scans and selections along dimensions are written."""
+"""Write reductions, scans and selections along dimensions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How operations on shapes, on parts of tensors and by index are written."""
+"""Write operations on shapes, on parts of tensors and by index."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ defined(copy.ToCpu, copy.ToCuda)(lambda x: x)
 
 @written(copy.Clone, copy.Contiguous, copy.Alias)
 def _(layer: Terms, cls: Any, out: Tensor, x: Tensor) -> Term:
-    """What only copies is not written."""
+    """Leave out what only copies."""
     return layer.term(x)
 
 

@@ -17,7 +17,7 @@ from .terms import numbers
 
 
 class Page(NamedTuple):
-    """What a textbook says of an operation: the class with other formulas, and whether they hold for arguments."""
+    """Hold what a textbook says of an operation: the class with other formulas, and whether they hold for arguments."""
 
     cls: Any
     holds: Callable[..., bool]

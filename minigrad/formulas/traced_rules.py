@@ -24,13 +24,11 @@ class Step(NamedTuple):
     cls: Any
     inputs: Sequence
     outputs: Sequence
-    moving: Sequence | None = (
-        None  # which of the arguments have tangents, where a value may stand in for one that has none
-    )
+    moving: Sequence | None = None  # which of the arguments have tangents: x.detach() is the value x, but has none
 
 
 class Program:
-    """What ran for one operation, on values that have names."""
+    """Run again what ran for one operation, on values that have names."""
 
     def __init__(self, steps: Sequence[Step], array: Callable, label: Callable, outputs: Sequence[int]):
         self.layer, self.steps, self.outputs = Terms(), steps, list(outputs)
@@ -138,10 +136,7 @@ class Program:
         outs = tuple([self.boxes[o] for o in step.outputs])
         if step.cls is ViewScatter:
             return list(enumerate(through_view(*args[:3], grads[0])))
-        bound = (
-            *args,
-            *outs,
-        )  # of half precision as they are: that the rule computes in float32 is no part of the formula
+        bound = (*args, *outs)  # half precision stays: that the rule computes in float32 is no part of the formula
         rule = shown(step.cls, args, self.layer.tame)
         for i, a in enumerate(args):
             if isinstance(a, Tensor) and a._np_dtype in FLOATS:

@@ -258,7 +258,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
 
 
 def beside(number: Any, x: Any) -> Any:
-    """What a number becomes beside a tensor in `where`: in bytes -1 is 255.  RuntimeError where it does not fit."""
+    """Return what a number becomes beside a tensor in `where`: in bytes -1 is 255.  RuntimeError where it does not fit."""
     if not isinstance(x, Tensor) or isinstance(number, Tensor):
         return number
     if x._np_dtype.kind in "iu" and isinstance(number, int):

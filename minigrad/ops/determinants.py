@@ -79,7 +79,7 @@ def sign_and_log(x: np.ndarray) -> tuple:
 
 
 def finite(x: np.ndarray) -> np.ndarray:
-    """Whether all elements of each matrix are finite."""
+    """Return whether all elements of each matrix are finite."""
     return np.isfinite(x).all((-2, -1))
 
 

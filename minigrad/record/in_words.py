@@ -1,4 +1,4 @@
-"""What a record's operations and edges say in words that can be typed in: labels, calls, and formulas of both passes.
+"""Say what a record holds in words that can be typed in: labels, calls, and formulas of both passes.
 
 `call` is the operation as the user would write it, `formula` what an edge gives, in the labels of values, `g` for the gradient
 of the operation's result and `d` before a label for a tangent.  The folder formulas/ makes them.
@@ -46,7 +46,8 @@ def labels(values: Iterable[schema.Value], assigned: dict[int, str]) -> dict[int
     names = {v.id: v.name or assigned.get(v.id, "") for v in values}
     count = Counter(names.values())
     usable = lambda n: n.isidentifier() and count[n] == 1 and n not in RESERVED and n not in BARE
-    found = {i: n for i, n in names.items() if usable(n) and not (n[0] == "d" and count[n[1:]])}
+    tangent = lambda n: len(n) > 1 and n[0] == "d" and (count[n[1:]] or re.fullmatch(r"dv\d+_*", n))
+    found = {i: n for i, n in names.items() if usable(n) and not tangent(n)}
     taken = set(found.values())
     for i in names.keys() - found.keys():
         label = f"v{i}"

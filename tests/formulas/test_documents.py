@@ -135,3 +135,13 @@ def test_what_a_record_of_a_random_program_says_is_true(seed):
             assert "modified by an inplace operation" in str(e), program.source  # it cannot run backward
             return
         assert check(made, arrays), program.source
+
+
+def test_a_variable_is_called_by_its_name_unless_a_tangent_is_called_so():
+    def f(d, x, dx):
+        return (d * x * dx).sum()
+
+    made, _ = document(f, *[minigrad.tensor([1.0, 2.0]) for _ in range(3)])
+    assert [v.label for v in made.values[:2]] == ["d", "x"]
+    (dx,) = [v for v in made.values if v.name == "dx"]
+    assert dx.label == f"v{dx.id}"
