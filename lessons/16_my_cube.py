@@ -247,7 +247,7 @@ with warnings.catch_warnings(record=True) as said:
     nan = torch.func.grad(plain_softplus)(large)
 print(plain_softplus(large), nan)
 print(said[0].message)
-assert nan.isnan() and "ExpBackward0" in str(said[0].message)
+assert nan.isnan() and "exp: " in str(said[0].message)
 
 # %% [markdown]
 # A Function computes both in a way that overflows nowhere. Its `backward` uses `torch.sigmoid`, an operation that has

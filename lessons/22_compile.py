@@ -189,8 +189,8 @@ print(scaled, "after float64")
 assert "3 specialisations" in repr(scaled) and scaled.source() != text
 
 # %% [markdown]
-# Python values count as well. A float that only enters arithmetic, as a learning rate does, is an argument of the module.
-# Others are part of it, and compared at each call.
+# Python values count as well. A number is an argument of the module, and what is computed of it is computed at each call. Where
+# it decides something, as in an `if`, or as the count of a loop, the decision is compared.
 
 # %%
 scaled(torch.ones(3), 0.125)
@@ -199,7 +199,18 @@ assert "3 specialisations" in repr(scaled)
 scaled(torch.ones(3), 2)
 scaled(torch.ones(3), 3)
 print(scaled, "after two ints")
-assert "5 specialisations" in repr(scaled)
+assert "4 specialisations" in repr(scaled)
+
+
+@torch.compile
+def scheduled(x, rate, step):
+    return x * (rate * 0.9**step) if step > 2 else x * 0
+
+
+for step in range(6):
+    scheduled(torch.ones(3), 0.5, step)
+print(scheduled.explain())
+assert "2 specialisations" in repr(scheduled)
 
 # %% [markdown]
 # So is everything that a function reads from outside. A changed global is seen; it would be a silent mistake if it were not.

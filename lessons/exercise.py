@@ -42,7 +42,7 @@ COLOURS = {"right": "#2e7d32", "wrong": "#c62828", "open": "#757575"}
 
 @dataclass(frozen=True)
 class Verdict:
-    """What `check` says of an answer; a notebook shows it in colour, with the difference drawn.
+    """What `check` says of an answer; a notebook shows it beside a bar of colour, with the difference drawn.
 
     >>> print(Verdict("sum_of_two", "right", "Two and two are four."))
     ✓ sum_of_two: Two and two are four.
@@ -61,7 +61,7 @@ class Verdict:
 
     def _repr_html_(self) -> str:
         colour, text = COLOURS[self.status], html.escape(self.message).replace("\n", "<br>")
-        head = f"<b style='color:{colour}'>{SIGNS[self.status]} {html.escape(self.name)}</b>"
+        head = f"<b>{SIGNS[self.status]} {html.escape(self.name)}</b>"
         picture = "" if self.drawing is None else f"<div style='overflow-x:auto'>{self.drawing.svg()}</div>"
         return f"<div style='border-left:4px solid {colour};padding:.2em .8em'>{head}: {text}{picture}</div>"
 

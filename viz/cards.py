@@ -12,30 +12,35 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from . import text, user_formula
-from .drawn_graph import Edge, Graph, Node
+from . import mathematics, text
+from .drawn_graph import Edge, Graph, Node, View
 from .orientation import WAYS, Way
 from .style import TEXTS, measure
 
 SIDE, ABOVE, BETWEEN = 11, 6, 16  # padding left and right, above and below a section, between texts
-GAP, ROOM = 14.0, 24.0  # between labels of edges, and along an edge before and after its label
+GAP, ROOM, NARROW = 14.0, 24.0, 18.0  # between labels of edges, and along an edge beside its label; that on a slide
 WIDE = 72  # characters that a value and its type may have on one line of text
-COLUMNS = 50  # characters after which a text is wrapped
 KINDS = {"computed": "value"}  # a leaf made before the recording began
+
+READABLE = 0.7  # of its size: what has to be smaller to fit is not set as mathematics
 
 Run = tuple[str, str]  # a text and the name of its style
 
 
 @dataclass
 class Line:
-    """A line of text: runs from the left, and one at the right."""
+    """A line of text: runs from the left, and one at the right; or a formula in LaTeX, with about the size it will have."""
 
     left: list[Run]
     right: Run | None = None
+    latex: str = ""
+    size: tuple[float, float] = (0.0, 0.0)
 
     @property
     def width(self) -> float:
         """What the line needs."""
+        if self.latex:
+            return self.size[0]
         return sum(measure(*run) for run in self.left) + (BETWEEN + measure(*self.right) if self.right else 0)
 
     @property
@@ -47,6 +52,8 @@ class Line:
     @property
     def height(self) -> float:
         """The height of its largest text."""
+        if self.latex:
+            return self.size[1]
         return max(TEXTS[style].height for _, style in (*self.left, *([self.right] if self.right else ())))
 
 
@@ -75,6 +82,7 @@ class Card:
     foot: list[Block] = field(default_factory=list)
     labels: list[list[Line]] = field(default_factory=list)  # backward: one for each edge in
     way: Way = WAYS["TB"]
+    room: float = ROOM
 
     def __post_init__(self):
         blocks = [*self.head, *self.body, *self.foot, *(b for section in self.passes.values() for b in section)]
@@ -93,7 +101,8 @@ class Card:
             self.height = max(self.height, need)
         else:
             self.width = float(math.ceil(max(self.width, need)))
-        self.strip = max((self.way.size(wide + ROOM, tall + ROOM)[1] for wide, tall in sizes if wide), default=0.0)
+        room = self.room
+        self.strip = max((self.way.size(wide + room, tall + room)[1] for wide, tall in sizes if wide), default=0.0)
         self.across, paper = self.way.size(self.width, self.height)
         self.along, self.inset = self.strip + paper, (self.across - need) / 2
 
@@ -123,32 +132,27 @@ def label_size(label: list[Line]) -> tuple[float, float]:
     return max(line.width for line in label) + 12, sum(line.height for line in label) + 8
 
 
-def card(graph: Graph, node: Node, together: Sequence[str] = ()) -> Card:
-    """The card of a node; `together` are passes that one picture shows at once."""
+def card(graph: Graph, node: Node, passes: Sequence[str], together: bool = False) -> Card:
+    """The card of a node, with room for these passes one at a time, or `together` in one picture."""
     way = WAYS[graph.view.rankdir]
     if node.kind == "copy":
         head = [Block("head", [Line([(text.shorten(graph.name(node.outputs[0]), 24), "call")])])]
         return Card(node, head, way=way)
-    passes = {
-        name: section
-        for name, section in (
-            ("forward", _saved(graph, node)),
-            ("backward", _gradients(graph, node)),
-            ("jvp", _tangents(graph, node)),
-        )
-        if section and name in graph.passes
-    }
+    told = {"forward": _saved, "backward": _gradients, "jvp": _tangents}
+    extra = {name: section for name in passes if (section := told[name](graph, node))}
     if together:
-        passes = {"together": [block for name, section in passes.items() if name in together for block in section]}
+        extra = {"together": [block for section in extra.values() for block in section]}
     body = [_value(graph, value, with_name=node.is_op) for value in node.outputs]
     body = [block for block in body if block.lines]
     if not node.is_op:
-        return Card(node, [_leaf_head(graph, node)], body, passes, way=way)
-    labels = [flow_label(graph, edge) if "backward" in graph.passes else [] for edge in node.inputs]
+        return Card(node, [_leaf_head(graph, node)], body, extra, way=way)
+    labels = [flow_label(graph, edge) if "backward" in passes else [] for edge in node.inputs]
     room = 0 if way.sideways else sum((label_size(label)[0] or 12.0) + GAP for label in labels) - 2 * SIDE
-    columns = max(56, int(room / measure("x", "code")))
+    columns = max(graph.view.columns + 6, int(room / measure("x", "code")))
     head = _fold_head(graph, node) if node.kind == "fold" else _op_head(graph, node)
-    return Card(node, [head], body, passes, _source(graph, node, columns), labels, way)
+    return Card(
+        node, [head], body, extra, _source(graph, node, columns), labels, way, NARROW if graph.view.slide else ROOM
+    )
 
 
 def _source(graph: Graph, node: Node, columns: int) -> list[Block]:
@@ -163,47 +167,48 @@ def _source(graph: Graph, node: Node, columns: int) -> list[Block]:
 
 
 def flow_label(graph: Graph, edge: Edge) -> list[Line]:
-    """What backward does along an edge: upstream times local partial, and the contribution that this gives."""
+    """What backward does along an edge: the formula of the contribution, and what it comes to."""
     if edge.flow is None:
         return []
-    formula = text.clean(edge.flow.get("formula") or "")
-    if formula and edge.target.kind == "op" and "parts" not in edge.flow:
-        return [*[Line([(line, "flow")]) for line in text.wrap(formula, 38, 3)], *given_lines(graph, edge)]
-    partial, amount = partial_of(graph, edge), amount_of(graph, graph.values.get(edge.flow["upstream"]))
-    terms = terms_of(graph, edge.target)
-    if edge.target.kind == "fold" or "parts" in edge.flow:
-        rule = partial
-    elif partial.endswith(".backward"):  # of a custom Function
-        several = [graph.gradient(value) for value in edge.target.outputs] if len(edge.target.outputs) > 1 else []
-        rule = f"{partial}({', '.join(amount_of(graph, one) for one in several if one) or amount})"
-    elif partial.startswith("∂"):  # of an operation made of others: a Jacobian without a formula
-        rule = f"{amount} · {partial}"
-    elif user_formula.uses_upstream(partial):
-        rule = terms.words(partial, g=f"({amount})" if amount.startswith("-") else amount)
-    else:
-        rule = f"{amount} × {user_formula.factor(terms.words(partial))}"
-        if graph.elements(edge.flow["upstream"]) > graph.elements(edge.flow["gives"]):  # it was broadcast
-            rule = f"sum({rule})"
-        elif 0 < graph.elements(edge.flow["upstream"]) < graph.elements(edge.flow["gives"]):  # it was summed up
-            rule = f"expand({rule})"
-    lines = [Line([(line, "flow")]) for line in text.wrap(rule, 38, 2)] if rule else []
+    formula, latex = edge.flow.get("formula") or edge.flow.get("partial") or "", edge.flow.get("latex")
+    lines = formula_lines(graph, formula, "flow", latex, graph.view.label_columns) if formula else []
     return lines + given_lines(graph, edge)
+
+
+def flow_formula(graph: Graph, edge: Edge) -> str:
+    """The formula of what goes back along an edge; the words for a local partial in a record that has none."""
+    flow = edge.flow or {}
+    return text.clean(graph.words(flow.get("formula") or flow.get("partial") or ""))
+
+
+def formula_lines(
+    graph: Graph, formula: str, style: str, latex: str | None, columns: int, begin: str = ""
+) -> list[Line]:
+    """A formula in lines, a long one in named parts; or in LaTeX where that is wanted and not too wide."""
+    from minigrad.formulas.named_parts import in_parts  # whoever has a record has loaded minigrad
+
+    said = lambda formula: begin + text.clean(graph.words(formula))
+    if graph.view.tex and latex:
+        wide, rows = mathematics.extent(latex)
+        size, most = TEXTS[style].size, measure("x" * columns, style)
+        if wide * size * READABLE <= most:
+            return [Line([(said(formula), style)], None, latex, (min(wide * size, most), rows * TEXTS[style].height))]
+    whole, parts = (formula, {}) if graph.view.slide else in_parts(formula)
+    told = [said(whole), *(f"{name} = {text.clean(graph.words(part))}" for name, part in parts.items())]
+    most = graph.view.lines if graph.view.slide else 2 * graph.view.lines  # so that nothing of a formula is cut off
+    return [Line([(line, style)]) for one in told for line in text.wrap(one, columns, most)]
 
 
 def given_lines(graph: Graph, edge: Edge) -> list[Line]:
     """What an edge contributes, in numbers."""
-    if edge.flow is None or "grads" not in graph.view.show:
+    alone = graph.view.slide and len(graph.back[edge.value]) == 1  # then it is the gradient, which stands on the card
+    if edge.flow is None or "grads" not in graph.view.show or alone:
         return []
     if told := edge.flow.get("told"):  # of an explanation: the equations of single elements
-        return [Line([(line, "gives")]) for one in told for line in text.wrap(one, 56, 6)]
-    gives = " + ".join(text.gist(graph.values.get(one["gives"])) for one in edge.flow.get("parts", [edge.flow]))
-    return [Line([(line, "gives")]) for line in text.wrap(f"= {gives}", 38, 2) if gives]
-
-
-def amount_of(graph: Graph, gradient: dict | None) -> str:
-    """An upstream gradient in a formula: its numbers if they are short and to be shown, else g."""
-    amount = text.whole(gradient)
-    return amount if 0 < len(amount) <= 28 and "grads" in graph.view.show else "g"
+        return [Line([(line, "gives")]) for one in told for line in text.wrap(one, graph.view.columns, 6)]
+    given = [graph.values.get(one["gives"]) for one in edge.flow.get("parts", [edge.flow])]
+    gives = " + ".join(text.gist(one) for one in given if not graph.view.slide or text.whole(one))
+    return [Line([(line, "gives")]) for line in text.wrap(f"= {gives}", graph.view.label_columns, 2) if gives]
 
 
 def flow_text(cards: dict[str, Card], edge: Edge) -> list[str]:
@@ -228,34 +233,32 @@ def body_words(card: Card) -> list[str]:
     return lines
 
 
-def partial_of(graph: Graph, edge: Edge) -> str:
-    """The local partial of an edge; one that is but a sign, ∂f/∂x, in our names for both."""
-    partial = text.clean(edge.flow["partial"]) if edge.flow else ""
-    return (
-        f"∂{text.shorten(edge.target.record['name'], 16)}/∂{graph.name(edge.value)}" if partial[:1] == "∂" else partial
-    )
-
-
 def _op_head(graph: Graph, node: Node) -> Block:
-    op = node.record
+    op, columns = node.record, graph.view.columns
     name, call, shown = called(graph, node)
     name += " backward" * (op["phase"] == "backward")
-    lines = [Line([(name, "name"), (text.shorten(call, COLUMNS), "call")])]
+    lines = [Line([(name, "name"), (call, "call")])]
+    if len(name) + len(call) > columns:
+        lines = [
+            Line([(name, "name")]),
+            *(Line([(line, "call")]) for line in text.wrap(call, columns, graph.view.lines)),
+        ]
     if shown and shown != name:
-        if len(name) + len(call) + len(shown) <= COLUMNS:
+        if len(name) + len(call) + len(shown) <= columns and not graph.view.tex:
             lines[0].right = (shown, "formula")
         else:
-            lines += [Line([(line, "formula")]) for line in text.wrap(shown, COLUMNS, 3)]
+            lines += formula_lines(graph, shown, "formula", mathematics.of(graph, shown), columns)
     tags = ["custom Function"] * (node.kind == "function") + ["in place"] * bool(op.get("inplace"))
-    tags += [text.shorten(" › ".join(op["layer"]), COLUMNS)] if op.get("layer") else []
+    tags += ["update"] * (op["phase"] == "update")
+    tags += [text.shorten(" › ".join(op["layer"]), columns)] if op.get("layer") else []
     tags += ["output"] * any(value in graph.outputs for value in node.outputs)
     lines += [Line([(" · ".join(tags), "tag")])] if tags else []
-    lines += [Line([(line, "sum")]) for line in text.wrap(op.get("note", ""), 50, 3) if line]
+    lines += [Line([(line, "sum")]) for line in text.wrap(op.get("note", ""), columns, 3) if line]
     return Block("head", lines)
 
 
 def called(graph: Graph, node: Node) -> tuple[str, str, str]:
-    """Name, arguments and formula of an operation; no formula where it is but the call.
+    """Name, arguments and expression of an operation; no expression where it is but the call.
 
     >>> values = [{"id": i, "name": n, "kind": "input"} for i, n in enumerate("wxy")]
     >>> op = {"id": 0, "phase": "forward", "name": "mul", "call": "w * x", "inputs": [0, 1], "outputs": [2]}
@@ -263,18 +266,15 @@ def called(graph: Graph, node: Node) -> tuple[str, str, str]:
     >>> called(graph, graph.nodes[-1])
     ('mul', '', 'w * x')
     """
-    op, terms = node.record, terms_of(graph, node)
-    name, given, operands = text.shorten(op.get("function") or op["name"], 32), terms.formula, terms.operands
-    if call := text.clean(op.get("call") or ""):
+    op = node.record
+    name = text.shorten(op.get("function") or op["name"], 32)
+    if call := text.clean(graph.words(op.get("call") or "")):
         same = call.startswith(name + "(") or call.startswith(name + ".apply(")
         return (name, call[len(name) :].removeprefix(".apply"), "") if same else (name, "", call)
-    shown = terms.words(given)
+    operands = [_constant(i) if isinstance(i, dict) else text.shorten(graph.name(i), 16) for i in op["inputs"]]
     if len(operands) > 5:
         operands = [*operands[:3], f"… {len(operands) - 3} more"]
-    arguments = f"({', '.join(operands)})"
-    if given.startswith(name + "("):
-        return name, shown[len(name) :] if shown != given else arguments, ""
-    return name, arguments, shown
+    return name, f"({', '.join(operands)})", ""
 
 
 def _fold_head(graph: Graph, node: Node) -> Block:
@@ -290,17 +290,15 @@ def _fold_head(graph: Graph, node: Node) -> Block:
     return Block("head", lines)
 
 
-def terms_of(graph: Graph, node: Node) -> user_formula.Terms:
-    """What formulas call the operands and the result of an operation."""
-    op = {**node.record, "formula": text.clean(node.record.get("formula") or "")}
-    operands = [_constant(i) if isinstance(i, dict) else text.shorten(graph.name(i), 16) for i in op["inputs"]]
-    return user_formula.Terms.of(op, operands, text.shorten(graph.name(node.outputs[0]), 16) if node.outputs else "")
-
-
 def _leaf_head(graph: Graph, node: Node) -> Block:
     value = node.outputs[0]
-    kind = KINDS.get(node.kind, node.kind) + " · output" * (value in graph.outputs)
-    return Block("head", [Line([(text.shorten(graph.name(value), 32), "name")], (kind, "tag"))], value)
+    of = graph.gradient_of.get(value)
+    kind = KINDS.get(node.kind, node.kind) if of is None else f"gradient of {text.shorten(graph.name(of), 24)}"
+    kind += " · output" * (value in graph.outputs)
+    name = graph.name(value)
+    path = graph.values[value].get("name") or ""  # of a module's parameter; formulas have a label for a long one
+    said = [(text.shorten(path, 40), "name"), (f"  {name}", "call")] if "." in path and "." not in name else []
+    return Block("head", [Line(said or [(text.shorten(name, 32), "name")], (kind, "tag"))], value)
 
 
 def _constant(entry: dict) -> str:
@@ -311,14 +309,23 @@ def _constant(entry: dict) -> str:
 def _value(graph: Graph, value: int, with_name: bool) -> Block:
     entry, show = graph.values[value], graph.view.show
     name = text.shorten(graph.name(value), 24) if with_name else ""
-    lines = _assigned(name, text.contents(entry) if "values" in show else "", "value")
+    lines = _assigned(name, _amount(graph, entry) if "values" in show else "", "value", graph.view)
     return Block("value", [*lines, *([Line([(text.kind_of(entry), "type")])] if "shapes" in show else [])], value)
 
 
-def _assigned(name: str, amount: str, style: str) -> list[Line]:
+def _assigned(name: str, amount: str, style: str, view: View) -> list[Line]:
     """`name = amount`, wrapped, as far as both are known."""
-    whole = f"{name}{' ' if amount.startswith('min') else ' = '}{amount}" if name and amount else name or amount
-    return [Line([(line, style)]) for line in text.wrap(whole, COLUMNS, 3)] if whole else []
+    joint = " " if amount.startswith(("min ", "all ", "(")) else " = "
+    whole = f"{name}{joint}{amount}" if name and amount else name or amount
+    return [Line([(line, style)]) for line in text.wrap(whole, view.columns, view.lines)] if whole else []
+
+
+def _amount(graph: Graph, entry: dict | None) -> str:
+    """What a value holds; on a slide a large one has its shape alone, unless there are lines for shapes."""
+    amount = text.contents(entry)
+    if entry is None or not amount or text.whole(entry) or not graph.view.slide or "shapes" in graph.view.show:
+        return amount
+    return text.shape(entry["shape"])
 
 
 def _saved(graph: Graph, node: Node) -> list[Block]:
@@ -334,23 +341,23 @@ def _saved(graph: Graph, node: Node) -> list[Block]:
     items += [f"{len(named) - 6} more"] if len(named) > 6 else []
     items += [f"{len(inner)} inner value{'s' * (len(inner) > 1)} ({text.size(sum(inner))})"] if inner else []
     items = [item.replace(" ", "\u00a0") for item in items]
-    words = text.wrap("saved for backward: " + ", ".join(items), 56, 3)
+    words = text.wrap("saved for backward: " + ", ".join(items), graph.view.columns + 6, 3)
     return [Block("saved", [Line([(line, "saved")]) for line in words])]
 
 
 def _gradients(graph: Graph, node: Node) -> list[Block]:
-    blocks = []
+    blocks, columns = [], graph.view.columns
     for value in node.outputs if "grads" in graph.view.show else ():
         gradient, terms = graph.gradient(value), graph.contributions(value)
         if gradient is None and not terms:
             continue
-        lines = _assigned("grad", text.contents(gradient), "gradient")
+        lines = _assigned("grad", _amount(graph, gradient), "gradient", graph.view)
         if len(terms) > 1:
-            lines += [Line([(line, "sum")]) for line in text.wrap(_sum(terms), 50, 2)]
+            lines += [Line([(line, "sum")]) for line in text.wrap(_sum(terms), columns, 2)]
         elif not terms and value in graph.outputs:
             lines += [Line([("here backward starts", "sum")])]
         if gradient and "note" in gradient:  # what a check has to say of it, as it may of an operation
-            lines += [Line([(line, "sum")]) for line in text.wrap(gradient["note"], 50, 3)]
+            lines += [Line([(line, "sum")]) for line in text.wrap(gradient["note"], columns, 3)]
         if gradient and gradient["id"] in graph.outputs:  # as the result of func.grad is
             lines += [Line([(f"output: {text.shorten(graph.name(gradient['id']), 24)}", "sum")])]
         blocks.append(Block("gradient", lines, gradient["id"] if gradient else None))
@@ -364,38 +371,27 @@ def _sum(terms: list[dict | None]) -> str:
     """How contributions meet, with the numbers where they are few and short.
 
     >>> _sum([{"shape": [], "summary": {"values": 1.5}}, {"shape": [], "summary": {"values": -0.5}}])
-    'sum of 2 contributions: 1.5 + -0.5'
+    'sum of 2 contributions: 1.5 + (-0.5)'
     """
     amounts = [text.whole(term, most=1) for term in terms]
     shown = len(terms) <= 4 and all(amounts)
+    amounts = [f"({amount})" if amount.startswith("-") else amount for amount in amounts]
     return f"sum of {len(terms)} contributions" + (": " + " + ".join(amounts) if shown else "")
 
 
 def _tangents(graph: Graph, node: Node) -> list[Block]:
-    blocks = []
+    blocks, columns = [], graph.view.columns
     for value in node.outputs if "grads" in graph.view.show else ():
         tangent = graph.tangent(value)
         if tangent is None:
             continue
-        lines = _assigned("tangent", text.contents(tangent), "tangent")
-        rule = rule_of(graph, node, value) if node.kind in ("op", "function") else ""
-        lines += [Line([(line, "rule")]) for line in text.wrap(rule, COLUMNS, 3)] if rule else []
+        lines = _assigned("tangent", _amount(graph, tangent), "tangent", graph.view)
+        if push := push_of(node, value):
+            lines += formula_lines(graph, push["formula"], "rule", push.get("latex"), columns, begin="= ")
         blocks.append(Block("tangent", lines, tangent["id"]))
     return blocks
 
 
-def rule_of(graph: Graph, node: Node, value: int) -> str:
-    """How the tangent of a result is computed from those of the inputs."""
-    for push in node.record.get("pushes", ()):
-        if push["output"] == value:
-            return f"= {text.clean(push['formula'])}"
-    slots = [i for i, value in enumerate(node.record["inputs"]) if not isinstance(value, dict)]
-    moving = [i for i, edge in zip(slots, node.inputs) if graph.tangent(edge.value)]
-    edges = dict(zip(slots, node.inputs))
-    if not moving or any(edges[i].flow is None for i in moving):
-        return ""
-    partials = {i: partial_of(graph, edge) for i, edge in edges.items()}
-    sums = any(graph.elements(edges[i].value) > graph.elements(node.outputs[0]) for i in moving)
-    name = text.shorten(node.record.get("function") or node.record["name"], 32)
-    rule = user_formula.tangent_rule(name, terms_of(graph, node), partials, moving, sums)
-    return "= " + rule if rule else ""
+def push_of(node: Node, value: int) -> dict | None:
+    """What the record says of how the tangent of a result is computed."""
+    return next((push for push in node.record.get("pushes", ()) if push["output"] == value), None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from . import text
 from .cards import Card, flow_text, words
 from .drawn_graph import Edge, Graph
-from .style import LOOKS
+from .themes import LIGHT, Theme
 
 SHAPES = {"function": "component", "fold": "box3d"}
 STYLES = {
@@ -21,21 +21,25 @@ STYLES = {
 }
 
 
-def dot(graph: Graph, cards: dict[str, Card], passes: list[str]) -> str:
+def dot(graph: Graph, cards: dict[str, Card], passes: list[str], theme: Theme = LIGHT) -> str:
     """DOT text of the passes; with more than one, a cluster for each."""
     title = text.clean(graph.record["program"].get("name") or "")
+    page, ink = ({"bgcolor": quoted(theme.page)} if theme.page else {}), quoted(theme.texts["call"].colour)
+    line = quoted(theme.looks["paper-op"].stroke)
+    whole = {"labelloc": "t", "fontname": "Helvetica", "label": quoted(title), "fontcolor": ink, **page}
     out = [
         "digraph minigrad {",
-        f"  graph [labelloc=t, fontname=Helvetica, label={quoted(title)}]",
+        f"  graph {_written(whole)}",
         f"  rankdir={graph.view.rankdir}",
-        "  node [fontname=monospace, fontsize=10, shape=box, style=filled]",
-        "  edge [fontname=monospace, fontsize=9]",
+        f"  node [fontname=monospace, fontsize=10, shape=box, style=filled, color={line}, fontcolor={ink}]",
+        f"  edge [fontname=monospace, fontsize=9, color={quoted(theme.looks['edge'].stroke)}, fontcolor={ink}]",
     ]
     for name in passes:
         if len(passes) == 1:
-            out += _pass(graph, cards, name, "")
+            out += _pass(graph, cards, name, "", theme)
         else:
-            out += [f"  subgraph cluster_{name} {{", f"  label={name}", *_pass(graph, cards, name, f"{name}-"), "  }"]
+            inner = _pass(graph, cards, name, f"{name}-", theme)
+            out += [f"  subgraph cluster_{name} {{", f"  label={name}", *inner, "  }"]
     return "\n".join([*out, "}", ""])
 
 
@@ -48,7 +52,7 @@ def quoted(*lines: str, end: str = "") -> str:
     return '"' + "".join(line.replace("\\", "\\\\").replace('"', '\\"') + end for line in lines) + '"'
 
 
-def _pass(graph: Graph, cards: dict[str, Card], name: str, prefix: str) -> list[str]:
+def _pass(graph: Graph, cards: dict[str, Card], name: str, prefix: str, theme: Theme) -> list[str]:
     lines = []
     for key, card in cards.items():
         kind = card.node.kind
@@ -57,7 +61,7 @@ def _pass(graph: Graph, cards: dict[str, Card], name: str, prefix: str) -> list[
             "id": quoted(prefix + key),
             "class": quoted(f"node {kind}" + " output" * output),
             "label": quoted(*words(card, name), end="\\l"),
-            "fillcolor": quoted(LOOKS["paper-copy" if kind == "copy" else f"band-{kind}"].fill),
+            "fillcolor": quoted(theme.looks["paper-copy" if kind == "copy" else f"band-{kind}"].fill),
         }
         attributes |= {"shape": SHAPES[kind]} if kind in SHAPES else {}
         attributes |= {"style": quoted(STYLES[kind])} if kind in STYLES else {}
@@ -65,17 +69,18 @@ def _pass(graph: Graph, cards: dict[str, Card], name: str, prefix: str) -> list[
         lines.append(f"  {quoted(prefix + key)} {_written(attributes)}")
     for edge in graph.edges:
         ends = f"{quoted(prefix + edge.source.key)} -> {quoted(prefix + edge.target.key)}"
-        lines.append(f"  {ends} {_written({'id': quoted(prefix + edge.key), **_edge(edge, cards, name)})}")
+        lines.append(f"  {ends} {_written({'id': quoted(prefix + edge.key), **_edge(edge, cards, name, theme)})}")
     return lines
 
 
-def _edge(edge: Edge, cards: dict[str, Card], name: str) -> dict[str, str]:
+def _edge(edge: Edge, cards: dict[str, Card], name: str, theme: Theme) -> dict[str, str]:
     if name != "backward":
         return {"class": quoted("edge")}
     if not edge.flow:
         return {"class": quoted("edge no-gradient"), "dir": "none", "style": "dotted"}
     label = quoted(*flow_text(cards, edge), end="\\l")
-    return {"class": quoted("edge"), "dir": "back", "label": label, "color": quoted(LOOKS["edge-backward"].stroke)}
+    line = quoted(theme.looks["edge-backward"].stroke)
+    return {"class": quoted("edge"), "dir": "back", "label": label, "color": line}
 
 
 def _written(attributes: dict[str, str]) -> str:

@@ -10,21 +10,30 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from . import user_formula
-
 PASSES = ("forward", "backward", "jvp")
-SHOW: tuple[str, ...] = (
-    "values",
-    "grads",
-    "shapes",
-    "saved",
-    "lines",
-)  # what cards show besides operations and their formulas
+# what cards show besides operations and their formulas
+SHOW: tuple[str, ...] = ("values", "grads", "shapes", "saved", "lines")
+ON_SLIDES = ("values", "grads")  # unless more or less is asked for
+# operations that a picture leaves out: what gave parameters their first numbers, and what a step of training writes
+ADDED = ("setup", "update")
 RANKDIRS = ("TB", "BT", "LR", "RL")
+SIZES = ("slide",)
 MANY, FAR = 3, 8  # more uses, or operations since the first use: a copy
+
+
+def parts(words: Iterable[str]) -> frozenset[str]:
+    """What words of `show` name: "all" is all that stands on cards.  Raises ValueError with a word that names nothing.
+
+    >>> sorted(parts(["all", "update"]) - parts(["all"]))
+    ['update']
+    """
+    named = frozenset(words)
+    if unknown := sorted(named - {*SHOW, *ADDED, "all"}):
+        raise ValueError(unknown[0])
+    return named - {"all"} | (frozenset(SHOW) if "all" in named else frozenset())
 
 
 def passes_of(record: dict, notes: Sequence[str] = ()) -> tuple[tuple[str, ...], dict[str, str]]:
@@ -43,16 +52,41 @@ def passes_of(record: dict, notes: Sequence[str] = ()) -> tuple[tuple[str, ...],
 
 @dataclass(frozen=True)
 class View:
-    """What of a graph is shown, and which way it runs."""
+    """What of a graph is shown, which way it runs, and whether it is for a slide."""
 
     show: frozenset[str] = frozenset(SHOW)
     rankdir: str = "TB"  # TB | BT | LR | RL: where the first operations lie, and where the last
+    slide: bool = False
+    any_way: bool = False  # which a slide may choose
+    tex: bool = False  # whether formulas are for LaTeX
+    columns: int = 50  # characters after which a text on a card is wrapped
+
+    @property
+    def lines(self) -> int:
+        """Lines that a text may have; on a slide columns are narrow."""
+        return 5 if self.slide else 3
+
+    @property
+    def label_columns(self) -> int:
+        """The same for the label of an edge."""
+        return max(20, self.columns * 3 // 4)
 
 
 WHOLE = View()
 
 
-@dataclass
+def view_of(show: Iterable[str] | None = None, rankdir: str | None = None, size: str | None = None) -> View:
+    """What is shown and how, where not all of it is said.
+
+    >>> view_of(rankdir="LR").rankdir, sorted(view_of(size="slide").show)
+    ('LR', ['grads', 'values'])
+    """
+    slide = size == "slide"
+    usual = ON_SLIDES if slide else SHOW
+    return View(parts(usual if show is None else show), rankdir or "TB", slide, slide and rankdir is None)
+
+
+@dataclass(slots=True)
 class Node:
     """A card of the picture: an operation, a leaf value, or a small copy of a leaf."""
 
@@ -68,7 +102,7 @@ class Node:
         return self.kind in ("op", "function", "fold")
 
 
-@dataclass
+@dataclass(slots=True)
 class Edge:
     """A value on its way into an operation."""
 
@@ -78,11 +112,11 @@ class Edge:
     port: int  # which output of the source
     target: Node
     slot: int  # which input of the target
-    flow: dict | None = None  # what goes back along it: partial, upstream, gives; parts, where that are several flows
+    flow: dict | None = None  # what goes back along it: formula, upstream, gives; parts, where that are several flows
 
 
 class Graph:
-    """The drawable graph of a record.
+    """The drawable graph of a record; of a folded one, names, values and what belongs to them are those of the `whole`.
 
     >>> value = {"name": "", "kind": "input", "shape": [], "dtype": "float64", "device": "cpu", "bytes": 8}
     >>> values = [{**value, "id": 0, "name": "x"}, {**value, "id": 1, "kind": "computed"}]
@@ -92,24 +126,24 @@ class Graph:
     (['value-0', 'op-0'], ['edge-0-0-0'])
     """
 
-    def __init__(self, record: dict, names: dict[int, str] | None = None, view: View = WHOLE):
+    def __init__(self, record: dict, view: View = WHOLE, whole: Graph | None = None):
         self.record, self.view = record, view
-        self.values = {value["id"]: value for value in record["values"]}
-        labels = {value["id"]: value["label"] for value in record["values"] if value.get("label")}
-        self.names = names or user_formula.names(record) | labels
         # a backward that was differentiated itself is a part of the program like any other operation
         self.ops = [
-            op for op in record["ops"] if op["phase"] == "forward" or op["phase"] == "backward" and op.get("edges")
+            op
+            for op in record["ops"]
+            if op["phase"] in ("forward", "update") or op["phase"] == "backward" and op.get("edges")
         ]
+        if whole is None:
+            self._read()
+        else:
+            self.values, self.names, self.words = whole.values, whole.names, whole.words
+            self.gradients, self.tangents = whole.gradients, whole.tangents
         self.outputs = set(record.get("outputs", ()))
         self.passes = [name for name in PASSES if name in record["program"].get("passes", PASSES)]
         self.nodes: list[Node] = []
         self.edges: list[Edge] = []
-        self.flows: dict[int, list[dict]] = defaultdict(list)  # what goes back through an operation
-        self._attach()
-        self.updated = {op["outputs"][0]: op["inputs"][0] for op in record["ops"] if _is_update(op)}
-        self.gradients = self._gradients()
-        self.tangents = self._tangents()
+        self.gradient_of = {gradient: value for value, gradient in self.gradients.items()}
         self._build()
         self.shown = {value for node in self.nodes for value in node.outputs}
         self.back: dict[int, list[dict]] = defaultdict(list)  # flows by the value they reach
@@ -127,9 +161,7 @@ class Graph:
         return self.names[value]
 
     def kind(self, value: int) -> str:
-        """The kind of a leaf: a parameter stays one after a step of training; what is no leaf here was computed before."""
-        while value in self.updated:
-            value = self.updated[value]
+        """The kind of a leaf; what is none in the record was computed before."""
         kind = self.values[value]["kind"]
         return kind if kind in ("input", "parameter", "constant") else "computed"
 
@@ -158,21 +190,27 @@ class Graph:
         """Bytes kept for backward by all operations; what several keep counts once."""
         return sum({value: size for op in self.ops for value, size in self.saved(op).items()}.values())
 
-    def _attach(self) -> None:
-        """Hang the edges of backward on the operation that they go back through."""
-        for op in self.record["ops"]:
-            self.flows[op["id"]].extend(op.get("edges", ()))
+    def _read(self) -> None:
+        """Look up what belongs to values: their names, gradients and tangents."""
+        from minigrad.record.labels import ShownNames  # whoever has a record has loaded minigrad
+
+        values = self.record["values"]
+        there = _mentioned(self.record)
+        shown = ShownNames([v if v["id"] in there else {**v, "name": ""} for v in values])
+        self.values, self.names, self.words = {value["id"]: value for value in values}, shown.names, shown.words
+        self.gradients, self.tangents = self._gradients(), self._tangents()
 
     def _gradients(self) -> dict[int, int]:
         """Gradient by value; where the record names none, what is upstream of the operation that made the value."""
         known = {int(value): gradient for value, gradient in self.record.get("gradients", {}).items()}
         for op in self.ops:
-            for edge in self.flows[op["id"]] if len(op["outputs"]) == 1 else ():
+            for edge in op.get("edges", ()) if len(op["outputs"]) == 1 else ():
                 known.setdefault(op["outputs"][0], edge["upstream"])
         return known
 
     def _tangents(self) -> dict[int, int]:
-        return {int(value): tangent for op in self.record["ops"] for value, tangent in op.get("tangents", {}).items()}
+        moved = [op["tangents"] for op in self.record["ops"] if op.get("tangents")]
+        return {int(value): tangent for tangents in moved for value, tangent in tangents.items()}
 
     def _build(self) -> None:
         made = {value: (op["id"], port) for op in self.ops for port, value in enumerate(op["outputs"])}
@@ -183,7 +221,7 @@ class Graph:
         copies: Counter = Counter()
         for time, op in enumerate(self.ops):
             node = _operation(op)
-            pending = list(self.flows[op["id"]])
+            pending = list(op.get("edges", ()))
             slot = 0
             for i, value in enumerate(op["inputs"]):
                 if isinstance(value, dict):  # a Python constant: written in the card
@@ -197,7 +235,7 @@ class Graph:
                 else:
                     source, port = self._leaf(value, leaves), 0
                     first.setdefault(value, time)
-                flow = _take(pending, value, last=value not in op["inputs"][i + 1 :])
+                flow = _take(pending, value, last=value not in op["inputs"][i + 1 :]) if pending else None
                 edge = Edge(f"edge-{value}-{op['id']}-{slot}", value, source, port, node, slot, flow)
                 node.inputs.append(edge)
                 self.edges.append(edge)
@@ -214,6 +252,15 @@ class Graph:
         return leaves[value]
 
 
+def _mentioned(record: dict) -> set[int]:
+    """The values that operations of a record read, give or send along; a part of a record may have others."""
+    found = {*record.get("outputs", ())}
+    for op in record["ops"]:
+        found.update(v for v in op["inputs"] if not isinstance(v, dict))
+        found.update(op["outputs"], op.get("tangents", {}).values(), [flow["gives"] for flow in op.get("edges", ())])
+    return found
+
+
 def _operation(op: dict) -> Node:
     """The node of an operation, or of several that were folded."""
     if inner := op.get("folded"):
@@ -228,18 +275,9 @@ def _take(flows: list[dict], value: int, last: bool) -> dict | None:
     """
     here = [flow for flow in flows if flow["input"] == value]
     taken = here if last else here[:1]
-    flows[:] = [flow for flow in flows if not any(flow is one for one in taken)]
+    for flow in taken:
+        flows.remove(flow)
     if len(taken) > 1:
         words = f"{len(taken)} contributions"
-        return {"input": value, "partial": words, "upstream": None, "gives": None, "parts": taken}
+        return {"input": value, "formula": words, "upstream": None, "gives": None, "parts": taken}
     return taken[0] if taken else None
-
-
-def _is_update(op: dict) -> bool:
-    """Whether an operation is a training step's write to a parameter."""
-    return (
-        op["phase"] == "update"
-        and op.get("inplace", False)
-        and bool(op["outputs"])
-        and isinstance(op["inputs"][0], int)
-    )

@@ -13,25 +13,27 @@ from typing import Literal
 
 from .picture import Picture, arranged
 from .shapes import Group, Path, Text
-from .style import LOOKS, TEXTS
+from .style import TEXTS, Look
+from .themes import LIGHT, WHITE, Theme
 
 SIDE, AREA = 30_000, 60_000_000  # pixels: beyond, a PNG is scaled down rather than fail
 LEGIBLE = {"png": 1.5, "pdf": 0.3}  # pixels or points: smaller text is left out
 FONTS = {"sans": "DejaVu Sans", "mono": "DejaVu Sans Mono"}
 ANCHORS: dict[str, Literal["left", "center", "right"]] = {"start": "left", "middle": "center", "end": "right"}
+SLIDE = 0.75  # points for a unit: 13.33 by 7.5 inches
 PAGE = 14_400  # points: the longest side that PDF readers accept
 
 
-def png(pictures: dict[str, Picture], scale: float = 2.0) -> bytes:
-    """All pictures, with `scale` pixels for each unit of the picture, on white."""
+def png(pictures: dict[str, Picture], scale: float = 2.0, theme: Theme = LIGHT) -> bytes:
+    """All pictures, with `scale` pixels for each unit of the picture."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     pages, width, height = arranged(pictures)
     scale = min(scale, SIDE / max(width, height), (AREA / (width * height)) ** 0.5)
     unit = scale / 100  # inches, at 100 pixels each
-    figure = Figure((width * unit, height * unit), dpi=100, facecolor="white")
-    pen = Pen(figure, unit, height, smallest=LEGIBLE["png"] / scale)
+    figure = Figure((width * unit, height * unit), dpi=100, facecolor=theme.page or WHITE)
+    pen = Pen(figure, unit, height, LEGIBLE["png"] / scale, theme)
     for _, page, x, y in pages:
         pen.draw(page.items, x, y)
     out = io.BytesIO()
@@ -40,7 +42,7 @@ def png(pictures: dict[str, Picture], scale: float = 2.0) -> bytes:
     return out.getvalue()
 
 
-def pdf(pictures: dict[str, Picture]) -> bytes:
+def pdf(pictures: dict[str, Picture], theme: Theme = LIGHT) -> bytes:
     """A page for each picture, as vectors and with its fonts."""
     from matplotlib.backends.backend_pdf import PdfPages
     from matplotlib.figure import Figure
@@ -48,9 +50,9 @@ def pdf(pictures: dict[str, Picture]) -> bytes:
     out = io.BytesIO()
     with _quiet({"pdf.fonttype": 42}), PdfPages(out, metadata={"CreationDate": None}) as pages:
         for page in pictures.values():
-            unit = min(1.0, PAGE / max(page.width, page.height)) / 72
-            figure = Figure((page.width * unit, page.height * unit), facecolor="white")
-            Pen(figure, unit, page.height, LEGIBLE["pdf"] / (72 * unit)).draw(page.items, 0.0, 0.0)
+            unit = min(SLIDE if page.slide else 1.0, PAGE / max(page.width, page.height)) / 72
+            figure = Figure((page.width * unit, page.height * unit), facecolor=theme.page or WHITE)
+            Pen(figure, unit, page.height, LEGIBLE["pdf"] / (72 * unit), theme).draw(page.items, 0.0, 0.0)
             pages.savefig(figure)
     return out.getvalue()
 
@@ -84,7 +86,7 @@ def _quiet(settings: dict):
     """Matplotlib with settings, and silent about letters that no font has: it draws a box, which is what we want."""
     import matplotlib
 
-    with matplotlib.rc_context(settings), warnings.catch_warnings():
+    with matplotlib.rc_context({"hatch.linewidth": 0.4, **settings}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing")
         yield
 
@@ -92,24 +94,26 @@ def _quiet(settings: dict):
 class Pen:
     """Adds groups, paths and texts to a figure, one above the other in the order of the picture."""
 
-    def __init__(self, figure, unit: float, height: float, smallest: float):
+    def __init__(self, figure, unit: float, height: float, smallest: float, theme: Theme):
         from matplotlib.transforms import Affine2D
 
-        self.figure, self.points, self.smallest = figure, unit * 72, smallest
+        self.figure, self.points, self.smallest, self.theme = figure, unit * 72, smallest, theme
         self.to_page = Affine2D().scale(unit, -unit).translate(0, height * unit) + figure.dpi_scale_trans
         self.drawn = 0
 
-    def draw(self, items: list, x: float, y: float) -> None:
-        """Draw items whose origin lies at x, y."""
+    def draw(self, items: list, x: float, y: float, scale: float = 1.0) -> None:
+        """Draw items whose origin lies at x, y, so many times as large."""
         for item in items:
             if isinstance(item, Group):
-                self.draw(item.items, x + item.shift[0], y + item.shift[1])
+                self.draw(item.items, x + scale * item.shift[0], y + scale * item.shift[1], scale * item.scale)
             elif isinstance(item, Path):
-                self._path(item, x, y)
-            elif TEXTS[item.style].size >= self.smallest:
-                self._text(item, x, y)
+                self._path(item, x, y, scale, self.theme.looks[item.look])
+            elif scale * TEXTS[item.style].size >= self.smallest:
+                self._text(item, x, y, scale)
 
-    def _path(self, path: Path, x: float, y: float) -> None:
+    def _path(self, path: Path, x: float, y: float, scale: float, look: Look) -> None:
+        if not look.seen:
+            return
         from matplotlib.patches import PathPatch
         from matplotlib.path import Path as Steps
 
@@ -117,8 +121,7 @@ class Pen:
         points, kinds = [], []
         for letter, *numbers in path.steps:
             kinds += codes[letter]
-            points += [(x + a, y + b) for a, b in zip(numbers[::2], numbers[1::2])] or [(x, y)]
-        look = LOOKS[path.look]
+            points += [(x + scale * a, y + scale * b) for a, b in zip(numbers[::2], numbers[1::2])] or [(x, y)]
         dash = (0, [length / look.width for length in look.dash]) if look.dash else "solid"
         self._add(
             PathPatch(
@@ -126,22 +129,23 @@ class Pen:
                 facecolor=look.fill,
                 edgecolor=look.stroke,
                 linestyle=dash,
-                linewidth=look.width * self.points,
+                linewidth=look.width * scale * self.points,
+                hatch=look.hatch * 2 or None,
                 capstyle="butt",
             )
         )
 
-    def _text(self, text: Text, x: float, y: float) -> None:
+    def _text(self, text: Text, x: float, y: float, scale: float) -> None:
         from matplotlib.text import Text as Words
 
-        style = TEXTS[text.style]
+        style = self.theme.texts[text.style]
         self._add(
             Words(
-                x + text.x,
-                y + text.y,
+                x + scale * text.x,
+                y + scale * text.y,
                 text.text,
                 color=style.colour,
-                fontsize=style.size * self.points,
+                fontsize=style.size * scale * self.points,
                 fontfamily=FONTS[style.family],
                 fontweight="bold" if style.bold else "normal",
                 horizontalalignment=ANCHORS[text.anchor],

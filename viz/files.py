@@ -16,6 +16,7 @@ FORMATS = {
     "film": ((), "an SVG in which the passes appear step by step"),
     "png": ((".png",), "the picture in pixels"),
     "pdf": ((".pdf",), "the picture on paper, a page for each pass"),
+    "tex": ((".tex",), "LaTeX with TikZ, its formulas set as mathematics, a page for each pass"),
     "dot": ((".dot", ".gv"), "text for Graphviz"),
     "mmd": ((".mmd", ".mermaid"), "text for Mermaid"),
     "txt": ((".txt",), "a drawing of letters and lines"),

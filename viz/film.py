@@ -1,7 +1,7 @@
 """The three passes as one picture in which everything appears in its turn: values, then gradients, then tangents.
 
 The picture is that of all passes together; each part only learns when it appears.  CSS in svg.py does the rest, without
-any script, and where motion is not wanted or not possible the end stands there at once.
+any script: it runs once, or in a loop where a page says so, and where motion is not wanted the end stands there at once.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from .alt import named
 from .cards import Card
 from .drawn_graph import Edge, Graph
 from .layout import Layout
-from .picture import RING, SHAPES, Picture, Placed, around, headings, page, tip_back
+from .picture import RING, SHAPES, Picture, Placed, around, heading, page, tip_back
 from .shapes import Group, Path
 
 LONGEST, BEAT = 40.0, 0.9  # seconds: of a film, of a step
+REST = 5  # steps for which the end stands there, before a film that runs in a loop begins again
 CAPTIONS = {"forward": "Forward: values appear", "backward": "Backward: gradients, against the arrows",
             "jvp": "Jvp: tangents beside the values"}  # fmt: skip
 
@@ -26,7 +27,7 @@ def film(graph: Graph, cards: dict[str, Card], placed: Layout, passes: Sequence[
     times = Times(graph, passes)
     here = Placed(graph, cards, placed, "together")
     titles = [CAPTIONS[name] for name in passes] + [named(passes).capitalize()]
-    made, shift = page(graph, placed, passes, titles)
+    made, place = page(graph, placed, passes, titles)
     layers = {
         "edges": [*map(here.edge, graph.edges), *_flashes(here, times)],
         "nodes": [_timed(here.card(card), card, times) for card in cards.values()],
@@ -39,9 +40,10 @@ def film(graph: Graph, cards: dict[str, Card], placed: Layout, passes: Sequence[
         ],
         "pulses": list(_pulses(here, times)),
     }
-    groups = [Group("", name, items, shift=shift) for name, items in layers.items()]
+    groups = [Group("", name, items, **place) for name, items in layers.items()]
     made.items = [*_titles(graph, times, titles), *groups, *made.items]
-    made.beat = min(BEAT, LONGEST / max(times.end, 1))
+    made.end = times.end + REST
+    made.beat = min(BEAT, LONGEST / made.end)
     return made
 
 
@@ -102,7 +104,7 @@ def _titles(graph: Graph, times: Times, titles: list[str]) -> Iterator[Group]:
     """One heading after the other."""
     starts = [*times.starts.values(), times.end]
     for title, start, end in zip(titles, starts, [*starts[1:], None]):
-        yield Group("", "heading", headings(graph, title), at=start, until=end)
+        yield heading(graph, title, at=start, until=end)
 
 
 def _flashes(here: Placed, times: Times) -> Iterator[Group]:

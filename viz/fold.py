@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import groupby
-from math import ceil
+from math import ceil, inf
 
-from . import text, user_formula
+from . import text
 from .drawn_graph import Graph
 
 MOST = 500  # nodes; a graph with more is folded
@@ -28,7 +27,43 @@ class Box:
 
     kind: str  # module | function | line | round
     name: str
-    ops: list[dict]
+    start: int  # its operations are those of the graph from here
+    stop: int  # up to here
+
+
+class Folding:
+    """A way to fold a graph: operations that follow one another go together where a key says the same of them."""
+
+    def __init__(self, graph: Graph, kind: str, key: Key):
+        self.ops, self.kind, self.key = graph.ops, kind, key
+        marks = [key(op) for op in self.ops]
+        self.starts = [i for i, mark in enumerate(marks) if not i or mark != marks[i - 1]]
+
+    def boxes(self, together: int = 1) -> list[Box]:
+        """The boxes, so many neighbours in one."""
+        ends = [*self.starts[together::together], len(self.ops)]
+        numbers = range(0, len(self.starts), together)
+        return [
+            Box(self.kind, self.span(n, min(n + together, len(self.starts)) - 1), self.starts[n], end)
+            for n, end in zip(numbers, ends)
+        ]
+
+    def span(self, first: int, last: int) -> str:
+        """What a box that reaches from one place to another is called."""
+        one, other = self.title(first), self.title(last)
+        if one == other:
+            return one
+        return f"rounds {first + 1} to {last + 1}" if self.kind == "round" else f"{one} to {other}"
+
+    def title(self, place: int) -> str:
+        """What the operations that go together are called."""
+        op = self.ops[self.starts[place]]
+        where = op.get("where") or {}
+        if self.kind == "round":
+            return f"round {place + 1}"
+        if self.kind == "line":
+            return f"{text.file_name(where.get('file'))}:{where.get('line', '?')}"
+        return str(self.key(op)[-1] or text.file_name(where.get("file")) or "operations")
 
 
 def fold(graph: Graph, most: int = MOST, depth: int | None = None) -> Graph:
@@ -46,31 +81,33 @@ def fold(graph: Graph, most: int = MOST, depth: int | None = None) -> Graph:
     ('rounds 1 to 6', True)
     """
     if depth is not None:
-        graph = folded(graph, boxes(graph, "module", at_depth(depth)))
+        graph = Uses(graph).folded(Folding(graph, "module", at_depth(depth)).boxes())
     if len(graph.nodes) <= most:
         return graph
-    found = sorted((list(boxes(graph, kind, key)) for kind, key in foldings(graph)), key=len)
-    small = [folded(graph, one) for one in found if 1 < len(one) <= most]
+    uses = Uses(graph)
+    found = sorted(foldings(graph), key=lambda one: len(one.starts))
+    small = [uses.folded(one.boxes()) for one in found if 1 < len(one.starts) <= most]
     fitting = [made for made in small if FEW <= len(made.nodes) <= most]
     if fitting:
         return max(fitting, key=lambda made: len(made.nodes))
-    finer = next((one for one in found if len(one) >= most), found[-1])
-    together = ceil(len(finer) / max(most, 1))
+    finer = next((one for one in found if len(one.starts) >= most), found[-1])
+    many = len(finer.starts)
+    together = ceil(many / max(most, 1))
     while True:
-        made = folded(graph, merged(finer, together))
-        if len(made.nodes) <= most or together >= len(finer):
+        made = uses.folded(finer.boxes(together))
+        if len(made.nodes) <= most or together >= many:
             return made
         together = ceil(together * max(1.1, len(made.nodes) / max(most, 1)))
 
 
-def foldings(graph: Graph) -> Iterator[tuple[str, Key]]:
+def foldings(graph: Graph) -> Iterator[Folding]:
     """The ways to fold a graph."""
     rounds = rounds_of(graph.ops)
-    yield "round", lambda op: (rounds[op["id"]],)
-    yield "line", lambda op: (rounds[op["id"]], *user_formula.line_of(op))
+    yield Folding(graph, "round", lambda op: (rounds[op["id"]],))
+    yield Folding(graph, "line", lambda op: (rounds[op["id"]], *line_of(op)))
     for depth in range(1, max((len(op.get("module", ())) for op in graph.ops), default=0) + 1):
-        yield "module", at_depth(depth)
-    yield "function", lambda op: ((op.get("where") or {}).get("function"),)
+        yield Folding(graph, "module", at_depth(depth))
+    yield Folding(graph, "function", lambda op: ((op.get("where") or {}).get("function"),))
 
 
 def at_depth(depth: int) -> Key:
@@ -83,6 +120,12 @@ def at_depth(depth: int) -> Key:
     return key
 
 
+def line_of(op: dict) -> tuple:
+    """The file and the line that asked for an operation."""
+    where = op.get("where") or {}
+    return where.get("file"), where.get("line")
+
+
 def rounds_of(ops: list[dict]) -> dict[int, int]:
     """Which round of the program's loops each operation belongs to: one ends where an expression comes again.
 
@@ -92,12 +135,8 @@ def rounds_of(ops: list[dict]) -> dict[int, int]:
     """
     rounds, seen, now = {}, set(), 1
     for op in ops:
-        mark = (
-            *user_formula.line_of(op),
-            *(op.get("where") or {}).get("columns", ()),
-            op["name"],
-            *op.get("module", ()),
-        )
+        columns = (op.get("where") or {}).get("columns", ())
+        mark = (*line_of(op), *columns, op["name"], *op.get("module", ()))
         if mark in seen:
             now, seen = now + 1, set()
         seen.add(mark)
@@ -105,112 +144,83 @@ def rounds_of(ops: list[dict]) -> dict[int, int]:
     return rounds
 
 
-def boxes(graph: Graph, kind: str, key: Key) -> Iterator[Box]:
-    """The operations in runs with the same key."""
-    for number, (mark, run) in enumerate(groupby(graph.ops, key), 1):
-        ops = list(run)
-        where = ops[0].get("where") or {}
-        yield Box(kind, _title(kind, mark, number, where), ops)
+class Uses:
+    """Where the values of a graph are read, which says what goes into a box and what comes out of it, whatever is a box."""
 
+    def __init__(self, graph: Graph):
+        self.graph = graph
+        self.first: dict[int, int] = {}  # by value, the place of the first operation that reads it
+        self.last: dict[int, float] = {}  # and of the last one; an output is read after all of them
+        for place, op in enumerate(graph.ops):
+            for value in op["inputs"]:
+                if not isinstance(value, dict):
+                    self.first.setdefault(value, place)
+                    self.last[value] = place
+        self.last |= dict.fromkeys(graph.outputs, inf)
 
-def _title(kind: str, mark: tuple, number: int, where: dict) -> str:
-    if kind == "round":
-        return f"round {number}"
-    if kind == "line":
-        return f"{text.file_name(where.get('file'))}:{where.get('line', '?')}"
-    return str(mark[-1] or text.file_name(where.get("file")) or "operations")
+    def outside(self, value: int, box: Box) -> bool:
+        """Whether a value is read by what is not in a box."""
+        if value not in self.last:
+            return False
+        return self.first.get(value, inf) < box.start or self.last[value] >= box.stop
 
+    def folded(self, boxes: list[Box]) -> Graph:
+        """The graph with one node for each box; a box of one operation is that operation."""
+        graph = self.graph
+        ops = [graph.ops[box.start] if box.stop - box.start == 1 else self.entry(box) for box in boxes]
+        return Graph({**graph.record, "ops": ops}, graph.view, graph)
 
-def merged(runs: list[Box], together: int) -> list[Box]:
-    """So many neighbouring boxes in one."""
-    groups = [runs[i : i + together] for i in range(0, len(runs), together)]
-    return [Box(group[0].kind, _span(group), [op for box in group for op in box.ops]) for group in groups]
+    def entry(self, box: Box) -> dict:
+        """The record's entry for a box: what goes in and out, what it keeps, and what flows back out of it."""
+        graph, ops = self.graph, self.graph.ops[box.start : box.stop]
+        made = {value for op in ops for value in op["outputs"]}
+        read = dict.fromkeys(v for op in ops for v in op["inputs"] if not isinstance(v, dict) and v not in made)
+        inner = {v for v in read if not self.outside(v, box) and graph.kind(v) in ("parameter", "constant")}
+        inputs = [v for v in read if v not in inner]
+        outputs = [v for op in ops for v in op["outputs"] if self.outside(v, box)] or ops[-1]["outputs"]
+        seen = {*inputs, *outputs}
+        tangents = {v: t for op in ops for v, t in op.get("tangents", {}).items() if int(v) in seen}
+        saved = {entry["value"]: entry for op in ops for entry in op.get("saved", ())}
+        return {
+            **ops[0],
+            "name": box.name,
+            "formula": "",
+            "inputs": inputs,
+            "outputs": outputs,
+            "inplace": False,
+            "function": None,
+            "saved": list(saved.values()),
+            "edges": self.flows(ops, inputs),
+            "tangents": tangents,
+            "folded": {
+                "kind": box.kind,
+                "ops": [op["id"] for op in ops],
+                "lines": lines_of(ops),
+                "names": dict(Counter(op.get("function") or op["name"] for op in ops).most_common()),
+                "parameters": sum(graph.kind(v) == "parameter" for v in inner),
+                "elements": sum(graph.elements(v) for v in inner if graph.kind(v) == "parameter"),
+            },
+        }
 
-
-def _span(group: list[Box]) -> str:
-    """What boxes together are called.
-
-    >>> _span([Box("round", f"round {i}", []) for i in (3, 4, 5)]), _span([Box("line", "a.py:1", [])])
-    ('rounds 3 to 5', 'a.py:1')
-    """
-    first, last = group[0].name, group[-1].name
-    if first == last:
-        return first
-    return f"rounds {first.split()[-1]} to {last.split()[-1]}" if group[0].kind == "round" else f"{first} to {last}"
-
-
-def folded(graph: Graph, runs: Iterator[Box] | list[Box]) -> Graph:
-    """The graph with one node for each box; a box of one operation is that operation."""
-    runs = list(runs)
-    home = {op["id"]: i for i, box in enumerate(runs) for op in box.ops}
-    readers: dict[int, set[int]] = defaultdict(set)
-    for op in graph.ops:
-        for value in op["inputs"]:
-            if not isinstance(value, dict):
-                readers[value].add(home[op["id"]])
-    for value in graph.outputs:
-        readers[value].add(-1)
-    ops = [
-        {**box.ops[0], "edges": graph.flows[box.ops[0]["id"]]} if len(box.ops) == 1 else _box(graph, box, i, readers)
-        for i, box in enumerate(runs)
-    ]
-    ops += [op for op in graph.record["ops"] if op["phase"] == "update"]
-    gradients = {str(value): gradient for value, gradient in graph.gradients.items()}
-    return Graph({**graph.record, "ops": ops, "gradients": gradients}, graph.names, graph.view)
-
-
-def _box(graph: Graph, box: Box, place: int, readers: dict[int, set[int]]) -> dict:
-    """The record's entry for a box: what goes in and out, what it keeps, and what flows back out of it."""
-    made = {value for op in box.ops for value in op["outputs"]}
-    read = dict.fromkeys(v for op in box.ops for v in op["inputs"] if not isinstance(v, dict) and v not in made)
-    inner = [v for v in read if readers[v] == {place} and graph.kind(v) in ("parameter", "constant")]
-    inputs = [v for v in read if v not in set(inner)]
-    outputs = [v for op in box.ops for v in op["outputs"] if readers[v] - {place}]
-    seen = {*inputs, *outputs}
-    tangents = {v: t for op in box.ops for v, t in op.get("tangents", {}).items() if int(v) in seen}
-    saved = {entry["value"]: entry for op in box.ops for entry in op.get("saved", ())}
-    first, last = box.ops[0], box.ops[-1]
-    return {
-        **first,
-        "name": box.name,
-        "formula": "",
-        "inputs": inputs,
-        "outputs": outputs or last["outputs"],
-        "inplace": False,
-        "function": None,
-        "saved": list(saved.values()),
-        "edges": _flows(graph, box, inputs),
-        "tangents": tangents,
-        "folded": {
-            "kind": box.kind,
-            "ops": [op["id"] for op in box.ops],
-            "lines": lines_of(box.ops),
-            "names": dict(Counter(op.get("function") or op["name"] for op in box.ops).most_common()),
-            "parameters": sum(graph.kind(v) == "parameter" for v in inner),
-            "elements": sum(graph.elements(v) for v in inner if graph.kind(v) == "parameter"),
-        },
-    }
+    def flows(self, ops: list[dict], inputs: list[int]) -> list[dict]:
+        """What goes back out of a box to each of its inputs; where that is a sum, the gradient if nothing else adds to it."""
+        graph, found = self.graph, defaultdict(list)
+        for op in ops:
+            for flow in op.get("edges", ()):
+                found[flow["input"]].append(flow)
+        flows = []
+        for value in inputs:
+            parts = found.get(value, [])
+            if parts:
+                whole = graph.gradients.get(value) if len(parts) == len(graph.back[value]) else None
+                gives = parts[0]["gives"] if len(parts) == 1 else whole
+                words = "" if len(parts) == 1 else f"{len(parts)} contributions"
+                flows.append({"input": value, "formula": words, "upstream": None, "gives": gives})
+        return flows
 
 
 def lines_of(ops: list[dict]) -> list[int]:
     """The first and the last line that operations stand on, if they stand in one file."""
-    places = [user_formula.line_of(op) for op in ops]
+    places = [line_of(op) for op in ops]
     numbers = [line for file, line in places if file and file == places[0][0]]
     return [min(numbers), max(numbers)] if len(numbers) == len(places) else []
-
-
-def _flows(graph: Graph, box: Box, inputs: list[int]) -> list[dict]:
-    """What goes back out of a box to each of its inputs; where that is a sum, the gradient if nothing else adds to it."""
-    found: dict[int, list[dict]] = defaultdict(list)
-    for op in box.ops:
-        for flow in graph.flows[op["id"]]:
-            found[flow["input"]].append(flow)
-    flows = []
-    for value in inputs:
-        parts = found.get(value, [])
-        if parts:
-            whole = graph.gradients.get(value) if len(parts) == len(graph.back[value]) else None
-            gives = parts[0]["gives"] if len(parts) == 1 else whole
-            partial = "" if len(parts) == 1 else f"{len(parts)} contributions"
-            flows.append({"input": value, "partial": partial, "upstream": None, "gives": gives})
-    return flows

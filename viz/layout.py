@@ -82,7 +82,8 @@ def _own(graph: Graph, cards: dict[str, Card]) -> Layout:
 def _graphviz(graph: Graph, cards: dict[str, Card]) -> Layout | None:
     """The layout by Graphviz, or None where it would take too long."""
     numbers = {key: i for i, key in enumerate(cards)}  # neutral names: nothing of the user's reaches Graphviz
-    text = ["digraph {", "ranksep=0.3; nodesep=0.1; node [shape=plain]; edge [dir=none]"]
+    apart = 0.1 if graph.view.slide and all(len(flows) < 2 for flows in graph.back.values()) else 0.3  # inches
+    text = ["digraph {", f"ranksep={apart}; nodesep=0.1; node [shape=plain]; edge [dir=none]"]
     text += [f"{numbers[key]} [label=<{_ports(card)}>]" for key, card in cards.items()]
     text += [
         f'{numbers[e.source.key]} -> {numbers[e.target.key]} [tailport="o{e.port + 1}:s", headport="i{e.slot + 1}:n", '

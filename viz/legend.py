@@ -58,8 +58,8 @@ def _sign(kind: str, form: str, corner: int) -> list:
     return sign
 
 
-def _swatch(look: str) -> list:
-    return [Path(outline(0, 2, SIGN, 12, [0] * 4, "cut"), look)]
+def _swatch(look: str, corner: float = 0.0) -> list:
+    return [Path(outline(0, 2, SIGN, 12, [corner] * 4, "round"), look)]
 
 
 def _forward(graph: Graph) -> list[Entry]:
@@ -69,7 +69,7 @@ def _forward(graph: Graph) -> list[Entry]:
 def _backward(graph: Graph) -> list[Entry]:
     entries = [
         (_swatch("gradient"), "gradient"),
-        (_swatch("label"), "contribution to a gradient (g: the gradient of the result)"),
+        (_swatch("label", 5), "contribution to a gradient (g: the gradient of the result)"),
     ]
     if any(len(flows) > 1 for flows in graph.back.values()):
         circle = [Path(outline(4, 1, 14, 14, [7] * 4, "round"), "plus"), Text(11, 12.4, "+", "plus", "middle")]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .cards import Card, flow_text, words
 from .drawn_graph import Graph
-from .style import LOOKS
+from .themes import LIGHT, Theme
 
 SHAPES = {
     "op": '["{}"]',
@@ -23,7 +23,7 @@ SHAPES = {
 TURNED = {"TB": "BT", "BT": "TB", "LR": "RL", "RL": "LR"}
 
 
-def mermaid(graph: Graph, cards: dict[str, Card], passes: list[str]) -> str:
+def mermaid(graph: Graph, cards: dict[str, Card], passes: list[str], theme: Theme = LIGHT) -> str:
     """Mermaid text of the passes; with more than one, a subgraph for each."""
     way = graph.view.rankdir
     if len(passes) == 1:
@@ -36,9 +36,9 @@ def mermaid(graph: Graph, cards: dict[str, Card], passes: list[str]) -> str:
             out += ["  " + line for line in _pass(graph, cards, name, name + "_")] + ["  end"]
     kinds = dict.fromkeys(node.kind for node in graph.nodes)
     for kind in kinds:
-        paper = LOOKS[f"paper-{kind}"]
-        fill = LOOKS.get(f"band-{kind}", paper).fill
-        out.append(f"  classDef {kind} fill:{fill},stroke:{paper.stroke},color:#18202b,text-align:left")
+        paper = theme.looks[f"paper-{kind}"]
+        fill, ink = theme.looks.get(f"band-{kind}", paper).fill, theme.texts["call"].colour
+        out.append(f"  classDef {kind} fill:{fill},stroke:{paper.stroke},color:{ink},text-align:left")
     if graph.outputs:
         out.append("  classDef output stroke-width:3px")
     return "\n".join([*out, ""])

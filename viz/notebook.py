@@ -9,8 +9,10 @@ import ast
 from typing import Any
 
 from .drawing import Drawing, draw
-from .drawn_graph import passes_of
-from .run_program import leading_to_outputs, names_of_tensors
+from .drawn_graph import PASSES, WHOLE, View, passes_of
+from .libraries import Libraries, leaves, library_of_tensor
+from .run_program import Usage, document_of, names_of_tensors, view_from
+from .trimmed_record import leading_to_outputs
 
 SMALL = 300  # operations: larger graphs are not drawn unasked
 
@@ -35,29 +37,35 @@ def mimebundle(what: Any) -> dict[str, str]:
     return shown
 
 
-def drawn(record: dict, notes: Any = ()) -> Drawing:
+def drawn(record: dict, notes: Any = (), view: View = WHOLE) -> Drawing:
     """A record with all passes that it holds."""
-    return Drawing(record, passes_of(record, notes)[0], notes)
+    return Drawing(record, passes_of(record, notes)[0], notes, view)
 
 
 def load(shell: Any) -> None:
     """Give an IPython shell the magic `%%trace`."""
 
     def magic(line: str, cell: str) -> Drawing | None:
-        """Run the cell under a recording and show its passes: %%trace, or %%trace NAME for what led to that tensor."""
-        return trace(shell, line.strip(), cell)
+        """Run the cell under a recording and show its passes: %%trace [NAME] [--show WORDS].
+
+        NAME is the tensor that what is shown has led to, WORDS what is shown of it, as for `minigrad render`.
+        """
+        return trace(shell, line, cell)
 
     shell.register_magic_function(magic, "cell", "trace")
 
 
-def trace(shell: Any, name: str, cell: str) -> Drawing | None:
-    """Run a cell in a shell, and draw what led to its result: to the tensor `name`, else to what its last line gives.
+def trace(shell: Any, line: str, cell: str) -> Drawing | None:
+    """Run a cell in a shell, and draw what led to its result: to the tensor that the magic's line names, else to what the
+    cell's last line gives.
 
     Backward and jvp are run for it, seeded with ones, where the cell does not run them itself.
     """
-    import minigrad
-    from minigrad.tensors.nested import tensors_in
-
+    try:
+        name, view = _asked(line)
+    except Usage as wrong:
+        print(f"%%trace: {wrong}")
+        return None
     names = shell.user_ns
     file = shell.compile.cache(cell, shell.execution_count)  # so that the cell's lines are found
     tree = ast.parse(shell.transform_cell(cell), file)
@@ -68,24 +76,36 @@ def trace(shell: Any, name: str, cell: str) -> Drawing | None:
         value = None if last is None else eval(compile(ast.Expression(last.value), file, "eval"), names)
         if name:
             return names[name]
-        return value if list(tensors_in(value)) else _assigned(tree, names)
+        return value if any(map(library_of_tensor, leaves(value))) else _assigned(tree, names)
 
-    rec = minigrad.record(program, name=name or "cell", inside=True)
+    rec = Libraries.of_session(cell).record(program, PASSES, name or "cell")
     called = names_of_tensors({key: value for key, value in names.items() if not key.startswith("_")})
     rec.name_values(called)
     rec.file = file
-    record = leading_to_outputs(rec.to_dict())
+    record = leading_to_outputs(document_of(rec, leading_to_outputs))
     if not record["ops"]:
         print("%%trace: no operation ran that leads to a tensor. Let the last line be one, or write %%trace NAME.")
         return None
     for one, why in passes_of(record, rec.notes)[1].items():
         print(f"%%trace: the {one} pass is left out: {why}")
-    return drawn(record, rec.notes)
+    return drawn(record, rec.notes, view)
+
+
+def _asked(line: str) -> tuple[str, View]:
+    """The name and what is to be shown, from the magic's line."""
+    words = line.replace("--show=", "--show ").split()
+    show = None
+    if "--show" in words:
+        i = words.index("--show")
+        show, words = ",".join(words[i + 1 : i + 2]), words[:i] + words[i + 2 :]
+    if len(words) > 1 or words and not words[0].isidentifier():
+        raise Usage(f"{line!r} is not [NAME] [--show WORDS], such as: %%trace loss --show all,update")
+    return "".join(words), view_from(show)
 
 
 def _assigned(tree: ast.Module, names: dict[str, Any]) -> Any:
     """What the last assignment of a cell gave."""
-    from .user_formula import target
+    from minigrad.record.build import assigned
 
-    words = [target(ast.unparse(line)) for line in tree.body]
+    words = [assigned(ast.unparse(line))[0] for line in tree.body]
     return next((names[word] for word in reversed(words) if word in names), None)

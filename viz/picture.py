@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from . import legend, text
-from .cards import ABOVE, SIDE, Block, Card, Line, label_size, sections
+from . import legend, slide, text
+from .cards import ABOVE, SIDE, Block, Card, Line, flow_formula, label_size, sections
 from .drawn_graph import Edge, Graph
 from .layout import Layout
 from .orientation import WAYS, Way
@@ -42,37 +43,62 @@ SHAPES = {
 
 @dataclass
 class Picture:
-    """Shapes on a page; `beat` seconds for each step, if they appear one after the other."""
+    """Shapes on a page; `beat` seconds for each of the steps up to `end`, if they appear one after the other; whether it is
+    a slide."""
 
     width: float
     height: float
     items: list[Group] = field(default_factory=list)
     beat: float = 0.0
+    end: int = 0
+    slide: bool = False
 
 
 def picture(graph: Graph, cards: dict[str, Card], placed: Layout, name: str) -> Picture:
     """The picture of one pass."""
     here = Placed(graph, cards, placed, name)
-    made, shift = page(graph, placed, [name], [TITLES[each] for each in graph.passes or ["forward"]])
+    made, place = page(graph, placed, [name], [TITLES[each] for each in graph.passes or ["forward"]])
     made.items = [
-        Group("", "heading", headings(graph, TITLES[name])),
-        Group("", "edges", [here.edge(edge) for edge in graph.edges], shift=shift),
-        Group("", "nodes", [here.card(card) for card in cards.values()], shift=shift),
-        Group("", "sums", here.sums(), shift=shift),
+        heading(graph, TITLES[name]),
+        Group("", "edges", [here.edge(edge) for edge in graph.edges], **place),
+        Group("", "nodes", [here.card(card) for card in cards.values()], **place),
+        Group("", "sums", here.sums(), **place),
         *made.items,
     ]
     return made
 
 
-def page(
-    graph: Graph, placed: Layout, shown: Sequence[str], titles: Sequence[str]
-) -> tuple[Picture, tuple[float, float]]:
+def page(graph: Graph, placed: Layout, shown: Sequence[str], titles: Sequence[str]) -> tuple[Picture, dict[str, Any]]:
     """A page with the legend of what is shown, of one size whatever pass and title that is, and where the graph lies on it."""
+    if graph.view.slide:
+        return slide_page(graph, placed, shown)
     wide = max([placed.width, 460.0, *(line.width for title in titles for line in headings(graph, title))])
     tall = max(legend.height(graph, each, wide) for each in ([], shown, *([name] for name in graph.passes)))
     made = Picture(round(wide + 2 * MARGIN), round(MARGIN + HEADING + placed.height + 22 + tall + MARGIN / 2))
     made.items = [legend.legend(graph, shown, wide, (MARGIN, MARGIN + HEADING + placed.height + 22))]
-    return made, (MARGIN + (wide - placed.width) / 2, MARGIN + HEADING)
+    return made, {"shift": (MARGIN + (wide - placed.width) / 2, MARGIN + HEADING)}
+
+
+def slide_page(graph: Graph, placed: Layout, shown: Sequence[str]) -> tuple[Picture, dict[str, Any]]:
+    """The same of a slide, on which the graph is as large as it can be."""
+    bottom = slide.legend_height(graph, shown)
+    size = slide.fitting(graph, placed, bottom)
+    top = slide.HEIGHT - slide.BELOW - bottom
+    made = legend.legend(graph, shown, slide.LEGEND_WIDTH, (slide.SIDE, top))
+    made.scale = slide.LEGEND
+    shift = (
+        (slide.WIDTH - size * placed.width) / 2,
+        slide.TOP + (top - slide.BELOW - slide.TOP - size * placed.height) / 2,
+    )
+    return Picture(slide.WIDTH, slide.HEIGHT, [made], slide=True), {"shift": shift, "scale": size}
+
+
+def heading(graph: Graph, title: str, at: int | None = None, until: int | None = None) -> Group:
+    """The heading of a page; on a slide the title alone, large. In a picture that moves it has times."""
+    if graph.view.slide:
+        shift = slide.SIDE - slide.TITLE * MARGIN, -20.0
+        return Group("", "heading", headings(graph, title)[:1], shift=shift, at=at, until=until, scale=slide.TITLE)
+    return Group("", "heading", headings(graph, title), at=at, until=until)
 
 
 def arranged(pictures: dict[str, Picture]) -> tuple[list[tuple[str, Picture, float, float]], float, float]:
@@ -122,9 +148,9 @@ class Placed:
         items: list = []
         if self.graph.outputs & set(node.outputs) and node.kind != "copy":
             items.append(Path(around(x, y, card, RING, corner, form), "ring"))
-        for behind in (6, 3) if node.kind == "fold" else ():  # several sheets, beside the edges
-            wide, tall = self.way.size(card.across, card.along - card.strip - 2 * behind)
-            sheet = outline(x + behind, y + behind, wide, tall, [corner] * 4, form)
+        for apart in (6, 3) if node.kind == "fold" else ():  # several sheets, beside the edges
+            wide, tall = self.way.size(card.across, card.along - card.strip - 2 * apart)
+            sheet = outline(x + apart, y + apart, wide, tall, [corner] * 4, form)
             items.append(Path(sheet, "paper-fold"))
         items.append(Path(outline(x, y, card.width, card.height, [corner] * 4, form), "paper-" + node.kind))
         if node.kind != "copy":
@@ -133,6 +159,8 @@ class Placed:
             corners = [corner - edge] * 2 + [alone * (corner - edge)] * 2
             band = outline(x + edge, y + edge, card.width - 2 * edge, head - edge - alone * edge, corners, form)
             items.append(Path(band, "band-" + node.kind))
+            texts = [one for block in self._section(card.head, x, y, card) for one in block.items]
+            items += [Path(outline(*behind(one), [2] * 4, "cut"), "head-text") for one in texts if not one.latex]
         if node.kind == "function":
             items.append(Path(outline(x + 0.7, y + head, 5, card.height - head - corner, [0] * 4, "cut"), "bar"))
         items += self._section(card.head, x, y, card)
@@ -198,12 +226,14 @@ class Placed:
         lines = card.labels[edge.slot]
         if not lines or edge.flow is None:
             return []
-        return [_label(lines, edge.flow, (box[0] + x * card.strip / 2, box[1] + y * card.strip / 2))]
+        tip = flow_formula(self.graph, edge) if any("…" in line.text for line in lines) else ""
+        return [_label(lines, edge.flow, (box[0] + x * card.strip / 2, box[1] + y * card.strip / 2), tip)]
 
     def _look(self, edge: Edge) -> str:
         if self.name == "backward":
             return "-backward" if edge.flow else "-quiet"
-        return "-jvp" if self.name == "jvp" and self.graph.tangent(edge.value) else ""
+        moves = edge.target.record["phase"] != "update" and self.graph.tangent(edge.value)
+        return "-jvp" if self.name == "jvp" and moves else ""
 
     def _adds(self, key: str, value: int) -> bool:
         """Whether contributions to a value meet at this card (copies only pass theirs on)."""
@@ -228,8 +258,8 @@ class Placed:
         return Group("", f"sum value-{value}", [Path(circle, "plus"), sign], {"value": value})
 
 
-def _label(lines: list[Line], flow: dict, middle: tuple[float, float]) -> Group:
-    """What flows along an edge, on paper of its own."""
+def _label(lines: list[Line], flow: dict, middle: tuple[float, float], tip: str) -> Group:
+    """What flows along an edge, on paper of its own; the tip has the whole of what had to be shortened."""
     wide, tall = label_size(lines)
     x, y = middle[0] - wide / 2, middle[1] - tall / 2
     items: list = [Path(outline(x, y, wide, tall, [5] * 4, "round"), "label")]
@@ -238,7 +268,7 @@ def _label(lines: list[Line], flow: dict, middle: tuple[float, float]) -> Group:
         items += _texts(line, x + 6, x + wide - 6, y)
         y += line.height
     data = {key: flow[key] for key in ("upstream", "gives") if flow[key] is not None}
-    return Group("", "flow" + "".join(f" value-{id}" for key, id in data.items() if key == "gives"), items, data)
+    return Group("", "flow" + "".join(f" value-{id}" for key, id in data.items() if key == "gives"), items, data, tip)
 
 
 def around(x: float, y: float, card: Card, gap: float, corner: float, form: str) -> list[tuple]:
@@ -258,20 +288,33 @@ def _texts(line: Line, start: float, end: float, top: float) -> list[Text]:
     """The texts of a line: runs from the left one after the other, and one that ends at the right."""
     base, texts = top + 0.75 * line.height, []
     for run, style in line.left:
-        texts.append(Text(start, base, run, style))
+        texts.append(Text(start, base, run, style, "start", line.latex, (end - start, line.height)))
         start += texts[-1].width
     if line.right:
         texts.append(Text(end, base, line.right[0], line.right[1], "end"))
     return [one for one in texts if one.text]
 
 
+def behind(text: Text) -> tuple[float, float, float, float]:
+    """The rectangle behind a text: its corner, width and height, with a little room on each side."""
+    size = TEXTS[text.style].size
+    start = text.x - (text.width if text.anchor == "end" else 0)
+    return start - 3, text.y - size, text.width + 6, 1.3 * size
+
+
 def _tip(card: Card) -> str:
     """The whole of what had to be shortened on a card, for the pointer to show."""
-    texts = [run for block in (*card.head, *card.foot) for line in block.lines for run, _ in line.left]
-    if not card.node.is_op or not any("…" in one for one in texts):
+    blocks = (*card.head, *card.body, *card.foot, *(block for section in card.passes.values() for block in section))
+    texts = [line.text for block in blocks for line in block.lines]
+    if not any("…" in one for one in texts):
         return ""
+    if not card.node.is_op:
+        return text.clean(card.node.record["name"])
     op = card.node.record
-    return " | ".join(filter(None, (text.clean(op.get("formula") or op["name"]), text.source(op.get("where")))))
+    pushes = [push["formula"] for push in op.get("pushes", ())]
+    return " | ".join(
+        map(text.clean, filter(None, (op.get("call") or op["name"], *pushes, text.source(op.get("where")))))
+    )
 
 
 def _tip_at(point: tuple[float, float], direction: tuple[float, float]) -> list[tuple]:

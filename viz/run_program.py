@@ -6,15 +6,18 @@ import ast
 import linecache
 import sys
 import traceback
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib.util import decode_source
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import ModuleType
 from typing import Any
 
+from .drawn_graph import ADDED, SHOW, View, view_of
 from .files import nearest
+from .libraries import Libraries, is_drawn, is_module, library_of_tensor
+from .trimmed_record import leading_to_outputs
 
 
 class Usage(Exception):
@@ -38,6 +41,7 @@ class Program:
     text: bytes
     words: Sequence[str] = ()
     names: dict[str, Any] = field(default_factory=dict)
+    said: list[str] = field(default_factory=list)  # how something was called, where the user has not told
 
     @classmethod
     def read(cls, file: str, words: Sequence[str] = ()) -> Program:
@@ -67,12 +71,17 @@ class Program:
             raise Failure.of(error) from error
         self.names = module.__dict__
 
+    @cached_property
+    def libraries(self) -> Libraries:
+        """The libraries that it computes with."""
+        return Libraries(self.text, Path() if self.file == "<stdin>" else Path(self.file).parent)
+
     def record(self, name: str, passes: Sequence[str], args: str | None = None) -> tuple[dict, list[str]]:
         """Run it and record how its tensor `name` comes about, or its function `name` on `args`; with the recording's notes."""
         rec = self.recording(name, passes, args)
         if rec is None:
             return self.record_function(name, passes, args)
-        made = leading_to_outputs(rec.to_dict())
+        made = leading_to_outputs(document_of(rec, leading_to_outputs))
         if not any(op["phase"] == "forward" for op in made["ops"]):
             raise Usage(f"{name} in {self.file} has no graph: no operation made it. Name the result of operations.")
         return {**made, "program": {**made["program"], "file": self.file}}, rec.notes
@@ -82,57 +91,53 @@ class Program:
 
         A program that only defines the function is not recorded while it runs.
         """
-        import minigrad
 
         def program():
             self.run()
             return self.find(name)
 
         if defines(self.text, name):
-            program()
+            with self.libraries.uncompiled():
+                program()
             return None
-        rec = minigrad.record(program, passes=passes, name=name, inside=True)
-        if not isinstance(self.names[name], minigrad.Tensor):
+        rec = self.libraries.record(program, passes, name)
+        library = library_of_tensor(self.names[name])
+        if not library:
             return None
         if args is not None:
             raise Usage(f"--args is for functions, and {name} is a tensor.")
-        called = names_of_tensors(self.names)
-        rec.name_values(called)
+        if not getattr(self.libraries, library):
+            what = f"{name} in {self.file} is a tensor of {library}, which {self.file} does not import"
+            raise Usage(f"{what}. Write import {library} in it.")
+        rec.name_values(names_of_tensors(self.names))
         return rec
 
     def record_function(self, name: str, passes: Sequence[str], args: str | None) -> tuple[dict, list[str]]:
-        """Record what a function of the program does."""
-        import minigrad
-
-        given = self.arguments(name, args)
+        """Record what a function of the program does, or a module."""
+        what = self.names[name]
+        given = self.inputs(name, args)
         try:
-            rec = minigrad.record(self.names[name], *given, passes=passes, name=name, inside=True)
+            rec = self.libraries.record_function(what, given, passes, name)
         except Exception as error:
             raise Failure.of(error) from error
-        made = rec.to_dict()
+        made = document_of(rec, lambda record: record)
         if not made["ops"]:
             raise Usage(f"{name} in {self.file} has no graph: it runs no operation on these arguments.")
         return {**made, "program": {**made["program"], "file": self.file}}, rec.notes
 
     def find(self, name: str) -> Any:
-        """The tensor or function that the program calls `name`."""
-        from minigrad import Tensor
-
-        own = [
-            key
-            for key, value in self.names.items()
-            if not key.startswith("_")
-            and (isinstance(value, Tensor) or isinstance(value, FunctionType) and value.__module__ == "__main__")
-        ]
+        """The tensor, module or function that the program calls `name`."""
+        own = [key for key, value in self.names.items() if not key.startswith("_") and is_drawn(value)]
         if name not in self.names:
             have = nearest(name, own) or f"It has: {', '.join(own) or 'nothing that can be drawn'}."
             raise Usage(f"{self.file} has no {name}. {have}")
         what = self.names[name]
-        if not isinstance(what, Tensor) and (not callable(what) or isinstance(what, type)):
-            have = ", ".join(own) or "none"
-            raise Usage(
-                f"{name} in {self.file} is a {type(what).__name__}, neither a tensor nor a function. Such are: {have}."
-            )
+        if isinstance(what, type) and hasattr(what, "named_parameters"):
+            raise Usage(f"{name} in {self.file} is a class of modules. Name a module of it: net = {name}(...).")
+        if not library_of_tensor(what) and (not callable(what) or isinstance(what, type)):
+            have, kind = ", ".join(own) or "none", type(what).__name__
+            said = f"{name} in {self.file} is a{'n' * (kind[0] in 'AEIOaeio')} {kind}"
+            raise Usage(f"{said}, neither a tensor nor a function. Such are: {have}.")
         return what
 
     def making(self, name: str) -> Any:
@@ -161,6 +166,21 @@ class Program:
             f"the lines of {self.file} that make {name} cannot be taken by themselves: {why}. Make a function of them."
         )
 
+    def inputs(self, name: str, text: str | None) -> tuple:
+        """What a function or module is called with; a module may get an example that is made up for it, which `said` says."""
+        what = self.names[name]
+        examples = self.names.get("example_inputs") if text is None else ()
+        library = self.libraries.of(what, examples)
+        missing = examples is None or isinstance(examples, dict) and name not in examples
+        if missing and is_module(what):
+            from .examples import example
+
+            if (made := example(what, library)) is not None:
+                given, words = made
+                self.said.append(f"{name} is called with an example: {words}. Give another with --args.")
+                return (given,)
+        return self.arguments(name, text, library)
+
     def arguments(self, name: str, text: str | None, library: ModuleType | None = None) -> tuple:
         """A function's arguments: from the command line, else the program's `example_inputs`.
 
@@ -169,16 +189,18 @@ class Program:
         """
         if text is None:
             if "example_inputs" not in self.names:
+                what = "module" if is_module(self.names[name]) else "function"
                 raise Usage(
-                    f"{name} is a function: give its arguments with --args, or let {self.file} define example_inputs."
+                    f"{name} is a {what}: give its arguments with --args, or let {self.file} define example_inputs."
                 )
             given = self.names["example_inputs"]
             given = given.get(name, ()) if isinstance(given, dict) else given
             return tuple(given) if isinstance(given, (tuple, list)) else (given,)
         import minigrad
 
+        defined = vars(library or minigrad)
         try:
-            return eval(f"{text},", {**vars(library or minigrad), **self.names}) if text.strip() else ()
+            return eval(f"{text},", {**defined, defined["__name__"]: library, **self.names}) if text.strip() else ()
         except Exception as error:
             raise Usage(f"--args {text!r} is not a list of Python values: {type(error).__name__}: {error}.") from error
 
@@ -210,17 +232,22 @@ def python_text(file: str, text: bytes) -> str:
         raise Usage(f"{file} is not a Python program: {wrong}.") from wrong
 
 
-def names_of_tensors(names: dict[str, Any]) -> dict[int, str]:
-    """What a program calls its tensors, by id: by a variable, or by a module and a parameter's name in it."""
-    from minigrad import Tensor
+def document_of(rec: Any, part: Callable[[dict], dict]) -> dict:
+    """The record of a recording of either library; one of PyTorch's says all there is to say of a part of it alone."""
+    return rec.to_dict() if hasattr(rec, "to_dict") else rec.document(part).to_dict()
 
-    inside = {
-        id(parameter): f"{key}.{path}"
-        for key, value in names.items()
-        if hasattr(value, "named_parameters") and not isinstance(value, type)
-        for path, parameter in value.named_parameters()
-    }
-    return inside | {id(value): key for key, value in names.items() if isinstance(value, Tensor)}
+
+def names_of_tensors(names: dict[str, Any]) -> dict[int, str]:
+    """What a program calls its tensors, by id: by a variable, or by a module and a parameter's name in it.
+
+    Of several variables for a tensor the last counts; of several modules around it the first, which was there before others
+    were made of it.
+    """
+    inside: dict[int, str] = {}
+    for key, value in names.items():
+        for path, parameter in value.named_parameters() if is_module(value) else ():
+            inside.setdefault(id(parameter), f"{key}.{path}")
+    return inside | {id(value): key for key, value in names.items() if library_of_tensor(value)}
 
 
 def defines(text: bytes, name: str) -> bool:
@@ -232,68 +259,17 @@ def defines(text: bytes, name: str) -> bool:
     return any(isinstance(line, ast.FunctionDef) and line.name == name for line in tree.body)
 
 
-def leading_to_outputs(record: dict) -> dict:
-    """The part of a record that its outputs depend on, with the same ids.
-
-    Where an output is itself a gradient, as the result of a transform may be, the operations that it is the gradient of
-    belong to it; a tangent comes from the operation that gave it to its result.
-
-    >>> op = {"phase": "forward", "of": None, "edges": [], "tangents": {}}
-    >>> ops = [{**op, "id": i, "inputs": [i], "outputs": [i + 1]} for i in range(3)]
-    >>> values = [{"id": i} for i in range(4)]
-    >>> record = {"program": {"passes": ["forward"]}, "ops": ops, "values": values, "outputs": [2]}
-    >>> part = leading_to_outputs({**record, "gradients": {"3": 1}})
-    >>> [op["id"] for op in part["ops"]], part["gradients"]
-    ([0, 1], {})
-    """
-    wanted, kept = set(record["outputs"]), set()
-    of = {gradient: int(value) for value, gradient in record["gradients"].items()}
-    flows = [(flow, op) for op in record["ops"] for flow in op["edges"]]
-    for gradient in wanted & set(of):  # a sum that the engine made: what it is the sum of
-        wanted = wanted | {flow["gives"] for flow, _ in flows if flow["input"] == of[gradient]}
-    kept |= {op["id"] for flow, op in flows if flow["gives"] in wanted}
-    for op in reversed(record["ops"]):
-        results = {*op["outputs"], *(op["tangents"][str(v)] for v in op["outputs"] if str(v) in op["tangents"])}
-        if op["phase"] != "jvp" and (op["id"] in kept or wanted & results):
-            kept |= {op["id"]} | ({op["of"]} if op["of"] is not None else set())
-            read = op["inputs"][:1] if op["phase"] == "update" else op["inputs"]  # an update: what the parameter was
-            wanted.update(value for value in read if not isinstance(value, dict))
-            wanted.update(op["outputs"] if op["phase"] == "forward" else ())
-    ops = [op for op in record["ops"] if op["id"] in kept or op["of"] in kept]
-    wanted.update(value for op in ops for value in op["outputs"])
-    gradients = {value: gradient for value, gradient in record["gradients"].items() if int(value) in wanted}
-    has = {"forward": True, "backward": any(op["edges"] for op in ops), "jvp": any(op["tangents"] for op in ops)}
-    program = {**record["program"], "passes": [name for name in record["program"]["passes"] if has[name]]}
-    part = {**record, "program": program, "values": list(record["values"]), "ops": ops, "gradients": gradients}
-    return added_up(part, Counter(flow["input"] for flow, _ in flows))
-
-
-def added_up(part: dict, before: Counter[int]) -> dict:
-    """A part of a record whose gradients are the sums of what flows in this part; `before` counts what flowed in the whole."""
-    arrives: dict[int, list[int]] = {int(value): [] for value in part["gradients"] if before[int(value)]}
-    for op in part["ops"]:
-        for flow in op["edges"]:
-            arrives.setdefault(flow["input"], []).append(flow["gives"])
-    values = {value["id"]: value for value in part["values"]}
-    for value, gives in arrives.items():
-        if len(gives) == before[value]:
-            continue
-        if not gives:
-            del part["gradients"][str(value)]
-        elif len(gives) == 1:
-            part["gradients"][str(value)] = gives[0]
-        elif all("values" in values[one]["summary"] for one in gives):
-            total = {"values": _sum([values[one]["summary"]["values"] for one in gives])}
-            part["gradients"][str(value)] = len(part["values"])
-            part["values"].append({**values[gives[0]], "id": len(part["values"]), "summary": total})
-    return part
-
-
-def _sum(terms: list) -> Any:
-    """The sum of nested lists of numbers, element by element; NaN and infinities may be words."""
-    if isinstance(terms[0], list):
-        return [_sum(list(each)) for each in zip(*terms)]
-    return sum(map(float, terms))
+def view_from(show: str | None, rankdir: str | None = None, size: str | None = None) -> View:
+    """What of a picture is shown and how, from the words of --show and other options."""
+    words = None if show is None else [word.strip() for word in show.split(",") if word.strip()]
+    try:
+        return view_of(words, rankdir, size)
+    except ValueError as unknown:
+        word, known = str(unknown), (*SHOW, "all", *ADDED)
+        meant = nearest(word, known)
+        raise Usage(
+            f"--show {word!r} is unknown. {meant + ' ' * bool(meant)}Use some of {','.join(known)}."
+        ) from unknown
 
 
 def _beside(file: str) -> str:
@@ -304,10 +280,15 @@ def _beside(file: str) -> str:
 
 
 def _trimmed(error: traceback.TracebackException) -> traceback.TracebackException:
-    """The same error, and what caused it, without frames of minigrad and viz."""
+    """The same error, and what caused it, without frames of minigrad, viz and PyTorch."""
     import minigrad
 
-    ours = tuple(str(Path(package).parent) for package in (minigrad.__file__, __file__))
+    packages = [
+        minigrad.__file__,
+        __file__,
+        *[sys.modules["torch"].__file__ or "" for _ in range("torch" in sys.modules)],
+    ]
+    ours = tuple(str(Path(package).parent) for package in packages)
     todo: list[traceback.TracebackException | None] = [error]
     while todo:
         if (one := todo.pop()) is not None:

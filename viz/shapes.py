@@ -20,13 +20,18 @@ class Path:
 
 @dataclass
 class Text:
-    """A text on its baseline, in a style of `style.TEXTS`."""
+    """A text on its baseline, in a style of `style.TEXTS`.
+
+    A formula may have its LaTeX, with the width and the height that it may take.
+    """
 
     x: float
     y: float
     text: str
     style: str
     anchor: str = "start"  # start | middle | end
+    latex: str = ""
+    room: tuple[float, float] = (0.0, 0.0)
 
     @property
     def width(self) -> float:
@@ -38,7 +43,8 @@ class Text:
 class Group:
     """Things that belong together; `data` becomes data-... attributes, `tip` what shows under the pointer.
 
-    In a picture that moves they appear `at` a step, and go `until` another.
+    They are drawn `scale` times as large, then moved by `shift`. In a picture that moves they appear `at` a step, and go
+    `until` another.
     """
 
     id: str
@@ -49,6 +55,7 @@ class Group:
     shift: tuple[float, float] = (0.0, 0.0)
     at: int | None = None
     until: int | None = None
+    scale: float = 1.0
 
 
 def outline(x: float, y: float, width: float, height: float, corners: Sequence[float], form: str) -> list[tuple]:

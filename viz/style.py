@@ -1,7 +1,8 @@
 """How things look: the styles of text, of boxes and of lines, and the width that a text will have.
 
 Kinds differ by shape and by lightness, so pictures survive a grey printer; cards carry their own paper, and what lies
-beside them is mid grey, so pictures can stand on a light or a dark page.  SVG, PNG and PDF read the same two tables.
+beside them is mid grey, so pictures can stand on a light or a dark page.  All formats read the same two tables, or what
+themes.py makes of them.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import unicodedata
 from dataclasses import dataclass
 
-INK, SOFT, LINE = "#18202b", "#566171", "#79828f"
+INK, SOFT, LINE = "#18202b", "#4f5968", "#79828f"
 
 
 @dataclass(frozen=True)
@@ -29,17 +30,23 @@ class TextStyle:
 
 @dataclass(frozen=True)
 class Look:
-    """Fill and outline of a shape."""
+    """Fill and outline of a shape; `hatch` is the way that lines across the fill lean, / or \\."""
 
     fill: str = "none"
     stroke: str = "none"
     width: float = 1.0
     dash: tuple[float, ...] = ()
+    hatch: str = ""
+
+    @property
+    def seen(self) -> bool:
+        """Whether there is anything to draw."""
+        return (self.fill, self.stroke) != ("none", "none")
 
 
 TEXTS = {
-    "title": TextStyle("sans", 16, "#737d8a", True),  # mid grey: lies on the page itself, light or dark
-    "note": TextStyle("sans", 11, "#737d8a"),
+    "title": TextStyle("sans", 16, "#6a7480", True),  # mid grey: lies on the page itself, light or dark
+    "note": TextStyle("sans", 11, "#6a7480"),
     "name": TextStyle("sans", 13, INK, True),
     "call": TextStyle("mono", 11.5, INK),
     "formula": TextStyle("mono", 11.5, "#1f4e8c"),
@@ -73,6 +80,7 @@ LOOKS = {
     "band-parameter": Look("#fbd998"),
     "band-constant": Look("#e3e6ea"),
     "band-computed": Look("#e3e6ea"),
+    "head-text": Look(),
     "bar": Look("#5c55a0"),
     "ring": Look("none", "#6b7583", 2.4),
     "rule-line": Look("none", "#c9cfd8", 0.8),
@@ -84,7 +92,7 @@ LOOKS = {
     "edge-quiet": Look("none", "#a9b0ba", 1.1, (3, 4)),
     "edge-backward": Look("none", "#b2443c", 1.6),
     "edge-jvp": Look("none", "#7d4fc4", 1.6),
-    "pulse-forward": Look("none", "#e39a12", 3.0),
+    "pulse-forward": Look("none", "#2b6fcb", 3.0),
     "pulse-backward": Look("none", "#b2443c", 3.0),
     "pulse-jvp": Look("none", "#7d4fc4", 3.0),
     "tip": Look(LINE),

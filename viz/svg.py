@@ -9,64 +9,88 @@ from html import escape
 
 from .picture import Picture, arranged
 from .shapes import Group, Path, Text
-from .style import LOOKS, TEXTS
+from .themes import LIGHT, WHITE, Theme
 
 FAMILIES = {
     "sans": "'DejaVu Sans',Verdana,Helvetica,Arial,sans-serif",
     "mono": "'DejaVu Sans Mono',Menlo,Consolas,'Liberation Mono',monospace",
 }
 
-# what appears stays, a pulse goes again, and a heading goes when the next one comes; the end stands there at once for those
-# who want no motion, and on paper
+HATCHES = {"/": "minigrad-hatch-up", "\\": "minigrad-hatch-down"}  # ids of patterns
+
+# a film is one animation, that of the step t: what appears stays, a pulse goes again, and a heading goes when the next one
+# comes; t is past the end for those who want no motion, and on paper
 MOVING = """
-.minigrad .at{animation:minigrad-show .35s ease-out calc(var(--at)*var(--beat)) both}
-.minigrad .until{animation:minigrad-show .2s calc(var(--at)*var(--beat)) both,
-minigrad-hide .2s calc(var(--until)*var(--beat)) forwards}
-.minigrad .pulse{animation:minigrad-pulse calc(1.15*var(--beat)) linear calc(var(--at)*var(--beat)) both}
-@keyframes minigrad-show{from{opacity:0}to{opacity:1}}
-@keyframes minigrad-hide{from{opacity:1}to{opacity:0}}
-@keyframes minigrad-pulse{0%,100%{opacity:0}20%,75%{opacity:1}}
-@media (prefers-reduced-motion:reduce){.minigrad .at{animation:none}.minigrad .until,.minigrad .pulse{display:none}}
-@media print{.minigrad .at{animation:none}.minigrad .until,.minigrad .pulse{display:none}}
+@property --t{syntax:"&lt;number>";inherits:true;initial-value:9999}
+.minigrad.moving{animation:minigrad-film calc(var(--end)*var(--beat)) linear both}
+@keyframes minigrad-film{from{--t:0}to{--t:var(--end)}}
+.minigrad .at{opacity:clamp(0,3*(var(--t) - var(--at)),1)}
+.minigrad .until{opacity:clamp(0,5*min(var(--t) - var(--at),var(--until) - var(--t)),1)}
+.minigrad .pulse{opacity:clamp(0,5*min(var(--t) - var(--at),var(--at) + 1.15 - var(--t)),1)}
+@media (prefers-reduced-motion:reduce){.minigrad.moving{animation:none}}
+@media print{.minigrad.moving{animation:none}}
 """
 
 
-def svg(pictures: dict[str, Picture], alt: str) -> str:
+def svg(pictures: dict[str, Picture], alt: str, theme: Theme = LIGHT) -> str:
     """Pictures by pass as one SVG that `alt` describes; with more than one, ids begin with the pass."""
     pages, width, height = arranged(pictures)
-    beat = max(page.beat for page in pictures.values())
-    time = f' style="--beat:{beat:.2f}s"' if beat else ""  # of this picture: rules are those of all on a page
+    beat, end = max((page.beat, page.end) for page in pictures.values())
+    # times are those of this picture: rules are those of all on a page
+    time = f' style="--beat:{beat:.2f}s;--end:{end}"' if beat else ""
+    moving = " moving" if beat else ""
     out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="minigrad" width="{_n(width)}" height="{_n(height)}" '
-        f'viewBox="0 0 {_n(width)} {_n(height)}" role="img" aria-label="{escape(alt)}"{time}>',
-        f"<style>{_css()}{MOVING if beat else ''}</style>",
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="{_class(theme, " ")}{moving}" '
+        f'width="{_n(width)}" height="{_n(height)}" viewBox="0 0 {_n(width)} {_n(height)}" '
+        f'role="img" aria-label="{escape(alt)}"{time}>',
+        f"<style>{_css(theme)}{MOVING if beat else ''}</style>",
     ]
+    out += [_hatching(lean) for lean in dict.fromkeys(look.hatch for look in theme.looks.values() if look.hatch)]
+    if ground := theme.page or (WHITE if all(page.slide for page in pictures.values()) else ""):
+        out.append(f'<rect width="100%" height="100%" fill="{ground}"/>')
     for name, page, x, y in pages:
         prefix = f"{name}-" if len(pictures) > 1 else ""
         out.append(f'<g id="pass-{name}" class="pass" transform="translate({_n(x)} {_n(y)})">')
         for group in page.items:
-            _group(group, prefix, out)
+            _group(group, prefix, theme, out)
         out.append("</g>")
     return "\n".join([*out, "</svg>", ""])
 
 
-def _css() -> str:
-    """The two tables of style.py as rules that touch nothing but our own picture."""
+def _class(theme: Theme, joint: str) -> str:
+    """The classes of a picture, by which the rules of one theme leave another's pictures on the same page alone."""
+    return "minigrad" + (joint + theme.name if theme is not LIGHT else "")
+
+
+def _css(theme: Theme) -> str:
+    """The tables of a theme as rules that touch nothing but our own picture."""
+    here = "." + _class(theme, ".")
     rules = [
-        f".minigrad .t-{name}{{font:{'bold ' if t.bold else ''}{t.size}px {FAMILIES[t.family]};fill:{t.colour}}}"
-        for name, t in TEXTS.items()
+        f"{here} .t-{name}{{font:{'bold ' if t.bold else ''}{t.size}px {FAMILIES[t.family]};fill:{t.colour}}}"
+        for name, t in theme.texts.items()
     ]
     rules += [
-        f".minigrad .l-{name}{{fill:{look.fill};stroke:{look.stroke}"
+        f"{here} .l-{name}{{fill:{look.fill if not look.hatch else f'url(#{HATCHES[look.hatch]})'};stroke:{look.stroke}"
         + (f";stroke-width:{look.width}" if look.stroke != "none" else "")
         + (f";stroke-dasharray:{','.join(map(_n, look.dash))}" if look.dash else "")
         + "}"
-        for name, look in LOOKS.items()
+        for name, look in theme.looks.items()
+        if look.seen
     ]
     return "\n".join(rules)
 
 
-def _group(group: Group, prefix: str, out: list[str]) -> None:
+def _hatching(lean: str) -> str:
+    """A pattern of fine lines on white."""
+    turn = 45 if lean == "/" else -45
+    return (
+        f'<pattern id="{HATCHES[lean]}" width="5" height="5" patternUnits="userSpaceOnUse" '
+        f'patternTransform="rotate({turn})"><rect width="5" height="5" fill="#fff"/>'
+        '<path d="M2.5 0V5" stroke="#000" stroke-width=".6"/></pattern>'
+    )
+
+
+def _group(group: Group, prefix: str, theme: Theme, out: list[str]) -> None:
     attributes = f' id="{prefix}{group.id}"' if group.id else ""
     classes = " ".join(
         filter(None, (group.classes, "at" * (group.at is not None), "until" * (group.until is not None)))
@@ -75,16 +99,19 @@ def _group(group: Group, prefix: str, out: list[str]) -> None:
     times = {name: step for name, step in (("at", group.at), ("until", group.until)) if step is not None}
     attributes += f' style="{";".join(f"--{name}:{step}" for name, step in times.items())}"' if times else ""
     attributes += "".join(f' data-{key}="{value}"' for key, value in group.data.items())
-    if group.shift != (0.0, 0.0):
-        attributes += f' transform="translate({_n(group.shift[0])} {_n(group.shift[1])})"'
+    if group.shift != (0.0, 0.0) or group.scale != 1:
+        larger = f" scale({group.scale:.4g})" if group.scale != 1 else ""
+        attributes += f' transform="translate({_n(group.shift[0])} {_n(group.shift[1])}){larger}"'
     out.append(f"<g{attributes}>")
     if group.tip:
         out.append(f"<title>{escape(group.tip)}</title>")
     for item in group.items:
         if isinstance(item, Group):
-            _group(item, prefix, out)
-        else:
-            out.append(_path(item) if isinstance(item, Path) else _text(item))
+            _group(item, prefix, theme, out)
+        elif isinstance(item, Text):
+            out.append(_text(item))
+        elif theme.looks[item.look].seen:
+            out.append(_path(item))
     out.append("</g>")
 
 

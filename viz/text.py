@@ -1,25 +1,38 @@
 """The words of a picture: numbers, shapes, bytes and names from a record, as short text.
 
-Small values are shown whole with four significant digits, larger ones as least, mean and greatest element.
+Small values are shown whole with four significant digits, larger ones by shape, least, mean and greatest element.
+viewer/model.js writes numbers by the same rule.
 Everything a user may have typed passes through `clean`, so that no name can break an SVG, a PDF or a terminal.
 """
 
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 import unicodedata
 
 WHOLE = 6  # values with more elements are summed up
+EXPONENT = re.compile(r"e\+?(-?)0*(\d+)")  # e+09, e-07
+WORDED = re.compile(r"\b(min|mean|max|all) (?=[-\d])")  # a number that has a word before it
+BREAKS = re.compile(r"(?<=.)[(,]|\w(?=\.[A-Za-z])")
+ROW = re.compile(r"\[[^\[\]]*\]")  # of a matrix, and an index
+ROUND = 1e7  # from here on numbers have an exponent
 
 
 def number(x, digits: int = 4) -> str:
-    """A number with so many significant digits.
+    """A number with so many significant digits, more only before the point: none is made up, and zero has no sign.
 
     >>> number(0.123456), number(3.0), number(True), number(float("nan"))
     ('0.1235', '3', 'True', 'nan')
+    >>> number(-0.0), number(1e-7), number(12345.0), number(12345.6), number(1.5e9)
+    ('0', '1e-7', '12345', '12346', '1.5e9')
     """
-    return f"{x:.{digits}g}" if isinstance(x, (float, complex)) else clean(str(x))
+    if not isinstance(x, (float, complex)):
+        return clean(str(x))
+    if isinstance(x, float) and abs(x) < ROUND and (x.is_integer() or abs(x) >= 10**digits - 0.5):
+        return f"{x + 0:.0f}"  # -0.0 + 0 is 0.0
+    return EXPONENT.sub(r"e\1\2", f"{x + 0:.{digits}g}")
 
 
 def nested(values) -> str:
@@ -61,25 +74,28 @@ def contents(value: dict | None) -> str:
 
     >>> contents({"shape": [8, 8], "summary": {"min": -1.0, "mean": 0.25, "max": 2.0}})
     'min -1  mean 0.25  max 2'
+    >>> contents({"shape": [8, 8], "summary": {"min": 1.0, "mean": 1.0, "max": 1.0}})
+    'all 1'
     """
+    if all_of_it := whole(value):
+        return all_of_it
     summary = summed(value)
+    odd = [f"{key} {summary[key]}×" for key in ("nan", "inf") if summary.get(key)]
+    if not odd and summary.get("min") is not None and summary["min"] == summary["max"]:
+        return f"all {number(summary['min'])}"
     parts = [f"{key} {number(summary[key], 3)}" for key in ("min", "mean", "max") if summary.get(key) is not None]
-    parts += [f"{key} {summary[key]}×" for key in ("nan", "inf") if summary.get(key)]
-    return whole(value) or "  ".join(parts)
+    return "  ".join([*parts, *odd])
 
 
 def gist(value: dict | None) -> str:
-    """What a value holds for the narrow label of an edge: all of it, or its shape and greatest magnitude.
+    """What a value holds where its type is not beside it: all of it, or its shape and what `contents` says.
 
     >>> gist({"shape": [8, 8], "summary": {"min": -3.0, "mean": 0.25, "max": 2.0}})
-    '(8, 8), |max| 3'
+    '(8, 8)  min -3  mean 0.25  max 2'
     """
     if value is None or whole(value):
         return whole(value)
-    summary = summed(value)
-    if summary.get("max") is None:
-        return contents(value)
-    return f"{shape(value['shape'])}, |max| {number(max(abs(summary['min']), abs(summary['max'])), 3)}"
+    return "  ".join(filter(None, (shape(value["shape"]) * bool(contents(value)), contents(value))))
 
 
 def summed(value: dict | None) -> dict:
@@ -166,9 +182,10 @@ def clean(text: str) -> str:
     >>> clean("a\\x00b\\tc")
     'a\\ufffdb c'
     """
-    out = str(text).replace("\t", " ").replace("\r", " ").replace("\n", " ")
-    if out.isprintable():
+    out = str(text)
+    if out.isprintable():  # a line of a program, as it nearly always is
         return out
+    out = out.replace("\t", " ").replace("\r", " ").replace("\n", " ")
     return "".join("\ufffd" if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Co", "Cn") else c for c in out)
 
 
@@ -183,13 +200,30 @@ def shorten(text: str, width: int) -> str:
 
 
 def wrap(text: str, width: int, most: int) -> list[str]:
-    """Text in at most `most` lines of `width` characters.
+    """Text in at most `most` lines of `width` characters; a matrix is broken between its rows, a call at its brackets.
 
-    >>> wrap("one two three", 8, 3)
-    ['one two', 'three']
+    >>> wrap("one two three", 8, 3), wrap("[[1, 2], [3, 4], [5, 6]]", 20, 3)
+    (['one two', 'three'], ['[[1, 2], [3, 4],', '[5, 6]]'])
+    >>> wrap("scores.transpose(0, 1).softmax(dim=-1)", 20, 3)
+    ['scores.transpose(0,', '1).softmax(dim=-1)']
     """
     text = clean(text).strip()
     if len(text) <= width:
         return [text]
-    lines = textwrap.wrap(text, width, max_lines=most, placeholder=" …", break_on_hyphens=False)
-    return lines or [""]
+    whole = ROW.sub(lambda row: row[0].replace(" ", "\u00a0") if len(row[0]) < width - 2 else row[0], text)
+    whole = " ".join(_divided(word, width) for word in WORDED.sub("\\1\u00a0", whole).split(" "))
+    lines = textwrap.wrap(whole, width, max_lines=most, placeholder=" …", break_on_hyphens=False)
+    return [line.replace("\u00a0", " ") for line in lines] or [""]
+
+
+def _divided(word: str, width: int) -> str:
+    """A word with a blank where a line may end, if it is longer than a line: behind a bracket or before a method.
+
+    >>> _divided("conv2d(images.transpose(0,", 20)
+    'conv2d(images .transpose(0,'
+    """
+    if len(word) <= width:
+        return word
+    ends = [mark.end() for mark in BREAKS.finditer(word[:width])]
+    cut = max(ends, default=width)
+    return f"{word[:cut]} {_divided(word[cut:], width)}"

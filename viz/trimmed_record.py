@@ -1,10 +1,172 @@
-"""The record as JSON holds it after --show, --depth and --max-nodes: the same schema, with less in it."""
+"""Less of a record: what leads to its outputs, without setup and updates, and as JSON without what `--show` leaves out.
+
+A parameter begins a picture.  What computed its first numbers is its setup, what writes it from gradients an update: both
+stand in a record, and are drawn where they are asked for.
+"""
 
 from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import accumulate
+from typing import Any
 
 from .drawn_graph import SHOW, Graph
 
 FLOWS = ("gradient", "tangent")
+WRITTEN = ("forward", "update")  # the phases whose operations give values of the program
+
+
+# ---------------------------------------------------------------------- what belongs to a picture
+def leading_to_outputs(record: dict) -> dict:
+    """The part of a record that its outputs depend on, with the same ids.
+
+    Where an output is itself a gradient, as the result of a transform may be, the operations that it is the gradient of
+    belong to it; a tangent comes from the operation that gave it to its result.  Setup and the last step's updates of the
+    parameters stay.
+
+    >>> op = {"phase": "forward", "of": None, "edges": [], "tangents": {}}
+    >>> ops = [{**op, "id": i, "inputs": [i], "outputs": [i + 1]} for i in range(3)]
+    >>> values = [{"id": i, "kind": "computed", "name": ""} for i in range(4)]
+    >>> record = {"program": {"passes": ["forward"]}, "ops": ops, "values": values, "outputs": [2]}
+    >>> part = leading_to_outputs({**record, "gradients": {"3": 1}})
+    >>> [op["id"] for op in part["ops"]], part["gradients"]
+    ([0, 1], {})
+    """
+    kinds = {value["id"]: value["kind"] for value in record["values"]}
+    wanted, kept = set(record["outputs"]), set()
+    flows = [(flow, op) for op in record["ops"] for flow in op["edges"]]
+    given = {flow["gives"] for flow, _ in flows} | {v for op in record["ops"] for v in op["outputs"]}
+    of = {gradient: int(value) for value, gradient in record["gradients"].items()}
+    for gradient in wanted & set(of) - given:  # a sum that the engine made: what it is the sum of
+        wanted = wanted | {flow["gives"] for flow, _ in flows if flow["input"] == of[gradient]}
+    kept |= {op["id"] for flow, op in flows if flow["gives"] in wanted}
+    for op in reversed(record["ops"]):
+        computed = {v for v in op["outputs"] if kinds[v] != "parameter" or op["edges"]}
+        results = {*computed, *(op["tangents"][str(v)] for v in op["outputs"] if str(v) in op["tangents"])}
+        if op["phase"] != "jvp" and (op["id"] in kept or wanted & results):
+            kept |= {op["id"]} | ({op["of"]} if op["of"] is not None else set())
+            wanted.update(tensors(op))
+            wanted.update(op["outputs"] if op["phase"] == "forward" else ())
+    kept |= histories(record, {value for value in wanted if kinds[value] == "parameter"})
+    ops = [op for op in record["ops"] if op["id"] in kept or op["of"] in kept]
+    wanted.update(value for op in ops for value in op["outputs"])
+    gradients = {value: gradient for value, gradient in record["gradients"].items() if int(value) in wanted}
+    has = {"forward": True, "backward": any(op["edges"] for op in ops), "jvp": any(op["tangents"] for op in ops)}
+    program = {**record["program"], "passes": [name for name in record["program"]["passes"] if has[name]]}
+    part = {**record, "program": program, "values": list(record["values"]), "ops": ops, "gradients": gradients}
+    return added_up(part, Counter(flow["input"] for flow, _ in flows))
+
+
+def tensors(op: dict) -> Iterator[int]:
+    """The values that an operation reads."""
+    return (value for value in op["inputs"] if not isinstance(value, dict))
+
+
+def histories(record: dict, parameters: set[int]) -> set[int]:
+    """The operations that gave parameters their first numbers, and those of the update that follows, else of the last one."""
+    parts, rounds = parts_of(record), rounds_of(record)
+    ops = [op for op in record["ops"] if op["id"] in parts]
+    update_of = {v: rounds[op["id"]] for op in ops if parts[op["id"]] == "update" for v in op["outputs"]}
+    found: set[int] = set()
+    following: set[tuple[int, int]] = set()  # what an update after the picture's own has made, and its round
+    for op in filter(writes, ops):
+        before, after, now = op["inputs"][0], op["outputs"][0], rounds[op["id"]]
+        if after not in parameters and (before in parameters or (before, now) in following):
+            found.add(op["id"])
+            following.add((after, now))
+    wanted = {v for v in parameters if not found or v not in update_of}
+    for op in reversed(ops):
+        if op["id"] in found or not wanted.isdisjoint(op["outputs"]):
+            found.add(op["id"])
+            wanted |= {v for v in tensors(op) if v not in update_of or update_of[v] == rounds[op["id"]]}
+    return found
+
+
+def writes(op: dict) -> bool:
+    """Whether an operation writes without gradients to a parameter, or to what a training step keeps."""
+    return op["phase"] == "update" and bool(op["inplace"])
+
+
+def rounds_of(record: dict) -> dict[int, int]:
+    """How many forward operations ran before each operation: the same for all that one step of training writes."""
+    before = accumulate([op["phase"] == "forward" for op in record["ops"]], initial=0)
+    return dict(zip([op["id"] for op in record["ops"]], before))
+
+
+def added_up(part: dict, before: Counter[int]) -> dict:
+    """A part of a record whose gradients are the sums of what flows in this part; `before` counts what flowed in the whole."""
+    arrives: dict[int, list[int]] = {int(value): [] for value in part["gradients"] if before[int(value)]}
+    for op in part["ops"]:
+        for flow in op["edges"]:
+            arrives.setdefault(flow["input"], []).append(flow["gives"])
+    values = {value["id"]: value for value in part["values"]}
+    for value, gives in arrives.items():
+        if len(gives) == before[value]:
+            continue
+        if not gives:
+            del part["gradients"][str(value)]
+        elif len(gives) == 1:
+            part["gradients"][str(value)] = gives[0]
+        elif all("values" in values[one]["summary"] for one in gives):
+            total = {"values": _sum([values[one]["summary"]["values"] for one in gives])}
+            part["gradients"][str(value)] = len(part["values"])
+            part["values"].append({**values[gives[0]], "id": len(part["values"]), "summary": total})
+    return part
+
+
+def _sum(terms: list) -> Any:
+    """The sum of nested lists of numbers, element by element; NaN and infinities may be words."""
+    if isinstance(terms[0], list):
+        return [_sum(list(each)) for each in zip(*terms)]
+    return sum(map(float, terms))
+
+
+# ---------------------------------------------------------------------- what is not shown
+def without(record: dict, shown: frozenset[str]) -> dict:
+    """The record without the operations of setup and of updates, unless these are shown."""
+    parts = parts_of(record)
+    hidden = {op for op, part in parts.items() if part not in shown}
+    if not hidden:
+        return record
+    return {**record, "ops": [op for op in record["ops"] if op["id"] not in hidden and op.get("of") not in hidden]}
+
+
+def parts_of(record: dict) -> dict[int, str]:
+    """The operations that are "setup" or "update", by id.
+
+    An update is what a training step computes from gradients, and writes; setup leads to parameters and nowhere else.
+
+    >>> values = [{"id": 0, "kind": "constant"}, {"id": 1, "kind": "parameter"}, {"id": 2, "kind": "computed"}]
+    >>> ops = [{"id": i, "phase": "forward", "inputs": [i], "outputs": [i + 1], "edges": []} for i in (0, 1)]
+    >>> parts_of({"values": values, "ops": ops, "outputs": [2]})
+    {0: 'setup'}
+    """
+    kinds, rounds = {value["id"]: value["kind"] for value in record["values"]}, rounds_of(record)
+    ops = [op for op in record["ops"] if op["phase"] in WRITTEN]
+    found: dict[int, str] = {}
+    moved = {value for value, kind in kinds.items() if kind == "gradient"}
+    for op in ops:
+        if op["phase"] == "update" and not moved.isdisjoint(tensors(op)):
+            found[op["id"]] = "update"
+            moved.update(op["outputs"])
+    into = {(v, rounds[op["id"]]) for op in ops if op["id"] in found for v in tensors(op)}  # what else a step computes
+    for op in reversed(ops):
+        if op["phase"] == "update" and any((v, rounds[op["id"]]) in into for v in op["outputs"]):
+            found[op["id"]] = "update"
+            into |= {(v, rounds[op["id"]]) for v in tensors(op)}
+    needed = {v for op in record["ops"] if op["phase"] == "backward" for v in tensors(op)}
+    read = needed | {v for op in ops for v in tensors(op)}
+    needed |= {value for value in record.get("outputs", ()) if kinds[value] != "parameter"}
+    for op in reversed(ops):
+        if op["id"] in found:
+            continue
+        begun = [kinds[v] == "parameter" or v in read and v not in needed for v in op["outputs"]]
+        if begun and all(begun) and not op.get("edges"):
+            found[op["id"]] = "setup"
+        else:
+            needed.update(tensors(op))
+    return found
 
 
 def document(record: dict, whole: Graph, graph: Graph) -> dict:

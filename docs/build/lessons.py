@@ -6,7 +6,6 @@ import base64
 import json
 import re
 from collections.abc import Mapping, Sequence
-from html import escape
 from pathlib import Path
 from textwrap import indent
 
@@ -16,7 +15,7 @@ import lessons
 from lessons import Lesson
 
 from .execute import ESCAPES, LessonError
-from .markup import fence, folded, raw, svg
+from .markup import fence, folded, picture, raw
 from .pages import put
 
 CHECK = re.compile(r'lessons\.check\("(\w+)"')
@@ -88,10 +87,7 @@ class Page:
         self.pictures += 1
         if not alt and "aria-label=" not in text:
             raise LessonError(self.without_alt("an SVG"))
-        words = f' role="img" aria-label="{escape(alt)}"' if alt else ""
-        width = re.search(r"<svg\b[^>]*\bwidth=\"([\d.]+)", text)
-        size = f' style="--width: {width[1]}px"' if width else ""  # it may shrink, but has to stay readable
-        return raw(f'class="output"{size}{words}', svg(text, f"picture-{self.pictures}"))
+        return picture(text, f"picture-{self.pictures}", alt)
 
     def png(self, content: bytes, alt: str) -> str:
         """A picture in a file of its own."""
@@ -101,7 +97,7 @@ class Page:
         name = f"{self.lesson.name}-{self.pictures}.png"
         self.files[name] = content
         words = re.sub(r"([][])", r"\\\1", alt)
-        return f"![{words}]({name}){{ .picture }}\n"
+        return f'<div class="figure" markdown="1">\n\n![{words}]({name})\n\n</div>\n'
 
     def without_alt(self, kind: str) -> str:
         """What is said of a picture that nobody could read aloud."""

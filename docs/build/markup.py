@@ -1,7 +1,11 @@
 """Pieces of Markdown: blocks of code, blocks that open at a click, HTML and pictures within a page."""
 
 import re
+from html import escape
 from textwrap import indent
+
+OPENING = re.compile(r"<svg\b[^>]*>")
+PASS = re.compile(r'<g id="[^"]*" class="pass" transform="translate\(([\d.]+) ([\d.]+)\)">')
 
 
 def fence(language: str, text: object) -> str:
@@ -26,3 +30,39 @@ def svg(text: str, prefix: str) -> str:
     """A picture without what a file begins with, its ids under a prefix, so that several can stand on one page."""
     text = re.sub(r"<\?xml.*?\?>|<!DOCTYPE.*?>", "", text, flags=re.DOTALL)
     return re.sub(r'((?<=\s)id="|url\(#|href="#)', rf"\g<1>{prefix}-", text)
+
+
+def picture(text: str, prefix: str, words: str = "") -> str:
+    """An SVG in a frame on the page, ids under a prefix; `words` say what it shows; several passes lie behind tabs."""
+    text = svg(text, prefix)
+    if words:
+        opening = re.sub(r' (?:role|aria-label)="[^"]*"', "", OPENING.search(text)[0])
+        opening = opening.replace("<svg", f'<svg role="img" aria-label="{escape(words)}"', 1)
+        text = OPENING.sub(lambda _: opening, text, count=1)
+    if len(pages := apart(text)) < 2:
+        return raw('class="figure"', text)
+    tabs = [
+        f'<input type="radio" class="{name}" name="{prefix}" id="{prefix}-{name}"{" checked" * (name == next(iter(pages)))}>'
+        f'<label class="{name}" for="{prefix}-{name}">{name.capitalize()}</label>'
+        for name in pages
+    ]
+    return raw('class="figure passes"', "\n".join([*tabs, *pages.values()]))
+
+
+def apart(text: str) -> dict[str, str]:
+    """The passes of a drawing, which all have one size, each as an SVG of its own; the first one has the styles of all."""
+    opening, starts = OPENING.search(text), list(PASS.finditer(text))
+    if opening is None or len(starts) < 2:
+        return {}
+    wide, tall = (max(float(start[i]) for start in starts) for i in (1, 2))
+    width, height = (float(re.search(rf' {side}="([\d.]+)"', opening[0])[1]) for side in ("width", "height"))
+    width, height = width / len(starts) if wide else width, height / len(starts) if tall else height
+    style = text[opening.end() : starts[0].start()]
+    found = {}
+    for start, end in zip(starts, [*(s.start() for s in starts[1:]), text.index("</svg>")]):
+        name = re.search(r'pass-(\w+)"', start[0])[1]
+        head = re.sub(r' (?:width|height|viewBox)="[^"]*"', "", opening[0])
+        head = head.replace('aria-label="', f'aria-label="{name.capitalize()}: ').replace('class="', f'class="{name} ')
+        size = f'width="{width:g}" height="{height:g}" viewBox="{start[1]} {start[2]} {width:g} {height:g}"'
+        found[name] = f"{head[:-1]} {size}>{style if not found else ''}{text[start.start() : end]}</svg>"
+    return found

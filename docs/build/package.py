@@ -123,7 +123,8 @@ def record() -> dict:
                 "id": i,
                 "phase": "forward",
                 "name": folder,
-                "formula": f"{FOLDERS[folder]} ({told})",
+                "formula": folder,
+                "call": f"{FOLDERS[folder]} ({told})",
                 "layer": [],
                 "outputs": [i],
             }

@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 
-from . import DOCS, ROOT
-from .markup import fence, raw, svg
+from . import DOCS, ROOT, dark
+from .markup import fence, picture, raw, svg
 from .programs import append, printed_by, written_by
 from .slides import gallery
 
+PICTURE = re.compile(r"^!\[(.+)\]\((\S+\.svg)\)$", re.MULTILINE)
 LEFT_OUT = shutil.ignore_patterns("gen", "build", "__pycache__", "*.py")
 
 
@@ -24,8 +25,24 @@ def write(out: Path) -> None:
     shutil.copytree(DOCS, out, ignore=LEFT_OUT)
     for name in FILLED:
         (out / name).write_text(filled(name, (DOCS / name).read_text(encoding="utf-8")), encoding="utf-8")
+    for page in (*out.glob("*.md"), *out.glob("howto/*.md")):
+        page.write_text(drawn(page), encoding="utf-8")
+    with (out / "pictures.css").open("a", encoding="utf-8") as styles:
+        styles.write(dark.rules())
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     (out / "changelog.md").write_text(changelog.replace("](docs/", "]("), encoding="utf-8")
+
+
+def drawn(page: Path) -> str:
+    """A page with its pictures in frames; ours stand in the page itself, where they follow its theme."""
+
+    def shown(line: re.Match) -> str:
+        text = (page.parent / line[2]).read_text(encoding="utf-8")
+        if 'class="minigrad' in text:
+            return picture(text, f"picture-{Path(line[2]).stem}", line[1])
+        return f'<div class="figure" markdown="1">\n\n{line[0]}\n\n</div>'
+
+    return PICTURE.sub(shown, page.read_text(encoding="utf-8"))
 
 
 def filled(name: str, markdown: str) -> str:
@@ -38,7 +55,8 @@ def put(markdown: str, texts: Mapping[str, str]) -> str:
     for marker, text in texts.items():
         line = f"<!-- {marker} -->"
         if line not in markdown:
-            raise ValueError(f"{markdown.splitlines()[0]}: the page has no line {line}")
+            title = next((row for row in markdown.splitlines() if row.startswith("# ")), "a page")
+            raise ValueError(f"{title}: the page has no line {line}")
         markdown = markdown.replace(line, text)
     return markdown
 
@@ -80,7 +98,7 @@ def film(page: str) -> str:
         name: viz.draw(record, passes="all", rankdir=rankdir, show=("values", "grads")).film()
         for name, rankdir in (("wide", "LR"), ("tall", "TB"))
     }
-    return "\n".join(raw(f'class="film {name}"', svg(text, name)) for name, text in films.items())
+    return "\n".join(raw(f'class="film figure {name}"', svg(text, name)) for name, text in films.items())
 
 
 def example(page: str) -> str:

@@ -1,10 +1,10 @@
-"""Makes the pictures in docs/pictures/ that pages show, by the commands that stand on these pages; package.py makes one."""
+"""Makes the pictures in docs/pictures/: those that pages show, by the commands on these pages, the package, and the logo."""
 
 import shutil
 import tempfile
 from pathlib import Path
 
-from . import DOCS, package, programs
+from . import DOCS, logo, package, programs
 
 FOLDER = DOCS / "pictures"
 
@@ -12,6 +12,7 @@ FOLDER = DOCS / "pictures"
 def main() -> None:
     """Run the commands of all pages with pictures; what they draw under the name of a picture is that picture."""
     package.main()
+    logo.main()
     for page in programs.PAGES:
         if programs.pictures(page):
             with tempfile.TemporaryDirectory() as folder:

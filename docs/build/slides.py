@@ -7,7 +7,7 @@ from pathlib import Path
 import minigrad as torch
 from viz import Drawing, draw
 
-from .markup import raw, svg
+from . import markup
 
 SLIDES: dict[str, Callable[[], Drawing | str]] = {}
 SHOW = ("values", "grads", "saved")  # lines of this file would tell nobody anything
@@ -223,6 +223,6 @@ def gallery(page: str) -> str:
     parts = []
     for name in SLIDES:
         title, words = told(name)
-        shown = raw('class="slide"', svg(picture(name), f"slide-{name}"))
+        shown = markup.picture(picture(name), f"slide-{name}")
         parts.append(f"### {title}\n\n{words} [{name}.svg](slides/{name}.svg)\n\n{shown}")
     return "\n\n".join(parts)

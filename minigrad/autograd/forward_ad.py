@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..core.events import slots
 from ..core.frames import current, enter, use
 from ..core.tensor import Tensor, is_float
 from ..errors import error, warn
 from ..layers.transform import laid_out_like
+from ..ops.base.registry import CODES
 from .dual import Level, tangent_of
 
 __all__ = [
@@ -149,10 +151,12 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         raise error(
             RuntimeError, "make_dual", "the tensor already carries a tangent at this level", "unpack_dual it first"
         )
+    out = tensor.view_as(tensor)
     with use(frame.but(dual=None)):
-        out = tensor.view_as(tensor)
-        tangent = tangent if tangent.dtype == tensor.dtype else tangent.to(tensor.dtype)
-        out._tan = (frame.dual, laid_out_like(tensor, tangent))
+        carried = laid_out_like(tensor, tangent if tangent.dtype == tensor.dtype else tangent.to(tensor.dtype))
+    out._tan = (frame.dual, carried)
+    if slots.dual_made is not None:
+        slots.dual_made(out, carried)
     return out
 
 
@@ -183,7 +187,11 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         )
     if dual is None:
         return UnpackedDualTensor(tensor, None)
-    with use(current().but(dual=None)):
+    with use(current().but(dual=Level())):  # in which nothing has a tangent
         primal, tangent = tensor.view_as(tensor), tangent_of(tensor, dual)
     primal._tan = (dual, None)  # a view of a dual tensor would get the view of its tangent
     return UnpackedDualTensor(primal, tangent)
+
+
+# a recording has these by name, and not as the views that they are
+CODES.update({f.__code__: f.__name__ for f in (make_dual, unpack_dual)})

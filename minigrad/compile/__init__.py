@@ -1,8 +1,9 @@
 """compile: a function as a generated program that runs without Python.
 
-guards.py and trace.py note what a function reads and does, rules.py lowers that to ir.py (product_rules.py, row_rules.py),
-fuse.py puts it into loops and passes over rows, and emit/ writes the text.  specialization.py keeps a program for one kind of
-arguments and runs it, fast_call.py writes out the call.
+guards.py and trace.py note what a function reads and does, symbols.py what it computes of numbers.  rules.py lowers that to
+ir.py (product_rules.py, row_rules.py), fuse.py puts it into loops and passes over rows, and emit/ writes the text.
+specialization.py keeps a program for one kind of arguments and runs it, fast_call.py writes out the call, versions.py says what
+several programs differ in.
 """
 
 from .api import compile

@@ -23,9 +23,12 @@ from ..func.tree import check_function, flatten
 from .captured_steps import Refused
 from .fast_call import MISS
 from .specialization import Eager, Specialisation, kind
+from .versions import change, told
 
 ROADS = 4  # of the specialisations used last: their roads are tried before the arguments are looked at
-MANY = 256  # specialisations of one function; beyond, the function runs eagerly
+OFTEN = 8  # texts that were compiled for one function: more are likely a mistake, which is said
+MANY = 32  # beyond, new kinds of calls run eagerly
+ALL = 256  # the same for captures, of which many may give one text
 KINDS = {  # what a group becomes
     "loop": "one loop over {}",
     "rows": "one loop over the rows of {}",
@@ -77,6 +80,9 @@ class Compiled:
         self.name = getattr(f, "__name__", type(f).__name__)
         self._table: dict[tuple, list] = {}
         self._count, self._last = 0, None
+        self.versions: list[Specialisation] = []
+        self._texts: set[str] = set()  # what was compiled
+        self._warned = False
         self._reasons: dict[str, None] = {}
         self.roads: list[Callable] = []  # what is tried first (fast_call.py)
 
@@ -109,8 +115,13 @@ class Compiled:
 
     def _first(self, key: tuple, leaves: Any, spec: Any, args: tuple, kwargs: dict) -> Any:
         """A call of a kind that is not known yet."""
-        if self._count >= MANY:
-            return self._eagerly(Eager(f"it was called in more than {MANY} different ways", None, False), args, kwargs)
+        if self._count >= ALL:
+            return self._eagerly(Eager(f"it was called in more than {ALL} different ways", None, False), args, kwargs)
+        if len(self._texts) >= MANY:
+            why, fix = self.often()
+            return self._eagerly(
+                Eager(f"it was compiled {len(self._texts)} times: {why}", None, True, fix), args, kwargs
+            )
         with _capture_lock:
             try:
                 made = Specialisation(self, leaves, spec, args, kwargs)
@@ -141,6 +152,17 @@ class Compiled:
         if isinstance(made, Specialisation):
             self._last = made
             self._remember(made)
+            self._texts.add(made.forward.text)
+            self.versions.append(made)
+            if len(self._texts) > OFTEN and not self._warned:
+                self._warned = True
+                why, fix = self.often()
+                warn("compile-often", f"compile({self.name})", f"was compiled {len(self._texts)} times: {why}", fix)
+
+    def often(self) -> tuple[str, str]:
+        """Return why there are many versions, and what to do."""
+        found = change(self.versions)
+        return (str(found), found.remedy) if found else ("its arguments differ", "see explain() for what each is for")
 
     def _eagerly(self, made: Eager, args: tuple, kwargs: dict) -> Any:
         """Run the function itself, and say so once."""
@@ -194,6 +216,7 @@ class Compiled:
                 lines += [f"  note: {n}" for n in dict.fromkeys(program.notes)]
                 if program.on_device:
                     lines.append(f"  its kernels are {loaded.entry.told()}")
+        lines += [f"specialisation {i}: {told(version, self.versions)}" for i, version in enumerate(self.versions, 1)]
         lines += [f"runs eagerly in some calls: {why}" for why in self._reasons]
         return "\n".join(lines)
 

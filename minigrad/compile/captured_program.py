@@ -1,8 +1,8 @@
 """What one capture of a function has found: steps, results, and the backward program that differentiates them.
 
-The function runs once under a Trace (trace.py), with its tensors as inputs and its floats as Numbers.  Whatever it returns
+The function runs once under a Trace (trace.py), with its tensors as inputs and its numbers as symbols.  Whatever it returns
 is an output, one of its inputs or a plain value; tracked outputs are differentiated at once, so that the backward is steps
-of the same kind.  specialization.py captures twice and compares (`fingerprint`) before it believes what it sees.
+of the same kind.  specialization.py captures again and compares (`fingerprint`) before it believes what it sees.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from ..core.tensor import Box, Tensor
 from ..func.tree import flatten, rebuild
 from .captured_steps import Refused, Step, Value
 from .guards import PLAIN
+from .symbols import Number, Reads, Whole, is_symbolic, plain
 from .trace import Trace, tracing
-from .value_reads import Number
 
 if TYPE_CHECKING:
     from .specialization import Specialisation
@@ -33,7 +33,7 @@ class Captured:
     """What one capture has found."""
 
     def __init__(self, program: Specialisation, leaves: Any):
-        self.touched: set[str] = set()  # floats that were computed or decided with
+        self.reads = Reads(program.names)
         self.trace = trace = Trace(program.environment)
         self.forward_steps: list[Step] = trace.steps
         self.backward_steps: list[Step] = []
@@ -66,7 +66,7 @@ class Captured:
             )
 
     def take_arguments(self, program: Specialisation, leaves: Any) -> list:
-        """The arguments as the function gets them: boxes for tensors, Numbers for floats."""
+        """The arguments as the function gets them: boxes for tensors, symbols for numbers."""
         full, self.places = list(leaves), []
         seen: set[int] = set()
         for i, a in enumerate(leaves):
@@ -78,8 +78,8 @@ class Captured:
                 seen.add(id(a))
                 full[i] = self.trace.argument(a, program.names[i])
                 self.places.append(i)
-            elif i in program.floats:
-                full[i] = Number(a, program.names[i], self.touched)
+            elif i in program.numbers:
+                full[i] = (Number if type(a) is float else Whole)(a, f"leaves[{i}]", frozenset([i]), self.reads)
         return full
 
     def take_results(self, trace: Trace, result: Any, full: list) -> None:
@@ -96,8 +96,8 @@ class Captured:
                 if place(o, self.outs) is None:
                     self.outs.append(o)
                 self.results.append(("out", place(o, self.outs)))
-            elif isinstance(o, Number):
-                self.results.append(("leaf", place(o, full)))
+            elif is_symbolic(o):
+                self.results.append(("number", o))
             elif isinstance(o, PLAIN):
                 self.results.append(("value", o))
             else:
@@ -146,17 +146,18 @@ class Captured:
             need(v)
         return list(saved), again
 
-    def fingerprint(self) -> list:
-        """The program as plain data, equal for equal programs."""
+    def fingerprint(self, as_values: bool = False) -> list:
+        """The program as plain data, equal for equal programs; numbers by their expressions, or by what they are."""
         numbers: dict[Value, int] = {}
+        told = (lambda a: repr(plain(a))) if as_values else lambda a: a.name if is_symbolic(a) else repr(a)
 
         def seen(a: Any) -> Any:
             if isinstance(a, types.FunctionType):
                 return (a.__code__, [repr(c.cell_contents) for c in a.__closure__ or ()])
             if not isinstance(a, Value):
-                return ("float", a.name) if isinstance(a, Number) else (type(a).__name__, repr(a))
+                return (type(plain(a)).__name__, told(a))
             if a.kind == "number":
-                return ("number", a.content.name if isinstance(a.content, Number) else repr(a.content))
+                return ("number", told(a.content))
             if a.kind == "constant":
                 return ("constant", a.dtype, a.shape, a.content.tobytes())
             return (numbers.setdefault(a, len(numbers)), a.shape, a.dtype.str)
@@ -165,7 +166,7 @@ class Captured:
             (s.cls, s.phase, s.written is not None, *map(seen, s.args), *map(seen, s.outs)) for s in self.trace.steps
         ]
         ends = [seen(self.trace.value(o)) for o in self.outs]
-        rest = [(k, x if k != "value" else repr(x)) for k, x in self.results]
+        rest = [("value", told(x)) if k in ("value", "number") else (k, x) for k, x in self.results]
         return [made, ends, rest, self.tracked, self.by, [seen(g) for g in self.grads]]
 
 
@@ -177,7 +178,7 @@ def place(a: Any, among: list) -> int | None:
 def argument_names(f: Callable, args: tuple, kwargs: dict) -> list[str]:
     """A name for each leaf of the arguments."""
     try:
-        parameters = inspect.signature(f).parameters
+        parameters = inspect.signature(getattr(f, "forward", f)).parameters
         names = [p.name for p in parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         star = next((p.name for p in parameters.values() if p.kind is p.VAR_POSITIONAL), "args")
     except (TypeError, ValueError):

@@ -21,6 +21,7 @@ from ..core.tensor import Tensor, wrap
 from ..func.tree import flatten
 from .differentiation import track
 from .guards import PLAIN
+from .symbols import EXACT, LEAF, in_leaves
 
 if TYPE_CHECKING:
     from .specialization import Specialisation
@@ -49,7 +50,7 @@ class Writer:
                       "Tensor": Tensor, "history": history, "finite": math.isfinite, "INFERENCE": INFERENCE,
                       "memory": memory, "wrap": wrap, "array": np.ndarray, "asarray": np.asarray, "track": track,
                       "flatten": flatten, "overlapping": overlapping, "program": program, "entry": program.entry.entry,
-                      "holds": program.environment.holds}  # fmt: skip
+                      "holds": program.environment.holds, "math": math}  # fmt: skip
 
     def constant(self, a: Any) -> str:
         """A variable of the text for an object."""
@@ -71,6 +72,7 @@ class Writer:
             self.need("holds()")
         self.hidden()
         self.distinct()
+        self.numbers()
         self.call()
         body = "\n".join(["    " + line for line in self.lines])
         return f"def road(owner, args, kwargs):\n{body}\n", self.scope
@@ -105,8 +107,10 @@ class Writer:
         """Check one argument that is no structure."""
         if isinstance(a, Tensor):
             self.tensor(name, a)
-        elif type(a) is float and i in self.program.floats:
+        elif type(a) is float and i in self.program.numbers:
             self.need(f"type({name}) is float and {name} and finite({name})")
+        elif type(a) is int and i in self.program.numbers:
+            self.need(f"type({name}) is int and -{EXACT} < {name} < {EXACT}")
         elif isinstance(a, (float, complex)):
             self.need(f"type({name}) is {self.constant(type(a))} and repr({name}) == {repr(a)!r}")
         elif isinstance(a, PLAIN):
@@ -125,7 +129,10 @@ class Writer:
         self.lines.append(f"{a} = {name}._a")
         layout = f"{a}.flags.c_contiguous"
         layout = layout if x.flags.c_contiguous else f"{a}.strides == {x.strides} and not {layout}"
-        self.need(f"type({a}) is {self.constant(type(x))} and {a}.dtype is {self.constant(x.dtype)}")
+        dtype = self.constant(
+            x.dtype
+        )  # what Numba has loaded from a file makes arrays of an equal dtype, not of the same
+        self.need(f"type({a}) is {self.constant(type(x))} and ({a}.dtype is {dtype} or {a}.dtype == {dtype})")
         self.need(f"{a}.shape == {x.shape} and {layout}")
         if self.program.grad:
             edge = f"({name}._edge if {name}._view is None else history({name}))"
@@ -193,11 +200,32 @@ class Writer:
         """One argument of the entry."""
         if kind == "input":
             return self.arrays[x] if self.tensors[x]._a.ndim or self.program.on_device else f"{self.arrays[x]}[()]"
-        return self.leaves[x] if kind == "number" else self.constant(x)
+        return self.number(x) if kind == "number" else self.constant(x)
+
+    def numbers(self) -> None:
+        """See that all that numbers decided is as it was, in the order in which they did, and compute those that are given."""
+        program, self.computed = self.program, {}
+        wanted = [x for k, x in program.entry.plan if k == "number"]
+        wanted += [x.name for k, x in program.results if k == "number"]
+        for x in [x for x in dict.fromkeys(wanted) if not LEAF.fullmatch(x)]:
+            self.computed[x] = f"n{len(self.computed)}"
+        lines = [f"if {in_leaves(x, self.leaves)} != {known!r}: return MISS" for x, known in program.decided.items()]
+        lines += [f"{n} = {in_leaves(x, self.leaves)}" for x, n in self.computed.items()]
+        for x, n in self.computed.items():  # another type: a complex root, a float for 2 ** -1
+            kind = program.types[x]
+            fits = f"type({n}) is {kind.__name__}" + f" and -{EXACT} < {n} < {EXACT}" * (kind is int)
+            lines.append(f"if not ({fits}): return owner.function(*args, **kwargs)")
+        if lines:  # where eager code would raise, it does
+            failed = "except (ArithmeticError, ValueError, TypeError): return owner.function(*args, **kwargs)"
+            self.lines += ["try:", *["    " + line for line in lines], failed]
+
+    def number(self, x: str) -> str:
+        """The variable for a number: an argument, or what was computed."""
+        return self.computed.get(x) or in_leaves(x, self.leaves)
 
     def result(self) -> str:
         """What the function returns: a tensor, a flat tuple or list, or another structure by its general name."""
-        named = {"out": lambda x: f"r{x}", "input": lambda x: self.places[x], "leaf": lambda x: self.leaves[x],
+        named = {"out": lambda x: f"r{x}", "input": lambda x: self.places[x], "number": lambda x: self.number(x.name),
                  "value": self.constant}  # fmt: skip
         parts = [named[k](x) for k, x in self.program.results]
         tree = self.program.result_tree

@@ -10,12 +10,13 @@ from __future__ import annotations
 import builtins
 import dis
 import itertools
+import math
 import re
 import sys
 import types
 from collections.abc import Callable
 from functools import cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -50,12 +51,22 @@ TRUSTED = {"minigrad", "numpy", "scipy", "optree", "numba", "math", "functools",
 MISSING = object()
 
 
+class Guard(NamedTuple):
+    """Hold what has to stay as it was: a value by its path, how it is looked up, and when it is the same."""
+
+    path: str
+    get: Callable
+    value: Any
+    same: Callable
+
+
 class Environment:
-    """All that some functions and objects can read: `guards` (get, expected), `tensors` (name, get, tensor)."""
+    """All that some functions and objects can read: `guards`, and `tensors` (name, get, tensor)."""
 
     def __init__(self, roots: dict):
-        self.guards: list[tuple[Callable, Any, Callable]] = []
+        self.guards: list[Guard] = []
         self.tensors: list[tuple[str, Callable, Tensor]] = []
+        self.mathematics: list[tuple[dict, str, Any]] = []  # globals that hold `math` or a function of it
         self.containers: list[tuple[Any, Any]] = []  # lists, dicts and attributes with a copy of what they held
         self.seen: set[int] = set()
         self.modules: set[tuple] = set()
@@ -66,7 +77,7 @@ class Environment:
     def holds(self) -> bool:
         """Whether everything that was read is still the same."""
         try:
-            return all([same(get(), value) for get, value, same in self.guards])
+            return all([same(get(), value) for _, get, value, same in self.guards])
         except (KeyError, IndexError, ValueError, AttributeError):
             return False
 
@@ -79,26 +90,26 @@ class Environment:
         return bool(changed)
 
     # ------------------------------------------------------------------ the walk
-    def guard(self, get: Callable | None, value: Any, same: Callable) -> None:
+    def guard(self, path: str, get: Callable | None, value: Any, same: Callable) -> None:
         """Note that `get()` has to stay what it is."""
         if get is not None:
-            self.guards.append((get, value, same))
+            self.guards.append(Guard(path, get, value, same))
         if len(self.guards) + len(self.tensors) > LIMIT:
             raise Refused(f"it can read more than {LIMIT} values besides its arguments")
 
-    def look(self, name: str, value: Any, get: Callable | None) -> None:  # noqa: PLR0912 (one for each type of value)
+    def look(self, path: str, value: Any, get: Callable | None) -> None:  # noqa: PLR0912 (one for each type of value)
         """Note one value, and what can be reached through it."""
         if isinstance(value, Tensor):
             if get is not None:
-                self.tensors.append((name, get, value))
+                self.tensors.append((re.sub(r"\W+", "_", path).strip("_"), get, value))
             return
         if isinstance(value, PLAIN):
-            return self.guard(get, value, equal)
+            return self.guard(path, get, value, equal)
         if isinstance(value, np.ndarray):
             if value.nbytes > ARRAY or value.dtype.hasobject:
-                raise Refused(f"it can read the NumPy array {name}, too large to be compared at each call")
-            return self.guard(get, value.copy(), equal_arrays)
-        self.guard(get, value, is_same)
+                raise Refused(f"it can read the NumPy array {path}, too large to be compared at each call")
+            return self.guard(path, get, value.copy(), equal_arrays)
+        self.guard(path, get, value, is_same)
         if id(value) in self.seen:
             return
         self.seen.add(id(value))
@@ -107,34 +118,34 @@ class Environment:
             if value.__name__ in CHANGING:
                 raise Refused(f"it uses {value.__name__}, whose results change from call to call")
         elif isinstance(value, (list, tuple)):
-            self.look_into(name, value, range(len(value)))
+            self.look_into(path, value, range(len(value)))
         elif isinstance(value, dict):
-            self.look_into(name, value, list(value))
+            self.look_into(path, value, list(value))
         elif isinstance(value, (set, frozenset)):
-            self.guard(lambda: frozenset(value), frozenset(value), equal)
+            self.guard(f"frozenset({path})", lambda: frozenset(value), frozenset(value), equal)
         elif isinstance(value, types.FunctionType):
-            self.look_function(name, value)
+            self.look_function(path, value)
         elif isinstance(value, types.MethodType):
-            self.look(f"{name}.self", value.__self__, None)
-            self.look(name, value.__func__, None)
+            self.look(path, value.__self__, None)
+            self.look(path, value.__func__, None)
         elif isinstance(value, partial):
-            self.look(name, value.func, None)
-            self.look(name, value.args, None)
-            self.look(name, value.keywords, None)
+            self.look(path, value.func, None)
+            self.look(path, value.args, None)
+            self.look(path, value.keywords, None)
         elif isinstance(value, type):
             self.look_class(value)
         elif hasattr(value, "__wrapped_by_compile__"):
-            self.look(name, value.function, None)
+            self.look(path, value.function, None)
         elif not isinstance(value, (types.BuiltinFunctionType, np.ufunc)):
-            self.look_object(name, value)
+            self.look_object(path, value)
 
-    def look_into(self, name: str, container: Any, keys: Any) -> None:
+    def look_into(self, path: str, container: Any, keys: Any) -> None:
         """The elements of a list, tuple or dict."""
         if not isinstance(container, tuple):
             self.containers.append((container, container.copy()))
-            self.guard(partial(len, container), len(container), equal)
+            self.guard(f"len({path})", partial(len, container), len(container), equal)
         for key in keys:
-            shown = f"{name}_{key}" if isinstance(key, (int, str)) else name
+            shown = f"{path}[{key!r}]" if isinstance(key, (int, str)) else path
             self.look(shown, container[key], partial(container.__getitem__, key))
 
     def look_function(self, name: str, f: Any) -> None:
@@ -144,11 +155,11 @@ class Environment:
         for name, cell in zip(f.__code__.co_freevars, f.__closure__ or ()):
             get = partial(content, cell)
             if (value := get()) is MISSING:  # not bound yet
-                self.guard(get, MISSING, is_same)
+                self.guard(name, get, MISSING, is_same)
             else:
                 self.look(name, value, get)
         self.look("defaults", f.__defaults__ or (), None)
-        self.look("defaults", f.__kwdefaults__ or {}, None)
+        self.look("defaults", f.__kwdefaults__, None) if f.__kwdefaults__ else None
         for code in codes(f.__code__):
             self.look_names(code, f.__globals__)
 
@@ -162,10 +173,12 @@ class Environment:
                 value = scope[n]
                 self.look(n, value, partial(scope.get, n, MISSING))
                 self.look_module(value, code)
+                if value is math or isinstance(value, types.BuiltinFunctionType) and value.__module__ == "math":
+                    self.mathematics.append((scope, n, value))
             elif n in SPEAKING and hasattr(builtins, n):
                 raise Refused(f"it calls {n}(), which does something at each call")
             else:
-                self.guard(partial(scope.get, n, MISSING), MISSING, is_same)
+                self.guard(n, partial(scope.get, n, MISSING), MISSING, is_same)
         if "random" in code.co_names and any(scope.get(m) is np for m in code.co_names):
             raise Refused("it uses numpy.random, whose results change from call to call")
 
@@ -195,18 +208,18 @@ class Environment:
                 elif not n.startswith("__") and isinstance(value, (*PLAIN, list, tuple, dict, Tensor, np.ndarray)):
                     self.look(n, value, partial(getattr, base, n, MISSING))
 
-    def look_object(self, name: str, value: Any) -> None:
+    def look_object(self, path: str, value: Any) -> None:
         """An object's attributes, and the methods of its class."""
         attributes = getattr(value, "__dict__", None)
         if attributes is None or isinstance(value, types.GeneratorType):
             if type(value).__module__.partition(".")[0] == PACKAGE_NAME:
                 return
-            raise Refused(f"it can read {name}, a {type(value).__name__} whose contents cannot be watched")
+            raise Refused(f"it can read {path}, a {type(value).__name__} whose contents cannot be watched")
         self.look_class(type(value))
         self.containers.append((attributes, dict(attributes)))
-        self.guard(partial(len, attributes), len(attributes), equal)
+        self.guard(f"len(vars({path}))", partial(len, attributes), len(attributes), equal)
         for key, part in list(attributes.items()):
-            self.look(f"{name}_{key}", part, partial(attributes.get, key, MISSING))
+            self.look(f"{path}.{key}", part, partial(attributes.get, key, MISSING))
 
 
 PACKAGE_NAME = __name__.partition(".")[0]

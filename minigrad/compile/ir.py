@@ -17,7 +17,7 @@ import numpy as np
 from ..arrays.dtypes import HALVES
 from ..kernels.formula import CUDA, Target
 from .captured_steps import Value
-from .value_reads import Number
+from .symbols import is_symbolic
 
 F4, F8, I8, BOOL = np.dtype("f4"), np.dtype("f8"), np.dtype("i8"), np.dtype("?")
 HANDLED = (F4, F8, I8, BOOL)
@@ -188,7 +188,7 @@ class Lowering:
         """What a map or reduction computes: equal for equal results."""
         tree, told = op.data.get("tree"), [op.data.get(k) for k in ("kinds", "natural", "dims", "keepdim")]
         ins = [self.same.get(a, a) if isinstance(a, V) else a if isinstance(a, Count) else
-               (type(a), a.name if isinstance(a, Number) else repr(a)) for a in op.ins]  # fmt: skip
+               (type(a), a.name if is_symbolic(a) else repr(a)) for a in op.ins]  # fmt: skip
         text = op.name
         if tree is not None:
             places: dict = {p: ast.Name(f"_{k}") for k, p in enumerate(op.data["params"])}

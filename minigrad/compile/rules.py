@@ -23,7 +23,7 @@ from .captured_steps import Step, Value
 from .ir import BOOL, F4, F8, HANDLED, I8, Count, Lowering, Names, V
 from .product_rules import PRODUCT_RULES
 from .row_rules import ROW_RULES
-from .value_reads import Number, plain
+from .symbols import is_symbolic, plain
 
 EXACT = {"eq", "ne", "lt", "le", "gt", "ge", "where", "add", "sub", "mul", "logical_and", "logical_or", "logical_not",
          "logical_xor", "bitwise_and", "bitwise_or"}  # fmt: skip
@@ -60,9 +60,7 @@ def folded(low: Lowering, step: Step) -> bool:
     """Whether an operation is of constants alone: it is computed here."""
     args = [low.v(a) for a in step.args]
     given = [a for a in args if isinstance(a, V)]
-    known = (
-        given and all(a.kind in ("uniform", "constant") for a in given) and not any(isinstance(a, Number) for a in args)
-    )
+    known = given and all(a.kind in ("uniform", "constant") for a in given) and not any(is_symbolic(a) for a in args)
     if not known or step.written is not None:
         return False
     made = step.cls.compute(*[np.full(a.shape, a.content, a.dtype) if isinstance(a, V) else a for a in args])

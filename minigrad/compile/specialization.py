@@ -1,6 +1,6 @@
 """What `compile` keeps for one kind of arguments: two generated programs, what they assume, and how a call runs them.
 
-The function is captured twice, with other floats the second time, and the captures have to agree (captured_program.py).  A
+The function is captured several times, with other numbers and with plain ones, and the captures have to agree.  A
 call (`road`, which fast_call.py writes) looks up the hidden inputs, checks that no write can be seen through another argument,
 and runs the forward program; the results get one node, whose backward is the other program (differentiation.py).
 """
@@ -23,7 +23,8 @@ from ..places import Place
 from .captured_program import Captured, argument_names
 from .captured_steps import Draw, Refused, Value
 from .fast_call import road
-from .guards import PLAIN, Environment
+from .guards import PLAIN, Environment, Guard
+from .symbols import EXACT, Reads, in_names, value_of
 from .trace import UNKNOWN, Trace
 
 if TYPE_CHECKING:
@@ -38,8 +39,8 @@ def kind(a: Any, grad: bool) -> tuple:
         layout = True if x.flags.c_contiguous else x.strides
         edge = a._edge if a._view is None else history(a)
         return type(a), type(x), x.dtype, x.shape, layout, grad and edge is not None
-    if type(a) is float:
-        return ("float",) if math.isfinite(a) and a else (float, repr(a))
+    if type(a) in (float, int) and may_vary(a):
+        return (type(a),)
     if isinstance(a, PLAIN):
         try:
             hash(a)
@@ -47,6 +48,23 @@ def kind(a: Any, grad: bool) -> tuple:
             return (type(a), repr(a))
         return (type(a), a, repr(a)) if isinstance(a, (float, complex)) else (type(a), a)
     return (type(a), id(a))
+
+
+# factors and summands for other floats, summands for other ints
+OTHERS = ((1.37, 0.1, 1), (1.01, 0.0, 2), (0.99, 0.0, -1), (1 + 1e-9, 0.0, 3))
+
+
+def gives(name: str, leaves: Any, known: Any) -> bool:
+    """Return whether an expression gives what is known for other arguments."""
+    try:
+        return value_of(name, leaves) == known
+    except (ArithmeticError, ValueError, TypeError):
+        return False
+
+
+def may_vary(a: Any) -> bool:
+    """Return whether a number may be a parameter of the program."""
+    return type(a) is float and math.isfinite(a) and a != 0 or type(a) is int and abs(a) < EXACT
 
 
 class Eager:
@@ -76,7 +94,7 @@ class Specialisation:
                     raise Refused(f"its argument {name} is a NumPy array", None, False)
                 roots[name] = a
                 self.held.append(a)
-        self.floats = [i for i, a in enumerate(leaves) if type(a) is float and math.isfinite(a) and a]
+        self.numbers = [i for i, a in enumerate(leaves) if may_vary(a)]  # those that are parameters
         self.environment = Environment(roots)
         self.backward: Program | None = None
         self.described: tuple = ()  # what all nodes of this program have in common (differentiation.py)
@@ -85,24 +103,76 @@ class Specialisation:
         if any(version(t) != before[id(t)] for _, _, t in self.environment.tensors):
             raise Refused("it changes tensors behind the capture's back", None, True)
         self.build(first)
+        if first.reads.decided.keys() != self.decided.keys():  # what writes the text has decided by a number
+            self.numbers = []
+            self.build(self.captured(leaves))
+        self.arguments = [(name, *self.said(i, a)) for i, (name, a) in enumerate(zip(self.names, leaves))]
         self.road = road(self, args, kwargs)
 
+    def said(self, i: int, a: Any) -> tuple[str, Any]:
+        """Return what an argument has to be, in words, and its value; Tensor for any tensor like that."""
+        if i in self.numbers:
+            return "any float" if type(a) is float else "any int", type(a)
+        if not isinstance(a, Tensor):
+            return repr(a) if isinstance(a, PLAIN) else f"this {type(a).__name__}", a
+        layout = "" if a._a.flags.c_contiguous else f", strides {tuple(a.stride())}"
+        grad = ", requires grad" if self.grad and history(a) is not None else ""
+        return f"{a.dtype.name} {tuple(a.shape)}{layout}{grad}", Tensor
+
     def captured(self, leaves: Any) -> Captured:
-        """Two captures that agree; the second has other floats, so that one that was computed with shows itself."""
-        first = Captured(self, leaves)
-        if first.touched:  # computed or decided with: not a parameter, but a value to be guarded
-            self.floats = [i for i in self.floats if self.names[i] not in first.touched]
+        """Return a capture that others agree with, in which as many numbers are parameters as can be."""
+        try:
+            return self.agreeing(leaves)
+        except Exception:  # what takes an int may not take a Whole
+            if not any(type(leaves[i]) is int for i in self.numbers):
+                raise
+            self.environment.restore()
+            self.numbers = [i for i in self.numbers if type(leaves[i]) is float]
             return self.captured(leaves)
-        others = [a * 1.37 + 0.1 if i in self.floats else a for i, a in enumerate(leaves)]
+
+    def agreeing(self, leaves: Any) -> Captured:
+        """Capture once more with other numbers, so that none was read unnoticed, and once with plain ones."""
+        first = Captured(self, leaves)
+        others = self.others(leaves, first.reads)
+        if others is None:
+            return self.agreeing(leaves)
         second = Captured(self, others)
         if any(a is b for a in first.trace.made for b in second.trace.made):
             raise Refused(UNKNOWN, None, True)
-        if first.fingerprint() == second.fingerprint():
+        if first.fingerprint() == second.fingerprint() and self.as_plain(leaves, first):
+            reads = first.reads
+            self.types, self.decided = reads.types, {name: value for name, (value, _) in reads.decided.items()}
+            self.decisions = {in_names(name, self.names): value for name, value in self.decided.items()}
             return first
-        if not self.floats:
+        if not self.numbers:
             raise Refused("it computes something else when it is called again with the same arguments", None, True)
-        self.floats = []
-        return self.captured(leaves)
+        self.numbers = []
+        return self.agreeing(leaves)
+
+    def as_plain(self, leaves: Any, first: Captured) -> bool:
+        """Return whether a capture does what one with plain numbers does."""
+        lifted, self.numbers = self.numbers, []
+        try:
+            return not lifted or Captured(self, leaves).fingerprint(True) == first.fingerprint(True)
+        finally:
+            self.numbers = lifted
+
+    def others(self, leaves: Any, reads: Reads) -> list | None:
+        """Find arguments with other numbers that decide the same; None where there are none, or some are read as they are.
+
+        These are no parameters any more, but values to be guarded.
+        """
+        read = set(reads.touched)
+        for factor, more, count in OTHERS:
+            other = lambda a: a * factor + more if type(a) is float else a + count
+            others = [other(a) if i in self.numbers else a for i, a in enumerate(leaves)]
+            differ = [sources for name, (known, sources) in reads.decided.items() if not gives(name, others, known)]
+            if not differ:
+                break
+        else:
+            read.update(*differ)
+        self.numbers = [i for i in self.numbers if i not in read]
+        return None if read else others
 
     # ------------------------------------------------------------------ the program
     def build(self, c: Captured) -> None:
@@ -120,8 +190,8 @@ class Specialisation:
         saved = self.build_backward(c, inputs, writes) if c.seeds else []
         outputs += [v for v in saved if v not in inputs and v not in outputs]
         self.forward = generated(c.forward_steps, inputs, outputs, writes, owner_name(self.owner), self.on_device)
-        self.entry = Loaded(self.forward, self.names, self.written)
-        self.pull = None if self.backward is None else Loaded(self.backward, self.names, [])
+        self.entry = Loaded(self.forward, self.written)
+        self.pull = None if self.backward is None else Loaded(self.backward, [])
         self.out_dtypes = [v.dtype for v in outputs]
         written = [p for p, _ in writes]
         self.example_arrays = [
@@ -156,10 +226,10 @@ class Specialisation:
         self.getters = [get for _, get, _ in trace.inputs if get is not None]
         used, found = {id(get) for get in self.getters}, [get() for get in self.getters]
         self.getters_of_same = []  # other places where a hidden input was found, which have to go on holding it
-        for _, get, t in self.environment.tensors:
+        for path, get, t in self.environment.tensors:
             places = [k for k, hidden in enumerate(found) if hidden is t]
             if id(get) not in used and not places:
-                self.environment.guards.append((get, type(t), of_type))
+                self.environment.guards.append(Guard(path, get, type(t), of_type))
             if id(get) not in used:
                 self.getters_of_same += [(get, k) for k in places]
 
@@ -218,8 +288,9 @@ def generated(*args: Any) -> Program:
 class Loaded:
     """A generated program, compiled, and where each of its parameters comes from; `written` are inputs that it writes to."""
 
-    def __init__(self, program: Program, names: list[str], written: list):
-        self.plan = [(k, names.index(x) if k == "number" else x) for k, x in program.params]
+    def __init__(self, program: Program, written: list):
+        self.plan = list(program.params)
+        self.number = {x: eval(f"lambda leaves: {x}", {"math": math}) for k, x in self.plan if k == "number"}
         if program.statics:
             self.plan.append(("statics", program.statics))
         self.on_device = program.on_device
@@ -238,7 +309,7 @@ class Loaded:
         """Run it; on the processor arrays without dimensions are given as numbers."""
         return self.entry(*[
             (arrays[x] if arrays[x].ndim or self.on_device else arrays[x][()]) if k == "input"
-            else float(leaves[x]) if k == "number" else x
+            else self.number[x](leaves) if k == "number" else x
             for k, x in self.plan
         ])  # fmt: skip
 

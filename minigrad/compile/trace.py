@@ -9,6 +9,7 @@ program; a capture notes what a program needs to be run again without Python.
 from __future__ import annotations
 
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from ..core import engine
 from ..core.context import attach
 from ..core.engine import running
 from ..core.events import slots
-from ..core.frames import OFF, Frame, apply_at, use
+from ..core.frames import OFF, Frame, apply_at, current, use
 from ..core.function import as_returned, as_tuple, run_forward
 from ..core.graph import Leaf, history, key
 from ..core.inplace import inplace_at, link_view, write
@@ -31,8 +32,9 @@ from ..ops.index import NonZero
 from ..ops.sort import DataDependent
 from ..places import Place, user_frame
 from .captured_steps import VALUES, Draw, Refused, Step, Value
-from .value_reads import capturing, plain, reading
+from .symbols import functions_of_numbers, plain, settled
 
+capturing: ContextVar[Any] = ContextVar("minigrad.capture", default=None)  # the running Trace
 UNKNOWN = "it uses a tensor that is neither an argument nor in a variable that it names"
 BY_VALUE = (NonZero, DataDependent)  # how large their results are depends on values; Python may have asked
 BY_MEMORY = {"as_strided", "view_dtype"}  # what they compute depends on how a tensor lies in memory
@@ -45,6 +47,7 @@ class Trace(Grad):
 
     def __init__(self, environment: Any):
         self.steps: list[Step] = []
+        self.mathematics = environment.mathematics
         # arguments, then hidden inputs, with how to look a hidden one up (None: an argument), and its box
         self.inputs: list[tuple[Value, Any, Box]] = []
         self.refused: Refused | None = None
@@ -162,7 +165,7 @@ class Trace(Grad):
 
     def number(self, a: float, kind: Any) -> Box:
         """A Python number among an operation's operands."""
-        b = self.box(wrap(np.array(float.__float__(a) if isinstance(a, float) else a, kind)))
+        b = self.box(wrap(np.array(plain(a), kind)))
         self.note("number", b._value._a, a)
         return b
 
@@ -195,6 +198,8 @@ class Trace(Grad):
             self.reading(cls.name)
         if self.nonleaf and self.phase == "forward" and running.get() is not None:
             raise self.refuse("it differentiates while an argument is itself the result of tracked operations")
+        n = len(args) - cls.n_settings if issubclass(cls, Pointwise) else 0  # operands, which may be numbers
+        args = tuple([a if i < n else settled(a) for i, a in enumerate(args)])
         given = [self.given(a) for a in args]
         low = apply_at(frame.parent, cls, tuple([self.inner(plain(a)) for a in args]))
         lows = low if isinstance(low, tuple) else (low,)
@@ -311,7 +316,7 @@ def tracing(trace: Trace, grad: bool):
     try:
         capturing.set(trace)
         without.set(True)  # its values are looked at by nobody
-        with use(Frame(trace, grad, None, False, OFF)):
+        with use(Frame(trace, grad, None, False, OFF)), functions_of_numbers(trace.mathematics):
             yield trace
     except Refused:
         raise
@@ -324,6 +329,13 @@ def tracing(trace: Trace, grad: bool):
             generator.set_state(state)
     if trace.refused is not None:
         raise trace.refused
+
+
+def reading(t: Tensor, how: str) -> None:
+    """Refuse that the user reads the values of a tensor from outside; those of traced tensors the layer refuses itself."""
+    trace = capturing.get()
+    if trace is not None and type(t) is not Box and current() is not OFF:
+        raise trace.refuse(f"it reads the value of a tensor ({how}), which differs from call to call", fix=VALUES)
 
 
 def holds_tensor(a: Any) -> bool:

@@ -74,6 +74,10 @@ class Slots:
     process: Callable | None = None
     # record, while one runs: a node was made, anywhere
     node_made: Callable | None = None
+    # record, while one runs: forward mode begins here, (tensor, tangent)
+    dual_made: Callable | None = None
+    # record, while one runs: random numbers were drawn, (tensor)
+    drawn: Callable | None = None
     # autograd: a node is called with gradients of its outputs, (node, gradients)
     called: Any = None
     # record: a tensor is about to get another array

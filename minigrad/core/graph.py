@@ -189,6 +189,12 @@ def name_of(node: Node | Leaf) -> str:
     return type(node).name(node)  # type: ignore[arg-type]
 
 
+def operation_of(node: Node) -> str:
+    """Return what the operation that a node goes back through is called in programs: `mul`, or the class of a Function."""
+    fn: Any = node._fn
+    return fn.function_name() if fn.primitive else fn.__name__
+
+
 # ---------------------------------------------------------------------- the history of a view
 class ViewOf:
     """Record that a view is `fn(parent, *args)`.

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.kinds import on_device
-from ..core.graph import Leaf, producer
+from ..core.graph import Leaf, operation_of, producer
 from ..core.saved import Version
 from ..places import user_place
 
@@ -77,7 +77,7 @@ def origin(t: Any) -> str:
     if edge is None or type(edge) is Leaf:
         return ""
     node = producer(edge)
-    name = node._fn.function_name() if node._fn.primitive else node._fn.__name__
+    name = operation_of(node)
     return f"made by {name} at {node._trace}" if node._trace is not None else f"made by {name}; {HOW}"
 
 

@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Callable
 from typing import Any
 
-from ..core.graph import name_of
+from ..core.graph import name_of, operation_of
 from ..core.saved import Freed
 from ..core.tensor import Tensor
 from ..errors import error, warn
@@ -64,7 +64,7 @@ def on_result(t: Tensor, node: Any) -> Exception:
         RuntimeError,
         "register_post_accumulate_grad_hook",
         "post accumulate grad hooks cannot be registered on non-leaf tensors: this one of shape "
-        f"{tuple(t.shape)} is the result of {name_of(node)}, and backward does not fill its .grad",
+        f"{tuple(t.shape)} is the result of {operation_of(node)}, and backward does not fill its .grad",
         "use register_hook",
     )
 
@@ -89,8 +89,8 @@ def warn_if_late(who: str, node: Any, t: Tensor) -> None:
         warn(
             "late-hook",
             who,
-            f"backward has gone through the graph of this result of {name_of(node)}, of shape {tuple(t.shape)}, and freed it, "
-            "so no gradient will come here",
+            f"backward has gone through the graph of this result of {operation_of(node)}, of shape {tuple(t.shape)}, and freed "
+            "it, so no gradient will come here",
             f"call {who} before backward",
             notes=noted("freed by backward", freed.place),
         )

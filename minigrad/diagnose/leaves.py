@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.frames import current
-from ..core.graph import name_of
+from ..core.graph import operation_of
 from ..core.tensor import Box, Tensor, levels
 from ..errors import MinigradRuntimeError, error, warn
 from ..places import callee, noted, user_frame
@@ -78,7 +78,7 @@ def off(t: Tensor) -> Exception:
     return error(
         RuntimeError,
         "requires_grad_",
-        f"you can only change requires_grad flags of leaf variables; this is the result of {name_of(t.grad_fn)}",
+        f"you can only change requires_grad flags of leaf variables; this is the result of {operation_of(t.grad_fn)}",
         "use .detach() for a tensor that is not tracked",
     )
 
@@ -169,7 +169,7 @@ def grad_of_non_leaf(t: Any) -> None:
     warn(
         "grad-of-non-leaf",
         "grad",
-        f"the .grad of a tensor that is not a leaf is being read (it is the result of {type(t.grad_fn).__name__}); "
+        f"the .grad of a tensor that is not a leaf is being read (it is the result of {operation_of(t.grad_fn)}); "
         "backward does not fill it",
         "read the .grad of the leaf, or call .retain_grad() on the result before backward. A parameter is updated by "
         "`with minigrad.no_grad(): w -= lr * w.grad`, and made from other tensors by (a / b).requires_grad_()",

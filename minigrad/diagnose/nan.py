@@ -18,7 +18,7 @@ import numpy as np
 from ..arrays.dtypes import FLOATS
 from ..core.engine import BackwardRun, behind, running
 from ..core.events import slots
-from ..core.graph import Leaf, name_of, producer
+from ..core.graph import Leaf, name_of, operation_of, producer
 from ..core.saved import Saved, bottom, next_number
 from ..core.tensor import Tensor
 from ..errors import error, warn
@@ -102,18 +102,18 @@ def hint(nodes: dict, gradients: Iterable[tuple], graph: Iterable) -> None:
         what = "made a NaN of other numbers in the forward pass, which backward multiplies with, even with 0"
         warn("nan-gradient", event.name, f"{what}; {reach}", event.fix, event.place)
     elif "nan" in nodes:
-        name, fn_name, what, place = blame(nodes, nodes["nan"])
-        warn("nan-gradient", name, f"{what}; {reach}", advice(fn_name, place), place)
+        name, what, place = blame(nodes, nodes["nan"])
+        warn("nan-gradient", name, f"{what}; {reach}", advice(name, place), place)
     made.clear()
 
 
-def blame(nodes: dict, last: Any) -> tuple[str, str, str, Place | None]:
-    """Of the nodes that have made an infinity and a NaN, the one at fault: its name, its operation's, why, and its line."""
+def blame(nodes: dict, last: Any) -> tuple[str, str, Place | None]:
+    """Of the nodes that have made an infinity and a NaN, the one at fault: its operation, why, and its line."""
     node = nodes.get("inf", last)
     what = "its backward made a NaN of other numbers (0 * inf, 0 / 0 or inf - inf)"
     if node is not last:
-        what = f"its backward made an infinity, of which {name_of(last)} made NaN (0 * inf or inf - inf)"
-    return name_of(node), node._fn.function_name() if node._fn.primitive else "", what, forward_place(node)
+        what = f"its backward made an infinity, of which that of {operation_of(last)} made NaN (0 * inf or inf - inf)"
+    return operation_of(node), what, forward_place(node)
 
 
 def of_graph(events: dict, graph: Iterable) -> Event | None:
@@ -150,9 +150,9 @@ def hint_at_loss(t: Tensor) -> None:
         name, place, fix = event.name, event.place, event.fix
         what = f"{event.what or f'made the first {word}'}; {what}"
     elif node is not None:
-        name, place = name_of(node), node._trace
+        name, place = operation_of(node), node._trace
         what = f"{what}; this operation made the first NaN"
-        fix = advice(node._fn.name if node._fn.primitive else "", place, True)
+        fix = advice(name, place, True)
     else:
         name, place, fix = "backward", None, FINDING
     if kind == "nan" and anomaly.on and anomaly.nan:
@@ -214,13 +214,13 @@ def check_nan(node: Any, outs: tuple) -> None:
     """RuntimeError that names the operation whose backward first gave NaN, or the infinity that it was made of."""
     for i, o in enumerate(outs):
         if o is not None and holds_nan(o):
-            name, fn_name, what, place = blame(spoilers.get(running.get()) or {}, node)
+            name, what, place = blame(spoilers.get(running.get()) or {}, node)
             raise error(
                 RuntimeError,
                 name,
                 f"{what}; Function '{name_of(node)}' returned nan values in its {i}th output: {count(o)} of a gradient of "
                 f"shape {tuple(o.shape)}",
-                advice(fn_name, place),
+                advice(name, place),
                 place,
                 notes=noted("backward was called", user_place()),
             )

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from ..core.engine import behind, on_paths
-from ..core.graph import name_of, producer
+from ..core.graph import operation_of, producer
 from ..core.saved import Freed, next_number
 from ..errors import warn
 from ..places import Place, noted, user_place
@@ -86,9 +86,9 @@ def look(who: str, roots: Sequence, wanted: set | None, rounds: list) -> None:
         what += ", for the result contains the earlier losses"
         fix = "call backward once, after the loop, or begin the sum anew in each round"
     else:
-        what += f", and is entered through the result of {name_of(old[-1])}, of shape {old[-1]._meta[0][0]}"
+        what += f", and is entered through the result of {operation_of(old[-1])}, of shape {old[-1]._meta[0][0]}"
         fix = "detach the state that goes on from round to round, h = h.detach(), and leave out retain_graph=True"
-    warn("growing-graph", who, what, fix, notes=noted(f"{name_of(old[-1])}: made", old[-1]._trace))
+    warn("growing-graph", who, what, fix, notes=noted(f"{operation_of(old[-1])}: made", old[-1]._trace))
 
 
 def spent(edge: Any) -> Any:

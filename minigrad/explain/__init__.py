@@ -26,7 +26,7 @@ __all__ = ["explain", "explain_shape"]
 def explain(
     what: Tensor | Callable | Record, *inputs: Any, of: Any = None, index: Any = None, tangents: tuple | None = None
 ) -> Explanation:
-    """Derive a gradient or tangent step by step: which paths lead to it, with which local partials, and their numbers.
+    """Derive a gradient or tangent step by step: which paths lead to it, by which formulas, and their numbers.
 
     `explain(x.grad)`: a gradient or tangent that a living recording has seen, or whose graph is there; one that backward
     has freed is computed again from its leaves, where that gives the same numbers.
@@ -50,8 +50,8 @@ def explain(
     ∂loss/∂x = [3, 3]: 1 path, 2 steps
     <BLANKLINE>
         ∂loss/∂loss = 1   (it begins here)
-      1 loss = sum(h, dims=(0,), keepdim=False)
-          ∂loss/∂h = 1
+      1 loss = h.sum()
+          ∂loss/∂h: g.expand(2), where g = ∂loss/∂loss
         ∂loss/∂h = 1 × [1, 1] = [1, 1]
       2 h = x * 3
           ∂h/∂x = 3

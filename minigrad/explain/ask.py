@@ -9,6 +9,7 @@ from typing import Any
 from ..autograd import forward_ad
 from ..core.tensor import Tensor
 from ..errors import error
+from ..record.labels import is_free
 from ..record.passes import parameter_names, record, run_backward
 from ..record.recorder import Record
 from .derive import Asked
@@ -54,15 +55,15 @@ def forget_backward(rec: Record) -> list[str]:
         return []
     rec.gradients.clear()
     for group in rec.groups:
-        group.edges, group.upstreams = [], ()
+        group.edges, group.upstreams = (), ()
     return ["the function runs backward itself; this is the derivative of its result"]
 
 
 def name_result(rec: Record, f: Callable) -> None:
-    """A single result that has no name yet is called after its function."""
+    """A single result that has no name yet is called after its function, unless formulas use that name."""
     name = getattr(f, "__name__", "")
     if len(rec.outputs) == 1 and not rec.values[rec.outputs[0]].name:
-        rec.values[rec.outputs[0]].name = name if name.isidentifier() else "result"
+        rec.values[rec.outputs[0]].name = name if is_free(name) else "result"
 
 
 def pushed(f: Callable, inputs: tuple, tangents: tuple) -> Asked:

@@ -6,7 +6,6 @@ The numbers have four significant digits, and what stands on both sides of an eq
 from __future__ import annotations
 
 import math
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -14,7 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..formulas.expression import coefficient
+from ..formulas.named_parts import in_parts
 from ..places import Place
+from ..record.labels import ShownNames
 from .steps import Part, Step, Sum
 
 if TYPE_CHECKING:
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 MOST = 40  # steps: of more, the first and the last ones
 RULES = {"gradient": "backward", "tangent": "jvp"}
 WIDE, NEXT = 90, "\n          "  # characters of a line, and where it goes on
+PLAIN = 40  # characters of definitions that stand behind a formula
 SMALL = 6  # elements that are written out
 LARGEST = 5  # paths that are told one by one
 
@@ -65,6 +68,7 @@ class Board:
     def __init__(self, e: Explanation):
         self.e = e
         self.values = {value["id"]: value for value in e.record["values"]}
+        self.words = ShownNames(e.record["values"]).words
         self.op, self.place = None, 0  # of the last heading
         self.summed = {step.value for step in e.steps if isinstance(step, Sum)}
 
@@ -131,8 +135,7 @@ class Board:
     def heading(self, step: Step) -> str:
         """The operation as the program has it, and its line."""
         here = Place(step.where["file"], step.where["line"]).short if step.where["line"] else ""
-        asked = step.asked if step.name in step.asked or not here else f"{step.asked}   ({step.name})"
-        return f"{self.place:3} {f'{self.result(step)} = {asked}':<60} {here}".rstrip()
+        return f"{self.place:3} {f'{self.result(step)} = {self.words(step.call)}':<60} {here}".rstrip()
 
     def result(self, step: Step) -> str:
         """The results of an operation by name."""
@@ -140,20 +143,22 @@ class Board:
         return ", ".join(self.e.names[out] for out in outs)
 
     def rule(self, step: Step) -> str:
-        """The formula of the local partial."""
+        """The local partial, where the formula is g times that; else the formula, and what g is."""
         if step.function:
             stands = f", {Place(*step.backward_at).short}" if step.backward_at else ""
             return f"{step.function}.{RULES[self.e.kind]}{stands}"
-        if self.e.kind == "tangent":
-            pairs = zip(dict.fromkeys(step.sources), step.partials)
-            return ", ".join(f"∂{self.e.names[step.value]}/∂{self.e.names[s]}: {p}" for s, p in pairs if p)
-        (partial,) = step.partials
-        if not partial or partial.startswith("∂") or len(step.sources) != 1:
+        if not step.formula:
             return ""
-        source = step.sources[0]
-        if re.search(r"\bg\d*\b", partial):
-            return f"{self.derivative(step.value)}: {partial}, where g = {self.derivative(source)}"
-        return f"∂{self.e.names[source]}/∂{self.e.names[step.value]} = {partial}"
+        formula, parts = in_parts(step.formula)
+        where = [f"{name} = {self.words(part)}" for name, part in parts.items()]
+        if self.e.kind == "tangent":
+            return told(f"{self.derivative(step.value)} = {self.words(formula)}", where)
+        outputs = next((op["outputs"] for op in self.e.record["ops"] if op["id"] == step.op), step.sources)
+        if len(outputs) == 1 and (partial := coefficient(formula, "g")):
+            return told(f"∂{self.e.names[outputs[0]]}/∂{self.e.names[step.value]} = {self.words(partial)}", where)
+        names = [f"g[{k}]" for k in range(len(outputs))] if len(outputs) > 1 else ["g"]
+        arrived = [f"{g} = {self.derivative(o)}" for g, o in zip(names, outputs) if g in step.formula]
+        return told(f"{self.derivative(step.value)}: {self.words(formula)}", [*arrived, *where])
 
     def begun(self, step: Step, index: tuple | None = None) -> str:
         """The left side of an equation; where others contribute as well, it is not the whole yet."""
@@ -236,6 +241,16 @@ def paths(e: Explanation) -> Iterator[str]:
         yield f"    {listed(e.numbers):>12}   in all"
 
 
+def told(formula: str, where: list[str]) -> str:
+    """A formula and what its names are, on a line each where they are long."""
+    short = ", ".join(where)
+    return (
+        formula + f", where {short}" * bool(where)
+        if len(short) < PLAIN
+        else f"{NEXT}".join([f"{formula}, where", *where])
+    )
+
+
 def many(count: int, what: str) -> str:
     """A number of things."""
     return f"{count} {what}" + "s" * (count != 1)
@@ -248,7 +263,7 @@ def at(index: tuple) -> str:
 
 def number(x: float) -> str:
     """A number with four significant digits."""
-    return f"{x:.4g}"
+    return f"{x + 0:.4g}"  # -0.0 + 0 is 0.0
 
 
 def bracketed(x: float) -> str:

@@ -10,18 +10,16 @@ from typing import Any
 import numpy as np
 
 from ..errors import error
-from ..record.build import numbered
+from ..record.build import flows_of, numbered
+from ..record.labels import ShownNames
 from ..record.recorder import Record
 from ..record.schema import summary
-from ..record.values import Group
 from .explanation import Explanation
 from .links import Link, Links, dot
 from .steps import Part, Path, Step, Sum, Term
-from .value_names import expression, names, worded
 
 WHOLE = 4  # up to so many elements are explained at once
 TERMS = 5  # so many terms of a sum are told one by one, and so many elements of a value followed on the way
-SHORT = 12  # characters of a constant that stands in a formula
 PATHS = 64  # so many paths are told apart
 
 
@@ -70,13 +68,11 @@ class Derivation:
         """Explain all of it, or one element."""
         document, number = numbered(self.rec)
         record = document.to_dict()
-        named = names(record)
-        called = {v["id"]: named.get(v["id"]) or f"v{v['id']}" for v in record["values"]}
         asked = self.links.number[self.value]
         elements = self.chosen(index)
         steps = self.steps(elements)
         ends = list(self.seeds) if self.kind == "gradient" else [self.value]
-        told = Told(self.rec, number, record, called, self.kind)
+        told = Told(number, record, self.kind)
         return Explanation(
             self.kind,
             number(self.value),
@@ -89,8 +85,8 @@ class Derivation:
             [told.step(s) for s in steps],
             [told.path(p) for p in self.paths(elements)],
             self.notes,
-            called,
-            told.part_of_record(self.order, ends, named),
+            ShownNames(record["values"]).names,
+            told.part_of_record(self.order, ends),
         )
 
     def chosen(self, index: Any) -> list[tuple]:
@@ -226,8 +222,8 @@ class Derivation:
 class Told:
     """From the numbers of a recording to those of its document."""
 
-    def __init__(self, rec: Record, number: Any, record: dict, called: dict[int, str], kind: str):
-        self.rec, self.number, self.record, self.called, self.kind = rec, number, record, called, kind
+    def __init__(self, number: Any, record: dict, kind: str):
+        self.number, self.record, self.kind = number, record, kind
         self.ops = {group: record["ops"][id] for group, id in number.ops.items()}
 
     def step(self, told: Any) -> Step | Sum:
@@ -245,26 +241,22 @@ class Told:
             op["id"],
             op["name"],
             op["function"],
-            expression(op["where"]) or worded(op["formula"], self.words(link.group)),
+            op["call"],
             op["where"],
             code and (code.co_filename, code.co_firstlineno),
             self.number(link.value),
             [self.number(s) for s, _ in link.sources],
-            [worded(partial, self.words(link.group)) for partial in link.partials],
+            self.formula(link, op),
             parts,
         )
 
-    def words(self, group: Group) -> dict[str, str]:
-        """What the formulas of a primitive are to call its operands and its result."""
-        event = group.events[0]
-        if len(group.events) > 1 or not event.cls.primitive:
-            return {}
-        pairs = list(zip((*event.cls.names[: len(event.inputs)], "out"), (*event.inputs, event.outputs[0])))
-        tensors = {n: self.number.new.get(i) for n, i in pairs if isinstance(i, int)}
-        given = {n: self.called[v] for n, v in tensors.items() if v in self.called}
-        constants = {n: i["const"] for n, i in pairs if isinstance(i, dict)}
-        constants = {n: f"{c:.4g}" if isinstance(c, float) else repr(c) for n, c in constants.items()}
-        return given | {n: c for n, c in constants.items() if len(c) <= SHORT}
+    def formula(self, link: Link, op: dict) -> str:
+        """What the record says of what a link gives."""
+        if self.kind == "tangent":
+            return next((p["formula"] for p in op["pushes"] if p["output"] == self.number(link.value)), "")
+        edges = zip(flows_of(link.group, self.number), op["edges"])
+        ends = {(f.value, f.position if link.position is not None else None): edge["formula"] for f, edge in edges}
+        return ends.get((link.value, link.position), "")
 
     def path(self, told: tuple) -> Path:
         """A path, from its beginning on."""
@@ -273,8 +265,8 @@ class Told:
         begins = None if end is None else self.number(end)
         return Path(begins, [op["id"] for op in ops], [op["name"] for op in ops], count, gives)
 
-    def part_of_record(self, order: list[int], ends: list[int], named: dict[int, str]) -> dict:
-        """What leads to `ends`, without the derivatives that have no part in the asked one, values under their names."""
+    def part_of_record(self, order: list[int], ends: list[int]) -> dict:
+        """What leads to `ends`, without the derivatives that have no part in the asked one."""
         on_the_way, wanted, kept = {self.number(v) for v in order}, {self.number(v) for v in ends}, []
         for op in reversed(self.record["ops"]):
             if op["phase"] == "forward" and wanted & set(op["outputs"]):
@@ -287,7 +279,6 @@ class Told:
         return {
             **self.record,
             "program": {**self.record["program"], "passes": passes},
-            "values": [{**v, "name": named.get(v["id"], "")} for v in self.record["values"]],
             "ops": kept,
             "outputs": [self.number(v) for v in ends],
             "gradients": gradients,

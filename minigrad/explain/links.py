@@ -25,7 +25,6 @@ class Link:
     value: int
     sources: list[tuple[int, int | None]]  # values that it comes from; in forward mode with their positions
     position: int | None  # in reverse mode, that of the argument; None where the operation is made of several
-    partials: list[str]  # in reverse mode the formula; in forward mode one for each source
     gives: np.ndarray  # what it contributes in all
 
 
@@ -52,8 +51,7 @@ class Links:
                     by_input[flow.value, flow.position if len(group.events) == 1 else None].append(flow)
             for (value, position), flows in by_input.items():
                 gives = np.asarray(sum(held(rec, flow.gives) for flow in flows))
-                words = said(group, position) or "; ".join(dict.fromkeys(flow.partial for flow in flows))
-                self.into[value].append(Link(group, value, sources, position, [words], gives))
+                self.into[value].append(Link(group, value, sources, position, gives))
 
     def tangents(self) -> None:
         """Links from the arguments to the results."""
@@ -66,9 +64,8 @@ class Links:
             moving: list = [(i, k) for i, k in found if i not in made and i in group.tangents]
             if len(group.events) > 1:
                 moving = [(i, None) for i in dict.fromkeys(i for i, _ in moving)]
-            partials = [said(group, k) for _, k in moving]
             for out in made & set(group.tangents):
-                self.into[out].append(Link(group, out, moving, None, partials, self.number[out]))
+                self.into[out].append(Link(group, out, moving, None, self.number[out]))
 
     def seed(self, value: int) -> np.ndarray:
         """What of a value's derivative no link gives: it begins there."""
@@ -117,10 +114,3 @@ def product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def held(rec: Record, value: int) -> np.ndarray:
     """What a recorded value holds, in float64, in which sums of many terms stay true."""
     return np.asarray(rec.values[value].numbers(), np.float64)
-
-
-def said(group: Group, position: int | None) -> str:
-    """The formula of a local partial as its operation states it."""
-    if len(group.events) != 1 or position is None or not (cls := group.events[0].cls).primitive:
-        return ""
-    return cls.partial_text(position)

@@ -15,7 +15,7 @@ import numpy as np
 from ..arrays.dtypes import finfo
 from ..core.context import Ctx
 from ..core.frames import ON, use
-from ..core.graph import Leaf, Node, history, key, producer
+from ..core.graph import Leaf, Node, history, key, operation_of, producer
 from ..core.saved import bottom
 from ..core.tensor import Tensor
 from ..errors import MinigradError
@@ -57,9 +57,8 @@ def again(root: Node) -> dict[tuple, Tensor]:
 
 def called(node: Node) -> str:
     """A node's operation in words; only some know their line."""
-    name = node._fn.__name__ if isinstance(node, Ctx) else node._fn.function_name()
     shapes = " and ".join([str(tuple(m[0])) for m in node._meta if m is not None])
-    return f"the {name} of shape {shapes}{f' at {node._trace}' if node._trace else ''}"
+    return f"the {operation_of(node)} of shape {shapes}{f' at {node._trace}' if node._trace else ''}"
 
 
 def arguments(node: Node, made: dict) -> list:

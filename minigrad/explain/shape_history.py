@@ -13,12 +13,13 @@ from ..errors import error
 from ..places import Place
 from ..record.build import numbered
 from ..record.from_graph import graph_of
+from ..record.labels import ShownNames
 from ..record.recent import alive
 from ..record.recorder import Record
 from ..record.schema import Where
 from ..record.values import Event, Group
 from .dim_origins import Applied, origins
-from .value_names import name_after, names
+from .value_names import name_after
 
 MOST = 60  # lines
 
@@ -87,8 +88,8 @@ def shape_of(y: Tensor, frame: FrameType | None) -> ShapeExplanation:
     rec, value = recorded(y)
     name_after(rec, frame)
     document, number = numbered(rec)
-    named = names(document.to_dict())
-    trace = Trace(rec, {old: named.get(new, f"v{new}") for old, new in number.new.items()})
+    named = ShownNames(document.to_dict()["values"]).names
+    trace = Trace(rec, {old: named[new] for old, new in number.new.items()})
     shape = tuple(rec.values[value].shape)
     dims = [trace.back(value, d) for d in range(len(shape))]
     return ShapeExplanation(trace.called.get(value, "y"), shape, dims, trace.removed(value))

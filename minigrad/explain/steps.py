@@ -34,17 +34,17 @@ class Part:
 
 @dataclasses.dataclass
 class Step:
-    """One operation on the way: the value that its contribution goes to, and the formula of the local partial."""
+    """One operation on the way: the value that its contribution goes to, and the formula of the contribution."""
 
     op: int
     name: str
     function: str | None
-    asked: str  # the operation as the program has it; empty where its line is not known
+    call: str  # the operation as it is typed in
     where: dict  # of the record: file, line, code, ...
     backward_at: tuple[str, int] | None  # where a custom Function's backward stands
     value: int
     sources: list[int]  # the values that the numbers come from
-    partials: list[str]  # the formula of the local partial; in forward mode one for each source
+    formula: str  # of the record: of what goes back along the edge, in g, or of the tangent
     parts: list[Part]
 
 

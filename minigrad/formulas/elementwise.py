@@ -15,7 +15,7 @@ from ..ops.nn import activation, loss
 from . import expression as e
 from .expression import Tree
 from .spelling import defined, written
-from .terms import Term, Terms, numbers
+from .terms import Term, Terms, least, numbers
 
 SYMBOLS = {
     pointwise.Add: "+", pointwise.Sub: "-", pointwise.Mul: "*", pointwise.Pow: "**",
@@ -37,6 +37,36 @@ def _(layer: Terms, cls: Any, out: Tensor, *args: Any) -> Term:
     return layer.each_element(write, args[:n], out)
 
 
+@written(pointwise.Add)
+def _(layer: Terms, cls: Any, out: Tensor, x: Any, y: Any) -> Term:
+    """Leave out zeros that an operation has made."""
+    return without(layer, "zeros", x, y, out) or layer.each_element(lambda x, y: e.operator("+", x, y), (x, y), out)
+
+
+def without(layer: Terms, word: str, x: Any, y: Any, out: Tensor) -> Term | None:
+    """Return the term of the one operand where the other changes nothing: one that is made of zeros or ones."""
+    if isinstance(x, Tensor) and isinstance(y, Tensor):
+        for one, other in ((x, y), (y, x)):
+            same = other.shape == out.shape and other.dtype == out.dtype
+            if same and is_made_of(layer.tree(one), word):
+                return layer.term(other)
+    return None
+
+
+@written(pointwise.Mul)
+def _(layer: Terms, cls: Any, out: Tensor, x: Any, y: Any) -> Term:
+    """Call the product of a column and a row by its name; leave out ones that an operation has made."""
+    if (other := without(layer, "ones", x, y, out)) is not None:
+        return other
+    terms: Any = [least(layer.term(t)) if isinstance(t, Tensor) else None for t in (x, y)]
+    if None not in terms and out.ndim == 2 and 1 not in out.shape:
+        for column, row in (terms, terms[::-1]):
+            meet = column.shape == (out.shape[0], 1) and row.shape == (out.shape[1],)
+            if meet and (vector := e.without_call(column.tree, "unsqueeze", 1)) is not None:
+                return Term.of(e.call("outer", vector, row.tree), out)
+    return layer.each_element(lambda x, y: e.operator("*", x, y), (x, y), out)
+
+
 @written(rounding.Div)
 def _(layer: Terms, cls: Any, out: Tensor, x: Any, y: Any) -> Term:
     """A division by how many there are is left out where there is one."""
@@ -54,6 +84,14 @@ def _(layer: Terms, cls: Any, out: Tensor, x: Tensor) -> Tree | Term:
     if isinstance(tree, e.Call) and e.text(tree.func) == "log_softmax":
         return e.call("softmax", *tree.args)
     return layer.each_element(lambda x: e.call("exp", x), (x,), out)
+
+
+@written(compare.ClampMin)
+def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, lo: Any) -> Term:
+    """One that only guards a quotient is left out where it changes nothing."""
+    if isinstance(lo, float) and 0 < lo <= TINY and (numbers(x) > lo).all():
+        return layer.term(x)
+    return layer.each_element(lambda x, lo: e.call("clamp_min", x, lo), (x, lo), out)
 
 
 @written(pointwise.Neg)
@@ -141,13 +179,16 @@ def _(x: Tensor, limit: float) -> Tensor:
 
 
 # ---------------------------------------------------------------------- conditions
+TINY = 1e-6
 OPPOSITES = {ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.Gt: ast.LtE, ast.GtE: ast.Lt}
 
 
 @written(compare.Where)
 def _(layer: Terms, cls: Any, out: Tensor, condition: Any, x: Any, y: Any) -> Tree | Term:
     """One that only guards a corner is left out where it decides nothing: the branch that is taken says enough."""
-    corner = guards(layer.tree(condition)) or "nan" in (e.text(layer.tree(x)), e.text(layer.tree(y)))
+    asks = least(layer.term(condition)) if isinstance(condition, Tensor) else None
+    corner = asks is not None and (guards(asks.tree) or is_made_of(asks.tree, "ones"))
+    corner = corner or "nan" in (e.text(layer.tree(x)), e.text(layer.tree(y)))
     if corner and (holds := numbers(condition)).size and (holds.all() or not holds.any()):
         return layer.repeated(x if holds.all() else y, out)
     write = chosen if layer.tame else lambda *given: e.call("where", *given)
@@ -161,15 +202,30 @@ def chosen(condition: Tree, x: Tree, y: Tree) -> Tree:
     return e.call("where", condition, x, y)
 
 
+def is_tiny(tree: Tree) -> bool:
+    """Return whether an expression is a number that keeps quotients from dividing by 0."""
+    value = getattr(tree, "value", None)
+    return isinstance(value, float) and 0 < value <= TINY
+
+
+def is_made_of(tree: Tree, word: str) -> bool:
+    """Return whether an expression makes a tensor of `zeros`, or of `ones`."""
+    return isinstance(tree, ast.Call) and e.text(tree.func) in (word, f"{word}_like")
+
+
 def guards(condition: Tree) -> bool:
-    """Return whether a condition asks for a corner: for equality, or for NaN or infinity."""
+    """Return whether a condition asks for a corner: for equality, for NaN or infinity, or for what is hardly above 0."""
+    if isinstance(condition, ast.Subscript):
+        return guards(condition.value)
     if isinstance(condition, ast.Compare):
-        return isinstance(condition.ops[0], (ast.Eq, ast.NotEq))
+        return isinstance(condition.ops[0], (ast.Eq, ast.NotEq)) or is_tiny(condition.comparators[0])
     if isinstance(condition, ast.UnaryOp):
         return guards(condition.operand)
     if isinstance(condition, ast.BinOp) and isinstance(condition.op, (ast.BitAnd, ast.BitOr)):
         sides = guards(condition.left), guards(condition.right)
         return any(sides) if isinstance(condition.op, ast.BitAnd) else all(sides)
+    if isinstance(condition, ast.Call) and isinstance(condition.func, ast.Attribute):
+        return condition.func.attr in ("all", "any") and guards(condition.func.value)
     return isinstance(condition, ast.Call) and e.text(condition.func) in ("isfinite", "isnan", "isinf")
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -114,9 +115,12 @@ def subscript(x: Tree, index: Any) -> Tree:
     return ast.Subscript(x, literal(index))
 
 
+EXPONENT = re.compile(r"(\d)e\+?(-?)0?(?=\d)")
+
+
 def text(tree: Tree) -> str:
-    """Return the expression as Python has it."""
-    return ast.unparse(tree)
+    """Return the expression as Python has it, with exponents as people write them: 1e-5."""
+    return EXPONENT.sub(r"\1e\2", ast.unparse(tree))
 
 
 def same(one: Tree, other: Tree) -> bool:
@@ -149,6 +153,55 @@ class Tidy(ast.NodeTransformer):
             return Product.of(node).tree()
         return node
 
+    def visit_Call(self, node: ast.Call) -> Tree:
+        self.generic_visit(node)
+        if text(node.func) == "einsum":
+            return matrix_product(node)
+        if (twice := without_call(node, "flip")) is not None and (once := without_call(twice, "flip")) is not None:
+            return once if same(node.args[0], twice.args[0]) else node
+        return without_kept(node)
+
+
+def without_call(tree: Tree, word: str, *args: Any) -> Any:
+    """Return x of `x.word(*args)`, or of a call with any one argument; None for other expressions."""
+    if not (
+        isinstance(tree, Call) and isinstance(tree.func, Attribute) and tree.func.attr == word and not tree.keywords
+    ):
+        return None
+    given = [getattr(a, "value", None) for a in tree.args]
+    return tree.func.value if len(given) == 1 and (not args or given == list(args)) else None
+
+
+def without_kept(node: Call) -> Tree:
+    """Return `x.sum(d)` for `x.sum(d, keepdim=True).squeeze(d)`, also of several dimensions."""
+    squeezed, inner = [], node
+    while (
+        isinstance(below := without_call(inner, "squeeze"), Call)
+        and type(d := getattr(inner.args[0], "value", None)) is int
+    ):
+        squeezed.append(d)
+        inner = below
+    keeps = inner.keywords and inner.keywords[-1].arg == "keepdim" and isinstance(inner.func, Attribute)
+    if not squeezed or not keeps or not inner.args:
+        return node
+    dims = [getattr(d, "value", -1) for d in getattr(inner.args[0], "elts", inner.args[:1])]
+    left = list(range(max(squeezed) + len(squeezed) + 1))
+    gone = sorted(left.pop(d) for d in reversed(squeezed))
+    return Call(inner.func, inner.args, inner.keywords[:-1]) if gone == sorted(dims) else node
+
+
+PRODUCTS = {"ij,jk->ik": ("x", "y"), "ij,kj->ik": ("x", "y.T"), "ij,ik->jk": ("x.T", "y"), "ij,ik->kj": ("y.T", "x"),
+            "ij,j->i": ("x", "y"), "ij,i->j": ("y", "x"), "i,ij->j": ("x", "y"), "i,i->": ("x", "y")}  # fmt: skip
+
+
+def matrix_product(node: Call) -> Tree:
+    """Return an einsum of two matrices, or of a matrix and a vector, as the product that it is."""
+    if len(node.args) != 3 or (sides := PRODUCTS.get(getattr(node.args[0], "value", ""))) is None:
+        return node
+    given = dict(zip("xy", node.args[1:]))
+    left, right = (attribute(given[s[0]], "T") if s.endswith(".T") else given[s] for s in sides)
+    return operator("@", left, right)
+
 
 class Product:
     """A product: its sign, its numbers and its other factors, above and below the line."""
@@ -173,16 +226,20 @@ class Product:
             self.take(tree.right, below ^ isinstance(tree.op, ast.Div))
         elif isinstance(tree, ast.Constant) and type(tree.value) in (int, float):
             self.numbers[below].append(tree.value)
+        elif (root := one_over_root(tree)) is not None:
+            self.factors[1 - below].append(root)
         else:
             self.factors[below].append(tree)
 
     def tree(self) -> Tree:
         """Return the product as it is written."""
         above, below = [math.prod(numbers) for numbers in self.numbers]
+        if type(above) is float and type(below) is int and below > 1 and (exact := Fraction(above)).denominator <= 8:
+            above, below = exact.numerator, exact.denominator * below
         if type(above) is int and type(below) is int and below:
             divisor = math.gcd(above, below)
             above, below = above // divisor, below // divisor
-        top, bottom = [sorted(powers(factors), key=is_gradient, reverse=True) for factors in self.factors]
+        top, bottom = [sorted(powers(factors), key=place_in_product) for factors in self.factors]
         if above != 1 or not top:
             top = [number(float(above)) if type(above) is float else literal(above), *top]
         if below != 1:
@@ -193,6 +250,37 @@ class Product:
         elif bottom:
             made = ast.BinOp(made, ast.Div(), chain(bottom, ast.Mult))
         return made if self.sign > 0 else with_minus(made)
+
+
+def coefficient(formula: str, word: str) -> str:
+    """Return what a name is multiplied by in a product; "" where a formula is no product of it and others.
+
+    >>> coefficient("2 * g * x / 3", "g"), coefficient("-g", "g"), coefficient("g @ w.T", "g"), coefficient("g * g.sum()", "g")
+    ('2 * x / 3', '-1', '', '')
+    """
+    product = Product.of(parsed(formula))
+    above, below = product.factors
+    reads = [tree for tree in (*above, *below) if any(getattr(n, "id", "") == word for n in ast.walk(tree))]
+    if len(reads) != 1 or not any(tree is reads[0] for tree in above) or not isinstance(reads[0], ast.Name):
+        return ""
+    above.remove(reads[0])
+    return text(product.tree())
+
+
+def one_over_root(tree: Tree) -> Tree | None:
+    """Return the divisor that `rsqrt(x)`, or a power of it, is; None for other expressions."""
+    base, exponent = split_power(tree)
+    if not (isinstance(base, Call) and text(base.func) == "rsqrt"):
+        return None
+    root = call("sqrt", *base.args)
+    return root if exponent == 1 else operator("**", root, exponent)
+
+
+def place_in_product(tree: Tree) -> int:
+    """Return where a factor stands: g first, sums last."""
+    return (
+        0 if is_gradient(tree) else 2 if isinstance(tree, ast.BinOp) and isinstance(tree.op, (ast.Add, ast.Sub)) else 1
+    )
 
 
 def is_gradient(tree: Tree) -> bool:
@@ -238,6 +326,12 @@ def power(node: ast.BinOp) -> Tree:
 def total(node: ast.BinOp) -> Tree:
     """Return a sum or difference of tidied terms, without zeros, and `a - b` for `a + -b`."""
     left, right, minus = node.left, node.right, isinstance(node.op, ast.Sub)
+    if isinstance(right, ast.BinOp) and isinstance(right.op, (ast.Add, ast.Sub)) and not minus:
+        return total(ast.BinOp(total(ast.BinOp(left, ast.Add(), right.left)), right.op, right.right))
+    if (known := difference(left, right)) is not None and minus:
+        return known
+    if not minus and (both := either(left, right)) is not None:
+        return both
     if is_zero(right):
         return left
     if is_zero(left):
@@ -247,6 +341,25 @@ def total(node: ast.BinOp) -> Tree:
     if not minus and (positive := without_minus(left)) is not None:
         left, right, minus = right, positive, True
     return ast.BinOp(left, ast.Sub() if minus else ast.Add(), right)
+
+
+def difference(left: Tree, right: Tree) -> Tree | None:
+    """Return the difference of two numbers, where it is a short one."""
+    a, b = [getattr(side, "value", None) for side in (left, right)]
+    if type(a) not in (int, float) or type(b) not in (int, float) or len(repr(a - b)) > 8:
+        return None
+    return literal(a - b)
+
+
+def either(left: Tree, right: Tree) -> Tree | None:
+    """Return `where(c, x, y)` for `where(c, x, 0) + where(c, 0, y)`; None for other terms."""
+    for one, other in ((left, right), (right, left)):
+        calls = all(
+            isinstance(side, Call) and text(side.func) == "where" and len(side.args) == 3 for side in (one, other)
+        )
+        if calls and same(one.args[0], other.args[0]) and is_zero(one.args[2]) and is_zero(other.args[1]):
+            return call("where", one.args[0], one.args[1], other.args[2])
+    return None
 
 
 def is_zero(tree: Tree) -> bool:

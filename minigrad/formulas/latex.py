@@ -19,6 +19,7 @@ CONSTANTS = {"pi": r"\pi", "inf": r"\infty", "nan": r"\mathrm{NaN}"}
 COMPARED = {ast.Eq: "=", ast.NotEq: r"\ne", ast.Lt: "<", ast.LtE: r"\le", ast.Gt: ">", ast.GtE: r"\ge"}
 BITWISE = {ast.BitAnd: r"\land", ast.BitOr: r"\lor", ast.BitXor: r"\oplus", ast.LShift: r"\ll", ast.RShift: r"\gg"}
 OVER = {"sum": r"\sum", "prod": r"\prod", "amax": r"\max", "amin": r"\min", "max": r"\max", "min": r"\min"}
+STATISTICS = ("mean", "var", "std")  # whose other settings are left out, as those of a sum are
 LN2, LN10 = 0.6931471805599453, 2.302585092994046
 
 
@@ -138,7 +139,11 @@ class Setting:
             root = rf"\sqrt{{{self.of(args[0])}}}"
             return (root, ATOM) if name == "sqrt" else (rf"\frac{{1}}{{{root}}}", TERM)
         if name == "abs":
-            return rf"\left|{self.of(args[0])}\right|", ATOM
+            return rf"\left\lvert {self.of(args[0])} \right\rvert", ATOM
+        if name == "outer":
+            return rf"{self.of(args[0], POWER)} \, {self.of(args[1], ATOM)}^{{\top}}", TERM
+        if name == "linalg.vector_norm" and len(args) == 1:
+            return rf"\left\lVert {self.of(args[0])} \right\rVert", ATOM
         if name == "where":
             condition, yes, no = map(self.of, args)
             return rf"\begin{{cases}} {yes} & {condition} \\ {no} & \text{{else}} \end{{cases}}", SUM
@@ -153,12 +158,15 @@ class Setting:
         if name in OVER:
             below = f"_{{{', '.join(map(self.of, args))}}}" if args else ""
             return f"{OVER[name]}{below} {self.of(x, TERM)}", TERM
+        if name in STATISTICS:
+            below = f"_{{{self.of(args[0])}}}" if args else ""
+            return rf"\operatorname{{{name}}}{below}\left({self.of(x)}\right)", POWER
         if name == "expand":
             return rf"{self.of(x, TERM)} \, \mathbf{{1}}", TERM
-        if name in ("unsqueeze", "squeeze"):
+        if name in ("unsqueeze", "squeeze", "to"):
             return self.of(x, ATOM), ATOM
         if name == "numel":
-            return rf"\left|{self.of(x)}\right|", ATOM
+            return rf"\left\lvert {self.of(x)} \right\rvert", ATOM
         return self.named(rf"\operatorname{{{escaped(name)}}}", [x, *args], keywords)
 
     def named(self, function: str, args: list, keywords: list) -> tuple[str, int]:

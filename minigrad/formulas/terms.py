@@ -31,12 +31,13 @@ class Term:
     """An expression of a tensor of this shape and dtype.
 
     `plain` is the term of what it repeats, or converts, where that is all it does: arithmetic takes that as well.
+    What is `fixed` holds the same whatever the operands are.
     """
 
-    __slots__ = ("dtype", "plain", "shape", "tree")
+    __slots__ = ("dtype", "fixed", "plain", "shape", "tree")
 
     def __init__(self, tree: Tree, shape: tuple, dtype: Any, plain: Term | None = None):
-        self.tree, self.shape, self.dtype, self.plain = tree, shape, dtype, plain
+        self.tree, self.shape, self.dtype, self.plain, self.fixed = tree, shape, dtype, plain, False
 
     @classmethod
     def of(cls, tree: Tree, t: Tensor, plain: Term | None = None) -> Term:
@@ -61,13 +62,12 @@ class Terms(Transform):
         return made
 
     def adopt(self, value: Tensor) -> Box:
-        """Return a tensor made inside, written as what it holds; one number is a plain one in arithmetic."""
-        if value.ndim:
-            return Box(self, value, Term.of(self.made(value), value))
-        number = numbers(value).item()
-        dtype = None if value.dtype.name in ("float32", "int64", "bool") else value.dtype
-        tree = e.call("tensor", e.negated(number), dtype=dtype)
-        return Box(self, value, Term.of(tree, value, Term(e.literal(number), (), None)))
+        """Return a tensor made inside, written as what it holds; a number that it repeats is a plain one in arithmetic."""
+        array = numbers(value)
+        repeated = Term(e.literal(array.flat[0].item()), (), None) if array.size and same(array) else None
+        term = Term.of(self.made(value), value, repeated)
+        term.fixed = True
+        return Box(self, value, term)
 
     box = adopt
 
@@ -85,11 +85,21 @@ class Terms(Transform):
 
     def made(self, value: Tensor) -> Tree:
         """Return the expression of a tensor that is none of the operands: zeros and ones by name, others as they are."""
+        dtype, array = None if value.dtype.name in ("float32", "int64", "bool") else value.dtype, numbers(value)
+        listed = e.literal(array.tolist()) if array.ndim else e.negated(array.item())
+        return self.regular(value) or e.call("tensor", listed, dtype=dtype)
+
+    def regular(self, value: Tensor) -> Tree | None:
+        """Return the function that makes a tensor, with its arguments; None where a list alone says what it holds."""
         array, shape = numbers(value), tuple(value.shape)
         dtype = None if value.dtype.name in ("float32", "int64", "bool") else value.dtype
+        if not shape:
+            return None
         for number, word in ((0, "zeros"), (1, "ones")):
             if (array == number).all():
                 return self.filled(word, shape, value)
+        if array.size > 1 and same(array):
+            return e.call("full", shape, e.negated(array.flat[0].item()), dtype=dtype)
         if array.ndim == 1 and array.dtype == np.int64 and len(array) > 2 and len(set(np.diff(array).tolist())) == 1:
             first, step = int(array[0]), int(array[1] - array[0])
             return e.call(
@@ -101,7 +111,7 @@ class Terms(Transform):
                 *shape[: 1 + (shape[0] != shape[1])],
                 dtype=None if value.dtype.name == "float32" else value.dtype,
             )
-        return e.call("tensor", array.tolist(), dtype=dtype)
+        return None
 
     def filled(self, word: str, shape: tuple, value: Tensor) -> Tree:
         """Return zeros or ones: like a tensor that has a name, or of a shape."""
@@ -116,7 +126,10 @@ class Terms(Transform):
                 return DEFINED[cls](*args)
         low = apply_at(frame.parent, cls, tuple([self.inner(a) for a in args]))
         outs = as_tuple(low)
-        boxes = tuple([Box(self, o, t) for o, t in zip(outs, self.written(cls, args, outs))])
+        if all(o.numel() == 1 for o in outs) and all(self.term(a).fixed for a in args if isinstance(a, Tensor)):
+            boxes = tuple([self.adopt(o) for o in outs])  # arithmetic of settings
+        else:
+            boxes = tuple([Box(self, o, t) for o, t in zip(outs, self.written(cls, args, outs))])
         return boxes if isinstance(low, tuple) else boxes[0]
 
     def written(self, cls: Any, args: tuple, outs: tuple) -> list[Term]:
@@ -192,8 +205,11 @@ class Terms(Transform):
                 rest = [t for j, t in enumerate(operands) if j != i and isinstance(t, Term)]
                 if not meets([plain.shape, *[t.shape for t in rest]], tuple(out.shape)):
                     break
-                dtypes = [t.dtype for t in rest]
-                if plain.dtype not in (None, term.dtype) and not converts(plain.dtype, dtypes, out._np_dtype):
+                dtypes = [t.dtype for t in rest if t.dtype is not None]  # NumPy finds None to be float64
+                if plain.dtype is None:
+                    if not may_be_number(term.dtype, dtypes, out._np_dtype):
+                        break
+                elif plain.dtype != term.dtype and not converts(plain.dtype, dtypes, out._np_dtype):
                     break
                 term = operands[i] = plain
         return [t.tree if isinstance(t, Term) else e.literal(t) for t in operands]
@@ -201,7 +217,9 @@ class Terms(Transform):
 
 def least(term: Term | None) -> Term | None:
     """Return the term of what a term repeats; itself where it repeats nothing."""
-    while term is not None and term.plain is not None and term.plain.dtype == term.dtype:
+    while (
+        term is not None and term.plain is not None and term.plain.dtype is not None and term.plain.dtype == term.dtype
+    ):
         term = term.plain
     return term
 
@@ -221,6 +239,16 @@ def numbers(t: Tensor) -> np.ndarray:
     if type(t) is Box and isinstance(t._layer, Terms):
         t._layer.decided = True
     return host(bottom(t)._a)
+
+
+def may_be_number(dtype: Any, others: list, result: Any) -> bool:
+    """Return whether a number of Python, in place of a tensor, leaves a result its dtype."""
+    return result == np.bool_ or dtype in others or result in others or dtype in FLOATS and result == np.float32
+
+
+def same(a: np.ndarray) -> bool:
+    """Return whether all elements are one number, where there are any."""
+    return bool(a.size and (a == a.flat[0]).all())
 
 
 def is_tame(a: np.ndarray) -> bool:

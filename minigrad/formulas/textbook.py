@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ..core.tensor import Tensor
 from ..ops import pointwise, prod, scan
-from ..ops.compare import where
+from ..ops.compare import clamp, where
 from ..ops.elementary import Atan2, exp, log, sigmoid
 from ..ops.nn import activation, loss
 from .terms import numbers
@@ -50,6 +50,7 @@ textbook(
     lambda x, beta, threshold: threshold >= 15,  # where the sigmoid is 1
     dx=lambda g, x, beta: g * sigmoid(beta * x),
 )
+textbook(loss.Huber, dx=lambda g, x, limit: g * clamp(x, -limit, limit))
 textbook(loss.WithLogits, dx=lambda g, x, y: g * (sigmoid(x) - y))
 
 

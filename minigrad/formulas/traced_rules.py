@@ -28,16 +28,26 @@ class Step(NamedTuple):
 
 
 class Program:
-    """Run again what ran for one operation, on values that have names."""
+    """Run again what ran for one operation, on values that have names, but for `constants` that it made for itself."""
 
-    def __init__(self, steps: Sequence[Step], array: Callable, label: Callable, outputs: Sequence[int]):
+    def __init__(
+        self,
+        steps: Sequence[Step],
+        array: Callable,
+        label: Callable,
+        outputs: Sequence[int],
+        constants: Collection = (),
+    ):
         self.layer, self.steps, self.outputs = Terms(), steps, list(outputs)
         self.boxes: dict[int, Any] = {}
         made = {o for step in steps for o in step.outputs}
         for step in steps:
             for ref in step.inputs:
                 if not isinstance(ref, dict) and ref not in made and ref not in self.boxes:
-                    self.boxes[ref] = self.layer.variable(label(ref), wrap(array(ref)))
+                    held = wrap(array(ref))
+                    self.boxes[ref] = (
+                        self.layer.adopt(held) if ref in constants else self.layer.variable(label(ref), held)
+                    )
         self.layer.tame = all(map(is_tame, [array(ref) for ref in (*self.boxes, *outputs)]))
         with self.layer.running():
             for step in steps:

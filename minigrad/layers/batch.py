@@ -97,11 +97,11 @@ class Batch(Transform):
     def elementwise(self, frame: Frame, f: Callable, *groups: tuple) -> Any:
         """Put the batch dimension in front of all, make the ranks equal behind it, and run f one layer down, once.
 
-        Tensors of several dtypes are left to the rules of the single operations, which know how those meet.
+        Tensors of several dtypes are left to the rules of the single operations, and so is all that a recording sees.
         """
         tensors = [a for group in groups for a in group if isinstance(a, Tensor)]
         mine = any([type(a) is Box and a._layer is self for a in tensors])
-        if not mine or len({a._np_dtype for a in tensors}) > 1:
+        if not mine or slots.process is not None or len({a._np_dtype for a in tensors}) > 1:
             return f(*groups)
         rank = max([len(a._sizes) for a in tensors])
         lowered = [tuple([self.lifted(a, rank) for a in group]) for group in groups]

@@ -107,8 +107,10 @@ class MultiheadAttention(Module):
                 "need attn_mask if specifying the is_causal hint",
                 "pass attn_mask=nn.Transformer.generate_square_subsequent_mask(length), or is_causal=False",
             )
-        single, first = query.ndim == 2, 0 if self.batch_first else 1
-        inputs = [t.unsqueeze(0) if single else t.movedim(first, 0) for t in (query, key, value)]
+        single = query.ndim == 2
+        apart = {id(t): t for t in (query, key, value)}  # one tensor, where it attends to itself
+        in_front = {i: t.unsqueeze(0) if single else self.turned(t) for i, t in apart.items()}
+        inputs = [in_front[id(t)] for t in (query, key, value)]
         if self.in_proj_weight is None:
             weights = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
         else:
@@ -132,7 +134,11 @@ class MultiheadAttention(Module):
         shown = (shares.mean(1) if average_attn_weights else shares) if need_weights else None
         if single:
             return out[0], None if shown is None else shown[0]
-        return out.movedim(0, first), shown
+        return self.turned(out), shown
+
+    def turned(self, t: Tensor) -> Tensor:
+        """The batch in front of the positions, or the other way round, where the module takes it behind them."""
+        return t if self.batch_first else t.transpose(0, 1)
 
     def longer(self, t: Tensor, bias: Tensor | None) -> Tensor:
         """Keys or values with the learned position and the one of zeros behind them, where they are wanted."""

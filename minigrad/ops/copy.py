@@ -233,7 +233,7 @@ def set_default_device(device: Any) -> None:
     put_default_device(None if device is None else on_device(device))
 
 
-@op("T(3), T(3)", torch="Tensor.type_as")
+@op("T(3), T(3)", torch="Tensor.type_as", shown="T(3), torch.zeros(3, dtype=torch.float64)")
 def type_as(input: Tensor, other: Tensor) -> Tensor:
     """`input` with the dtype of `other`, where that is."""
     return to(input, other)

@@ -14,6 +14,7 @@ import numpy as np
 from ..arrays import dtypes, halves
 from ..arrays.devices import default_device
 from ..arrays.kinds import as_array
+from ..core.events import slots
 from ..core.frames import current
 from ..core.inplace import inplace
 from ..core.tensor import Tensor
@@ -49,7 +50,10 @@ def draw(who: str, shape: Any, generator: Generator | None, sample: Callable, de
     for layer in layers:
         if hasattr(layer, "drawing"):  # a capture of the program, which has to draw anew in each call
             layer.drawing(drawn_from, sample, size)
-    return made(as_array(sample(drawn_from._rng, size)), batches=batches)
+    t = made(as_array(sample(drawn_from._rng, size)), batches=batches)
+    if slots.drawn is not None:
+        slots.drawn(t)
+    return t
 
 
 def floating(dtype: np.dtype, who: str) -> np.dtype:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..autograd.grad_mode import enable_grad, set_grad_enabled
-from ..core.graph import name_of
+from ..core.graph import operation_of
 from ..core.tensor import Tensor
 from ..diagnose import optimizers
 from ..errors import error, warn
@@ -135,7 +135,7 @@ class Optimizer:
             raise error(
                 ValueError,
                 who,
-                f"can't optimize a non-leaf Tensor: this one, of shape {tuple(p.shape)}, is the result of {name_of(made)}",
+                f"can't optimize a non-leaf Tensor: this one, of shape {tuple(p.shape)}, is the result of {operation_of(made)}",
                 "optimize the tensors that it was computed from, or make it a leaf: w = (a * b).detach().requires_grad_()",
             )
         if id(p) in present:

@@ -7,9 +7,9 @@ from __future__ import annotations
 import ast
 import inspect
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cache
-from itertools import chain, repeat
+from itertools import chain, groupby, pairwise, repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,16 +17,29 @@ import numpy as np
 from ..arrays.devices import CPU, CUDA
 from ..arrays.kinds import on_device
 from ..core.saved import Freed
+from ..core.tensor import wrap
+from ..formulas.terms import Terms
 from ..kernels import formula
 from . import schema
-from .in_words import Wording, labels
+from .in_words import Wording
 from .inner_calls import Inside
-from .values import Event, Flow, Group, Noted, Ref
+from .labels import labels
+from .values import Event, Flow, Group, Noted, refs_in
 
 if TYPE_CHECKING:
     from .recorder import Record
 
 DEVICE, GPU = str(CPU), str(CUDA)
+SEVERAL = object()  # in place of the one group that reads a value
+NO_ENDS: tuple[list, list] = ([], [])  # shared by all that ran no operations of their own
+
+
+class Counted(dict):
+    """Gives each key that is asked for a number, in the order of the questions."""
+
+    def __missing__(self, key: int) -> int:
+        self[key] = number = len(self)
+        return number
 
 
 class Numbers:
@@ -34,15 +47,14 @@ class Numbers:
 
     def __init__(self, rec: Record):
         self.rec, self.noted = rec, rec.values
-        self.new: dict[int, int] = {}
+        self.new: dict[int, int] = Counted()
         groups = [g for g in rec.groups if g.events or g.phase == "backward"]
         self.ops = {g: i for i, g in enumerate(groups)}
+        self.constants = constants(groups, rec)
 
     def __call__(self, ref: Any) -> Any:
         """A reference of the recording as one of the document."""
-        if isinstance(ref, dict):
-            return schema.jsonable(ref)
-        return self.new.setdefault(ref, len(self.new))
+        return schema.jsonable(ref) if type(ref) is dict else self.new[ref]
 
     def values(self) -> list:
         """The values that were mentioned, in the order of their new numbers."""
@@ -55,7 +67,7 @@ def numbered(rec: Record) -> tuple[schema.Document, Numbers]:
     number = Numbers(rec)
     ids, groups = number.ops, list(number.ops)
     used = consumed(groups, rec.outputs)
-    sides = {g: ends(g, used) for g in groups}
+    sides = {g: ends(g, used, number.constants) for g in groups}
     freeing = {g.of: ids[g] for g in reversed(groups) if g.of is not None}  # operation -> its first backward entry
     ops = [entry(g, ids, sides, number, freeing.get(g)) for g in groups]
     for ref in [r for g in groups if g.given for r in refs_in(list(g.given.values()))]:
@@ -65,6 +77,7 @@ def numbered(rec: Record) -> tuple[schema.Document, Numbers]:
     passes = [p for p, ran in (("forward", True), ("backward", rec.ran_backward), ("jvp", rec.ran_jvp)) if ran]
     program = {"file": rec.file, "name": rec.program_name, "passes": passes}
     outputs = [number(o) for o in rec.outputs]
+    settle_phases(ops)
     for g, ran in insides(rec):
         if g in ids:
             ops[ids[g]].inside.append(method(ran, rec, number))
@@ -73,14 +86,45 @@ def numbered(rec: Record) -> tuple[schema.Document, Numbers]:
     return document, number
 
 
+def settle_phases(ops: list[schema.Op]) -> None:
+    """Make what ran without grad after a backward, but leads to no write, a forward operation: an accuracy, for instance."""
+    needed: set[int] = set()
+    for op in reversed(ops):
+        if op.phase == "update":
+            if op.inplace or not needed.isdisjoint(op.outputs):
+                needed.update(v for v in op.inputs if isinstance(v, int))
+            else:
+                op.phase = "forward"
+
+
 def write_words(rec: Record, document: schema.Document, number: Numbers, sides: dict) -> None:
-    """Give the values labels, and operations and edges what they say in them."""
-    names = labels(document.values, assigned_names(document.ops))
+    """Give the values names and labels, and operations and edges what they say in these."""
+    assigned, own = assigned_names(document.ops), {v.name for v in document.values}
+    later = set()  # where h = f(h), the label h is that of the first one
+    for v in document.values:
+        if not v.name and (name := assigned.get(v.id)):
+            v.name = name
+            later |= {v.id} if name in own else set()
+    names = labels(document.values, written_over(document) | later)
     for v in document.values:
         v.label = names[v.id]
     wording = Wording(rec, number, names)
     for group, i in number.ops.items():
         wording.write(document.ops[i], group, flows_of(group, number), *sides[group])
+
+
+def written_over(document: schema.Document) -> set[int]:
+    """Contents of a parameter other than the one that the outputs were last computed with, or that it last had."""
+    read, outputs = set(document.outputs), set(document.outputs)
+    for op in reversed(document.ops):
+        if op.phase == "forward" and (not outputs or not read.isdisjoint(op.outputs)):
+            read.update(v for v in op.inputs if isinstance(v, int))
+    contents: dict[str, list[int]] = {}
+    for v in document.values:
+        if v.kind == "parameter" and v.name:
+            contents.setdefault(v.name, []).append(v.id)
+    current = {[v for v in several if v in read or read.isdisjoint(several)][-1] for several in contents.values()}
+    return {v for several in contents.values() for v in several} - current
 
 
 def insides(rec: Record) -> Iterator[tuple[Group, Inside]]:
@@ -125,75 +169,102 @@ def name_of(dtype: np.dtype) -> str:
 
 
 def consumed(groups: list[Group], outputs: list) -> dict:
-    """Value -> the groups that read it (None for the caller of the program)."""
-    found: dict[int, set] = {o: {None} for o in outputs}
+    """Value -> the group that reads it, None for the caller of the program, or SEVERAL."""
+    found: dict[int, Any] = dict.fromkeys(outputs)
     for g in groups:
         for event in g.events:
             for i in event.inputs:
-                if not isinstance(i, dict):
-                    found.setdefault(i, set()).add(g)
+                if not isinstance(i, dict) and found.setdefault(i, g) is not g:
+                    found[i] = SEVERAL
     return found
 
 
-def ends(group: Group, used: dict) -> tuple[list, list]:
+def constants(groups: list[Group], rec: Record) -> set[int]:
+    """Return values that operations made for themselves, which formulas write out: a causal mask, the weights of a window."""
+    read = {(i, g) for g in groups for e in g.events for i in e.inputs if not isinstance(i, dict)}
+    leaves = {i for i, g in read if rec.values[i].kind == "input" and not rec.values[i].name}
+    given = {(i, g) for i, g in read if i in leaves and (g.given is None or i in refs_in(list(g.given.values())))}
+    known = {*rec.outputs, *rec.drawn, *[i for i, _ in given]}
+    return {i for i in leaves - known if is_brief(rec.values[i])}
+
+
+def is_brief(noted: Noted) -> bool:
+    """Return whether what a value holds is said in a few words or numbers."""
+    if noted.array is None or noted.lost:
+        return False
+    array = noted.numbers()
+    return array.size <= schema.WHOLE or Terms().regular(wrap(array)) is not None
+
+
+def ends(group: Group, used: dict, constants: Collection[int] = ()) -> tuple[list, list]:
     """What goes into a group from outside, in the order of the arguments, and what of its results is used outside."""
-    results = [o for e in group.events for o in e.outputs]
-    made = set(results)
+    if not group.events:
+        return NO_ENDS
+    made = dict.fromkeys([o for e in group.events for o in e.outputs])
     if len(group.events) == 1:
         (event,) = group.events
-        inputs = list(event.inputs)
+        inputs = [i for i in event.inputs if isinstance(i, dict) or i not in constants]
         if hasattr(event.cls, "_nested"):
             inputs.pop()  # the call of a NestedIOFunction, which knows how its tensors are nested
     else:
-        read = [i for e in group.events for i in e.inputs if not isinstance(i, dict) and i not in made]
-        inputs = [i for i in dict.fromkeys([*group.arguments.values(), *read]) if i in set(read)]
-    outputs = [o for o in dict.fromkeys(results) if used.get(o, set()) - {group}]
-    return inputs, outputs or [o for e in group.events for o in shown(e) if group not in used.get(o, ())]
-
-
-def refs_in(given: Any) -> Iterator[int]:
-    """The values among the arguments of a function."""
-    if type(given) is Ref:
-        yield given.value
-    elif isinstance(given, (tuple, list)):
-        for a in given:
-            yield from refs_in(a)
+        inner = lambda i: isinstance(i, dict) or i in made or i in constants
+        read = [i for e in group.events for i in e.inputs if not inner(i)]
+        there = set(read)
+        inputs = [i for i in dict.fromkeys([*group.arguments.values(), *read]) if i in there]
+    started = {value for _, value, _ in group.upstreams if value not in used}  # a backward began there
+    outputs = [o for o in made if o in started or o in used and used[o] is not group]
+    return inputs, outputs or [o for e in group.events for o in shown(e) if used.get(o) is not group]
 
 
 def flows_of(g: Group, number: Numbers) -> list[Flow]:
     """What flowed back along the edges of an operation, one for each edge: of one made of several, one for each value."""
-    flows = [f for f in g.edges if f.upstream is not None]
-    if len(g.events) < 2:
-        return flows
     merged: dict[tuple, Flow] = {}
-    for flow in flows:
-        before = merged.get((flow.run, flow.value))
-        merged[flow.run, flow.value] = (
-            flow if before is None else before._replace(gives=number.rec.plus(before.gives, flow.gives))
-        )
+    for flow in [f for f in g.edges if f.upstream is not None]:
+        end = (flow.run, flow.value) if len(g.beside(flow.event)) > 1 else (flow.run, flow.value, flow.position)
+        before = merged.get(end)
+        merged[end] = flow if before is None else before._replace(gives=number.rec.plus(before.gives, flow.gives))
     return list(merged.values())
 
 
 def assigned_names(ops: list[schema.Op]) -> dict[int, str]:
-    """The variables that lines assign their results to: value -> name."""
+    """The variables that lines assign their results to: value -> name.
+
+    A line's result is what its whole right side computes; where no columns tell that, what the line computes last.
+    """
     found: dict[int, str] = {}
-    lines = [op for op in ops if op.phase == "forward"]
-    for op, following in zip(lines, [*lines[1:], None]):
-        last = following is None or (op.where.file, op.where.line) != (following.where.file, following.where.line)
-        if last and len(op.outputs) == 1 and (name := assigned(op.where.code)):
-            found.setdefault(op.outputs[0], name)
+    forward = [op for op in ops if op.phase == "forward"]
+    for _, of_line in groupby(forward, key=lambda op: (op.where.file, op.where.line)):
+        run = list(of_line)
+        name, width = assigned(run[0].where.code)
+        if not name:
+            continue
+        whole = [len(c := op.where.columns) == 2 and c[1] - c[0] + 1 == width for op in run]
+        whole[-1] = whole[-1] or not any(whole)
+        goes_on = [is_whole and not is_round(*two) for is_whole, two in zip(whole[1:], pairwise(run))]
+        for op, is_whole, more in zip(run, whole, [*goes_on, False]):
+            if is_whole and not more and len(op.outputs) == 1:
+                found.setdefault(op.outputs[0], name)
     return found
 
 
+def is_round(op: schema.Op, following: schema.Op) -> bool:
+    """Return whether an operation is the next round of a loop whose line computes no other: h = h.tanh()."""
+    return op.name == following.name and not op.module and not following.module
+
+
 @cache
-def assigned(code: str) -> str:
-    """The variable that a line assigns its whole result to, or ""."""
+def assigned(code: str) -> tuple[str, int]:
+    """The variable that a line assigns its whole result to, or "", and how many characters that is computed by."""
+    code = code.strip()
     try:
-        (statement,) = ast.parse(code.strip()).body
+        (statement,) = ast.parse(code).body
     except (SyntaxError, ValueError):
-        return ""
-    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
-    return targets[0].id if len(targets) == 1 and isinstance(targets[0], ast.Name) else ""
+        return "", 0
+    if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
+        return statement.target.id, len(code)
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name):
+        return statement.targets[0].id, len(ast.get_source_segment(code, statement.value) or "")
+    return "", 0
 
 
 def shown(event: Event) -> list:
@@ -208,16 +279,17 @@ def entry(g: Group, ids: dict, sides: dict, number: Numbers, back: int | None) -
         edges = [flow for flow in g.of.edges if flow.run == g.run]
         inputs = list(dict.fromkeys([flow.upstream for flow in edges if flow.upstream is not None]))
         outputs = list(dict.fromkeys([flow.gives for flow in edges]))
-    refs_in, refs_out = [number(i) for i in inputs], [number(o) for o in outputs]
+    refs_in, refs_out, new = [number(i) for i in inputs], [number(o) for o in outputs], number.new
     op = operation(g, ids[g], g.phase, refs_in, refs_out, None if g.of is None else ids[g.of])
+    if not g.events and g.phase == "backward":
+        return op
     op.inplace = g.inplace
-    if g.phase == "forward" and g.events:
+    if g.phase == "forward" and g.events[0].views:
         op.views = [schema.View(layer, inputs) for layer, inputs in g.events[0].views]
-    if g.phase != "backward" or g.events:
-        flows = flows_of(g, number)
-        op.edges = [schema.Edge(number(f.value), f.partial, number(f.upstream), number(f.gives)) for f in flows]
-        for v, size, node in g.kept:
-            op.saved.append(schema.SavedValue(number(v), size, back if type(node._saved) is Freed else None))
+    op.edges = [schema.Edge(new[f.value], f.partial, new[f.upstream], new[f.gives]) for f in flows_of(g, number)]
+    for v, size, node in g.kept:
+        op.saved.append(schema.SavedValue(number(v), size, back if type(node._saved) is Freed else None))
+    if g.tangents:
         op.tangents = {number(v): number(t) for v, t in g.tangents.items() if v in inputs or v in outputs}
     return op
 
@@ -245,9 +317,9 @@ def words(g: Group) -> str:
     """What an operation computes, as text: its kernel, or the call with the arguments that are no tensors."""
     if not g.events:
         return "; ".join(dict.fromkeys(flow.partial for flow in g.of.edges)) if g.of else ""
-    if len(g.events) > 1:
+    event, *more = g.called()
+    if more:
         return f"{g.name}({', '.join(g.arguments)})"
-    event = g.events[0]
     kernel = getattr(event.cls, "kernel", None)
     if kernel is not None and (text := formula.shown(kernel)):
         return text

@@ -4,6 +4,7 @@ hold of arguments and results, since it may be another when the entry is worked 
 
 from __future__ import annotations
 
+import gc
 import sys
 from contextvars import ContextVar
 from typing import Any
@@ -15,6 +16,8 @@ from ..core.graph import Leaf, history, producer
 from ..core.tensor import Tensor
 from .callers import OURS, OUTSIDE
 
+SELDOM = 100_000  # containers made between two collections
+usual: list[int] = []  # the threshold outside of recordings
 recordings: list = []  # those that run anywhere in the process: only then the way of an operation through layers is noted
 unsettled: WeakSet = WeakSet()  # recordings, running or over, that have yet to look at tensors
 passed: ContextVar[tuple] = ContextVar("minigrad.passed", default=())  # the layers that the operation came through
@@ -36,28 +39,57 @@ def end(rec: Any) -> None:
 
 def plug_in() -> None:
     """Fill the slots that tell of operations, nodes and users' methods while a recording runs."""
-    slots.process, slots.node_made = (process, claim) if recordings else (None, None)
+    slots.process, slots.node_made, slots.dual_made, slots.drawn = (
+        (process, claim, dual_made, drawn) if recordings else (None, None, None, None)
+    )
     slots.method = method if any([rec.inside for rec in recordings]) else None
+    collect_seldom(bool(recordings))
+
+
+def collect_seldom(recording: bool) -> None:
+    """While a recording runs, have the collector look less often through what stays: it took half of the time."""
+    threshold, *rest = gc.get_threshold()
+    if recording and not usual and 0 < threshold < SELDOM:
+        usual.append(threshold)
+        gc.set_threshold(SELDOM, *rest)
+    elif usual and not recording:
+        before = usual.pop()
+        if threshold == SELDOM:  # the program may have set another one meanwhile
+            gc.set_threshold(before, *rest)
 
 
 def process(layer: Layer, frame: Frame, cls: Any, args: tuple) -> Any:
     """Hand an operation to a layer, and note that it came through it."""
     if layer.records:
         return layer.process(frame, cls, args)
-    before = passed.get()
+    before, out = passed.get(), None
+    sights = [(rec, sight) for rec in recordings if (sight := rec.saw(layer, cls, args)) is not None]
     try:
         passed.set((*before, layer))
-        for rec in recordings:
-            rec.saw(layer, args)
-        return layer.process(frame, cls, args)
+        out = layer.process(frame, cls, args)
+        return out
     finally:
         passed.set(before)
+        for rec, sight in sights:
+            rec.saw_result(sight, out)
 
 
 def claim(node: Any) -> None:
     """Tell the recordings of a node."""
     for rec in recordings:
         rec.claim(node)
+
+
+def dual_made(t: Any, tangent: Any) -> None:
+    """Tell the recordings of a tensor that the program has given a tangent."""
+    for rec in recordings:
+        rec.note_dual(t, tangent)
+
+
+def drawn(t: Any) -> None:
+    """Tell the recordings of random numbers."""
+    for rec in recordings:
+        rec.note_drawn(t)
 
 
 def method(cls: Any, name: str, own: Any) -> Any:

@@ -25,7 +25,6 @@ import numpy as np
 
 from ..arrays.memory import storage
 from ..core.graph import Leaf, history, producer
-from ..core.saved import Saved
 from ..core.saved import bottom as plain
 from ..core.tensor import Tensor
 from ..fast.text_plan import is_pointwise
@@ -34,7 +33,7 @@ from ..ops.base.primitive import read_by
 from ..ops.base.registry import TABLE
 from . import schema
 from .callers import OURS, PLAIN, Places, is_seen, module_names
-from .gradient_flow import Flows
+from .sights import Sights, below
 from .snapshots import memory_key, same_view
 from .values import NOWHERE, Event, Group, Noted, Ref, bottom
 
@@ -42,7 +41,7 @@ ALIVE = object()  # in place of an edge: the one that the tensor has now
 NO_LAYERS: list = []
 
 
-class Ledger(Flows):
+class Ledger(Sights):
     """What has been noted, and how an entry of the log becomes a part of it.
 
     A value goes by the id of its array; but a leaf on the array of another one, or of a result (`h.detach().requires_grad_()`),
@@ -54,9 +53,9 @@ class Ledger(Flows):
         self.log: deque = deque()
         self._settling = RLock()
         self._places = Places()
+        self.around: frozenset = frozenset()  # the transforms that the recording lies in
+        self.drawn: set[int] = set()  # values that are random numbers
         self._owners: dict[int, Leaf] = {}  # id of an array -> the leaf that goes by it
-        self._last: Event | None = None
-        self._claimed: Event | None = None  # of the last node that was
         self._around: list = []  # the modules that are being called
         self._modules: list[str] = []  # their names
         self._paths: dict[Any, dict] = {}  # module -> the paths of those in it
@@ -82,6 +81,8 @@ class Ledger(Flows):
         """The number of a tensor's value, noted now if it is new; other arguments as they are."""
         if not isinstance(t, Tensor):
             return {"const": t}
+        if t._layer is not None and (low := below(t, self.around)) is not t:
+            t, edge = low, ALIVE
         a = bottom(t)
         leaf = t._edge if edge is ALIVE else edge
         leaf = leaf if type(leaf) is Leaf and t._layer is None else None
@@ -128,14 +129,14 @@ class Ledger(Flows):
         """
         view = t._view
         if edge is None or type(edge) is Leaf or view is None or producer(edge) in self._made_by:
-            writer.events.append(Event(ViewScatter, writer, [], [index]))
+            writer.events += (Event(ViewScatter, writer, [], [index]),)
             return
         reader = self._open
         line = writer.where if reader is None else reader.where
         where = schema.Where(line.file, line.line, line.code)  # it has no columns there
         group = Group("forward", view.fn.function_name(), where, writer.layers)
         event = Event(view.fn, group, [self.ref(view.parent), *[{"const": a} for a in view.args]], [index])
-        group.events.append(event)
+        group.events += (event,)
         # before the operation that reads it
         self.groups.insert(len(self.groups) - (self.groups[-1:] == [reader]), group)
         self.note_node(event, producer(edge), producer(edge)._saved)
@@ -160,7 +161,7 @@ class Ledger(Flows):
         for key in {memory_key(a), 0} if memory_key(a) else list(self._by_memory):
             there = self._by_memory.get(key, [])
             there[:] = [v for v in there if self._ids.get(v.key) == v.index]
-            found += [v for v in there if np.may_share_memory(v.array, a)]
+            found += [v for v in there if not (v.array.size and a.size) or np.may_share_memory(v.array, a)]
         return found
 
     def forget(self, x: Tensor, group: Group) -> None:
@@ -180,7 +181,7 @@ class Ledger(Flows):
             self._stale.pop(id(bottom(base)), None)
             region = {"const": ((x._view.fn, x._view.args),)}
             event = Event(ViewScatter, group, [before, self.ref(x), region], [self.ref(base, "computed")])
-            group.events.append(event)
+            group.events += (event,)
             self.note_tangents(group, (before, event.outputs[0]), moved)
             if base._edge is not None and type(base._edge) is not Leaf:
                 self.note_node(event, producer(base._edge), producer(base._edge)._saved)
@@ -217,11 +218,11 @@ class Ledger(Flows):
         self.note(event, (out,), [])
         if link is not None and edges is not link and link not in self._made_by:
             self._made_by[link] = event
-            group.nodes.append(link)
+            group.nodes += (link,)
             reads, results = read_by(cls, tuple([e is not None for e in edges]), 1)
             for a, read in (*zip(args, reads), (out, results[0])):
                 if read and isinstance(a, Tensor):
-                    group.kept.append((self.ref(a), a._a.nbytes, link))
+                    group.kept += ((self.ref(a), a._a.nbytes, link),)
 
     def began(self, event: Event, args: tuple, edges: list, grad: bool, call: Any, offset: int, layers: list) -> None:
         """An operation of any kind begins: what others note until it has ended comes after it."""
@@ -237,39 +238,33 @@ class Ledger(Flows):
 
     def note_tangents(self, group: Group, values: Any, tangents: Any) -> None:
         """Tangents of values: tensors, numbers of tensors seen before, or None."""
-        for value, tangent in zip(values, tangents):
-            if tangent is not None:
-                group.tangents[value] = tangent if isinstance(tangent, int) else self.ref(tangent, "tangent")
+        known = [(value, t) for value, t in zip(values, tangents) if t is not None]
+        if known:
+            found = {value: t if isinstance(t, int) else self.ref(t, "tangent") for value, t in known}
+            group.tangents = {**group.tangents, **found}
+
+    def dual_made(self, t: Tensor, tangent: Tensor) -> None:
+        """The operation that was noted last has given its result a tangent that the program had."""
+        if self._last is not None and self._last.group is not None:
+            value = self.ref(tangent)
+            self.note_tangents(self._last.group, [self.ref(t)], [value])
+            if self.values[value].kind == "input" or value in self._last.outputs:  # it may be converted there
+                self.values[value].kind = "tangent"
+
+    def drew(self, t: Tensor) -> None:
+        """Random numbers: no other run has the same."""
+        self.drawn.add(self.ref(t))
 
     def note(self, event: Event, outs: tuple, nodes: list) -> None:
         """The results of an event, and their nodes."""
         event.outputs = [self.ref(o, "computed") for o in outs if isinstance(o, Tensor)]
-        event.group.events.append(event)
+        event.group.events += (event,)
         self._last = event
+        if self._seeing:
+            self.seen(event)
         for node, saved in nodes:
             if node not in self._made_by:
                 self.note_node(event, node, saved)
-
-    def claimed(self, node: Any, saved: Any) -> None:
-        """A node of a Grad layer that runs inside this recording: it is made when its operation has run below, and noted."""
-        if self._last is None or self._last.group is None or node in self._made_by:
-            return
-        ran = self._last.group.events
-        known = self._claimed if self._claimed in ran else None  # by a node of another Grad layer, perhaps for the same
-        # several, where a jvp layer below has pushed tangents, too
-        fresh = ran[ran.index(known) + 1 :] if known else ran
-        event = next((e for e in fresh if e.cls is node._fn), known)
-        if event is not None and event.cls is node._fn:
-            self._claimed = event
-            self.note_node(event, node, saved)
-
-    def note_node(self, event: Event, node: Any, saved: Any) -> None:
-        """A node that belongs to the event's group, and the tensors it keeps."""
-        self._made_by[node] = event
-        event.group.nodes.append(node)
-        for s in saved if type(saved) is tuple else ():
-            if type(s) is Saved and isinstance(s.tensor, Tensor):
-                event.group.kept.append((self.ref(s.tensor, "computed"), bottom(s.tensor).nbytes, node))
 
     def phase(self, grad: bool) -> str:
         """What an operation is part of that runs now."""

@@ -19,14 +19,15 @@ from ..core.graph import Leaf, Node, OutputEdge, history
 from ..core.saved import Freed, Saved
 from ..core.tensor import Tensor, wrap
 from ..errors import error
+from ..fast.text_plan import is_pointwise
 from ..ops.base.primitive import ShapeOf
+from ..ops.nn.linear import Affine
 from .recorder import Record
 from .schema import Where
-from .values import NOWHERE, Event, Group, Noted, bottom
+from .values import NOWHERE, UNKNOWN, Event, Group, Noted, bottom
 
 FREED = "the program's own backward has freed what another one needs; call backward(retain_graph=True) to keep it"
 REFUSED = "it is a gradient of a backward that is marked with @once_differentiable, and has no second derivative"
-UNKNOWN = {"const": "…"}  # an argument that is no tensor, of which a node knows nothing
 
 
 def record_of(what: Tensor | Node) -> Record:
@@ -91,15 +92,15 @@ def note_node(rec: Record, node: Any) -> None:
     saved = node._saved if type(node._saved) is tuple else ()
     inputs = [argument(rec, node, i, e) for i, e in enumerate(node._edges)]
     event = Event(cls, group, inputs, [add(rec, "computed", *m) for m in node._meta if m is not None])
-    group.events.append(event)
-    group.nodes.append(node)
+    group.events = (event,)
+    group.nodes = (node,)
     rec.groups.append(group)
     rec._made_by[node] = event
     for place, s in enumerate(saved):
         if type(s) is Saved and isinstance(s.tensor, Tensor):
             index = rec.value_of(node._output(s.index)) if s.index is not None else owner(rec, node, inputs, place)
             rec.values[index].array = bottom(s.tensor)
-            group.kept.append((index, bottom(s.tensor).nbytes, node))
+            group.kept += ((index, bottom(s.tensor).nbytes, node),)
 
 
 def argument(rec: Record, node: Any, i: int, edge: Any) -> Any:
@@ -124,7 +125,10 @@ def untracked(rec: Record, node: Any, i: int) -> Any:
     s = node._saved[i] if type(node._saved) is tuple and i < len(node._saved) else None
     if type(s) is Saved and isinstance(s.tensor, Tensor):
         return add(rec, "input", tuple(s.tensor.shape), s.tensor._np_dtype)
-    return add(rec, "input", tuple(s), None) if type(s) is ShapeOf else {"const": s}
+    if type(s) is ShapeOf:
+        return add(rec, "input", tuple(s), None)
+    needless = is_pointwise(node._fn) or node._fn is Affine  # x + y needs neither, a bias nobody
+    return UNKNOWN if s is None and needless else {"const": s}
 
 
 def owner(rec: Record, node: Any, inputs: list, place: int) -> int:

@@ -77,7 +77,7 @@ class Flows:
         self._open = self._closed.pop()
         for flows in self._runs.pop().flowing.values():
             for group, edge in flows:
-                group.edges.remove(edge)
+                group.edges = tuple([flow for flow in group.edges if flow is not edge])
 
     def backward_began(self, node: Any) -> None:
         """A node's backward begins: what it computes belongs to a backward entry of the node's operation."""
@@ -159,7 +159,7 @@ class Flows:
                 self.gradients[value] = before
         for group in self.groups:
             if group.edges:
-                group.edges = [flow for flow in group.edges if flow.run != run]
+                group.edges = tuple([flow for flow in group.edges if flow.run != run])
 
     def arrived_outside(self, node: Any, grads: Any, flows: Any) -> None:
         """The same for a leaf, or a node that is none of a noted operation: the values are those that it flowed to.
@@ -239,7 +239,7 @@ class Flows:
                 run = self._runs[-1].number
                 up = upstream if alone else next((g for r, _, g in group.upstreams if r == run), upstream)
                 flow = Flow(value, event, i, self.partial(event, i, alone), up, self.gradient(g), run)
-                group.edges.append(flow)
+                group.edges += (flow,)
                 self._runs[-1].flowing.setdefault(producer(edge), []).append((group, flow))
 
     def partial(self, event: Event, i: int, alone: bool) -> str:

@@ -7,54 +7,31 @@ of the operation's result and `d` before a label for a tangent.  The folder form
 from __future__ import annotations
 
 import ast
-import keyword
-import linecache
 import re
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable
-from functools import cache, lru_cache
-from inspect import Parameter, signature
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..autograd.function import DelayedError
-from ..core.tensor import Box
+from ..core.tensor import Box, Tensor
 from ..formulas import expression as e
-from ..formulas.elementwise import SYMBOLS
 from ..formulas.latex import latex, symbol
 from ..formulas.terms import is_tame
 from ..formulas.traced_rules import Program, Step, tidied
+from ..ops.base.families import Linear
 from ..ops.base.registry import TABLE
+from ..ops.join import Join
+from ..ops.reduce import Mean, Sum
 from . import schema
-from .values import Flow, Group, Noted, Ref
+from .call_style import AS_OPERATORS, FUNCTIONS, by_method, given_as_written, gives_one_tensor, parameters
+from .values import NOTHING, UNKNOWN, Event, Flow, Group, Noted, Ref, refs_in
 
 if TYPE_CHECKING:
     from .build import Numbers
     from .recorder import Record
-
-RESERVED = frozenset(keyword.kwlist) | {"g", "linalg", "pi", "inf", "nan", "tensor", "float64", "int64", "bool"}
-# functions that formulas call by their bare names, so that no value may have them
-BARE = frozenset(entry.name.rpartition(".")[2] for entry in TABLE.values() if entry.cls is not None) | set(
-    "where cat stack pad einsum softmax log_softmax one_hot zeros ones full zeros_like ones_like arange eye conv1d conv2d "
-    "conv3d conv_transpose1d conv_transpose2d conv_transpose3d".split()
-)
-
-
-def labels(values: Iterable[schema.Value], assigned: dict[int, str]) -> dict[int, str]:
-    """Return what formulas call values: by their name where that is one and no other's, else v and the number."""
-    names = {v.id: v.name or assigned.get(v.id, "") for v in values}
-    count = Counter(names.values())
-    usable = lambda n: n.isidentifier() and count[n] == 1 and n not in RESERVED and n not in BARE
-    tangent = lambda n: len(n) > 1 and n[0] == "d" and (count[n[1:]] or re.fullmatch(r"dv\d+_*", n))
-    found = {i: n for i, n in names.items() if usable(n) and not tangent(n)}
-    taken = set(found.values())
-    for i in names.keys() - found.keys():
-        label = f"v{i}"
-        while label in taken:
-            label += "_"
-        found[i] = label
-    return found
 
 
 class Wording:
@@ -66,10 +43,29 @@ class Wording:
 
     def __init__(self, rec: Record, number: Numbers, names: dict[int, str]):
         self.rec, self.number, self.names = rec, number, names
+        self.kinds: dict[int, tuple] = {}
 
     def label(self, ref: int) -> str:
         """Return what formulas call a value of the recording."""
-        return self.names[self.number(ref)]
+        return self.names[self.number.new[ref]]
+
+    def kind(self, ref: int) -> tuple:
+        """Return what of a value decides about words: shape, dtype, and whether its numbers are tame; of a constant all."""
+        if (found := self.kinds.get(ref)) is None:
+            found = self.kinds[ref] = kind_of(self.array(ref))
+            if ref in self.number.constants:
+                found = self.kinds[ref] = (*found, self.array(ref).tobytes())
+        return found
+
+    def words(self, ran: Words, outputs: list, events: Sequence[Event]) -> Words:
+        """Return the words of an operation as events tell it, with those of its outputs that they give; as it ran where
+        what they read has no label."""
+        if events is ran.events:
+            return ran
+        made = {o for event in events for o in event.outputs}
+        read = {i for event in events for i in event.inputs if isinstance(i, int)} - made - self.number.constants
+        given = [o for o in outputs if o in made]
+        return Words(self, ran.group, given, events) if given and read <= self.number.new.keys() else ran
 
     def array(self, ref: int) -> np.ndarray:
         """Return what a value held, for one example of a vmap that runs around the recording; numbers where that is lost."""
@@ -84,61 +80,83 @@ class Wording:
         if not group.events or group.events[0].cls is DelayedError:
             return
         if not group.events[0].cls.primitive:
-            return self.write_custom(op, group)
-        words = Words(self, group, outputs)
-        op.call = self.call(group, words)
-        runs: dict[int, dict] = {}
+            return self.write_custom(op, group, flows, outputs)
+        words = Words(self, group, outputs, group.events)
+        called = self.words(words, outputs, group.called())
+        op.call = self.call(group, called)
+        runs: dict[int, tuple[Words, dict, dict]] = {}
         for edge, flow in zip(op.edges, flows):
-            arrived = {v: g for run, v, g in group.upstreams if run == flow.run and v in outputs}
-            edge.upstreams = [self.number(arrived[o]) if o in arrived else None for o in outputs]
-            if (found := runs.get(flow.run)) is None:
-                found = runs[flow.run] = words.edges(arrived, flow.run)
-            if (text := found.get(words.end(flow))) is not None:
-                edge.formula, edge.latex = words.filled(text[0]), words.filled(text[1])
-        if op.tangents:
+            if flow.run not in runs:
+                seen = self.words(words, outputs, group.beside(flow.event))
+                arrived = {v: g for run, v, g in group.upstreams if run == flow.run and v in seen.outputs}
+                runs[flow.run] = seen, arrived, seen.edges(arrived, flow.run)
+            seen, arrived, found = runs[flow.run]
+            edge.upstreams = [self.number(arrived[o]) if o in arrived else None for o in seen.outputs]
+            if (text := found.get(seen.end(flow))) is not None:
+                edge.formula, edge.latex = seen.filled(text[0]), seen.filled(text[1])
+        # where nothing arrived at an output, a rule was transposed on its way: that is no derivative of the program
+        op.edges = [edge for edge in op.edges if any(up is not None for up in edge.upstreams)]
+        if group.name == "make_dual":
+            (o,), t = outputs, self.label(group.tangents[outputs[0]])
+            op.pushes.append(
+                {"output": self.number(o), "formula": t, "latex": rf"\dot{{{symbol(self.label(o))}}} = {symbol(t)}"}
+            )
+        elif op.tangents:
             moving = {i: group.tangents[i] for i in inputs if isinstance(i, int) and i in group.tangents}
-            for o, text in words.pushes(moving).items():
-                formula, set_formula = map(words.filled, text)
-                op.pushes.append({"output": self.number(words.refs[o]), "formula": formula, "latex": set_formula})
+            for o, text in called.pushes(moving).items():
+                formula, set_formula = map(called.filled, text)
+                op.pushes.append({"output": self.number(called.refs[o]), "formula": formula, "latex": set_formula})
 
-    def write_custom(self, op: schema.Op, group: Group) -> None:
+    def write_custom(self, op: schema.Op, group: Group, flows: list[Flow], outputs: list) -> None:
         """Name the methods of a custom Function."""
         event, name = group.events[0], op.name
-        args = [repr(i["const"]) if isinstance(i, dict) else self.label(i) for i in event.inputs]
-        op.call = f"{name}.apply({', '.join(args)})"
+        op.call = f"{name}.apply({self.operands(event)})"
         grads = "g" if len(op.outputs) == 1 else ", ".join(f"g[{k}]" for k in range(len(op.outputs)))
-        for edge in op.edges:
-            edge.formula, edge.upstreams = f"{name}.backward({grads})", [edge.upstream]
+        for edge, flow in zip(op.edges, flows):
+            arrived = {v: self.number(g) for run, v, g in group.upstreams if run == flow.run}
+            edge.formula, edge.upstreams = f"{name}.backward({grads})", [arrived.get(o) for o in outputs]
         moving = [f"d{self.label(i)}" for i in event.inputs if isinstance(i, int) and i in group.tangents]
         for o in [o for o in event.outputs if o in group.tangents and self.number(o) in op.outputs]:
             op.pushes.append({"output": self.number(o), "formula": f"{name}.jvp({', '.join(moving)})", "latex": ""})
 
     def call(self, group: Group, words: Words) -> str:
-        """Return the operation as the user would write it."""
-        plain = len(group.events) == 1 and not group.inplace and group.name in AS_OPERATORS
+        """Return the operation as the user would write it; without a form of its own where an operand is unknown."""
+        if len(words.events) == 1 and UNKNOWN in words.events[0].inputs:
+            return f"{group.name}({self.operands(words.events[0])})"
+        plain = len(words.events) == 1 and not group.inplace and group.name in AS_OPERATORS
         if plain or group.given is None:
             return words.filled(words.computed() or "")
-        return e.text(self.called(group))
+        return words.filled(words.written())
 
-    def called(self, group: Group) -> ast.expr:
-        """Return the call of the function of the table that an operation is."""
+    def operands(self, event: Event) -> str:
+        """Return the arguments of an event one after the other."""
+        said = (
+            "…" if i == UNKNOWN else repr(i["const"]) if isinstance(i, dict) else self.label(i) for i in event.inputs
+        )
+        return ", ".join(said)
+
+    def called(self, group: Group, label: Callable[[int], str]) -> ast.expr:
+        """Return the call of the function of the table that an operation is, with labels for its values."""
         given = dict(group.given or {})
         writes, entry = given.pop("_", False), TABLE.get(group.name)
         args, keywords = given_as_written(given, parameters(group.name))
-        trees = [self.tree(a) for a in args]
-        named = {k: self.tree(a) for k, a in keywords.items()}
+        trees = [self.tree(a, label) for a in args]
+        named = {k: self.tree(a, label) for k, a in keywords.items()}
+        if group.name == "getitem":
+            return e.subscript(*trees)
         path = group.name if entry is None else entry.torch or entry.name
-        if writes or path.startswith("Tensor.") or entry is None or by_method(group.where, group.name):
+        method = path.startswith("Tensor.") or entry is None and path not in FUNCTIONS
+        if writes or method or hasattr(Tensor, group.name) and by_method(group.where, group.name):
             word = path.rpartition(".")[2] + "_" * bool(writes)
             return e.method(trees[0], word, *trees[1:], **named)
         return e.call(path.removeprefix("nn.functional."), *trees, **named)
 
-    def tree(self, a: Any) -> ast.expr:
+    def tree(self, a: Any, label: Callable[[int], str]) -> ast.expr:
         """Return an argument of a function as it is written."""
         if type(a) is Ref:
-            return e.name(self.label(a.value))
+            return e.name(label(a.value))
         if isinstance(a, (tuple, list)):
-            return (ast.Tuple if isinstance(a, tuple) else ast.List)([self.tree(x) for x in a])
+            return (ast.Tuple if isinstance(a, tuple) else ast.List)([self.tree(x, label) for x in a])
         if isinstance(a, np.ndarray):
             return e.literal(a.tolist())
         if isinstance(a, np.generic):
@@ -149,55 +167,65 @@ class Wording:
 
 
 MARK, SYMBOL = "\0", "\1"  # around the place of a value whose label, or symbol, belongs there
-TEMPLATES: dict[tuple, Any] = {}
-MOST = 10_000  # templates that are kept
+TEMPLATES: dict[tuple, dict] = {}  # by pattern, the templates of each kind
+MOST = 3_000  # patterns whose templates are kept
 
 
 class Words:
-    """The words of one operation, with places for the labels of its values."""
+    """The words of one operation, as it ran or as a transform saw it, with places for the labels of its values."""
 
-    def __init__(self, wording: Wording, group: Group, outputs: list):
-        self.wording, self.group, self.outputs = wording, group, outputs
-        refs = [i for event in group.events for i in (*event.inputs, *event.outputs) if isinstance(i, int)]
-        self.refs = list(dict.fromkeys((*refs, *outputs)))
+    def __init__(self, wording: Wording, group: Group, outputs: list, events: Sequence[Event]):
+        self.wording, self.group, self.outputs, self.events = wording, group, outputs, events
+        self.dims = {ref: dims for event in events for ref, dims in event.dims.items() if dims}
+        refs = [i for event in events for i in (*event.inputs, *event.outputs) if isinstance(i, int)]
+        named = refs_in(list((group.given or {}).values()))  # also what only tells a shape, as in x.view_as(y)
+        self.refs = list(dict.fromkeys((*refs, *outputs, *named)))
         self.place = {ref: k for k, ref in enumerate(self.refs)}
         try:
-            self.key: tuple | None = self.pattern()
+            self.known: dict | None = templates(self.pattern())
         except TypeError:  # an argument that has no key
-            self.key = None
+            self.known = None
+
+    def array(self, ref: int) -> np.ndarray:
+        """Return what a value held; of several that a vmap goes through the first."""
+        ref = max(ref, ~ref)
+        return first(self.wording.array(ref), self.dims.get(ref, ()))
+
+    def kind(self, ref: int) -> tuple:
+        """Return what of a value decides about words."""
+        return kind_of(self.array(ref)) if ref in self.dims else self.wording.kind(ref)
 
     def pattern(self) -> tuple:
         """Return what decides about the words, but for numbers: operations, plain arguments, shapes and dtypes."""
-        values = [self.wording.array(r) for r in self.refs]
         known = lambda i: plain(i["const"]) if isinstance(i, dict) else self.place[i]
         steps = [
             (event.cls, event.moving, *map(known, event.inputs), MARK, *map(known, event.outputs))
-            for event in self.group.events
+            for event in self.events
         ]
-        shapes = [(v.shape, v.dtype, is_tame(v)) for v in values]
-        return (*steps, *shapes, *[self.place[o] for o in self.outputs])
+        return (*steps, *map(self.kind, self.refs), *[self.place[o] for o in self.outputs])
 
-    def kept(self, what: tuple, make: Callable[[Program], Any]) -> Any:
-        """Return the words of a kind: those of an operation of the same pattern, or new ones."""
-        key = None if self.key is None else (*what, *self.key)
-        if key is not None and (found := TEMPLATES.get(key)) is not None:
+    def kept(self, what: tuple, make: Callable[[Program], Any], cut: Collection[int] = ()) -> Any:
+        """Return the words of a kind: those of an operation of the same pattern, or new ones.
+
+        What is `cut` is to later steps as if it came from outside, under its complement as number.
+        """
+        if self.known is not None and (found := self.known.get(what)) is not None:
             return found
-        steps = [Step(event.cls, event.inputs, event.outputs, event.moving) for event in self.group.events]
+        given = lambda i: ~i if isinstance(i, int) and i in cut else i
+        steps = [Step(event.cls, [*map(given, event.inputs)], event.outputs, event.moving) for event in self.events]
         try:
-            program = Program(steps, self.wording.array, self.marked, self.outputs)
+            program = Program(steps, self.array, self.marked, self.outputs, self.wording.number.constants)
             made = make(program)
         except Exception as e:  # a record without a formula is better than none; the note says so
             self.wording.rec.notes.append(f"no formula for {self.group.name}: {type(e).__name__}: {e}")
             return None
-        if key is not None and not program.layer.decided:
-            if len(TEMPLATES) >= MOST:
-                TEMPLATES.clear()
-            TEMPLATES[key] = made
+        if self.known is not None and not program.layer.decided:
+            self.known[what] = made
         return made
 
     def marked(self, ref: int) -> str:
         """Return a value's place in a template."""
-        return f"{MARK}{self.place[ref]}{MARK}"
+        return f"{MARK}{self.place[max(ref, ~ref)]}{MARK}"
 
     def symbol(self, ref: int) -> str:
         """Return the place of a value's symbol in a template."""
@@ -205,12 +233,12 @@ class Words:
 
     def filled(self, template: str) -> str:
         """Return a template with the labels of this operation's values."""
-        for mark, say in ((MARK, str), (SYMBOL, symbol)):
-            if mark in template:
-                pieces = template.split(mark)
-                pieces[1::2] = [say(self.wording.label(self.refs[int(k)])) for k in pieces[1::2]]
-                template = "".join(pieces)
-        return template
+        pieces, places = parsed(template)
+        pieces = pieces.copy()
+        for i, place, is_symbol in places:
+            label = self.wording.label(self.refs[place])
+            pieces[i] = symbol(label) if is_symbol else label
+        return "".join(pieces)
 
     def computed(self) -> str:
         """Return the expression of the operation's results."""
@@ -221,47 +249,83 @@ class Words:
 
         return self.kept(("call",), make)
 
+    def written(self) -> str:
+        """Return the call of the function that the operation is."""
+        group, known = self.group, {} if self.known is None else self.known
+        try:
+            given = plain(tuple((group.given or {}).items()), self.place)
+            what = "written", group.name, by_method(group.where, group.name), given
+            found = known.get(what)
+        except TypeError:  # an argument that has no key
+            return e.text(self.wording.called(group, self.marked))
+        if found is None:
+            found = known[what] = e.text(self.wording.called(group, self.marked))
+        return found
+
     def end(self, flow: Flow) -> Any:
         """Return under what `edges` has the formula of a flow: of several steps a value's place, of one the argument's."""
-        return self.place[flow.value] if len(self.group.events) > 1 else (0, flow.position)
+        return self.place[flow.value] if len(self.events) > 1 else (0, flow.position)
 
     def edges(self, arrived: dict[int, int], run: int) -> dict[Any, tuple]:
         """Return the formula and the LaTeX of each edge, by its end, for gradients that arrived at outputs in a run."""
-        numbers = {event: k for k, event in enumerate(self.group.events)}
+        numbers = {event: k for k, event in enumerate(self.events)}
         there = sorted({(numbers[f.event], f.position) for f in self.group.edges if f.run == run})
 
         def make(program: Program) -> dict:
             pulled = program.pulled({o: self.beside(o, g) for o, g in arrived.items()})
             bars = [rf"\bar{{{self.symbol(o)}}}" for o in self.outputs]
             names = {"g": bars[0]} | ({f"g[{k}]": n for k, n in enumerate(bars)} if len(bars) > 1 else {})
-            several = len(self.group.events) > 1
+            several = len(self.events) > 1
             ends: dict = program.merged(pulled, there) if several else pulled
             found = {}
             for end, t in ends.items():
-                ref = end if several else self.group.events[0].inputs[end[1]]
+                ref = end if several else self.events[0].inputs[end[1]]
                 tree, set_names = tidied(t), self.symbols(names)
                 text = rf"\bar{{{self.symbol(ref)}}} = {latex(tree, set_names, self.numbers())}"
                 found[self.place[ref] if several else end] = e.text(tree), text
             return found
 
-        return self.kept(("edges", *there, *[o in arrived for o in self.outputs]), make) or {}
+        # the gradient of an output is a whole: what steps of the operation itself sent there is in it
+        return self.kept(("edges", *there, *[o in arrived for o in self.outputs]), make, cut=self.outputs) or {}
 
     def pushes(self, moving: dict[int, int]) -> dict[int, tuple]:
         """Return the formula and the LaTeX of each output's tangent, by its place, for arguments that have tangents."""
+        call = self.linear(moving)
 
         def make(program: Program) -> dict:
-            found = {}
-            for o, t in program.pushed({i: self.beside(i, v) for i, v in moving.items()}, self.marked).items():
-                tree, dots = tidied(t), {"d" + self.marked(i): rf"\dot{{{self.symbol(i)}}}" for i in moving}
+            if call is None:
+                pushed = program.pushed({i: self.beside(i, v) for i, v in moving.items()}, self.marked)
+                trees = {o: tidied(t) for o, t in pushed.items()}
+            else:
+                trees = {self.outputs[0]: call}
+            dots, found = {"d" + self.marked(i): rf"\dot{{{self.symbol(i)}}}" for i in moving}, {}
+            for o, tree in trees.items():
                 text = latex(tree, self.symbols(dots), self.numbers())
                 found[self.place[o]] = e.text(tree), rf"\dot{{{self.symbol(o)}}} = {text}"
             return found
 
-        return self.kept(("pushes", *sorted(self.place[i] for i in moving)), make) or {}
+        told = () if call is None else (e.text(call),)
+        return self.kept(("pushes", *told, *sorted(self.place[i] for i in moving)), make) or {}
+
+    def linear(self, moving: dict[int, int]) -> ast.expr | None:
+        """Return the tangent of a linear operation, which is its call on tangents; None where it is not plainly that."""
+        group = self.group
+        if group.given is None or group.inplace or group.name in AS_OPERATORS or not gives_one_tensor(group.name):
+            return None
+        made = {o for event in self.events for o in event.outputs}
+        for event in self.events:
+            if not is_linear(event.cls):
+                return None
+            for i, moves in zip(event.inputs, event.moving or repeat(True)):
+                if not isinstance(i, int) or i in made or (i in moving and moves):
+                    continue
+                if issubclass(event.cls, Join) or self.array(i).dtype.kind == "f":
+                    return None
+        return self.wording.called(group, lambda ref: "d" * (ref in moving) + self.marked(ref))
 
     def beside(self, ref: int, other: int) -> np.ndarray:
         """Return a value's gradient or tangent; one of those that a vmap computes for it at once."""
-        a, shape = self.wording.array(other), self.wording.array(ref).shape
+        a, shape = self.wording.array(other), self.array(ref).shape
         while a.ndim > len(shape):
             a = a[0]
         return a if a.shape == shape else np.ones(shape, a.dtype)
@@ -272,16 +336,39 @@ class Words:
 
     def numbers(self) -> set[str]:
         """Return the names of single numbers, g and tangents too."""
-        shapes = {ref: self.wording.array(ref).shape for ref in self.refs}
+        shapes = {ref: self.array(ref).shape for ref in self.refs}
         single = {self.marked(ref) for ref, shape in shapes.items() if not shape}
         whole = all(not shapes[o] for o in self.outputs)
         return single | {"d" + n for n in single} | ({"g"} if whole else set())
 
 
-def plain(a: Any) -> Any:
-    """Return a key of a plain argument; TypeError where it has none."""
+def templates(pattern: tuple) -> dict:
+    """Return the templates of a pattern, by kind."""
+    if (found := TEMPLATES.get(pattern)) is None:
+        if len(TEMPLATES) >= MOST:
+            TEMPLATES.clear()
+        found = TEMPLATES[pattern] = {}
+    return found
+
+
+@lru_cache(maxsize=MOST)
+def parsed(template: str) -> tuple[list[str], list[tuple[int, int, bool]]]:
+    """Return a template in pieces, and which of them stand for a value: its place, and whether as a symbol."""
+    pieces = re.split(f"({MARK}\\d+{MARK}|{SYMBOL}\\d+{SYMBOL})", template)
+    return pieces, [(i, int(pieces[i][1:-1]), pieces[i][0] == SYMBOL) for i in range(1, len(pieces), 2)]
+
+
+def kind_of(a: np.ndarray) -> tuple:
+    """Return an array's shape and dtype, and whether its numbers are tame."""
+    return a.shape, a.dtype, is_tame(a)
+
+
+def plain(a: Any, place: Mapping[int, int] = NOTHING) -> Any:
+    """Return a key of an argument, of a value its place; TypeError where it has none."""
+    if type(a) is Ref:
+        return Ref, place[a.value]
     if isinstance(a, (tuple, list)):
-        return (type(a), *map(plain, a))
+        return (type(a), *[plain(x, place) for x in a])
     if isinstance(a, slice):
         return slice, a.start, a.stop, a.step
     if isinstance(a, np.ndarray):
@@ -289,72 +376,10 @@ def plain(a: Any) -> Any:
     return type(a), repr(a) if isinstance(a, float) else a
 
 
-AS_OPERATORS = frozenset(cls.name for cls in SYMBOLS) | {
-    "div",
-    "neg",
-    "bitwise_not",
-    "matmul",
-    "getitem",
-    "permute",
-    "abs",
-}
-
-
-def given_as_written(given: dict, known: dict[str, Parameter]) -> tuple[list, dict]:
-    """Return the arguments by position and by keyword: what has no default first, then what is not the default."""
-    args, keywords = [], {}
-    for name, a in given.items():
-        parameter = known.get(name)
-        if parameter is not None and parameter.kind is Parameter.VAR_POSITIONAL:
-            args += a
-        elif (
-            parameter is not None and parameter.kind is Parameter.KEYWORD_ONLY and parameter.default is Parameter.empty
-        ):
-            keywords[name] = a
-        elif parameter is None or parameter.default is Parameter.empty:
-            args.append(a)
-        elif not (a is parameter.default or type(a) is type(parameter.default) and a == parameter.default):
-            keywords[name] = a
-    return args, keywords
-
-
-@cache
-def parameters(name: str) -> dict[str, Parameter]:
-    """Return the parameters of a function of the table, by name."""
-    entry = TABLE.get(name)
-    return {} if entry is None else dict(signature(entry.function).parameters)
-
-
-def by_method(where: schema.Where, name: str) -> bool:
-    """Return whether the user's line calls a tensor's method of this name, as far as it tells: not `torch.sum(x)`."""
-    return len(where.columns) == 2 and calls_method(where.file, where.line, *where.columns, name)
-
-
-@lru_cache(maxsize=4096)
-def calls_method(file: str, line: int, first: int, last: int, name: str) -> bool:
-    """Return whether an expression in a file calls an object's method of this name, and no function of a module."""
-    text = linecache.getline(file, line).encode()[first - 1 : last].decode(errors="replace")
-    try:
-        tree = ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError):
-        return False
-    if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Attribute) or tree.func.attr.rstrip("_") != name:
-        return False
-    root = tree.func.value
-    while isinstance(root, ast.Attribute):
-        root = root.value
-    return not (isinstance(root, ast.Name) and root.id in imported(file))
-
-
-@cache
-def imported(file: str) -> frozenset[str]:
-    """Return the names that a file binds by importing."""
-    found: set[str] = set()
-    for line in linecache.getlines(file):
-        if m := re.match(r"\s*(?:from\s+[\w.]+\s+)?import\s+(.+)", line):
-            for part in m[1].split("#")[0].strip("() \n").split(","):
-                found.add(part.split()[-1].partition(".")[0] if part.split() else "")
-    return frozenset(found)
+def is_linear(cls: Any) -> bool:
+    """Return whether the tangent of an operation's result is the operation of the tangents."""
+    plain = issubclass(cls, Linear) and cls.pushforward.__func__ is Linear.pushforward.__func__
+    return plain or issubclass(cls, (Join, Sum, Mean))
 
 
 # ---------------------------------------------------------------------- values
@@ -373,6 +398,11 @@ def example(noted: Noted, around: Collection) -> np.ndarray:
         if t._layer in around and t._layer.name == "vmap" and t._extra is not None:
             dims.append(t._extra)
         t = t._value
-    for d in reversed(dims):
-        array = array.take(0, axis=d)
+    return first(array, dims[::-1])
+
+
+def first(array: np.ndarray, dims: Iterable[int]) -> np.ndarray:
+    """Return what an array has at 0 of some dimensions, each counted in what the ones before it leave."""
+    for d in dims:
+        array = np.asarray(array.take(0, axis=d))
     return array

@@ -36,6 +36,7 @@ from .callers import arguments_of, called, is_seen
 from .event_log import NO_LAYERS, Ledger, uncollected
 from .inner_calls import Inside, watched
 from .show import mimebundle
+from .sights import below, dims_of, sight
 from .snapshots import as_before, copied, owned
 from .values import Event, bottom
 
@@ -68,7 +69,6 @@ class Record(Ledger, Layer):
         self._outer: Any = None  # the frame of the function of the table that ran last
         self._seeded: list[tuple] = []
         self._scope: Any = None
-        self.around: frozenset = frozenset()  # the transforms that the recording lies in
         self.insides: list[Inside] = []  # what the methods of custom Functions did
         self._sights: list = []  # what the layers around have seen of the operation that is coming
 
@@ -117,7 +117,7 @@ class Record(Ledger, Layer):
                 link = edges_of(args)
             self.log.append((cls, out, link, call, offset) + args)
             return
-        event, outs = Event(cls), out if type(out) is tuple else (out,)
+        event, outs = Event(cls, above=around[-1] if around else None), out if type(out) is tuple else (out,)
         event.views, self._sights = self._sights[::-1], []
         grad, layers = type(link) is not tuple, names_of(around[::-1])
         self.log.append([Ledger.began, event, args, edges_of(args), grad, call, offset, layers])
@@ -271,11 +271,11 @@ class Record(Ledger, Layer):
     # ------------------------------------------------------------------ operations
     def begin(self, frame: Frame, cls: Any, args: tuple) -> Event:
         """Note that an operation begins; its event."""
-        event, (call, offset) = Event(cls), self.caller(sys._getframe(2))
-        around = passed.get()
+        around, (call, offset) = passed.get(), self.caller(sys._getframe(2))
+        event = Event(cls, above=around[-1] if around else None)
         layers = names_of((*frame.parent.layers(), *around[::-1])) if around or frame.on_op is None else NO_LAYERS
         self.log.append([Ledger.began, event, args, edges_of(args), frame.grad, call, offset, layers])
-        if self.level is not None:
+        if self.level is not None and frame.dual is None:
             named = call[2].values() if type(call) is tuple else ()
             for t in (*[a[1] for a in named if is_seen(a)], *args):
                 if isinstance(t, Tensor):
@@ -324,10 +324,30 @@ class Record(Ledger, Layer):
         if node._layer is not None:
             self.log.append([Ledger.claimed, node, node._saved])
 
+    def note_dual(self, t: Tensor, tangent: Tensor) -> None:
+        """The program has given a tensor a tangent."""
+        self.ran_jvp = True
+        self.log.append([Ledger.dual_made, t, tangent])
+
+    def note_drawn(self, t: Tensor) -> None:
+        """Random numbers were drawn."""
+        self.log.append([Ledger.drew, t])
+
     # ------------------------------------------------------------------ what layers, Functions and modules tell
-    def saw(self, layer: Layer, args: tuple) -> None:
-        """A transform handles an operation: it sees these arguments, before it passes the operation on."""
+    def saw(self, layer: Layer, cls: Any, args: tuple) -> Event | None:
+        """A transform handles an operation: it sees these arguments, before it passes the operation on; its sight."""
+        if layer in self.around:
+            return None
         self._sights.append((layer.name, [list(a.shape) for a in args if isinstance(a, Tensor)]))
+        event, *seen = sight(layer, cls, args, self.around)
+        self.log.append([Ledger.sight_began, event, *seen])
+        return event
+
+    def saw_result(self, event: Event, out: Any) -> None:
+        """The transform has given a result, or None where it failed."""
+        outs = [o for o in (out if isinstance(out, (tuple, list)) else (out,)) if isinstance(o, Tensor)]
+        dims = [dims_of(o, self.around) for o in outs]
+        self.log.append([Ledger.sight_ended, event, [below(o, self.around) for o in outs], dims])
 
     def entered(self, module: Any) -> None:
         """A module is called."""

@@ -6,7 +6,9 @@ them.  Values go by their number in the recording, so that a holder can be read 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +18,7 @@ from ..core.tensor import Box, Tensor
 from .schema import Where
 
 NOWHERE = Where()
+UNKNOWN = {"const": "…"}  # an argument of which a graph knows nothing
 
 
 @dataclass(slots=True, eq=False)
@@ -54,15 +57,31 @@ class Ref(NamedTuple):
     value: int
 
 
+def refs_in(given: Any) -> Iterator[int]:
+    """The values among the arguments of a function."""
+    if type(given) is Ref:
+        yield given.value
+    elif isinstance(given, (tuple, list)):
+        for a in given:
+            yield from refs_in(a)
+
+
+# shared, as empty tuples are, by the many entries that have nothing else
+NOTHING: Mapping = MappingProxyType({})
+NO_MODULES: list[str] = []
+
+
 class Event:
-    """One primitive or custom Function that ran, with the values that went in and out."""
+    """One primitive or custom Function that ran, or as a transform saw it (sights.py), with the values that went in and out."""
 
-    __slots__ = ("cls", "group", "inputs", "moving", "outputs", "views")
+    __slots__ = ("above", "cls", "dims", "group", "inputs", "moving", "outputs", "views")
 
-    def __init__(self, cls: Any, group: Group | None = None, inputs: Any = (), outputs: Any = ()):
+    def __init__(self, cls: Any, group: Group | None = None, inputs: Any = (), outputs: Any = (), above: Any = None):
         self.cls, self.group, self.inputs, self.outputs = cls, group, inputs, outputs
+        self.above = above  # the transform that passed it on
+        self.dims: Mapping[int, tuple] = NOTHING  # of a sight: the dimensions of values that it does not see
         self.moving: tuple | None = None  # which of the inputs had a tangent, as far as that was noted
-        self.views: list = []  # (transform, shapes of the arguments as it saw them), outermost first
+        self.views: Sequence = ()  # (transform, shapes of the arguments as it saw them), outermost first
 
 
 class Flow(NamedTuple):
@@ -81,22 +100,31 @@ class Group:
     """One operation of the record: the events that ran for it, and what flowed back through it."""
 
     __slots__ = ("arguments", "edges", "events", "function", "inplace", "kept", "layers", "modules", "name", "nodes", "of",
-                 "phase", "run", "tangents", "upstreams", "where", "given")  # fmt: skip
+                 "phase", "run", "sights", "tangents", "upstreams", "where", "given")  # fmt: skip
 
     def __init__(self, phase: str, name: str, where: Where, layers: Any, of: Group | None = None):
         self.phase, self.name, self.where, self.layers, self.of = phase, name, where, layers, of
         self.function: str | None = None
-        self.modules: list[str] = []  # the modules around it, outermost first
+        self.modules: list[str] = NO_MODULES  # the modules around it, outermost first
         self.inplace = False
-        self.events: list[Event] = []
-        self.nodes: list = []
-        self.edges: list[Flow] = []
+        self.events: tuple[Event, ...] = ()
+        self.sights: tuple[Event, ...] = ()  # the same as transforms saw it
+        self.nodes: tuple = ()
+        self.edges: tuple[Flow, ...] = ()
         self.run = 0  # of a backward entry: the run of the engine that it belongs to
-        self.tangents: dict[int, int] = {}
+        self.tangents: Mapping[int, int] = NOTHING
         self.upstreams: tuple = ()  # what arrived at results: run, value, gradient
-        self.kept: list = []  # (Noted, bytes, node)
-        self.arguments: dict[str, int] = {}  # of the function that was called: name -> value
+        self.kept: tuple = ()  # (Noted, bytes, node)
+        self.arguments: Mapping[str, int] = NOTHING  # of the function that was called: name -> value
         self.given: dict[str, Any] | None = None  # all that it was given, values as Ref; None where that is not known
+
+    def called(self) -> Sequence[Event]:
+        """The events as the user's code asked for them: as they came to the innermost transform, where there is one."""
+        return [s for s in self.sights if s.above is None] or self.events
+
+    def beside(self, event: Event) -> Sequence[Event]:
+        """The events on the layer of one of them."""
+        return self.events if event in self.events else [s for s in self.sights if s.above is event.above]
 
 
 def bottom(t: Tensor) -> np.ndarray:

@@ -16,7 +16,7 @@ from ..arrays.kinds import kernels_there, laid_out, on_device
 from ..arrays.memory import address, copied, storage
 from ..core.events import slots
 from ..core.frames import current
-from ..core.graph import Leaf, name_of
+from ..core.graph import Leaf, operation_of
 from ..core.tensor import Tensor, wrap
 from ..errors import error, warn
 from .printing import text
@@ -269,7 +269,7 @@ class Conversions:
                 RuntimeError,
                 "deepcopy",
                 "only leaf tensors can be deep-copied: this one of shape "
-                f"{tuple(self.shape)} is the result of {name_of(self.grad_fn)}",
+                f"{tuple(self.shape)} is the result of {operation_of(self.grad_fn)}",
                 "use x.detach().clone()",
             )
         if id(self) not in memo:

@@ -12,9 +12,11 @@ import sys
 from typing import Any
 
 from ..core.tensor import Tensor
-from ..kernels import formula
-from ..ops.base.primitive import Primitive
+from ..formulas.expression import parsed
+from ..formulas.latex import latex, symbol
+from ..formulas.named_parts import in_parts
 from ..ops.base.registry import TABLE, Entry
+from ..tensors.nested import tensors_in
 from .samples import call
 
 # The files of operations in the order in which a reader wants them; what is not named here follows.
@@ -22,12 +24,13 @@ READING = """pointwise elementary rounding compare logic activation reduce prod 
 join pad grids flip diagonal index gather scattering slices masks sort matmul einsum linalg determinants decompositions
 norms""".split()
 HEAD = "| operation | also | computes | derivative | example |\n| --- | --- | --- | --- | --- |"
+SYMBOLS = {"input": "x", "self": "x", "other": "w", "tensors": "x"}  # of parameters; others keep their names
 
 
 def operations_table() -> str:
-    """Markdown with one row for each operation: its name in PyTorch and here, what it computes, its derivative, an example.
+    r"""Markdown with one row for each operation: its name in PyTorch and here, what it computes, its derivative, an example.
 
-    >>> "| `sin` | `.sin()`, `.sin_()`, `out=` | `sin(x)` | `x: cos(x)` |" in operations_table()
+    >>> r"| `sin(x)`<br>\(\bar{x} = \bar{y} \odot \cos\left(x\right)\) |" in operations_table()
     True
     """
     rank = {f"minigrad.ops.{name}": i for i, name in enumerate(READING)}
@@ -43,20 +46,57 @@ def operations_table() -> str:
 
 def row(entry: Entry) -> str:
     """One operation of the table."""
-    derivative = "<br>".join(
-        code(line) for line in dict.fromkeys(line for cls in classes(entry) for line in derivatives(cls))
-    )
-    if entry.differentiable and not derivative:
-        derivative = "by its parts"
+    samples = [*[entry.shown] * bool(entry.shown), *entry.samples] if entry.differentiable else []
+    call, formulas = next((found for sample in samples if (found := recorded(entry, sample))[1]), ("", []))
     differs = f"<br>*Not as in PyTorch:* {entry.differs}" if entry.differs else ""
     cells = [
         ", ".join(code(path(e)) for e in TABLE.values() if e.function is entry.function),
         also(entry),
-        computes(entry) + differs,
-        derivative,
+        first_line(entry) + differs,
+        "<br>".join([code(call) if formulas else "", *formulas]).removeprefix("<br>"),
         example(entry),
     ]
     return f"| {' | '.join(cells)} |"
+
+
+def recorded(entry: Entry, sample: str) -> tuple[str, list[str]]:
+    """The call of a sample, and the formulas of its gradients as mathematics, as a record has them; none if nothing runs."""
+    library = sys.modules[__name__.partition(".")[0]]
+    args, kwargs = call(library, lambda *a, **k: (a, k), entry, sample, dtype="float32")[0]
+    for t in [t for t in tensors_in((args, kwargs)) if t.dtype.is_floating_point]:
+        t.requires_grad_()
+    results: list[Tensor] = []
+
+    def program() -> list[Tensor]:
+        results.extend(tensors_in(entry.function(*args, **kwargs)))
+        return [t for t in results if t.requires_grad]
+
+    rec = library.record(program, passes=("forward", "backward"))
+    given = inspect.signature(entry.function).bind(*args, **kwargs).arguments
+    named = {SYMBOLS.get(name, name): list(tensors_in(a)) for name, a in given.items()}
+    named |= {"out" if "y" in named else "y": results}
+    for name, several in named.items():
+        numbered = enumerate(several, 1) if len(several) > 1 else [("", t) for t in several]
+        rec.name_values({id(t): f"{name}{k}" for k, t in numbered})
+    record = rec.to_dict()
+    ops = [op for op in record["ops"] if op["phase"] == "forward"]
+    labels = [v["label"] for v in record["values"]]
+    formulas = [line for op in ops for edge in op["edges"] for line in as_mathematics(op, edge, labels)]
+    return "; ".join(op["call"] for op in ops), formulas
+
+
+def as_mathematics(op: dict, edge: dict, labels: list[str]) -> list[str]:
+    """The gradient along an edge as mathematics; a long one in named parts, with a line for each."""
+    whole, parts = in_parts(edge["formula"])
+    if not parts:
+        return [f"\\({edge['latex']}\\)"]
+    bars = [rf"\bar{{{symbol(labels[o])}}}" for o in op["outputs"]]
+    names = {"g": bars[0]} | {f"g[{k}]": bar for k, bar in enumerate(bars)} | {n: symbol(n) for n in labels}
+    told = {
+        rf"\bar{{{symbol(labels[edge['input']])}}}": whole,
+        **{rf"\quad {name}": part for name, part in parts.items()},
+    }
+    return [rf"\({name} = {latex(parsed(formula), names)}\)" for name, formula in told.items()]
 
 
 def second_name(entry: Entry) -> bool:
@@ -76,11 +116,8 @@ def also(entry: Entry) -> str:
     return ", ".join(map(code, forms + ["out="] * entry.out))
 
 
-def computes(entry: Entry) -> str:
-    """A pointwise operation's formula, else the first line of the docstring."""
-    kernel = getattr(entry.cls, "kernel", None)
-    if kernel is not None:
-        return code(formula.shown(kernel))
+def first_line(entry: Entry) -> str:
+    """What an operation computes: the first line of its docstring."""
     return (entry.function.__doc__ or "").strip().split("\n")[0].replace("|", "\\|")
 
 
@@ -112,26 +149,3 @@ def shapes(result: Any) -> str:
 def code(text: str) -> str:
     """A formula as code in the cell of a table."""
     return f"`{text}`".replace("|", "\\|").replace("\n", " ") if text else ""
-
-
-def classes(entry: Entry) -> list:
-    """The declared operations that a function of the table applies, itself or by helpers; other functions have a row."""
-    if entry.cls is not None:
-        return [entry.cls]
-    found, todo = [], [entry.function]
-    seen = {e.function for e in TABLE.values()}
-    while todo and not found:
-        near, todo = todo, []
-        for function in map(inspect.unwrap, near):
-            for named in [function.__globals__.get(name) for name in function.__code__.co_names]:
-                if isinstance(named, type) and issubclass(named, Primitive) and named.formulas:
-                    found.append(named)
-                elif inspect.isfunction(named) and named.__module__.startswith("minigrad.ops.") and named not in seen:
-                    seen.add(named)
-                    todo.append(named)
-    return found
-
-
-def derivatives(cls: Any) -> list:
-    """`x: cos(x)` for each argument that has a formula."""
-    return [f"{cls.names[i]}: {formula.shown(f)}" for i, f in cls.formulas.items()]

@@ -3,6 +3,8 @@
 They run as plain Python (interpreted.py), some of them through Numba as well.
 """
 
+import math
+
 import numpy as np
 import pytest
 
@@ -64,3 +66,39 @@ def test_random_programs(part, interpreted):
 @pytest.mark.parametrize("seed", some(range(1000, 1012)))
 def test_random_programs_by_numba(seed):
     compare(seed, torch.get_default_device())
+
+
+NUMBERS = ["t * 0.1 + n", "0.9**n * t", "math.exp(-t) / (n + 1)", "t if n % 2 else t / 2", "round(t, 1) * n", "max(t, n)",
+           "(n // 2 + 1) * math.sqrt(t)", "t**n", "min(n, 3) - t", "n", "-n * 2", "abs(t - n)"]  # fmt: skip
+
+
+def compare_with_numbers(seed):
+    """A program whose number is computed of a float and an int gives what eager code gives for several of them."""
+    program = write(seed, torch)
+    computed = f"s = {NUMBERS[seed % len(NUMBERS)]}"
+    source = program.source.replace("def f(x, y, k, s):", f"def f(x, y, k, t, n):\n    {computed}")
+    namespace = {"torch": torch, "F": torch.nn.functional, "math": math}
+    exec(source, namespace)
+    f, make = namespace["f"], program.arguments(torch)
+    compiled = compile(f)
+    for numbers in [(0.75, 3), (1.25, 3), (0.5, 4), (0.75, 3), (2.0, 1)]:
+        with np.errstate(all="ignore"):
+            given = lambda: [*make()[:-1], *numbers]
+            try:
+                wanted = outcome(torch, f, given())
+            except RuntimeError:
+                return compiled
+            found = outcome(torch, compiled, given())
+        for a, b in zip(found, wanted, strict=True):
+            assert (a is None) == (b is None), source
+            if a is not None:
+                close(a, b, f"{numbers} in seed {seed}\n{source}")
+    assert "failed" not in compiled.explain(), f"{compiled.explain()}\n{source}"
+    return compiled
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("part", [0, *[pytest.param(k, marks=pytest.mark.slow) for k in range(1, 8)]])
+def test_random_programs_with_numbers(part, interpreted):
+    compiled = [compare_with_numbers(seed) for seed in range(part * 40, part * 40 + 40)]
+    assert sum([len(c.versions) < 4 for c in compiled]) > 30

@@ -1,9 +1,12 @@
 """The site as a reader sees it: ten pages in both themes and on a phone, the search, the formulas, the film."""
 
 import io
+import re
 
 import pytest
 from PIL import Image, ImageStat
+
+from tests.contrast import faint
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -22,7 +25,7 @@ def visit(chromium, address):
     problems, contexts = [], []
 
     def opened(path, **screen):
-        contexts.append(chromium.new_context(reduced_motion="reduce", **screen))
+        contexts.append(chromium.new_context(**{"reduced_motion": "reduce", **screen}))
         page = contexts[-1].new_page()
         page.set_default_timeout(15_000)
         page.on("console", lambda message: problems.append(message.text))
@@ -57,6 +60,94 @@ def test_a_page_fits_its_screen_and_theme(visit, path, screen):
     wide, tall = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.scrollHeight]")
     assert wide <= SCREENS[screen]["viewport"]["width"] and tall > 500
     assert lightness(page) > 200 if screen == "light" else lightness(page) < 80
+    assert faint(page) == []
+
+
+def test_words_that_are_too_faint_are_found(visit):
+    page = visit("index.html", **SCREENS["light"])
+    page.evaluate("document.querySelector('h1').style.color = '#ccc'")
+    page.evaluate("document.querySelector('.film.wide .t-value').style.fill = '#999'")
+    found = dict(faint(page))
+    assert any(key.startswith("h1") for key in found) and any(key.startswith("text.t-value") for key in found)
+    assert len(found) == 2
+
+
+def test_the_film_runs_in_a_loop_until_it_is_paused(visit):
+    page = visit("index.html", **SCREENS["light"], reduced_motion="no-preference")
+    film = page.locator(".film.wide")
+    step = "Number(getComputedStyle(document.querySelector('.film.wide svg')).getPropertyValue('--t'))"
+    begun = page.evaluate(step)
+    page.wait_for_function(f"{step} > {begun} + 0.3")
+    page.evaluate("document.querySelector('.film.wide svg').getAnimations()[0].currentTime = 1e7")
+    assert (
+        page.evaluate(step) < 9999
+        and page.evaluate("document.querySelector('.film.wide svg').getAnimations()[0].playState") == "running"
+    )
+    film.get_by_role("button", name="Pause").click()
+    page.evaluate("document.querySelector('.film.wide svg').getAnimations()[0].ready")  # it pauses at the next frame
+    halted = page.evaluate(step)
+    page.wait_for_timeout(300)
+    assert page.evaluate(step) == halted
+    film.get_by_role("button", name="Play").click()
+    page.wait_for_function(f"{step} != {halted}")
+
+
+def test_who_wants_no_motion_sees_the_end_of_the_film_and_may_ask_for_it(visit):
+    page = visit("index.html", **SCREENS["light"])
+    shown = "[...document.querySelectorAll('.film.wide .at:not(.until, .pulse)')].map(e => Number(getComputedStyle(e).opacity))"
+    assert set(page.evaluate(shown)) == {1}
+    page.locator(".film.wide").get_by_role("button", name="Play").click()
+    page.wait_for_function(f"{shown}.includes(0)")
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_pictures_fit_their_column_and_open_large_at_a_click(visit, screen):
+    page = visit("start.html", **SCREENS[screen])
+    figure = page.locator(".figure.passes").first
+    column = page.locator("article").bounding_box()
+    for name in ("Backward", "Jvp", "Forward"):
+        figure.get_by_text(name, exact=True).click()
+        shown = figure.locator("svg:visible")
+        assert shown.count() == 1 and name in shown.get_attribute("aria-label")
+        at = shown.bounding_box()
+        assert column["x"] <= at["x"] and at["x"] + at["width"] <= column["x"] + column["width"]
+    figure.get_by_role("button", name="Larger").click()
+    dialog = page.get_by_role("dialog", name="The picture, large")
+    assert dialog.locator("svg").bounding_box()["width"] > at["width"]
+    page.keyboard.press("Escape")
+    dialog.wait_for(state="detached")
+
+
+def test_the_passes_of_a_picture_are_reached_with_the_keyboard(visit):
+    page = visit("start.html", **SCREENS["light"])
+    page.locator(".figure.passes input").first.focus()
+    page.keyboard.press("ArrowRight")
+    assert "Backward" in page.locator(".figure.passes").first.locator("svg:visible").get_attribute("aria-label")
+
+
+def test_pictures_are_dark_in_the_dark_also_when_the_reader_changes_the_theme(visit):
+    page = visit("start.html", **SCREENS["light"])
+    paper = "getComputedStyle(document.querySelector('.figure .l-paper-op')).fill"
+    assert page.evaluate(paper) == "rgb(255, 255, 255)"
+    page.locator("label[title=Dark]").click()
+    assert max(map(int, re.findall(r"\d+", page.evaluate(paper)))) < 80
+
+
+def test_a_viewer_in_a_page_has_the_theme_of_the_page(visit):
+    page = visit("viewer.html", **SCREENS["light"])
+    (frame,) = page.frames[1:]
+    frame.wait_for_function("document.documentElement.dataset.theme === 'light'")
+    page.locator("label[title=Dark]").click()
+    frame.wait_for_function("document.documentElement.dataset.theme === 'dark'")
+
+
+def test_a_wide_table_stands_as_blocks_on_a_phone_each_cell_under_the_name_of_its_column(visit):
+    page = visit("operations.html", **SCREENS["phone"])
+    row = page.locator("article tbody tr").first
+    heads = page.locator("article thead").first.locator("th").all_text_contents()
+    assert row.locator("td").evaluate_all("all => all.map(one => one.dataset.label)") == heads
+    places = row.locator("td").evaluate_all("all => all.map(one => one.getBoundingClientRect().right)")
+    assert max(places) <= 390
 
 
 def test_search_finds_a_name(visit):

@@ -1,6 +1,7 @@
 """Lessons become pages: what is run, what is kept, what stands on the page, and what stops the build."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -82,7 +83,7 @@ def test_colours_of_a_terminal_and_stderr_are_left_out_and_progress_is_not_the_r
 
 def test_lines_of_cells_are_not_called_by_a_file_of_this_machine(page):
     assert "at cell:3: torch.ones(2) @ torch.ones(3)\n" in page.text
-    assert "(mul)" in page.text and "cell:6" in page.text and "ipykernel" not in page.text
+    assert re.search(r"result = x \* x +cell:6\n", page.text) and "ipykernel" not in page.text
 
 
 def test_a_drawing_is_an_svg_within_the_page_and_no_viewer(page):
@@ -92,7 +93,7 @@ def test_a_drawing_is_an_svg_within_the_page_and_no_viewer(page):
 
 
 def test_a_png_is_a_file_with_words(page):
-    assert "![A line \\[that rises\\]](01_outputs-3.png){ .picture }" in page.text
+    assert "![A line \\[that rises\\]](01_outputs-3.png)" in page.text
     assert page.files["01_outputs-3.png"].startswith(b"\x89PNG")
 
 

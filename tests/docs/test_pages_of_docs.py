@@ -1,10 +1,13 @@
 """What the pages are made of before a generator sees them."""
 
 import re
+import xml.etree.ElementTree as ET
 
 import pytest
 
-from docs.build import DOCS, markup, pages
+import viz
+from docs.build import DOCS, logo, markup, pages
+from tests.viz import records
 
 
 def test_a_page_without_its_marker_is_an_error():
@@ -40,3 +43,33 @@ def test_pictures_that_share_a_page_share_no_id():
 
 def test_a_block_of_code_may_hold_backticks():
     assert markup.fence("text", "```python\n```") == "````text\n```python\n```\n````\n"
+
+
+def test_the_passes_of_a_picture_stand_behind_tabs_each_in_its_own_size():
+    text = viz.draw(records.two_uses(), passes="all").svg()
+    width, height = (float(re.search(rf' {side}="([\d.]+)"', text)[1]) for side in ("width", "height"))
+    passes = markup.apart(text)
+    assert list(passes) == ["forward", "backward", "jvp"]
+    for name, one in passes.items():
+        root = ET.fromstring(one)
+        x, y, wide, tall = map(float, root.get("viewBox").split())
+        assert (wide, tall) in ((width / 3, height), (width, height / 3)) and (x + wide, y + tall) <= (width, height)
+        assert [g.get("id") for g in root if "pass" in (g.get("class") or "").split()] == [f"pass-{name}"]
+        assert root.get("aria-label").startswith(f"{name.capitalize()}: Graph of")
+    shown = markup.picture(text, "p")
+    assert shown.count("<svg") == shown.count('type="radio"') == 3 and shown.count(" checked") == 1
+
+
+def test_a_picture_of_one_pass_has_no_tabs_and_says_what_it_is_told_to_say():
+    shown = markup.picture(viz.draw(records.two_uses()).svg(), "p", "A < neuron")
+    assert "radio" not in shown and shown.count("aria-label=") == 1 and 'aria-label="A &lt; neuron"' in shown
+
+
+def test_a_picture_of_docs_stands_in_the_page_and_a_figure_of_matplotlib_beside_it():
+    start, performance = (pages.drawn(DOCS / name) for name in ("start.md", "performance.md"))
+    assert "pictures/passes.svg" not in start and 'id="picture-passes-backward-op-0"' in start
+    assert '<div class="figure" markdown="1">\n\n![Ratios' in performance
+
+
+def test_the_logo_is_what_the_tool_draws():
+    assert logo.FILE.read_text(encoding="utf-8") == logo.drawn()

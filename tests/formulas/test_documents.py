@@ -8,6 +8,7 @@ import pytest
 
 import minigrad
 from minigrad.core.tensor import wrap
+from minigrad.nn import functional as F
 from minigrad.ops.base.registry import TABLE
 from minigrad.record.build import numbered
 from tests import table
@@ -145,3 +146,70 @@ def test_a_variable_is_called_by_its_name_unless_a_tangent_is_called_so():
     assert [v.label for v in made.values[:2]] == ["d", "x"]
     (dx,) = [v for v in made.values if v.name == "dx"]
     assert dx.label == f"v{dx.id}"
+
+
+def test_an_index_of_several_steps_is_written_in_brackets():
+    made, arrays = document(lambda x, i: x[1:, i], minigrad.rand(3, 2), minigrad.tensor([1, 0]))
+    assert made.ops[0].call == "x[1:, i]" and check(made, arrays)
+
+
+@pytest.mark.parametrize(
+    "program, formula",
+    [
+        (lambda x: F.scaled_dot_product_attention(x, x, x, is_causal=True), "ones(3, 3, dtype=bool).tril()"),
+        (lambda x: F.avg_pool1d(x, 2, 2, 1, False, False), "tensor([1, 2, 1]"),
+        (lambda x: F.adaptive_avg_pool1d(x, 2), "/ 2"),
+        (lambda x: F.interpolate(x, 7), "tensor([0, 0, 1, 1, 2, 2, 3])"),
+    ],
+)  # fmt: skip
+def test_what_an_operation_makes_for_itself_is_no_input_and_stands_in_the_formula(program, formula):
+    made, arrays = document(program, minigrad.rand(1, 3, 4, dtype=minigrad.float64).requires_grad_())
+    (op,) = [op for op in made.ops if op.phase == "forward"]
+    assert [i for i in op.inputs if isinstance(i, int)] == [0] and formula in "".join(edge.formula for edge in op.edges)
+    assert check(made, arrays)
+
+
+def test_random_numbers_that_an_operation_draws_are_an_input():
+    made, arrays = document(lambda x: F.dropout(x, 0.5), minigrad.rand(2, 3).requires_grad_())
+    (op,) = [op for op in made.ops if op.phase == "forward"]
+    assert len(op.inputs) == 2 and "tensor(" not in op.edges[0].formula
+    assert check(made, arrays)
+
+
+@pytest.mark.parametrize("groups", [1, 2, 4])
+def test_a_weight_of_ones_that_nobody_gave_is_left_out(groups):
+    made, _ = document(lambda x: F.group_norm(x, groups), minigrad.rand(2, 4, 3).requires_grad_())
+    assert "ones" not in made.ops[0].edges[0].formula + made.ops[0].pushes[0]["formula"]
+
+
+def test_a_number_keeps_its_dtype_where_the_result_has_it_from_there():
+    made, arrays = document(
+        lambda x: minigrad.nanquantile(x, 0.5), minigrad.rand(5, dtype=minigrad.float64).requires_grad_()
+    )
+    assert check(made, arrays)
+
+
+@pytest.mark.parametrize(
+    "write, call",
+    [
+        (lambda y, x: y.copy_(x, False), "v1.copy_(x)"),
+        (lambda y, x: y.fill_(2.0), "v1.fill_(2)"),
+        (lambda y, x: y.normal_(), "v1.normal_()"),
+        (lambda y, x: y.uniform_(-1.0, 1.0), "v1.uniform_(-1, 1)"),
+        (lambda y, x: y.clamp_(min=0.0), "v1.clamp_(min=0)"),
+    ],
+)
+def test_a_write_is_called_without_what_goes_without_saying(write, call):
+    made, _ = document(lambda x: write(x * 1, x), minigrad.rand(3).requires_grad_())
+    assert [op.call for op in made.ops if op.inplace] == [call]
+
+
+def test_what_one_operation_makes_for_itself_is_no_result_of_another():
+    def program(x):
+        return F.avg_pool1d(F.group_norm(F.group_norm(x, 2), 1), 2, 2, 1, False, False)
+
+    made, arrays = document(program, minigrad.rand(1, 4, 3, dtype=minigrad.float64).requires_grad_())
+    forward = [op for op in made.ops if op.phase == "forward"]
+    assert [len(op.outputs) for op in forward] == [1, 1, 1]
+    assert [op.inputs for op in forward[1:]] == [op.outputs for op in forward[:-1]]
+    assert check(made, arrays)

@@ -1,5 +1,6 @@
-"""LaTeX: what each construct becomes, and that KaTeX, as the pages have it, can set all that records say."""
+"""LaTeX: what each construct becomes, and that KaTeX, as the pages have it, and LaTeX can set all that records say."""
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from minigrad.formulas.latex import latex, symbol
 from minigrad.ops.base.registry import TABLE
 from tests import table
 from tests.browser import launched
+from tests.latex import typeset
 
 from .test_documents import document
 from .test_formulas import leaves
@@ -23,7 +25,7 @@ SET = {
     "exp(-x ** 2) / pi ** 0.5": r"\frac{e^{-x^{2}}}{\sqrt{\pi}}",
     "g.sum(0)": r"\sum_{0} g",
     "where(x > 0, g, 0)": r"\begin{cases} g & x > 0 \\ 0 & \text{else} \end{cases}",
-    "abs(x)": r"\left|x\right|",
+    "abs(x)": r"\left\lvert x \right\rvert",
     "x[1:, 0]": r"{x}_{[1{:}, 0]}",
     "0.6931471805599453 * g": r"\ln 2 \, g",
     "1e-05 + x": r"10^{-5} + x",
@@ -45,6 +47,7 @@ def test_gradients_have_bars_and_single_numbers_no_sign_between():
     assert latex(parsed("g * x"), {"g": r"\bar{y}"}, {"x"}) == r"\bar{y} \, x"
 
 
+@cache
 def all_that_records_say():
     """The LaTeX of all edges and pushes of the samples of the table."""
     found = set()
@@ -74,3 +77,9 @@ def test_katex_sets_all_of_it():
             texts,
         )
     assert len(texts) > 2000 and not wrong, wrong[:5]
+
+
+def test_latex_sets_all_of_it(tmp_path):
+    head = r"\documentclass{article}\usepackage{amsmath,amssymb}\hbadness=10000 \begin{document}"
+    formulas = "\n\n".join(f"${text}$" for text in all_that_records_say())
+    typeset("\n".join([head, formulas, r"\end{document}"]), tmp_path)

@@ -1,5 +1,7 @@
 """compile."""
 
+import math
+
 import numpy as np
 
 import minigrad as torch
@@ -224,3 +226,35 @@ class CompiledWithAPrint(Mistake):
         y = f(torch.ones(3))
         print(end="")
         return y
+
+
+class CompiledForEachNumber(Mistake):
+    """A compiled step reads a number from a variable outside, which is another one at each call.
+
+    What a function reads from outside is a part of the program, so that each number is a program of its own, which has to be
+    compiled. An argument is not.
+    """
+
+    says = "compile-often"
+    operation, numbers, remedy = "compile(step)", ("9 times", "9 values"), "make rate an argument"
+
+    def wrong():
+        rate = 0.0
+
+        @torch.compile
+        def step(x):
+            return x * math.exp(-rate)
+
+        for k in range(9):
+            rate = 0.5 * k
+            x = step(torch.ones(3))  # <-
+        return x
+
+    def right():
+        @torch.compile
+        def step(x, rate):
+            return x * math.exp(-rate)
+
+        for k in range(9):
+            x = step(torch.ones(3), 0.5 * k)
+        return x

@@ -544,7 +544,7 @@ class CopyOfAResult(Mistake):
     """
 
     operation = "deepcopy"
-    numbers = ("MulBackward0", "(2,)")
+    numbers = ("mul", "(2,)")
     remedy = ".detach().clone()"
 
     def wrong():

@@ -32,7 +32,7 @@ class HookAfterBackward(Mistake):
 
     says = "late-hook"
     operation = "register_hook"
-    numbers = ("MulBackward0", "(2,)")
+    numbers = ("mul", "(2,)")
     remedy = "before backward"
 
     def wrong():
@@ -61,7 +61,7 @@ class RetainGradAfterBackward(Mistake):
 
     says = "late-hook"
     operation = "retain_grad"
-    numbers = ("ExpBackward0", "(2,)")
+    numbers = ("exp", "(2,)")
     remedy = "before backward"
 
     def wrong():
@@ -324,7 +324,7 @@ class PostAccumulateHookOnAResult(Mistake):
     """
 
     operation = "register_post_accumulate_grad_hook"
-    numbers = ("MulBackward0", "(2,)")
+    numbers = ("mul", "(2,)")
     remedy = "register_hook"
 
     def wrong():

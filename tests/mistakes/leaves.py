@@ -15,7 +15,7 @@ class GradOfResult(Mistake):
     """
 
     says = "grad-of-non-leaf"
-    operation = "MulBackward0"
+    operation = "mul"
     remedy = "retain_grad()"
 
     def wrong():
@@ -57,7 +57,7 @@ class UpdateMakesResult(Mistake):
     """
 
     says = "grad-of-non-leaf"
-    operation = "SubBackward0"
+    operation = "sub"
     remedy = "no_grad(): w -="
 
     def wrong():
@@ -84,7 +84,7 @@ class ScaledParameter(Mistake):
     """
 
     says = "grad-of-non-leaf"
-    operation = "DivBackward0"
+    operation = "div"
     remedy = "requires_grad_()"
 
     def wrong():
@@ -106,7 +106,7 @@ class ConvertedParameter(Mistake):
     """
 
     says = "grad-of-non-leaf"
-    operation = "ToCopyBackward0"
+    operation = "to"
     remedy = "requires_grad_()"
     under = "debug"
 
@@ -364,7 +364,7 @@ class ResultTurnedOff(Mistake):
     """
 
     operation = "requires_grad"
-    numbers = ("MulBackward0",)
+    numbers = ("mul",)
     remedy = "detach()"
 
     def wrong():
@@ -385,7 +385,7 @@ class CopyOfResult(Mistake):
     """
 
     operation = "deepcopy"
-    numbers = ("MulBackward0",)
+    numbers = ("mul",)
     remedy = "detach().clone()"
 
     def wrong():

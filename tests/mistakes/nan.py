@@ -12,7 +12,7 @@ class RootOfZero(Mistake):
     """
 
     says = "nan-gradient"
-    operation = "SqrtBackward0"
+    operation = "sqrt"
     numbers = ("1 of 2 elements", "(2,)")
     remedy = "1e-12"
 
@@ -33,7 +33,7 @@ class RootOfZeroNamed(Mistake):
     The slope of the root is infinite at 0, and `0 * inf` is NaN. detect_anomaly names the line of the root.
     """
 
-    operation = "SqrtBackward0"
+    operation = "sqrt"
     numbers = ("1 of 2 elements", "(2,)")
     remedy = "1e-12"
     under = "anomaly"
@@ -56,7 +56,7 @@ class RootOfZeroInGrad(Mistake):
     """
 
     says = "nan-gradient"
-    operation = "SqrtBackward0"
+    operation = "sqrt"
     numbers = ("1 of 2 elements", "(2,)")
     remedy = "1e-12"
 
@@ -76,7 +76,7 @@ class RootOfZeroToBeDifferentiatedAgain(Mistake):
     """
 
     says = "nan-gradient"
-    operation = "SqrtBackward0"
+    operation = "sqrt"
     numbers = ("1 of 2 elements", "(2,)")
     remedy = "1e-12"
 
@@ -97,7 +97,7 @@ class DeadBranch(Mistake):
     """
 
     says = "nan-gradient"
-    operation = "SqrtBackward0"
+    operation = "sqrt"
     numbers = ("1 of 2 elements", "(2,)")
     remedy = "where(mask, x, 1)"
 
@@ -232,7 +232,7 @@ class LogOfSoftmax(Mistake):
     """
 
     says = "nan-gradient"
-    operation = "LogBackward0"
+    operation = "log"
     numbers = ("2 of 2 elements", "(2,)")
     remedy = "log_softmax"
 
@@ -252,7 +252,7 @@ class LogOfSigmoid(Mistake):
     """
 
     says = "nan-gradient"
-    operation = "LogBackward0"
+    operation = "log"
     numbers = ("1 of 2 elements", "(2,)")
     remedy = "logsigmoid"
 
@@ -359,7 +359,7 @@ class PowerOfZero(Mistake):
     """
 
     says = "nan-gradient"
-    operation = "PowBackward0"
+    operation = "pow"
     numbers = ("1 of 2 elements", "(2,)")
     remedy = "1e-12"
 
@@ -401,7 +401,7 @@ class AngleBetweenParallels(Mistake):
     """
 
     says = "nan-gradient"
-    operation = "AcosBackward0"
+    operation = "acos"
     numbers = ("1 of 2 elements", "(2,)")
     remedy = "clamp(-1 + 1e-6, 1 - 1e-6)"
 

@@ -303,7 +303,7 @@ class OptimizerOfResult(Mistake):
 
     says = ValueError
     operation = "SGD"
-    numbers = ("MulBackward0", "(3,)")
+    numbers = ("mul", "(3,)")
     remedy = "requires_grad_()"
 
     def wrong():

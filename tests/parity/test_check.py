@@ -92,11 +92,9 @@ def test_the_command_with_torch(tmp_path):
         run = [sys.executable, "-m", "viz.cli", "check", *words]
         return subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, timeout=120)
 
-    refused = command("f.py:Cube")
-    assert refused.returncode == 2 and "Cube in f.py is a Function of torch. Add --torch." in refused.stderr
-    done = command("f.py", "--torch", "--args", "tensor([2.0, 3.0])")
+    done = command("f.py", "--args", "tensor([2.0, 3.0])")
     assert done.returncode == 1, done.stderr
     assert "1.5 times as much" in done.stdout and "f.py:11: return g * 2" in done.stdout
     assert "✗ 2, where differences of forward give 3" in done.stdout
-    data = json.loads(command("f.py:Cube", "--torch", "--json").stdout)
+    data = json.loads(command("f.py:Cube", "--json").stdout)
     assert (data[0]["library"], data[0]["ok"]) == ("torch", False)

@@ -10,7 +10,7 @@ import pytest
 import minigrad
 from minigrad.autograd import Function
 from minigrad.autograd.function import once_differentiable
-from minigrad.record.schema import summary
+from minigrad.record.schema import BINS, extent, summary
 
 from .recorded import Square, forward, inputs, layer, number
 
@@ -562,3 +562,15 @@ def test_a_number_divided_by_a_tensor_is_shown_as_the_two_operations_it_is():
     assert [op["name"] for op in ops if op["phase"] == "forward"] == ["reciprocal", "mul"]
     partials = {edge["partial"] for op in ops for edge in op["edges"]}
     assert partials == {"y", "-out * out"}  # of mul and of reciprocal
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int64", "bool"])
+def test_the_histogram_is_that_of_numpy(dtype):
+    rng = np.random.default_rng(0)
+    for spread in (0, 1e-9, 0.1, 1, 1000):
+        a = np.round(rng.normal(1, spread, 200), 1 + (spread < 1e-6) * 12).astype(dtype)
+        wide = a.astype(np.float64)
+        counts, edges = np.histogram(wide, BINS, extent(wide.min(), wide.max()))
+        made = summary(a)
+        assert made["histogram"] == {"edges": edges.tolist(), "counts": counts.tolist()}
+        assert (made["mean"], made["std"]) == (wide.mean(), wide.std())

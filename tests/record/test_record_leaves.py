@@ -1,5 +1,7 @@
 """Records of what programs do with leaves and their memory: they are made, written, shared and read on the way."""
 
+import linecache
+import re
 import threading
 
 import numpy as np
@@ -9,6 +11,7 @@ import minigrad
 from minigrad import func, nn, optim
 from minigrad.autograd import Function
 from minigrad.autograd.function import NestedIOFunction
+from minigrad.record.labels import ShownNames
 
 from .recorded import assert_sound, forward, gradients_by_name, number, tangent_of_output
 
@@ -168,6 +171,61 @@ def test_an_optimizer_reads_the_gradient_that_backward_made():
     assert number(document, document["gradients"]["0"]).tolist() == [2.0, 4.0]
 
 
+def test_what_runs_without_grad_after_a_backward_is_an_update_only_if_it_leads_to_a_write():
+    w = minigrad.tensor([1.0, 2.0], requires_grad=True)
+
+    def program():
+        (w * w).sum().backward()
+        with minigrad.no_grad():
+            w.sub_(0.5 * w.grad)
+            return (w.abs() < 0.5).float().mean()
+
+    ops = minigrad.record(program).to_dict()["ops"]
+    assert [(op["phase"], op["name"]) for op in ops if op["phase"] in ("forward", "update")][2:] == [
+        ("update", "mul"), ("update", "sub"), ("forward", "abs"), ("forward", "lt"), ("forward", "to"), ("forward", "mean"),
+    ]  # fmt: skip
+
+
+def test_a_parameter_is_called_by_its_name_where_the_outputs_are_computed_with_it():
+    w = minigrad.tensor([1.0, 2.0], requires_grad=True)
+
+    def program():
+        for _ in range(2):
+            loss = (w * w).sum()
+            loss.backward()
+            with minigrad.no_grad():
+                w.sub_(w.grad)
+        return loss
+
+    document = minigrad.record(program).to_dict()
+    labels = [v["label"] for v in document["values"] if v["kind"] == "parameter"]
+    assert len(labels) == 3 and labels[1] == "w"
+    assert [op["call"] for op in forward(document) if op["name"] == "mul"] == ["v0 * v0", "w * w"]
+
+
+def test_a_variables_name_is_not_that_of_an_operation_on_its_line():
+    program = "w = minigrad.ones(2)\nb = minigrad.func.grad(lambda x: (x * x).sum())(w)\n"
+    linecache.cache["net.py"] = len(program), None, program.splitlines(keepends=True), "net.py"
+    names = {"minigrad": minigrad}
+    with minigrad.record() as rec:
+        exec(compile(program, "net.py", "exec"), names)
+        rec.settle()
+    rec.name_values({id(names["b"]): "b"})
+    (value,) = [v for v in rec.to_dict()["values"] if v["label"] == "b"]
+    assert value["kind"] == "gradient"
+
+
+def test_a_modules_parameter_is_shown_by_its_path():
+    net = nn.Sequential(nn.Linear(2, 1))
+    record = minigrad.record(lambda arg0: net(arg0), minigrad.ones(1, 2)).to_dict()
+    assert re.fullmatch(
+        r"linear\(arg0, v\d+, bias=v\d+\)", record["ops"][0]["call"]
+    )  # net.0.weight is no name in Python
+    assert (
+        ShownNames(record["values"]).words(record["ops"][0]["call"]) == "linear(arg0, net[0].weight, bias=net[0].bias)"
+    )
+
+
 def test_what_is_not_asked_for_gets_no_edge():
     x, w = (minigrad.tensor([1.0, 2.0], requires_grad=True) for _ in range(2))
 
@@ -237,7 +295,18 @@ class Scaled(minigrad.autograd.Function):
 
 def test_a_graph_does_not_claim_to_know_arguments_that_are_no_tensors():
     y = Scaled.apply(minigrad.tensor(3.0, requires_grad=True), 1)
-    assert forward(minigrad.record_of(y).to_dict())[0]["inputs"] == [0, {"const": "…"}]
+    (op,) = forward(minigrad.record_of(y).to_dict())
+    assert (op["inputs"], op["call"]) == ([0, {"const": "…"}], "Scaled.apply(v0, …)")
+
+
+def test_a_graph_does_not_claim_to_know_an_operand_that_no_rule_reads():
+    record = minigrad.record_of(minigrad.tensor([3.0], requires_grad=True) + minigrad.ones(2, 1))
+    (op,) = forward(record.to_dict())
+    assert (op["call"], [e["formula"] for e in op["edges"]]) == ("add(v0, …)", ["g.sum(0)"]) and not record.notes
+    affine = nn.functional.linear(minigrad.ones(2, requires_grad=True), minigrad.ones(3, 2), minigrad.ones(3))
+    assert forward(minigrad.record_of(affine).to_dict())[0]["call"] == "affine(v0, v1, …)"
+    (op,) = forward(minigrad.record_of(1 - minigrad.tensor(3.0, requires_grad=True)).to_dict())
+    assert op["call"] == "1 - v0"
 
 
 def test_a_function_without_jvp_stops_no_tangents_that_are_not_there():
@@ -302,6 +371,8 @@ def test_every_rule_leads_to_a_forward_operation(f):
     ops = minigrad.record(f, minigrad.tensor([1.0, 2.0]), passes=("forward", "backward")).to_dict()["ops"]
     for op in ops:
         assert (op["of"] is None) == (op["phase"] == "forward"), op["name"]
+        assert all(e["formula"] and len(e["upstreams"]) == len(op["outputs"]) for e in op["edges"]), op["name"]
+        assert all(any(up is not None for up in e["upstreams"]) for e in op["edges"]), op["name"]
         while op["of"] is not None:
             op = ops[op["of"]]
         assert op["phase"] == "forward"

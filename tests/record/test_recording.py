@@ -390,3 +390,20 @@ def test_out_is_one_entry():
     document = recorded(lambda: minigrad.sin(x, out=target))
     (op,) = document["ops"]
     assert op["name"] == "sin" and op["formula"].startswith("sin(input")
+
+
+def test_the_collector_looks_seldom_while_a_recording_runs_and_as_before_after_it():
+    before = gc.get_threshold()
+    with minigrad.record(), minigrad.record():
+        assert gc.get_threshold()[0] > before[0]
+    assert gc.get_threshold() == before
+
+
+def test_a_program_that_sets_the_collectors_thresholds_while_it_is_recorded_keeps_them():
+    before = gc.get_threshold()
+    try:
+        with minigrad.record():
+            gc.set_threshold(123, 4, 5)
+        assert gc.get_threshold() == (123, 4, 5)
+    finally:
+        gc.set_threshold(*before)

@@ -18,7 +18,8 @@ def test_an_operation_is_here_and_in_pytorch_under_the_name_that_the_table_says(
 
 def test_a_row_has_forms_formula_derivative_and_an_example():
     assert row(TABLE["sin"]) == (
-        "| `sin` | `.sin()`, `.sin_()`, `out=` | `sin(x)` | `x: cos(x)` | `sin(T(3, 4))` → `(3, 4)` |"
+        "| `sin` | `.sin()`, `.sin_()`, `out=` | Sine of x in radians. | "
+        r"`sin(x)`<br>\(\bar{x} = \bar{y} \odot \cos\left(x\right)\) | `sin(T(3, 4))` → `(3, 4)` |"
     )
 
 
@@ -31,8 +32,17 @@ def test_the_example_of_a_method_is_a_call_of_the_method():
     assert row(TABLE["view"]).endswith("`T(2, 6).view((3, 4))` → `(3, 4)` |")
 
 
-def test_what_is_made_of_other_operations_says_so():
-    assert "| by its parts |" in row(TABLE["hstack"])
+def test_what_is_made_of_other_operations_has_formulas_like_all():
+    assert r"`hstack((x1, x2))`<br>\(\bar{x_{1}} = {\bar{y}}_{[{:}, 0{:}3]}\)" in row(TABLE["hstack"])
+
+
+@pytest.mark.parametrize("name", [n for n, entry in TABLE.items() if entry.differentiable])
+def test_each_operation_with_a_derivative_has_a_formula(name):
+    assert r"\bar{" in row(TABLE[name])
+
+
+def test_a_long_formula_has_named_parts():
+    assert r"\(\quad p = \sqrt{\operatorname{var}_{1}\left(x\right) + 10^{-5}}\)" in row(TABLE["layer_norm"])
 
 
 def test_every_row_has_five_cells():

@@ -39,6 +39,7 @@ class Builder:
         entry = {
             "id": len(self.record["values"]),
             "name": name,
+            "label": name if name.isidentifier() else f"v{len(self.record['values'])}",
             "kind": kind,
             "shape": list(array.shape),
             "dtype": "float32",
@@ -49,13 +50,14 @@ class Builder:
         self.record["values"].append(entry)
         return entry["id"]
 
-    def op(self, name, inputs, outputs, code, formula="", saved=(), **more):
+    def op(self, name, inputs, outputs, code, call="", saved=(), **more):
         self.lines += [code] if self.lines[-1:] != [code] else []
         entry = {
             "id": len(self.record["ops"]),
             "phase": "forward",
             "name": name,
-            "formula": formula or name,
+            "formula": name,
+            "call": call,
             "layer": [],
             "inputs": list(inputs),
             "outputs": list(outputs),
@@ -66,15 +68,20 @@ class Builder:
             "saved": [{"value": v, "bytes": self.record["values"][v]["bytes"], "freed_by": 0} for v in saved],
             "edges": [],
             "tangents": {},
+            "pushes": [],
             **more,
         }
         self.record["ops"].append(entry)
         return entry["id"]
 
-    def flow(self, op, value, partial, upstream, gives):
+    def flow(self, op, value, formula, upstream, gives):
         self.record["ops"][op]["edges"].append(
-            {"input": value, "partial": partial, "upstream": upstream, "gives": gives}
+            {"input": value, "partial": "", "formula": formula, "upstream": upstream, "gives": gives}
         )
+
+    def push(self, op, formula):
+        (output,) = self.record["ops"][op]["outputs"]
+        self.record["ops"][op]["pushes"].append({"output": output, "formula": formula, "latex": ""})
 
     def tangent(self, op, value, tangent):
         self.record["ops"][op]["tangents"][str(value)] = tangent
@@ -88,22 +95,22 @@ def two_uses(w=0.5, x=2.0, b=-0.3):
     W, X, B = r.value(w, "parameter", "w"), r.value(x, "input", "x"), r.value(b, "parameter", "b")
     m, a, h, y = r.value(w * x), r.value(s), r.value(t, name="h"), r.value(t * w, name="y")
     ops = [
-        r.op("mul", [W, X], [m], "h = tanh(w*x + b)", "x * y", [W, X]),
-        r.op("add", [m, B], [a], "h = tanh(w*x + b)", "x + y"),
-        r.op("tanh", [a], [h], "h = tanh(w*x + b)", "tanh(x)", [h]),
-        r.op("mul", [h, W], [y], "y = h * w", "x * y", [h, W]),
+        r.op("mul", [W, X], [m], "h = tanh(w*x + b)", "w * x", [W, X]),
+        r.op("add", [m, B], [a], "h = tanh(w*x + b)", "v3 + b"),
+        r.op("tanh", [a], [h], "h = tanh(w*x + b)", "tanh(v4)", [h]),
+        r.op("mul", [h, W], [y], "y = h * w", "h * w", [h, W]),
     ]
     one, gh, gw1 = r.value(1.0, "gradient"), r.value(w, "gradient"), r.value(t, "gradient")
     gs = r.value(w * (1 - t * t), "gradient")
     gw2, gx = r.value(w * (1 - t * t) * x, "gradient"), r.value(w * (1 - t * t) * w, "gradient")
     gw = r.value(t + w * (1 - t * t) * x, "gradient")
-    r.flow(ops[3], h, "y", one, gh)
-    r.flow(ops[3], W, "x", one, gw1)
-    r.flow(ops[2], a, "1 - out * out", gh, gs)
-    r.flow(ops[1], m, "1", gs, gs)
-    r.flow(ops[1], B, "1", gs, gs)
-    r.flow(ops[0], W, "y", gs, gw2)
-    r.flow(ops[0], X, "x", gs, gx)
+    r.flow(ops[3], h, "g * w", one, gh)
+    r.flow(ops[3], W, "g * h", one, gw1)
+    r.flow(ops[2], a, "g * (1 - h ** 2)", gh, gs)
+    r.flow(ops[1], m, "g", gs, gs)
+    r.flow(ops[1], B, "g", gs, gs)
+    r.flow(ops[0], W, "g * x", gs, gw2)
+    r.flow(ops[0], X, "g * w", gs, gx)
     r.record["outputs"] = [y]
     r.record["gradients"] = {str(k): v for k, v in {W: gw, X: gx, B: gs, m: gs, a: gs, h: gh, y: one}.items()}
     dw, dx, db = (r.value(v, "tangent") for v in (1.0, 0.0, 0.0))
@@ -114,6 +121,8 @@ def two_uses(w=0.5, x=2.0, b=-0.3):
     ):
         for value, tangent in pairs:
             r.tangent(op, value, tangent)
+    for op, formula in zip(ops, ("dw * x + w * dx", "dv3 + db", "dv4 * (1 - h ** 2)", "dh * w + h * dw")):
+        r.push(op, formula)
     return r.record
 
 
@@ -135,28 +144,39 @@ def mlp(batch=32, sizes=(64, 32, 10), seed=0):
     h, a = r.value(array(batch, sizes[1])), r.value(array(batch, sizes[1]), name="hidden")
     z, loss = r.value(array(batch, sizes[2]), name="logits"), r.value(0.3127, name="loss")
     l1 = r.op(
-        "linear", [x, W1, b1], [h], "hidden = Softclip.apply(self.hidden(images))", "x @ weight.T + bias", [x, W1]
+        "linear",
+        [x, W1, b1],
+        [h],
+        "hidden = Softclip.apply(self.hidden(images))",
+        "linear(images, v2, bias=v3)",
+        [x, W1],
     )
     act = r.op(
-        "Softclip", [h], [a], "hidden = Softclip.apply(self.hidden(images))", "x / (1 + |x|)", [h], function="Softclip"
+        "Softclip",
+        [h],
+        [a],
+        "hidden = Softclip.apply(self.hidden(images))",
+        "Softclip.apply(v6)",
+        [h],
+        function="Softclip",
     )
-    l2 = r.op("linear", [a, W2, b2], [z], "logits = self.out(hidden)", "x @ weight.T + bias", [a, W2])
+    l2 = r.op("linear", [a, W2, b2], [z], "logits = self.out(hidden)", "linear(hidden, v4, bias=v5)", [a, W2])
     ce = r.op(
         "cross_entropy",
         [z, labels],
         [loss],
         "loss = F.cross_entropy(logits, labels)",
-        "mean(logsumexp(x) - x[target])",
+        "cross_entropy(logits, labels)",
         [z, labels],
     )
     one = r.value(1.0, "gradient")
     g = {v: r.value(array(*r.record["values"][v]["shape"]) * 1e-3, "gradient") for v in (z, a, W2, b2, h, W1, b1)}
-    r.flow(ce, z, "(softmax(x) - onehot(target)) / n", one, g[z])
+    r.flow(ce, z, "g * (softmax(logits, dim=1) - one_hot(labels, 10)) / 32", one, g[z])
     for op, up, inputs in ((l2, z, (a, W2, b2)), (l1, h, (None, W1, b1))):
-        for v, rule in zip(inputs, ("g @ weight", "g.T @ x", "g.sum(0)")):
+        for v, rule in zip(inputs, (f"g @ v{inputs[1]}", "g.T @ hidden" if op == l2 else "g.T @ images", "g.sum(0)")):
             if v is not None:
                 r.flow(op, v, rule, g[up], g[v])
-    r.flow(act, h, "1 / (1 + abs(x)) ** 2", g[a], g[h])
+    r.flow(act, h, "Softclip.backward(g)", g[a], g[h])
     r.record["outputs"], r.record["gradients"] = [loss], {str(k): v for k, v in g.items()}
     return r.record
 
@@ -173,11 +193,11 @@ def odd():
         r.value(0.0),
         r.value(np.zeros(100), known=False),
     )
-    r.op("pow", [x, {"const": 2.0}], [y], "y = x ** 2.0", "x ** n")
-    r.op("add_", [y, {"const": 1}], [z], "y += 1", "x + y", inplace=True, layer=["vmap", "grad"])
-    r.op("Split", [z], [p, q], "left, right = Split.apply(y)", "", function="Split")
-    r.op("sum", [e], [s], "s = nothing.sum()", "sum(x)")
-    r.op("mystery", [p, q, s, z, z, x], [u], "u = mystery(left, right, s, y, y, x)", "?")
+    r.op("pow", [x, {"const": 2.0}], [y], "y = x ** 2.0", "x ** 2.0")
+    r.op("add_", [y, {"const": 1}], [z], "y += 1", "v2.add_(1)", inplace=True, layer=["vmap", "grad"])
+    r.op("Split", [z], [p, q], "left, right = Split.apply(y)", "Split.apply(v3)", function="Split")
+    r.op("sum", [e], [s], "s = nothing.sum()", "nothing.sum()")
+    r.op("mystery", [p, q, s, z, z, x], [u], "u = mystery(left, right, s, y, y, x)")
     r.record["outputs"] = [u]
     return r.record
 
@@ -191,6 +211,6 @@ def recurrent(steps=30, weights=8, seed=0):
     for step in range(steps):
         other = shared[step % weights] if random.random() < 0.5 else h[max(0, len(h) - 1 - random.integers(0, 20))]
         h.append(r.value(random.normal(size=16)))
-        r.op("matmul", [h[-2], other], [h[-1]], "h = h @ W", "x @ y")
+        r.op("matmul", [h[-2], other], [h[-1]], "h = h @ W", f"v{h[-2]} @ v{other}")
     r.record["outputs"] = [h[-1]]
     return r.record

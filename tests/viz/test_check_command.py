@@ -113,7 +113,6 @@ def test_without_a_gradient_the_drawing_shows_both_numbers_all_the_same(folder):
         (["wrong.py:example_inputs"], "It has: Double, Cube."),
         (["empty.py"], "empty.py defines no subclass of autograd.Function."),
         (["right.py", "--skip", "gradient"], "no row is called 'gradient'"),
-        (["right.py", "--torch"], "Double in right.py is a Function of minigrad. Leave --torch out."),
         (["right.py:Double", "--args", "tensor("], "is not a list of Python values"),
         (["right.py", "-o", "right.gif"], "no format has the suffix '.gif'"),
     ],

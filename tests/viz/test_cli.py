@@ -6,6 +6,9 @@ import sys
 
 import pytest
 
+import minigrad as torch
+from viz.examples import example
+
 from .command import PROGRAM, minigrad, written
 
 COMMANDS = ["render", "step", "diff", "explain", "source", "completion", "doctor", "warmup"]
@@ -190,6 +193,49 @@ def test_a_function_is_drawn_with_the_programs_example_inputs(net, name):
     done = minigrad(net, "render", "net.py:f", "--pass", name, "-o", "f.svg")
     assert done.returncode == 0, done.stderr.decode()
     assert "tanh" in (net / "f.svg").read_text()
+
+
+MODULES = """
+import minigrad as torch
+from minigrad import nn
+
+layer = nn.Linear(3, 2)
+picture = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(72, 4))
+words = nn.Sequential(nn.Embedding(5, 2), nn.Linear(2, 1))
+steps = nn.LSTM(3, 2, batch_first=True)
+pair = nn.Bilinear(2, 3, 4)
+drawn = torch.rand(1).item()
+"""
+
+
+@pytest.mark.parametrize(
+    "name, words, count",
+    [
+        ("layer", "randn(1, 3)", 1),
+        ("picture", "randn(1, 1, 8, 8)", 4),
+        ("words", "randint(0, 5, (1, 4))", 2),
+        ("steps", "randn(1, 4, 3)", None),
+    ],
+)
+def test_a_module_gets_an_example_that_its_layers_take_and_that_is_said(tmp_path, name, words, count):
+    (tmp_path / "net.py").write_text(MODULES)
+    done = minigrad(tmp_path, "render", f"net.py:{name}", "-o", "net.json")
+    assert f"{name} is called with an example: {words}. Give another with --args." in done.stderr.decode()
+    made = json.loads((tmp_path / "net.json").read_text())["ops"]
+    assert count is None or len([op for op in made if op["phase"] == "forward"]) == count
+    assert minigrad(tmp_path, "render", f"net.py:{name}", "--args", words, "-o", "net.svg").returncode == 0
+
+
+def test_a_module_that_takes_two_tensors_asks_for_them(tmp_path):
+    (tmp_path / "net.py").write_text(MODULES)
+    done = minigrad(tmp_path, "render", "net.py:pair")
+    assert done.returncode == 2 and b"pair is a module: give its arguments with --args" in done.stderr
+
+
+def test_an_example_leaves_the_random_numbers_as_they_were():
+    layer, before = torch.nn.Linear(3, 2), torch.get_rng_state()
+    assert example(layer, torch)
+    assert torch.get_rng_state().tolist() == before.tolist()
 
 
 def test_arguments_come_from_the_command_line(net):

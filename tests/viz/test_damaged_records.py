@@ -179,6 +179,30 @@ def test_damaged_records_are_drawn_or_refused_in_one_line(tmp_path):
     assert QUICK // 20 < sum(drawn) < QUICK  # some damage does not matter
 
 
+def without_key(part, way):
+    """A copy of a document without the last key of a way, in each element of the lists on it."""
+    if isinstance(part, list):
+        return [without_key(one, way) for one in part]
+    if not isinstance(part, dict) or way[0] not in part:
+        return part
+    if len(way) == 1:
+        return {key: value for key, value in part.items() if key != way[0]}
+    return {**part, way[0]: without_key(part[way[0]], way[1:])}
+
+
+@pytest.mark.slow
+def test_records_without_a_key_are_drawn_or_refused(tmp_path):
+    path = tmp_path / "r.json"
+    for document in records():
+        ways = {tuple(key for key in way if isinstance(key, str)) for way in places(document)}
+        for way in sorted(ways - {()}):
+            path.write_text(json.dumps(without_key(document, way)), encoding="utf-8")
+            try:
+                read_and_drawn(path, document)
+            except Usage as said:
+                assert str(said).startswith(f"{path} is no record"), way
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
 def test_many_damaged_records(tmp_path, part):

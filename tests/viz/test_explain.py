@@ -66,7 +66,7 @@ def test_the_command_writes_the_derivation(net):
 
 def test_the_command_takes_functions_and_an_element(net):
     done = command(net, "explain", "net.py:g", "--args", "tensor([1., 5., 2.])", "--index", "1")
-    assert done.stdout.decode().startswith("∂g/∂a[1] = 10: 2 paths"), done.stderr.decode()
+    assert done.stdout.decode().startswith("∂result/∂a[1] = 10: 2 paths"), done.stderr.decode()
     assert b"df/db" not in done.stdout and command(net, "explain", "net.py:f", "--of", "b").returncode == 0
 
 

@@ -1,6 +1,7 @@
 """Folding: what becomes a box, what is in it, and that every format draws it."""
 
 import json
+import sys
 import time
 import xml.etree.ElementTree as ET
 
@@ -10,6 +11,7 @@ import minigrad
 import viz
 from minigrad import nn
 from viz.drawn_graph import Graph
+from viz.files import SUFFIXES
 from viz.fold import fold
 
 from . import records
@@ -110,7 +112,7 @@ def test_an_edge_out_of_a_box_carries_the_sum_of_what_flows_inside(net):
     graph = viz.draw(net, depth=2).graph
     second = [node for node in graph.nodes if node.kind == "fold"][1]
     (edge,) = second.inputs
-    assert edge.flow["partial"] == "2 contributions"  # through the layer and past it
+    assert edge.flow["formula"] == "2 contributions"  # through the layer and past it
     assert edge.flow["gives"] == graph.gradients[edge.value]
 
 
@@ -119,7 +121,7 @@ def test_names_are_those_of_the_whole_graph(net):
     assert graph.names == whole.names
 
 
-@pytest.mark.parametrize("suffix", [name for name in viz.files.SUFFIXES])
+@pytest.mark.parametrize("suffix", SUFFIXES)
 def test_every_format_draws_boxes(net, suffix):
     drawing = viz.draw(net, depth=2, passes="all")
     made = drawing.rendered(suffix)
@@ -137,6 +139,63 @@ def test_json_of_a_folded_graph_has_boxes_for_operations(net):
     document = json.loads(viz.draw(net, depth=2).json())
     assert [len(op["folded"]["ops"]) for op in document["ops"] if "folded" in op] == [3] * 4
     assert document["values"] == net["values"]
+
+
+def lines_run(action):
+    """How many lines of Python run in an action, and what it gives."""
+    count = 0
+
+    def step(frame, event, arg):
+        nonlocal count
+        count += event == "line"
+        return step
+
+    before = sys.gettrace()
+    sys.settrace(step)
+    try:
+        made = action()
+    finally:
+        sys.settrace(before)
+    return count, made
+
+
+def training(steps):
+    """The recording of a training run: each step reads what the last one has written."""
+    layer = nn.Linear(2, 1)
+    optimizer = minigrad.optim.SGD(layer.parameters(), lr=0.1)
+    with minigrad.record(passes=("forward", "backward")) as rec:
+        for _ in range(steps):
+            optimizer.zero_grad()
+            layer(minigrad.ones(3, 2)).sum().backward()
+            optimizer.step()
+    return rec
+
+
+def test_the_work_on_a_step_of_training_is_the_same_after_many():
+    work = []
+    for steps in (10, 100, 200):  # the first looks up what is looked up once
+        rec = training(steps)
+        recorded, record = lines_run(rec.to_dict)
+        drawing = viz.Drawing(record, ("forward", "backward"), max_nodes=30)
+        folded, graph = lines_run(lambda: fold(drawing.whole, most=30))  # noqa: B023  it runs at once
+        written, _ = lines_run(drawing.html)
+        assert graph is not drawing.whole
+        work.append((recorded, folded, written))
+    for half, whole in zip(*work[1:]):
+        assert whole < 2.2 * half
+
+
+def test_the_viewers_page_needs_no_folded_graph(monkeypatch):
+    monkeypatch.setattr("viz.drawing.fold", None)
+    assert viz.draw(records.recurrent(steps=300)).html().startswith("<!DOCTYPE html>")
+
+
+def test_the_last_box_has_the_tangent_of_its_result():
+    x = minigrad.tensor(1.0, requires_grad=True)
+    with minigrad.record(passes=("forward", "jvp")) as rec:  # nothing says what its outputs are
+        y = (x * 2).sin()
+    (box,) = boxes(viz.draw(rec, depth=1).graph)
+    assert list(box["tangents"]) == [str(box["outputs"][0])] and y.item() > 0
 
 
 @pytest.mark.slow

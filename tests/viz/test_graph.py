@@ -65,8 +65,8 @@ def test_a_backward_that_was_differentiated_is_a_card_with_edges_of_its_own():
     assert keys(graph, "op") == ["op-0", "op-1", "op-2", "op-3", "op-4"]
     flows = {edge.key: edge.flow for edge in graph.edges}
     assert flows["edge-5-4-0"] == moved[0] and flows["edge-5-3-0"] is None
-    head = card(graph, graph.nodes[-1]).head[0].lines[0].text
-    assert head.startswith(f"{record['ops'][3]['name']} backward(")
+    head = card(graph, graph.nodes[-1], graph.passes).head[0].lines[0].text
+    assert head.startswith(f"{record['ops'][3]['name']} backward  h * w")
 
 
 def test_an_operand_used_twice_gets_its_two_flows_in_order():

@@ -52,6 +52,17 @@ def test_the_cells_own_backward_is_kept(shell):
     assert "grad = 30" in text and shell.user_ns["w"].grad.item() == 30.0
 
 
+def test_the_line_of_the_magic_says_what_is_shown(shell, capsys):
+    step = "loss = w * 3\nloss.backward()\nwith torch.no_grad():\n    w -= 0.1 * w.grad"
+    assert "w.sub_" in traced(shell, step, "loss --show all,update").text()
+    assert "w.sub_" not in traced(shell, step, "loss").text()
+    text = traced(shell, "w * 3", "--show=lines").text()
+    assert "In[1]:1" in text and "float32" not in text
+    assert traced(shell, "w * 3", "--show lins") is None and traced(shell, "w * 3", "loss w") is None
+    said = capsys.readouterr().out.splitlines()
+    assert "Did you mean lines?" in said[-2] and said[-1].endswith("%%trace loss --show all,update")
+
+
 def test_a_cell_without_tensors_says_what_to_do(shell, capsys):
     assert traced(shell, "1 + 1") is None
     assert "%%trace NAME" in capsys.readouterr().out

@@ -1,12 +1,19 @@
 """Text formats: the drawing for terminals, Mermaid, and what --show and --rankdir do in them and in JSON."""
 
 import json
+import math
 import re
+from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+import minigrad
 import viz
+from tests.browser import launched
 from viz.drawn_graph import SHOW
+from viz.text import contents, gist, number
 
 from . import records
 from .test_pictures import HOSTILE
@@ -21,12 +28,12 @@ def test_the_text_drawing_tells_every_node_and_every_number():
     for part in (
         "◆  w  parameter",
         "○  x  input",
-        "■  mul(w, x)  w * x",
+        "■  mul  w * x",
         "h = 0.6044",
         "grad = 1.239",
         "sum of 2 contributions: 0.6347 + 0.6044",
         "tangent = 1.269",
-        "back to v4: 0.5 × (1 - h * h) = 0.3174",
+        "back to v4: g * (1 - h ** 2) = 0.3174",
         "net.py:2  y = h * w",
     ):
         assert part in text
@@ -39,14 +46,14 @@ def test_the_text_drawing_holds_only_the_passes_that_are_asked_for():
 
 def test_lines_run_from_a_value_to_its_last_use():
     lines = viz.draw(records.two_uses()).text().splitlines()
-    first, last = (next(i for i, line in enumerate(lines) if word in line) for word in ("w  parameter", "mul(h, w)"))
+    first, last = (next(i for i, line in enumerate(lines) if word in line) for word in ("w  parameter", "mul  h * w"))
     assert all(line[0] in "│├" for line in lines[first + 1 : last]) and lines[last].startswith("■")
     assert [line for line in lines if line.startswith(("├", "╰"))] == ["├─┤", "├─╯"]
 
 
 def test_several_results_get_a_line_each():
     text = viz.draw(records.odd()).text()
-    assert re.search(r"▣  Split\(y₂\)\n│ │ ├─╮\n", text)
+    assert re.search(r"▣  Split\(v3\)\n│ │ ├─╮\n", text)
 
 
 def test_no_line_of_the_drawing_ends_in_blanks():
@@ -63,7 +70,7 @@ def test_mermaid_has_a_node_for_each_card_and_an_edge_for_each_use():
 
 def test_mermaid_turns_the_arrows_of_the_backward_pass():
     text = viz.draw(records.two_uses(), passes="backward").mermaid()
-    assert text.startswith("flowchart BT\n") and 'op_2 -->|"0.5 × (1 - h #42; h) = 0.3174"| op_1' in text
+    assert text.startswith("flowchart BT\n") and 'op_2 -->|"g #42; (1 - h #42;#42; 2) = 0.3174"| op_1' in text
 
 
 def test_mermaid_has_a_subgraph_for_each_pass():
@@ -146,3 +153,73 @@ def test_an_unknown_part_or_way_is_refused():
         viz.draw(records.two_uses(), show=["colours"])
     with pytest.raises(ValueError, match="'UP'"):
         viz.draw(records.two_uses(), rankdir="UP")
+
+
+@given(st.floats(-1e300, 1e300))
+def test_a_number_is_short_and_within_half_of_its_fourth_digit(x):
+    said = number(x)
+    assert math.isclose(float(said), x, rel_tol=0.5001e-3) and len(said) <= 11
+    assert said == "0" or float(said) != 0
+
+
+def test_zero_has_no_sign_in_any_format():
+    record = records.two_uses()
+    for value in record["values"]:
+        value["summary"] = {"values": -0.0}
+    drawing = viz.draw(record, passes="all")
+    for made in (drawing.svg(), drawing.film(), drawing.dot(), drawing.mermaid(), drawing.text()):
+        assert not re.search(r"(?<![\w.])-0(?![\w.-])", re.sub(r'id="[^"]*"| (?:d|x|y)="[^"]*"', "", made))
+    assert contents({"shape": [9], "summary": {"min": -0.0, "mean": -0.0, "max": 0.5}}) == "min 0  mean 0  max 0.5"
+
+
+def test_a_small_gradient_beside_large_ones_keeps_its_size():
+    assert contents({"shape": [3], "summary": {"values": [1.0, -1e-7, 0.25]}}) == "[1, -1e-7, 0.25]"
+
+
+def test_a_large_value_beside_no_type_has_its_shape_and_least_mean_and_greatest():
+    summary = {"min": -0.5, "mean": 1e-7, "max": 12345.6}
+    assert gist({"shape": [8, 4], "summary": summary}) == "(8, 4)  min -0.5  mean 1e-7  max 12346"
+    assert gist({"shape": [8, 4], "summary": {}}) == ""
+
+
+def test_equal_elements_are_told_once_and_never_hide_what_is_not_finite():
+    summary = {"min": 2.0, "mean": 2.0, "max": 2.0, "nan": 0}
+    assert contents({"shape": [100], "summary": summary}) == "all 2"
+    assert contents({"shape": [100], "summary": {**summary, "nan": 3}}) == "min 2  mean 2  max 2  nan 3×"
+
+
+def test_the_viewer_writes_numbers_as_the_pictures_do():
+    script = (Path(viz.__file__).parent / "viewer" / "model.js").read_text()
+    function = re.search(r"^function number.*?^}", script, re.M | re.S)[0]
+    numbers = [
+        0.0,
+        -0.0,
+        1.0,
+        -3.0,
+        0.1,
+        1 / 3,
+        1e-4,
+        1.23456e-5,
+        -1e-7,
+        999.96,
+        9999.6,
+        12345.6,
+        1e7 - 1,
+        1e7,
+        -2.5e9,
+        1e300,
+    ]
+    with launched() as browser:
+        said = browser.new_page().evaluate(
+            f"numbers => {{ const minus = (text) => text; {function}; return numbers.map((x) => [number(x), number(x, 3)]); }}",
+            numbers,
+        )
+    assert said == [[number(x), number(x, 3)] for x in numbers]
+
+
+def test_a_long_formula_stands_in_named_parts_whole():
+    norm = minigrad.nn.LayerNorm(4)
+    record = minigrad.record(norm, minigrad.randn(3, 4).requires_grad_(), passes=("forward", "backward", "jvp"))
+    text = viz.draw(record, passes="backward").text()
+    said = " ".join(text.replace("│", " ").split())
+    assert "p = sqrt(arg0.var(1, correction=0, keepdim=True) + 1e-5)" in said and "…" not in said

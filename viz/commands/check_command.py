@@ -26,7 +26,6 @@ EXAMPLES = """Examples:
   minigrad check functions.py                                    every Function of the file
   minigrad check functions.py:MyCube --args "tensor([1., 2.])"   one, at these arguments
   minigrad check functions.py:MyCube -o wrong.svg                draw where backward is wrong
-  minigrad check functions.py:MyCube --torch                     a torch.autograd.Function
   minigrad check functions.py --json                             for machines"""
 
 INPUT = "smallest input"  # the file that the drawing names for its call
@@ -38,7 +37,6 @@ def check(
     /,
     *words: Annotated[str, Parameter(show=False)],
     args: Args = None,
-    torch: Annotated[bool, Parameter(name=["--torch"], negative="", show_default=False)] = False,
     skip: Annotated[str, Parameter(name=["--skip"], show_default=False)] = "",
     output: Annotated[str | None, Parameter(name=["--output", "-o"], allow_leading_hyphen=True)] = None,
     json: Json = False,
@@ -48,13 +46,11 @@ def check(
     Parameters
     ----------
     target
-        PROG.py:NAME of a subclass of autograd.Function, or PROG.py for all that it defines. The program runs as a
-        script does.
+        PROG.py:NAME of a subclass of autograd.Function, minigrad's or PyTorch's, or PROG.py for all that it defines. The
+        program runs as a script does.
     args
         What the Function's apply takes, in Python, as in --args "tensor([1., 2.]), 3". They may use the program's names.
         Without it: the program's example_inputs, a tuple or a dictionary by the Function's name; or else shapes are tried.
-    torch
-        Check a torch.autograd.Function, in the PyTorch that is installed.
     skip
         Rows to leave out, with commas: --skip "gradients,func.grad".
     output
@@ -69,7 +65,7 @@ def check(
         program = Program.read(file, words)
         with working(f"running {program.file}"):
             program.run()
-        functions = functions_of(program, name, torch)
+        functions = functions_of(program, name)
         with working(f"checking {', '.join(functions)}"):
             results = [result_of(program, key, f, args, skip) for key, f in functions.items()]
         wrong = [(f, one) for f, r in zip(functions.values(), results) for one in r.failures if one.disagreement]
@@ -101,7 +97,7 @@ def split(target: str) -> tuple[str, str]:
     return (file, name) if colon and name.isidentifier() else (target, "")
 
 
-def functions_of(program: Program, name: str, torch: bool) -> dict[str, type]:
+def functions_of(program: Program, name: str) -> dict[str, type]:
     """The Functions to check, by name: the one that is asked for, or all that the program defines."""
     import minigrad  # noqa: F401  one of the two libraries that may have made them
     from minigrad.testing.function_checks import library_of
@@ -113,10 +109,6 @@ def functions_of(program: Program, name: str, torch: bool) -> dict[str, type]:
         raise Usage(f"{program.file} has no autograd.Function called {name}. {have}")
     if not own and not name:
         raise Usage(f"{program.file} defines no subclass of autograd.Function.")
-    for key in [name] if name else own:
-        if (libraries[key].name == "torch") != torch:
-            advice = "Leave --torch out" if torch else "Add --torch"
-            raise Usage(f"{key} in {program.file} is a Function of {libraries[key].name}. {advice}.")
     return {key: program.names[key] for key in ([name] if name else own)}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 import threading
@@ -13,8 +12,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from ..drawn_graph import PASSES, SHOW, View, passes_of
-from ..files import nearest
+from ..drawn_graph import PASSES, passes_of
 from ..run_program import Program, Usage
 
 Target = Annotated[str, Parameter(allow_leading_hyphen=True)]
@@ -42,31 +40,20 @@ def recorded(target: str, passes: str, args: str | None, words: tuple[str, ...] 
     file, name = target_of(target)
     program = Program.read(file, words)
     wanted = PASSES if passes == "all" else (passes,)
-    gc.set_threshold(100_000)  # a record is a million objects that stay: looking through them took half of the time
     with working(f"running {program.file}"):
         record, notes = program.record(name, wanted, args)
     have, missing = passes_of(record, notes)
     if passes in missing:
         raise Usage(f"{name} in {program.file} has no {passes} pass: {missing[passes]}.")
     if passes != "all":
-        return record, [], wanted
-    return record, [f"the {one} pass is left out: {why}" for one, why in missing.items()], have
+        return record, program.said, wanted
+    return record, [*program.said, *[f"the {one} pass is left out: {why}" for one, why in missing.items()]], have
 
 
 def say(notes: list[str]) -> None:
     """Notes for the person at the terminal."""
     for note in notes:
         print(f"minigrad: {note}", file=sys.stderr)
-
-
-def view(show: str | None, rankdir: str) -> View:
-    """What is shown, from the words of --show."""
-    words = [word.strip() for word in show.split(",") if word.strip()] if show is not None else list(SHOW)
-    for word in words:
-        if word not in SHOW:
-            meant = nearest(word, SHOW)
-            raise Usage(f"--show {word!r} is unknown. {meant + ' ' * bool(meant)}Use some of {','.join(SHOW)}.")
-    return View(frozenset(words), rankdir)
 
 
 def place_of(output: str) -> Path:

@@ -85,13 +85,22 @@ def explanation(program: Program, name: str, of: str | None, index: Any, args: s
     """The explanation of a tensor's derivative, or of a function's."""
     import minigrad
 
-    rec = program.recording(name, ("forward", "backward"), args)
-    given = program.arguments(name, args) if rec is None else ()
+    passes = ("forward", "backward")
+    rec = program.recording(name, passes, args)
+    what: Any = rec
+    given = program.inputs(name, args) if rec is None else ()
     try:
-        if rec is None:
-            return minigrad.explain(program.names[name], *given, of=of, index=index)
-        rec.file = program.file
-        return minigrad.explain(rec, of=of, index=index)
+        if rec is None and program.libraries.of(program.names[name], given) is minigrad:
+            what = program.names[name]
+        elif rec is None:
+            what, given = program.libraries.record_function(program.names[name], given, passes, name), ()
+        if hasattr(what, "as_minigrad"):
+            what = what.as_minigrad()
+        if rec is not None:
+            what.file = program.file
+        found = minigrad.explain(what, *given, of=of, index=index)
+        found.notes[:0] = program.said
+        return found
     except (ValueError, IndexError) as wrong:
         if not str(wrong).startswith("explain: "):
             raise Failure.of(wrong) from wrong

@@ -12,12 +12,18 @@ from cyclopts import Parameter
 
 import viz
 
+from ..drawn_graph import SHOW
 from ..files import FORMATS, SUFFIXES, format_of, maker, nearest, write
 from ..fold import MOST
-from ..run_program import Usage
-from .common import STDOUT, Args, Json, Pass, Rankdir, Target, apart, place_of, recorded, say, target_of, view, working
+from ..run_program import Usage, view_from
+from ..slide import TooMuch
+from ..themes import THEMES
+from .common import STDOUT, Args, Json, Pass, Rankdir, Target, apart, place_of, recorded, say, target_of, working
 
-Format = Literal["html", "svg", "film", "png", "pdf", "dot", "mmd", "txt", "json"]
+PICTURES = ("svg", "film", "png", "pdf", "tex")
+Size = Literal["slide"]
+ThemeName = Literal["light", "dark", "print"]
+Format = Literal["html", "svg", "film", "png", "pdf", "tex", "dot", "mmd", "txt", "json"]
 
 EXAMPLES = """Examples:
 
@@ -26,6 +32,8 @@ EXAMPLES = """Examples:
   minigrad render net.py:loss -o loss.html          the viewer, to step through
   minigrad render net.py:loss -f txt -o -           in the terminal
   minigrad render net.py:loss -f film -o film.svg   an SVG that moves
+  minigrad render net.py:loss --size slide -o l.pdf a slide for each pass
+  minigrad render net.py:loss --theme print --tex   LaTeX, in black and white
   minigrad render net.py:f --args "tensor(2.), 3"   a function of these
   minigrad render net.py:loss --depth 1 -o net.pdf  each module as one box
   minigrad render net.py:loss -- --epochs 3         the program's own options"""
@@ -38,11 +46,14 @@ def render(
     passes: Pass = "all",
     output: Annotated[str | None, Parameter(name=["--output", "-o"], allow_leading_hyphen=True)] = None,
     format: Annotated[Format | None, Parameter(name=["--format", "-f"])] = None,
+    tex: Annotated[bool, Parameter(name=["--tex"], negative="", show_default=False)] = False,
     args: Args = None,
     show: Annotated[str | None, Parameter(name=["--show"])] = None,
-    rankdir: Rankdir = "TB",
+    rankdir: Annotated[Rankdir | None, Parameter(name=["--rankdir"])] = None,
     depth: Annotated[int | None, Parameter(name=["--depth"])] = None,
     max_nodes: Annotated[int | None, Parameter(name=["--max-nodes"])] = None,
+    size: Annotated[Size | None, Parameter(name=["--size"])] = None,
+    theme: Annotated[ThemeName, Parameter(name=["--theme"])] = "light",
     open: Annotated[bool, Parameter(name=["--open"], negative="", show_default=False)] = False,
     json: Json = False,
 ) -> None:
@@ -51,49 +62,64 @@ def render(
     Parameters
     ----------
     target
-        PROG.py:NAME. The program runs as a script does; NAME is a tensor or a function that it leaves behind.
+        PROG.py:NAME. The program, of minigrad or of PyTorch, runs as a script does; NAME is a tensor, a function or a
+        module that it leaves behind.
         -:NAME reads the program from the standard input.
     passes
         Which pass to draw. A pass that the program does not run itself is run for it, seeded with ones.
     output
-        File to write, in the format of its suffix: .html (the viewer) .svg .png .pdf .dot .gv .mmd .txt .json (the record).
-        - writes to the standard output, and nothing else does. Without it: NAME.svg.
+        File to write, in the format of its suffix: .html (the viewer) .svg .png .pdf .tex .dot .gv .mmd .txt .json (the
+        record). - writes to the standard output, and nothing else does. Without it: NAME.svg.
     format
         The format, whatever the suffix. film is an SVG in which the passes appear step by step.
+    tex
+        The same as -f tex: LaTeX with TikZ, its formulas set as mathematics.
     args
         The function's arguments, in Python, as in --args "tensor([1., 2.]), 3". They may use the program's names.
         Without it: the program's example_inputs.
     show
-        What to show of values,grads,shapes,saved,lines besides the operations. Without it: all.
+        What to show of values,grads,shapes,saved,lines besides the operations. Without it: all of these, on a slide
+        values,grads. all,update adds what a training step writes, all,setup what gave the parameters their first numbers.
     rankdir
-        Which way the graph runs: from top to bottom (TB), BT, LR or RL.
+        Which way the graph runs: from top to bottom (TB), BT, LR or RL. Without it: TB, and on a slide as it fits best.
     depth
         How many levels of modules, or of functions where there are none, are open; what is deeper is one box.
     max_nodes
         Fold a graph with more nodes than this: lines, rounds of loops, modules or functions become boxes. 0: never.
         Without it: 500, and in JSON never.
+    size
+        slide: a page of 16 to 9 for each pass, with large letters, on which up to 12 boxes fit.
+    theme
+        The colours: light or dark, or print for black and white, with lines and hatching in their place.
     open
         Show the file afterwards, in the program that the system has for it.
     json
         Say what was written as JSON.
     """
     _, name = target_of(target)
-    place, kind = destination(output, format, name)
+    if tex and format not in (None, "tex"):
+        raise Usage(f"--tex and -f {format} are two formats: choose one.")
+    place, kind = destination(output, "tex" if tex else format, name)
     final = place and place.absolute()  # the program may change the folder
     if place is None and (open or json):
         raise Usage(f"{'--open' if open else '--json'} needs a file: name one with -o.")
     for option, number in (("--depth", depth), ("--max-nodes", max_nodes)):
         if number is not None and number < 0:
             raise Usage(f"{option} {number} is less than 0.")
-    seen = view(show, rankdir)
+    seen = view_from(show, rankdir, size if kind in PICTURES else None)
     with apart(place is None or json):
         record, notes, passes_there = recorded(target, passes, args, words)
         most = (None if kind == "json" else MOST) if max_nodes is None else max_nodes or None
-        drawing = viz.Drawing(record, passes_there, notes, seen, depth, most)
-        with working(f"drawing {len(drawing.graph.nodes)} nodes"):
-            made = maker(drawing, kind)()
+        try:
+            drawing = viz.Drawing(record, passes_there, notes, seen, depth, most, THEMES[theme])
+            with working(f"drawing {drawing.whole.operations} operations"):
+                made = maker(drawing, kind)()
+        except TooMuch as much:
+            raise Usage(str(much).removeprefix("draw: ")) from None
         notes += drawing.warnings(kind)
-        notes += unused({"--show": show, "--depth": depth, "--max-nodes": max_nodes}, rankdir) if kind == "html" else []
+        cards = None if seen.show.issuperset(SHOW) else show
+        given = {"--show": cards, "--depth": depth, "--max-nodes": max_nodes, "--rankdir": rankdir, "--size": size}
+        notes += unused({**given, "--theme": None if theme == "light" else theme}, kind)
     say(notes)
     deliver(made if isinstance(made, bytes) else made.encode(), final)
     if json:
@@ -121,10 +147,13 @@ def destination(output: str | None, format: str | None, name: str) -> tuple[Path
     return place, format
 
 
-def unused(options: dict, rankdir: str) -> list[str]:
-    """What the viewer makes no use of: it has controls of its own."""
-    given = [name for name, value in options.items() if value is not None] + ["--rankdir"] * (rankdir != "TB")
-    return [f"{', '.join(given)}: the viewer shows all and folds on request, in its own way"] if given else []
+def unused(options: dict, kind: str) -> list[str]:
+    """What a format makes no use of; the viewer has controls of its own."""
+    given = [name for name, value in options.items() if value is not None]
+    if kind == "html":
+        return [f"{', '.join(given)}: the viewer shows all and folds on request, in its own way"] if given else []
+    more = [] if kind in PICTURES else ["--size"] + ["--theme"] * (kind in ("txt", "json"))
+    return [f"{name}: the format {kind} has none" for name in more if name in given]
 
 
 def deliver(made: bytes, place: Path | None) -> None:

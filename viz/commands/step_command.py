@@ -10,8 +10,9 @@ from cyclopts import Parameter
 
 import viz
 
+from ..run_program import view_from
 from ..step_through import Step, walk
-from .common import Args, Json, Pass, Target, apart, recorded, say, view
+from .common import Args, Json, Pass, Target, apart, recorded, say
 
 EXAMPLES = """Examples:
 
@@ -45,7 +46,8 @@ def step(
     args
         The function's arguments, in Python.
     show
-        What to show of values,grads,shapes,saved,lines. Without it: all.
+        What to show of values,grads,shapes,saved,lines. Without it: all of these; update and setup add operations, as
+        for render.
     depth
         How many levels of modules or functions are open; what is deeper is one step.
     max_nodes
@@ -53,7 +55,7 @@ def step(
     json
         Write all steps as JSON: a list of {phase, op, title, lines}.
     """
-    seen = view(show, "TB")
+    seen = view_from(show)
     with apart():
         record, notes, there = recorded(target, passes, args, words)
         drawing = viz.Drawing(record, there, notes, seen, depth, max_nodes or None)

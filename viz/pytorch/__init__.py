@@ -2,15 +2,14 @@
 
 PyTorch is needed for nothing else here and is imported only when this is called.  One run of the program gives all three
 passes: a TorchFunctionMode sees each call as the user wrote it (torch_calls.py, torch_recorder.py), hooks on the nodes of
-the graph see what backward sends along each edge (drawn_graph.py), and each call made once more on dual tensors carries
-tangents along (torch_tangents.py).
+the graph see what backward sends along each edge (torch_graph.py), and each call made once more on dual tensors carries
+tangents along (torch_tangents.py).  torch_recording.py holds these together.
 """
 
 # pyright: reportMissingImports=false
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -56,87 +55,9 @@ def from_torch(fn: Callable, *args: Any, passes: str | Sequence[str] = PASSES, n
     if unknown := [one for one in wanted if one not in PASSES]:
         raise error(ValueError, "from_torch", f"{unknown[0]!r} is not a pass", f"use some of {', '.join(PASSES)}")
     try:
-        import torch
+        import torch  # noqa: F401
     except ModuleNotFoundError as e:
         raise error(ModuleNotFoundError, "from_torch", "PyTorch is not installed", "pip install torch") from e
-    from torch.utils._pytree import tree_map_only
+    from .torch_recording import recording_of
 
-    from .torch_calls import watching
-    from .torch_document import Builder, TorchRecord
-    from .torch_recorder import Recorder
-    from .torch_words import tensors_in
-
-    if not tracks(fn, args):
-        args = tree_map_only(torch.Tensor, lambda t: t.detach().requires_grad_() if t.is_floating_point() else t, args)
-    recorder = Recorder("jvp" in wanted)
-    try:
-        with watching(recorder):
-            name_arguments(recorder, fn, args)
-            outs = tensors_in(fn(*args))
-        if not outs:
-            fix = "let the function return a tensor, or a structure with tensors in it"
-            raise error(TypeError, "from_torch", f"the result of {title(fn)} holds no tensor", fix)
-        with recorder.aside():
-            outputs = recorder.returned(outs)
-            if "backward" in wanted:
-                recorder.run_backward(outs)
-    finally:
-        recorder.backward.close()
-    name_values(recorder, fn)
-    code = getattr(inspect.unwrap(fn), "__code__", None)
-    program = {"file": code.co_filename if code else "", "name": name or title(fn)}
-    fields = Builder(recorder.calls, outputs, recorder.backward.differentiated).document(
-        recorder.backward.gradients(), program
-    )
-    return TorchRecord(**fields, notes=recorder.notes)
-
-
-def title(fn: Any) -> str:
-    """The name of a function, or of a module's class."""
-    return getattr(fn, "__name__", type(fn).__name__)
-
-
-def surroundings(fn: Any) -> dict[str, Any]:
-    """What a function sees besides its arguments, by name: the module it belongs to, or the variables it closes over."""
-    owner = getattr(fn, "__self__", fn)
-    if hasattr(owner, "named_parameters"):
-        return {"": owner}
-    if not inspect.isfunction(fn := inspect.unwrap(fn)):
-        return {}
-    found = inspect.getclosurevars(fn)
-    return {**found.globals, **found.nonlocals}
-
-
-def tracks(fn: Any, args: tuple) -> bool:
-    """Whether anything that fn can see requires grad."""
-    from .torch_words import tensors_in
-
-    seen = surroundings(fn)
-    modules = [one for one in (*seen.values(), *args) if hasattr(one, "named_parameters")]
-    return any(t.requires_grad for t in tensors_in((args, seen))) or any(
-        p.requires_grad for module in modules for p in module.parameters()
-    )
-
-
-def name_arguments(recorder: Any, fn: Any, args: tuple) -> None:
-    """Note the arguments first, under the names of fn's parameters."""
-    import torch
-
-    from minigrad.record.passes import parameter_names
-
-    with recorder.aside():
-        for name, a in zip(parameter_names(getattr(fn, "forward", fn), len(args)), args):
-            if isinstance(a, torch.Tensor):
-                recorder.ref(a).name = name
-
-
-def name_values(recorder: Any, fn: Any) -> None:
-    """Names for what has none yet: a module's parameters, and the variables that fn closes over."""
-    known: dict[int, str] = {}
-    for name, one in surroundings(fn).items():
-        known.setdefault(id(one), name)
-        for members in ("named_parameters", "named_buffers"):
-            for path, t in getattr(one, members, dict)():
-                known[id(t)] = f"{name}.{path}" if name else path
-    for value, t in recorder.tensors.items():
-        value.name = value.name or known.get(id(t), "")
+    return recording_of(fn, args, wanted, name).document()

@@ -28,6 +28,7 @@ class Running(threading.local):
 
 RUNNING = Running()
 LOCK = threading.Lock()
+REPLACED: list[tuple] = []  # while there are any: (class, name of a method, what the class itself had there)
 everywhere = 0  # recordings, in all threads
 
 
@@ -76,6 +77,17 @@ def watching(recorder: Any) -> Iterator[None]:
             everywhere -= 1
             if not everywhere:
                 del _SingleLevelFunction.apply
+                put_back()
+
+
+def put_back() -> None:
+    """Give classes the methods that they had."""
+    while REPLACED:
+        cls, name, before = REPLACED.pop()
+        if before is None:
+            delattr(cls, name)
+        else:
+            setattr(cls, name, before)
 
 
 def uncompiled() -> AbstractContextManager:

@@ -1,7 +1,7 @@
 """What a recording of a PyTorch program notes, and the document of the schema made of it.
 
 Values (Noted) and operations (Call) point at each other; they get their numbers when the document is made, each value
-when it is first mentioned.  torch_recorder.py and drawn_graph.py fill them in.
+when it is first mentioned.  torch_recorder.py and torch_graph.py fill them in.
 """
 
 # pyright: reportMissingImports=false, reportAttributeAccessIssue=false, reportPrivateImportUsage=false
@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -25,14 +25,19 @@ from minigrad.errors import error
 from minigrad.files import written
 from minigrad.record import schema
 from minigrad.record.build import assigned_names
-from minigrad.record.in_words import labels
+from minigrad.record.labels import labels
 from minigrad.record.show import mimebundle
+
+if TYPE_CHECKING:
+    from .torch_graph import Backward
+    from .torch_inside import Inside
 
 
 class Noted:
-    """A value of the program: what one tensor held at one moment.  Gradients keep their numbers, to be added up."""
+    """A value of the program: what one tensor held at one moment."""
 
     def __init__(self, t: torch.Tensor, kind: str, array: np.ndarray | None = None):
+        self.dims = batches(t)
         t = bottom(t)
         if t.is_nested:
             raise error(
@@ -41,9 +46,15 @@ class Noted:
         self.kind, self.name = kind, ""
         self.shape, self.dtype, self.device = list(t.shape), str(t.dtype).removeprefix("torch."), str(t.device)
         self.bytes = size_of(t)
-        array = numbers(t) if array is None else array
-        self.summary = {} if array is None else summary(array)
-        self.array = array if kind == "gradient" else None
+        self.array = numbers(t) if array is None else array
+
+    @functools.cached_property
+    def summary(self) -> dict:
+        """What is in it, as the schema has it; complex numbers, which its statistics do not know, go by their magnitude."""
+        a = self.array
+        if a is None:
+            return {}
+        return schema.summary(np.abs(a) if a.dtype.kind == "c" and a.size > schema.WHOLE else a)
 
 
 class Call:
@@ -53,8 +64,13 @@ class Call:
         self.phase, self.name, self.where, self.of = phase, name, where, of
         self.formula, self.inplace = "", False
         self.function: str | None = None
+        self.cls: Any = None  # the user's Function
         self.layers: list[str] = []
         self.modules: list[str] = []
+        self.word = name  # PyTorch's own, and the arguments with values for tensors
+        self.args: tuple[Any, ...] = ()
+        self.kwargs: dict[str, Any] = {}
+        self.dims: dict[Noted, list[int]] = {}  # of each argument and result, as `batches` has them
         self.inputs: list[Any] = []  # Noted, or {"const": ...}
         self.labels: list[str] = []  # for each input the name of its parameter
         self.outputs: list[Noted] = []
@@ -66,6 +82,7 @@ class Call:
         self.kept: list[tuple] = []  # (value, bytes, node)
         self.internal: dict[Any, Noted] = {}  # what its nodes keep that is neither argument nor result
         self.tangents: dict[Noted, Noted] = {}
+        self.insides: list[Inside] = []  # what the methods of a custom Function did
 
     def edges(self) -> list[tuple]:
         """(run, input, partial, upstream, gives), one for each use of an input: an operation of several nodes may lead
@@ -117,8 +134,8 @@ class TorchRecord(schema.Document):
 class Builder:
     """Makes the document: a value gets its number when it is first mentioned."""
 
-    def __init__(self, calls: list[Call], outputs: list[Noted], differentiated: set[int]):
-        self.calls, self.returned, self.differentiated = calls, outputs, differentiated
+    def __init__(self, calls: list[Call], outputs: list[Noted], backward: Backward):
+        self.calls, self.returned, self.backward = calls, outputs, backward
         self.numbers: dict[Noted, int] = {}
         self.ids = {call: i for i, call in enumerate(calls)}
         self.used = {one for call in calls for one in call.inputs if isinstance(one, Noted)} | set(outputs)
@@ -129,18 +146,24 @@ class Builder:
         """A value's number in the document, or a constant as JSON has it."""
         return schema.jsonable(one) if isinstance(one, dict) else self.numbers.setdefault(one, len(self.numbers))
 
-    def document(self, gradients: dict[Noted, Noted], program: dict) -> dict[str, Any]:
+    def document(self, program: dict) -> dict[str, Any]:
         """The fields of the document."""
+        gradients = self.backward.gradients()
         ops = [self.entry(call) for call in self.calls]
         with_tangents = [call for call in self.calls if any(o in call.tangents for o in call.outputs)]
         ops += [self.tangent_entry(call, len(ops) + i) for i, call in enumerate(with_tangents)]
+        for op, call in zip(ops, self.calls):
+            op.inside = [inside.document(self, call) for inside in call.insides]
         outputs = [self.number(o) for o in self.returned]
         whole = {self.number(v): self.number(gradients[v]) for v in list(self.numbers) if v in gradients}
         values = [
             schema.Value(i, v.name, "", v.kind, v.shape, v.dtype, v.device, v.bytes, v.summary)
             for v, i in self.numbers.items()
         ]
-        known = labels(values, assigned_names(ops))
+        assigned = assigned_names(ops)
+        for v in values:
+            v.name = v.name or assigned.get(v.id, "")
+        known = labels(values)
         for v in values:
             v.label = known[v.id]
         ran = {"forward", *[op.phase for op in ops]}
@@ -155,11 +178,13 @@ class Builder:
         op.of, op.inplace = None if call.of is None else self.ids[call.of], call.inplace
         if call.of is not None:
             op.formula = "; ".join(dict.fromkeys(partial for _, _, partial, _, _ in self.through(call)))
-        op.edges = [
-            schema.Edge(self.number(i), partial, self.number(up), self.number(gives))
-            for run, i, partial, up, gives in self.edges[call]
-            if run not in self.differentiated
-        ]
+        for run, i, partial, up, gives in self.flows(call):
+            edge = schema.Edge(self.number(i), partial, self.number(up), self.number(gives))
+            arrived = [self.backward.arrived.get(o, {}).get(run) for o in outs]
+            edge.upstreams = (
+                [None if g is None else self.number(g) for g in arrived] if any(arrived) else [edge.upstream]
+            )
+            op.edges.append(edge)
         last = self.freeing.get(call)
         op.saved = [
             schema.SavedValue(self.number(v), size, last if freed(node) else None) for v, size, node in call.kept
@@ -189,6 +214,24 @@ class Builder:
             return list(dict.fromkeys(ups)), list(dict.fromkeys(gives))
         return call.inputs, [o for o in call.outputs if o in self.used] or call.outputs
 
+    def flows(self, call: Call) -> list[tuple]:
+        """The edges of an operation, but for those of runs that were a part of the program of a later one."""
+        return [edge for edge in self.edges[call] if edge[0] not in self.backward.differentiated]
+
+    def write_words(self, document: schema.Document, part: Callable[[dict], dict]) -> None:
+        """Say of each operation in a part of the record what was called, and by which formulas it is derived."""
+        from .torch_wording import Words
+
+        known = {value: document.values[i].label for value, i in self.numbers.items()}
+        there = {op["id"] for op in part(document.to_dict())["ops"]}
+        for op, call in zip(document.ops, self.calls):
+            if op.id in there and call.of is None:
+                flows, used = self.flows(call), self.ends(call)[1]
+                arrived = self.backward.arrived
+                runs = dict.fromkeys(run for run, *_ in flows)
+                grads = {run: {o: arrived[o][run] for o in used if run in arrived.get(o, ())} for run in runs}
+                Words(op, call, known, used).write(flows, grads)
+
     def through(self, call: Call) -> list[tuple]:
         """The edges of the forward operation along which this entry of backward sent something."""
         return [edge for edge in self.edges[call.of] if edge[0] in call.upstream] if call.of is not None else []
@@ -199,9 +242,9 @@ def total(parts: list[Noted]) -> Noted:
     if len(parts) == 1:
         return parts[0]
     made = copy.copy(parts[0])
+    made.__dict__.pop("summary", None)  # worked out for the first part
     arrays = [part.array for part in parts if part.array is not None]
     made.array = np.asarray(sum(arrays)) if len(arrays) == len(parts) else None
-    made.summary = {} if made.array is None else summary(made.array)
     return made
 
 
@@ -211,6 +254,15 @@ def bottom(t: torch.Tensor) -> torch.Tensor:
     while functorch.is_functorch_wrapped_tensor(t):
         t = functorch.get_unwrapped(t)
     return t
+
+
+def batches(t: torch.Tensor) -> list[int]:
+    """Which dimension each vmap around a tensor runs over, innermost first."""
+    found = []
+    while functorch.is_functorch_wrapped_tensor(t):
+        found += [functorch.maybe_get_bdim(t)] if functorch.is_batchedtensor(t) else []
+        t = functorch.get_unwrapped(t)
+    return found
 
 
 def is_leaf(t: torch.Tensor) -> bool:
@@ -246,11 +298,6 @@ def has_memory(t: torch.Tensor) -> bool:
     """Whether a tensor lies in memory of its own kind: neither sparse nor meta, nor a zero that was never made."""
     other = t.is_meta or t.is_nested or t._is_zerotensor() or functorch.is_legacy_batchedtensor(t)
     return t.layout is torch.strided and not other
-
-
-def summary(a: np.ndarray) -> dict:
-    """A value's summary; complex numbers, which the schema's statistics do not know, go by their magnitude."""
-    return schema.summary(np.abs(a) if a.dtype.kind == "c" and a.size > schema.WHOLE else a)
 
 
 def size_of(t: torch.Tensor) -> int:

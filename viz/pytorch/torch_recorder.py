@@ -1,7 +1,7 @@
 """The recording of a PyTorch program while it runs: which of its calls are operations, and what values they read and made.
 
-torch_calls.py hands it each call as the user wrote it, drawn_graph.py listens to backward, torch_tangents.py pushes
-tangents, trimmed_record.py makes the document.
+torch_calls.py hands it each call as the user wrote it, torch_graph.py listens to backward, torch_tangents.py pushes
+tangents, torch_document.py makes the document.
 """
 
 # pyright: reportMissingImports=false, reportAttributeAccessIssue=false, reportPrivateImportUsage=false
@@ -11,16 +11,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType
+from types import FrameType, FunctionType
 from typing import Any
 
 import torch
 from torch._functorch.autograd_function import custom_function_call
+from torch.utils._pytree import tree_map
 
 from minigrad.record.callers import module_names
 
-from .torch_document import Call, Noted, bottom, has_memory, is_leaf
-from .torch_graph import Backward, edges_of, run_now
+from .torch_calls import Calls
+from .torch_document import Call, Noted, batches, bottom, has_memory, is_leaf
+from .torch_graph import Backward, edges_of, run_now, same
+from .torch_inside import BACK, Inside, look_into
 from .torch_tangents import Tangents, version
 from .torch_words import (
     MADE,
@@ -45,6 +48,7 @@ REFUSED = (  # where PyTorch cannot run another backward, whatever the program's
     "_will_engine_execute_node",  # so does a hook for several gradients
 )
 RUNNING = ("batch_norm", "instance_norm")  # these write running statistics without anybody being told
+COMPOSED = ("multi_head_attention_forward",)  # these are looked into: they are a page of other operations
 MODULE = torch.nn.Module._wrapped_call_impl.__code__  # what calls a module
 
 
@@ -52,6 +56,7 @@ class Recorder:
     """Notes what happens while `with watching(recorder):` is open."""
 
     def __init__(self, jvp: bool):
+        self.within = run_now()  # the run of backward that it began in: one of a method of a Function
         self.calls: list[Call] = []
         self.backward, self.tangents = Backward(self), Tangents(self, jvp)
         self.notes: list[str] = []  # what could not be recorded, and why
@@ -65,6 +70,7 @@ class Recorder:
         self._writes: dict[int, int] = {}  # memory -> how many have: `.data` has a version of its own
         self._paths: dict[Any, dict] = {}
         self._busy = False
+        self._insides: list[Inside] = []  # what methods did of the Function that is being called
 
     @contextmanager
     def aside(self) -> Iterator[None]:
@@ -77,7 +83,7 @@ class Recorder:
 
     def passes_by(self) -> bool:
         """Whether calls are not noted now: inside another one, and in backward, whose hooks tell all."""
-        return self._busy or run_now() != -1
+        return self._busy or run_now() != self.within
 
     # ------------------------------------------------------------------------------------------------------- calls
     def asked(self, func: Any, args: tuple, kwargs: dict) -> Any:
@@ -86,7 +92,7 @@ class Recorder:
         if name in ("__get__", "__set__", "__delete__"):
             attribute = func.__self__.__name__
             if name == "__get__" and attribute in PROPERTIES:
-                return self.call(func, PROPERTIES[attribute], args, kwargs)
+                return self.call(func, attribute, args, kwargs)
             name = attribute if name == "__get__" and attribute in ("data", "grad") else ""
             if not name:
                 return func(*args, **kwargs)
@@ -94,6 +100,9 @@ class Recorder:
             return self.call(func, args[0].__name__, args, kwargs, args[0])
         if name == "__rdiv__":  # 2 / x is x.reciprocal() * 2, in PyTorch and here
             return self.call(torch.mul, "mul", (self.call(torch.reciprocal, "reciprocal", args[:1], {}), *args[1:]), {})
+        if name in COMPOSED:
+            with Calls(self):
+                return opened(func)(*args, **kwargs)
         if name not in (*SAME, "grad"):
             return self.call(func, name, args, kwargs)
         out = func(*args, **kwargs)
@@ -118,7 +127,13 @@ class Recorder:
             versions = {key: version(t) for key, (t, _) in around.items()}
             boundary = self.backward.edges(around)
             push = self.tangents.before(run, name, args, kwargs, given, cls) if given else None
-            out = run(*args, **kwargs)
+            if cls is not None:
+                look_into(cls)
+            self._insides, outer = [], self._insides
+            try:
+                out = run(*args, **kwargs)
+            finally:
+                insides, self._insides = self._insides, outer
             fresh = {id(t): t for t in tensors_in(out) if id(t) not in given}
             written = {key: around[key] for key in around if version(around[key][0]) != versions[key]}
             if name in RUNNING:
@@ -128,7 +143,7 @@ class Recorder:
                 return out  # a question, or a tensor that is made of nothing
             made = self.begin(run, name, cls, args, {key: one for key, one in kwargs.items() if key != "out"}, given)
             made.boundary = boundary
-            if not torch.is_grad_enabled() and any(is_leaf(t) for t, _ in written.values()):
+            if any(is_leaf(t) for t, _ in written.values()):
                 made.phase = "update"  # a parameter is given numbers
             made.inputs += [value for key, (_, value) in written.items() if key not in given]
             made.inplace = bool(written) and next(iter(given)) in written
@@ -137,10 +152,22 @@ class Recorder:
             results = [(t, self.result(t, made)) for side in sides[:: 1 if made.inplace else -1] for t in side]
             self._views |= {key: made for key, t in fresh.items() if t._is_view()}
             made.outputs = [value for _, value in results]
+            made.dims |= {value: batches(t) for t, value in results}
             self.backward.attach(made, results)
+            for inside in insides:
+                inside.find(self)
+            made.insides = list({inside.name: inside for inside in reversed(insides)}.values())[::-1]
             if push is not None and made.phase == "forward":
                 push(made, out, results)
             return out
+
+    def ran(self, inside: Inside) -> None:
+        """A method of a custom Function ran: now, or in backward."""
+        if (home := self.backward.owner.get(inside.ctx)) is not None:
+            inside.find(self)
+            home.insides.append(inside)
+        elif inside.name not in BACK:
+            self._insides.append(inside)
 
     def begin(self, run: Any, name: str, cls: Any, args: tuple, kwargs: dict, given: dict[int, tuple]) -> Call:
         """The entry of a call: who asked for what."""
@@ -149,15 +176,18 @@ class Recorder:
         made = Call(phase, op_name(name) if cls is None else cls.__name__, where(frame))
         made.modules, made.layers = module_names(modules_around(frame), self._paths), self.layers()
         args = args[::-1] if name in SWAPPED else args[1:] if args and args[0] is cls and cls is not None else args
+        usual = defaults(run) if cls is None else {}
+        kwargs = {key: one for key, one in kwargs.items() if key not in usual or one is not usual[key]}
+        known = lambda a: given[id(a)][1] if id(a) in given else a
+        made.word, made.args, made.kwargs = name, *tree_map(known, (tuple(args), kwargs))
+        made.dims = {value: batches(t) for t, value in given.values()}
         if cls is None:
             args = (args[0], args[1:]) if made.name in SIZES and len(args) > 2 else args
-            usual = defaults(run)
-            kwargs = {key: one for key, one in kwargs.items() if key not in usual or one is not usual[key]}
             made.primitive = primitive_of(made.name, kwargs)
             pointwise = getattr(made.primitive, "kernel", None) is not None
             names = made.primitive.names if pointwise else parameters_of(made.name)
         else:
-            made.function, names = cls.__name__, forward_parameters(cls)
+            made.function, made.cls, names = cls.__name__, cls, forward_parameters(cls)
         said = [(names[i] if i < len(names) else f"x{i}", one) for i, arg in enumerate(args) for one in spread(arg)]
         said += [(key, one) for key, arg in kwargs.items() for one in spread(arg)]
         made.labels = [label for label, _ in said]
@@ -201,6 +231,10 @@ class Recorder:
             self._places[at] = value
             self._extents[self.extent(t)] = value
         return value
+
+    def known(self, t: torch.Tensor) -> Noted | None:
+        """The value that is known to lie where a tensor does."""
+        return self._known[id(bottom(t))][2] if self.knows(t) else self._places.get(self.place(t) or ())
 
     def knows(self, t: torch.Tensor) -> bool:
         """Whether a tensor's value is known."""
@@ -270,6 +304,13 @@ class Recorder:
         return value
 
     # --------------------------------------------------------------------------------------------------- at the end
+    def held(self) -> Iterator[tuple[Noted, torch.Tensor]]:
+        """The values that are in tensors now, and those of leaves that were in them before a write."""
+        yield from self.tensors.items()
+        for t, at, value in self._known.values():
+            if at == self.state(t):
+                yield value, t
+
     def returned(self, outs: list[torch.Tensor]) -> list[Noted]:
         """The values that the program returned."""
         given = set(self.tensors)
@@ -298,7 +339,15 @@ class Recorder:
 
 def changed(t: torch.Tensor, value: Noted) -> bool:
     """Whether a tensor holds something else than this value."""
-    return Noted(t, "").summary != value.summary
+    return not same(Noted(t, "").array, value.array)
+
+
+def opened(func: Any) -> Callable:
+    """A function of PyTorch's that computes at once, rather than asking who else wants to: what it calls is seen."""
+    own = {**func.__globals__, "has_torch_function": lambda tensors: False}
+    made = FunctionType(func.__code__, own, func.__name__, func.__defaults__, func.__closure__)
+    made.__kwdefaults__ = func.__kwdefaults__
+    return made
 
 
 def memory(t: torch.Tensor) -> int:

@@ -19,7 +19,7 @@ from torch.autograd import forward_ad
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._pytree import tree_map_only
 
-from .torch_document import Call, Noted, bottom, is_leaf, quiet
+from .torch_document import Call, Noted, batches, bottom, is_leaf, quiet
 from .torch_words import tensors_in
 
 STOPPED = (None, None)
@@ -215,15 +215,6 @@ def as_seen(t: torch.Tensor, tangent: torch.Tensor) -> torch.Tensor:
     if functorch.is_batchedtensor(t):
         return functorch._add_batch_dim(inner, functorch.maybe_get_bdim(t), level)
     return functorch._wrap_for_grad(inner, level)
-
-
-def batches(t: torch.Tensor) -> list[int]:
-    """Which dimension each vmap around a tensor runs over, innermost first."""
-    found = []
-    while functorch.is_functorch_wrapped_tensor(t):
-        found += [functorch.maybe_get_bdim(t)] if functorch.is_batchedtensor(t) else []
-        t = functorch.get_unwrapped(t)
-    return found
 
 
 def tangent_of(t: torch.Tensor | None) -> torch.Tensor | None:

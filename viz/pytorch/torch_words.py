@@ -23,6 +23,7 @@ from minigrad.record import schema
 from minigrad.record.callers import columns
 
 VIZ = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+COMMAND = VIZ + "libraries.py"  # what runs programs for the command
 OWN = (os.path.dirname(inspect.getfile(torch)) + os.sep, VIZ, PACKAGE)
 OPERATORS = {"radd": "add", "rmul": "mul", "rsub": "sub", "truediv": "div", "rpow": "pow",
              "rmatmul": "matmul", "floordiv": "floor_divide", "rfloordiv": "floor_divide", "mod": "remainder",
@@ -41,9 +42,11 @@ SAME = ("detach", "detach_", "data", "requires_grad_", "_make_dual", "_unpack_du
 
 def op_name(name: str) -> str:
     """minigrad's name for one of PyTorch's functions: `__rsub__` is sub, `add_` add, `swapaxes` transpose."""
-    plain = name.strip("_")
+    plain = PROPERTIES.get(name, name.strip("_"))
     if name.startswith("__"):
         plain = INPLACE.get(plain, OPERATORS.get(plain, plain))
+    plain = plain.replace("linalg_", "linalg.", 1) if plain.startswith("linalg_") else plain
+    plain = "logsigmoid" if plain == "log_sigmoid" else plain
     return "to" if plain in CONVERSIONS else aliases().get(plain, plain)
 
 
@@ -103,6 +106,10 @@ def parameters_of(name: str) -> tuple[str, ...]:
     """The names of an operation's parameters."""
     if name in ("getitem", "setitem"):
         return "x", "index", "value"
+    if name.endswith("_cell"):
+        return "input", "hx", "w_ih", "w_hh", "b_ih", "b_hh"
+    if name in ("lstm", "gru", "rnn_tanh", "rnn_relu"):
+        return "input", "hx", "weights", "has_biases", "num_layers", "dropout", "train", "bidirectional", "batch_first"
     return tuple(inspect.signature(TABLE[name].function).parameters) if name in TABLE else ()
 
 
@@ -121,10 +128,10 @@ def tensors_in(tree: Any) -> list[torch.Tensor]:
 
 
 def where(frame: FrameType | None) -> schema.Where:
-    """The innermost line outside PyTorch and our own code."""
-    while frame is not None and frame.f_code.co_filename.startswith(OWN):
+    """The innermost line outside PyTorch and our own code; none where the command has called a module of PyTorch's."""
+    while frame is not None and frame.f_code.co_filename.startswith(OWN) and frame.f_code.co_filename != COMMAND:
         frame = frame.f_back
-    if frame is None:
+    if frame is None or frame.f_code.co_filename == COMMAND:
         return schema.Where("", 0, "")
     code = frame.f_code
     at = Place(code.co_filename, frame.f_lineno)

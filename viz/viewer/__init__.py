@@ -10,8 +10,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from collections.abc import Callable, Iterator
 from functools import cache
 from html import escape
+from itertools import islice
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -28,7 +30,7 @@ SCRIPTS = """
 
 
 def page(record: Any, depth: int | None = None) -> str:
-    """The page of a record (what `minigrad.record` gives, or its dict), as the text of an HTML file.
+    """The page of a record (what `minigrad.record` gives, its dict, or its graph), as the text of an HTML file.
 
     With a `depth` it opens folded: modules, or functions where there are none, are open to this level.
 
@@ -38,7 +40,7 @@ def page(record: Any, depth: int | None = None) -> str:
     >>> "<title>&lt;f&gt; · minigrad</title>" in made, made.count("</script>")
     (True, 2)
     """
-    graph = Graph(record if isinstance(record, dict) else record.to_dict())
+    graph = record if isinstance(record, Graph) else Graph(record if isinstance(record, dict) else record.to_dict())
     style, script = _read("viewer.css"), _script()
     name = text.shorten(graph.record["program"].get("name") or "", 60) or "program"
     return Template(_read("page.html")).substitute(
@@ -82,8 +84,18 @@ def _hash(inline: str) -> str:
 def _embedded(data: dict) -> str:
     """JSON that stands inside a script element: nothing in it ends the element or a line of the page.
 
-    >>> print(_embedded({"a": "</script><!-- & \\u2028"}))
-    {"a":"\\u003c/script>\\u003c!-- & \\u2028"}
+    >>> print(_embedded({"a": "</script><!-- & \\u2028", "b": iter([1, 2])}))
+    {"a":"\\u003c/script>\\u003c!-- & \\u2028","b":[1,2]}
     """
-    written = json.dumps(data, separators=(",", ":"), allow_nan=False)  # ASCII: also lone surrogates are safe
-    return written.replace("<", "\\u003c")
+    write = json.JSONEncoder(separators=(",", ":"), allow_nan=False).encode  # ASCII: also lone surrogates are safe
+    parts = []
+    for key, part in data.items():  # in their order: what is told last may be known only when the others are written
+        written = f"[{','.join(_stretches(part, write))}]" if isinstance(part, Iterator) else write(part)
+        parts.append(f"{write(key)}:{written}".replace("<", "\\u003c"))
+    return "{" + ",".join(parts) + "}"
+
+
+def _stretches(entries: Iterator, write: Callable[[list], str]) -> Iterator[str]:
+    """Entries of a list as JSON, a thousand at a time, so that those of a large program never stand beside their text."""
+    while stretch := list(islice(entries, 1000)):
+        yield write(stretch)[1:-1]

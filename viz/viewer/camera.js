@@ -4,6 +4,7 @@ const stage = $("stage");
 const camera = { x: 0, y: 0, k: 1 };
 let onCamera = () => {};
 let glide = 0;
+const NARROW = 600; // pixels: a phone
 let fitted = null; // where `fit` has put the camera last, and for what
 
 function moveTo(x, y, k = camera.k) {
@@ -35,16 +36,16 @@ const centred = (size, room) => (room - size) / 2;
 /** All of the graph if it can be read at that size, else where it starts at the size of reading. */
 function fit(size, whole = false) {
   cancelAnimationFrame(glide);
-  const [w, h] = [stage.clientWidth - 48, stage.clientHeight - 40];
+  const narrow = stage.clientWidth < NARROW; // the whole width in small letters, rather than a part
+  const margin = narrow ? 8 : 24;
+  const [w, h] = [stage.clientWidth - 2 * margin, stage.clientHeight - 40];
   const all = Math.min(w / size.width, h / size.height, 1.25);
-  const k = whole || all >= 0.78 ? all : Math.min(1, Math.max(0.8, w / size.width));
-  const [start, spare] = [stage.clientWidth / 2 - size.start * k, stage.clientWidth - size.width * k - 24];
+  const k = whole || all >= 0.78 ? all : Math.min(1, Math.max(narrow ? 0.5 : 0.8, w / size.width));
+  const [start, spare] = [stage.clientWidth / 2 - size.start * k, stage.clientWidth - size.width * k - margin];
   const x =
     whole || all >= 0.78
       ? centred(size.width * k, stage.clientWidth)
-      : spare < 24
-        ? start
-        : Math.min(Math.max(start, 24), spare);
+      : Math.min(Math.max(start, Math.min(margin, spare)), Math.max(margin, spare));
   moveTo(x, size.height * k <= h ? centred(size.height * k, stage.clientHeight) : 20, k);
   fitted = { ...camera, size, whole };
 }

@@ -3,7 +3,8 @@
 const TITLES = { forward: "Forward", backward: "Backward", jvp: "Jvp" };
 const STARTS = {
   forward: "The inputs are given. Each step runs one operation of the program: press → or Play.",
-  backward: "Backward starts at the outputs. Each step goes along one edge: what arrived, called g, gives a contribution.",
+  backward:
+    "Backward starts at the outputs. Each step goes along one edge: what arrived, called g, gives a contribution.",
   jvp: "The inputs have tangents. Each step pushes them through one operation, beside its value.",
 };
 
@@ -64,42 +65,17 @@ function jvpCaption(op) {
     .filter((one) => tangentOf.has(one))
     .map((one) => `d${values[one].name} = ${gist(values[tangentOf.get(one)], 4)}`);
   return [
-    term(rule, "local partials × tangents of the inputs", "", moved.join(", ")),
+    term(rule, "the tangents of the inputs, pushed through", "", moved.join(", ")),
     sign("="),
     term(gist(values[tangentOf.get(value)]), `tangent of ${values[value].name}`, "tangent"),
   ];
 }
 
 function backwardCaption(op, flow, value, step) {
-  const up = gist(values[flow.up]);
   const gives = term(gist(values[flow.gives]), "contribution", "grad", `to the gradient of ${values[value].name}`);
-  const upstream = term(up, "upstream", "", flow.rule || !whole(values[flow.up], SHORT) ? "called g" : "");
-  const body = flow.rule
-    ? [upstream, sign("→"), term(flow.rule, "rule of " + op.name)]
-    : [
-        flow.summed && sign("sum of"),
-        upstream,
-        sign("×"),
-        term(flow.partial, "local partial", "", partialNumbers(flow)),
-      ];
-  return [...body.filter(Boolean), sign("="), gives, sumSoFar(value, step)].filter(Boolean);
-}
-
-/** The local partial in numbers: its formula with them put in, and what that comes to. */
-function partialNumbers(flow) {
-  if (/^[\d.]+$/.test(flow.partial)) return "";
-  const [up, gives] = [values[flow.up], values[flow.gives]];
-  const [a, b] = [up, gives].map((value) => (value.all === undefined ? [] : [value.all].flat(Infinity)));
-  const told =
-    a.length &&
-    a.length <= 4 &&
-    a.length === b.length &&
-    a.every((x) => typeof x === "number" && x !== 0) &&
-    b.every((x) => typeof x === "number");
-  const ratio = told ? b.map((x, i) => number(x / a[i])) : [];
-  const amount = ratio.length > 1 ? `[${ratio.join(", ")}]` : ratio[0];
-  if (!amount || flow.partial === amount) return minus(flow.figures ?? "");
-  return flow.figures && minus(flow.figures) !== amount ? `${minus(flow.figures)} = ${amount}` : `= ${amount}`;
+  const upstream = term(gist(values[flow.up]), "upstream", "", "called g");
+  const rule = term(flow.rule, "rule of " + op.name, "", flow.figures ? `= ${minus(flow.figures)}` : "");
+  return [upstream, sign("→"), rule, sign("="), gives, sumSoFar(value, step)].filter(Boolean);
 }
 
 /** Where branches meet: the contributions that have arrived, and how many are still to come. */
@@ -126,4 +102,18 @@ function showCaption(step) {
     place && el("span", { class: "place" }, place),
   );
   $("caption").replaceChildren(...caption(step));
+}
+
+const SPOKEN = { "=": "equals", "\u00d7": "times", "\u2192": ",", "\u2295": ", together" };
+
+/** The sentence as it is heard: which step it is, and each term after its word. */
+function spokenStep() {
+  const said = ([text, word, note]) => [word, text, note].filter(Boolean).join(" ");
+  const parts = [...$("caption").querySelectorAll(".sign, .term, p")].map((one) =>
+    one.matches(".term")
+      ? said([...["b", "i", "small"].map((tag) => one.querySelector(tag)?.textContent)])
+      : (SPOKEN[one.textContent] ?? one.textContent),
+  );
+  const [pass, rest] = [...$("where").childNodes].map((node) => node.textContent.trim());
+  return `${pass} ${rest}: ${parts.join(" ").replaceAll(" ,", ",")}`;
 }

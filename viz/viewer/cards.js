@@ -161,34 +161,19 @@ function edgeLabel(edge) {
   if (!flows.length) return null;
   const [op, slot, flow] = flows[0];
   const several = flows.length > 1;
-  const rule = several ? [`${flows.length} contributions`] : wrapped(product(flow), LABEL_WIDTH);
+  const rule = several ? [`${flows.length} contributions`] : wrapped(flow.rule, LABEL_WIDTH);
   const gives = several ? "" : `= ${gist(values[flow.gives])}`;
   const step = stepFor.backward.get(op) + ops[op].flows.slice(0, slot).filter(Boolean).length;
   const width = Math.max(...rule.map((line) => textWidth(line, "mono")), textWidth(gives, "bold"));
   return { rule, gives, step, width, height: (rule.length + (gives ? 1 : 0)) * LABEL_LINE + 6 };
 }
 
-/** A text in two lines at most, broken before a product's sign, or at a space as near to the middle as there is one. */
+/** A text in two lines at most, broken at a space as near to the middle as there is one. */
 function wrapped(text, most) {
   if (text.length <= most) return [text];
   const spaces = [...text.matchAll(/ /g)].map(({ index }) => index).filter((at) => at > 4 && at < text.length - 4);
-  const times = text.indexOf(" \u00d7 ");
-  const at =
-    times > 4 ? times : spaces.sort((a, b) => Math.abs(a - text.length / 2) - Math.abs(b - text.length / 2))[0];
+  const [at] = spaces.sort((a, b) => Math.abs(a - text.length / 2) - Math.abs(b - text.length / 2));
   return at === undefined
     ? [shorten(text, most)]
     : [text.slice(0, at), text.slice(at + 1)].map((line) => shorten(line, 1.5 * most));
 }
-
-const SHORT = 2; // elements: a longer upstream gradient is called g
-
-/** Upstream times local partial, or the rule that takes the upstream gradient. */
-function product(flow) {
-  const up = whole(values[flow.up], SHORT) || "g";
-  if (flow.rule) return flow.rule;
-  const text = `${up} × ${factor(flow.partial)}`;
-  return flow.summed ? `sum(${text})` : text;
-}
-
-const factor = (partial) =>
-  /[-+/ ]/.test(partial) && /[-+/]/.test(partial.replace(/\([^()]*\)/g, "")) ? `(${partial})` : partial;

@@ -1,30 +1,32 @@
 """What the viewer's page is told of a record: operations and values by their place in a list, formulas in the user's words.
 
-Everything that needs Python's grammar or the rules of `user_formula.py` is worked out here; what changes from step to step,
+Everything that needs Python's grammar is worked out here; what changes from step to step,
 and every layout, is the page's own business.  Keys are short because a page may hold a hundred thousand operations.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from .. import text, user_formula
-from ..cards import called, partial_of, rule_of, terms_of
+from .. import text
+from ..cards import called, flow_formula, push_of
 from ..drawn_graph import Edge, Graph, Node
 from .sources import sources
 
-DIGITS = 7  # what float32 holds
-LABEL = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
+INFINITY = float("inf")
+READ = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?![\w(])(?!=[^=])")  # a name in a formula, not of a function or a keyword
 
 
 def content(graph: Graph) -> dict:
-    """The record of a graph as the page reads it.
+    """The record of a graph as the page reads it; values and operations are made one by one, as they are asked for.
 
     >>> value = {"id": 0, "name": "x", "kind": "input", "shape": [], "dtype": "float32", "device": "cpu", "bytes": 4,
     ...          "summary": {"values": 0.1}}
-    >>> made = content(Graph({"program": {"name": "f", "passes": ["forward"]}, "values": [value], "ops": []}))
-    >>> made["passes"], made["values"]
+    >>> made = content(Graph({"program": {"name": "f", "passes": ["forward"]}, "values": [value], "ops": [],
+    ...          "outputs": [0]}))
+    >>> made["passes"], list(made["values"])
     (['forward'], [{'id': 0, 'name': 'x', 'kind': 'input', 'shape': [], 'dtype': 'float32', 'bytes': 4, 'all': 0.1}])
     """
     record = graph.record
@@ -33,16 +35,12 @@ def content(graph: Graph) -> dict:
     places = [node.record["where"] for node in nodes if (node.record.get("where") or {}).get("file")]
     files, in_file = sources(places)
     numbers = iter(in_file)
-    ops = [told.op(node, numbers) for node in nodes]
     program = record["program"]
-    values = [described(value, graph.name(value["id"])) for value in record["values"]]
-    for updated in set(graph.updated) & set(told.place):  # a parameter stays one after a step of training
-        values[told.place[updated]]["kind"] = graph.values[told.origin(updated)]["kind"]
     return {
         "program": {"name": text.clean(program.get("name") or ""), "file": text.file_name(program.get("file"))},
         "passes": graph.passes,
-        "values": values,
-        "ops": ops,
+        "values": (described(value, graph.name(value["id"])) for value in record["values"]),
+        "ops": (told.op(node, numbers) for node in nodes),
         "outputs": told.places(record.get("outputs", ())),
         "gradients": told.pairs(graph.gradients),
         "tangents": told.pairs(graph.tangents),
@@ -67,12 +65,6 @@ class Teller:
     def pairs(self, ids: dict[int, int]) -> list[tuple[int, int]]:
         """A mapping between values."""
         return [(self.place[a], self.place[b]) for a, b in ids.items() if a in self.place and b in self.place]
-
-    def origin(self, value: int) -> int:
-        """What a value was before the program updated it."""
-        while value in self.graph.updated:
-            value = self.graph.updated[value]
-        return value
 
     def order(self, nodes: list[Node]) -> list[int]:
         """The operations in the order in which backward went through them."""
@@ -109,8 +101,11 @@ class Teller:
         return said | {key: value for key, value in more.items() if value}
 
     def _rule(self, node: Node) -> str:
-        moved = [value for value in node.record["outputs"] if self.graph.tangent(value)]
-        return rule_of(self.graph, node, moved[0]) if moved else ""
+        moved = [
+            value for value in node.record["outputs"] if value in self.graph.tangents and self.graph.tangent(value)
+        ]
+        push = push_of(node, moved[0]) if moved else None
+        return "= " + text.clean(self.graph.words(push["formula"])) if push else ""
 
     def _input(self, entry: Any) -> Any:
         return self.place.get(entry) if isinstance(entry, int) else [_constant(entry)]
@@ -121,10 +116,11 @@ class Teller:
 
     def _steps(self, ran: dict) -> list[dict]:
         """What a method of a custom Function did, one operation after the other, in the names of its own lines."""
-        inner = Graph({"program": {}, **ran}, user_formula.names(ran))
+        inner = Graph({"program": {}, **ran})
         given = {value["id"] for value in ran["values"] if value.get("name")}
         outside = {int(i): self.graph.names[o] for i, o in ran["same"].items() if o in self.graph.names}
         made = {i: f"({step})" for step, op in enumerate(inner.ops, 1) for i in op["outputs"]}
+        inner.names.update({value["id"]: value["name"] for value in ran["values"] if value.get("name")})
         inner.names.update({i: name for i, name in outside.items() if i not in given and i not in made})
         unnamed = {i: name for i, name in made.items() if inner.names[i] == f"v{i}"}
         inner.names.update(unnamed)  # called by their line in the list
@@ -132,44 +128,34 @@ class Teller:
 
     def _step(self, inner: Graph, node: Node) -> dict:
         names = {inner.values[i].get("label"): inner.name(i) for i in inner.values}
-        name, call, shown = [LABEL.sub(lambda m: names.get(m[0], m[0]), said) for said in called(inner, node)]
+        name, call, shown = [READ.sub(lambda m: names.get(m[0], m[0]), said) for said in called(inner, node)]
         where = node.record.get("where") or {}
         results = [described(inner.values[i], inner.name(i)) for i in node.outputs]
         return {"text": shown or name + call, "out": results, "line": where.get("line", 0)}
 
     def _flow(self, edge: Edge) -> dict | None:
-        """What goes back along an edge: a product of upstream and local partial, or a rule that names the upstream g."""
+        """What goes back along an edge: the formula, and the same with numbers in the places of single elements."""
         if edge.flow is None or edge.flow["gives"] not in self.place or edge.flow["upstream"] not in self.place:
             return None
-        graph, partial = self.graph, partial_of(self.graph, edge)
-        said: dict[str, Any] = {"up": self.place[edge.flow["upstream"]], "gives": self.place[edge.flow["gives"]]}
-        if formula := text.clean(edge.flow.get("formula") or ""):
-            return {**said, "rule": formula}
-        terms = terms_of(graph, edge.target)
-        if partial.endswith(".backward"):
-            return {**said, "rule": f"{partial}(g)"}
-        if not partial.startswith("∂") and user_formula.uses_upstream(partial):
-            return {**said, "rule": terms.words(partial)}
-        words = partial if partial.startswith("∂") else terms.words(partial)
-        said["partial"] = words
-        if graph.elements(edge.flow["upstream"]) > graph.elements(edge.flow["gives"]):
-            said["summed"] = True
-        figures = self._figures(edge.target, terms, partial)
-        return {**said, "figures": figures} if figures not in ("", words) else said
+        up, gives = edge.flow["upstream"], edge.flow["gives"]
+        said = {"up": self.place[up], "gives": self.place[gives], "rule": flow_formula(self.graph, edge)}
+        figures = self._figures(edge.target.record, edge.flow)
+        return {**said, "figures": figures} if figures not in ("", said["rule"]) else said
 
-    def _figures(self, node: Node, terms: user_formula.Terms, partial: str) -> str:
-        """A local partial with numbers in the places of the operands, where they are single numbers."""
-        if partial.startswith("∂"):
-            return ""
-        graph = self.graph
-        shown = [text.whole(graph.values.get(i), 1) if isinstance(i, int) else "" for i in node.record["inputs"]]
-        out = text.whole(graph.values.get(node.outputs[0]), 1) if node.outputs else ""
-        named = user_formula.mentioned(partial)
-        given: dict[str, str] = dict(zip(terms.own, shown)) | {"out": out}
-        if not named or not all(given.get(name) for name in named):
-            return ""
-        bracketed = {name: f"({number})" if number.startswith("-") else number for name, number in given.items()}
-        return user_formula.Terms(terms.formula, terms.own, shown, out).words(partial, **bracketed)
+    def _figures(self, op: dict, flow: dict) -> str:
+        """A formula with numbers for its names; "" unless all are single numbers."""
+        formula = flow.get("formula") or ""
+        entries = [self._entry(i) for i in (*op["inputs"], *op["outputs"])]
+        labelled = {**{entry.get("label"): entry for entry in entries}, "g": self._entry(flow["upstream"])}
+        shown: dict[str, str] = {}
+        for name in READ.findall(formula):
+            shown[name] = text.whole(labelled.get(name), 1)
+            if not shown[name]:
+                return ""
+        return READ.sub(lambda m: f"({shown[m[0]]})" if shown[m[0]][0] == "-" else shown[m[0]], formula)
+
+    def _entry(self, value: Any) -> dict:
+        return self.graph.values.get(value, {}) if isinstance(value, int) else {}
 
 
 def described(value: dict, name: str) -> dict:
@@ -192,32 +178,38 @@ def packed(told: dict) -> dict:
 
     >>> value = {"id": 0, "name": "v0", "kind": "input", "shape": [], "dtype": "float32", "bytes": 4, "all": 0.1}
     >>> made = packed({"values": [value, {**value, "id": 1, "name": "x"}]})
-    >>> made["sorts"], made["values"]
-    ([['input', [], 'float32', 4]], [{'sort': 0, 'all': 0.1}, {'sort': 0, 'name': 'x', 'all': 0.1}])
+    >>> list(made["values"]), made["sorts"]
+    ([{'sort': 0, 'all': 0.1}, {'sort': 0, 'name': 'x', 'all': 0.1}], [['input', [], 'float32', 4]])
     """
-    sorts: dict[tuple, int] = {}
-    values = []
-    for i, value in enumerate(told["values"]):
+    sorts: list[list] = []  # known when the last value has been asked for
+    return {**told, "values": _sorted(told["values"], sorts), "sorts": sorts}
+
+
+def _sorted(values: Iterable[dict], sorts: list[list]) -> Iterator[dict]:
+    """Values without what is entered among the sorts."""
+    known: dict[tuple, int] = {}
+    for i, value in enumerate(values):
         place = [value["device"]] if "device" in value else []  # the processor goes without saying
         sort = (value["kind"], tuple(value["shape"]), value["dtype"], value["bytes"], *place)
+        if sort not in known:
+            known[sort] = len(sorts)
+            sorts.append([value["kind"], value["shape"], *sort[2:]])
         usual = {"id": i, "name": f"v{value['id']}"}
         own = {key: value[key] for key in usual if value[key] != usual[key]}
         rest = {key: value[key] for key in ("all", "statistics", "histogram") if key in value}
-        values.append({"sort": sorts.setdefault(sort, len(sorts)), **own, **rest})
-    listed = [[kind, list(shape), *rest] for kind, shape, *rest in sorts]
-    return {**told, "values": values, "sorts": listed}
+        yield {"sort": known[sort], **own, **rest}
 
 
 def rounded(numbers: Any) -> Any:
-    """Numbers, also in nested lists, to the digits that a float32 has; what JSON has not, as words.
+    """Numbers, also in nested lists, to the seven digits that a float32 has; what JSON has not, as words.
 
     >>> rounded([[0.1 + 0.2, 5], "nan", float("inf")])
     [[0.3, 5], 'nan', 'inf']
     """
+    if isinstance(numbers, float):
+        return float(f"{numbers:.7g}") if abs(numbers) < INFINITY else repr(numbers)
     if isinstance(numbers, (list, tuple)):
         return [rounded(x) for x in numbers]
-    if isinstance(numbers, float):
-        return float(f"{numbers:.{DIGITS}g}") if abs(numbers) < float("inf") else repr(numbers)
     return numbers if numbers is None or isinstance(numbers, (int, bool)) else text.clean(str(numbers))
 
 

@@ -118,6 +118,8 @@ function updateCard({ box, g, rows, sum }) {
   else if (state.paths && !state.paths.boxes.has(box.key)) kinds.push("dim");
   if (state.selected === box.key) kinds.push("selected");
   g.setAttribute("class", kinds.join(" "));
+  if (state.now.has(box.key)) g.setAttribute("aria-current", "step");
+  else g.removeAttribute("aria-current");
   if (sum) sum.setAttribute("class", gradientAt(box.sums, state.step).terms.length ? "sum on" : "sum");
 }
 

@@ -51,4 +51,12 @@ function leave() {
   document.activeElement?.blur();
 }
 
+/** Open one of the panes that share the room of a phone, or close it. */
+function openPane(name) {
+  const aside = document.querySelector("aside");
+  aside.dataset.pane = name;
+  for (const button of $("panes").children)
+    button.setAttribute("aria-expanded", String(button.getAttribute("aria-controls") === name));
+}
+
 const announce = (text) => setText($("said"), text);

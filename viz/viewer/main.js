@@ -46,6 +46,7 @@ stage.addEventListener("click", (event) => {
   else if (!box) clearPaths() || select(null);
   else if (box.kind === "fold" && pressedOn === box.key) unfold(box);
   else select(box, distant);
+  if (box) (openPane("details"), show(box));
 });
 stage.addEventListener("dblclick", (event) => {
   const box = boxUnder(event);
@@ -77,13 +78,22 @@ function drawPassBar() {
   );
 }
 
-function toggleTheme() {
-  const root = document.documentElement;
-  const dark = root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  root.dataset.theme = dark ? "light" : "dark";
+function setTheme(theme) {
+  document.documentElement.dataset.theme = theme;
   readColours();
   onCamera();
 }
+
+function toggleTheme() {
+  const { theme } = document.documentElement.dataset;
+  const dark = theme ? theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  setTheme(dark ? "light" : "dark");
+}
+
+// a page around this one may say which theme it has
+window.addEventListener("message", ({ source, data }) => {
+  if (source === window.parent && ["light", "dark"].includes(data?.theme)) setTheme(data.theme);
+});
 
 for (const [id, action] of Object.entries({
   back: () => stepBy(-1),
@@ -98,6 +108,10 @@ for (const [id, action] of Object.entries({
   ask: openHelp,
 }))
   $(id).addEventListener("click", action);
+for (const one of $("panes").children)
+  one.addEventListener("click", () =>
+    openPane(one.getAttribute("aria-expanded") === "true" ? "" : one.getAttribute("aria-controls")),
+  );
 $("slider").addEventListener("input", () => go(stops[Number($("slider").value)]));
 $("speed").addEventListener("input", () => (speed = Number($("speed").value)));
 $("fold").addEventListener("change", () => refoldAll($("fold").value));
@@ -137,6 +151,7 @@ function start() {
     ...(ops.length > CROWD ? [el("option", { value: "stretch" }, "stretch")] : []),
   );
   $("fold").parentElement.hidden = !modes.length && !large;
+  openPane("");
   readColours();
   const levels = data.depth !== null && modes.find((mode) => mode === "module" || mode === "function");
   const mode = levels || (large ? (modes[0] ?? "stretch") : "none");

@@ -51,12 +51,15 @@ const leafKind = (value) =>
 
 const minus = (text) => text.replace(/-/g, "\u2212");
 
-/** A number with four significant digits and a true minus sign. */
+/** A number as text.py writes it: four significant digits, more only before the point; with a true minus sign. */
 function number(x, digits = 4) {
   if (typeof x === "boolean") return x ? "True" : "False";
-  if (typeof x !== "number") return minus(String(x));
-  if (Number.isInteger(x) && Math.abs(x) < 1e7) return minus(String(x));
-  return minus(String(Number(x.toPrecision(digits)))).replace("e+", "e");
+  if (!Number.isFinite(x)) return minus(String(x)); // a word, too
+  const size = Math.abs(x);
+  if (size < 1e7 && (Number.isInteger(x) || size >= 10 ** digits - 0.5)) return minus(String(Math.round(x)));
+  const [mantissa, exponent] = x.toExponential(digits - 1).split("e").map(Number);
+  const short = exponent < -4 || exponent >= digits ? `${mantissa}e${exponent}` : String(Number(x.toPrecision(digits)));
+  return minus(short);
 }
 
 const nested = (x) => (Array.isArray(x) ? `[${x.map(nested).join(", ")}]` : number(x));

@@ -3,6 +3,7 @@
 let playing = 0;
 let speed = 3;
 const SPEEDS = [0.25, 0.5, 1, 2, 4, 8, 16, 60]; // steps a second
+const SPEECH = 0.5; // steps a second that can be read aloud while they play
 
 function go(step, follow = true) {
   const before = state.step;
@@ -38,6 +39,7 @@ function tell() {
   showSource(op, current() && !current().leaf ? ops[current().from] : null);
   showDetails(current());
   keepPlace();
+  if (!playing || SPEEDS[speed] <= SPEECH) announce(spokenStep());
 }
 
 /** What has to be seen of a step: its card, and in backward the card that the gradient goes to, if both fit. */
@@ -65,6 +67,7 @@ function play(on) {
   if (on) playing = setTimeout(tick, 0);
   $("play").textContent = on ? "Pause" : "Play";
   $("play").setAttribute("aria-pressed", String(on));
+  if (!on) announce(spokenStep()); // where it has come to
 }
 
 function changeSpeed(by) {
@@ -78,7 +81,9 @@ function keepPlace() {
   history.replaceState(null, "", `#${stepName(state.step).replace(" ", "-")}`);
 }
 
+/** The step that the address names: of a pass, or `#12` of all. */
 function stepInLink() {
-  const [, pass, n] = /^#(forward|backward|jvp)-(\d+)$/.exec(location.hash) ?? [];
+  const [, pass, n] = /^#(?:(forward|backward|jvp)-)?(\d+)$/.exec(location.hash) ?? [];
+  if (n !== undefined && pass === undefined) return Math.min(Number(n), steps.length - 1);
   return passes.includes(pass) ? Math.min(startOf[pass] + Number(n), lastOf(pass)) : 0;
 }

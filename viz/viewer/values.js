@@ -79,7 +79,7 @@ function opDetails(box) {
       module && `module: ${module}`,
     ),
     op.out.slice(0, 4).map((value) => valueParts(value)),
-    partials(op),
+    formulas(op),
     op.rule ? part("Tangent", el("p", {}, el("code", {}, op.rule.replace(/^= /, "")))) : null,
     transforms(op),
     kept(op),
@@ -207,15 +207,15 @@ function histogram(value) {
   );
 }
 
-/** The local partials of an operation: one line for each edge of backward. */
-function partials(op) {
+/** The formulas of an operation: one line for each edge of backward. */
+function formulas(op) {
   const rows = op.flows.map(
     (flow, slot) =>
       flow &&
       el(
         "li",
         {},
-        el("code", {}, `to ${values[op.tensors[slot]].name}: ${flow.rule ?? `g × ${factor(flow.partial)}`}`),
+        el("code", {}, `to ${values[op.tensors[slot]].name}: ${flow.rule}`),
       ),
   );
   return rows.some(Boolean) ? part("Backward along each edge", el("ul", { class: "plain" }, rows)) : null;

@@ -17,7 +17,7 @@ from ...kernels.cuda import flat
 from ..buffers import written_directly
 from ..fuse import Group
 from ..ir import F8, Lowering, Op, V
-from ..value_reads import Number
+from ..symbols import Number, Whole, is_symbolic
 from .gpu_loops import Adds, Columns, Elements, Picks, block_function
 from .gpu_rows import RowKernel
 from .library_calls import call
@@ -50,8 +50,9 @@ class DeviceSpelling(Spelling):
     def repeated(self, v: V) -> str:
         return f"full({self.shape(v)}, {self.literal(v.content, v.dtype)}, {dtype_text(v.dtype)})"
 
-    def number(self, a: Number) -> str:
-        return f"{self.numbers[a.name]}.item()"
+    def number(self, a: Number | Whole) -> str:
+        text = f"{self.numbers[a.name]}.item()"
+        return f"int({text})" if type(a) is Whole else text  # the cell of a number holds a float
 
     def empty(self, v: V) -> str:
         return f"empty({self.shape(v)}, {dtype_text(v.dtype)})"
@@ -64,7 +65,7 @@ class DeviceSpelling(Spelling):
         return f"{self.name(base)}[0]" if base.kind != "uniform" and not base.shape else super().element(base, at)
 
     def literal(self, a: Any, dtype: np.dtype, op: Op | None = None) -> str:
-        return cast(f"{self.numbers[a.name]}[0]", F8, dtype) if isinstance(a, Number) else super().literal(a, dtype, op)
+        return cast(f"{self.numbers[a.name]}[0]", F8, dtype) if is_symbolic(a) else super().literal(a, dtype, op)
 
 
 class DeviceWriter(Writer):

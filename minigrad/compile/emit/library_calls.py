@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..fuse import loop_index, operand_index
 from ..ir import Op, V
-from ..value_reads import Number
+from ..symbols import is_symbolic
 from .cpu_loops import nested
 from .names import Spelling
 
@@ -130,7 +130,7 @@ def fill(s: Spelling, op: Op) -> list[str]:
 
 def call(s: Spelling, op: Op) -> list[str]:
     """A call of the operation itself."""
-    texts = [s.number(a) if isinstance(a, Number) else s.view(a) if isinstance(a, V) else s.static(a)
+    texts = [s.number(a) if is_symbolic(a) else s.view(a) if isinstance(a, V) else s.static(a)
              for a in op.data["args"]]  # fmt: skip
     outs = [s.name(o, op.name) for o in op.outs]
     cls = s.static((op.data["cls"], op.data["dtype"]))

@@ -19,7 +19,7 @@ from ...kernels.formula import CUDA
 from ..buffers import stored, taken_over, written_directly
 from ..fuse import Group, schedule
 from ..ir import Lowering, Op, V
-from ..value_reads import Number
+from ..symbols import is_symbolic
 from .cpu_loops import HIGHER32, HIGHER64, PLUS, Loop
 from .cpu_rows import ROW_SUM, Rows
 from .library_calls import STATEMENTS, whole
@@ -27,6 +27,7 @@ from .names import Spelling
 
 LOOPS = {"loop": Loop, "rows": Rows}
 JIT = '@njit(nogil=True, error_model="numpy")'
+LONGEST = 24  # characters of a variable for a number
 
 
 class Program:
@@ -84,9 +85,12 @@ class Writer:
     def name_inputs(self) -> None:
         """The variables of the arguments, and their sizes."""
         s = self.spelling
-        for a in [a for op in self.low.ops for a in (*op.ins, *op.data.get("args", ())) if isinstance(a, Number)]:
+        self.computed: list[str] = []  # comments: what a number is that is no argument
+        for a in [a for op in self.low.ops for a in (*op.ins, *op.data.get("args", ())) if is_symbolic(a)]:
             if a.name not in s.numbers:
-                s.numbers[a.name] = s.free(a.name)
+                s.numbers[a.name] = s.free(re.sub(r"\W+", "_", a.said).strip("_")[:LONGEST])
+                if not a.said.isidentifier():
+                    self.computed.append(f"# {s.numbers[a.name]} is {a.said}")
         for v in [*self.inputs, *self.low.constants]:
             s.name(v, v.name or "constant")
             v.dims = [f"{s.names[v]}.shape[{d}]" for d in range(len(v.shape))]
@@ -163,7 +167,7 @@ class Writer:
     def function(self, lines: list) -> str:
         """The entry."""
         given = [*self.arguments(), *["statics"] * bool(self.spelling.statics)]
-        return "\n".join([f"def {self.entry}({', '.join(given)}):", *indent(lines)])
+        return "\n".join([f"def {self.entry}({', '.join(given)}):", *indent([*self.computed, *lines])])
 
     def in_parts(self, parts: list, returns: str) -> str:
         """Compiled parts, and a plain function that calls them and the operations without a rule in turn."""

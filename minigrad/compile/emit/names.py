@@ -18,7 +18,7 @@ import numpy as np
 
 from ...arrays.dtypes import BF2, HALVES
 from ..ir import F4, F8, Count, Lowering, Op, V
-from ..value_reads import Number
+from ..symbols import Number, Whole, is_symbolic
 
 LOOP = {"i", "k", "term", *[f"i{d}" for d in range(32)]}
 HELPERS = {"plus", "row_sum", "higher32", "higher64", "peak32", "peak64"}
@@ -94,7 +94,7 @@ class Spelling:
         """An array of one number throughout."""
         return self.static(np.full(v.shape, v.content, v.dtype))
 
-    def number(self, a: Number) -> str:
+    def number(self, a: Number | Whole) -> str:
         """An argument that is a float, as Python's own."""
         return self.numbers[a.name]
 
@@ -179,7 +179,7 @@ class Spelling:
     def literal(self, a: Any, dtype: np.dtype, op: Op | None = None) -> str:
         """A number in a dtype; of halves one that becomes that when it is written."""
         dtype = F4 if dtype in HALVES else dtype
-        if isinstance(a, Number):
+        if is_symbolic(a):
             return cast(self.numbers[a.name], F8, dtype)
         if isinstance(a, Count):
             return f"np.{dtype.name}({' * '.join([self.sizes(a.x)[d] for d in a.dims]) or '1'})"

@@ -53,7 +53,7 @@ class Launches:
 
     def launched(self, args: tuple) -> tuple:
         """The step, in whichever way it can be asked for now."""
-        given = [self.cell(k, a) if type(a) is float else a for k, a in enumerate(args)]
+        given = [self.cell(k, a) if type(a) in (float, int) else a for k, a in enumerate(args)]
         if self.why or self.first(given):
             return self.function(*given)
         try:

@@ -46,6 +46,7 @@ class Entry:
     domain: tuple = (-2.0, 2.0)  # of the random numbers in samples
     differentiable: bool = True
     differs: str = ""  # in what from PyTorch's, in words; the tests then do not compare it
+    shown: str = ""  # a sample with a derivative for the documentation, where the others have none
     vmap: bool = True  # whether the tests run it under vmap
     choose: Any = None  # the function that says which class its arguments mean
 

@@ -11,7 +11,7 @@ from ..random import fine, uniform
 from .entry import functional
 
 
-@functional("T(3, 4), 0.5, False")
+@functional("T(3, 4), 0.5, False", shown="T(3, 4)")
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """In training each element is zero with probability `p`, and the others are divided by 1 - p; else nothing is done.
 
@@ -20,25 +20,25 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     return drop("dropout", input, p, training, inplace, tuple(input.shape))
 
 
-@functional("T(2, 3, 4), 0.5, False")
+@functional("T(2, 3, 4), 0.5, False", shown="T(2, 3, 4)")
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Dropout of whole channels of (n, c, length) or (c, length)."""
     return drop("dropout1d", input, p, training, inplace, (*input.shape[:-1], 1))
 
 
-@functional("T(2, 3, 4, 2), 0.5, False")
+@functional("T(2, 3, 4, 2), 0.5, False", shown="T(2, 3, 4, 2)")
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Dropout of whole channels of (n, c, height, width) or (c, height, width)."""
     return drop("dropout2d", input, p, training, inplace, (*input.shape[:-2], 1, 1))
 
 
-@functional("T(2, 3, 2, 2, 2), 0.5, False")
+@functional("T(2, 3, 2, 2, 2), 0.5, False", shown="T(2, 3, 2, 2, 2)")
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Dropout of whole channels of (n, c, depth, height, width) or (c, depth, height, width)."""
     return drop("dropout3d", input, p, training, inplace, (*input.shape[:-3], 1, 1, 1))
 
 
-@functional("T(3, 4), 0.5, False")
+@functional("T(3, 4), 0.5, False", shown="T(3, 4), 0.5, True")
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """Dropout to SELU's negative limit, rescaled so that mean 0 and variance 1 are kept.
 

@@ -18,6 +18,7 @@ from ...kernels.cpu import batch_norm, softmax_rows
 from ..base.families import Operation
 from ..base.layouts import channels_last, row_major
 from ..base.primitive import ShapeOf
+from ..create import zeros_like
 from .softmax import behind
 
 
@@ -40,6 +41,14 @@ class Standardize(Operation):
 
     dx = lambda g0, g1, g2, x, out1, out2, dims, eps: destandardize(g0, g1, g2, x - out1, (out2 + eps).rsqrt(), dims)
     batch = lambda x, dims, eps: (x, behind(dims), eps)
+
+    @classmethod
+    def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
+        """The derivative by x is symmetric: what pulls a gradient back pushes a tangent on."""
+        (x, dims, eps), (_, mean, variance), (dx, *_) = primals, outs, tangents
+        centred = x - mean
+        moved = destandardize(dx, None, None, centred, (variance + eps).rsqrt(), dims)
+        return moved, dx.mean(dims, True), 2 * (dx * centred).mean(dims, True)
 
     @staticmethod
     def arrays(gs: tuple, bound: tuple) -> tuple | None:
@@ -79,6 +88,18 @@ class LayerNorm(Operation):
     )
     dbias = lambda g0, shape: None if g0 is None else sum_to(g0, shape)
     batch = lambda x, weight, bias, dims, eps: (x, meeting(weight, x), meeting(bias, x), behind(dims), eps)
+
+    @classmethod
+    def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
+        """The tangents that x, weight and bias bring, one by one."""
+        (x, weight, _, dims, eps), (_, mean, variance), (dx, dweight, dbias, *_) = primals, outs, tangents
+        moved, of_mean, of_variance = zeros_like(x), None, None
+        if dx is not None:
+            moved, of_mean, of_variance = Standardize.pushforward((x, dims, eps), [dx], outs)
+            moved = moved * weight
+        if dweight is not None:
+            moved = moved + (x - mean) * (variance + eps).rsqrt() * dweight
+        return moved if dbias is None else moved + dbias, of_mean, of_variance
 
     @staticmethod
     def arrays(gs: tuple, bound: tuple) -> tuple | None:
@@ -153,6 +174,12 @@ class DivideByRMS(Operation):
     dx = lambda g0, g1, x, out1, dims: undivide(g0, g1, x, out1, dims)
     batch = lambda x, dims, eps: (x, behind(dims), eps)
 
+    @classmethod
+    def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
+        """The derivative by x is symmetric: what pulls a gradient back pushes a tangent on."""
+        (x, dims, _), factor, dx = primals, outs[1], tangents[0]
+        return undivide(dx, None, x, factor, dims), (dx * x).mean(dims, True) * -(factor * factor * factor)
+
     @staticmethod
     def arrays(gs: tuple, bound: tuple) -> tuple | None:
         """The gradient of the result alone, of a large array."""
@@ -165,8 +192,8 @@ class DivideByRMS(Operation):
 
 def undivide(g: Any, g_factor: Any, x: Tensor, factor: Tensor, dims: tuple) -> Tensor:
     """The gradient by x, where d factor / dx = -factor**3 * x / n."""
-    n, cubed = max(math.prod([x.shape[d] for d in dims]), 1), factor * factor * factor
-    along = 0.0 if g is None else (g * x).sum(dims, True)
-    along = along if g_factor is None else along + g_factor
-    out = x * (along * cubed * (-1 / n))
+    n = max(math.prod([x.shape[d] for d in dims]), 1)
+    along = 0.0 if g is None else (g * x).mean(dims, True)
+    along = along if g_factor is None else along + g_factor / n
+    out = x * (along * -(factor * factor * factor))
     return out if g is None else g * factor + out

@@ -50,7 +50,7 @@ def viewer(chromium, tmp_path):
     opened = []
 
     def open_record(record, fragment="", depth=None, **options):
-        context = chromium.new_context(viewport={"width": 1360, "height": 860}, **options)
+        context = chromium.new_context(**{"viewport": {"width": 1360, "height": 860}, **options})
         made = Viewer(context.new_page())
         opened.append((context, made))
         file = tmp_path / f"{len(opened)}.html"

@@ -1,0 +1,234 @@
+"""Numbers among the arguments of a function that is captured, as symbols: a float is a Number, an int a Whole.
+
+A symbol knows by which expression of the arguments it is computed: as an operand it is a parameter of the program, and
+arithmetic and the functions of `math` give symbols again.  Where one decides something (`if`, `int()`, `range()`), the
+decision is compared at each call; where its digits are read, its value.  A Whole is no int to C code, which would read it
+unnoticed, but says that it is one.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from types import SimpleNamespace
+from typing import Any
+
+from ..core.tensor import Tensor
+
+
+class Reads:
+    """Hold what a capture has found out about the numbers among its arguments, which go by their places."""
+
+    def __init__(self, names: list[str]):
+        self.names = names
+        self.types: dict[str, type] = {}  # by expression
+        self.touched: set[int] = set()  # read in a way that no expression says
+        self.decided: dict[str, tuple[Any, frozenset]] = {}  # expression -> what it gave, and whose it is
+
+
+class Number(float):
+    """Stand for a float argument, or for what was computed of such; `name` is the expression, in `leaves`."""
+
+    name: str
+    sources: frozenset[int]
+    reads: Reads
+
+    def __new__(cls, value: float, name: str, sources: frozenset[int], reads: Reads):
+        made = float.__new__(cls, value)
+        made.name, made.sources, made.reads = name, sources, reads
+        reads.types[name] = float
+        return made
+
+    def __round__(self, digits: int | None = None) -> Any:
+        """Round: with digits that is arithmetic, and without it gives an int."""
+        given = "" if digits is None else f", {digits}"
+        return result(round(plain(self), digits), f"round({self.name}{given})", (self,))
+
+    @property
+    def said(self) -> str:
+        """Return the expression in the names of the arguments."""
+        return in_names(self.name, self.reads.names)
+
+
+class Whole:
+    """Stand for an int argument, or for what was computed of such."""
+
+    __class__ = property(lambda self: int)  # for isinstance
+
+    def __init__(self, value: int, name: str, sources: frozenset[int], reads: Reads):
+        self.value, self.name, self.sources, self.reads = value, name, sources, reads
+        reads.types[name] = int
+
+    said, __round__ = Number.said, Number.__round__
+
+    def __getattr__(self, name: str) -> Any:
+        self.reads.touched |= self.sources
+        return getattr(self.value, name)
+
+
+SYMBOLIC = (Number, Whole)
+LEAF = re.compile(r"leaves\[(\d+)\]")
+LONGEST = 500  # characters of an expression
+EXACT = 2**53  # up to here each int is a float
+
+
+def in_leaves(name: str, leaves: list[str]) -> str:
+    """Return an expression with variables for its leaves."""
+    return LEAF.sub(lambda m: leaves[int(m[1])], name)
+
+
+def in_names(name: str, names: list[str]) -> str:
+    """Return an expression as a person writes it."""
+    return ast.unparse(ast.parse(in_leaves(name, [n if n.isidentifier() else f"v_{n}" for n in names]), mode="eval"))
+
+
+def value_of(name: str, leaves: Any) -> Any:
+    """Evaluate an expression for some arguments."""
+    return eval(name, {"math": math, "leaves": leaves})
+
+
+def is_symbolic(a: Any) -> bool:
+    """Return whether an argument is a Number or a Whole."""
+    return type(a) in SYMBOLIC
+
+
+def result(value: Any, name: str, operands: tuple, decides: bool = False) -> Any:
+    """Return what an operation on symbols has given as a symbol; note a decision, or that digits were read."""
+    symbols = [a for a in operands if is_symbolic(a)]
+    sources, reads = frozenset().union(*[a.sources for a in symbols]), symbols[0].reads
+    if len(name) > LONGEST:  # one that a loop makes longer and longer
+        reads.touched |= sources
+        return value
+    if type(value) is float and not decides:
+        return Number(value, name, sources, reads)
+    if type(value) is int and abs(value) < EXACT and not decides:
+        return Whole(value, name, sources, reads)
+    if isinstance(value, int):
+        reads.decided[name] = value, sources
+    else:
+        reads.touched |= sources
+    return value
+
+
+def word(a: Any) -> str:
+    """Return an operand as it stands in an expression."""
+    return a.name if is_symbolic(a) else repr(a)
+
+
+def is_number(a: Any) -> bool:
+    """Return whether an operand may stand in an expression."""
+    return type(a) in (int, bool, *SYMBOLIC) or type(a) is float and math.isfinite(a)
+
+
+def arithmetic(f: Callable, text: str, decides: bool = False) -> Callable:
+    """Make the method for a function of `operator`; `text` is the expression."""
+
+    def run(*args: Any) -> Any:
+        if not all(map(is_number, args)):
+            if any(isinstance(a, (Tensor, str, bytes, list, tuple)) for a in args):
+                return NotImplemented
+            for a in filter(is_symbolic, args):
+                a.reads.touched |= a.sources
+            return f(*map(plain, args))
+        return result(f(*map(plain, args)), text.format(*map(word, args)), args, decides)
+
+    return run
+
+
+def reflected(method: Callable) -> Callable:
+    """Make the method of the second operand."""
+    return lambda self, other: method(other, self)
+
+
+def read(f: Callable) -> Callable:
+    """Make a method that reads the digits."""
+
+    def run(self: Any, *args: Any) -> Any:
+        self.reads.touched |= self.sources
+        return f(plain(self), *map(plain, args))
+
+    return run
+
+
+SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "lshift": "<<",
+           "rshift": ">>", "and_": "&", "or_": "|", "xor": "^"}  # fmt: skip
+COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+CALLS = {"neg": "(-{})", "pos": "(+{})", "invert": "(~{})", "abs": "abs({})"}
+DECISIONS = {"bool": bool, "int": int, "index": int}
+READS = {"divmod": divmod, "rdivmod": lambda a, b: divmod(b, a), "float": float, "hash": hash, "repr": repr, "str": str,
+         "format": format}  # fmt: skip
+for _kind in SYMBOLIC:
+    for _name, _symbol in SYMBOLS.items():
+        _method, _name = arithmetic(getattr(operator, _name), f"({{}} {_symbol} {{}})"), _name.rstrip("_")
+        setattr(_kind, f"__{_name}__", _method)
+        setattr(_kind, f"__r{_name}__", reflected(_method))
+    for _name, _symbol in COMPARISONS.items():
+        setattr(_kind, f"__{_name}__", arithmetic(getattr(operator, _name), f"({{}} {_symbol} {{}})", True))
+    for _name, _text in CALLS.items():
+        setattr(_kind, f"__{_name}__", arithmetic(getattr(operator, _name), _text))
+    for _name, _function in DECISIONS.items():
+        if _kind is Whole or _name != "index":
+            setattr(_kind, f"__{_name}__", arithmetic(_function, f"{_function.__name__}({{}})", True))
+    for _name in ("trunc", "floor", "ceil"):
+        setattr(_kind, f"__{_name}__", arithmetic(getattr(math, _name), f"math.{_name}({{}})"))
+    for _name, _function in READS.items():
+        setattr(_kind, f"__{_name}__", read(_function))
+
+
+def of_numbers(name: str, f: Callable) -> Callable:
+    """Make a function of `math` give symbols for symbols."""
+
+    @wraps(f)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        symbols = [a for a in args if is_symbolic(a)]
+        if not symbols:
+            return f(*args, **kwargs)
+        if kwargs or not all(map(is_number, args)):
+            for a in symbols:
+                a.reads.touched |= a.sources
+            return f(*map(plain, args), **kwargs)
+        return result(f(*map(plain, args)), f"math.{name}({', '.join(map(word, args))})", args)
+
+    return run
+
+
+MATH = SimpleNamespace(
+    **{name: of_numbers(name, f) if callable(f) else f for name, f in vars(math).items() if name[0] != "_"}
+)
+
+
+@contextmanager
+def functions_of_numbers(places: list[tuple[dict, str, Any]]) -> Iterator[None]:
+    """While a function is captured, have the user's globals hold functions of `math` that give symbols for symbols.
+
+    The module itself stays as it is: other threads, which may be compiling, read it.
+    """
+    try:
+        for scope, name, value in places:
+            scope[name] = MATH if value is math else getattr(MATH, value.__name__)
+        yield
+    finally:
+        for scope, name, value in places:
+            scope[name] = value
+
+
+def settled(a: Any) -> Any:
+    """Make plain ints of a setting of an operation: a Whole decides there, on its own or in a tuple."""
+    if not holds_whole(a):
+        return a
+    return int(a) if type(a) is Whole else getattr(type(a), "_make", type(a))(map(settled, a))
+
+
+def holds_whole(a: Any) -> bool:
+    """Return whether there is a Whole in a structure."""
+    return any(map(holds_whole, a)) if type(a) is not Whole and isinstance(a, (tuple, list)) else type(a) is Whole
+
+
+def plain(a: Any) -> Any:
+    """Return the number that a symbol stands for."""
+    return float.__pos__(a) if type(a) is Number else a.value if type(a) is Whole else a

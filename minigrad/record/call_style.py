@@ -1,0 +1,101 @@
+"""How users write a call: which arguments by keyword, whether as an operator or a method."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import re
+from functools import cache, lru_cache
+from inspect import Parameter, signature
+
+from ..autograd.forward_ad import make_dual, unpack_dual
+from ..core.tensor import Tensor
+from ..formulas.elementwise import SYMBOLS
+from ..ops.base.registry import TABLE
+from . import schema
+
+FUNCTIONS = {f.__name__: f for f in (make_dual, unpack_dual)}  # that no table of operations has
+
+
+@cache
+def gives_one_tensor(name: str) -> bool:
+    """Return whether a function of the table always gives a tensor, and no tuple of them."""
+    entry = TABLE.get(name)
+    return entry is not None and signature(entry.function).return_annotation in ("Tensor", Parameter.empty)
+
+
+AS_OPERATORS = frozenset(cls.name for cls in SYMBOLS) | {
+    "div",
+    "neg",
+    "bitwise_not",
+    "matmul",
+    "getitem",
+    "permute",
+    "abs",
+}
+
+
+def given_as_written(given: dict, known: dict[str, Parameter]) -> tuple[list, dict]:
+    """Return the arguments by position and by keyword: what has no default first, then what is not the default."""
+    args, keywords = [], {}
+    for name, a in given.items():
+        parameter = known.get(name)
+        if name == "**":
+            keywords |= {k: v for k, v in a.items() if v is not None}
+        elif name == "*" or (parameter is not None and parameter.kind is Parameter.VAR_POSITIONAL):
+            args += a
+        elif (
+            parameter is not None and parameter.kind is Parameter.KEYWORD_ONLY and parameter.default is Parameter.empty
+        ):
+            keywords[name] = a
+        elif parameter is None or parameter.default is Parameter.empty:
+            args.append(a)
+        elif not is_default(a, parameter.default):
+            keywords[name] = a
+    return args, keywords
+
+
+def is_default(a: object, default: object) -> bool:
+    """Return whether an argument says what goes without saying; (1, 1) does where the default is 1 for each dimension."""
+    if isinstance(a, tuple) and type(default) is int:
+        return all(type(n) is int and n == default for n in a)
+    return a is default or type(a) is type(default) and a == default
+
+
+@cache
+def parameters(name: str) -> dict[str, Parameter]:
+    """Return the parameters of a function of the table, by name."""
+    function = TABLE[name].function if name in TABLE else FUNCTIONS.get(name) or getattr(Tensor, f"{name}_", None)
+    return {} if function is None else dict(signature(function).parameters)
+
+
+def by_method(where: schema.Where, name: str) -> bool:
+    """Return whether the user's line calls a tensor's method of this name, as far as it tells: not `torch.sum(x)`."""
+    return len(where.columns) == 2 and calls_method(where.file, where.line, *where.columns, name)
+
+
+@lru_cache(maxsize=4096)
+def calls_method(file: str, line: int, first: int, last: int, name: str) -> bool:
+    """Return whether an expression in a file calls an object's method of this name, and no function of a module."""
+    text = linecache.getline(file, line).encode()[first - 1 : last].decode(errors="replace")
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError):
+        return False
+    if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Attribute) or tree.func.attr.rstrip("_") != name:
+        return False
+    root = tree.func.value
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    return not (isinstance(root, ast.Name) and root.id in imported(file))
+
+
+@cache
+def imported(file: str) -> frozenset[str]:
+    """Return the names that a file binds by importing."""
+    found: set[str] = set()
+    for line in linecache.getlines(file):
+        if m := re.match(r"\s*(?:from\s+[\w.]+\s+)?import\s+(.+)", line):
+            for part in m[1].split("#")[0].strip("() \n").split(","):
+                found.add(part.split()[-1].partition(".")[0] if part.split() else "")
+    return frozenset(found)

@@ -1,0 +1,100 @@
+"""What formulas call the values of a record, and what pictures and explanations do.
+
+Formulas are written in labels, which are identifiers and no other value's.  Where a label is but a number, people read more
+than that: a module's parameter by its path, and the values of a variable in a loop as h, h₂, h₃.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable
+
+from ..ops.base.registry import TABLE
+from . import schema
+
+LONGEST = 24  # characters of a path that stands in formulas
+SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
+
+
+RESERVED = frozenset(keyword.kwlist) | {"g", "linalg", "pi", "inf", "nan", "tensor", "float64", "int64", "bool"}
+# functions that formulas call by their bare names, so that no value may have them
+BARE = frozenset(entry.name.rpartition(".")[2] for entry in TABLE.values() if entry.cls is not None) | set(
+    "where cat stack pad einsum softmax log_softmax one_hot zeros ones full zeros_like ones_like arange eye conv1d conv2d "
+    "conv3d conv_transpose1d conv_transpose2d conv_transpose3d".split()
+)
+
+
+def is_free(name: str) -> bool:
+    """Return whether a name is an identifier that means nothing in formulas."""
+    return name.isidentifier() and name not in RESERVED and name not in BARE
+
+
+def is_tangent(name: str, others: Counter) -> bool:
+    """Return whether formulas mean the tangent of another value by a name: dx where there is an x."""
+    return len(name) > 1 and name[0] == "d" and bool(others[name[1:]] or re.fullmatch(r"dv\d+_*", name))
+
+
+def labels(values: Iterable[schema.Value], without: Collection[int] = ()) -> dict[int, str]:
+    """Return what formulas call values: by their name where that is one and no other's, else v and the number.
+
+    Values that are in `without` leave their name to another one.
+    """
+    names = {v.id: "" if v.id in without else v.name for v in values}
+    count = Counter(names.values())
+    found = {i: n for i, n in names.items() if is_free(n) and count[n] == 1 and not is_tangent(n, count)}
+    taken = set(found.values())
+    for i in names.keys() - found.keys():
+        label = f"v{i}"
+        while label in taken:
+            label += "_"
+        found[i] = label
+    return found
+
+
+class ShownNames:
+    """The names of a record's values, by id, and formulas in these names.
+
+    >>> shown = ShownNames([{"id": 3, "name": "net.0.weight", "label": "v3"}, {"id": 4, "name": "x", "label": "x"}])
+    >>> shown.names, shown.words("g @ v3.mT + dv3")
+    ({3: 'net[0].weight', 4: 'x'}, 'g @ net[0].weight.mT + d(net[0].weight)')
+    """
+
+    def __init__(self, values: list[dict]):
+        count, seen = Counter(v.get("name") or "" for v in values), Counter[str]()
+        self.names: dict[int, str] = {}
+        for v in values:
+            name = v.get("name") or ""
+            seen[name] += 1
+            plain = is_free(name) and not is_tangent(name, count)
+            if count[name] > 1 and plain:
+                self.names[v["id"]] = name + (str(seen[name]).translate(SUBSCRIPTS) if seen[name] > 1 else "")
+            else:  # a part of a record may have one alone of the values that share a name
+                self.names[v["id"]] = as_expression(name) or (name if plain else called(v))
+        self.instead: dict[str, str] = {}  # of a label
+        for v in values:
+            if (label := v.get("label")) and (name := self.names[v["id"]]) != label:
+                self.instead |= {label: name, f"d{label}": f"d({name})" if "." in name else f"d{name}"}
+
+    def words(self, formula: str) -> str:
+        """Return a formula with the names in place of the labels."""
+        return WORD.sub(lambda m: self.instead.get(m[0], m[0]), formula) if self.instead else formula
+
+
+def called(value: dict) -> str:
+    """Return the label of a value, or its name in a record without labels."""
+    return value.get("label") or value.get("name") or f"v{value['id']}"
+
+
+def as_expression(path: str) -> str:
+    """Return the path of a parameter as Python reads it, or "" where it is none or a long one.
+
+    >>> as_expression("net.0.weight"), as_expression("0.weight"), as_expression("w")
+    ('net[0].weight', '', '')
+    """
+    first, *rest = path.split(".")
+    if not rest or not first.isidentifier() or len(path) > LONGEST:
+        return ""
+    return first + "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in rest)

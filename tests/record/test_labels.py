@@ -1,0 +1,56 @@
+"""What values of a record are called: by variables, by the line that computes them, and in a loop."""
+
+import minigrad as torch
+from minigrad.record.labels import ShownNames
+
+
+def test_the_values_of_a_variable_in_a_loop_have_its_name_and_are_told_apart():
+    def f(x, w):
+        h = x * w
+        for _ in range(2):
+            h = torch.tanh(h * w + x)
+        return h
+
+    values = torch.record(f, torch.tensor(0.5), torch.tensor(2.0)).to_dict()["values"]
+    named = [v for v in values if v["name"] == "h"]
+    assert [v["label"] for v in named] == [f"v{v['id']}" for v in named] and len(named) == 3
+    shown = ShownNames(values)
+    assert [shown.names[v["id"]] for v in named] == ["h", "h₂", "h₃"]
+    assert shown.words(f"g * (1 - {named[1]['label']} ** 2)") == "g * (1 - h₂ ** 2)"
+    assert shown.words(f"d{named[1]['label']} * w") == "dh₂ * w"
+
+
+def test_only_what_computes_the_whole_right_side_has_the_variables_name():
+    def f(x):
+        y = x.exp() * torch.sin(x)
+        y += x
+        return y
+
+    names = [v["name"] for v in torch.record(f, torch.tensor(0.5), passes=("forward",)).to_dict()["values"]]
+    assert sorted(filter(None, names)) == ["x", "y", "y"]
+
+
+def test_a_modules_parameters_are_shown_by_their_path():
+    net = torch.nn.Sequential(torch.nn.Linear(2, 1))
+    values = torch.record(net, torch.ones(1, 2)).to_dict()["values"]
+    (weight,) = [v for v in values if v["name"] == "0.weight"]
+    assert weight["label"] == f"v{weight['id']}" == ShownNames(values).names[weight["id"]]
+    weight["name"] = "net.0.weight"
+    assert ShownNames(values).names[weight["id"]] == "net[0].weight"
+
+
+def test_in_a_part_of_a_record_a_name_that_no_other_value_has_there_is_shown():
+    values = [{"id": 3, "name": "loss", "label": "v3"}, {"id": 4, "name": "g", "label": "v4"}]
+    assert ShownNames(values).names == {3: "loss", 4: "v4"}
+    assert ShownNames(values).words("v3 * v4 + dv3") == "loss * v4 + dloss"
+
+
+def test_a_call_leaves_out_settings_that_a_module_gives_and_that_are_the_defaults():
+    x = torch.randn(1, 1, 5, 5)
+    calls = [torch.record(torch.nn.Conv2d(1, 2, 3, padding=p), x).to_dict()["ops"][0]["call"] for p in (0, 1)]
+    assert "stride" not in calls[0] and "padding" not in calls[0] and calls[1].endswith("padding=(1, 1))")
+
+
+def test_names_that_mean_something_in_formulas_are_not_shown():
+    values = [{"id": i, "name": name, "label": f"v{i}"} for i, name in enumerate(["g", "g", "x", "dx"])]
+    assert ShownNames(values).names == {0: "v0", 1: "v1", 2: "x", 3: "v3"}

@@ -1,0 +1,137 @@
+"""What belongs to a picture: it begins at the parameters, and holds what leads to the named tensor or back from it."""
+
+import json
+import re
+
+import pytest
+
+import minigrad
+import viz
+from minigrad import func, nn
+from viz.drawn_graph import parts
+from viz.run_program import Program, Usage, view_from
+from viz.trimmed_record import leading_to_outputs
+
+STEP = """
+import minigrad as torch
+
+w = torch.tensor([1.0, 2.0]) * 0.5
+w.requires_grad_()
+for _ in range(3):
+    loss = (w * w).sum()
+    w.grad = None
+    loss.backward()
+    with torch.no_grad():
+        w -= 0.25 * w.grad
+with torch.no_grad():
+    error = w.abs().max()
+"""
+
+
+def shown(program, name, show="all"):
+    """The calls of a program's picture, and the kinds of its leaves; what has no name of its own is v."""
+    record, notes = Program("net.py", program.encode()).record(name, ("forward", "backward"))
+    graph = viz.Drawing(record, ("forward",), notes, view_from(show)).graph
+    leaves = {plain(graph.name(node.outputs[0])): node.kind for node in graph.nodes if not node.is_op}
+    return [plain(graph.words(op["call"])) for op in graph.ops], leaves
+
+
+def plain(text):
+    return re.sub(r"\bv\d+", "v", text)
+
+
+def test_a_leaf_that_requires_grad_begins_the_picture():
+    program = STEP.partition("for")[0] + "y = w * 3\n"
+    assert shown(program, "y") == (["w * 3"], {"w": "parameter"})
+    assert shown(program, "y", "all,setup")[0] == ["v * 0.5", "w * 3"]
+
+
+def test_the_first_numbers_of_a_modules_parameters_are_setup():
+    program = "import minigrad as torch\nnet = torch.nn.Linear(2, 1)\ny = net(torch.ones(1, 2))"
+    calls, leaves = shown(program, "y")
+    assert calls == ["linear(v, net.weight, bias=net.bias)"]
+    assert leaves == {"v": "input", "net.weight": "parameter", "net.bias": "parameter"}
+    assert len(shown(program, "y", "setup")[0]) > 2
+
+
+def test_attention_on_one_input_computes_nothing_that_changes_nothing():
+    layer = nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0, batch_first=True)
+    graph = viz.draw(minigrad.record(layer, minigrad.ones(3, 2, 4))).graph
+    assert "movedim" not in {op["name"] for op in graph.ops}
+    leaves = {graph.name(node.outputs[0]): node.kind for node in graph.nodes if not node.is_op}
+    assert leaves["self_attn.in_proj_weight"] == leaves["self_attn.in_proj_bias"] == "parameter"
+
+
+def test_the_update_of_a_step_is_added_where_it_is_asked_for():
+    assert shown(STEP, "loss") == (["w * w", "sum(v)"], {"w": "parameter"})
+    calls, leaves = shown(STEP, "loss", "all,update")
+    assert calls[2:] == ["0.25 * v", "w.sub_(v)"] and leaves == {"w": "parameter", "v": "computed"}
+
+
+def test_an_update_shows_the_value_before_and_after_and_whose_gradient_it_reads():
+    record, _ = Program("net.py", STEP.encode()).record("loss", ("forward", "backward"))
+    drawing = viz.draw(record, show=["all", "update"])
+    values = {value["id"]: value["summary"].get("values") for value in record["values"]}
+    (write,) = [op for op in drawing.graph.ops if op["inplace"]]
+    assert write["phase"] == "update"
+    before, after = values[write["inputs"][0]], values[write["outputs"][0]]
+    assert (before, after) == ([0.125, 0.25], [0.0625, 0.125])
+    text = drawing.text()
+    assert "gradient of w" in text and "in place · update" in text
+
+
+def test_what_is_computed_after_an_update_shows_that_update():
+    calls, _ = shown(STEP, "error", "all,update")
+    assert calls == ["0.25 * v", "w.sub_(v)", "abs(w₂)", "max(v)"]
+    assert shown(STEP, "error")[0] == ["abs(w)", "max(v)"]
+
+
+def test_an_optimizers_earlier_steps_do_not_belong_to_the_last_one():
+    program = """
+import minigrad as torch
+w = torch.tensor([1.0, 2.0], requires_grad=True)
+optimizer = torch.optim.Adam([w])
+for _ in range(3):
+    loss = (w * w).sum()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+    calls, _ = shown(program, "loss", "all,update")
+    assert len(calls) == 9 and calls[2].startswith("v") and ".lerp_(" in calls[2]
+
+
+def test_what_gradients_are_not_asked_of_is_left_out():
+    def loss(w, x):
+        return ((w * x).sum() - 1) ** 2
+
+    xs, w = minigrad.arange(6.0).reshape(3, 2), minigrad.tensor([1.0, 2.0])
+
+    def program():
+        minigrad.vmap(func.grad(loss), in_dims=(None, 0))(w, xs)
+        return func.grad(lambda w: minigrad.vmap(loss, in_dims=(None, 0))(w, xs).sum())(w)
+
+    ops = leading_to_outputs(minigrad.record(program).to_dict())["ops"]
+    assert {tuple(op["layer"]) for op in ops} == {("grad",), ("grad", "vmap")}
+
+
+def test_a_shown_part_stands_in_the_viewer_too():
+    record, notes = Program("net.py", STEP.encode()).record("loss", ("forward", "backward"))
+    pages = {show: viz.Drawing(record, ("forward",), notes, view_from(show)).html() for show in ("all", "all,update")}
+    assert ["w.sub_(v" in page for page in pages.values()] == [False, True]
+
+
+def test_json_has_the_operations_that_are_shown():
+    record, notes = Program("net.py", STEP.encode()).record("loss", ("forward", "backward"))
+    phases = [
+        {op["phase"] for op in json.loads(viz.Drawing(record, ("forward",), notes, view_from(show)).json())["ops"]}
+        for show in ("all", "all,update")
+    ]
+    assert phases == [{"forward", "backward"}, {"forward", "backward", "update"}]
+
+
+def test_all_is_what_stands_on_cards():
+    assert parts(["all", "update"]) - parts(["all"]) == {"update"}
+    assert view_from(None) == view_from("all") and view_from("").show == frozenset()
+    with pytest.raises(Usage, match="--show 'updates' is unknown. Did you mean update"):
+        view_from("all,updates")

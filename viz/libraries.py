@@ -1,0 +1,166 @@
+"""The libraries that a program computes with: minigrad, PyTorch, or both of them.  Each that it imports records it.
+
+PyTorch is optional: it is loaded for programs that import it, and for nothing else.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from importlib.util import find_spec
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any
+
+
+def sources(text: bytes, folder: Path) -> dict[str, ast.Module]:
+    """A program and the modules in its folder that it imports, by name, as far as their texts tell."""
+    found: dict[str, ast.Module] = {}
+    pending = [("__main__", text)]
+    while pending:
+        name, text = pending.pop()
+        try:
+            found[name] = ast.parse(text)
+        except (SyntaxError, ValueError):  # running it will say so
+            continue
+        for module in set(imported(found[name])) - found.keys():
+            parts = folder.joinpath(*module.split("."))
+            files = [file for file in (parts.with_suffix(".py"), parts / "__init__.py") if file.is_file()]
+            pending += [(module, file.read_bytes()) for file in files[:1]]
+    return found
+
+
+def imported(tree: ast.Module) -> Iterator[str]:
+    """The modules that a text imports anywhere."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from [f"{node.module}.{alias.name}" for alias in node.names]
+
+
+def imports(trees: dict[str, ast.Module], library: str) -> bool:
+    """Whether one of these texts imports a library, or one that builds on it, as torchvision on torch.
+
+    >>> imports(sources(b"from torch import nn", Path()), "torch")
+    True
+    """
+    return any(name.startswith(library) for tree in trees.values() for name in imported(tree))
+
+
+def compiles(trees: dict[str, ast.Module]) -> bool:
+    """Whether one of these texts speaks of `compile`."""
+    words = [getattr(node, "attr", getattr(node, "id", "")) for tree in trees.values() for node in ast.walk(tree)]
+    return "compile" in words or any(name.endswith(".compile") for tree in trees.values() for name in imported(tree))
+
+
+class Libraries:
+    """The libraries that a program imports, as far as they are installed.
+
+    >>> Libraries(b"import minigrad as torch", Path()).torch
+    False
+    """
+
+    def __init__(self, text: bytes, folder: Path):
+        trees = sources(text, folder)
+        self.torch = imports(trees, "torch") and find_spec("torch") is not None  # a program may do without
+        self.minigrad = imports(trees, "minigrad") or not self.torch
+        self.compiled = self.torch and compiles(trees)
+
+    @classmethod
+    def of_session(cls, cell: str) -> Libraries:
+        """The libraries of a notebook's cell: those that are loaded, and those that it imports."""
+        made = cls(cell.encode(), Path())
+        made.torch, made.minigrad = made.torch or "torch" in sys.modules, True
+        return made
+
+    def uncompiled(self) -> AbstractContextManager:
+        """What PyTorch compiles runs as it was written meanwhile."""
+        if not self.compiled:
+            return nullcontext()
+        import torch._dynamo  # type: ignore[import-not-found]  # noqa: F401  what compiles, so that it can be told not to
+
+        from .pytorch.torch_calls import uncompiled
+
+        return uncompiled()
+
+    def record(self, program: Callable[[], Any], passes: Sequence[str], name: str) -> Any:
+        """Run a program, and return the recording of the library whose tensors it gives; with no results if it gives none."""
+        import minigrad
+
+        given: list[Any] = []
+        run = lambda: given.append(program()) or given[0]
+        if not self.torch:
+            return minigrad.record(run, passes=passes, name=name, inside=True)
+        from .pytorch.torch_recording import TorchRecording
+        from .pytorch.torch_words import tensors_in
+
+        recording = TorchRecording(passes, name)
+        with self.uncompiled(), recording:
+            ours = minigrad.record(run, passes=passes, name=name, inside=True) if self.minigrad else run()
+        theirs = tensors_in(given[0])
+        recording.end(theirs)
+        return ours if self.minigrad and not theirs else recording
+
+    def record_function(self, fn: Callable, args: tuple, passes: Sequence[str], name: str) -> Any:
+        """Record what a function does with arguments."""
+        import minigrad
+
+        if self.of(fn, args) is minigrad:
+            return minigrad.record(fn, *args, passes=passes, name=name, inside=True)
+        from .pytorch.torch_recording import recording_of
+
+        with self.uncompiled():
+            return recording_of(fn, args, passes, name)
+
+    def of(self, fn: Any, args: Any = ()) -> ModuleType:
+        """The library that a function computes with: that of its arguments, of the module it is, or of what it calls."""
+        import minigrad
+
+        if not self.torch:
+            return minigrad
+        import torch  # type: ignore[import-not-found]
+
+        if not self.minigrad:
+            return torch
+        inside = getattr(fn, "__globals__", {})
+        words = getattr(getattr(fn, "__code__", None), "co_names", ())
+        for one in (*leaves(args), fn, *[inside[word] for word in words if word in inside]):
+            home = one.__name__ if isinstance(one, ModuleType) else getattr(type(one), "__module__", "")
+            homes = [home, *[base.__module__ for base in type(one).__mro__], str(getattr(one, "__module__", ""))]
+            for library in (torch, minigrad):
+                if any(where.partition(".")[0] == library.__name__ for where in homes):
+                    return library
+        return torch
+
+
+def leaves(tree: Any) -> Iterator[Any]:
+    """What is in nested tuples, lists and dictionaries."""
+    if isinstance(tree, (tuple, list, dict)):
+        for part in tree.values() if isinstance(tree, dict) else tree:
+            yield from leaves(part)
+    else:
+        yield tree
+
+
+def library_of_tensor(value: Any) -> str:
+    """The library that a value is a tensor of; "" for what is no tensor."""
+    for name in ("minigrad", "torch"):
+        module = sys.modules.get(name)
+        if module is not None and isinstance(value, module.Tensor):
+            return name
+    return ""
+
+
+def is_module(value: Any) -> bool:
+    """Whether a value is a module that can be called, such as a Linear."""
+    return hasattr(value, "named_parameters") and callable(value) and not isinstance(value, type)
+
+
+def is_drawn(value: Any) -> bool:
+    """Whether a value of a program can be drawn: a tensor, a module, or a function of the program's own."""
+    own = isinstance(value, FunctionType) and value.__module__ == "__main__"
+    return own or bool(library_of_tensor(value)) or is_module(value)

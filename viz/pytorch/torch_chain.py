@@ -1,0 +1,131 @@
+"""A recording of PyTorch as one of minigrad's, so that `minigrad.explain` can derive its gradients step by step.
+
+The operations that lead to the results run again in minigrad, one on the results of the other.  One that minigrad has not, or
+that gives other numbers, is a Function there which gives what was recorded: its numbers can be followed, its rule is not known.
+"""
+
+# pyright: reportMissingImports=false
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from torch.utils._pytree import tree_map
+
+import minigrad
+from minigrad.core.tensor import wrap
+from minigrad.errors import unsaid
+from minigrad.record.recorder import Record
+from minigrad.tensors.nested import tensors_in
+
+from .torch_document import Call, Noted
+from .torch_graph import Backward
+from .torch_replay import array, function_of, largest, near, plain
+
+
+class Chain:
+    """The operations that lead to some results, run again."""
+
+    def __init__(self, calls: list[Call], outputs: list[Noted], backward: Backward):
+        self.backward, self.tensors = backward, {}
+        self.calls = leading_to(calls, outputs)
+        self.rec = Record()
+        with unsaid(), minigrad.random.fork_rng(), minigrad.enable_grad(), self.rec:
+            for call in self.calls:
+                self.run(call)
+            self.pull(outputs)
+        self.rec.outputs = [self.rec.ref(self.tensor(o)) for o in outputs]
+        self.rec.settle()
+        for value, t in self.tensors.items():
+            self.rec.values[self.rec.ref(t)].name = value.name
+
+    def tensor(self, value: Noted) -> Any:
+        """The tensor that stands for a value; what nothing here has made is a leaf."""
+        if value not in self.tensors:
+            t = wrap(np.array(held(value)))
+            self.tensors[value] = t.requires_grad_() if value.kind == "parameter" else t
+            self.rec.ref(t)
+        return self.tensors[value]
+
+    def run(self, call: Call) -> None:
+        """Run an operation, and note that the user's line has called it."""
+        self.rec.settle()
+        before = len(self.rec.groups)
+        args, kwargs = tree_map(
+            lambda a: self.tensor(a) if isinstance(a, Noted) else plain(a), (call.args, call.kwargs)
+        )
+        outs: list = []
+        try:
+            outs = list(tensors_in(function_of(call.word.rstrip("_") if call.inplace else call.word)(*args, **kwargs)))
+            known = call.cls is None and not any(call.dims.values()) and bool(outs)
+            read = max([largest(array(one, call)) for one in call.inputs if isinstance(one, Noted)], default=0.0)
+            alike = known and all(near(t.detach().numpy(), array(o, call), read) for t, o in zip(outs, call.outputs))
+        except Exception:  # minigrad has no such operation, or takes other arguments
+            alike = False
+        if not alike:
+            self.rec.settle()
+            before = len(self.rec.groups)
+            outs = self.as_recorded(call)
+        self.tensors |= dict(zip(call.outputs, outs))
+        self.rec.settle()
+        for group in self.rec.groups[before:]:
+            group.where, group.modules, group.layers = call.where, call.modules, call.layers
+            group.function = call.function
+
+    def as_recorded(self, call: Call) -> list:
+        """The results of a Function that gives what the operation has given, forward and backward."""
+        operands = list(dict.fromkeys([one for one in call.inputs if isinstance(one, Noted)]))
+        gives = {value: total for value in operands if (total := self.sent(call, value)) is not None}
+
+        def forward(ctx: Any, *given: Any) -> tuple:
+            made = tuple([wrap(np.array(held(o))) for o in call.outputs])
+            ctx.mark_non_differentiable(*[t for t in made if not t.is_floating_point()])
+            return made
+
+        def backward(ctx: Any, *grads: Any) -> tuple:
+            return tuple([wrap(gives[value]) if value in gives else None for value in operands])
+
+        if call.cls is not None:  # an explanation names the place of its rule
+            theirs = call.cls.backward.__code__
+            backward.__code__ = backward.__code__.replace(
+                co_filename=theirs.co_filename, co_firstlineno=theirs.co_firstlineno
+            )
+        methods = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
+        made = type(call.name, (minigrad.autograd.Function,), methods)
+        return list(tensors_in(made.apply(*[self.tensor(value) for value in operands])))
+
+    def sent(self, call: Call, value: Noted) -> np.ndarray | None:
+        """What an operation has sent back to one of its operands, in all runs of backward that count."""
+        counted = [
+            gives for run, one, _, gives in call.flows if one is value and run not in self.backward.differentiated
+        ]
+        return np.array(sum(held(gives) for gives in counted)) if counted else None
+
+    def pull(self, outputs: list[Noted]) -> None:
+        """Run backward, from the gradients that the results had."""
+        roots = [self.tensor(o) for o in outputs]
+        given = [self.backward.gradient(o) for o in outputs]
+        seeds = [t.new_ones(t.shape) if g is None else wrap(np.array(held(g))) for t, g in zip(roots, given)]
+        leaves = [t for t in self.tensors.values() if t.requires_grad and t.is_leaf]
+        pairs = [(t, seed) for t, seed in zip(roots, seeds) if t.requires_grad]
+        if pairs and leaves:
+            ends, starts = zip(*pairs)
+            minigrad.autograd.grad(ends, leaves, starts, allow_unused=True)
+
+
+def leading_to(calls: list[Call], outputs: list[Noted]) -> list[Call]:
+    """The forward operations that some values depend on."""
+    wanted, found = set(outputs), []
+    for call in reversed(calls):
+        if call.phase == "forward" and wanted & set(call.outputs):
+            found.append(call)
+            wanted |= {one for one in call.inputs if isinstance(one, Noted)}
+    return found[::-1]
+
+
+def held(value: Noted) -> np.ndarray:
+    """What a value held.  Raises ValueError where minigrad has no such numbers."""
+    if value.array is None or value.array.dtype.kind == "c":
+        raise ValueError("explain: the program computes with complex numbers, or on meta, and minigrad has none such")
+    return value.array

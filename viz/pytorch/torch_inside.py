@@ -1,0 +1,112 @@
+"""What the methods of a custom Function of PyTorch's do: each runs under a recording of its own, a part of the outer one.
+
+PyTorch looks a method up when it calls it, so a class that is used under a recording has methods that ask first whether
+this thread is recording.  The ctx, which is the node of the results, tells for which operation a method ran.
+"""
+
+# pyright: reportMissingImports=false
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
+
+import torch
+
+from minigrad.record import schema
+from minigrad.record.inner_calls import parameters
+
+from .torch_calls import REPLACED, RUNNING, watching
+from .torch_document import Builder, Call, Noted
+from .torch_graph import run_now
+from .torch_words import tensors_in
+
+if TYPE_CHECKING:
+    from .torch_recorder import Recorder
+
+ASKING: WeakSet = WeakSet()  # methods as `asking` has made them
+METHODS = ("forward", "setup_context", "backward", "vjp", "jvp")
+BACK = ("backward", "vjp")
+
+
+class Inside:
+    """One call of a method: what it did, and which of its values are values outside."""
+
+    def __init__(self, name: str, ctx: Any, recorder: Recorder):
+        self.name, self.ctx, self.recorder, self.run = name, ctx, recorder, run_now()
+        self.gradients: list[Noted | None] = []  # what arrived at each result, for a backward
+        self.outputs: list[Noted] = []
+        self.same: dict[Noted, Noted] = {}
+
+    def find(self, outer: Recorder) -> None:
+        """Look for values that are known outside by where they lie."""
+        for value, t in self.recorder.held():
+            if value not in self.same and (there := outer.known(t)) is not None:
+                self.same[value] = there
+
+    def document(self, builder: Builder, call: Call) -> schema.Method:
+        """The method as the record has it."""
+        inner = Builder(self.recorder.calls, self.outputs, self.recorder.backward)
+        document = schema.Document(**inner.document({"file": "", "name": self.name}))
+        inner.write_words(document, lambda record: record)
+        same = {**self.same, **dict(self.passed(builder, call))}
+        made = document.to_dict()
+        both = [(inner.numbers.get(a), builder.numbers.get(b)) for a, b in same.items()]
+        known = {a: b for a, b in both if a is not None and b is not None}
+        return schema.Method(self.name, made["values"], made["ops"], made["outputs"], known)
+
+    def passed(self, builder: Builder, call: Call) -> Iterator[tuple[Noted, Noted]]:
+        """The gradients that came in and went out: of a run of backward."""
+        tops = {nr: value for (node, nr), value in call.boundary.items() if node is self.ctx}
+        for nr, inner in enumerate(self.gradients):
+            arrived = builder.backward.arrived.get(tops[nr], {}) if nr in tops else {}
+            if inner is not None and self.run in arrived:
+                yield inner, arrived[self.run]
+        sent = [gives for run, _, _, gives in call.flows if run == self.run]
+        if self.name in BACK and len(sent) == len(self.outputs):
+            yield from zip(self.outputs, sent)
+
+
+def look_into(cls: Any) -> None:
+    """Have the methods of a Function ask whether they are recorded, until nothing is recorded any more."""
+    for name in METHODS:
+        own = getattr(cls, name, None)
+        if own is None or own is getattr(torch.autograd.Function, name, None) or own in ASKING:
+            continue
+        before = cls.__dict__.get(name)
+        setattr(cls, name, staticmethod(asking(name, own)))
+        REPLACED.append((cls, name, before))
+
+
+def asking(name: str, method: Callable) -> Callable:
+    """A method that runs under a recording of its own where its thread is recording."""
+
+    @wraps(method)
+    def run(*args: Any) -> Any:
+        return watched(RUNNING.recorders[-1], name, method, args) if RUNNING.recorders else method(*args)
+
+    ASKING.add(run)
+    return run
+
+
+def watched(outer: Recorder, name: str, method: Callable, args: tuple) -> Any:
+    """Run a method under a recording, and give that to the one around it."""
+    inner = type(outer)(jvp=False)
+    ran = Inside(name, args[0] if args and hasattr(args[0], "next_functions") else None, inner)
+    try:
+        with watching(inner):
+            with inner.aside():
+                for word, a in zip(parameters(method), args):
+                    if isinstance(a, torch.Tensor):
+                        inner.ref(a).name = word
+                if name in BACK:
+                    ran.gradients = [inner.ref(a) if isinstance(a, torch.Tensor) else None for a in args[1:]]
+            result = method(*args)
+            with inner.aside():
+                ran.outputs = inner.returned(tensors_in(result))
+    finally:
+        inner.backward.close()
+    outer.ran(ran)
+    return result

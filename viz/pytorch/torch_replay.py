@@ -1,0 +1,152 @@
+"""An operation of a PyTorch program, run again by minigrad on the values that were recorded.
+
+Both libraries call their operations alike.  So what minigrad says of an operation in a record of its own, its call and the
+formulas of its derivatives, holds for PyTorch's, as long as both compute the same numbers; and that is looked at.
+"""
+
+# pyright: reportMissingImports=false
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils._pytree import tree_map
+
+import minigrad
+from minigrad.autograd import forward_ad
+from minigrad.core.tensor import wrap
+from minigrad.errors import unsaid
+from minigrad.ops.base.registry import TABLE
+from minigrad.record import schema
+from minigrad.record.build import numbered
+from minigrad.tensors.nested import tensors_in
+
+from .torch_document import Call, Noted
+from .torch_words import CONVERSIONS, PROPERTIES, op_name
+
+NEAR = {2: 2e-2, 4: 2e-3, 8: 1e-6}  # how far numbers of so many bytes may differ, relative to the largest
+NOISE = 5e-3  # so much of what was read counts as the largest, where a result is nothing but rounding
+
+
+class Unlike(Exception):
+    """minigrad has no such operation, or computes something else."""
+
+
+class Replay:
+    """One operation run again, forward, backward and pushing tangents.
+
+    `grads` are the gradients of its results, by run of backward, and `used` those of its results that the program used.
+    Raises Unlike where minigrad has no such operation.
+    """
+
+    def __init__(self, call: Call, grads: Sequence[dict[Noted, Noted]], used: Sequence[Noted]):
+        self.call = call
+        self.tensors: dict[Noted, Any] = {}
+        self.leaves: dict[Noted, Any] = {}  # what gets a gradient
+        function = function_of(call.word)
+        with unsaid(), minigrad.random.fork_rng(), minigrad.enable_grad(), forward_ad.dual_level():
+            args, kwargs = tree_map(self.given, (call.args, call.kwargs))
+            with minigrad.record(passes=("forward",)) as self.rec:
+                self.index = {value: self.rec.ref(t) for value, t in self.tensors.items()}
+                found = list(tensors_in(function(*args, **kwargs)))
+                self.rec.settle()
+                outs = dict(zip(call.outputs, found))
+                if not set(used) <= set(outs) or any(tuple(t.shape) != array(o, call).shape for o, t in outs.items()):
+                    raise Unlike(f"{call.word} has other results")
+                self.index |= {value: self.rec.ref(t) for value, t in outs.items()}
+                read = max([largest(array(value, call)) for value in self.tensors], default=0.0)
+                self.same = all(near(t.detach().numpy(), array(o, call), read) for o, t in outs.items())
+                if self.same and self.leaves:
+                    for run in grads:
+                        self.pull(outs, run)
+        self.rec.outputs = [self.index[o] for o in used]
+        self.rec.settle()
+
+    def given(self, a: Any) -> Any:
+        """An argument: a tensor with its tangent and, where it gets a gradient, with a graph."""
+        if not isinstance(a, Noted):
+            return plain(a)
+        if a not in self.tensors:
+            t = wrap(np.array(array(a, self.call)))
+            if any(a is value for _, value, *_ in self.call.flows):
+                self.leaves[a] = t.requires_grad_()
+            t = t.clone() if self.call.inplace else t
+            tangent = self.call.tangents.get(a)
+            self.tensors[a] = (
+                t if tangent is None else forward_ad.make_dual(t, wrap(np.array(array(tangent, self.call, a))))
+            )
+        return self.tensors[a]
+
+    def pull(self, outs: dict[Noted, Any], grads: dict[Noted, Noted]) -> None:
+        """Run backward from the gradients of the results."""
+        pairs = [(outs[o], wrap(np.array(array(g, self.call, o)))) for o, g in grads.items() if o in outs]
+        roots = [(t, g) for t, g in pairs if t.requires_grad and t.shape == g.shape]
+        if roots:
+            ends, seeds = zip(*roots)
+            minigrad.autograd.grad(ends, list(self.leaves.values()), seeds, retain_graph=True, allow_unused=True)
+
+    def document(self, labels: dict[Noted, str]) -> tuple[schema.Op, dict[int, Noted]]:
+        """What minigrad's record says of it, in the labels of PyTorch's values, and these values by number."""
+        for value, i in self.index.items():
+            self.rec.values[i].name = labels[value]
+        for group in self.rec.groups:
+            group.where = self.call.where
+        for noted in self.rec.values:
+            noted.summary = {}  # nobody asks for it
+        document, number = numbered(self.rec)
+        (op,) = [op for op in document.ops if op.phase in ("forward", "update")]
+        return op, {number.new[i]: value for value, i in self.index.items() if i in number.new}
+
+
+def function_of(word: str) -> Callable:
+    """minigrad's function for one of PyTorch's, by its own name: a method, an attribute, or what the table has."""
+    own, name = getattr(minigrad.Tensor, word, None), op_name(word)
+    if word in PROPERTIES:
+        return lambda x: getattr(x, word)
+    if own is not None and (name not in TABLE or word in CONVERSIONS or word.endswith("_") and not word.endswith("__")):
+        return own  # x[i], x.float(), x.fill_(2)
+    if name not in TABLE:
+        raise Unlike(f"minigrad has no {word}")
+    return TABLE[name].function
+
+
+def plain(a: Any) -> Any:
+    """An argument that is no tensor, as minigrad takes it."""
+    if isinstance(a, torch.dtype):
+        return getattr(minigrad, str(a).removeprefix("torch."))
+    if isinstance(a, (torch.device, torch.memory_format, torch.layout, torch.Generator)):
+        raise Unlike(f"minigrad takes no {a}")
+    return tuple(a) if isinstance(a, torch.Size) else a
+
+
+def array(value: Noted, call: Call, of: Noted | None = None) -> np.ndarray:
+    """What a value held, as the transforms around see it: under vmap that of the first example.
+
+    A gradient or tangent `of` a value that is computed outside of the vmap lies in memory as that value does.
+    """
+    found = value.array
+    if found is None or found.dtype.kind == "c":
+        raise Unlike("minigrad has no such numbers")
+    dims = call.dims.get(value, value.dims)
+    if not dims and of is not None and of.shape == value.shape:
+        dims = call.dims.get(of, of.dims)
+    for d in reversed(dims):
+        found = found.take(0, axis=d)
+    return found
+
+
+def near(a: np.ndarray, b: np.ndarray, read: float = 0) -> bool:
+    """Whether two arrays hold the same numbers, up to rounding; of what is computed from numbers as large as `read`."""
+    if a.shape != b.shape:
+        return False
+    few = NEAR.get(min(a.dtype.itemsize, b.dtype.itemsize), 0) if a.dtype.kind == "f" else 0
+    size = max(largest(b), NOISE * read) if few else 0
+    return np.allclose(a, b, rtol=few, atol=few * size, equal_nan=a.dtype.kind == "f")
+
+
+def largest(a: np.ndarray) -> float:
+    """The largest magnitude of a finite element; 0 of what holds no floats."""
+    return float(np.max(np.abs(a), initial=0, where=np.isfinite(a))) if a.dtype.kind == "f" else 0.0

@@ -1,0 +1,186 @@
+"""A picture for a slide: 16 to 9, with letters that the last row can read, and so with a dozen boxes at most.
+
+The graph runs from left to right and, where that makes the letters larger, goes on in a row below, as text does.  Whoever
+asks for more than fits is told how to fold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import replace
+from functools import cache
+from itertools import combinations, pairwise, product
+from math import inf
+
+from . import legend
+from .cards import Card
+from .drawn_graph import Edge, Graph
+from .fold import fold
+from .layout import Layout, Point, layout
+
+COLUMNS = (28, 20)  # characters that a card may be wide: both are tried
+WIDTH, HEIGHT = 1280.0, 720.0
+BOXES = 12
+SIDE, TOP, BELOW = 40.0, 84.0, 22.0  # margins left and right, room for the title, margin below the legend
+TITLE, LEGEND = 1.9, 1.3  # how much larger than in other pictures the title and the legend are
+SMALLEST, LARGEST = (
+    0.95,
+    2.2,
+)  # times the letters of other pictures, which are 11.5 high: a sixtieth of the height or more
+LEGEND_WIDTH = (WIDTH - 2 * SIDE) / LEGEND
+TRACK, BEND = 7.0, 6.0  # between edges that run from row to row, and the radius of their corners
+RUN = 0.97  # what such an edge is worth: letters three hundredths smaller
+
+Placed = tuple[Graph, dict[str, Card], Layout]
+
+
+class TooMuch(ValueError):
+    """More than a slide can hold."""
+
+
+def check(whole: Graph, graph: Graph) -> None:
+    """Raise TooMuch for a graph with more boxes than a slide holds, with the foldings that leave few enough."""
+    if (many := boxes(graph)) > BOXES:
+        raise TooMuch(f"draw: {many} boxes are too many for a slide, which holds {BOXES}. {advice(whole, graph)}")
+
+
+def boxes(graph: Graph) -> int:
+    """The cards of a graph, without the small copies of leaves."""
+    return sum(node.kind != "copy" for node in graph.nodes)
+
+
+def advice(whole: Graph, graph: Graph) -> str:
+    """How to fold a graph so that fewer boxes are left."""
+    ways = [(f"--depth {depth}", fold(whole, depth=depth)) for depth in (2, 1)]
+    ways += [(f"--max-nodes {most}", fold(whole, most)) for most in (12, 6)]
+    fewer = {
+        f"{option} leaves {boxes(made)}": None
+        for option, made in ways
+        if 1 < boxes(made) < min(boxes(graph), BOXES + 1)
+    }
+    fold_it = f"Fold it: {', '.join(fewer)}. " if fewer else ""
+    return f"{fold_it}{'Or draw' if fewer else 'Draw'} a part: a function, or a tensor that fewer operations lead to."
+
+
+def legend_height(graph: Graph, shown: Sequence[str]) -> float:
+    """The height of the legend, one for all passes."""
+    return LEGEND * max(legend.height(graph, each, LEGEND_WIDTH) for each in (shown, *([name] for name in shown)))
+
+
+def scale(placed: Layout, bottom: float) -> float:
+    """How large a graph can be drawn over a legend of a height."""
+    wide, tall = WIDTH - 2 * SIDE, HEIGHT - TOP - bottom - 2 * BELOW
+    return min(LARGEST, wide / max(placed.width, 1), tall / max(placed.height, 1))
+
+
+def fitting(graph: Graph, placed: Layout, bottom: float) -> float:
+    """The scale of a graph on its slide; raises TooMuch where the letters would be too small."""
+    if (size := scale(placed, bottom)) < SMALLEST:
+        raise TooMuch(
+            f"draw: on a slide the letters of this picture would be {size / SMALLEST:.0%} as high as they have to be. "
+            f"{advice(graph, graph)} Or show less, such as --show grads."
+        )
+    return size
+
+
+def placed(graph: Graph, passes: Sequence[str], cards_of: Callable[[Graph], dict[str, Card]]) -> Placed:
+    """The graph placed the way that is asked for, else the way that makes it largest."""
+    bottom = legend_height(graph, passes)
+    found = []
+    for way, columns in product(("LR", "TB") if graph.view.any_way else (graph.view.rankdir,), COLUMNS):
+        turned = copy(graph)
+        turned.view = replace(graph.view, rankdir=way, columns=columns)
+        cards = cards_of(turned)
+        found.append((turned, cards, in_rows(turned, cards, bottom) if way == "LR" else layout(turned, cards)))
+    return max(found, key=lambda one: scale(one[2], bottom))
+
+
+def in_rows(graph: Graph, cards: dict[str, Card], bottom: float) -> Layout:
+    """The layout in one, two or three rows of which the next begins where one ends, whichever can be drawn largest."""
+    ops = [node for node in graph.nodes if node.is_op]
+    readers: dict[str, int] = {}
+    for edge in reversed(graph.edges):
+        readers[edge.source.key] = ops.index(edge.target)
+    rank = {node.key: ops.index(node) if node.is_op else readers.get(node.key, 0) for node in graph.nodes}
+
+    @cache
+    def row(first: int, last: int) -> Layout:
+        part = copy(graph)
+        part.nodes = [node for node in graph.nodes if first <= rank[node.key] < last]
+        inside = {node.key: cards[node.key] for node in part.nodes}
+        part.edges = [edge for edge in graph.edges if {edge.source.key, edge.target.key} <= set(inside)]
+        return layout(part, inside)
+
+    best, most = layout(graph, cards), 0.0
+    for rows in (1, 2, 3):
+        for breaks in combinations(range(1, len(ops)), rows - 1):
+            ends = [0, *breaks, max(len(ops), 1)]
+            made, running = joined(graph, cards, [row(*pair) for pair in pairwise(ends)])
+            if (worth := scale(made, bottom) * RUN**running) > 1.02 * most:
+                best, most = made, worth
+    return best
+
+
+def joined(graph: Graph, cards: dict[str, Card], rows: list[Layout]) -> tuple[Layout, int]:
+    """Rows one below the other, and how many edges run from one to another, through the lanes between them."""
+    home = {key: i for i, row in enumerate(rows) for key in row.corners}
+    running = [edge for edge in graph.edges if home[edge.source.key] != home[edge.target.key]]
+    lane = TRACK * (len(running) + 3)
+    left = (TRACK * len(running) + 30.0) * bool(running)
+    tops = [sum(row.height for row in rows[:i]) + lane * i for i in range(len(rows))]
+    corners = {key: (left + x, tops[i] + y) for i, row in enumerate(rows) for key, (x, y) in row.corners.items()}
+    routes = {
+        key: [(left + x, tops[i] + y) for x, y in points]
+        for i, row in enumerate(rows)
+        for key, points in row.routes.items()
+    }
+    for track, edge in enumerate(running, 1):
+        start, end = ends(edge, cards, corners)
+        tip = 30.0 if len(graph.back[edge.value]) > 1 else 12.0  # room for an arrow head, and a plus before it
+        others = TRACK * (len(running) - track + 1)  # the lanes still to come find room between the columns, too
+        *_, right, after = lanes(edge.source.key, cards, corners, home)
+        out = min(right + tip + TRACK * track, after - others)
+        before, into, *_ = lanes(edge.target.key, cards, corners, home)
+        into = max(into - TRACK * track, before + others)
+        below = tops[home[edge.source.key]] + rows[home[edge.source.key]].height + TRACK * (track + 1)
+        above = tops[home[edge.target.key]] - lane + TRACK * (track + 1)
+        turns = [(out, start[1]), (out, below)]
+        if below != above:  # a row lies between: around it on the left
+            turns += [(left - TRACK * track, below), (left - TRACK * track, above)]
+        routes[edge.key] = rounded([start, *turns, (into, above), (into, end[1]), end])
+    width = max(row.width for row in rows) + 2 * left
+    return Layout(corners, routes, width, tops[-1] + rows[-1].height), len(running)
+
+
+def ends(edge: Edge, cards: dict[str, Card], corners: dict[str, Point]) -> tuple[Point, Point]:
+    """Where an edge leaves one box and enters another."""
+    source, target = cards[edge.source.key], cards[edge.target.key]
+    (x0, y0), (x1, y1) = corners[edge.source.key], corners[edge.target.key]
+    return (x0 + source.along, y0 + source.exit(edge.port)), (x1, y1 + target.entry(edge.slot))
+
+
+def lanes(key: str, cards: dict[str, Card], corners: dict[str, Point], home: dict[str, int]) -> list[float]:
+    """The column of a box in its row: where the one before ends, it begins, it ends, and the next begins."""
+    spans = [(corners[one][0], corners[one][0] + cards[one].along) for one in corners if home[one] == home[key]]
+    start, end = corners[key][0], corners[key][0] + cards[key].along
+    near = [span for span in spans if span[0] < end and start < span[1]]
+    left, right = min(span[0] for span in near), max(span[1] for span in near)
+    before = max((span[1] for span in spans if span[1] <= left), default=-inf)
+    return [before, left, right, min((span[0] for span in spans if span[0] >= right), default=inf)]
+
+
+def rounded(corners: list[Point]) -> list[Point]:
+    """Straight lines with round corners, as cubic curves."""
+    points = [corners[0]]
+    for before, at, after in zip(corners, corners[1:], corners[2:]):
+        near, far = towards(at, before), towards(at, after)
+        points += [points[-1], near, near, at, at, far]
+    return [*points, points[-1], corners[-1], corners[-1]]
+
+
+def towards(corner: Point, other: Point) -> Point:
+    """The point where the bend of a corner begins."""
+    far = max(abs(other[0] - corner[0]) + abs(other[1] - corner[1]), 1e-9)
+    part = min(BEND, far / 2) / far
+    return corner[0] + part * (other[0] - corner[0]), corner[1] + part * (other[1] - corner[1])

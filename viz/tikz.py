@@ -1,0 +1,182 @@
+r"""A picture as a LaTeX file of its own, drawn by TikZ: a page for each pass, and formulas set as mathematics.
+
+Boxes and edges lie where all formats have them.  What LaTeX sets is as wide as LaTeX makes it: \said and \formula make it
+smaller where it would leave its room.  Nothing is needed but TikZ and amsmath, and any engine sets it.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+
+from . import text
+from .export import SLIDE
+from .picture import Picture
+from .shapes import Group, Path, Text
+from .style import Look, TextStyle
+from .themes import LIGHT, WHITE, Theme
+
+FAMILIES = {"sans": r"\sffamily", "mono": r"\ttfamily"}
+ANCHORS = {"start": "base west", "middle": "base", "end": "base east"}
+LEANS = {"/": "north east lines", "\\": "north west lines"}
+SIGNS = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}",
+         ">": r"\textgreater{}", "|": r"\textbar{}", "\u00a0": "~", "×": r"$\times$", "·": r"$\cdot$", "∂": r"$\partial$",
+         "…": r"\ldots{}", "›": r"$\rangle$", "−": "$-$"}  # fmt: skip
+SIGNS |= {c: "\\" + c for c in "{}$&#%_"} | {c: f"$_{i}$" for i, c in enumerate("₀₁₂₃₄₅₆₇₈₉")}
+HEAD = r"""\documentclass{article}
+\usepackage[paperwidth=%(width)sbp,paperheight=%(height)sbp,margin=0pt]{geometry}
+\usepackage{amsmath,amssymb,tikz}
+\IfFileExists{lmodern.sty}{\usepackage{lmodern}\usepackage[T1]{fontenc}}{\usepackage{fix-cm}}
+\usetikzlibrary{patterns}
+\pagestyle{empty}
+\parindent=0pt \topskip=0pt
+\newsavebox\room
+%% \said{width}{text}, \formula{width}{height}{mathematics}: made smaller where they are larger
+\newcommand\said[2]{\sbox\room{#2}\ifdim\wd\room>#1\resizebox{#1}{\height}{\usebox\room}\else\usebox\room\fi}
+\newcommand\formula[3]{\sbox\room{$#3$}\ifdim\wd\room>#1\sbox\room{\resizebox{#1}{!}{$#3$}}\fi
+  \ifdim\dimexpr\ht\room+\dp\room>#2\resizebox*{!}{#2}{\usebox\room}\else\usebox\room\fi}
+%% a letter that pdfTeX's fonts have not: LuaTeX and XeTeX set it, pdfTeX its number
+\newcommand\letter[2]{\ifdefined\directlua #1\else\ifdefined\XeTeXrevision #1\else\text{\tiny #2}\fi\fi}"""
+
+
+def tikz(pictures: dict[str, Picture], alt: str, theme: Theme = LIGHT) -> str:
+    """The LaTeX file of pictures that `alt` describes."""
+    pages = list(pictures.values())
+    unit = SLIDE if pages[0].slide else 1.0
+    size = {"width": n(unit * pages[0].width), "height": n(unit * pages[0].height)}
+    out = [f"% {text.clean(alt)}", HEAD % size, *styles(theme), r"\begin{document}"]
+    for i, page in enumerate(pages):
+        out += [r"\newpage"] * bool(i)
+        out += [
+            r"\begin{tikzpicture}[x=1bp,y=-1bp]",
+            rf"\useasboundingbox (0,0) rectangle ({size['width']},{size['height']});",
+        ]
+        if theme.page or page.slide:
+            out.append(rf"\fill[{coloured(theme.page or WHITE)}] (0,0) rectangle ({size['width']},{size['height']});")
+        whole = Group("", "", page.items, scale=unit)
+        out += [*drawn(whole, theme), r"\end{tikzpicture}%"]
+    return "\n".join([*out, r"\end{document}", ""])
+
+
+def styles(theme: Theme) -> Iterator[str]:
+    """The colours and styles of a theme."""
+    seen = {name: look for name, look in theme.looks.items() if look.seen}
+    colours = {t.colour for t in theme.texts.values()} | {c for look in seen.values() for c in (look.fill, look.stroke)}
+    for colour in sorted((colours | {theme.page or WHITE}) - {"none"}):
+        yield rf"\definecolor{{{coloured(colour)}}}{{HTML}}{{{colour[1:].upper()}}}"
+    yield r"\tikzset{every node/.style={inner sep=0pt,outer sep=0pt},"
+    yield from (f"  t-{name}/.style={{{lettering(style)}}}," for name, style in theme.texts.items())
+    yield from (f"  l-{name}/.style={{{painting(look)}}}," for name, look in seen.items())
+    yield "}"
+
+
+def lettering(style: TextStyle) -> str:
+    bold = r"\bfseries" * style.bold
+    size = rf"\fontsize{{{n(style.size)}bp}}{{{n(style.height)}bp}}\selectfont"
+    return f"text={coloured(style.colour)},font={FAMILIES[style.family]}{bold}{size}"
+
+
+def painting(look: Look) -> str:
+    parts = []
+    if look.fill != "none":
+        parts.append(f"fill={coloured(look.fill)}")
+    if look.hatch:
+        parts = [f"preaction={{fill={coloured(look.fill)}}}", f"pattern={LEANS[look.hatch]}"]
+    if look.stroke != "none":
+        parts += [f"draw={coloured(look.stroke)}", f"line width={n(look.width)}bp"]
+    if look.dash:
+        on, off = look.dash
+        parts.append(f"dash pattern=on {n(on)}bp off {n(off)}bp")
+    return ",".join(parts)
+
+
+def drawn(group: Group, theme: Theme) -> Iterator[str]:
+    """The commands of a group, in a scope of its own where it lies elsewhere or is larger."""
+    if group.id:
+        yield f"% {group.id}"
+    scoped = group.shift != (0.0, 0.0) or group.scale != 1
+    if scoped:
+        x, y = map(n, group.shift)
+        yield rf"\begin{{scope}}[transform canvas={{shift={{({x},{y})}},scale={group.scale:.4g}}}]"
+    before = None
+    for item in group.items:
+        if isinstance(item, Group):
+            yield from drawn(item, theme)
+        elif isinstance(item, Text):
+            if item.text.strip():
+                yield lettered(item, before)
+            before = item
+        elif theme.looks[item.look].seen:
+            yield rf"\path[l-{item.look}] {steps(item)};"
+    if scoped:
+        yield r"\end{scope}"
+
+
+def steps(path: Path) -> str:
+    """The steps of a path as TikZ writes them."""
+    out = []
+    for letter, *places in path.steps:
+        points = [f"({n(x)},{n(y)})" for x, y in zip(places[::2], places[1::2])]
+        if letter == "C":
+            out.append(f".. controls {points[0]} and {points[1]} .. {points[2]}")
+        else:
+            out.append({"M": "", "L": "-- ", "Z": "-- cycle"}[letter] + "".join(points))
+    return " ".join(out)
+
+
+def lettered(said: Text, before: Text | None) -> str:
+    """A text on its baseline, right behind the one `before` where it continues that, or a formula in the room that it has."""
+    if said.latex:
+        wide, tall = said.room
+        set_in = rf"\formula{{{n(wide)}bp}}{{{n(tall)}bp}}{{{for_all_engines(said.latex)}}}"
+        return rf"\node[t-{said.style},anchor=west] at ({n(said.x)},{n(said.y - 0.25 * tall)}) {{{set_in}}};"
+    follows = before is not None and (before.x + before.width, before.y, before.anchor) == (said.x, said.y, said.anchor)
+    place = "(a.base east)" if follows else f"({n(said.x)},{n(said.y)})"
+    set_in = rf"\said{{{n(said.width)}bp}}{{{plain(said.text)}}}"
+    return rf"\node[t-{said.style},anchor={ANCHORS[said.anchor]}] (a) at {place} {{{set_in}}};"
+
+
+def plain(said: str) -> str:
+    r"""A text that LaTeX sets as it is.
+
+    >>> print(plain("a_1 <= 50%  θ"))
+    a\_1 \textless{}= 50\%~~$\theta$
+    """
+    out = "".join(
+        SIGNS.get(c) or (c if c.isascii() or c in "äöüßéèêàçñ" else f"${letter(c)}$") for c in text.clean(said)
+    )
+    return out.replace("  ", "~~")
+
+
+def for_all_engines(latex: str) -> str:
+    r"""Mathematics without letters that only some engines have, and with bars as long as what they stand over.
+
+    >>> print(for_all_engines(r"\bar{θ} \, x"))
+    \bar{{\theta}} \, x
+    """
+    wide = latex.replace(r"\bar{\mathrm{", r"\overline{\mathrm{")
+    return "".join(c if c.isascii() else f"{{{letter(c)}}}" for c in wide)
+
+
+def letter(c: str) -> str:
+    """A letter of another alphabet in mathematics."""
+    alphabet, _, name = unicodedata.name(c, "").lower().rpartition(" letter ")
+    name = name.replace("lamda", "lambda")
+    known = name.capitalize() if alphabet == "greek capital" else name if alphabet == "greek small" else ""
+    return rf"\{known}" if known in GREEK else rf"\letter{{{c}}}{{U+{ord(c):04X}}}"
+
+
+GREEK = set(
+    """alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau upsilon phi chi psi omega
+Gamma Delta Theta Lambda Xi Pi Sigma Upsilon Phi Psi Omega""".split()
+)
+
+
+def coloured(colour: str) -> str:
+    """The name of a colour in the file."""
+    return "c" + colour.removeprefix("#")
+
+
+def n(x: float) -> str:
+    """A length to a hundredth."""
+    return f"{x:.2f}".rstrip("0").rstrip(".")
