@@ -305,8 +305,8 @@ for f in (noting, positive):
         raise AssertionError(f"{f.__name__} was compiled")
 
 # %% [markdown]
-# A Function of your own may do anything in its methods, so it is not looked into. One whose methods are made of operations
-# may say so: `is_traceable = True`.
+# A Function of your own is looked into: what its methods compute is part of the program. One whose methods do more than that
+# says `is_traceable = False`, and what calls it runs eagerly.
 
 
 # %%
@@ -327,21 +327,21 @@ def squares(x):
 
 
 x = torch.tensor([1.0, 2.0], requires_grad=True)
-try:
-    torch.compile(squares, fullgraph=True)(x)
-except RuntimeError as e:
-    print(e)
-    assert "is_traceable = True" in str(e)
-else:
-    raise AssertionError("a Function was looked into that had not allowed it")
-
-# %%
-Square.is_traceable = True
 compiled_squares = torch.compile(squares, fullgraph=True)
 compiled_squares(x).backward()
 print(x.grad)
 print(compiled_squares.explain())
 assert x.grad.tolist() == [2.0, 4.0]
+
+# %%
+Square.is_traceable = False
+try:
+    torch.compile(squares, fullgraph=True)(x)
+except RuntimeError as e:
+    print(e)
+    assert "is_traceable = False" in str(e)
+else:
+    raise AssertionError("a Function was looked into that does not allow it")
 
 # %% [markdown]
 # ## Exercises

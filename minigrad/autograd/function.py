@@ -78,7 +78,7 @@ def once_differentiable(fn: Callable) -> Callable:
 
 
 def traceable(fn_cls: type[Function]) -> type[Function]:
-    """Class decorator that sets `is_traceable`.
+    """Class decorator that sets `is_traceable`: the Function may be compiled, as any may that does not say False.
 
     >>> import minigrad
     >>> from minigrad.autograd.function import Function, traceable
@@ -334,7 +334,7 @@ class NestedIOFunction(Function):
             cls.backward = NestedIOFunction.backward
         rule = staticmethod(batched_rule) if cls.vmap is not NestedIOFunction.vmap else None
         base = Flat if cls.combined else FlatApart
-        rules = {"vmap": rule, "generate_vmap_rule": cls.generate_vmap_rule, "is_traceable": cls.is_traceable}
+        rules = {"vmap": rule, "generate_vmap_rule": cls.generate_vmap_rule}
         if cls.jvp is Function.jvp:  # it has none
             rules["jvp"] = staticmethod(cls.jvp)
         cls._flat = type(cls.__name__, (base,), {"__module__": cls.__module__, "_nested": cls, **rules})

@@ -21,7 +21,7 @@ from ..core.context import attach
 from ..core.engine import running
 from ..core.events import slots
 from ..core.frames import OFF, Frame, apply_at, current, use
-from ..core.function import as_returned, as_tuple, run_forward
+from ..core.function import Function, as_returned, as_tuple, run_forward
 from ..core.graph import Leaf, history, key
 from ..core.inplace import inplace_at, link_view, write
 from ..core.tensor import Box, Tensor, describe, wrap
@@ -231,11 +231,11 @@ class Trace(Grad):
                       for i, a in enumerate(args)])  # fmt: skip
 
     def custom_function(self, frame: Frame, cls: Any, args: tuple, needs: tuple) -> Any:
-        """A user's Function that may be traced through: its forward and backward are steps of the program."""
-        if not cls.is_traceable:
+        """A user's Function: what its forward and backward compute are steps of the program."""
+        if opaque(getattr(cls, "_nested", cls)):
             raise self.refuse(
-                f"it calls the Function {cls.__name__}, which does not say is_traceable = True",
-                fix=f"write `is_traceable = True` in {cls.__name__} if its methods are made of minigrad operations",
+                f"it calls the Function {cls.__name__}, which says is_traceable = False",
+                fix=f"take that away from {cls.__name__} if its methods are made of minigrad operations",
             )
         edges = tuple([history(a) if need else None for a, need in zip(args, needs)])
         ctx = cls.Node(self, needs, edges if True in needs else (), describe(args))
@@ -332,10 +332,19 @@ def tracing(trace: Trace, grad: bool):
 
 
 def reading(t: Tensor, how: str) -> None:
-    """Refuse that the user reads the values of a tensor from outside; those of traced tensors the layer refuses itself."""
+    """Refuse that the user reads the values of a tensor, be it from outside or a traced one."""
     trace = capturing.get()
+    if trace is not None and type(t) is Box and t._layer is trace:
+        what = f"it takes the memory of a tensor of shape {tuple(t.shape)} with {how}(), and what is done there is not recorded"
+        raise trace.refuse(what, fix="use minigrad's operations in place of NumPy's")
     if trace is not None and type(t) is not Box and current() is not OFF:
         raise trace.refuse(f"it reads the value of a tensor ({how}), which differs from call to call", fix=VALUES)
+
+
+def opaque(cls: type[Function]) -> bool:
+    """Return whether a Function, or a class that it is made from, has said that it is not to be traced."""
+    said = next(c for c in cls.__mro__ if "is_traceable" in vars(c))
+    return said is not Function and not cls.is_traceable
 
 
 def holds_tensor(a: Any) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core.events import slots
 from ..core.frames import current
 from ..core.graph import operation_of
 from ..core.tensor import Box, Tensor, levels
@@ -27,6 +28,7 @@ class Foreign(MinigradRuntimeError):
 @explains("a tensor inside a transform has no memory")
 def foreign(box: Any) -> Exception:
     """Return the error for reading the memory of a transform's tensor."""
+    slots.reading(box, "numpy")
     runs = current().has(box._layer)
     name, what = box._layer.name, f"this tensor of shape {tuple(box.shape)} belongs to"
     if runs:

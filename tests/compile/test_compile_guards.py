@@ -240,8 +240,6 @@ def test_returned_views_are_views():
 
 def test_custom_functions():
     class Traceable(torch.autograd.Function):
-        is_traceable = True
-
         @staticmethod
         def forward(ctx, x):
             y = x.exp()
@@ -262,7 +260,13 @@ def test_custom_functions():
         def backward(ctx, g):
             return g * 5
 
-    for function, fused in ((Traceable, True), (Opaque, False)):
+    class Closed(Traceable):
+        is_traceable = False
+
+    class Opened(Closed):
+        is_traceable = True
+
+    for function, fused in ((Traceable, True), (Opaque, False), (Closed, False), (Opened, True)):
         f = lambda x: function.apply(x * 2) + 1  # noqa: B023, E731
         c, x = compile(f), T(3).requires_grad_()
         found = [torch.autograd.grad(quietly(run, x).sum(), x)[0] for run in (c, f)]

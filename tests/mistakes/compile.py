@@ -139,17 +139,20 @@ class CompiledAppend(Mistake):
 
 
 class CompiledFunction(Mistake):
-    """A function compiled with fullgraph=True calls a custom Function that does not allow it.
+    """A function compiled with fullgraph=True calls a custom Function that is not to be looked into.
 
-    The compiler runs forward and backward once, and records their operations. A Function says that this is all they do.
+    The compiler runs forward and backward a few times, and records their operations. A Function whose methods do more than
+    that says `is_traceable = False`; for others it is left out.
     """
 
     operation = "compile(doubled)"
     numbers = ("Double", "is_traceable")
-    remedy = "is_traceable = True"
+    remedy = "take that away from Double"
 
     def wrong():
         class Double(torch.autograd.Function):
+            is_traceable = False
+
             @staticmethod
             def forward(ctx, x):
                 return x * 2
@@ -162,8 +165,6 @@ class CompiledFunction(Mistake):
 
     def right():
         class Double(torch.autograd.Function):
-            is_traceable = True
-
             @staticmethod
             def forward(ctx, x):
                 return x * 2

@@ -122,7 +122,7 @@ def test_right_functions_of_other_kinds_pass(name):
 
 def test_a_function_with_all_methods_has_each_row_that_can_apply():
     result = check(functions.Cube, x)
-    assert {one.name for one in result.outcomes if one.status != "holds"} == {"randomness", "compiled"}
+    assert {one.name for one in result.outcomes if one.status != "holds"} == {"randomness"}
     over = "alone, over grad, vjp, jvp, vmap, jacrev, jacfwd"
     assert [one.message for one in result.outcomes if one.name.startswith("func.")] == [over] * 6
 
