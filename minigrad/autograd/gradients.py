@@ -220,7 +220,7 @@ def roots(outputs: tuple, weights: Any, what: str) -> tuple[list, list]:
         )
     edges, seeds = [], []
     for i, (t, g) in enumerate(zip(outputs, weights)):
-        if isinstance(t, Tensor) and t._layer is not None and what == "backward":
+        if isinstance(t, Tensor) and t._layer is not None and what == "backward" and not t._layer.accumulates:
             raise error(
                 RuntimeError,
                 what,

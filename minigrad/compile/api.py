@@ -81,6 +81,7 @@ class Compiled:
         self._table: dict[tuple, list] = {}
         self._count, self._last = 0, None
         self.versions: list[Specialisation] = []
+        self.varying: frozenset[str] = frozenset()  # paths of numbers outside that have changed between calls
         self._texts: set[str] = set()  # what was compiled
         self._warned = False
         self._reasons: dict[str, None] = {}

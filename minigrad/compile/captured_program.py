@@ -19,14 +19,13 @@ from ..core.graph import Leaf, history
 from ..core.tensor import Box, Tensor
 from ..func.tree import flatten, rebuild
 from .captured_steps import Refused, Step, Value
-from .guards import PLAIN
+from .effects import effects, places
+from .guards import PLAIN, RETURN
 from .symbols import Number, Reads, Whole, is_symbolic, plain
 from .trace import Trace, tracing
 
 if TYPE_CHECKING:
     from .specialization import Specialisation
-
-RETURN = "return what is to be kept, and let the caller store it"
 
 
 class Captured:
@@ -34,23 +33,26 @@ class Captured:
 
     def __init__(self, program: Specialisation, leaves: Any):
         self.reads = Reads(program.names)
-        self.trace = trace = Trace(program.environment)
+        self.leaves = leaves
+        self.trace = trace = Trace(program.environment, lambda t: self.number(program, program.item(t, leaves)))
         self.forward_steps: list[Step] = trace.steps
         self.backward_steps: list[Step] = []
         self.seeds: list = []
         self.grads: list = []
         self.freed: Any = None
         full = self.take_arguments(program, leaves)
-        args, kwargs = rebuild(program.tree, full)
-        with tracing(trace, program.grad):
+        args, kwargs = rebuild(program.tree, full[: program.n_leaves])
+        hidden = full[program.n_leaves :]
+        with tracing(trace, program.grad), program.environment.lent(hidden):
             result = program.owner.function(*args, **kwargs)
             trace.phase = "forward"
-            if program.environment.restore():
-                raise Refused("it changes a list, dictionary or attribute that outlives the call", None, True, RETURN)
             after, tree = flatten((args, kwargs))
             if tree != program.tree or any(a is not b for a, b in zip(after, full)):
                 raise Refused("it changes a list or dictionary that it was given", None, True, RETURN)
-            self.take_results(trace, result, full)
+            self.outs: list[Box] = []
+            self.take_results(result)
+            self.effects = effects(program.environment, trace, self.leaf)
+            self.look_at_memory(trace)
             boxes = trace.input_boxes()
             self.tracked = [program.grad and history(o) is not None for o in self.outs]
             self.by = [k for k, b in enumerate(boxes) if history(b) is not None]
@@ -58,12 +60,9 @@ class Captured:
                 raise Refused("it writes to an input in a way that is tracked", None, False)
             if any(self.tracked):
                 self.run_backward(trace, boxes)
-        if touched := [t for t in trace.outside if type(t._grad) is Box]:
-            for t in touched:
-                t._grad = None
-            raise Refused(
-                "it accumulates gradients into .grad", None, True, "return what minigrad.autograd.grad(loss, x) gives"
-            )
+            if self.seeds and self.effects:
+                what = "it changes what outlives the call, and returns what can be differentiated"
+                raise Refused(what, None, True, "return tensor.detach(), or what is to be kept")
 
     def take_arguments(self, program: Specialisation, leaves: Any) -> list:
         """The arguments as the function gets them: boxes for tensors, symbols for numbers."""
@@ -79,29 +78,40 @@ class Captured:
                 full[i] = self.trace.argument(a, program.names[i])
                 self.places.append(i)
             elif i in program.numbers:
-                full[i] = (Number if type(a) is float else Whole)(a, f"leaves[{i}]", frozenset([i]), self.reads)
+                full[i] = self.number(program, i)
         return full
 
-    def take_results(self, trace: Trace, result: Any, full: list) -> None:
+    def number(self, program: Specialisation, i: int) -> Any:
+        """A leaf that is a number: a symbol, if it may be a parameter."""
+        a = self.leaves[i]
+        if i not in program.numbers:
+            return a
+        return (Number if type(a) is float else Whole)(a, f"leaves[{i}]", frozenset([i]), self.reads)
+
+    def leaf(self, o: Any) -> tuple[str, Any] | None:
+        """What an object is to the program: an output, one of its inputs, a number or a plain value."""
+        if isinstance(o, Tensor):
+            o = self.trace.own(o)
+            if (k := place(o, self.trace.input_boxes())) is not None:
+                return "input", k
+            if place(o, self.outs) is None:
+                self.outs.append(o)
+            return "out", place(o, self.outs)
+        if is_symbolic(o):
+            return "number", o
+        return ("value", o) if isinstance(o, PLAIN) else None
+
+    def take_results(self, result: Any) -> None:
         """The outputs, and what else is returned."""
         flat, self.result_tree = ([result], None) if isinstance(result, Tensor) else flatten(result)
-        self.outs: list[Box] = []
         self.results: list[tuple[str, Any]] = []
         for o in flat:
-            if isinstance(o, Tensor):
-                o = trace.own(o)
-                if (k := place(o, trace.input_boxes())) is not None:
-                    self.results.append(("input", k))
-                    continue
-                if place(o, self.outs) is None:
-                    self.outs.append(o)
-                self.results.append(("out", place(o, self.outs)))
-            elif is_symbolic(o):
-                self.results.append(("number", o))
-            elif isinstance(o, PLAIN):
-                self.results.append(("value", o))
-            else:
+            if (part := self.leaf(o)) is None:
                 raise Refused(f"it returns a {type(o).__name__}", None, True, "return tensors, numbers, text or None")
+            self.results.append(part)
+
+    def look_at_memory(self, trace: Trace) -> None:
+        """See that outputs have memory of their own."""
         memories = [b._value._a for b in trace.input_boxes()]
         for o in self.outs:
             v = trace.value(o)
@@ -166,8 +176,22 @@ class Captured:
             (s.cls, s.phase, s.written is not None, *map(seen, s.args), *map(seen, s.outs)) for s in self.trace.steps
         ]
         ends = [seen(self.trace.value(o)) for o in self.outs]
-        rest = [("value", told(x)) if k in ("value", "number") else (k, x) for k, x in self.results]
-        return [made, ends, rest, self.tracked, self.by, [seen(g) for g in self.grads]]
+        rest = [parts(part, told) for part in self.results]
+        left = [
+            (
+                what,
+                id(holder) if what == "entry" else holder,
+                id(key) if isinstance(key, Tensor) else key,
+                parts(part, told),
+            )
+            for what, holder, key, part in self.effects
+        ]
+        return [made, ends, rest, left, self.tracked, self.by, [seen(g) for g in self.grads]]
+
+
+def parts(part: Any, told: Callable) -> Any:
+    """What something that is left behind is made of, as plain data."""
+    return part and [told(x) if k in ("value", "number") else (k, x) if k else id(x) for k, x in places(part)]
 
 
 def place(a: Any, among: list) -> int | None:

@@ -99,14 +99,16 @@ def check_unchanged(program: Specialisation, ctx: Any) -> None:
     if any(version(t) != n for t, n in zip(ctx.tensors, ctx.versions)):
         what = "an input was modified in place after the call: its gradient cannot be computed again for create_graph"
         raise error(RuntimeError, where, what, "clone() it before")
-    if program.environment.guards and not program.environment.holds():
+    numbers = [get() for get in program.environment.numbers.values()]
+    same = ctx.leaves[program.n_leaves :][: len(numbers)] == numbers
+    if not same or program.environment.guards and not program.environment.holds():
         what = "what the function reads besides its arguments has changed since the call"
         raise error(RuntimeError, where, what, "call backward before changing it")
 
 
 def run_again(program: Specialisation, ctx: Any, boxes: list) -> list:
     """The leaves of the function's result on other tensors, with the random numbers of the first run."""
-    full = list(ctx.leaves)
+    full = list(ctx.leaves[: program.n_leaves])
     for place, box in zip(program.arg_places, boxes):
         full[place] = box
     args, kwargs = rebuild(program.tree, full)

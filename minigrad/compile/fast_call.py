@@ -20,8 +20,10 @@ from ..core.saved import INFERENCE, memory
 from ..core.tensor import Tensor, wrap
 from ..func.tree import flatten
 from .differentiation import track
+from .effects import Part, places
 from .guards import PLAIN
 from .symbols import EXACT, LEAF, in_leaves
+from .trace import GradOf
 
 if TYPE_CHECKING:
     from .specialization import Specialisation
@@ -40,7 +42,7 @@ class Writer:
     """The text for one specialisation."""
 
     def __init__(self, program: Specialisation, args: tuple, kwargs: dict):
-        self.program, self.given_leaves = program, flatten((args, kwargs))[0]
+        self.program, self.given_leaves = program, program.leaves
         self.tensors = [self.given_leaves[i] for i in program.arg_places] + [get() for get in program.getters]
         self.lines: list[str] = []
         self.leaves: list[str] = []  # the variables that hold the arguments' leaves
@@ -68,9 +70,12 @@ class Writer:
         self.take_apart(args, kwargs)
         for i, (name, a) in enumerate(zip(self.leaves, self.given_leaves)):
             self.leaf(i, name, a)
+        self.need(*[f"{self.leaves[self.program.arg_places[k]]}._grad is None" for k in self.program.without_grad])
         if self.program.environment.guards:
             self.need("holds()")
+        self.numbers_outside()
         self.hidden()
+        self.items()
         self.distinct()
         self.numbers()
         self.call()
@@ -83,9 +88,10 @@ class Writer:
         before, found = len(self.lines), []
         self.need("not kwargs")
         self.structure("args", args, found)
-        if kwargs or len(found) != len(self.given_leaves) or any(a is not b for a, b in zip(found, self.given_leaves)):
+        given = self.given_leaves[: self.program.n_leaves]
+        if kwargs or len(found) != len(given) or any(a is not b for a, b in zip(found, given)):
             del self.lines[before:]
-            self.leaves = [f"leaf_{i}" for i in range(len(self.given_leaves))]
+            self.leaves = [f"leaf_{i}" for i in range(len(given))]
             self.lines.append("leaves, structure = flatten((args, kwargs))")
             self.need(f"structure == {self.constant(self.program.tree)}")
             self.lines += [f"{', '.join(self.leaves)}, = leaves"] if self.leaves else []
@@ -138,11 +144,33 @@ class Writer:
             edge = f"({name}._edge if {name}._view is None else history({name}))"
             self.need(f"{edge} is {'not ' if tracked else ''}None")
 
+    def numbers_outside(self) -> None:
+        """Look up the numbers that the function reads besides its arguments."""
+        for get in self.program.environment.numbers.values():
+            name = f"v{len(self.leaves)}"
+            self.lines.append(f"try: {name} = {self.constant(get)}()")
+            self.lines.append("except (KeyError, IndexError): return MISS")
+            self.leaves.append(name)
+            self.leaf(len(self.leaves) - 1, name, self.given_leaves[len(self.leaves) - 1])
+
+    def items(self) -> None:
+        """Read the numbers in tensors."""
+        for k in self.program.items_of:
+            name = f"v{len(self.leaves)}"
+            self.lines.append(f"{name} = {self.arrays[k]}.item()")
+            self.leaves.append(name)
+            self.leaf(len(self.leaves) - 1, name, self.given_leaves[len(self.leaves) - 1])
+
     def hidden(self) -> None:
         """Look up and check what the function reads besides its arguments."""
         program, first = self.program, len(self.lines)
         for k, get in enumerate(program.getters):
-            self.lines.append(f"h{k} = {self.constant(get)}()")
+            look = (
+                f"{self.leaves[program.arg_places[get.place]]}._grad"
+                if isinstance(get, GradOf)
+                else f"{self.constant(get)}()"
+            )
+            self.lines.append(f"h{k} = {look}")
             self.tensor(f"h{k}", self.tensors[program.n_args + k])
         for get, k in program.getters_of_same:
             self.need(f"{self.constant(get)}() is h{k}")
@@ -191,10 +219,31 @@ class Writer:
             self.lines.append(f"{self.arrays[k]}[...] = r{len(made) + j}")
         for k, place in zip(program.written, program.write_places):
             self.lines.append(f"memory({self.places[k]}).bump(owner.name, {self.constant(place)})")
+        self.effects()
         if tracked:
             outs, rest = f"[{', '.join(made[: program.n_outs])}]", f"[{', '.join(made[program.n_outs :])}]"
             self.lines.append(f"track(program, {tensors}, {outs}, {rest}, {leaves}).states = states")
         self.lines.append(f"return {self.result()}")
+
+    def effects(self) -> None:
+        """Leave behind what the function leaves behind."""
+        for what, holder, key, part in self.program.effects:
+            if what == "grad":
+                self.lines.append(f"{self.places[holder]}._grad = {self.part(part)}")
+            elif part is None:
+                self.lines.append(f"del {self.constant(holder)}[{self.constant(key)}]")
+            else:
+                self.lines.append(f"{self.constant(holder)}[{self.constant(key)}] = {self.part(part)}")
+
+    def part(self, part: Part) -> str:
+        """What makes one object."""
+        kind, x = part
+        if kind is dict:
+            return "{" + ", ".join([f"{self.constant(key)}: {self.part(one)}" for key, one in x]) + "}"
+        if kind in (list, tuple):
+            return f"{kind.__name__}([{', '.join(map(self.part, x))}])"
+        made = {"out": lambda x: f"r{x}", "input": lambda x: self.places[x], "number": lambda x: self.number(x.name)}
+        return made.get(kind, self.constant)(x)
 
     def given(self, kind: str, x: Any) -> str:
         """One argument of the entry."""
@@ -206,7 +255,8 @@ class Writer:
         """See that all that numbers decided is as it was, in the order in which they did, and compute those that are given."""
         program, self.computed = self.program, {}
         wanted = [x for k, x in program.entry.plan if k == "number"]
-        wanted += [x.name for k, x in program.results if k == "number"]
+        left = [one for *_, part in program.effects if part is not None for one in places(part)]
+        wanted += [x.name for k, x in [*program.results, *left] if k == "number"]
         for x in [x for x in dict.fromkeys(wanted) if not LEAF.fullmatch(x)]:
             self.computed[x] = f"n{len(self.computed)}"
         lines = [f"if {in_leaves(x, self.leaves)} != {known!r}: return MISS" for x, known in program.decided.items()]
@@ -225,9 +275,7 @@ class Writer:
 
     def result(self) -> str:
         """What the function returns: a tensor, a flat tuple or list, or another structure by its general name."""
-        named = {"out": lambda x: f"r{x}", "input": lambda x: self.places[x], "number": lambda x: self.number(x.name),
-                 "value": self.constant}  # fmt: skip
-        parts = [named[k](x) for k, x in self.program.results]
+        parts = [self.part(one) for one in self.program.results]
         tree = self.program.result_tree
         if tree is None:
             return parts[0]

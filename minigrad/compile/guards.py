@@ -14,7 +14,8 @@ import math
 import re
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Set
+from contextlib import contextmanager
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -49,6 +50,7 @@ SPEAKING = {"print", "input", "open", "exec", "eval", "globals", "locals", "vars
 CHANGING = {"random", "time", "datetime", "secrets", "uuid", "os", "sys", "threading", "numpy.random", "io", "logging"}
 TRUSTED = {"minigrad", "numpy", "scipy", "optree", "numba", "math", "functools", "itertools", "operator", "collections"}
 MISSING = object()
+RETURN = "return what is to be kept, and let the caller store it"
 
 
 class Guard(NamedTuple):
@@ -63,11 +65,16 @@ class Guard(NamedTuple):
 class Environment:
     """All that some functions and objects can read: `guards`, and `tensors` (name, get, tensor)."""
 
-    def __init__(self, roots: dict):
+    def __init__(self, roots: dict, varying: Set[str] = frozenset()):
+        self.varying = varying  # the paths of numbers that have changed between calls
+        self.numbers: dict[str, partial] = {}  # those of them that are here, and can be parameters
         self.guards: list[Guard] = []
         self.tensors: list[tuple[str, Callable, Tensor]] = []
         self.mathematics: list[tuple[dict, str, Any]] = []  # globals that hold `math` or a function of it
         self.containers: list[tuple[Any, Any]] = []  # lists, dicts and attributes with a copy of what they held
+        self.lent_out: list[Any] = []  # what these held when a capture began
+        self.without_grad: dict[int, Callable] = {}  # tensors that have no gradient, which was asked for
+        self.classes: list[tuple[type, dict]] = []  # classes with a copy of their attributes
         self.seen: set[int] = set()
         self.modules: set[tuple] = set()
         self.kept: list = []  # so that ids stay
@@ -81,13 +88,61 @@ class Environment:
         except (KeyError, IndexError, ValueError, AttributeError):
             return False
 
-    def restore(self) -> bool:
-        """Undo what a capture has changed in lists, dicts and attributes; whether there was anything."""
-        changed = [(now, before) for now, before in self.containers if ids(now) != ids(before)]
-        for container, before in changed:
-            container.clear()
-            container.extend(before) if isinstance(container, list) else container.update(before)
-        return bool(changed)
+    @contextmanager
+    def lent(self, numbers: list) -> Iterator[None]:
+        """Give a capture symbols for the numbers that vary, and put back afterwards all that it has changed."""
+        plain = [get() for get in self.numbers.values()]
+        grads = [(t, t._grad) for _, _, t in self.tensors]
+        try:
+            for get, number in zip(self.numbers.values(), numbers):
+                put(get, number)
+            self.lent_out = [container.copy() for container, _ in self.containers]
+            yield
+        finally:
+            for t, g in grads:
+                t._grad = g
+            for container, before in self.containers:
+                if ids(container) != ids(before):
+                    container.clear()
+                    container.extend(before) if isinstance(container, list) else container.update(before)
+            for cls, before in self.classes:
+                for name in attributes(cls).keys() - before.keys():
+                    delattr(cls, name)
+                for name, value in before.items():
+                    if vars(cls).get(name, MISSING) is not value:
+                        setattr(cls, name, value)
+            for get, number in zip(self.numbers.values(), plain):
+                put(get, number)
+
+    def changes(self) -> Iterator[tuple[Any, Any, Any]]:
+        """Give what a capture has set in lists, dicts and attributes: container, key, value, which is MISSING if deleted."""
+        if any(ids(attributes(cls)) != ids(before) for cls, before in self.classes):
+            raise Refused("it changes an attribute of a class", None, True, RETURN)
+        for (now, _), before in zip(self.containers, self.lent_out):
+            if ids(now) == ids(before):
+                continue
+            if isinstance(now, list) and len(now) != len(before):
+                raise Refused("it changes the length of a list that outlives the call", None, True, RETURN)
+            new, old = [dict(enumerate(one)) if isinstance(one, list) else one for one in (now, before)]
+            yield from ((now, key, MISSING) for key in old if key not in new)
+            yield from ((now, key, value) for key, value in new.items() if old.get(key, MISSING) is not value)
+
+    def no_grad(self, who: int, path: str, get: Callable) -> None:
+        """Note that a tensor, by its id, has no `.grad`; of an argument, whose place `get` knows, the road looks itself."""
+        if who not in self.without_grad:
+            self.without_grad[who] = get
+            if isinstance(get, partial):
+                self.guards.append(Guard(path, get, None, is_same))
+
+    def numbers_that_changed(self, others: Iterable[Environment]) -> set[str]:
+        """Return the paths of numbers that are others elsewhere."""
+        mine = {path: value for path, _, value, _ in self.guards if type(value) in (int, float)}
+        return {
+            path
+            for other in others
+            for path, _, value, _ in other.guards
+            if path in mine and type(value) is type(mine[path]) and value != mine[path]
+        }
 
     # ------------------------------------------------------------------ the walk
     def guard(self, path: str, get: Callable | None, value: Any, same: Callable) -> None:
@@ -104,6 +159,8 @@ class Environment:
                 self.tensors.append((re.sub(r"\W+", "_", path).strip("_"), get, value))
             return
         if isinstance(value, PLAIN):
+            if path in self.varying and type(value) in (int, float) and self.may_be_symbol(path, get):
+                return None
             return self.guard(path, get, value, equal)
         if isinstance(value, np.ndarray):
             if value.nbytes > ARRAY or value.dtype.hasobject:
@@ -138,6 +195,10 @@ class Environment:
             self.look(path, value.function, None)
         elif not isinstance(value, (types.BuiltinFunctionType, np.ufunc)):
             self.look_object(path, value)
+
+    def may_be_symbol(self, path: str, get: Any) -> bool:
+        """Note a number that varies, where it can be replaced: not in a tuple, and not where a path stands for two places."""
+        return holder(get) is not None and holder(self.numbers.setdefault(path, get)) == holder(get)
 
     def look_into(self, path: str, container: Any, keys: Any) -> None:
         """The elements of a list, tuple or dict."""
@@ -198,6 +259,7 @@ class Environment:
             module = sys.modules.get(base.__module__)
             if base.__module__ == "builtins" or module is None or library(module):
                 continue
+            self.classes.append((base, attributes(base)))
             for n, value in list(vars(base).items()):
                 if n in ("__init__", "__new__", "__repr__"):
                     continue
@@ -271,6 +333,28 @@ def content(cell: Any) -> Any:
         return cell.cell_contents
     except ValueError:
         return MISSING
+
+
+def attributes(cls: type) -> dict:
+    """Return the attributes of a class that are not for itself."""
+    return {name: value for name, value in vars(cls).items() if not name.startswith("_")}
+
+
+def holder(get: partial) -> tuple[int, Any] | None:
+    """Return where a look-up finds what it gives, for comparison; None for a tuple, in which nothing can be replaced."""
+    place = get.args[0] if get.func in (content, getattr) else get.func.__self__
+    key = get.args[1] if get.func is getattr else get.args[0]
+    return None if isinstance(place, tuple) else (id(place), None if get.func is content else key)
+
+
+def put(get: partial, value: Any) -> None:
+    """Replace what a look-up gives."""
+    if get.func is content:
+        get.args[0].cell_contents = value
+    elif get.func is getattr:
+        setattr(*get.args[:2], value)
+    else:
+        get.func.__self__[get.args[0]] = value
 
 
 def ids(container: Any) -> list[int]:

@@ -25,7 +25,7 @@ from .captured_steps import Draw, Refused, Value
 from .fast_call import road
 from .guards import PLAIN, Environment, Guard
 from .symbols import EXACT, Reads, in_names, value_of
-from .trace import UNKNOWN, Trace
+from .trace import UNKNOWN, GradOf, Trace
 
 if TYPE_CHECKING:
     from .api import Compiled
@@ -94,19 +94,27 @@ class Specialisation:
                     raise Refused(f"its argument {name} is a NumPy array", None, False)
                 roots[name] = a
                 self.held.append(a)
-        self.numbers = [i for i, a in enumerate(leaves) if may_vary(a)]  # those that are parameters
-        self.environment = Environment(roots)
+        self.environment = Environment(roots, owner.varying)
+        if changed := self.environment.numbers_that_changed([v.environment for v in owner.versions]):
+            owner.varying |= changed
+            self.environment = Environment(roots, owner.varying)
+        self.n_leaves = len(leaves)
+        hidden = self.environment.numbers
+        self.leaves = [*leaves, *[get() for get in hidden.values()]]
+        self.names += hidden
+        self.items: dict[int, int] = {}  # tensors whose number the program reads, by id, and the leaf for it
+        self.numbers = [i for i, a in enumerate(self.leaves) if may_vary(a)]  # those that are parameters
         self.backward: Program | None = None
         self.described: tuple = ()  # what all nodes of this program have in common (differentiation.py)
         before = {id(t): version(t) for _, _, t in self.environment.tensors}
-        first = self.captured(leaves)
+        first = self.captured()
         if any(version(t) != before[id(t)] for _, _, t in self.environment.tensors):
             raise Refused("it changes tensors behind the capture's back", None, True)
         self.build(first)
         if first.reads.decided.keys() != self.decided.keys():  # what writes the text has decided by a number
             self.numbers = []
-            self.build(self.captured(leaves))
-        self.arguments = [(name, *self.said(i, a)) for i, (name, a) in enumerate(zip(self.names, leaves))]
+            self.build(self.captured())
+        self.arguments = [(name, *self.said(i, a)) for i, (name, a) in enumerate(zip(self.names, self.leaves))]
         self.road = road(self, args, kwargs)
 
     def said(self, i: int, a: Any) -> tuple[str, Any]:
@@ -119,27 +127,37 @@ class Specialisation:
         grad = ", requires grad" if self.grad and history(a) is not None else ""
         return f"{a.dtype.name} {tuple(a.shape)}{layout}{grad}", Tensor
 
-    def captured(self, leaves: Any) -> Captured:
+    def item(self, t: Tensor, leaves: list) -> int:
+        """Return the leaf that stands for the number in an input, a new one at its first use."""
+        if id(t) not in self.items:
+            self.items[id(t)] = i = len(self.leaves)
+            self.leaves.append(t._a.item())
+            self.names.append(f"item_{i}")
+            if may_vary(self.leaves[i]):
+                self.numbers.append(i)
+        leaves += self.leaves[len(leaves) :]
+        return self.items[id(t)]
+
+    def captured(self) -> Captured:
         """Return a capture that others agree with, in which as many numbers are parameters as can be."""
         try:
-            return self.agreeing(leaves)
+            return self.agreeing()
         except Exception:  # what takes an int may not take a Whole
-            if not any(type(leaves[i]) is int for i in self.numbers):
+            if not any(type(self.leaves[i]) is int for i in self.numbers):
                 raise
-            self.environment.restore()
-            self.numbers = [i for i in self.numbers if type(leaves[i]) is float]
-            return self.captured(leaves)
+            self.numbers = [i for i in self.numbers if type(self.leaves[i]) is float]
+            return self.captured()
 
-    def agreeing(self, leaves: Any) -> Captured:
+    def agreeing(self) -> Captured:
         """Capture once more with other numbers, so that none was read unnoticed, and once with plain ones."""
-        first = Captured(self, leaves)
-        others = self.others(leaves, first.reads)
+        first = Captured(self, list(self.leaves))
+        others = self.others(self.leaves, first.reads)
         if others is None:
-            return self.agreeing(leaves)
+            return self.agreeing()
         second = Captured(self, others)
         if any(a is b for a in first.trace.made for b in second.trace.made):
             raise Refused(UNKNOWN, None, True)
-        if first.fingerprint() == second.fingerprint() and self.as_plain(leaves, first):
+        if first.fingerprint() == second.fingerprint() and self.as_plain(first):
             reads = first.reads
             self.types, self.decided = reads.types, {name: value for name, (value, _) in reads.decided.items()}
             self.decisions = {in_names(name, self.names): value for name, value in self.decided.items()}
@@ -147,13 +165,13 @@ class Specialisation:
         if not self.numbers:
             raise Refused("it computes something else when it is called again with the same arguments", None, True)
         self.numbers = []
-        return self.agreeing(leaves)
+        return self.agreeing()
 
-    def as_plain(self, leaves: Any, first: Captured) -> bool:
+    def as_plain(self, first: Captured) -> bool:
         """Return whether a capture does what one with plain numbers does."""
         lifted, self.numbers = self.numbers, []
         try:
-            return not lifted or Captured(self, leaves).fingerprint(True) == first.fingerprint(True)
+            return not lifted or Captured(self, list(self.leaves)).fingerprint(True) == first.fingerprint(True)
         finally:
             self.numbers = lifted
 
@@ -180,7 +198,10 @@ class Specialisation:
         trace, inputs, outputs = c.trace, [v for v, _, _ in c.trace.inputs], [c.trace.value(b) for b in c.outs]
         self.n_args, self.arg_places = len(c.places), c.places
         self.needs_grad = [b._edge is not None for b in trace.input_boxes()]
-        self.result_tree, self.results = c.result_tree, c.results
+        self.result_tree, self.results, self.effects = c.result_tree, c.results, c.effects
+        self.items_of = [next(k for k, t in enumerate(trace.outside) if id(t) == who) for who in self.items]
+        look_of = self.environment.without_grad.values()
+        self.without_grad = [look.place for look in look_of if isinstance(look, GradOf)]
         self.n_outs, self.out_tracked = len(outputs), c.tracked
         self.by, self.grads_known, self.freed = c.by, [g is not None for g in c.grads], c.freed
         self.generators = [g for g, _ in trace.generators.values()]

@@ -8,14 +8,17 @@ program; a capture notes what a program needs to be run again without Python.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
 from ..arrays.dtypes import FLOATS
-from ..arrays.kinds import host, laid_out
+from ..arrays.kinds import host, laid_out, on_device
 from ..core import engine
 from ..core.context import attach
 from ..core.engine import running
@@ -44,15 +47,19 @@ class Trace(Grad):
     """One running capture."""
 
     name = "compile"
+    accumulates = True
 
-    def __init__(self, environment: Any):
+    def __init__(self, environment: Any, number_in: Callable):
         self.steps: list[Step] = []
-        self.mathematics = environment.mathematics
+        self.environment, self.number_in = environment, number_in  # the latter: what item() gives of an input
         # arguments, then hidden inputs, with how to look a hidden one up (None: an argument), and its box
         self.inputs: list[tuple[Value, Any, Box]] = []
         self.refused: Refused | None = None
         self.phase = "forward"
         self._outside = {id(t): (name, get) for name, get, t in environment.tensors}
+        # tensors that may have a gradient, with the one that they had; whose it was looked at
+        self.grads: dict[int, tuple[Tensor, Any]] = {id(t): (t, t._grad) for _, _, t in environment.tensors}
+        self._seen: set[int] = set()
         self._boxes: dict[int, Box] = {}  # id of a tensor from outside -> its box
         self._known: dict[int, Value] = {}  # id of an array -> what it holds now
         self._written: list[tuple[int, np.ndarray]] = []
@@ -71,6 +78,8 @@ class Trace(Grad):
         b = self.box(value)
         edge = history(t)
         if edge is not None:
+            if edge._hooks is not None:
+                raise self.refuse("a hook is to see the gradient of one of its tensors")
             self.nonleaf |= type(edge) is not Leaf
             b._edge = edge if type(edge) is Leaf and name == "" else Leaf(b)
         self._known[id(value._a)] = Value("input", value._a, 0, name)
@@ -81,6 +90,8 @@ class Trace(Grad):
     def argument(self, t: Tensor, name: str) -> Box:
         """An argument of the function."""
         b = self.enter(t, name)
+        b._grad = t._grad
+        self.grads[id(b)] = b, t._grad
         self.inputs.append((self.value(b), None, b))
         return b
 
@@ -163,11 +174,37 @@ class Trace(Grad):
         """An operation looks at a tensor's values while it decides what to do."""
         raise self.refuse(f"the size of what {who} gives depends on values, which differ from call to call", fix=VALUES)
 
-    def number(self, a: float, kind: Any) -> Box:
+    def operand(self, a: float, kind: Any) -> Box:
         """A Python number among an operation's operands."""
         b = self.box(wrap(np.array(plain(a), kind)))
         self.note("number", b._value._a, a)
         return b
+
+    def look_at_grad(self, t: Tensor) -> None:
+        """The user asks for the `.grad` of a tensor: one that it has from before is an input, and None has to stay None."""
+        if id(t) not in self.grads or id(t) in self._seen or t._grad is not self.grads[id(t)][1]:
+            return
+        self._seen.add(id(t))
+        argument = [b for _, get, b in self.inputs if get is None].index(t) if type(t) is Box else None
+        name, get = ("", None) if argument is not None else self._outside[id(t)]
+        look = GradOf(self.outside[argument], argument) if get is None else partial(grad_of, get)
+        name = f"{name or self.value(t).name}_grad"
+        if t._grad is None:
+            self.environment.no_grad(id(t if get else self.outside[argument]), name, look)
+        else:
+            self._outside.setdefault(id(t._grad), (name, look))
+            t._grad = self.own(t._grad)
+            self.grads[id(t)] = t, t._grad
+
+    def number(self, t: Tensor) -> Any:
+        """What item() gives of an input of one element that nothing was written to, or of a constant; else None."""
+        b = self.own(t)
+        if self.held(b).kind == "constant":
+            return self.held(b).content.item()
+        k = next((k for k, (v, _, box) in enumerate(self.inputs) if box is b and self.held(b) is v), None)
+        if k is None or on_device(b._value._a) or b._value._a.size != 1 or b._value._a.dtype.kind not in "fi":
+            return None
+        return self.number_in(self.outside[k])
 
     def refuse(self, why: str, loud: bool = True, fix: str = "") -> Refused:
         """The exception that ends the capture; remembered, should the user's code catch it."""
@@ -227,7 +264,7 @@ class Trace(Grad):
             return tuple([plain(a) for a in args])
         kind = next((a._np_dtype for a in args if isinstance(a, Tensor) and a._np_dtype in FLOATS), np.dtype("f8"))
         n = len(args) - cls.n_settings
-        return tuple([self.number(a, kind) if i < n and isinstance(a, (int, float)) else plain(a)
+        return tuple([self.operand(a, kind) if i < n and isinstance(a, (int, float)) else plain(a)
                       for i, a in enumerate(args)])  # fmt: skip
 
     def custom_function(self, frame: Frame, cls: Any, args: tuple, needs: tuple) -> Any:
@@ -316,7 +353,7 @@ def tracing(trace: Trace, grad: bool):
     try:
         capturing.set(trace)
         without.set(True)  # its values are looked at by nobody
-        with use(Frame(trace, grad, None, False, OFF)), functions_of_numbers(trace.mathematics):
+        with use(Frame(trace, grad, None, False, OFF)), functions_of_numbers(trace.environment.mathematics):
             yield trace
     except Refused:
         raise
@@ -331,14 +368,34 @@ def tracing(trace: Trace, grad: bool):
         raise trace.refused
 
 
-def reading(t: Tensor, how: str) -> None:
-    """Refuse that the user reads the values of a tensor, be it from outside or a traced one."""
+def reading(t: Tensor, how: str) -> Any:
+    """Refuse that the user reads the values of a tensor, be it from outside or a traced one; return a number for item()."""
     trace = capturing.get()
-    if trace is not None and type(t) is Box and t._layer is trace:
-        what = f"it takes the memory of a tensor of shape {tuple(t.shape)} with {how}(), and what is done there is not recorded"
-        raise trace.refuse(what, fix="use minigrad's operations in place of NumPy's")
-    if trace is not None and type(t) is not Box and current() is not OFF:
+    if trace is None or type(t) is not Box and current() is OFF or type(t) is Box and t._layer is not trace:
+        return None
+    if how == "grad":
+        return trace.look_at_grad(t)
+    if how == "item" and ((symbol := trace.number(t)) is not None or type(t) is Box):
+        return symbol
+    if type(t) is not Box:
         raise trace.refuse(f"it reads the value of a tensor ({how}), which differs from call to call", fix=VALUES)
+    what = f"it takes the memory of a tensor of shape {tuple(t.shape)} with {how}(), and what is done there is not recorded"
+    raise trace.refuse(what, fix="use minigrad's operations in place of NumPy's")
+
+
+class GradOf:
+    """Look up the `.grad` of an argument, by its place."""
+
+    def __init__(self, t: Tensor, place: int):
+        self.t, self.place = ref(t), place
+
+    def __call__(self) -> Any:
+        return grad_of(self.t)
+
+
+def grad_of(get: Callable) -> Any:
+    """Look up the `.grad` of a tensor."""
+    return get()._grad
 
 
 def opaque(cls: type[Function]) -> bool:

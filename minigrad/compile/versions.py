@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..core.tensor import Tensor
@@ -16,7 +16,7 @@ LISTED = 6  # guards of a version
 
 REMEDIES = {
     "argument": "{} decides what is computed, as a size or the count of a loop does: keep it to a few values",
-    "outside": "make {} an argument: what is computed of a number there is no part of the program",
+    "outside": "make {} an argument, or an attribute: what is computed of a number there is computed at each call",
     "size": "pad {} to a few sizes, or call the function without compile for the odd ones",
     "other": "keep {} as it is between calls, or make it a tensor",
 }
@@ -36,34 +36,26 @@ class Change(NamedTuple):
 
 def change(versions: Sequence[Specialisation]) -> Change | None:
     """Return what differs most often between versions, an argument or something else that the function reads."""
-    found = [*arguments(versions), *surroundings(versions)]
-    most = max(found, key=lambda one: len(one.values), default=None)
+    most = max(changes(versions), key=lambda one: len(one.values), default=None)
     return most if most is not None and len(most.values) > 1 else None
 
 
-def arguments(versions: Sequence[Specialisation]) -> list[Change]:
-    """Return the values that each argument has had."""
-    return changes("argument", ((name, said, value) for version in versions for name, said, value in version.arguments))
-
-
-def surroundings(versions: Sequence[Specialisation]) -> list[Change]:
-    """Return the values that globals, attributes and the like have had, and what numbers among the arguments decided."""
-    guards = [(path, value) for version in versions for path, _, value, _ in version.environment.guards]
-    decisions = [decision for version in versions for decision in version.decisions.items()]
-    outside = changes("outside", ((path, repr(value), value) for path, value in guards))
-    return [*outside, *changes("argument", ((path, repr(value), value) for path, value in decisions))]
-
-
-def changes(what: str, seen: Iterable[tuple[str, str, Any]]) -> list[Change]:
-    """Return the different values of each thing of a kind, of what was seen: name, value in words, value."""
+def changes(versions: Sequence[Specialisation]) -> list[Change]:
+    """Return the values that each argument has had, and each global, attribute and the like; and what numbers decided."""
     by_name: dict[str, dict[str, Any]] = {}
-    for name, said, value in seen:
-        by_name.setdefault(name, {})[said] = value
+    outside = set()
+    for version in versions:
+        seen = [*version.arguments, *[(name, repr(value), value) for name, value in version.decisions.items()]]
+        guards = [(path, repr(value), value) for path, _, value, _ in version.environment.guards]
+        outside |= {path for path, _, _ in guards}
+        for name, said, value in [*seen, *guards]:
+            by_name.setdefault(name, {})[said] = value
+        outside -= {name for name, _, _ in seen}  # a number that has changed once is a parameter
     return [
         Change(
             name,
             [f"{value:.6g}" if type(value) is float else said for said, value in values.items()],
-            remedy(what, name, list(values.values())),
+            remedy("outside" if name in outside else "argument", name, list(values.values())),
         )
         for name, values in by_name.items()
     ]
@@ -78,7 +70,7 @@ def remedy(what: str, name: str, values: list) -> str:
 
 def told(version: Specialisation, versions: Sequence[Specialisation]) -> str:
     """Return what one of several versions is for: its arguments, and what its guards want, first what others want else."""
-    differ = {one.name for one in surroundings(versions) if len(one.values) > 1}
+    differ = {one.name for one in changes(versions) if len(one.values) > 1}
     given = ", ".join([f"{name} {said}" for name, said, _ in version.arguments])
     wanted = {path: value for path, _, value, same in version.environment.guards if same is equal} | version.decisions
     usual = lambda path: path not in version.decisions and path.startswith(("len(", "frozenset("))

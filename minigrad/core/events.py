@@ -84,7 +84,7 @@ class Slots:
     replacing: Callable = staticmethod(lambda: None)
     # diagnose: the user gets hold of memory, in which writes are not noticed, (tensor, how)
     lent: Callable = staticmethod(lambda t, how: None)
-    # compile, from the first capture on: the user asks for a tensor's values, (tensor, how)
+    # compile, from the first capture on: the user asks for a tensor's values or `.grad`, (tensor, how) -> what to give, or None
     reading: Callable = staticmethod(lambda t, how: None)
     # diagnose: the user's own memory becomes that of a tensor, (array, how)
     lent_array: Callable = staticmethod(lambda memory, how: None)

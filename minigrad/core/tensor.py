@@ -108,6 +108,7 @@ class Tensor(Methods):
     @property
     def grad(self) -> Tensor | None:
         """The gradient that backward has accumulated here; None before the first."""
+        slots.reading(self, "grad")
         if self._grad is None and not self.is_leaf and not retains(self):
             slots.notice("grad of non-leaf", t=self)
         return self._grad

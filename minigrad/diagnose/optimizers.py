@@ -114,6 +114,27 @@ def without_gradients(who: str, params: list, cleared: bool) -> None:
     )
 
 
+class Earlier:
+    """Hold what is known of earlier steps: gradients by id, and parameters that had one."""
+
+    __slots__ = ("cleared", "had", "models", "stepped", "used")
+
+    def __init__(self):
+        self.cleared = self.stepped = False
+        self.had: set[int] = set()
+        self.used: set[int] = set()
+        self.models: list = []
+
+    def clearing(self, p: Tensor) -> None:
+        """Note whether a gradient that no step has used is about to be cleared."""
+        self.cleared = self.cleared or p._grad is not None and id(p._grad) not in self.used
+
+    def uses(self, g: Tensor) -> bool:
+        """Note a gradient that a step has used; return whether one did before, and backward has added to it since."""
+        self.used.add(id(g))
+        return lend(g)
+
+
 def lend(g: Tensor) -> bool:
     """Mark a gradient that a step has used; returns whether it was marked before, and backward has added to it since."""
     seen = g._ver

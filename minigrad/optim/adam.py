@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 
 from ..core.tensor import Tensor
@@ -65,7 +64,7 @@ class Adam(Optimizer):
         v.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
         if group["amsgrad"]:
             v = state["max_exp_avg_sq"].copy_(maximum(state["max_exp_avg_sq"], v))
-        root = (v.sqrt() / math.sqrt(1 - beta2**step)).add_(group["eps"])
+        root = (v.sqrt() / (1 - beta2**step) ** 0.5).add_(group["eps"])
         p.addcdiv_(m, root, value=-lr / (1 - beta1**step))
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..autograd.grad_mode import enable_grad, set_grad_enabled
+from ..core.frames import EAGER, current
 from ..core.graph import operation_of
 from ..core.tensor import Tensor
 from ..diagnose import optimizers
@@ -50,10 +51,7 @@ class Optimizer:
         self._hooks: dict[str, dict[int, Callable]] = {"before": {}, "after": {}}
         self.state: dict[Tensor, dict] = defaultdict(dict)
         self.param_groups: list[dict] = []
-        self._cleared, self._stepped = False, False  # what oversights.py has to know
-        self._had: set[int] = set()
-        self._used: set[int] = set()
-        self._models: list = []
+        self._earlier = optimizers.Earlier()
         groups, model = optimizers.listed(who := type(self).__name__, params)
         if not groups:
             what = "" if model is None else optimizers.not_registered(model, ())
@@ -67,8 +65,7 @@ class Optimizer:
             )
         for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
             self.add_param_group(group)
-        models = [m for m in (model, *self._models) if m is not None]
-        del self._models
+        models = [m for m in (model, *self._earlier.models) if m is not None]
         optimizers.warn_not_registered(who, models, self._all())
 
     def _all(self) -> list:
@@ -98,7 +95,7 @@ class Optimizer:
                 TypeError, who, "parameters need an order, which is not the same between runs in a set", "use a list"
             )
         items, model = ([given], None) if isinstance(given, Tensor) else optimizers.listed(who, given)
-        self.__dict__.setdefault("_models", []).append(model)
+        self._earlier.models.append(model)
         tensors = [p[1] if isinstance(p, tuple) else p for p in items]
         names = [p[0] for p in items if isinstance(p, tuple)]
         if names and len(names) < len(items):
@@ -149,7 +146,7 @@ class Optimizer:
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients, or with `set_to_none=False` fill them with zeros."""
         for p in self._all():
-            self._cleared = self._cleared or p._grad is not None and id(p._grad) not in self._used
+            self._earlier.clearing(p)
             clear_grad(p, set_to_none)
 
     def step(self, closure: Callable | None = None) -> Any:
@@ -168,18 +165,19 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        without, twice = [], 0
-        self._used.clear()
+        earlier, without, twice = self._earlier, [], 0
+        looks = computes_now()
+        earlier.used.clear()
         with set_grad_enabled(bool(self.defaults.get("differentiable"))):
             for group in self.param_groups:
                 for p in group["params"]:
                     if (g := p.grad) is not None:
                         self.update(p, -g if group.get("maximize") else g, self.state[p], group)
-                        twice += optimizers.lend(g)
-                        self._used.add(id(g))
+                        twice += looks and earlier.uses(g)
                     elif p._edge is not None:
                         without.append(p)
-        self._look(without, twice)
+        if looks:
+            self._look(without, twice)
         for hook in list(self._hooks["after"].values()):
             hook(self, given, {})
         return loss
@@ -190,14 +188,14 @@ class Optimizer:
         if twice:
             optimizers.warn_not_cleared(who, twice, len(known))
         if without and len(without) == len(known):
-            optimizers.without_gradients(who, without, self._cleared)
+            optimizers.without_gradients(who, without, self._earlier.cleared)
         for p in without:
             optimizers.warn_replaced(who, p, known)
         if optimizers.debugging():
-            self._had |= {id(p) for p in self._all() if p.grad is not None}
-            if self._had:
-                optimizers.warn_cut_off(who, [p for p in without if id(p) not in self._had])
-        self._cleared, self._stepped = False, True
+            self._earlier.had |= {id(p) for p in self._all() if p.grad is not None}
+            if self._earlier.had:
+                optimizers.warn_cut_off(who, [p for p in without if id(p) not in self._earlier.had])
+        self._earlier.cleared, self._earlier.stepped = False, True
 
     def register_step_pre_hook(self, hook: Callable) -> Handle:
         """Call hook(optimizer, args, kwargs) before each step."""
@@ -249,10 +247,20 @@ def beside(p: Tensor, state: dict) -> dict:
     return {k: v.to(p.device) if isinstance(v, Tensor) and k != "step" else v for k, v in state.items()}
 
 
-def count(step: Tensor) -> float:
-    """One more step.  The counter is a tensor for those who read it, and no part of what a recording shows."""
-    step._a[...] += 1
-    return step._a.item()
+def count(step: Tensor) -> Any:
+    """Count one more step.  The counter is a tensor for those who read it, and no part of what a recording shows."""
+    if computes_now():
+        step._a[...] += 1
+        return step._a.item()
+    steps = step.item() + 1
+    step.fill_(steps)
+    return steps
+
+
+def computes_now() -> bool:
+    """Return whether operations compute at once, and no transform or capture stands between."""
+    layer = current().layer
+    return layer is EAGER or layer.records
 
 
 def settings(given: dict) -> dict:

@@ -170,7 +170,8 @@ class Conversions:
 
     def item(self):
         """The value of a tensor of one element as a Python number.  Raises RuntimeError for more elements."""
-        slots.reading(self, "item")
+        if (symbol := slots.reading(self, "item")) is not None:
+            return symbol
         if self._a.size != 1:
             raise error(
                 RuntimeError,

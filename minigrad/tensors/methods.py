@@ -146,7 +146,8 @@ class BoxMethods:
     """Give a transform's tensors what differs there: numbers are those that the layer lets be read."""
 
     def item(self):
-        return self._layer.readable(self).item()
+        symbol = slots.reading(self, "item")
+        return self._layer.readable(self).item() if symbol is None else symbol
 
     def tolist(self):
         return self._layer.readable(self).tolist()

@@ -147,7 +147,7 @@ def test_data_dependent_control_flow_warns_once_with_the_line():
         same(c(-torch.ones(4)), -torch.ones(4) * 3)
     assert len(told) == 1 and "if x.sum() > 0" in str(told[0].message)
     with pytest.raises(RuntimeError, match="(?s)needs the value.*fullgraph"):
-        compile(lambda x: x.item() * x, fullgraph=True)(torch.ones(1))
+        compile(lambda x: x.sum().item() * x, fullgraph=True)(torch.ones(1))
     with pytest.raises(RuntimeError, match="the size of what nonzero gives depends on values"):
         compile(lambda x: x[x > 0] * 2, fullgraph=True)(torch.ones(1))
     with pytest.raises(

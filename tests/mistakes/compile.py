@@ -230,32 +230,37 @@ class CompiledWithAPrint(Mistake):
 
 
 class CompiledForEachNumber(Mistake):
-    """A compiled step reads a number from a variable outside, which is another one at each call.
+    """A compiled step repeats something as often as a variable outside says, which is another number at each call.
 
-    What a function reads from outside is a part of the program, so that each number is a program of its own, which has to be
-    compiled. An argument is not.
+    What is computed of a number, here or outside, is computed at each call. Where a number decides which operations there are,
+    each is a program of its own, which has to be compiled.
     """
 
     says = "compile-often"
-    operation, numbers, remedy = "compile(step)", ("9 times", "9 values"), "make rate an argument"
+    operation, numbers, remedy = "compile(step)", ("9 times", "9 values"), "rounds decides what is computed"
 
     def wrong():
-        rate = 0.0
+        rounds = 0
 
         @torch.compile
         def step(x):
-            return x * math.exp(-rate)
+            for _ in range(rounds):
+                x = 2 * x
+            return x
 
         for k in range(9):
-            rate = 0.5 * k
+            rounds = k
             x = step(torch.ones(3))  # <-
         return x
 
     def right():
-        @torch.compile
-        def step(x, rate):
-            return x * math.exp(-rate)
+        rounds = 0
 
-        for k in range(9):
-            x = step(torch.ones(3), 0.5 * k)
+        @torch.compile
+        def step(x):
+            return 2.0**rounds * x
+
+        for k in range(10):
+            rounds = k
+            x = step(torch.ones(3))
         return x

@@ -55,7 +55,7 @@ class LRScheduler:
     def step(self) -> None:
         """Go on by one epoch."""
         self.last_epoch += 1
-        if self.last_epoch == 1 and not self.optimizer._stepped:
+        if self.last_epoch == 1 and not self.optimizer._earlier.stepped:
             optimizers.warn_schedule_first(type(self).__name__, self.optimizer._all())
         self.set_rates()
         self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
