@@ -21,7 +21,7 @@ from ..core.frames import OFF, ON, current
 from ..errors import error, warn
 from ..func.tree import check_function, flatten
 from .captured_steps import Refused
-from .fast_call import MISS
+from .guards import MISS
 from .specialization import Eager, Specialisation, kind
 from .versions import change, told
 

@@ -43,7 +43,7 @@ class Captured:
         full = self.take_arguments(program, leaves)
         args, kwargs = rebuild(program.tree, full[: program.n_leaves])
         hidden = full[program.n_leaves :]
-        with tracing(trace, program.grad), program.environment.lent(hidden):
+        with tracing(trace, program.grad), program.surroundings.lent(hidden):
             result = program.owner.function(*args, **kwargs)
             trace.phase = "forward"
             after, tree = flatten((args, kwargs))
@@ -51,7 +51,7 @@ class Captured:
                 raise Refused("it changes a list or dictionary that it was given", None, True, RETURN)
             self.outs: list[Box] = []
             self.take_results(result)
-            self.effects = effects(program.environment, trace, self.leaf)
+            self.effects = effects(program.surroundings, trace, self.leaf)
             self.look_at_memory(trace)
             boxes = trace.input_boxes()
             self.tracked = [program.grad and history(o) is not None for o in self.outs]
@@ -75,7 +75,7 @@ class Captured:
                 if id(a) in self.trace._outside or id(a) in seen and history(a) is not None:
                     raise Refused("an argument is also another argument, or read from a variable", None, False)
                 seen.add(id(a))
-                full[i] = self.trace.argument(a, program.names[i])
+                full[i] = self.trace.argument(a, program.names[i], f"leaves[{i}]")
                 self.places.append(i)
             elif i in program.numbers:
                 full[i] = self.number(program, i)
@@ -178,12 +178,7 @@ class Captured:
         ends = [seen(self.trace.value(o)) for o in self.outs]
         rest = [parts(part, told) for part in self.results]
         left = [
-            (
-                what,
-                id(holder) if what == "entry" else holder,
-                id(key) if isinstance(key, Tensor) else key,
-                parts(part, told),
-            )
+            (what, holder, id(key) if isinstance(key, Tensor) else key, parts(part, told))
             for what, holder, key, part in self.effects
         ]
         return [made, ends, rest, left, self.tracked, self.by, [seen(g) for g in self.grads]]
@@ -191,7 +186,7 @@ class Captured:
 
 def parts(part: Any, told: Callable) -> Any:
     """What something that is left behind is made of, as plain data."""
-    return part and [told(x) if k in ("value", "number") else (k, x) if k else id(x) for k, x in places(part)]
+    return part and [told(x) if k in ("value", "number") else (k, x) for k, x in places(part)]
 
 
 def place(a: Any, among: list) -> int | None:

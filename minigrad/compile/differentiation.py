@@ -99,9 +99,8 @@ def check_unchanged(program: Specialisation, ctx: Any) -> None:
     if any(version(t) != n for t, n in zip(ctx.tensors, ctx.versions)):
         what = "an input was modified in place after the call: its gradient cannot be computed again for create_graph"
         raise error(RuntimeError, where, what, "clone() it before")
-    numbers = [get() for get in program.environment.numbers.values()]
-    same = ctx.leaves[program.n_leaves :][: len(numbers)] == numbers
-    if not same or program.environment.guards and not program.environment.holds():
+    numbers = ctx.leaves[program.n_leaves :][: len(program.environment.numbers)]
+    if not program.environment.holds(ctx.leaves) or program.environment.numbers_now() != numbers:
         what = "what the function reads besides its arguments has changed since the call"
         raise error(RuntimeError, where, what, "call backward before changing it")
 

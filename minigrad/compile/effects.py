@@ -6,24 +6,77 @@ the program, which each call has anew: `optimizer.state[p] = {...}`, `self.count
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..core.graph import history
 from ..core.tensor import Tensor
 from .captured_steps import Refused
-from .guards import MISSING, RETURN, Environment
+from .guards import MISSING, RETURN, Environment, attributes
 
 if TYPE_CHECKING:
     from .trace import Trace
 
-Part = tuple[
-    Any, Any
-]  # what an object is made of: ("out", number), ..., (list, parts), (dict, parts by key), (None, object)
+Part = tuple[Any, Any]  # what an object is made of: ("out", number), ..., (list, parts), (dict, parts by key)
+
+
+class Surroundings:
+    """Lend a function what it reads for a capture, and see what that has changed there."""
+
+    def __init__(self, environment: Environment):
+        self.environment = environment
+        self.containers: list[Any] = []  # what lists, dicts and attributes held when a capture began
+
+    @contextmanager
+    def lent(self, numbers: list) -> Iterator[None]:
+        """Put symbols in the place of numbers that vary, and afterwards everything back as it was."""
+        environment = self.environment
+        grads = [(t, t._grad) for _, _, t in environment.tensors]
+        try:
+            for (source, _), number in zip(environment.numbers.values(), numbers):
+                source.put(number)
+            self.containers = [container.copy() for container, _ in environment.containers]
+            yield
+        finally:
+            for t, g in grads:
+                t._grad = g
+            for container, before in environment.containers:
+                if ids(container) != ids(before):
+                    container.clear()
+                    container.extend(before) if isinstance(container, list) else container.update(before)
+            for cls, before in environment.classes:
+                for name in attributes(cls).keys() - before.keys():
+                    delattr(cls, name)
+                for name, value in before.items():
+                    if vars(cls).get(name, MISSING) is not value:
+                        setattr(cls, name, value)
+            for source, number in environment.numbers.values():
+                source.put(number)
+
+    def changes(self) -> Iterator[tuple[Any, Any, Any]]:
+        """Give what a capture has set in lists, dicts and attributes: container, key, value, which is MISSING if deleted."""
+        if any(ids(attributes(cls)) != ids(before) for cls, before in self.environment.classes):
+            raise Refused("it changes an attribute of a class", None, True, RETURN)
+        for (now, _), before in zip(self.environment.containers, self.containers):
+            if ids(now) == ids(before):
+                continue
+            if isinstance(now, list) and len(now) != len(before):
+                raise Refused("it changes the length of a list that outlives the call", None, True, RETURN)
+            new, old = [dict(enumerate(one)) if isinstance(one, list) else one for one in (now, before)]
+            yield from ((now, key, MISSING) for key in old if key not in new)
+            yield from ((now, key, value) for key, value in new.items() if old.get(key, MISSING) is not value)
+
+
+def ids(container: Any) -> list[int]:
+    """Return the objects that a list or dict holds, in order."""
+    held = container if isinstance(container, list) else itertools.chain.from_iterable(container.items())
+    return [id(a) for a in held]
 
 
 class Effect(NamedTuple):
-    """Hold what is set: an entry of a dict or list, or the `.grad` of an input, which goes by its place."""
+    """Hold what is set: an entry of a dict or list, by its variable, or the `.grad` of an input, by its place."""
 
     what: str  # "entry" or "grad"
     holder: Any
@@ -31,12 +84,17 @@ class Effect(NamedTuple):
     part: Part | None  # None: the entry is deleted
 
 
-def effects(environment: Environment, trace: Trace, leaf: Callable) -> list[Effect]:
+def effects(surroundings: Surroundings, trace: Trace, leaf: Callable) -> list[Effect]:
     """Return what a capture has changed; `leaf` says what a tensor or number is to the program, None for other objects."""
-    made: set[int] = set()
+    environment, made = surroundings.environment, set()
     found = [
-        Effect("entry", holder, key, None if value is MISSING else part(value, environment, leaf, made))
-        for holder, key, value in environment.changes()
+        Effect(
+            "entry",
+            environment.names[id(holder)],
+            key,
+            None if value is MISSING else part(value, environment, leaf, made),
+        )
+        for holder, key, value in surroundings.changes()
     ]
     for t, before in list(trace.grads.values()):
         if t._grad is not before:
@@ -50,8 +108,8 @@ def part(value: Any, environment: Environment, leaf: Callable, made: set[int]) -
         raise Refused("it keeps a tensor with its history", None, True, "keep tensor.detach(), or return it")
     if (known := leaf(value)) is not None:
         return known
-    if id(value) in environment.seen:
-        return None, value
+    if id(value) in environment.names:
+        return "known", environment.names[id(value)]
     if type(value) not in (tuple, list, dict) or id(value) in made:
         what = f"it keeps a {type(value).__name__}, in a list, dictionary or attribute that outlives the call"
         raise Refused(what, None, True, RETURN)

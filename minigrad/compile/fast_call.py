@@ -21,14 +21,11 @@ from ..core.tensor import Tensor, wrap
 from ..func.tree import flatten
 from .differentiation import track
 from .effects import Part, places
-from .guards import PLAIN
+from .guards import GONE, MISS, PLAIN
 from .symbols import EXACT, LEAF, in_leaves
-from .trace import GradOf
 
 if TYPE_CHECKING:
     from .specialization import Specialisation
-
-MISS = object()
 
 
 def road(program: Specialisation, args: tuple, kwargs: dict) -> Callable:
@@ -43,7 +40,7 @@ class Writer:
 
     def __init__(self, program: Specialisation, args: tuple, kwargs: dict):
         self.program, self.given_leaves = program, program.leaves
-        self.tensors = [self.given_leaves[i] for i in program.arg_places] + [get() for get in program.getters]
+        self.tensors = program.inputs
         self.lines: list[str] = []
         self.leaves: list[str] = []  # the variables that hold the arguments' leaves
         self.arrays: list[str] = []
@@ -52,7 +49,7 @@ class Writer:
                       "Tensor": Tensor, "history": history, "finite": math.isfinite, "INFERENCE": INFERENCE,
                       "memory": memory, "wrap": wrap, "array": np.ndarray, "asarray": np.asarray, "track": track,
                       "flatten": flatten, "overlapping": overlapping, "program": program, "entry": program.entry.entry,
-                      "holds": program.environment.holds, "math": math}  # fmt: skip
+                      "math": math, **program.environment.scope}  # fmt: skip
 
     def constant(self, a: Any) -> str:
         """A variable of the text for an object."""
@@ -70,11 +67,12 @@ class Writer:
         self.take_apart(args, kwargs)
         for i, (name, a) in enumerate(zip(self.leaves, self.given_leaves)):
             self.leaf(i, name, a)
-        self.need(*[f"{self.leaves[self.program.arg_places[k]]}._grad is None" for k in self.program.without_grad])
-        if self.program.environment.guards:
-            self.need("holds()")
+        first = len(self.lines)
+        self.lines += [in_leaves(line, self.leaves) for line in self.program.environment.lines]
         self.numbers_outside()
         self.hidden()
+        if lines := self.lines[first:]:
+            self.lines[first:] = ["try:", *["    " + line for line in lines], f"except {GONE}: return MISS"]
         self.items()
         self.distinct()
         self.numbers()
@@ -146,45 +144,34 @@ class Writer:
 
     def numbers_outside(self) -> None:
         """Look up the numbers that the function reads besides its arguments."""
-        for get in self.program.environment.numbers.values():
-            name = f"v{len(self.leaves)}"
-            self.lines.append(f"try: {name} = {self.constant(get)}()")
-            self.lines.append("except (KeyError, IndexError): return MISS")
-            self.leaves.append(name)
-            self.leaf(len(self.leaves) - 1, name, self.given_leaves[len(self.leaves) - 1])
+        for source, _ in self.program.environment.numbers.values():
+            self.given_number(source.text)
+
+    def given_number(self, text: str) -> None:
+        """Look up a number that is a leaf as those among the arguments are."""
+        i, name = len(self.leaves), f"v{len(self.leaves)}"
+        self.lines.append(f"{name} = {text}")
+        self.leaves.append(name)
+        self.leaf(i, name, self.given_leaves[i])
 
     def items(self) -> None:
         """Read the numbers in tensors."""
         for k in self.program.items_of:
-            name = f"v{len(self.leaves)}"
-            self.lines.append(f"{name} = {self.arrays[k]}.item()")
-            self.leaves.append(name)
-            self.leaf(len(self.leaves) - 1, name, self.given_leaves[len(self.leaves) - 1])
+            self.given_number(f"{self.arrays[k]}.item()")
 
     def hidden(self) -> None:
         """Look up and check what the function reads besides its arguments."""
-        program, first = self.program, len(self.lines)
-        for k, get in enumerate(program.getters):
-            look = (
-                f"{self.leaves[program.arg_places[get.place]]}._grad"
-                if isinstance(get, GradOf)
-                else f"{self.constant(get)}()"
-            )
-            self.lines.append(f"h{k} = {look}")
+        program = self.program
+        for k, source in enumerate(program.sources):
+            self.lines.append(f"h{k} = {in_leaves(source, self.leaves)}")
             self.tensor(f"h{k}", self.tensors[program.n_args + k])
-        for get, k in program.getters_of_same:
-            self.need(f"{self.constant(get)}() is h{k}")
-        if lines := self.lines[first:]:
-            self.lines[first:] = [
-                "try:",
-                *["    " + line for line in lines],
-                "except (KeyError, IndexError): return MISS",
-            ]
+        for source, k in program.sources_of_same:
+            self.need(f"{in_leaves(source, self.leaves)} is h{k}")
 
     def distinct(self) -> None:
         """Where the program writes, or differentiates by several, no memory may be there twice."""
         program = self.program
-        places = [self.leaves[i] for i in program.arg_places] + [f"h{k}" for k in range(len(program.getters))]
+        places = [self.leaves[i] for i in program.arg_places] + [f"h{k}" for k in range(len(program.sources))]
         self.places = places
         fine = [f"{self.arrays[k]}.flags.writeable and {places[k]}._ver is not INFERENCE" for k in program.written]
         if program.written and len(places) > 1:
@@ -231,9 +218,9 @@ class Writer:
             if what == "grad":
                 self.lines.append(f"{self.places[holder]}._grad = {self.part(part)}")
             elif part is None:
-                self.lines.append(f"del {self.constant(holder)}[{self.constant(key)}]")
+                self.lines.append(f"del {holder}[{self.constant(key)}]")
             else:
-                self.lines.append(f"{self.constant(holder)}[{self.constant(key)}] = {self.part(part)}")
+                self.lines.append(f"{holder}[{self.constant(key)}] = {self.part(part)}")
 
     def part(self, part: Part) -> str:
         """What makes one object."""
@@ -242,7 +229,8 @@ class Writer:
             return "{" + ", ".join([f"{self.constant(key)}: {self.part(one)}" for key, one in x]) + "}"
         if kind in (list, tuple):
             return f"{kind.__name__}([{', '.join(map(self.part, x))}])"
-        made = {"out": lambda x: f"r{x}", "input": lambda x: self.places[x], "number": lambda x: self.number(x.name)}
+        made = {"out": lambda x: f"r{x}", "input": lambda x: self.places[x], "number": lambda x: self.number(x.name),
+                "known": str}  # fmt: skip
         return made.get(kind, self.constant)(x)
 
     def given(self, kind: str, x: Any) -> str:

@@ -22,10 +22,11 @@ from ..kernels import cache
 from ..places import Place
 from .captured_program import Captured, argument_names
 from .captured_steps import Draw, Refused, Value
+from .effects import Surroundings
 from .fast_call import road
-from .guards import PLAIN, Environment, Guard
+from .guards import PLAIN, Environment
 from .symbols import EXACT, Reads, in_names, value_of
-from .trace import UNKNOWN, GradOf, Trace
+from .trace import UNKNOWN, Trace
 
 if TYPE_CHECKING:
     from .api import Compiled
@@ -100,7 +101,8 @@ class Specialisation:
             self.environment = Environment(roots, owner.varying)
         self.n_leaves = len(leaves)
         hidden = self.environment.numbers
-        self.leaves = [*leaves, *[get() for get in hidden.values()]]
+        self.leaves = [*leaves, *[value for _, value in hidden.values()]]
+        self.surroundings = Surroundings(self.environment)
         self.names += hidden
         self.items: dict[int, int] = {}  # tensors whose number the program reads, by id, and the leaf for it
         self.numbers = [i for i, a in enumerate(self.leaves) if may_vary(a)]  # those that are parameters
@@ -199,9 +201,8 @@ class Specialisation:
         self.n_args, self.arg_places = len(c.places), c.places
         self.needs_grad = [b._edge is not None for b in trace.input_boxes()]
         self.result_tree, self.results, self.effects = c.result_tree, c.results, c.effects
+        self.inputs = trace.outside
         self.items_of = [next(k for k, t in enumerate(trace.outside) if id(t) == who) for who in self.items]
-        look_of = self.environment.without_grad.values()
-        self.without_grad = [look.place for look in look_of if isinstance(look, GradOf)]
         self.n_outs, self.out_tracked = len(outputs), c.tracked
         self.by, self.grads_known, self.freed = c.by, [g is not None for g in c.grads], c.freed
         self.generators = [g for g, _ in trace.generators.values()]
@@ -244,15 +245,15 @@ class Specialisation:
 
     def watch_hidden(self, trace: Trace) -> None:
         """How hidden inputs are looked up at each call; tensors that were not read have to stay tensors."""
-        self.getters = [get for _, get, _ in trace.inputs if get is not None]
-        used, found = {id(get) for get in self.getters}, [get() for get in self.getters]
-        self.getters_of_same = []  # other places where a hidden input was found, which have to go on holding it
-        for path, get, t in self.environment.tensors:
-            places = [k for k, hidden in enumerate(found) if hidden is t]
-            if id(get) not in used and not places:
-                self.environment.guards.append(Guard(path, get, type(t), of_type))
-            if id(get) not in used:
-                self.getters_of_same += [(get, k) for k in places]
+        self.sources = [source for _, source, _ in trace.inputs if source is not None]
+        hidden = trace.outside[self.n_args :]
+        self.sources_of_same = []  # other places where a hidden input was found, which have to go on holding it
+        for path, source, t in self.environment.tensors:
+            places = [k for k, one in enumerate(hidden) if one is t]
+            if source not in self.sources and not places:
+                self.environment.guard(path, type(t), f"type({source}) is {self.environment.constant(type(t))}")
+            if source not in self.sources:
+                self.sources_of_same += [(source, k) for k in places]
 
     def find_writes(self, trace: Trace, inputs: list[Value]) -> list[tuple[Value, Value]]:
         """The inputs that the program writes to, each with what it holds in the end."""
@@ -348,8 +349,3 @@ def lies_on_device(trace: Trace, inputs: list[Value], outputs: list[Value]) -> b
 def owner_name(owner: Compiled) -> str:
     """The entry's name."""
     return owner.name if owner.name.isidentifier() and not owner.name.startswith("__") else "program"
-
-
-def of_type(a: Any, kind: type) -> bool:
-    """Still a tensor."""
-    return type(a) is kind

@@ -11,9 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import partial
 from typing import Any
-from weakref import ref
 
 import numpy as np
 
@@ -52,14 +50,15 @@ class Trace(Grad):
     def __init__(self, environment: Any, number_in: Callable):
         self.steps: list[Step] = []
         self.environment, self.number_in = environment, number_in  # the latter: what item() gives of an input
-        # arguments, then hidden inputs, with how to look a hidden one up (None: an argument), and its box
-        self.inputs: list[tuple[Value, Any, Box]] = []
+        # arguments, then hidden inputs, with the expression for a hidden one (None: an argument), and its box
+        self.inputs: list[tuple[Value, str | None, Box]] = []
         self.refused: Refused | None = None
         self.phase = "forward"
-        self._outside = {id(t): (name, get) for name, get, t in environment.tensors}
+        self._outside = {id(t): (name, source) for name, source, t in environment.tensors}
         # tensors that may have a gradient, with the one that they had; whose it was looked at
         self.grads: dict[int, tuple[Tensor, Any]] = {id(t): (t, t._grad) for _, _, t in environment.tensors}
         self._seen: set[int] = set()
+        self._sources = {id(t): source for _, source, t in environment.tensors}
         self._boxes: dict[int, Box] = {}  # id of a tensor from outside -> its box
         self._known: dict[int, Value] = {}  # id of an array -> what it holds now
         self._written: list[tuple[int, np.ndarray]] = []
@@ -87,11 +86,12 @@ class Trace(Grad):
         self.outside.append(t)
         return b
 
-    def argument(self, t: Tensor, name: str) -> Box:
-        """An argument of the function."""
+    def argument(self, t: Tensor, name: str, source: str) -> Box:
+        """An argument of the function, and the expression for it."""
         b = self.enter(t, name)
         b._grad = t._grad
         self.grads[id(b)] = b, t._grad
+        self._sources[id(b)] = source
         self.inputs.append((self.value(b), None, b))
         return b
 
@@ -110,11 +110,11 @@ class Trace(Grad):
         if id(a) not in self._boxes:
             if id(a) not in self._outside:
                 return self.found(a)
-            name, get = self._outside[id(a)]
+            name, source = self._outside[id(a)]
             b = self.enter(a, "")
             v = self.value(b)
             v.name = name
-            self.inputs.append((v, get, b))
+            self.inputs.append((v, source, b))
         return self._boxes[id(a)]
 
     def found(self, a: Tensor) -> Box:
@@ -185,14 +185,11 @@ class Trace(Grad):
         if id(t) not in self.grads or id(t) in self._seen or t._grad is not self.grads[id(t)][1]:
             return
         self._seen.add(id(t))
-        argument = [b for _, get, b in self.inputs if get is None].index(t) if type(t) is Box else None
-        name, get = ("", None) if argument is not None else self._outside[id(t)]
-        look = GradOf(self.outside[argument], argument) if get is None else partial(grad_of, get)
-        name = f"{name or self.value(t).name}_grad"
+        source = f"{self._sources[id(t)]}._grad"
         if t._grad is None:
-            self.environment.no_grad(id(t if get else self.outside[argument]), name, look)
+            self.environment.no_grad(source)
         else:
-            self._outside.setdefault(id(t._grad), (name, look))
+            self._outside.setdefault(id(t._grad), (f"{self.value(self.own(t)).name}_grad", source))
             t._grad = self.own(t._grad)
             self.grads[id(t)] = t, t._grad
 
@@ -381,21 +378,6 @@ def reading(t: Tensor, how: str) -> Any:
         raise trace.refuse(f"it reads the value of a tensor ({how}), which differs from call to call", fix=VALUES)
     what = f"it takes the memory of a tensor of shape {tuple(t.shape)} with {how}(), and what is done there is not recorded"
     raise trace.refuse(what, fix="use minigrad's operations in place of NumPy's")
-
-
-class GradOf:
-    """Look up the `.grad` of an argument, by its place."""
-
-    def __init__(self, t: Tensor, place: int):
-        self.t, self.place = ref(t), place
-
-    def __call__(self) -> Any:
-        return grad_of(self.t)
-
-
-def grad_of(get: Callable) -> Any:
-    """Look up the `.grad` of a tensor."""
-    return get()._grad
 
 
 def opaque(cls: type[Function]) -> bool:

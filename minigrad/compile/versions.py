@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..core.tensor import Tensor
-from .guards import equal
 
 if TYPE_CHECKING:
     from .specialization import Specialisation
@@ -46,7 +45,7 @@ def changes(versions: Sequence[Specialisation]) -> list[Change]:
     outside = set()
     for version in versions:
         seen = [*version.arguments, *[(name, repr(value), value) for name, value in version.decisions.items()]]
-        guards = [(path, repr(value), value) for path, _, value, _ in version.environment.guards]
+        guards = [(path, repr(value), value) for path, value, _ in version.environment.guards]
         outside |= {path for path, _, _ in guards}
         for name, said, value in [*seen, *guards]:
             by_name.setdefault(name, {})[said] = value
@@ -72,7 +71,7 @@ def told(version: Specialisation, versions: Sequence[Specialisation]) -> str:
     """Return what one of several versions is for: its arguments, and what its guards want, first what others want else."""
     differ = {one.name for one in changes(versions) if len(one.values) > 1}
     given = ", ".join([f"{name} {said}" for name, said, _ in version.arguments])
-    wanted = {path: value for path, _, value, same in version.environment.guards if same is equal} | version.decisions
+    wanted = {path: value for path, value, shown in version.environment.guards if shown} | version.decisions
     usual = lambda path: path not in version.decisions and path.startswith(("len(", "frozenset("))
     order = sorted(wanted, key=lambda path: (path not in differ, path not in version.decisions, usual(path)))
     shown = [f"{path} is {wanted[path]!r}" for path in order[:LISTED]]

@@ -178,6 +178,7 @@ class Optimizer:
                         without.append(p)
         if looks:
             self._look(without, twice)
+        earlier.cleared, earlier.stepped = False, True
         for hook in list(self._hooks["after"].values()):
             hook(self, given, {})
         return loss
@@ -195,7 +196,6 @@ class Optimizer:
             self._earlier.had |= {id(p) for p in self._all() if p.grad is not None}
             if self._earlier.had:
                 optimizers.warn_cut_off(who, [p for p in without if id(p) not in self._earlier.had])
-        self._earlier.cleared, self._earlier.stepped = False, True
 
     def register_step_pre_hook(self, hook: Callable) -> Handle:
         """Call hook(optimizer, args, kwargs) before each step."""

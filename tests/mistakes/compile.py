@@ -1,7 +1,5 @@
 """compile."""
 
-import math
-
 import numpy as np
 
 import minigrad as torch

@@ -1,0 +1,517 @@
+"""What a compiled function leaves behind: `.grad`, optimizers and their state, attributes, entries of lists and dicts."""
+
+import copy
+
+import numpy as np
+import pytest
+
+import minigrad as torch
+from minigrad import compile, nn
+from minigrad.errors import MinigradWarning
+
+F = torch.nn.functional
+
+
+def plain(a):
+    """A structure of tensors as arrays, to be compared."""
+    if isinstance(a, torch.Tensor):
+        return a.detach().numpy().copy()
+    if isinstance(a, dict):
+        return [plain(v) for v in a.values()]
+    return [plain(v) for v in a] if isinstance(a, (list, tuple)) else a
+
+
+def same(a, b):
+    assert type(a) is type(b)
+    if isinstance(a, list):
+        assert len(a) == len(b)
+        for x, y in zip(a, b):
+            same(x, y)
+    elif isinstance(a, np.ndarray):
+        assert a.shape == b.shape and a.dtype == b.dtype
+        np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-6)
+    else:
+        assert a == b or a != a and b != b
+
+
+def runs_as_eager(make, calls, texts=None, **options):
+    """Make a function twice, run it eagerly and compiled, and compare what each call gives and leaves behind.
+
+    `make` gives the function, a function of the call's number for its arguments, and one that tells the state.
+    """
+    told = []
+    for fast in (False, True):
+        torch.manual_seed(0)
+        f, given, state = make()
+        c = compile(f, fullgraph=True, **options) if fast else f
+        told.append([(plain(c(*given(k))), plain(state())) for k in range(calls)])
+    for k, (eager, compiled) in enumerate(zip(*told)):
+        same(list(eager), list(compiled)), k
+    assert texts is None or len(c._texts) == texts
+    return c
+
+
+def network():
+    return nn.Sequential(nn.Linear(5, 7), nn.Tanh(), nn.Linear(7, 3))
+
+
+def batches():
+    xs, ys = [torch.randn(6, 5) for _ in range(5)], [torch.randint(0, 3, (6,)) for _ in range(5)]
+    return lambda k: (xs[k % 5], ys[k % 5])
+
+
+def training(optimizer, schedule=None, net=network, step=None):
+    """A training loop as it is written, and what it changes."""
+
+    def make():
+        model = net()
+        opt = optimizer(model.parameters())
+        scheduler = schedule and schedule(opt)
+
+        def loop(x, y):
+            opt.zero_grad()
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            opt.step()
+            return loss.detach()
+
+        def given(k, of=batches()):  # noqa: B008 (one for each loop)
+            if scheduler and k:
+                scheduler.step()
+            return of(k)
+
+        def state():
+            params = list(model.parameters())
+            return [params, [p.grad for p in params], list(model.buffers()), [opt.state[p] for p in params]]
+
+        return (step(model, opt) if step else loop), given, state
+
+    return make
+
+
+OPTIMIZERS = {
+    "SGD": lambda p: torch.optim.SGD(p, lr=0.1),
+    "momentum": lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, dampening=0.1),
+    "nesterov": lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.01),
+    "maximize": lambda p: torch.optim.SGD(p, lr=0.01, maximize=True),
+    "Adam": lambda p: torch.optim.Adam(p, lr=0.01),
+    "amsgrad": lambda p: torch.optim.Adam(p, lr=0.01, amsgrad=True, weight_decay=0.1),
+    "AdamW": lambda p: torch.optim.AdamW(p, lr=0.01),
+    "RMSprop": lambda p: torch.optim.RMSprop(p, lr=0.01, momentum=0.5, centered=True),
+    "Adagrad": lambda p: torch.optim.Adagrad(p, lr=0.1, lr_decay=0.1),
+}
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_a_training_loop_gives_what_eager_code_gives(name):
+    c = runs_as_eager(training(OPTIMIZERS[name]), 5)
+    assert c._count == 2  # before the first step, and from then on
+
+
+SCHEDULES = {
+    "exponential": lambda o: torch.optim.lr_scheduler.ExponentialLR(o, 0.9),
+    "lambda": lambda o: torch.optim.lr_scheduler.LambdaLR(o, lambda k: 1 / (k + 1)),
+    "cosine": lambda o: torch.optim.lr_scheduler.CosineAnnealingLR(o, 10),
+}
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+@pytest.mark.parametrize("optimizer", ["SGD", "Adam"])
+def test_a_rate_that_changes_is_no_other_program(optimizer, name):
+    c = runs_as_eager(training(OPTIMIZERS[optimizer], SCHEDULES[name]), 7)
+    assert c._count <= 3 and "opt.param_groups[0]['lr'] any float" in c.explain()
+
+
+def test_dropout_batch_norm_and_clipping():
+    def net():
+        return nn.Sequential(nn.Linear(5, 7), nn.BatchNorm1d(7), nn.ReLU(), nn.Dropout(0.5), nn.Linear(7, 3))
+
+    def step(model, opt):
+        def clipped(x, y):
+            loss = F.cross_entropy(model(x), y)
+            opt.zero_grad()
+            loss.backward()
+            norm = nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+            opt.step()
+            return loss.detach(), norm
+
+        return clipped
+
+    runs_as_eager(training(OPTIMIZERS["momentum"], net=net, step=step), 5)
+
+
+def test_gradients_of_several_batches_add_up():
+    def step(model, opt):
+        def accumulated(x, y):
+            opt.zero_grad(set_to_none=False)
+            for part in range(3):
+                (F.cross_entropy(model(x[2 * part : 2 * part + 2]), y[2 * part : 2 * part + 2]) / 3).backward()
+            opt.step()
+
+        return accumulated
+
+    runs_as_eager(training(OPTIMIZERS["SGD"], step=step), 4)
+
+
+def test_a_closure_and_a_loop_over_layers():
+    def step(model, opt):
+        def loop(x, y):
+            def closure():
+                opt.zero_grad()
+                h = x
+                for layer in model:
+                    h = layer(h)
+                loss = F.cross_entropy(h, y)
+                loss.backward()
+                return loss
+
+            return opt.step(closure).detach()
+
+        return loop
+
+    runs_as_eager(training(OPTIMIZERS["momentum"], step=step), 4)
+
+
+def test_a_schedule_inside():
+    def make():
+        w = torch.randn(3, requires_grad=True)
+        opt = torch.optim.SGD([w], lr=0.1)
+        scheduler = torch.optim.lr_scheduler.ExponentialLR(opt, 0.5)
+
+        def step(x):
+            opt.zero_grad()
+            (w * x).pow(2).sum().backward()
+            opt.step()
+            scheduler.step()
+
+        return (
+            step,
+            lambda k: (torch.ones(3) + k,),
+            lambda: [w, w.grad, opt.param_groups[0]["lr"], scheduler.last_epoch],
+        )
+
+    c = runs_as_eager(make, 7)
+    assert c._count <= 4
+
+
+def test_eager_and_compiled_steps_take_turns():
+    torch.manual_seed(0)
+    make = training(OPTIMIZERS["Adam"])
+    found = []
+    for turns in ((False,), (False, True), (True, True, False)):
+        torch.manual_seed(0)
+        f, given, state = make()
+        both = f, compile(f, fullgraph=True)
+        for k in range(6):
+            both[turns[k % len(turns)]](*given(k))
+        found.append(plain(state()))
+    same(found[0], found[1]), same(found[0], found[2])
+
+
+def test_a_state_that_was_loaded_is_used():
+    torch.manual_seed(0)
+    model = network()
+    opt = torch.optim.Adam(model.parameters(), lr=0.1)
+    given = batches()
+
+    @compile(fullgraph=True)
+    def step(x, y):
+        opt.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        opt.step()
+        return loss.detach()
+
+    step(*given(0)), step(*given(1))
+    kept = copy.deepcopy(model.state_dict()), copy.deepcopy(opt.state_dict())
+    once = [step(*given(k)).item() for k in (2, 3, 4)]
+    model.load_state_dict(kept[0]), opt.load_state_dict(kept[1])
+    assert [step(*given(k)).item() for k in (2, 3, 4)] == pytest.approx(once, rel=1e-5)
+
+
+# ---------------------------------------------------------------------- .grad
+def test_grad_of_parameters_and_arguments():
+    def make():
+        w, v = torch.randn(3, requires_grad=True), torch.randn(3, requires_grad=True)
+
+        def f(x):
+            (w * x * v).sum().backward()
+            return w.grad * 2
+
+        return f, lambda k: (torch.ones(3) * k,), lambda: [w.grad, v.grad]
+
+    c = runs_as_eager(make, 4)
+    assert c._count == 2
+
+    def of_arguments():
+        w = torch.randn(3, requires_grad=True)
+        x = torch.ones(3)
+
+        def f(w, x):
+            (w * x).sum().backward()
+
+        return f, lambda k: (w, x * k), lambda: [w.grad]
+
+    c = runs_as_eager(of_arguments, 4)
+    assert c._count == 2
+
+
+def test_gradients_set_to_none_between_calls():
+    w, x = torch.tensor([1.0, 2.0], requires_grad=True), torch.tensor([3.0, 4.0])
+
+    @compile(fullgraph=True)
+    def f(x):
+        (w * x).sum().backward()
+
+    for _ in range(3):
+        f(x), f(x)
+        assert w.grad.tolist() == [6, 8]
+        w.grad = None
+    assert f._count == 2
+
+
+def test_a_gradient_that_is_replaced_leaves_the_old_one_alone():
+    w = torch.tensor([1.0, 2.0], requires_grad=True)
+
+    @compile(fullgraph=True)
+    def f(x):
+        w.grad = None
+        (w * x).sum().backward()
+
+    f(torch.ones(2))
+    first = w.grad
+    f(torch.ones(2) * 5)
+    assert first.tolist() == [1, 1] and w.grad.tolist() == [5, 5] and w.grad is not first
+    kept = w.grad
+    compile(lambda x: (w * x).sum().backward(), fullgraph=True)(torch.ones(2))
+    assert w.grad is kept and kept.tolist() == [6, 6]  # added to in place
+
+
+def test_whether_there_is_a_gradient_decides():
+    w = torch.tensor([1.0, 2.0], requires_grad=True)
+
+    @compile(fullgraph=True)
+    def f(x):
+        return x if w.grad is None else x + w.grad
+
+    assert f(torch.ones(2)).tolist() == [1, 1]
+    w.sum().backward()
+    assert f(torch.ones(2)).tolist() == [2, 2]
+    w.grad = None
+    assert f(torch.ones(2)).tolist() == [1, 1]
+
+    g = compile(lambda v: v.detach() * 1 if v.grad is None else v.grad * 2, fullgraph=True)
+    assert g(w).tolist() == [1, 2]
+    w.sum().backward()
+    assert g(w).tolist() == [2, 2]
+    w.grad = None
+    assert g(w).tolist() == [1, 2]
+
+
+def test_a_loss_whose_graph_is_freed_says_so():
+    w = torch.ones(2, requires_grad=True)
+
+    @compile(fullgraph=True)
+    def f(x):
+        loss = (w * x).sum()
+        loss.backward()
+        return loss
+
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="backward"):
+            f(torch.ones(2)).backward()
+    assert w.grad.tolist() == [2, 2]
+
+
+def test_hooks_run_eagerly():
+    w, seen = torch.ones(2, requires_grad=True), []
+    w.register_hook(seen.append)
+    f = compile(lambda x: (w * x).sum().backward())
+    with pytest.warns(MinigradWarning, match="a hook is to see the gradient"):
+        f(torch.ones(2)), f(torch.ones(2))
+    assert len(seen) == 2 and w.grad.tolist() == [2, 2]
+
+
+# ---------------------------------------------------------------------- lists, dicts and attributes
+class Counter:
+    def __init__(self):
+        self.calls, self.last, self.told = 0, None, {"mean": 0.0, "all": [1.0, 2.0]}
+        self.moving = torch.zeros(3)
+
+
+def test_attributes_and_entries():
+    def make():
+        counter = Counter()
+
+        def f(x):
+            counter.calls += 1
+            counter.moving = counter.moving * 0.5 + x
+            counter.last = {"x": x * 2, "calls": [counter.calls, [counter.calls + 1, "calls"]]}
+            counter.told["all"][0] = x.sum()
+            counter.told["new"] = counter.told["all"]
+            return x * counter.calls
+
+        return f, lambda k: (torch.ones(3) + k,), lambda: [counter.calls, counter.moving, counter.last, counter.told]
+
+    c = runs_as_eager(make, 6)
+    assert c._count <= 4
+
+
+def test_entries_go():
+    table, x = {"a": torch.ones(2)}, torch.ones(2)
+
+    def f(x):
+        if "a" in table:
+            x = x + table.pop("a")
+        return x * 2
+
+    c = compile(f, fullgraph=True)
+    assert c(x).tolist() == [4, 4] and table == {}
+    assert c(x).tolist() == [2, 2]
+    table["a"] = x * 5
+    assert c(x).tolist() == [12, 12] and table == {}
+
+
+def test_what_is_new_is_new_at_each_call():
+    counter = Counter()
+
+    @compile(fullgraph=True)
+    def f(x):
+        counter.told = {"x": [x + 1]}
+
+    f(torch.ones(2))
+    first = counter.told
+    f(torch.ones(2) * 2)
+    assert counter.told is not first and counter.told["x"] is not first["x"]
+    assert first["x"][0].tolist() == [2, 2] and counter.told["x"][0].tolist() == [3, 3]
+
+
+def test_a_capture_that_fails_leaves_nothing_behind():
+    log, counter = [], Counter()
+
+    class Noted:
+        n = 0
+
+    def f(x):
+        log.append(1.0)
+        Noted.n += 1
+        counter.calls += 1
+        return x * 2 if x.sum() > 0 else x
+
+    with pytest.warns(MinigradWarning, match="value of a tensor"):
+        compile(f)(torch.ones(2))
+    assert log == [1.0] and Noted.n == 1 and counter.calls == 1
+
+
+def append(counter, x):
+    counter.told["all"].append(1.0)
+
+
+def of_a_class(counter, x):
+    Counter.shared = 1.0
+
+
+def an_object(counter, x):
+    counter.last = Counter()
+
+
+def a_history(counter, x):
+    counter.last = x * 3
+
+
+@pytest.mark.parametrize("what, match", [
+    (append, "changes the length of a list"), (of_a_class, "changes an attribute of a class"),
+    (an_object, "keeps a Counter"), (a_history, "keeps a tensor with its history"),
+])  # fmt: skip
+def test_what_cannot_be_left_behind_runs_eagerly(what, match):
+    counter = Counter()
+
+    def f(x):
+        what(counter, x)
+        return x.detach() * 2
+
+    with pytest.warns(MinigradWarning, match=match) as said:
+        f = compile(f)
+        for _ in range(2):
+            assert f(torch.ones(2, requires_grad=True)).tolist() == [2, 2]
+    assert len(said) == 1
+    assert (counter.told["all"] == [1.0, 2.0, 1.0, 1.0]) == (what is append)
+    assert hasattr(Counter, "shared") == (what is of_a_class) and (counter.last is not None) == (
+        what in (an_object, a_history)
+    )
+    if what is of_a_class:
+        del Counter.shared
+
+
+def test_a_result_with_a_history_and_something_left_behind():
+    counter = Counter()
+
+    def f(x):
+        counter.calls += 1
+        return x * 2
+
+    x = torch.ones(2, requires_grad=True)
+    with pytest.warns(MinigradWarning, match="returns what can be differentiated"):
+        compile(f)(x).sum().backward()
+    assert counter.calls == 1 and x.grad.tolist() == [2, 2]
+
+
+# ---------------------------------------------------------------------- numbers
+RATE = 0.5
+
+
+def test_numbers_outside_are_parameters_once_they_have_changed():
+    global RATE
+    counter = Counter()
+    f = compile(lambda x: x * RATE + 2.0**-counter.calls, fullgraph=True)
+    for k in range(8):
+        RATE, counter.calls = 0.5 + k, k
+        assert f(torch.ones(2)).tolist() == [0.5 + k + 2.0**-k] * 2
+    assert f._count <= 3 and "RATE any float" in f.explain()
+
+
+def test_the_number_in_a_tensor():
+    scale, steps = torch.tensor(0.5), torch.tensor(3)
+
+    @compile(fullgraph=True)
+    def f(x, s):
+        return x * (scale.item() * 2) + s.item() / steps.item()
+
+    for k in range(1, 6):
+        scale.fill_(k / 2), steps.fill_(k)
+        assert f(torch.ones(2), torch.tensor(6.0 * k)).tolist() == [k + 6, k + 6]
+    assert f._count == 1
+    big = compile(lambda x: x + 1 if scale.item() > 1 else x - 1, fullgraph=True)
+    for value in (0.5, 3.0, 0.25, 8.0):
+        scale.fill_(value)
+        assert big(torch.zeros(1)).item() == (1 if value > 1 else -1)
+    assert big._count == 2
+
+
+def test_a_tensor_that_was_written_has_no_number():
+    scale = torch.tensor(0.5)
+
+    def f(x):
+        scale.add_(1)
+        return x * scale.item()
+
+    with pytest.raises(RuntimeError, match="value of a tensor"):
+        compile(f, fullgraph=True)(torch.ones(2))
+    assert scale.item() == 0.5
+
+
+def test_derivatives_know_the_numbers_of_their_call():
+    counter = Counter()
+    counter.calls = 2
+    f = compile(lambda x: x * counter.calls * counter.calls, fullgraph=True)
+    x = torch.ones(2, requires_grad=True)
+    outs = []
+    for k in (2, 3, 4, 5):
+        counter.calls = k
+        outs.append(f(x))
+    for k, out in zip((2, 3, 4, 5), outs):
+        assert torch.autograd.grad(out.sum(), x)[0].tolist() == [k * k] * 2
+    out = f(x)
+    counter.calls = 7
+    with pytest.raises(RuntimeError, match="has changed since the call"):
+        torch.autograd.grad(out.sum(), x, create_graph=True)
