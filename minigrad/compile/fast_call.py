@@ -276,12 +276,21 @@ class Writer:
 def overlapping(tensors: list, written: list, needs_grad: list) -> bool:
     """Return whether a write would be refused or seen through another input, or a tensor that requires grad is given twice."""
     arrays = [t._a for t in tensors]
+    owners = [owner(a) for a in arrays]
+    apart = None not in owners and len(set(owners)) == len(owners)
     for k in written:
         a = arrays[k]
         if not a.flags.writeable or tensors[k].is_inference():
             return True
-        for j, b in enumerate(arrays):
+        for j, b in enumerate(() if apart else arrays):
             if j != k and (a is b or (a.base is not None or b.base is not None) and np.may_share_memory(a, b)):
                 return True
     tracked = [id(t) for t, n in zip(tensors, needs_grad) if n]
     return len(set(tracked)) != len(tracked)
+
+
+def owner(a: Any) -> int | None:
+    """Return a number for what holds the memory of an array, NumPy or Numba; None where that cannot be told."""
+    while type(a.base) is np.ndarray:
+        a = a.base
+    return id(a) if a.base is None else a.base.data if type(a.base).__name__ == "_MemInfo" else None

@@ -404,7 +404,7 @@ def converted(t: Tensor, dtype: Any, place: Any) -> Tensor:
 
 def clear_grad(p: Tensor, set_to_none: bool) -> None:
     """Forget a gradient, or fill it with zeros."""
-    if p.grad is None or set_to_none:
+    if set_to_none or p.grad is None:
         p.grad = None
     else:
         p.grad = p.grad.detach() if p.grad.requires_grad else p.grad
