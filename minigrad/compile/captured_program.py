@@ -51,7 +51,7 @@ class Captured:
                 raise Refused("it changes a list or dictionary that it was given", None, True, RETURN)
             self.outs: list[Box] = []
             self.take_results(result)
-            self.effects = effects(program.surroundings, trace, self.leaf)
+            self.effects, self.once = effects(program.surroundings, trace, self.leaf)
             self.look_at_memory(trace)
             boxes = trace.input_boxes()
             self.tracked = [program.grad and history(o) is not None for o in self.outs]

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..core.graph import history
 from ..core.tensor import Tensor
 from .captured_steps import Refused
-from .guards import MISSING, RETURN, Environment, attributes
+from .guards import MISSING, PLAIN, RETURN, Environment, attributes, equal
+from .symbols import is_symbolic
 
 if TYPE_CHECKING:
     from .trace import Trace
@@ -55,8 +56,8 @@ class Surroundings:
             for source, number in environment.numbers.values():
                 source.put(number)
 
-    def changes(self) -> Iterator[tuple[Any, Any, Any]]:
-        """Give what a capture has set in lists, dicts and attributes: container, key, value, which is MISSING if deleted."""
+    def changes(self) -> Iterator[tuple[Any, Any, Any, Any]]:
+        """Give what a capture has set in lists, dicts and attributes: container, key, what was there, what is: MISSING if nothing."""
         if any(ids(attributes(cls)) != ids(before) for cls, before in self.environment.classes):
             raise Refused("it changes an attribute of a class", None, True, RETURN)
         for (now, _), before in zip(self.environment.containers, self.containers):
@@ -65,8 +66,9 @@ class Surroundings:
             if isinstance(now, list) and len(now) != len(before):
                 raise Refused("it changes the length of a list that outlives the call", None, True, RETURN)
             new, old = [dict(enumerate(one)) if isinstance(one, list) else one for one in (now, before)]
-            yield from ((now, key, MISSING) for key in old if key not in new)
-            yield from ((now, key, value) for key, value in new.items() if old.get(key, MISSING) is not value)
+            yield from ((now, key, old[key], MISSING) for key in old if key not in new)
+            changed = ((now, key, old.get(key, MISSING), value) for key, value in new.items())
+            yield from (one for one in changed if one[2] is not one[3])
 
 
 def ids(container: Any) -> list[int]:
@@ -84,22 +86,34 @@ class Effect(NamedTuple):
     part: Part | None  # None: the entry is deleted
 
 
-def effects(surroundings: Surroundings, trace: Trace, leaf: Callable) -> list[Effect]:
-    """Return what a capture has changed; `leaf` says what a tensor or number is to the program, None for other objects."""
+def effects(surroundings: Surroundings, trace: Trace, leaf: Callable) -> tuple[list[Effect], bool]:
+    """Return what a capture has changed, and whether that makes the next call one of another kind.
+
+    `leaf` says what a tensor or a number is to the program, and gives None for other objects.
+    """
     environment, made = surroundings.environment, set()
-    found = [
-        Effect(
-            "entry",
-            environment.names[id(holder)],
-            key,
-            None if value is MISSING else part(value, environment, leaf, made),
-        )
-        for holder, key, value in surroundings.changes()
-    ]
+    found, another = [], False
+    for holder, key, old, value in surroundings.changes():
+        new = None if value is MISSING else part(value, environment, leaf, made)
+        found.append(Effect("entry", environment.names[id(holder)], key, new))
+        another = another or not alike(old, new)
     for t, before in list(trace.grads.values()):
         if t._grad is not before:
             found.append(Effect("grad", leaf(t)[1], None, part(t._grad, environment, leaf, made)))
-    return found
+            another = another or before is None and trace.asked_for_grad(t)
+    return found, another
+
+
+def alike(old: Any, new: Part | None) -> bool:
+    """Return whether guards hold for what is new that held for what was there."""
+    if old is MISSING or new is None:
+        return False
+    kind, content = new
+    if isinstance(old, Tensor):
+        return kind in ("out", "input")
+    if isinstance(old, PLAIN) and not is_symbolic(old):
+        return kind == "value" and equal(old, content)
+    return is_symbolic(old) or type(old) is kind and len(old) == len(content)
 
 
 def part(value: Any, environment: Environment, leaf: Callable, made: set[int]) -> Part:

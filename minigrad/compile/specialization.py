@@ -71,6 +71,8 @@ def may_vary(a: Any) -> bool:
 class Eager:
     """A kind of call that runs eagerly."""
 
+    once = False
+
     def __init__(self, why: str, place: Place | None, loud: bool, fix: str = ""):
         self.why, self.place, self.loud, self.fix = why, place, loud, fix
 
@@ -200,7 +202,8 @@ class Specialisation:
         trace, inputs, outputs = c.trace, [v for v, _, _ in c.trace.inputs], [c.trace.value(b) for b in c.outs]
         self.n_args, self.arg_places = len(c.places), c.places
         self.needs_grad = [b._edge is not None for b in trace.input_boxes()]
-        self.result_tree, self.results, self.effects = c.result_tree, c.results, c.effects
+        self.result_tree, self.results = c.result_tree, c.results
+        self.effects, self.once = c.effects, c.once  # what a call leaves behind; whether no other call will be like this one
         self.inputs = trace.outside
         self.items_of = [next(k for k, t in enumerate(trace.outside) if id(t) == who) for who in self.items]
         self.n_outs, self.out_tracked = len(outputs), c.tracked

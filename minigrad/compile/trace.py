@@ -193,6 +193,10 @@ class Trace(Grad):
             t._grad = self.own(t._grad)
             self.grads[id(t)] = t, t._grad
 
+    def asked_for_grad(self, t: Tensor) -> bool:
+        """Whether the user has asked for the `.grad` that a tensor had from before."""
+        return id(t) in self._seen
+
     def number(self, t: Tensor) -> Any:
         """What item() gives of an input of one element that nothing was written to, or of a constant; else None."""
         b = self.own(t)
