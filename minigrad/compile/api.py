@@ -138,7 +138,9 @@ class Compiled:
                 self.warn(made.why, made.fix)
                 return result
             self._add(key, made)
-        if made.once:  # as the first step of an optimizer, which makes its state: not worth compiling, unless it comes again
+        if (
+            made.once
+        ):  # as the first step of an optimizer, which makes its state: not worth compiling, unless it comes again
             return self.function(*args, **kwargs)
         result = made.road(self, args, kwargs)
         return self.function(*args, **kwargs) if result is MISS else result

@@ -32,9 +32,10 @@ class Captured:
     """What one capture has found."""
 
     def __init__(self, program: Specialisation, leaves: Any):
-        self.reads = Reads(program.names)
-        self.leaves = leaves
-        self.trace = trace = Trace(program.environment, lambda t: self.number(program, program.item(t, leaves)))
+        self.program, self.leaves = program, leaves
+        self.trace = trace = Trace(program.environment, self)
+        self.reads = Reads(program.names, trace.depends)
+        self.computed: dict[int, tuple[Box, Value]] = {}  # numbers that the program computes, by their leaves
         self.forward_steps: list[Step] = trace.steps
         self.backward_steps: list[Step] = []
         self.seeds: list = []
@@ -52,6 +53,7 @@ class Captured:
             self.outs: list[Box] = []
             self.take_results(result)
             self.effects, self.once = effects(program.surroundings, trace, self.leaf)
+            self.results_of = {leaf: self.result_of(b, v) for leaf, (b, v) in self.computed.items()}
             self.look_at_memory(trace)
             boxes = trace.input_boxes()
             self.tracked = [program.grad and history(o) is not None for o in self.outs]
@@ -78,13 +80,35 @@ class Captured:
                 full[i] = self.trace.argument(a, program.names[i], f"leaves[{i}]")
                 self.places.append(i)
             elif i in program.numbers:
-                full[i] = self.number(program, i)
+                full[i] = self.number(i)
         return full
 
-    def number(self, program: Specialisation, i: int) -> Any:
+    def of_input(self, t: Tensor) -> Any:
+        """What item() gives of an input."""
+        return self.number(self.program.item(t, self.leaves))
+
+    def of_result(self, b: Box, v: Value) -> Any:
+        """What item() gives of what the program computes: a number that can be returned or left behind, and nothing else."""
+        i = self.program.result(len(self.computed), b._value._a.item(), self.leaves)
+        self.computed[i] = b, v
+        if self.program.plainly:
+            return self.leaves[i]
+        self.reads.results.add(i)
+        return self.number(i) if i in self.program.numbers else None
+
+    def result_of(self, b: Box, v: Value) -> tuple[str, Any]:
+        """Where the tensor is whose number was asked for."""
+        if self.trace.value(b) is not v:
+            raise Refused("it takes the number of a tensor that it writes to afterwards", None, True)
+        k = next((k for k, o in enumerate(self.outs) if self.trace.value(o) is v), None)
+        if k is not None:
+            return "out", k
+        return self.leaf(self.trace.detach(b) if place(b, self.trace.input_boxes()) is None else b)
+
+    def number(self, i: int) -> Any:
         """A leaf that is a number: a symbol, if it may be a parameter."""
         a = self.leaves[i]
-        if i not in program.numbers:
+        if i not in self.program.numbers:
             return a
         return (Number if type(a) is float else Whole)(a, f"leaves[{i}]", frozenset([i]), self.reads)
 
@@ -179,7 +203,8 @@ class Captured:
         rest = [parts(part, told) for part in self.results]
         left = [
             (what, holder, id(key) if isinstance(key, Tensor) else key, parts(part, told))
-            for what, holder, key, part in self.effects
+            for what, holder, key, part, changes in self.effects
+            if changes or not as_values
         ]
         return [made, ends, rest, left, self.tracked, self.by, [seen(g) for g in self.grads]]
 

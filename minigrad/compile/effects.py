@@ -15,7 +15,7 @@ from ..core.graph import history
 from ..core.tensor import Tensor
 from .captured_steps import Refused
 from .guards import MISSING, PLAIN, RETURN, Environment, attributes, equal
-from .symbols import is_symbolic
+from .symbols import is_symbolic, plain
 
 if TYPE_CHECKING:
     from .trace import Trace
@@ -57,7 +57,7 @@ class Surroundings:
                 source.put(number)
 
     def changes(self) -> Iterator[tuple[Any, Any, Any, Any]]:
-        """Give what a capture has set in lists, dicts and attributes: container, key, what was there, what is: MISSING if nothing."""
+        """Give what a capture has set in lists, dicts and attributes: container, key, before and now, MISSING for nothing."""
         if any(ids(attributes(cls)) != ids(before) for cls, before in self.environment.classes):
             raise Refused("it changes an attribute of a class", None, True, RETURN)
         for (now, _), before in zip(self.environment.containers, self.containers):
@@ -84,6 +84,7 @@ class Effect(NamedTuple):
     holder: Any
     key: Any
     part: Part | None  # None: the entry is deleted
+    changes: bool = True  # False: here the number is what it was
 
 
 def effects(surroundings: Surroundings, trace: Trace, leaf: Callable) -> tuple[list[Effect], bool]:
@@ -95,7 +96,8 @@ def effects(surroundings: Surroundings, trace: Trace, leaf: Callable) -> tuple[l
     found, another = [], False
     for holder, key, old, value in surroundings.changes():
         new = None if value is MISSING else part(value, environment, leaf, made)
-        found.append(Effect("entry", environment.names[id(holder)], key, new))
+        changes = new is None or new[0] not in ("value", "number") or not equal(plain(old), plain(new[1]))
+        found.append(Effect("entry", environment.names[id(holder)], key, new, changes))
         another = another or not alike(old, new)
     for t, before in list(trace.grads.values()):
         if t._grad is not before:

@@ -156,8 +156,25 @@ class Writer:
 
     def items(self) -> None:
         """Read the numbers in tensors."""
-        for k in self.program.items_of:
-            self.given_number(f"{self.arrays[k]}.item()")
+        first = len(self.leaves)
+        for i, found in enumerate(self.program.items_of, first):
+            if i in self.program.computed or found is None:
+                self.leaves.append(f"v{i}")
+            else:
+                self.given_number(f"{self.arrays[found[1]]}.item()")
+
+    def results(self) -> None:
+        """Read the numbers that the program has computed, and compute what is made of them."""
+        first = len(self.leaves) - len(self.program.items_of)
+        for i, found in enumerate(self.program.items_of, first):
+            if i in self.program.computed and found is not None:
+                kind, k = found
+                self.lines.append(f"{self.leaves[i]} = {self.places[k] if kind == 'input' else f'r{k}'}._a.item()")
+        self.lines += [f"{n} = {in_leaves(x, self.leaves)}" for x, n in self.computed.items() if self.of_results(x)]
+
+    def of_results(self, x: str) -> bool:
+        """Whether an expression is one of numbers that the program computes."""
+        return not {int(i) for i in LEAF.findall(x)}.isdisjoint(self.program.computed)
 
     def hidden(self) -> None:
         """Look up and check what the function reads besides its arguments."""
@@ -206,6 +223,7 @@ class Writer:
             self.lines.append(f"{self.arrays[k]}[...] = r{len(made) + j}")
         for k, place in zip(program.written, program.write_places):
             self.lines.append(f"memory({self.places[k]}).bump(owner.name, {self.constant(place)})")
+        self.results()
         self.effects()
         if tracked:
             outs, rest = f"[{', '.join(made[: program.n_outs])}]", f"[{', '.join(made[program.n_outs :])}]"
@@ -214,7 +232,7 @@ class Writer:
 
     def effects(self) -> None:
         """Leave behind what the function leaves behind."""
-        for what, holder, key, part in self.program.effects:
+        for what, holder, key, part, _ in self.program.effects:
             if what == "grad":
                 self.lines.append(f"{self.places[holder]}._grad = {self.part(part)}")
             elif part is None:
@@ -243,13 +261,14 @@ class Writer:
         """See that all that numbers decided is as it was, in the order in which they did, and compute those that are given."""
         program, self.computed = self.program, {}
         wanted = [x for k, x in program.entry.plan if k == "number"]
-        left = [one for *_, part in program.effects if part is not None for one in places(part)]
+        left = [one for effect in program.effects if effect.part is not None for one in places(effect.part)]
         wanted += [x.name for k, x in [*program.results, *left] if k == "number"]
         for x in [x for x in dict.fromkeys(wanted) if not LEAF.fullmatch(x)]:
             self.computed[x] = f"n{len(self.computed)}"
         lines = [f"if {in_leaves(x, self.leaves)} != {known!r}: return MISS" for x, known in program.decided.items()]
-        lines += [f"{n} = {in_leaves(x, self.leaves)}" for x, n in self.computed.items()]
-        for x, n in self.computed.items():  # another type: a complex root, a float for 2 ** -1
+        given = {x: n for x, n in self.computed.items() if not self.of_results(x)}
+        lines += [f"{n} = {in_leaves(x, self.leaves)}" for x, n in given.items()]
+        for x, n in given.items():  # another type: a complex root, a float for 2 ** -1
             kind = program.types[x]
             fits = f"type({n}) is {kind.__name__}" + f" and -{EXACT} < {n} < {EXACT}" * (kind is int)
             lines.append(f"if not ({fits}): return owner.function(*args, **kwargs)")

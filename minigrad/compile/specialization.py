@@ -106,7 +106,9 @@ class Specialisation:
         self.leaves = [*leaves, *[value for _, value in hidden.values()]]
         self.surroundings = Surroundings(self.environment)
         self.names += hidden
-        self.items: dict[int, int] = {}  # tensors whose number the program reads, by id, and the leaf for it
+        self.items: dict[int, int] = {}  # inputs whose number the program reads, by id, and the leaf for it
+        self.computed: list[int] = []  # leaves for numbers that the program computes
+        self.plainly = False  # a capture with plain numbers is running
         self.numbers = [i for i, a in enumerate(self.leaves) if may_vary(a)]  # those that are parameters
         self.backward: Program | None = None
         self.described: tuple = ()  # what all nodes of this program have in common (differentiation.py)
@@ -116,9 +118,10 @@ class Specialisation:
             raise Refused("it changes tensors behind the capture's back", None, True)
         self.build(first)
         if first.reads.decided.keys() != self.decided.keys():  # what writes the text has decided by a number
-            self.numbers = []
+            self.numbers = list(self.computed)
             self.build(self.captured())
-        self.arguments = [(name, *self.said(i, a)) for i, (name, a) in enumerate(zip(self.names, self.leaves))]
+        given = [i for i in range(len(self.leaves)) if i not in self.computed]
+        self.arguments = [(self.names[i], *self.said(i, self.leaves[i])) for i in given]
         self.road = road(self, args, kwargs)
 
     def said(self, i: int, a: Any) -> tuple[str, Any]:
@@ -134,22 +137,34 @@ class Specialisation:
     def item(self, t: Tensor, leaves: list) -> int:
         """Return the leaf that stands for the number in an input, a new one at its first use."""
         if id(t) not in self.items:
-            self.items[id(t)] = i = len(self.leaves)
-            self.leaves.append(t._a.item())
-            self.names.append(f"item_{i}")
-            if may_vary(self.leaves[i]):
-                self.numbers.append(i)
+            self.items[id(t)] = self.new_leaf(t._a.item(), may_vary(t._a.item()))
         leaves += self.leaves[len(leaves) :]
         return self.items[id(t)]
+
+    def result(self, count: int, value: Any, leaves: list) -> int:
+        """Return the leaf that stands for a number that the program computes, the one behind `count` others."""
+        if count == len(self.computed):
+            self.computed.append(self.new_leaf(value, True))
+        leaves += self.leaves[len(leaves) :]
+        return self.computed[count]
+
+    def new_leaf(self, value: Any, varies: bool) -> int:
+        """Add a leaf for a number in a tensor."""
+        i = len(self.leaves)
+        self.leaves.append(value)
+        self.names.append(f"item_{i}")
+        self.numbers += [i] * varies
+        return i
 
     def captured(self) -> Captured:
         """Return a capture that others agree with, in which as many numbers are parameters as can be."""
         try:
             return self.agreeing()
         except Exception:  # what takes an int may not take a Whole
-            if not any(type(self.leaves[i]) is int for i in self.numbers):
+            others = [i for i in self.numbers if type(self.leaves[i]) is float or i in self.computed]
+            if others == self.numbers:
                 raise
-            self.numbers = [i for i in self.numbers if type(self.leaves[i]) is float]
+            self.numbers = others
             return self.captured()
 
     def agreeing(self) -> Captured:
@@ -168,16 +183,16 @@ class Specialisation:
             return first
         if not self.numbers:
             raise Refused("it computes something else when it is called again with the same arguments", None, True)
-        self.numbers = []
+        self.numbers = [] if self.numbers == self.computed else list(self.computed)
         return self.agreeing()
 
     def as_plain(self, first: Captured) -> bool:
         """Return whether a capture does what one with plain numbers does."""
-        lifted, self.numbers = self.numbers, []
+        lifted, self.numbers, self.plainly = self.numbers, [], True
         try:
             return not lifted or Captured(self, list(self.leaves)).fingerprint(True) == first.fingerprint(True)
         finally:
-            self.numbers = lifted
+            self.numbers, self.plainly = lifted, False
 
     def others(self, leaves: Any, reads: Reads) -> list | None:
         """Find arguments with other numbers that decide the same; None where there are none, or some are read as they are.
@@ -203,9 +218,15 @@ class Specialisation:
         self.n_args, self.arg_places = len(c.places), c.places
         self.needs_grad = [b._edge is not None for b in trace.input_boxes()]
         self.result_tree, self.results = c.result_tree, c.results
-        self.effects, self.once = c.effects, c.once  # what a call leaves behind; whether no other call will be like this one
+        self.effects, self.once = (
+            c.effects,
+            c.once,
+        )  # what a call leaves behind; whether no other call will be like this one
         self.inputs = trace.outside
-        self.items_of = [next(k for k, t in enumerate(trace.outside) if id(t) == who) for who in self.items]
+        inputs_by_id = {id(t): k for k, t in enumerate(trace.outside)}
+        asked = {leaf: ("input", inputs_by_id.get(who)) for who, leaf in self.items.items()}
+        first = self.n_leaves + len(self.environment.numbers)
+        self.items_of = [(asked | c.results_of).get(i) for i in range(first, len(self.leaves))]
         self.n_outs, self.out_tracked = len(outputs), c.tracked
         self.by, self.grads_known, self.freed = c.by, [g is not None for g in c.grads], c.freed
         self.generators = [g for g, _ in trace.generators.values()]

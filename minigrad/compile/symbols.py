@@ -24,11 +24,27 @@ from ..core.tensor import Tensor
 class Reads:
     """Hold what a capture has found out about the numbers among its arguments, which go by their places."""
 
-    def __init__(self, names: list[str]):
-        self.names = names
+    def __init__(self, names: list[str], refuse: Callable):
+        self.names, self.refuse = names, refuse
         self.types: dict[str, type] = {}  # by expression
+        self.results: set[int] = set()  # which of them the program computes, so that nothing in it can depend on them
         self.touched: set[int] = set()  # read in a way that no expression says
         self.decided: dict[str, tuple[Any, frozenset]] = {}  # expression -> what it gave, and whose it is
+
+    def look(self, sources: frozenset[int]) -> None:
+        """Raise Refused where the program would depend on what it computes itself."""
+        if sources & self.results:
+            raise self.refuse()
+
+    def touch(self, sources: frozenset[int]) -> None:
+        """Note that digits were read."""
+        self.look(sources)
+        self.touched |= sources
+
+    def decide(self, name: str, value: Any, sources: frozenset[int]) -> None:
+        """Note what an expression has decided."""
+        self.look(sources)
+        self.decided[name] = value, sources
 
 
 class Number(float):
@@ -67,7 +83,7 @@ class Whole:
     said, __round__ = Number.said, Number.__round__
 
     def __getattr__(self, name: str) -> Any:
-        self.reads.touched |= self.sources
+        self.reads.touch(self.sources)
         return getattr(self.value, name)
 
 
@@ -102,16 +118,16 @@ def result(value: Any, name: str, operands: tuple, decides: bool = False) -> Any
     symbols = [a for a in operands if is_symbolic(a)]
     sources, reads = frozenset().union(*[a.sources for a in symbols]), symbols[0].reads
     if len(name) > LONGEST:  # one that a loop makes longer and longer
-        reads.touched |= sources
+        reads.touch(sources)
         return value
     if type(value) is float and not decides:
         return Number(value, name, sources, reads)
     if type(value) is int and abs(value) < EXACT and not decides:
         return Whole(value, name, sources, reads)
     if isinstance(value, int):
-        reads.decided[name] = value, sources
+        reads.decide(name, value, sources)
     else:
-        reads.touched |= sources
+        reads.touch(sources)
     return value
 
 
@@ -133,7 +149,7 @@ def arithmetic(f: Callable, text: str, decides: bool = False) -> Callable:
             if any(isinstance(a, (Tensor, str, bytes, list, tuple)) for a in args):
                 return NotImplemented
             for a in filter(is_symbolic, args):
-                a.reads.touched |= a.sources
+                a.reads.touch(a.sources)
             return f(*map(plain, args))
         return result(f(*map(plain, args)), text.format(*map(word, args)), args, decides)
 
@@ -149,7 +165,7 @@ def read(f: Callable) -> Callable:
     """Make a method that reads the digits."""
 
     def run(self: Any, *args: Any) -> Any:
-        self.reads.touched |= self.sources
+        self.reads.touch(self.sources)
         return f(plain(self), *map(plain, args))
 
     return run
@@ -190,7 +206,7 @@ def of_numbers(name: str, f: Callable) -> Callable:
             return f(*args, **kwargs)
         if kwargs or not all(map(is_number, args)):
             for a in symbols:
-                a.reads.touched |= a.sources
+                a.reads.touch(a.sources)
             return f(*map(plain, args), **kwargs)
         return result(f(*map(plain, args)), f"math.{name}({', '.join(map(word, args))})", args)
 

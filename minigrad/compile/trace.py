@@ -8,7 +8,6 @@ program; a capture notes what a program needs to be run again without Python.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -33,9 +32,10 @@ from ..ops.index import NonZero
 from ..ops.sort import DataDependent
 from ..places import Place, user_frame
 from .captured_steps import VALUES, Draw, Refused, Step, Value
-from .symbols import functions_of_numbers, plain, settled
+from .symbols import functions_of_numbers, is_symbolic, plain, settled
 
 capturing: ContextVar[Any] = ContextVar("minigrad.capture", default=None)  # the running Trace
+NEEDED = "it needs the value of a tensor (item(), float(), `if`, ...), which differs from call to call"
 UNKNOWN = "it uses a tensor that is neither an argument nor in a variable that it names"
 BY_VALUE = (NonZero, DataDependent)  # how large their results are depends on values; Python may have asked
 BY_MEMORY = {"as_strided", "view_dtype"}  # what they compute depends on how a tensor lies in memory
@@ -47,9 +47,9 @@ class Trace(Grad):
     name = "compile"
     accumulates = True
 
-    def __init__(self, environment: Any, number_in: Callable):
+    def __init__(self, environment: Any, numbers: Any):
         self.steps: list[Step] = []
-        self.environment, self.number_in = environment, number_in  # the latter: what item() gives of an input
+        self.environment, self.numbers = environment, numbers  # the latter makes symbols
         # arguments, then hidden inputs, with the expression for a hidden one (None: an argument), and its box
         self.inputs: list[tuple[Value, str | None, Box]] = []
         self.refused: Refused | None = None
@@ -198,14 +198,21 @@ class Trace(Grad):
         return id(t) in self._seen
 
     def number(self, t: Tensor) -> Any:
-        """What item() gives of an input of one element that nothing was written to, or of a constant; else None."""
+        """What item() gives: a number that the program is given, or one that it computes; None where it cannot."""
         b = self.own(t)
-        if self.held(b).kind == "constant":
-            return self.held(b).content.item()
-        k = next((k for k, (v, _, box) in enumerate(self.inputs) if box is b and self.held(b) is v), None)
-        if k is None or on_device(b._value._a) or b._value._a.size != 1 or b._value._a.dtype.kind not in "fi":
+        v, a = self.value(b), b._value._a
+        if v.kind == "constant":
+            return v.content.item()
+        if a.size != 1 or a.dtype.kind not in "fi" or not a.dtype.isnative:
             return None
-        return self.number_in(self.outside[k])
+        k = next((k for k, (given, _, box) in enumerate(self.inputs) if box is b and given is v), None)
+        if k is not None and not on_device(a):
+            return self.numbers.of_input(self.outside[k])
+        return self.numbers.of_result(b, v)
+
+    def depends(self) -> Refused:
+        """The exception for a program that would depend on what it computes itself."""
+        return self.refuse(NEEDED, fix=VALUES)
 
     def refuse(self, why: str, loud: bool = True, fix: str = "") -> Refused:
         """The exception that ends the capture; remembered, should the user's code catch it."""
@@ -215,9 +222,7 @@ class Trace(Grad):
         return self.refused
 
     def readable(self, t: Box) -> Tensor:
-        raise self.refuse(
-            "it needs the value of a tensor (item(), float(), `if`, ...), which differs from call to call", fix=VALUES
-        )
+        raise self.depends()
 
     def detach(self, t: Box) -> Box:
         return self.box(t._value.detach())
@@ -255,6 +260,8 @@ class Trace(Grad):
         """An argument as a step keeps it."""
         if isinstance(a, Tensor):
             return self.value(a)
+        if is_symbolic(a):
+            a.reads.look(a.sources)
         if holds_tensor(a):
             raise self.refuse("it passes tensors inside lists to an operation")
         return a
