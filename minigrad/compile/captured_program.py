@@ -118,6 +118,8 @@ class Captured:
             o = self.trace.own(o)
             if (k := place(o, self.trace.input_boxes())) is not None:
                 return "input", k
+            if (v := self.trace.value(o)).kind == "number":
+                return "count", v
             if place(o, self.outs) is None:
                 self.outs.append(o)
             return "out", place(o, self.outs)
@@ -206,12 +208,14 @@ class Captured:
             for what, holder, key, part, changes in self.effects
             if changes or not as_values
         ]
-        return [made, ends, rest, left, self.tracked, self.by, [seen(g) for g in self.grads]]
+        counts = [told(w.content) for b in self.trace.input_boxes() if (w := self.trace.held(b)).kind == "number"]
+        return [made, ends, rest, left, counts, self.tracked, self.by, [seen(g) for g in self.grads]]
 
 
 def parts(part: Any, told: Callable) -> Any:
     """What something that is left behind is made of, as plain data."""
-    return part and [told(x) if k in ("value", "number") else (k, x) for k, x in places(part)]
+    data = {"value": told, "number": told, "count": lambda v: (told(v.content), v.dtype)}
+    return part and [data.get(k, lambda x, k=k: (k, x))(x) for k, x in places(part)]
 
 
 def place(a: Any, among: list) -> int | None:

@@ -112,7 +112,7 @@ def alike(old: Any, new: Part | None) -> bool:
         return False
     kind, content = new
     if isinstance(old, Tensor):
-        return kind in ("out", "input")
+        return kind in ("out", "input", "count")
     if isinstance(old, PLAIN) and not is_symbolic(old):
         return kind == "value" and equal(old, content)
     return is_symbolic(old) or type(old) is kind and len(old) == len(content)

@@ -22,7 +22,7 @@ from ..func.tree import flatten
 from .differentiation import track
 from .effects import Part, places
 from .guards import GONE, MISS, PLAIN
-from .symbols import EXACT, LEAF, in_leaves
+from .symbols import EXACT, LEAF, in_leaves, is_symbolic
 
 if TYPE_CHECKING:
     from .specialization import Specialisation
@@ -221,6 +221,8 @@ class Writer:
             self.lines.append(f"{r} = wrap({array})")
         for j, k in enumerate(program.zero_writes):
             self.lines.append(f"{self.arrays[k]}[...] = r{len(made) + j}")
+        for k, content in program.counts:
+            self.lines.append(f"{self.arrays[k]}[...] = {self.word(content)}")
         for k, place in zip(program.written, program.write_places):
             self.lines.append(f"memory({self.places[k]}).bump(owner.name, {self.constant(place)})")
         self.results()
@@ -248,7 +250,7 @@ class Writer:
         if kind in (list, tuple):
             return f"{kind.__name__}([{', '.join(map(self.part, x))}])"
         made = {"out": lambda x: f"r{x}", "input": lambda x: self.places[x], "number": lambda x: self.number(x.name),
-                "known": str}  # fmt: skip
+                "known": str, "count": lambda v: f"wrap(asarray({self.word(v.content)}, {self.constant(v.dtype)}))"}  # fmt: skip
         return made.get(kind, self.constant)(x)
 
     def given(self, kind: str, x: Any) -> str:
@@ -262,7 +264,8 @@ class Writer:
         program, self.computed = self.program, {}
         wanted = [x for k, x in program.entry.plan if k == "number"]
         left = [one for effect in program.effects if effect.part is not None for one in places(effect.part)]
-        wanted += [x.name for k, x in [*program.results, *left] if k == "number"]
+        kept = [x.content if k == "count" else x for k, x in [*program.results, *left]]
+        wanted += [x.name for x in [*kept, *[x for _, x in program.counts]] if is_symbolic(x)]
         for x in [x for x in dict.fromkeys(wanted) if not LEAF.fullmatch(x)]:
             self.computed[x] = f"n{len(self.computed)}"
         lines = [f"if {in_leaves(x, self.leaves)} != {known!r}: return MISS" for x, known in program.decided.items()]
@@ -275,6 +278,10 @@ class Writer:
         if lines:  # where eager code would raise, it does
             failed = "except (ArithmeticError, ValueError, TypeError): return owner.function(*args, **kwargs)"
             self.lines += ["try:", *["    " + line for line in lines], failed]
+
+    def word(self, content: Any) -> str:
+        """A number as an expression."""
+        return self.number(content.name) if is_symbolic(content) else repr(content)
 
     def number(self, x: str) -> str:
         """The variable for a number: an argument, or what was computed."""

@@ -283,8 +283,9 @@ class Specialisation:
         """The inputs that the program writes to, each with what it holds in the end."""
         writes = [(v, w) for v, b in zip(inputs, trace.input_boxes()) if (w := trace.held(b)) is not v]
         self.written = [inputs.index(v) for v, _ in writes]
-        self.write_places = [next((s.place for s in trace.steps if s.written is not None and s.outs[0] is w), None)
-                             for _, w in writes]  # fmt: skip
+        self.write_places = [trace.write_places[w] for _, w in writes]
+        self.counts = [(inputs.index(v), w.content) for v, w in writes if w.kind == "number"]
+        writes = [(v, w) for v, w in writes if w.kind != "number"]
         self.zero_writes = [inputs.index(p) for p, _ in writes if not p.shape]
         return writes
 
@@ -362,7 +363,8 @@ class Loaded:
 
 def lies_on_device(trace: Trace, inputs: list[Value], outputs: list[Value]) -> bool:
     """Whether the program runs on the device.  What moves between devices is not compiled; numbers may come from anywhere."""
-    ends = [on_device(v.array) for v in [*inputs, *outputs]]
+    used = {a for step in trace.steps for a in step.args if isinstance(a, Value)}
+    ends = [on_device(v.array) for v in [*inputs, *outputs] if v.shape or v in used]
     made = [on_device(o.array) for step in trace.steps for o in step.outs if o.shape]
     there = any(ends) or any(made)
     if there and not (all(ends) and all(made)):

@@ -28,6 +28,7 @@ from ..core.tensor import Box, Tensor, describe, wrap
 from ..kernels.cache import without
 from ..layers.grad import Grad
 from ..ops.base.families import Pointwise
+from ..ops.copy import Copy
 from ..ops.index import NonZero
 from ..ops.sort import DataDependent
 from ..places import Place, user_frame
@@ -68,6 +69,7 @@ class Trace(Grad):
         self.made: list[Tensor] = []  # constants that did not come through `adopt`
         self.generators: dict[int, tuple] = {}  # those drawn from, with the state they had
         self._drawn: tuple | None = None
+        self.write_places: dict[Value, Place | None] = {}  # the user's line for each write
         self.nonleaf = False
 
     # ------------------------------------------------------------------ values
@@ -201,8 +203,8 @@ class Trace(Grad):
         """What item() gives: a number that the program is given, or one that it computes; None where it cannot."""
         b = self.own(t)
         v, a = self.value(b), b._value._a
-        if v.kind == "constant":
-            return v.content.item()
+        if v.kind in ("constant", "number"):
+            return v.content.item() if v.kind == "constant" else v.content
         if a.size != 1 or a.dtype.kind not in "fi" or not a.dtype.isnative:
             return None
         k = next((k for k, (given, _, box) in enumerate(self.inputs) if box is b and given is v), None)
@@ -309,10 +311,13 @@ class Trace(Grad):
                 inplace_at(frame.parent, fn, x._value, tuple([self.inner(plain(o)) for o in others]))
             self._known[id(value._a)] = old
             self._kept += [value, x._value, *befores]
-            new = self.note("computed", x._value._a)
+            count = is_count(fn, x._value._a, others)
+            new = self.note("number" if count else "computed", x._value._a, others[0] if count else None)
             new.array = x._value._a.copy()
             self._written.append((self._clock, x._value._a))
-            self.steps.append(Step(fn, [old, *given], [new], place, self.phase, old))
+            self.write_places[new] = place
+            if not count:
+                self.steps.append(Step(fn, [old, *given], [new], place, self.phase, old))
             return self.as_tensors(fn, (x, *others))[1:]
 
         write(self, frame, fn, x, others, befores.append, lower)
@@ -389,6 +394,13 @@ def reading(t: Tensor, how: str) -> Any:
         raise trace.refuse(f"it reads the value of a tensor ({how}), which differs from call to call", fix=VALUES)
     what = f"it takes the memory of a tensor of shape {tuple(t.shape)} with {how}(), and what is done there is not recorded"
     raise trace.refuse(what, fix="use minigrad's operations in place of NumPy's")
+
+
+def is_count(fn: type, a: Any, others: tuple) -> bool:
+    """Whether a write puts a number into a tensor without dimensions, as a counter has it: no work for a kernel."""
+    if fn is not Copy or a.ndim or on_device(a) or isinstance(others[0], Tensor):
+        return False
+    return a.dtype.kind == "f" or a.dtype.kind == "i" and isinstance(others[0], int)
 
 
 def opaque(cls: type[Function]) -> bool:
