@@ -1,0 +1,145 @@
+"""Random training loops, compiled and eager: gradients, optimizers, attributes, entries and numbers that calls leave behind."""
+
+import linecache
+import random
+import warnings
+
+import pytest
+
+import minigrad as torch
+from minigrad.compile.api import compile
+
+from .interpreted import interpreted
+from .test_compile_effects import OPTIMIZERS, plain, same
+
+__all__ = ["interpreted"]
+
+STATEMENTS = """
+y = y * {number} + s.tensor
+y = (y * w).tanh()
+y = y + s.table["t"].sum() / 10
+y = y - s.rows[{i}]
+s.tensor = s.tensor * 0.5 + y.detach()
+s.tensor.mul_(0.5).add_(y.detach())
+s.count += 1
+s.count -= {i}
+s.rate = s.rate * 0.9 + 0.1
+s.rate = s.rate * {number}
+s.table["t"] = y.detach() * {number}
+s.table["new"] = {"y": y.detach() + 1, "n": [s.count, k]}
+s.table.pop("new", None)
+s.rows[{i}] = y.detach() * 2
+s.rows[0], s.rows[1] = s.rows[1], s.rows[0]
+s.numbers[{i}] = s.numbers[{j}] + s.rate
+s.numbers = [s.numbers[1], s.numbers[0] * 0.5]
+s.name = "{i}"
+s.pair = (y.detach() * 1.5, s.count)
+if s.count > 2: y = y * 2
+if s.count % 3 == {i}: s.rate = 0.25
+if s.name == "1": y = y.sin()
+if "new" in s.table: y = y + s.table["new"]["y"]
+if w.grad is not None: y = y + w.grad.sum() / 100
+for i in range(s.count % 3): y = y + i
+loss = (y * w).sum() + v.sum()
+loss = (y * v * w).mean()
+if loss is not None: loss.backward(); loss = None
+opt.zero_grad()
+opt.zero_grad(set_to_none=False)
+w.grad = None
+opt.step()
+with torch.no_grad(): w.sub_(0.01 * y.detach().mean())
+with torch.no_grad(): v.mul_({number})
+s.rate = y.detach().mean().item()
+s.seen = (y.detach() > 0).sum().item()
+out.append(y.detach().sum().item() * k)
+out.append(s.counter.item() + 1)
+s.counter.fill_(s.counter.item() + 1)
+s.counter.add_(1)
+out.append(y.detach() * 1.0)
+y = Twice.apply(y)
+y = scheduled(y, s.rate)
+""".strip().splitlines()
+
+
+class Twice(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * 2 + 0 * x
+
+
+def scheduled(y, rate):
+    return y * rate if rate > 0.2 else y - rate
+
+
+class State:
+    def __init__(self):
+        self.tensor, self.count, self.rate, self.name, self.seen = torch.ones(3), 0, 1.0, "0", 0
+        self.table = {"t": torch.arange(3.0)}
+        self.rows, self.numbers, self.pair = [torch.ones(3), torch.zeros(3)], [0.5, 2.0], None
+        self.counter = torch.tensor(1.0)
+
+
+def written(seed):
+    """The text of a program: a function of a tensor and the number of its call."""
+    chance = random.Random(seed)
+    lines = []
+    for _ in range(chance.randint(4, 12)):
+        line = chance.choice(STATEMENTS)
+        for name, value in {"number": chance.choice(["0.5", "1.25", "s.rate", "k", "s.numbers[0]"]),
+                            "i": chance.randrange(2), "j": chance.randrange(2)}.items():  # fmt: skip
+            line = line.replace(f"{{{name}}}", str(value))
+        head, colon, rest = line.partition(": ")
+        nested = colon and head.startswith(("if ", "for ", "with "))
+        lines += [f"    {head}:", f"        {rest}"] if nested else [f"    {line}"]
+    body = "\n".join(lines)
+    return f"def f(y, k):\n    loss, out = None, []\n{body}\n    return y.detach() * 1, out\n"
+
+
+def outcomes(seed, source, fast, calls=7):
+    """What each call gives and leaves behind."""
+    torch.manual_seed(seed)
+    s, w, v = State(), torch.randn(3, requires_grad=True), torch.randn(3, requires_grad=True)
+    opt = OPTIMIZERS[sorted(OPTIMIZERS)[seed % len(OPTIMIZERS)]]([w, v])
+    scope = {"torch": torch, "Twice": Twice, "scheduled": scheduled, "s": s, "w": w, "v": v, "opt": opt}
+    name = f"<effects {seed}>"
+    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+    exec(builtins_compile(source, name, "exec"), scope)
+    f = compile(scope["f"]) if fast else scope["f"]
+    found = []
+    for k in range(calls):
+        x = torch.randn(3)
+        try:
+            given = plain(f(x, k // 2))
+        except (RuntimeError, ZeroDivisionError, OverflowError) as e:
+            return [*found, type(e).__name__], f
+        found.append([given, plain([w, w.grad, v, v.grad, list(opt.state.values())]), plain(vars(s))])
+    return found, f
+
+
+builtins_compile = __builtins__["compile"] if isinstance(__builtins__, dict) else __builtins__.compile
+
+
+def compare(seed):
+    """A program compiled gives and leaves behind what it does eagerly; returns whether it was compiled."""
+    source = written(seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        wanted, _ = outcomes(seed, source, False)
+        found, compiled = outcomes(seed, source, True)
+    try:
+        same(wanted, found)
+    except AssertionError as e:
+        raise AssertionError(f"seed {seed}\n{source}\n{compiled.explain()}") from e
+    assert "failed" not in compiled.explain(), f"{compiled.explain()}\n{source}"
+    return "eagerly" not in compiled.explain()
+
+
+@pytest.mark.parametrize("part", [0, *[pytest.param(k, marks=pytest.mark.slow) for k in range(1, 8)]])
+def test_random_training_loops(part, interpreted):
+    assert sum([compare(seed) for seed in range(part * 60, part * 60 + 60)]) > 30
