@@ -92,3 +92,21 @@ def unmasked(array: Any, who: str) -> Any:
         fix = "pass array.filled(0.0), or array.data with minigrad.tensor(array.mask) beside it"
         raise error(ValueError, who, what, fix)
     return array.view(np.ndarray)
+
+
+def same_layout(a: np.ndarray) -> np.ndarray:
+    """A copy that lies in memory as the original does."""
+    if a.flags.c_contiguous:
+        return a.copy()
+    if not a.size:
+        return np.empty_like(a)
+    low = sum(min(0, (n - 1) * s) for n, s in zip(a.shape, a.strides))
+    high = sum(max(0, (n - 1) * s) for n, s in zip(a.shape, a.strides)) + a.itemsize
+    whole = np.zeros_like(a, np.uint8, shape=(high - low,))
+    out = laid_out(whole, a.shape, a.dtype, -low, a.strides)
+    if 0 not in a.strides:
+        out[...] = a
+        return out
+    inner = tuple([slice(0, 1) if s == 0 else slice(None) for s in a.strides])
+    out[inner] = a[inner]
+    return out

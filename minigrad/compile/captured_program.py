@@ -18,11 +18,12 @@ import optree
 from ..core.graph import Leaf, history
 from ..core.tensor import Box, Tensor
 from ..func.tree import flatten, rebuild
+from .capture import tracing
 from .captured_steps import Refused, Step, Value
 from .effects import effects, places
 from .guards import PLAIN, RETURN
 from .symbols import Number, Reads, Whole, is_symbolic, plain
-from .trace import Trace, tracing
+from .trace import Trace
 
 if TYPE_CHECKING:
     from .specialization import Specialisation

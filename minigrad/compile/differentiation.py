@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..arrays.kinds import KINDS
+from ..core.backward import saved_array
 from ..core.frames import OFF, Frame, current, push
 from ..core.function import Function
 from ..core.graph import Leaf, OutputEdge, history
-from ..core.saved import save, version
+from ..core.saved import Freed, save, version
 from ..core.tensor import Box, Tensor, describe, wrap
 from ..errors import error
 from ..func.reverse import pull
@@ -74,6 +75,29 @@ class CompiledFunction(Function):
                 g = next(raw)
                 found[k] = wrap(g if type(g) in KINDS else np.asarray(g, ctx.tensors[k]._a.dtype))
         return tuple(found)
+
+
+def backward_on_arrays(node: Any, g: Any, freed: Freed | None) -> list | None:
+    """Run the other program where gradients flow as arrays: pairs of edge and gradient; None where tensors have to."""
+    program, gs = node.program, g if type(g) is list else [g]
+    if program.backward is None or any([x is None for x in gs]):
+        return None
+    arrays = [saved_array(s, node) for s in node._alive()] + [x if x.flags.c_contiguous else x.copy() for x in gs]
+    try:
+        raw = iter(program.pull(arrays, node.leaves))
+    except Exception:
+        return None  # backward says what has failed
+    if freed is not None:
+        node._free(freed)
+    pairs = []
+    for k, known in zip(program.by, program.grads_known):
+        if known:
+            x, edge = next(raw), node._edges[k]
+            pairs.append((edge, x if type(x) in KINDS else edge._dtype.type(x)))
+    return pairs
+
+
+CompiledFunction.Node.backward_on_arrays = backward_on_arrays
 
 
 # ---------------------------------------------------------------------- by eager code

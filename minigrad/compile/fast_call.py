@@ -249,8 +249,9 @@ class Writer:
             return "{" + ", ".join([f"{self.constant(key)}: {self.part(one)}" for key, one in x]) + "}"
         if kind in (list, tuple):
             return f"{kind.__name__}([{', '.join(map(self.part, x))}])"
-        made = {"out": lambda x: f"r{x}", "input": lambda x: self.places[x], "number": lambda x: self.number(x.name),
-                "known": str, "count": lambda v: f"wrap(asarray({self.word(v.content)}, {self.constant(v.dtype)}))"}  # fmt: skip
+        if kind == "count":
+            return f"wrap(asarray({self.word(x.content)}, {self.constant(x.dtype)}))"
+        made = {"out": lambda x: f"r{x}", "input": lambda x: self.places[x], "number": self.word, "known": str}
         return made.get(kind, self.constant)(x)
 
     def given(self, kind: str, x: Any) -> str:

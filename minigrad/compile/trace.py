@@ -8,24 +8,21 @@ program; a capture notes what a program needs to be run again without Python.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 
 from ..arrays.dtypes import FLOATS
-from ..arrays.kinds import host, laid_out, on_device
+from ..arrays.kinds import host, on_device
+from ..arrays.memory import same_layout
 from ..core import engine
 from ..core.context import attach
 from ..core.engine import running
-from ..core.events import slots
-from ..core.frames import OFF, Frame, apply_at, current, use
+from ..core.frames import Frame, apply_at, use
 from ..core.function import Function, as_returned, as_tuple, run_forward
 from ..core.graph import Leaf, history, key
 from ..core.inplace import inplace_at, link_view, write
 from ..core.tensor import Box, Tensor, describe, wrap
-from ..kernels.cache import without
 from ..layers.grad import Grad
 from ..ops.base.families import Pointwise
 from ..ops.copy import Copy
@@ -33,9 +30,8 @@ from ..ops.index import NonZero
 from ..ops.sort import DataDependent
 from ..places import Place, user_frame
 from .captured_steps import VALUES, Draw, Refused, Step, Value
-from .symbols import functions_of_numbers, is_symbolic, plain, settled
+from .symbols import is_symbolic, plain, settled
 
-capturing: ContextVar[Any] = ContextVar("minigrad.capture", default=None)  # the running Trace
 NEEDED = "it needs the value of a tensor (item(), float(), `if`, ...), which differs from call to call"
 UNKNOWN = "it uses a tensor that is neither an argument nor in a variable that it names"
 BY_VALUE = (NonZero, DataDependent)  # how large their results are depends on values; Python may have asked
@@ -358,44 +354,6 @@ class Trace(Grad):
         return [self.value(g) for g in seeds], [None if g is None else self.value(self.own(g)) for g in grads]
 
 
-@contextmanager
-def tracing(trace: Trace, grad: bool):
-    """Run under a capture."""
-    slots.reading = reading
-    around, alone = capturing.get(), without.get()
-    try:
-        capturing.set(trace)
-        without.set(True)  # its values are looked at by nobody
-        with use(Frame(trace, grad, None, False, OFF)), functions_of_numbers(trace.environment.mathematics):
-            yield trace
-    except Refused:
-        raise
-    except Exception as e:
-        raise trace.refused or e from None
-    finally:
-        capturing.set(around)
-        without.set(alone)
-        for generator, state in trace.generators.values():
-            generator.set_state(state)
-    if trace.refused is not None:
-        raise trace.refused
-
-
-def reading(t: Tensor, how: str) -> Any:
-    """Refuse that the user reads the values of a tensor, be it from outside or a traced one; return a number for item()."""
-    trace = capturing.get()
-    if trace is None or type(t) is not Box and current() is OFF or type(t) is Box and t._layer is not trace:
-        return None
-    if how == "grad":
-        return trace.look_at_grad(t)
-    if how == "item" and ((symbol := trace.number(t)) is not None or type(t) is Box):
-        return symbol
-    if type(t) is not Box:
-        raise trace.refuse(f"it reads the value of a tensor ({how}), which differs from call to call", fix=VALUES)
-    what = f"it takes the memory of a tensor of shape {tuple(t.shape)} with {how}(), and what is done there is not recorded"
-    raise trace.refuse(what, fix="use minigrad's operations in place of NumPy's")
-
-
 def is_count(fn: type, a: Any, others: tuple) -> bool:
     """Whether a write puts a number into a tensor without dimensions, as a counter has it: no work for a kernel."""
     if fn is not Copy or a.ndim or on_device(a) or isinstance(others[0], Tensor):
@@ -414,21 +372,3 @@ def holds_tensor(a: Any) -> bool:
     if isinstance(a, (tuple, list)):
         return any(map(holds_tensor, a))
     return isinstance(a, Tensor) or isinstance(a, dict) and any(map(holds_tensor, a.values()))
-
-
-def same_layout(a: np.ndarray) -> np.ndarray:
-    """A copy that lies in memory as the original does."""
-    if a.flags.c_contiguous:
-        return a.copy()
-    if not a.size:
-        return np.empty_like(a)
-    low = sum(min(0, (n - 1) * s) for n, s in zip(a.shape, a.strides))
-    high = sum(max(0, (n - 1) * s) for n, s in zip(a.shape, a.strides)) + a.itemsize
-    whole = np.zeros_like(a, np.uint8, shape=(high - low,))
-    out = laid_out(whole, a.shape, a.dtype, -low, a.strides)
-    if 0 not in a.strides:
-        out[...] = a
-        return out
-    inner = tuple([slice(0, 1) if s == 0 else slice(None) for s in a.strides])
-    out[inner] = a[inner]
-    return out

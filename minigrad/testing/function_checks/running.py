@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Any
 
 from ...core.function import as_tuple
+from ...errors import unsaid
 from .batches import need_no_chance
 from .case import Case, close, short
 from .outcome import Absent, Fault
@@ -89,8 +89,7 @@ def compiled(case: Case) -> str:
     fast = case.library.module.compile(lambda *tensors: as_tuple(case.function.apply(*with_tensors(case, tensors))))
     # what was compiled for one input has to be right for another
     for one in (case, case.changed(lambda a: a * -1.25), case):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that it runs eagerly, which explain() says too
+        with unsaid():  # that it runs eagerly, which explain() says too
             compare_compiled(one, fast)
     eagerly = [line for line in fast.explain().splitlines() if line.startswith("runs eagerly")]
     if eagerly:

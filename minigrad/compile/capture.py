@@ -1,0 +1,55 @@
+"""Run a function under a Trace, which hears of all that the function asks for: operations, values, gradients."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from ..core.events import slots
+from ..core.frames import OFF, Frame, current, use
+from ..core.tensor import Box, Tensor
+from ..kernels.cache import without
+from .captured_steps import VALUES, Refused
+from .symbols import functions_of_numbers
+from .trace import Trace
+
+capturing: ContextVar[Any] = ContextVar("minigrad.capture", default=None)  # the running Trace
+
+
+@contextmanager
+def tracing(trace: Trace, grad: bool):
+    """Run under a capture."""
+    slots.reading = reading
+    around, alone = capturing.get(), without.get()
+    try:
+        capturing.set(trace)
+        without.set(True)  # its values are looked at by nobody
+        with use(Frame(trace, grad, None, False, OFF)), functions_of_numbers(trace.environment.mathematics):
+            yield trace
+    except Refused:
+        raise
+    except Exception as e:
+        raise trace.refused or e from None
+    finally:
+        capturing.set(around)
+        without.set(alone)
+        for generator, state in trace.generators.values():
+            generator.set_state(state)
+    if trace.refused is not None:
+        raise trace.refused
+
+
+def reading(t: Tensor, how: str) -> Any:
+    """Refuse that the user reads the values of a tensor, be it from outside or a traced one; return a number for item()."""
+    trace = capturing.get()
+    if trace is None or type(t) is not Box and current() is OFF or type(t) is Box and t._layer is not trace:
+        return None
+    if how == "grad":
+        return trace.look_at_grad(t)
+    if how == "item" and ((symbol := trace.number(t)) is not None or type(t) is Box):
+        return symbol
+    if type(t) is not Box:
+        raise trace.refuse(f"it reads the value of a tensor ({how}), which differs from call to call", fix=VALUES)
+    what = f"it takes the memory of a tensor of shape {tuple(t.shape)} with {how}(), and what is done there is not recorded"
+    raise trace.refuse(what, fix="use minigrad's operations in place of NumPy's")
