@@ -213,7 +213,8 @@ print(scheduled.explain())
 assert "2 specialisations" in repr(scheduled)
 
 # %% [markdown]
-# So is everything that a function reads from outside. A changed global is seen; it would be a silent mistake if it were not.
+# So is everything that a function reads from outside. A changed global is seen; it would be a silent mistake if it were not. A
+# number that has changed once is looked up at each call from then on, as if it were an argument.
 
 # %%
 offset = 1.0
@@ -229,6 +230,45 @@ offset = 10.0
 second = shifted(torch.zeros(2))
 print(first, second, shifted)
 assert first.tolist() == [1.0, 1.0] and second.tolist() == [10.0, 10.0]
+for offset in (20.0, 30.0, 40.0):
+    assert shifted(torch.zeros(2)).tolist() == [offset, offset]
+print(shifted.explain())
+assert "2 specialisations" in repr(shifted)
+
+# %% [markdown]
+# ## A training loop
+#
+# What a call leaves behind belongs to the program too: `backward()` fills `.grad`, an optimizer writes to parameters and keeps a
+# state, attributes and entries of dictionaries change. So a training step compiles as it is written for eager code. The loss is
+# read with `item()`, as a number for the caller: that works for what is returned or kept, and for nothing that the program
+# itself depends on.
+#
+# The first call makes the state of the optimizer. No call after it does that, so it runs as it is, and the second is compiled.
+
+# %%
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
+optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
+schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.99)
+
+
+@torch.compile(fullgraph=True)
+def training_step(inputs, targets):
+    optimizer.zero_grad()
+    loss = ((model(inputs)[:, 0] - targets) ** 2).mean()
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+inputs = torch.randn(16, 3)
+targets = inputs.sum(1)
+history = []
+for _ in range(50):
+    history.append(training_step(inputs, targets))
+    schedule.step()
+print(history[0], history[-1], training_step)
+assert history[-1] < 0.1 * history[0] and "2 specialisations" in repr(training_step)
 
 # %% [markdown]
 # ## What is refused
@@ -279,7 +319,7 @@ for numbers in ([1.0, 1.0], [-1.0, -1.0]):
     assert straight(torch.tensor(numbers)).tolist() == bent(torch.tensor(numbers)).tolist()
 
 # %% [markdown]
-# An effect that outlives the call, such as `print` or a list that grows, would happen once, during the capture, and never
+# Effects that are no values, such as `print` or a list that grows, would happen once, during the capture, and never
 # again. Sizes that depend on numbers, as `x[x > 0]` has them, would be those of the first call. Both are refused.
 
 # %%

@@ -73,7 +73,7 @@ def compile_limited(answer):
 
 @exercise(
     "What outlives the call is the list. Let the caller append to it.",
-    "No `item()` is needed: the loss may be returned as a tensor.",
+    "The loss may be returned as a tensor, or as a number, with item().",
     "return loss, dw",
 )
 def compile_noted(answer):

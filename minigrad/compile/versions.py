@@ -75,6 +75,7 @@ def told(version: Specialisation, versions: Sequence[Specialisation]) -> str:
     usual = lambda path: path not in version.decisions and path.startswith(("len(", "frozenset("))
     order = sorted(wanted, key=lambda path: (path not in differ, path not in version.decisions, usual(path)))
     shown = [f"{path} is {wanted[path]!r}" for path in order[:LISTED]]
-    if others := len(version.environment.guards) + len(version.decisions) - len(shown):
+    others = len(version.environment.guards) + len(version.decisions) - len(shown)
+    if shown and others:
         shown.append(f"{others} more as before")
     return (given or "no arguments") + (f"; where {', '.join(shown)}" if shown else "")

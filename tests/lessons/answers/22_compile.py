@@ -119,7 +119,7 @@ def compile_noted(x, w):
     return dw
 
 
-# %% wrong compile_noted: not compiled
+# %% right compile_noted
 def compile_noted(x, w):
     loss = ((x * w).sum() - 1) ** 2
     (dw,) = torch.autograd.grad(loss, w)
