@@ -20,8 +20,10 @@ from ..config import GENERIC
 from ..core.frames import OFF, ON, current
 from ..errors import error, warn
 from ..func.tree import check_function, flatten
+from ..places import Place
 from .captured_steps import Refused
 from .guards import MISS
+from .parts import split
 from .specialization import Eager, Specialisation, kind
 from .versions import change, told
 
@@ -77,13 +79,15 @@ class Compiled:
     def __init__(self, f: Callable, fullgraph: bool):
         functools.update_wrapper(self, f)
         self.function, self.fullgraph = f, fullgraph
-        self.name = getattr(f, "__name__", type(f).__name__)
+        self.name = self.title = getattr(f, "__name__", type(f).__name__)
         self._table: dict[tuple, list] = {}
         self._count, self._last = 0, None
         self.versions: list[Specialisation] = []
         self.varying: frozenset[str] = frozenset()  # paths of numbers outside that have changed between calls
         self._texts: set[str] = set()  # what was compiled
         self._warned = False
+        self.tree: Any = None  # the text of a part of another function, whose name is the title
+        self.parts: dict[int, tuple[Callable, list]] = {}  # the function in parts, by the line that runs eagerly
         self._reasons: dict[str, None] = {}
         self.roads: list[Callable] = []  # what is tried first (fast_call.py)
 
@@ -127,7 +131,7 @@ class Compiled:
             try:
                 made = Specialisation(self, leaves, spec, args, kwargs)
             except Refused as e:
-                made = Eager(e.why, e.place, e.loud, e.fix)
+                made = self.eager(e)
             except Exception as e:  # the program's own error, or one of ours: eager code tells
                 result = self.function(*args, **kwargs)
                 what = getattr(e, "problem", "") or str(e).partition("\n")[0] or type(e).__name__
@@ -174,14 +178,28 @@ class Compiled:
         if self.fullgraph and made.loud:
             raise self.refused(made)
         if made.why not in self._reasons:
-            self.warn(made.why, made.fix, f"\n  at {made.place}" if made.place is not None else "", made.loud)
-        return self.function(*args, **kwargs)
+            at = f"\n  at {made.place}" if made.place is not None else ""
+            self.warn(made.why, made.fix, at, made.loud, " in one line" * (made.run is not None))
+        return (made.run or self.function)(*args, **kwargs)
 
-    def warn(self, why: str, fix: str = "", at: str = "", loud: bool = True) -> None:
+    def eager(self, refused: Refused) -> Eager:
+        """Return what runs where a function was refused: with compiled parts around the line, if it can be taken apart."""
+        found = None if self.fullgraph else split(self.function, self.tree, refused)
+        if found is None:
+            return Eager(refused.why, refused.place, refused.loud, refused.fix)
+        if found.line not in self.parts:
+            made = [Compiled(part.function, False) for part in found.parts]
+            for one, part in zip(made, found.parts):
+                one.tree, one.title = part.tree, self.title
+            self.parts[found.line] = found.make(made), made
+        place = refused.place or Place(self.function.__code__.co_filename, found.line)
+        return Eager(refused.why, place, refused.loud, refused.fix, self.parts[found.line][0])
+
+    def warn(self, why: str, fix: str = "", at: str = "", loud: bool = True, where: str = "") -> None:
         """Tell the user that some calls run eagerly, now if `loud`, and in any case in `explain()`."""
         self._reasons[why] = None
         if loud:
-            warn("compile-eager", f"compile({self.name})", f"runs eagerly, because {why}{at}", fix)
+            warn("compile-eager", f"compile({self.title})", f"runs eagerly{where}, because {why}{at}", fix)
 
     def refused(self, made: Eager) -> Exception:
         """The error for what cannot be compiled, with fullgraph=True."""
@@ -223,6 +241,9 @@ class Compiled:
                     lines.append(f"  its kernels are {loaded.entry.told()}")
         lines += [f"specialisation {i}: {told(version, self.versions)}" for i, version in enumerate(self.versions, 1)]
         lines += [f"runs eagerly in some calls: {why}" for why in self._reasons]
+        for line, (_, parts) in self.parts.items():
+            lines.append(f"in parts, of which line {line} runs eagerly:")
+            lines += [f"  {told}" for part in parts for told in part.explain().splitlines()]
         return "\n".join(lines)
 
     def _made(self, who: str) -> Any:

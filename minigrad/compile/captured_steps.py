@@ -13,11 +13,14 @@ from ..places import Place
 
 
 class Refused(RuntimeError):
-    """What the function does cannot be compiled.  `loud`: the user should be told; `fix` what he could do."""
+    """What the function does cannot be compiled.  `loud`: the user should be told; `fix` what he could do.
 
-    def __init__(self, why: str, place: Place | None = None, loud: bool = True, fix: str = ""):
+    `culprit` is the name in the function's text to which this is due, where it was seen there.
+    """
+
+    def __init__(self, why: str, place: Place | None = None, loud: bool = True, fix: str = "", culprit: str = ""):
         super().__init__(f"{why}" + (f"\n  at {place}" if place else ""))
-        self.why, self.place, self.loud, self.fix = why, place, loud, fix
+        self.why, self.place, self.loud, self.fix, self.culprit = why, place, loud, fix, culprit
 
 
 VALUES = "use minigrad.where(condition, a, b) in place of `if` and of masks, and keep numbers as tensors"

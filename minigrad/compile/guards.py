@@ -179,7 +179,8 @@ class Environment:
         self.kept.append(value)
         if isinstance(value, types.ModuleType):
             if value.__name__ in CHANGING:
-                raise Refused(f"it uses {value.__name__}, whose results change from call to call")
+                why = f"it uses {value.__name__}, whose results change from call to call"
+                raise Refused(why, culprit=path.partition(".")[0])
         elif isinstance(value, (list, tuple)):
             self.look_into(path, value, name, range(len(value)))
         elif isinstance(value, dict):
@@ -246,7 +247,7 @@ class Environment:
                 if value is math or isinstance(value, types.BuiltinFunctionType) and value.__module__ == "math":
                     self.mathematics.append((scope, n, value))
             elif n in SPEAKING and hasattr(builtins, n):
-                raise Refused(f"it calls {n}(), which does something at each call")
+                raise Refused(f"it calls {n}(), which does something at each call", culprit=n)
             else:
                 self.guard(n, MISSING, f"{n!r} not in {self.name_of(scope)}")
         if "random" in code.co_names and any(scope.get(m) is np for m in code.co_names):

@@ -8,6 +8,7 @@ and runs the forward program; the results get one node, whose backward is the ot
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -73,8 +74,9 @@ class Eager:
 
     once = False
 
-    def __init__(self, why: str, place: Place | None, loud: bool, fix: str = ""):
+    def __init__(self, why: str, place: Place | None, loud: bool, fix: str = "", run: Callable | None = None):
         self.why, self.place, self.loud, self.fix = why, place, loud, fix
+        self.run = run  # the function in parts, some of them compiled
 
     def road(self, owner: Compiled, args: tuple, kwargs: dict) -> Any:
         """Run the function as it is."""

@@ -75,7 +75,7 @@ class Trace(Grad):
         b = self.box(value)
         edge = history(t)
         if edge is not None:
-            if edge._hooks is not None:
+            if type(edge) is Leaf and edge._hooks is not None:
                 raise self.refuse("a hook is to see the gradient of one of its tensors")
             self.nonleaf |= type(edge) is not Leaf
             b._edge = edge if type(edge) is Leaf and name == "" else Leaf(b)

@@ -58,6 +58,10 @@ s.counter.add_(1)
 out.append(y.detach() * 1.0)
 y = Twice.apply(y)
 y = scheduled(y, s.rate)
+if y.sum().item() > 0.05: y = y * 1.5
+y = y / (1 + abs(y.detach().sum().item()))
+y = y + y[y > 0].sum() / 10
+print(end="")
 """.strip().splitlines()
 
 
@@ -142,4 +146,4 @@ def compare(seed):
 
 @pytest.mark.parametrize("part", [0, *[pytest.param(k, marks=pytest.mark.slow) for k in range(1, 8)]])
 def test_random_training_loops(part, interpreted):
-    assert sum([compare(seed) for seed in range(part * 60, part * 60 + 60)]) > 30
+    assert sum([compare(seed) for seed in range(part * 60, part * 60 + 60)]) > 20

@@ -1,0 +1,242 @@
+"""A function in which a line cannot be compiled runs in parts: that line as it is, what stands around it compiled."""
+
+import random
+import warnings
+
+import pytest
+
+import minigrad as torch
+from minigrad import compile
+from minigrad.errors import MinigradWarning
+
+w = torch.tensor([[0.5, -1.0], [2.0, 0.25]], requires_grad=True)
+
+
+def decides(x):
+    y = (x @ w).tanh() * 2
+    if y.sum().item() > 0:
+        y = y * 3
+    z = y.exp() + x
+    return z.sin()
+
+
+def returns_early(x):
+    y = (x * w).sum(0)
+    if y.sum() > 0:
+        return y * 10
+    return y.exp() * 2
+
+
+def masked(x):
+    y = x * 2 + w
+    total = y[y > 0].sum()
+    return total / y.sin().abs().sum() + y.mean()
+
+
+def loops(x):
+    y = x.sin() * 2
+    for k in range(3):
+        if y.sum() > k:
+            y = y * 0.5
+    return y.cos() + w
+
+
+def twice(x, *more, scale=2.0, **named):
+    y = x * scale + more[0]
+    print("first", end="")
+    y = y.tanh() * named["last"] + w
+    print("second", end="")
+    return {"y": y.exp(), "scale": scale * 2}
+
+
+def keeps(x):
+    parts = [x * 2, x + 1]
+    first, rest = parts[0].sin(), parts[1].cos()
+    print(end="")
+    rest *= 2
+    return first + rest + w
+
+
+PROGRAMS = {
+    decides: lambda k: ((torch.ones(2, 2) * (-1) ** k,), {}), returns_early: lambda k: ((torch.ones(2, 2) * (-1) ** k,), {}),
+    masked: lambda k: ((torch.ones(2, 2) * k - 1,), {}), loops: lambda k: ((torch.ones(2, 2) * k,), {}),
+    twice: lambda k: ((torch.ones(2, 2) * k, torch.ones(2)), {"last": torch.ones(2) * 3, "scale": 1.5 + k}),
+    keeps: lambda k: ((torch.ones(2, 2) * k,), {}),
+}  # fmt: skip
+
+
+def leaves(result):
+    return [result["y"], torch.tensor(result["scale"])] if isinstance(result, dict) else [result]
+
+
+@pytest.mark.parametrize("f", PROGRAMS)
+def test_programs_in_parts_give_what_eager_code_gives(f, capsys):
+    c = compile(f)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for k in range(5):
+            args, named = PROGRAMS[f](k)
+            found, wanted = leaves(c(*args, **named)), leaves(f(*args, **named))
+            for a, b in zip(found, wanted):
+                assert a.shape == b.shape and torch.allclose(a, b, rtol=1e-4, atol=1e-6)
+            grads = [torch.autograd.grad(one[0].sum(), w)[0] for one in (found, wanted)]
+            assert torch.allclose(*grads, rtol=1e-4, atol=1e-6)
+    assert "in parts, of which line" in c.explain() and "loop" in c.explain()
+    assert capsys.readouterr().out == "firstsecond" * 10 * (f is twice)
+
+
+def test_the_line_is_named_once_and_explain_shows_the_parts():
+    c = compile(decides)
+    with pytest.warns(MinigradWarning) as said:
+        for _ in range(3):
+            c(torch.ones(2, 2))
+    first = decides.__code__.co_firstlineno
+    text = str(said[0].message)
+    assert (
+        len(said) == 1 and "compile(decides): runs eagerly in one line, because it needs the value of a tensor" in text
+    )
+    assert f"test_compile_parts.py:{first + 2}: if y.sum().item() > 0" in text
+    told = c.explain()
+    assert f"in parts, of which line {first + 2} runs eagerly:" in told
+    assert f"decides_lines_{first + 1}_to_{first + 1}: 1 specialisation" in told
+    assert f"decides_lines_{first + 4}_to_{first + 5}: 1 specialisation" in told
+
+
+def test_each_line_of_several_is_named_with_the_function():
+    c = compile(twice)
+    with pytest.warns(MinigradWarning) as said:
+        twice_args = PROGRAMS[twice](1)
+        c(*twice_args[0], **twice_args[1])
+    first = twice.__code__.co_firstlineno
+    assert [str(one.message).partition(":")[0] for one in said] == ["compile(twice)"] * 2
+    assert f":{first + 2}: print" in str(said[0].message) and f":{first + 4}: print" in str(said[1].message)
+
+
+def test_with_fullgraph_it_is_an_error():
+    with pytest.raises(RuntimeError, match="needs the value of a tensor"):
+        compile(decides, fullgraph=True)(torch.ones(2, 2))
+
+
+def test_closures_and_globals_are_the_functions_own():
+    scale, seen = 2.0, []
+
+    def f(x):
+        y = x * scale + w.detach()
+        print(end="")
+        seen.append(1)
+        return y * scale
+
+    c, x = compile(f), torch.ones(2, 2)
+    with pytest.warns(MinigradWarning):
+        for scale in (2.0, 3.0, 4.0):
+            assert torch.allclose(c(x), (x * scale + w.detach()) * scale)
+    assert seen == [1, 1, 1]
+
+
+def maybe_unbound(x):
+    if x.shape[0] > 2:
+        y = x * 2
+    print(end="")
+    return y * 3 if x.shape[0] > 2 else x * 5
+
+
+def inner_function(x):
+    y = x * 2
+
+    def later():
+        return y * 3
+
+    print(end="")
+    y = y + 1
+    return later() + y
+
+
+def with_a_lambda(x):
+    y = x * 2
+    f = lambda: y * 3  # noqa: E731
+    print(end="")
+    y = y + 1
+    return f() + y
+
+
+def looks_at_its_variables(x):
+    y = x * 2
+    print(end="")
+    z = y + 1
+    return z * len(locals())
+
+
+def set_in_a_loop(x):
+    y = x * 2
+    for k in range(x.shape[0] - 1):
+        z = y * k
+        print(end="")
+    return z + 1 if x.shape[0] > 1 else y + 1
+
+
+@pytest.mark.parametrize("f", [maybe_unbound, inner_function, with_a_lambda, looks_at_its_variables, set_in_a_loop])
+def test_what_cannot_be_taken_apart_runs_as_it_is(f):
+    c = compile(f)
+    with pytest.warns(MinigradWarning, match="runs eagerly, because"):
+        for n in (1, 2, 3, 4):
+            assert torch.equal(c(torch.ones(n)), f(torch.ones(n)))
+    assert "in parts" not in c.explain()
+
+
+def test_a_function_without_a_text_runs_as_it_is():
+    scope = {}
+    exec("def f(x):\n    y = x * 2\n    print(end='')\n    return y.sin()", scope)
+    with pytest.warns(MinigradWarning, match="runs eagerly, because"):
+        assert torch.equal(compile(scope["f"])(torch.ones(2)), (torch.ones(2) * 2).sin())
+
+
+def test_a_mistake_in_a_part_is_the_users_line():
+    def f(x):
+        y = x * 2
+        print(end="")
+        z = y + torch.ones(3)
+        return z.sin()
+
+    c = compile(f)
+    with pytest.warns(MinigradWarning):
+        c(torch.ones(3))
+    with pytest.raises(RuntimeError, match="z = y \\+ torch.ones"):
+        c(torch.ones(2))
+
+
+def test_pythons_own_random_numbers_are_drawn_at_each_call():
+    def f(x):
+        y = x.sin() * 2
+        scale = random.random()
+        return y * scale, scale
+
+    c, x = compile(f), torch.ones(2)
+    with pytest.warns(MinigradWarning, match="runs eagerly in one line"):
+        found = [c(x) for _ in range(3)]
+    assert len({scale for _, scale in found}) == 3
+    for y, scale in found:
+        assert torch.allclose(y, x.sin() * 2 * scale)
+
+
+def test_a_training_step_that_prints(capsys):
+    def trained(fast):
+        torch.manual_seed(0)
+        net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
+        opt = torch.optim.Adam(net.parameters(), lr=0.1)
+        x = torch.randn(8, 3)
+
+        def step(k):
+            opt.zero_grad()
+            loss = (net(x).squeeze(1) - x.sum(1)).square().mean()
+            loss.backward()
+            opt.step()
+            print(f"step {k}: {loss.item():.3f}")
+
+        run = compile(step) if fast else step
+        for k in range(5):
+            run(k)
+        return capsys.readouterr().out
+
+    with pytest.warns(MinigradWarning, match="runs eagerly in one line, because it calls print"):
+        fast = trained(True)
+    assert fast == trained(False) and fast.count("step") == 5
