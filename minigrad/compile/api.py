@@ -22,8 +22,8 @@ from ..errors import error, warn
 from ..func.tree import check_function, flatten
 from ..places import Place
 from .captured_steps import Refused
+from .function_parts import split
 from .guards import MISS
-from .parts import split
 from .specialization import Eager, Specialisation, kind
 from .versions import change, told
 

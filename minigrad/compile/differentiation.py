@@ -15,7 +15,7 @@ from ..core.backward import saved_array
 from ..core.frames import OFF, Frame, current, push
 from ..core.function import Function
 from ..core.graph import Leaf, OutputEdge, history
-from ..core.saved import Freed, save, version
+from ..core.saved import Freed, memory, save, version
 from ..core.tensor import Box, Tensor, describe, wrap
 from ..errors import error
 from ..func.reverse import pull
@@ -138,9 +138,15 @@ def run_again(program: Specialisation, ctx: Any, boxes: list) -> list:
     now = [g.get_state() for g in program.generators]
     for g, state in zip(program.generators, ctx.states):
         g.set_state(state)
-    result = program.owner.function(*args, **kwargs)
-    for g, state in zip(program.generators, now):
-        g.set_state(state)
+    written = [(t, t._a.copy(), version(t)) for t in (ctx.tensors[k] for k in program.written)]
+    try:
+        result = program.owner.function(*args, **kwargs)
+    finally:  # what it writes was written by the call
+        for t, was, number in written:
+            t._a[...] = was
+            memory(t).n = number
+        for g, state in zip(program.generators, now):
+            g.set_state(state)
     return [result] if program.result_tree is None else flatten(result)[0]
 
 

@@ -209,13 +209,13 @@ def add_grad(t: Tensor, g: Tensor) -> None:
     """Add g to `t.grad`; out of place where the sum has to be differentiable itself."""
     if len(KINDS) > 1 and g.device != t.device:
         raise slots.problem("a gradient is on its leaf's device", t=t, g=g)
-    if t.grad is None:
+    if (before := t.grad) is None:
         t._grad = g.clone()
-    elif current().grad or t._grad._layer is not g._layer:
-        t._grad = t._grad + g
+    elif current().grad or before._layer is not g._layer:
+        t._grad = before + g
     else:
         try:
-            t._grad.add_(g)
+            before.add_(g)
         except RuntimeError as e:
             e.add_note("The tensor written to is the .grad to which backward adds; x.grad = None gives it a new one.")
             raise

@@ -161,9 +161,9 @@ numbers: dict = {F4: {}, F8: {}}  # the numbers in use as 0-d tensors: NumPy nee
 
 
 def constant(value: Any, table: dict, kind: Any) -> Tensor:
-    """A number beside floats as a 0-d tensor of their dtype, kept in the table."""
+    """A number beside floats as a 0-d tensor of their dtype (NumPy's own object for it), kept in the table."""
     try:
-        t = wrap(np.array(value, kind))
+        t = wrap(np.array(value, kind.str))
     except OverflowError:  # an int beyond all floats
         who, what = sys._getframe(1).f_code.co_name, f"an int of {value.bit_length()} bits is too large for a float"
         raise error(RuntimeError, who, what, "use a smaller number") from None

@@ -28,6 +28,8 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
+import numpy as np
+
 from ..errors import warn
 from . import compiler, seal
 
@@ -124,7 +126,7 @@ class Compiled:
         data = kept(self.file(signature, target.codegen()))
         if data is not None:
             with contextlib.suppress(Exception):  # whatever it is that Numba cannot use, it can compile
-                return CompileResult._rebuild(target, *pickle.loads(data))
+                return with_own_dtypes(CompileResult._rebuild(target, *pickle.loads(data)))
         compiler.whole(compiler.fill_tables, target)  # before it compiles
         return None
 
@@ -138,6 +140,14 @@ class Compiled:
 
     def flush(self) -> None:
         """Numba asks for this when a function is recompiled: the next one to be saved replaces what is there."""
+
+
+def with_own_dtypes(compiled: Any) -> Any:
+    """Have a function from a file make arrays of NumPy's own dtype objects: a dtype that was pickled is equal, not the same."""
+    for environment in (compiled.environment, *compiled.referenced_envs):
+        held = environment.consts
+        held[:] = [np.dtype(a.str) if isinstance(a, np.dtype) and a.names is None else a for a in held]
+    return compiled
 
 
 def keep(name: str, data: bytes) -> bool:

@@ -559,3 +559,23 @@ def test_derivatives_know_the_numbers_of_their_call():
     counter.calls = 7
     with pytest.raises(RuntimeError, match="has changed since the call"):
         torch.autograd.grad(out.sum(), x, create_graph=True)
+
+
+# ---------------------------------------------------------------------- what is run again
+def test_a_function_that_is_run_again_for_its_gradients_writes_once():
+    """With create_graph, or where not all results were used, gradients are those of the function itself, run again."""
+    norm, counter = nn.BatchNorm1d(3), torch.tensor(0.0)
+
+    def f(x):
+        counter.add_(1)
+        y = norm(x)
+        return y.tanh().sum(), (y * x).mean()
+
+    c, x = compile(f, fullgraph=True), torch.randn(5, 3, requires_grad=True)
+    for calls in range(1, 4):
+        before = norm.running_mean.clone()
+        first, second = c(x)
+        (torch.autograd.grad(first, x, create_graph=True, retain_graph=True)[0] ** 2).sum().backward()
+        second.backward()
+        assert counter.item() == calls and norm.num_batches_tracked.item() == calls
+        assert torch.allclose(norm.running_mean, before * 0.9 + x.detach().mean(0) * 0.1)

@@ -1,5 +1,7 @@
 """Arrays of other classes than NumPy's own, masked ones, those of other byte orders and of elements that are no numbers."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -99,3 +101,17 @@ def test_a_write_to_an_array_that_may_only_be_read_says_so():
         with pytest.raises(RuntimeError, match=r"memory of an array that is not writable[^$]*clone\(\) it first"):
             write()
     assert x.tolist() == [1, 1, 1]
+
+
+def test_an_array_from_a_pickle_does_not_slow_down_others():
+    """Its dtype is equal to NumPy's own and not the same object; numbers beside it are kept for all tensors of that dtype."""
+    pickled = pickle.loads(pickle.dumps(np.ones(3, np.float32)))
+    assert pickled.dtype is not np.dtype(np.float32)
+    number = 3.4567
+    first = torch.from_numpy(pickled) * number
+    x = torch.ones(3, requires_grad=True)
+    y = x**number
+    assert first.tolist() == pytest.approx([number] * 3) and (torch.ones(3) * number)._a.dtype is np.dtype(np.float32)
+    (torch.from_numpy(pickled) ** number).sum()
+    (slope,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+    assert slope.grad_fn.name() == "MulBackward0"  # as it is where the exponent is known to be a number

@@ -475,3 +475,19 @@ def test_the_machine_code_of_gpus_is_kept_and_looked_at_in_the_same_way(tmp_path
     cubin.chmod(0o666)
     found, said = process()
     assert found == "compiled" and "other users can write to it" in said
+
+
+MAKES = """
+import numpy as np
+import minigrad as torch
+
+y = torch.compile(lambda x: (x * 2).sin())(torch.ones(3))
+print(y._a.dtype is np.dtype("float32"))
+"""
+
+
+def test_a_function_from_the_cache_makes_arrays_of_numpys_own_dtype(tmp_path):
+    """Others are equal and not the same object, and what asks for the same takes the long way from then on."""
+    for _ in range(2):
+        done = python("-c", MAKES, cwd=tmp_path.anchor, new=True, MINIGRAD_CACHE=str(tmp_path))
+        assert done.stdout.decode().strip() == "True", done.stderr.decode()
