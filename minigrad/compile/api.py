@@ -3,7 +3,8 @@
 `Compiled.__call__` finds the specialisation for its arguments by their dtypes, sizes and layouts, and goes its road; a
 new one is made (specialization.py): captured (trace.py), lowered to simple operations (rules.py), fused (fuse.py), written
 (module_text.py).  Other sizes are captured anew, so that nothing is assumed about them, but give the same text, which is
-compiled once.  Whatever cannot be right compiled runs eagerly: `explain()` says why.
+compiled once.  Whatever cannot be right compiled runs eagerly, alone where the function can be taken apart around it
+(function_parts.py): `explain()` says why.
 """
 
 from __future__ import annotations

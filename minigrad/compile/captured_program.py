@@ -85,11 +85,11 @@ class Captured:
         return full
 
     def of_input(self, t: Tensor) -> Any:
-        """What item() gives of an input."""
+        """Return what item() gives of an input."""
         return self.number(self.program.item(t, self.leaves))
 
     def of_result(self, b: Box, v: Value) -> Any:
-        """What item() gives of what the program computes: a number that can be returned or left behind, and nothing else."""
+        """Return what item() gives of what the program computes: a number that can be returned or left behind, and nothing else."""
         i = self.program.result(len(self.computed), b._value._a.item(), self.leaves)
         self.computed[i] = b, v
         if self.program.plainly:
@@ -98,7 +98,7 @@ class Captured:
         return self.number(i) if i in self.program.numbers else None
 
     def result_of(self, b: Box, v: Value) -> tuple[str, Any]:
-        """Where the tensor is whose number was asked for."""
+        """Return where the tensor is whose number was asked for."""
         if self.trace.value(b) is not v:
             raise Refused("it takes the number of a tensor that it writes to afterwards", None, True)
         k = next((k for k, o in enumerate(self.outs) if self.trace.value(o) is v), None)
@@ -107,14 +107,14 @@ class Captured:
         return self.leaf(self.trace.detach(b) if place(b, self.trace.input_boxes()) is None else b)
 
     def number(self, i: int) -> Any:
-        """A leaf that is a number: a symbol, if it may be a parameter."""
+        """Return a leaf that is a number: a symbol, if it may be a parameter."""
         a = self.leaves[i]
         if i not in self.program.numbers:
             return a
         return (Number if type(a) is float else Whole)(a, f"leaves[{i}]", frozenset([i]), self.reads)
 
     def leaf(self, o: Any) -> tuple[str, Any] | None:
-        """What an object is to the program: an output, one of its inputs, a number or a plain value."""
+        """Say what an object is to the program: an output, one of its inputs, a number or a plain value."""
         if isinstance(o, Tensor):
             o = self.trace.own(o)
             if (k := place(o, self.trace.input_boxes())) is not None:
@@ -214,7 +214,7 @@ class Captured:
 
 
 def parts(part: Any, told: Callable) -> Any:
-    """What something that is left behind is made of, as plain data."""
+    """Return what something that is left behind is made of, as plain data."""
     data = {"value": told, "number": told, "count": lambda v: (told(v.content), v.dtype)}
     return part and [data.get(k, lambda x, k=k: (k, x))(x) for k, x in places(part)]
 

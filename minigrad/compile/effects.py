@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..core.graph import history
 from ..core.tensor import Tensor
 from .captured_steps import Refused
-from .guards import MISSING, PLAIN, RETURN, Environment, attributes, equal
+from .guards import MISSING, PLAIN, RETURN, UNTOUCHED, Environment, attributes, equal
 from .symbols import is_symbolic, plain
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ class Surroundings:
         try:
             for (source, _), number in zip(environment.numbers.values(), numbers):
                 source.put(number)
+            for t, _ in grads:
+                t._grad = UNTOUCHED
             self.containers = [container.copy() for container, _ in environment.containers]
             yield
         finally:
@@ -100,7 +102,7 @@ def effects(surroundings: Surroundings, trace: Trace, leaf: Callable) -> tuple[l
         found.append(Effect("entry", environment.names[id(holder)], key, new, changes))
         another = another or not alike(old, new)
     for t, before in list(trace.grads.values()):
-        if t._grad is not before:
+        if t._grad is not UNTOUCHED and not (trace.asked_for_grad(t) and t._grad is before):
             found.append(Effect("grad", leaf(t)[1], None, part(t._grad, environment, leaf, made)))
             another = another or before is None and trace.asked_for_grad(t)
     return found, another

@@ -173,7 +173,7 @@ class Writer:
         self.lines += [f"{n} = {in_leaves(x, self.leaves)}" for x, n in self.computed.items() if self.of_results(x)]
 
     def of_results(self, x: str) -> bool:
-        """Whether an expression is one of numbers that the program computes."""
+        """Return whether an expression is one of numbers that the program computes."""
         return not {int(i) for i in LEAF.findall(x)}.isdisjoint(self.program.computed)
 
     def hidden(self) -> None:
@@ -243,7 +243,7 @@ class Writer:
                 self.lines.append(f"{holder}[{self.constant(key)}] = {self.part(part)}")
 
     def part(self, part: Part) -> str:
-        """What makes one object."""
+        """Return the expression that makes one object."""
         kind, x = part
         if kind is dict:
             return "{" + ", ".join([f"{self.constant(key)}: {self.part(one)}" for key, one in x]) + "}"
@@ -281,7 +281,7 @@ class Writer:
             self.lines += ["try:", *["    " + line for line in lines], failed]
 
     def word(self, content: Any) -> str:
-        """A number as an expression."""
+        """Return a number as an expression."""
         return self.number(content.name) if is_symbolic(content) else repr(content)
 
     def number(self, x: str) -> str:

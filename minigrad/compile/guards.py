@@ -49,6 +49,7 @@ SPEAKING = {"print", "input", "open", "exec", "eval", "globals", "locals", "vars
 CHANGING = {"random", "time", "datetime", "secrets", "uuid", "os", "sys", "threading", "numpy.random", "io", "logging"}
 TRUSTED = {"minigrad", "numpy", "scipy", "optree", "numba", "math", "functools", "itertools", "operator", "collections"}
 MISSING, MISS = object(), object()
+UNTOUCHED: Any = object()  # in the place of a `.grad` that a capture has neither read nor set
 GONE = (
     "(KeyError, IndexError, ValueError, AttributeError, TypeError)"  # what a look-up raises where something is missing
 )
@@ -71,7 +72,7 @@ class Source(NamedTuple):
 
 
 class Environment:
-    """All that some functions and objects can read: `guards`, and `tensors` (name, expression, tensor)."""
+    """Hold all that some functions and objects can read: `guards`, and `tensors` (name, expression, tensor)."""
 
     def __init__(self, roots: dict, varying: Set[str] = frozenset()):
         self.varying = varying  # the paths of numbers that have changed between calls
@@ -130,7 +131,7 @@ class Environment:
             raise Refused(f"it can read more than {LIMIT} values besides its arguments")
 
     def constant(self, a: Any) -> str:
-        """A variable of the text for an object."""
+        """Return a variable of the text for an object."""
         name = f"g{len(self.scope)}"
         self.scope[name] = a
         return name
@@ -214,7 +215,7 @@ class Environment:
             self.look(shown, container[key], self.entry(container, name, key))
 
     def entry(self, container: Any, name: str, key: Any) -> Source:
-        """An element of a list, tuple or dict."""
+        """Say where an element of a list, tuple or dict is."""
         word = repr(key) if type(key) in (int, str) else self.constant(key)
         return Source(f"{name}[{word}]", None if isinstance(container, tuple) else partial(container.__setitem__, key))
 
@@ -254,7 +255,7 @@ class Environment:
             raise Refused("it uses numpy.random, whose results change from call to call")
 
     def name_of(self, scope: dict) -> str:
-        """A variable for the names of a module, which are not walked as a whole."""
+        """Return a variable for the names of a module, which are not walked as a whole."""
         return next((name for name, a in self.scope.items() if a is scope), None) or self.constant(scope)
 
     def look_module(self, module: Any, code: Any) -> None:
@@ -343,7 +344,7 @@ def named(code: Any) -> tuple[list, list]:
 
 
 def is_empty(cell: Any) -> bool:
-    """Whether a cell holds nothing yet."""
+    """Return whether a cell holds nothing yet."""
     try:
         return cell.cell_contents is MISSING
     except ValueError:

@@ -30,6 +30,7 @@ from ..ops.index import NonZero
 from ..ops.sort import DataDependent
 from ..places import Place, user_frame
 from .captured_steps import VALUES, Draw, Refused, Step, Value
+from .guards import UNTOUCHED
 from .symbols import is_symbolic, plain, settled
 
 NEEDED = "it needs the value of a tensor (item(), float(), `if`, ...), which differs from call to call"
@@ -85,10 +86,9 @@ class Trace(Grad):
         return b
 
     def argument(self, t: Tensor, name: str, source: str) -> Box:
-        """An argument of the function, and the expression for it."""
+        """Take in an argument of the function, and the expression for it."""
         b = self.enter(t, name)
-        b._grad = t._grad
-        self.grads[id(b)] = b, t._grad
+        self.grads[id(b)], b._grad = (b, t._grad), UNTOUCHED
         self._sources[id(b)] = source
         self.inputs.append((self.value(b), None, b))
         return b
@@ -179,10 +179,11 @@ class Trace(Grad):
         return b
 
     def look_at_grad(self, t: Tensor) -> None:
-        """The user asks for the `.grad` of a tensor: one that it has from before is an input, and None has to stay None."""
-        if id(t) not in self.grads or id(t) in self._seen or t._grad is not self.grads[id(t)][1]:
+        """Note that the user asks for a `.grad`: one from before is an input, and None has to stay None."""
+        if t._grad is not UNTOUCHED:
             return
         self._seen.add(id(t))
+        t._grad = self.grads[id(t)][1]
         source = f"{self._sources[id(t)]}._grad"
         if t._grad is None:
             self.environment.no_grad(source)
@@ -192,11 +193,11 @@ class Trace(Grad):
             self.grads[id(t)] = t, t._grad
 
     def asked_for_grad(self, t: Tensor) -> bool:
-        """Whether the user has asked for the `.grad` that a tensor had from before."""
+        """Return whether the user has asked for the `.grad` that a tensor had from before."""
         return id(t) in self._seen
 
     def number(self, t: Tensor) -> Any:
-        """What item() gives: a number that the program is given, or one that it computes; None where it cannot."""
+        """Return what item() gives: a number that the program is given, or one that it computes; None where it cannot."""
         b = self.own(t)
         v, a = self.value(b), b._value._a
         if v.kind in ("constant", "number"):
@@ -209,7 +210,7 @@ class Trace(Grad):
         return self.numbers.of_result(b, v)
 
     def depends(self) -> Refused:
-        """The exception for a program that would depend on what it computes itself."""
+        """Return the exception for a program that would depend on what it computes itself."""
         return self.refuse(NEEDED, fix=VALUES)
 
     def refuse(self, why: str, loud: bool = True, fix: str = "") -> Refused:
@@ -274,7 +275,7 @@ class Trace(Grad):
                       for i, a in enumerate(args)])  # fmt: skip
 
     def custom_function(self, frame: Frame, cls: Any, args: tuple, needs: tuple) -> Any:
-        """A user's Function: what its forward and backward compute are steps of the program."""
+        """Run a user's Function: what its forward and backward compute are steps of the program."""
         if opaque(getattr(cls, "_nested", cls)):
             raise self.refuse(
                 f"it calls the Function {cls.__name__}, which says is_traceable = False",
@@ -355,7 +356,7 @@ class Trace(Grad):
 
 
 def is_count(fn: type, a: Any, others: tuple) -> bool:
-    """Whether a write puts a number into a tensor without dimensions, as a counter has it: no work for a kernel."""
+    """Return whether a write puts a number into a tensor without dimensions, as a counter has it: no work for a kernel."""
     if fn is not Copy or a.ndim or on_device(a) or isinstance(others[0], Tensor):
         return False
     return a.dtype.kind == "f" or a.dtype.kind == "i" and isinstance(others[0], int)

@@ -15,7 +15,7 @@ F = torch.nn.functional
 def plain(a):
     """A structure of tensors as arrays, to be compared."""
     if isinstance(a, torch.Tensor):
-        return a.detach().numpy().copy()
+        return a.detach().cpu().numpy().copy()
     if isinstance(a, dict):
         return [plain(v) for v in a.values()]
     return [plain(v) for v in a] if isinstance(a, (list, tuple)) else a
@@ -472,6 +472,7 @@ def test_numbers_outside_are_parameters_once_they_have_changed():
     assert f._count <= 3 and "RATE any float" in f.explain()
 
 
+@pytest.mark.cpu("a number on a GPU is not waited for")
 def test_the_number_in_a_tensor():
     scale, steps = torch.tensor(0.5), torch.tensor(3)
 
@@ -579,3 +580,20 @@ def test_a_function_that_is_run_again_for_its_gradients_writes_once():
         second.backward()
         assert counter.item() == calls and norm.num_batches_tracked.item() == calls
         assert torch.allclose(norm.running_mean, before * 0.9 + x.detach().mean(0) * 0.1)
+
+
+def test_gradients_are_cleared_also_where_there_were_none_at_first():
+    a, b = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    opt = torch.optim.SGD([a, b], lr=0.1)
+
+    def clear(x, y):
+        opt.zero_grad()
+        y.grad = None
+        return x * 2
+
+    c, y = compile(clear, fullgraph=True), torch.ones(2, requires_grad=True)
+    for _ in range(3):
+        c(torch.ones(2), y)
+        assert a.grad is None and b.grad is None and y.grad is None
+        (a * b * y).sum().backward()
+    assert c._count == 1
