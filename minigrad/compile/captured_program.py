@@ -89,7 +89,7 @@ class Captured:
         return self.number(self.program.item(t, self.leaves))
 
     def of_result(self, b: Box, v: Value) -> Any:
-        """Return what item() gives of what the program computes: a number that can be returned or left behind, and nothing else."""
+        """Return what item() gives of what the program computes: a number to be returned or left behind, and nothing else."""
         i = self.program.result(len(self.computed), b._value._a.item(), self.leaves)
         self.computed[i] = b, v
         if self.program.plainly:
