@@ -23,7 +23,7 @@ from .captured_steps import Refused, Step, Value
 from .effects import effects, places
 from .guards import PLAIN, RETURN
 from .symbols import Number, Reads, Whole, is_symbolic, plain
-from .trace import Trace
+from .trace import NEEDED, Trace
 
 if TYPE_CHECKING:
     from .specialization import Specialisation
@@ -66,6 +66,7 @@ class Captured:
             if self.seeds and self.effects:
                 what = "it changes what outlives the call, and returns what can be differentiated"
                 raise Refused(what, None, True, "return tensor.detach(), or what is to be kept")
+        self.reads.refuse = lambda: Refused(NEEDED)  # what is kept of the numbers keeps nothing of the capture
 
     def take_arguments(self, program: Specialisation, leaves: Any) -> list:
         """The arguments as the function gets them: boxes for tensors, symbols for numbers."""

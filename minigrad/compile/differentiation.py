@@ -124,7 +124,7 @@ def check_unchanged(program: Specialisation, ctx: Any) -> None:
         what = "an input was modified in place after the call: its gradient cannot be computed again for create_graph"
         raise error(RuntimeError, where, what, "clone() it before")
     numbers = ctx.leaves[program.n_leaves :][: len(program.environment.numbers)]
-    if not program.environment.holds(ctx.leaves) or program.environment.numbers_now() != numbers:
+    if program.environment.numbers_now(ctx.leaves) != numbers:
         what = "what the function reads besides its arguments has changed since the call"
         raise error(RuntimeError, where, what, "call backward before changing it")
 

@@ -43,6 +43,7 @@ class Surroundings:
             self.containers = [container.copy() for container, _ in environment.containers]
             yield
         finally:
+            self.containers = []
             for t, g in grads:
                 t._grad = g
             for container, before in environment.containers:

@@ -15,7 +15,7 @@ import re
 import sys
 import types
 from collections.abc import Callable, Iterable, Set
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -90,21 +90,14 @@ class Environment:
         for name, root in roots.items():
             self.look(name, root, None)
 
-    def holds(self, leaves: list) -> bool:
-        """Whether everything that was read is still the same."""
-        body = "\n    ".join(
-            ["try:", "    pass", *["    " + line for line in self.lines], f"except {GONE}: return MISS", "return True"]
-        )
+    @cached_property
+    def numbers_now(self) -> Callable[[list], Any]:
+        """Return a function of the arguments' leaves that gives the numbers that vary; MISS where something has changed."""
+        found = f"return [{', '.join([source.text for source, _ in self.numbers.values()])}]"
+        lines = ["try:", *["    " + line for line in (*self.lines, found)], f"except {GONE}: return MISS"]
         scope = dict(self.scope)
-        exec(f"def holds(leaves):\n    {body}", scope)
-        return scope["holds"](leaves) is True
-
-    def numbers_now(self) -> list:
-        """Return the numbers that are parameters, as they are now."""
-        scope: dict[str, Any] = dict(self.scope)
-        found = ", ".join([source.text for source, _ in self.numbers.values()])
-        exec("\n".join([line for line in self.lines if not line.startswith("if ")] + [f"found = [{found}]"]), scope)
-        return scope["found"]
+        exec("\n    ".join(["def now(leaves):", *lines]), scope)
+        return scope["now"]
 
     def no_grad(self, source: str) -> None:
         """Note that a tensor has no `.grad`, which was asked for."""

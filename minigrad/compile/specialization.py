@@ -107,6 +107,7 @@ class Specialisation:
         hidden = self.environment.numbers
         self.leaves = [*leaves, *[value for _, value in hidden.values()]]
         self.surroundings = Surroundings(self.environment)
+        self.inputs: list[Tensor] = []
         self.names += hidden
         self.items: dict[int, int] = {}  # inputs whose number the program reads, by id, and the leaf for it
         self.computed: list[int] = []  # leaves for numbers that the program computes
@@ -125,6 +126,7 @@ class Specialisation:
         given = [i for i in range(len(self.leaves)) if i not in self.computed]
         self.arguments = [(self.names[i], *self.said(i, self.leaves[i])) for i in given]
         self.road = road(self, args, kwargs)
+        self.leaves, self.inputs = [], []  # no tensor of the first call is kept
 
     def said(self, i: int, a: Any) -> tuple[str, Any]:
         """Return what an argument has to be, in words, and its value; Tensor for any tensor like that."""

@@ -1,12 +1,16 @@
 """What a compiled function leaves behind: `.grad`, optimizers and their state, attributes, entries of lists and dicts."""
 
 import copy
+import gc
+import tracemalloc
+import weakref
 
 import numpy as np
 import pytest
 
 import minigrad as torch
 from minigrad import compile, nn
+from minigrad.compile.specialization import Specialisation
 from minigrad.errors import MinigradWarning
 
 F = torch.nn.functional
@@ -597,3 +601,38 @@ def test_gradients_are_cleared_also_where_there_were_none_at_first():
         assert a.grad is None and b.grad is None and y.grad is None
         (a * b * y).sum().backward()
     assert c._count == 1
+
+
+def test_nothing_of_the_first_call_is_kept():
+    counter = Counter()
+
+    def f(x, k):
+        y = (x * 2).detach()
+        counter.last = y + counter.calls
+        return y.sum().item(), k + 1, y
+
+    c = compile(f, fullgraph=True)
+    for k in range(3):
+        counter.calls = k
+        given = torch.ones(5) * k
+        seen = [weakref.ref(given), *map(weakref.ref, (c(given, k)[2], counter.last))]
+        counter.last = None
+        del given
+        gc.collect()
+        assert [one() for one in seen] == [None] * 3
+
+
+@pytest.mark.cpu("tracemalloc sees the computer's memory")
+def test_nothing_of_a_capture_is_kept():
+    def f(x, k):
+        return (x.sin() * x.cos() * k).sum().item() + k
+
+    c, x = compile(f, fullgraph=True), torch.ones(1000, 1000)
+    tracemalloc.start()
+    try:
+        made = Specialisation(c, (x, 2), 2, (x, 2), {})  # runs nothing yet
+        gc.collect()
+        assert tracemalloc.get_traced_memory()[0] < 1.5 * x._a.nbytes  # an example of the argument, for graph()
+    finally:
+        tracemalloc.stop()
+    assert made.results
