@@ -32,6 +32,7 @@ ROADS = 4  # of the specialisations used last: their roads are tried before the 
 OFTEN = 8  # texts that were compiled for one function: more are likely a mistake, which is said
 MANY = 32  # beyond, new kinds of calls run eagerly
 ALL = 256  # the same for captures, of which many may give one text
+GROWS = "keep what grows with each call, as a dictionary with new keys, where the caller is"
 KINDS = {  # what a group becomes
     "loop": "one loop over {}",
     "rows": "one loop over the rows of {}",
@@ -86,7 +87,7 @@ class Compiled:
         self.versions: list[Specialisation] = []
         self.varying: frozenset[str] = frozenset()  # paths of numbers outside that have changed between calls
         self._texts: set[str] = set()  # what was compiled
-        self._warned = False
+        self._warned, self._once = False, 0
         self.tree: Any = None  # the text of a part of another function, whose name is the title
         self.parts: dict[int, tuple[Callable, list]] = {}  # the function in parts, by the line that runs eagerly
         self._reasons: dict[str, None] = {}
@@ -143,9 +144,12 @@ class Compiled:
                 self.warn(made.why, made.fix)
                 return result
             self._add(key, made)
-        if (
-            made.once
-        ):  # as the first step of an optimizer, which makes its state: not worth compiling, unless it comes again
+        if made.once:
+            # as the first step of an optimizer, which makes its state: not worth compiling, unless it comes again
+            self._once += 1
+            if self._once > OFTEN:
+                why = f"{self._once} calls have made the next one another kind of call"
+                self._add(key, Eager(why, None, True, GROWS))
             return self.function(*args, **kwargs)
         result = made.road(self, args, kwargs)
         return self.function(*args, **kwargs) if result is MISS else result
@@ -162,7 +166,7 @@ class Compiled:
         if isinstance(made, Specialisation):
             self._last = made
             self._remember(made)
-            self._texts.add(made.forward.text)
+            self._texts |= set() if made.once else {made.forward.text}
             self.versions.append(made)
             if len(self._texts) > OFTEN and not self._warned:
                 self._warned = True

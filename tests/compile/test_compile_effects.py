@@ -462,6 +462,21 @@ def test_a_result_with_a_history_and_something_left_behind():
     assert counter.calls == 1 and x.grad.tolist() == [2, 2]
 
 
+def test_what_grows_with_each_call_is_given_up():
+    kept = {}
+
+    def f(x, k):
+        kept[int(k)] = x * 2
+        return x + 1
+
+    c = compile(f)
+    with pytest.warns(MinigradWarning, match="9 calls have made the next one another kind of call") as said:
+        for k in range(30):
+            assert c(torch.ones(2), k).tolist() == [2, 2]
+    assert len(said) == 1, [str(one.message) for one in said]
+    assert list(kept) == list(range(30)) and c._count == 10
+
+
 # ---------------------------------------------------------------------- numbers
 RATE = 0.5
 
