@@ -16,9 +16,10 @@ from typing import Any, NamedTuple
 
 from .captured_steps import Refused
 
-# what keeps variables, or leaves the function in another way
-KEEPS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.Yield, ast.YieldFrom, ast.Await, ast.Global,
-         ast.Nonlocal, ast.Delete)  # fmt: skip
+# what keeps variables, binds names in other ways, or leaves the function in another way
+KEEPS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await,
+         ast.Global, ast.Nonlocal, ast.Delete, ast.Import, ast.ImportFrom, ast.Match)  # fmt: skip
+COMPREHENSION = ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp
 SEEING = {"locals", "vars", "dir", "eval", "exec", "super", "__class__"}  # what sees the variables of a function
 WORK = ast.Call, ast.BinOp
 
@@ -42,7 +43,11 @@ class Parts(NamedTuple):
 def split(f: Any, tree: ast.FunctionDef | None, refused: Refused) -> Parts | None:
     """Take a function apart at the statement that was refused; None where that cannot be, or gains nothing."""
     tree = tree or text_of(f)
-    if tree is None or any(isinstance(node, KEEPS) for one in tree.body for node in ast.walk(one)):
+    nodes = [] if tree is None else [node for one in tree.body for node in ast.walk(one)]
+    used = [one for node in nodes if isinstance(node, ast.Call) for one in node.args]  # generators among them end there
+    if tree is None or any(isinstance(node, KEEPS) for node in nodes):
+        return None
+    if any(isinstance(node, ast.GeneratorExp) and node not in used for node in nodes):
         return None
     at = statement(f, tree.body, refused)
     if at is None or SEEING & names(tree.body, ast.Load):
@@ -62,7 +67,7 @@ def text_of(f: Any) -> ast.FunctionDef | None:
         (tree,) = ast.parse(textwrap.dedent("".join(lines))).body
     except (OSError, TypeError, SyntaxError, ValueError):
         return None
-    if not isinstance(tree, ast.FunctionDef) or tree.name != f.__name__ or f.__code__.co_cellvars:
+    if not isinstance(tree, ast.FunctionDef) or tree.name != f.__name__:
         return None
     ast.increment_lineno(tree, first - 1)
     return tree
@@ -80,18 +85,33 @@ def statement(f: types.FunctionType, body: list[ast.stmt], refused: Refused) -> 
     return next((i for i, one in enumerate(body) if line and one.lineno <= line <= (one.end_lineno or 0)), None)
 
 
-def names(body: Iterable[ast.AST], *kinds: type) -> set[str]:
-    """Return the names that statements read (Load) or set (Store); `x += 1` does both."""
-    nodes = [node for one in body for node in ast.walk(one)]
-    found = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, kinds)}
-    both = [node.target for node in nodes if isinstance(node, ast.AugAssign)]
-    return found | {target.id for target in both if isinstance(target, ast.Name)}
+def names(body: Iterable[ast.AST], kind: type) -> set[str]:
+    """Return the names that statements read (Load) or set (Store); `x += 1` does both, a comprehension has its own."""
+    found: set[str] = set()
+    for node in body:
+        if isinstance(node, ast.Name):
+            found |= {node.id} if isinstance(node.ctx, kind) else set()
+        elif isinstance(node, COMPREHENSION):
+            first, *others = node.generators
+            inner = [one for one in ast.iter_child_nodes(node) if not isinstance(one, ast.comprehension)]
+            inner += [part for one in others for part in (one.iter, *one.ifs)] + first.ifs
+            own = names([one.target for one in node.generators], ast.Store)
+            found |= names([first.iter], kind) | (names(inner, kind) - own)
+        else:
+            found |= names(ast.iter_child_nodes(node), kind)
+            found |= names([node.target], ast.Store) if isinstance(node, ast.AugAssign) else set()
+    return found
 
 
 def surely_set(body: Iterable[ast.stmt]) -> set[str]:
     """Return the names that statements set, whatever happens."""
-    plain = (ast.Assign, ast.AnnAssign, ast.AugAssign)
-    return names([one for one in body if isinstance(one, plain)], ast.Store)
+    found: set[str] = set()
+    for one in body:
+        if isinstance(one, ast.With):
+            found |= surely_set(one.body)
+        elif isinstance(one, (ast.Assign, ast.AugAssign)) or isinstance(one, ast.AnnAssign) and one.value is not None:
+            found |= names([one], ast.Store)
+    return found
 
 
 class Splitter:
@@ -129,7 +149,7 @@ class Splitter:
         tuple_of = lambda kind: ast.Tuple([ast.Name(one, kind()) for one in outs or ()], kind())
         arguments = ast.arguments([], [ast.arg(one) for one in inputs], None, [], [], None, [])
         end = [] if outs is None else [ast.Return(tuple_of(ast.Load))]
-        tree = placed(ast.FunctionDef(name, arguments, [*body, *end], []), body[-1])
+        tree = placed(defined(name, arguments, [*body, *end]), body[-1])
         self.parts.append(Part(function(tree, self.f), tree, lines))
         call = ast.Call(
             ast.Name(part_name(len(self.parts) - 1), ast.Load()), [ast.Name(x, ast.Load()) for x in inputs], []
@@ -139,8 +159,7 @@ class Splitter:
 
     def driver(self, body: list[ast.stmt]) -> Any:
         """Return what makes the function that runs the parts, once they are compiled."""
-        tree = ast.FunctionDef(self.tree.name, self.tree.args, body, [])
-        tree = placed(tree, self.tree)
+        tree = placed(defined(self.tree.name, self.tree.args, body), self.tree)
 
         def make(compiled: list) -> types.FunctionType:
             made = function(tree, self.f, {part_name(i): part for i, part in enumerate(compiled)})
@@ -164,15 +183,21 @@ def function(tree: ast.FunctionDef, like: types.FunctionType, more: dict[str, An
     """Return a function written from its text, with the globals and cells of another one; `more` are variables around it."""
     cells = dict(zip(like.__code__.co_freevars, like.__closure__ or ()))
     cells |= {name: types.CellType(value) for name, value in (more or {}).items()}
-    bare = ast.FunctionDef(tree.name, without_defaults(tree.args), tree.body, [])
+    bare = defined(tree.name, without_defaults(tree.args), tree.body)
     around = ast.arguments([], [ast.arg(name) for name in cells], None, [], [], None, [])
-    outer = placed(ast.FunctionDef("around", around, [placed(bare, tree)], []), tree)
+    outer = placed(defined("around", around, [placed(bare, tree)]), tree)
     module = compile(ast.fix_missing_locations(ast.Module([outer], [])), like.__code__.co_filename, "exec")
     (whole,) = [c for c in module.co_consts if isinstance(c, types.CodeType)]
     (code,) = [c for c in whole.co_consts if isinstance(c, types.CodeType)]
     return types.FunctionType(
         code, like.__globals__, tree.name, None, tuple([cells[name] for name in code.co_freevars])
     )
+
+
+def defined(name: str, arguments: ast.arguments, body: Sequence[ast.stmt]) -> ast.FunctionDef:
+    """Return the definition of a function."""
+    newer = {"type_params": []} if "type_params" in ast.FunctionDef._fields else {}  # from Python 3.12 on
+    return ast.FunctionDef(name=name, args=arguments, body=list(body), decorator_list=[], **newer)
 
 
 def without_defaults(a: ast.arguments) -> ast.arguments:

@@ -57,7 +57,18 @@ def keeps(x):
     return first + rest + w
 
 
+def comprehends(x):
+    rows = [x * i for i in range(3)]
+    with torch.enable_grad():
+        total = sum([row.sin() for row in rows]) + w
+    print(end="")
+    other = [total * i for i in range(2)]
+    x = [x + 1 for x in other]
+    return x[1] * len([i for i in range(4) if i])
+
+
 PROGRAMS = {
+    comprehends: lambda k: ((torch.ones(2, 2) * k,), {}),
     decides: lambda k: ((torch.ones(2, 2) * (-1) ** k,), {}), returns_early: lambda k: ((torch.ones(2, 2) * (-1) ** k,), {}),
     masked: lambda k: ((torch.ones(2, 2) * k - 1,), {}), loops: lambda k: ((torch.ones(2, 2) * k,), {}),
     twice: lambda k: ((torch.ones(2, 2) * k, torch.ones(2)), {"last": torch.ones(2) * 3, "scale": 1.5 + k}),
@@ -174,7 +185,52 @@ def set_in_a_loop(x):
     return z + 1 if x.shape[0] > 1 else y + 1
 
 
-@pytest.mark.parametrize("f", [maybe_unbound, inner_function, with_a_lambda, looks_at_its_variables, set_in_a_loop])
+def imports(x):
+    import math
+
+    y = x * 2
+    print(end="")
+    return y * math.pi + x
+
+
+def walrus(x):
+    y = (half := x / 2) + 1
+    print(end="")
+    return y * half + x
+
+
+def matches(x):
+    match x.shape:
+        case (n,):
+            y = x * n
+        case _:
+            y = x
+    print(end="")
+    return y + x
+
+
+def catches(x):
+    try:
+        y = x * 2 + torch.ones(3)
+    except RuntimeError:
+        y = x * 2
+    print(end="")
+    return y + x
+
+
+def generates(x):
+    y = x * 2
+    later = (y * i for i in range(3))
+    print(end="")
+    y = y + 1
+    return sum(later) + y
+
+
+UNDIVIDED = [maybe_unbound, inner_function, with_a_lambda, looks_at_its_variables, set_in_a_loop, imports, walrus, matches,
+             catches, generates]  # fmt: skip
+
+
+@pytest.mark.parametrize("f", UNDIVIDED)
 def test_what_cannot_be_taken_apart_runs_as_it_is(f):
     c = compile(f)
     with pytest.warns(MinigradWarning, match="runs eagerly, because"):
