@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from .captured_steps import Refused
+from .guards import codes
 
 # what keeps variables, binds names in other ways, or leaves the function in another way
 KEEPS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await,
@@ -65,12 +66,21 @@ def text_of(f: Any) -> ast.FunctionDef | None:
     try:
         lines, first = inspect.getsourcelines(f)
         (tree,) = ast.parse(textwrap.dedent("".join(lines))).body
+        whole = compile("".join(inspect.findsource(f)[0]), "", "exec", dont_inherit=True)
     except (OSError, TypeError, SyntaxError, ValueError):
         return None
     if not isinstance(tree, ast.FunctionDef) or tree.name != f.__name__:
         return None
+    if all(meaning(code) != meaning(f.__code__) for code in codes(whole) if code.co_firstlineno == first):
+        return None  # the file has changed since it was read
     ast.increment_lineno(tree, first - 1)
     return tree
+
+
+def meaning(code: types.CodeType) -> tuple:
+    """Return what a code object does, leaving aside where it stands."""
+    constants = [meaning(a) if isinstance(a, types.CodeType) else repr(a) for a in code.co_consts]
+    return code.co_code, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars, constants
 
 
 def statement(f: types.FunctionType, body: list[ast.stmt], refused: Refused) -> int | None:
@@ -186,7 +196,7 @@ def function(tree: ast.FunctionDef, like: types.FunctionType, more: dict[str, An
     bare = defined(tree.name, without_defaults(tree.args), tree.body)
     around = ast.arguments([], [ast.arg(name) for name in cells], None, [], [], None, [])
     outer = placed(defined("around", around, [placed(bare, tree)]), tree)
-    module = compile(ast.fix_missing_locations(ast.Module([outer], [])), like.__code__.co_filename, "exec")
+    module = compile(ast.Module([outer], []), like.__code__.co_filename, "exec", dont_inherit=True)
     (whole,) = [c for c in module.co_consts if isinstance(c, types.CodeType)]
     (code,) = [c for c in whole.co_consts if isinstance(c, types.CodeType)]
     return types.FunctionType(

@@ -1,5 +1,7 @@
 """A function in which a line cannot be compiled runs in parts: that line as it is, what stands around it compiled."""
 
+import importlib
+import linecache
 import random
 import warnings
 
@@ -244,6 +246,20 @@ def test_a_function_without_a_text_runs_as_it_is():
     exec("def f(x):\n    y = x * 2\n    print(end='')\n    return y.sin()", scope)
     with pytest.warns(MinigradWarning, match="runs eagerly, because"):
         assert torch.equal(compile(scope["f"])(torch.ones(2)), (torch.ones(2) * 2).sin())
+
+
+def test_a_file_that_has_changed_since_is_not_what_runs(tmp_path, monkeypatch):
+    path = tmp_path / "changing_program.py"
+    text = "def f(x):\n    y = x * 2\n    print(end='')\n    return y.sin()\n"
+    path.write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    f = importlib.import_module("changing_program").f
+    path.write_text(text.replace("x * 2", "x * 3"))
+    linecache.checkcache()
+    c = compile(f)
+    with pytest.warns(MinigradWarning, match="runs eagerly, because"):
+        assert torch.equal(c(torch.ones(2)), (torch.ones(2) * 2).sin())
+    assert "in parts" not in c.explain()
 
 
 def test_a_mistake_in_a_part_is_the_users_line():
