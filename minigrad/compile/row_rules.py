@@ -1,89 +1,29 @@
-"""How softmax, layer norm and losses for classes are lowered: operations on the rows of a table.
+"""How losses for classes are lowered: a class is picked from each row of a table, or added to.
 
-Each is a handful of maps and reductions, which fuse.py puts into one pass over the rows with all around them.
+With the maps and reductions around them fuse.py makes one pass over the rows of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .captured_steps import Step
-from .ir import F4, F8, I8, Count, Lowering, V
+from .ir import F4, F8, I8, Lowering, V
 
 VEC = "minigrad.kernels.vecmath"
 
 
-def shifted_by_peak(low: Lowering, x: V, dims: tuple) -> V:
-    """x minus its maximum over dims."""
-    top = low.reduction("max", x, dims, True)
-    return low.map("x - t", {"x": x, "t": top}, x.shape, x.dtype, name="shifted")
-
-
-def finite_peak(low: Lowering, x: V, dims: tuple) -> V:
-    """The maximum over dims; 0 in place of an infinite one."""
-    top = low.reduction("max", x, dims, True)
-    ins, needs = {"t": top, "zero": 0.0}, [("math", "isfinite")]
-    return low.map("t if isfinite(t) else zero", ins, top.shape, x.dtype, None, needs, "peak")
-
-
-def exp_of(low: Lowering, x: V) -> V:
-    return low.map("exp(x)", {"x": x}, x.shape, x.dtype, None, [(VEC, "exp")], "exp")
-
-
-def softmax_rule(low: Lowering, step: Step, x: V, dims: tuple) -> bool:
-    out = low.out()
-    e = exp_of(low, shifted_by_peak(low, x, dims))
-    total = low.reduction("sum", e, dims, True)
-    low.map("e / s", {"e": e, "s": total}, x.shape, x.dtype, out)
+def losses_rule(low: Lowering, step: Step, x: V, target: V, dim: int, ignore: int, lead: int | None = None) -> bool:
+    """The loss of each row, or with `lead` their mean."""
+    if not by_row(x, target, dim):
+        return False
+    loss = low.out() if lead is None else low.new(target.shape, x.dtype, "losses")
+    low.add("pick", [x, target], [loss], "pick", ignore=int(ignore))
+    if lead is not None:
+        mean_of_losses(low, loss, target, ignore, lead)
     return True
-
-
-def log_softmax_rule(low: Lowering, step: Step, x: V, dims: tuple) -> bool:
-    log_softmax_of(low, x, dims, low.out())
-    return True
-
-
-def log_softmax_of(low: Lowering, x: V, dims: tuple, out: V) -> V:
-    shifted = shifted_by_peak(low, x, dims)
-    ins = {"x": shifted, "lost": lost_of(low, shifted, dims)}
-    return low.map("x - lost", ins, x.shape, x.dtype, out, name="log_softmax")
-
-
-def lost_of(low: Lowering, shifted: V, dims: tuple) -> V:
-    """log(sum(exp(shifted))): what log_softmax takes off."""
-    total = low.reduction("sum", exp_of(low, shifted), dims, True)
-    return low.map("log(s)", {"s": total}, total.shape, shifted.dtype, None, [(VEC, "log")], "lost")
-
-
-def logsumexp_rule(low: Lowering, step: Step, x: V, dims: tuple, keepdim: bool) -> bool:
-    out = low.out()
-    top = finite_peak(low, x, dims)
-    e = exp_of(low, low.map("x - t", {"x": x, "t": top}, x.shape, x.dtype))
-    total = low.reduction("sum", e, dims, True)
-    kept = out if keepdim else None
-    made = low.map("log(s) + t", {"s": total, "t": top}, total.shape, x.dtype, kept, [(VEC, "log")])
-    if not keepdim:
-        low.alias_reshape(made, out)
-    return True
-
-
-def losses_rule(from_logits: bool) -> Callable:
-    """The loss of each row, or with `lead` their mean; from_logits: of its log_softmax, which is the second result."""
-
-    def rule(low: Lowering, step: Step, x: V, target: V, dim: int, ignore: int, lead: int | None = None) -> bool:
-        if not by_row(x, target, dim):
-            return False
-        loss = low.out() if lead is None else low.new(target.shape, x.dtype, "losses")
-        log_p = log_softmax_of(low, x, (len(x.shape) - 1,), low.out(1)) if from_logits else x
-        low.add("pick", [log_p, target], [loss], "pick", ignore=int(ignore))
-        if lead is not None:
-            mean_of_losses(low, loss, target, ignore, lead)
-        return True
-
-    return rule
 
 
 def mean_of_losses(low: Lowering, loss: V, target: V, ignore: int, lead: int) -> None:
@@ -91,34 +31,6 @@ def mean_of_losses(low: Lowering, loss: V, target: V, ignore: int, lead: int) ->
     total = low.reduction("sum", loss, tuple(range(lead, len(loss.shape))), False)
     count = number_valid(low, target, ignore, loss.dtype, lead)
     low.map("x / n", {"x": total, "n": count}, total.shape, loss.dtype, low.out(0))
-
-
-def deviations(low: Lowering, x: V, dims: tuple, eps: float) -> tuple[V, V]:
-    """x minus its mean, and its standard deviation; mean and variance are results of the step."""
-    n, column = Count(x, dims), low.out(1)
-    total = low.reduction("sum", x, dims, True)
-    mean = low.map("s / n", {"s": total, "n": n}, column.shape, x.dtype, column, name="mean")
-    centred = low.map("x - m", {"x": x, "m": mean}, x.shape, x.dtype, name="centred")
-    squares = low.reduction("sum", low.map("x * x", {"x": centred}, x.shape, x.dtype), dims, True)
-    variance = low.map("s / n", {"s": squares, "n": n}, column.shape, x.dtype, low.out(2), name="variance")
-    ins, needs = {"v": variance, "eps": eps}, [(VEC, "sqrt")]
-    return centred, low.map("sqrt(v + eps)", ins, column.shape, x.dtype, None, needs, "std")
-
-
-def standardize_rule(low: Lowering, step: Step, x: V, dims: tuple, eps: Any) -> bool:
-    if type(eps) is not float:
-        return False
-    out, (centred, std) = low.out(), deviations(low, x, dims, eps)
-    low.map("x / s", {"x": centred, "s": std}, x.shape, x.dtype, out)
-    return True
-
-
-def layer_norm_rule(low: Lowering, step: Step, x: V, weight: V, bias: V, dims: tuple, eps: Any) -> bool:
-    if type(eps) is not float or not x.dtype == weight.dtype == bias.dtype:
-        return False
-    out, (centred, std) = low.out(), deviations(low, x, dims, eps)
-    low.map("x / s * w + b", {"x": centred, "s": std, "w": weight, "b": bias}, x.shape, x.dtype, out)
-    return True
 
 
 def at_target_rule(low: Lowering, step: Step, x: V, target: V, size: tuple, dim: int, ignore: int) -> bool:
@@ -179,8 +91,5 @@ def number_valid(low: Lowering, target: V, ignore: int, dtype: Any, lead: int, o
 
 ROW_RULES = {
     "AtTarget": at_target_rule, "CountValid": count_valid_rule, "FromLogits": from_logits_rule,
-    "LayerNorm": layer_norm_rule, "LogSoftmax": log_softmax_rule, "Logsumexp": logsumexp_rule,
-    "Softmax": softmax_rule, "Standardize": standardize_rule,
-    **dict.fromkeys(("CrossEntropy", "MeanCrossEntropy"), losses_rule(True)),
-    **dict.fromkeys(("MeanNLL", "NLL"), losses_rule(False)),
+    **dict.fromkeys(("MeanNLL", "NLL"), losses_rule),
 }  # fmt: skip

@@ -36,6 +36,7 @@ from .symbols import is_symbolic, plain, settled
 NEEDED = "it needs the value of a tensor (item(), float(), `if`, ...), which differs from call to call"
 UNKNOWN = "it uses a tensor that is neither an argument nor in a variable that it names"
 BY_VALUE = (NonZero, DataDependent)  # how large their results are depends on values; Python may have asked
+LOOPED = {np.dtype("f4"), np.dtype("f8"), np.dtype("i8"), np.dtype("?")}  # what the processor's loops compute with
 BY_MEMORY = {"as_strided", "view_dtype"}  # what they compute depends on how a tensor lies in memory
 
 
@@ -242,6 +243,8 @@ class Trace(Grad):
             raise self.refuse("it differentiates while an argument is itself the result of tracked operations")
         n = len(args) - cls.n_settings if issubclass(cls, Pointwise) else 0  # operands, which may be numbers
         args = tuple([a if i < n else settled(a) for i, a in enumerate(args)])
+        if cls.program is not None and self.expands(cls, args):
+            return self.expanded(frame, cls, args, needs)
         given = [self.given(a) for a in args]
         low = apply_at(frame.parent, cls, tuple([self.inner(plain(a)) for a in args]))
         lows = low if isinstance(low, tuple) else (low,)
@@ -253,6 +256,20 @@ class Trace(Grad):
             link_view(frame, cls, args, out)
         if any(needs) and cls.differentiable:
             cls.record(self, self.as_tensors(cls, args), out)
+        return out
+
+    def expands(self, cls: Any, args: tuple) -> bool:
+        """Return whether an operation is one loop: of dtypes that loops compute with, over lines that are not empty."""
+        given, arrays = dict(zip(cls.names, args)), [a._value._a for a in args if isinstance(a, Box)]
+        lines = given["dims"] if "dims" in given else (given["dim"],)
+        return all(arrays[0].shape[d] for d in lines) and all(a.dtype in LOOPED or on_device(a) for a in arrays)
+
+    def expanded(self, frame: Frame, cls: Any, args: tuple, needs: tuple) -> Any:
+        """Run the program of an operation in its place, and give its results the operation's history."""
+        with use(frame.all_grad(False)):
+            out = cls.program(*args)
+        if any(needs):
+            cls.record(self, args, out)
         return out
 
     def given(self, a: Any) -> Any:

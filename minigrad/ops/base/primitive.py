@@ -33,7 +33,7 @@ from ...layers.grad import transpose
 from .layouts import arranged
 
 # functions in a class body without self
-STATIC = ("impl", "layout", "update", "kernel", "integer_kernel", "ufunc", "batch", "vmap")
+STATIC = ("impl", "program", "layout", "update", "kernel", "integer_kernel", "ufunc", "batch", "vmap")
 
 
 class ShapeOf(tuple):
@@ -89,6 +89,7 @@ class Primitive(Function):
 
     # What a declaration may say, beside impl and its formulas (`dx` is that of the parameter x).  Families add to it.
     impl: Any = None  # arrays and plain values in, an array or a tuple of arrays out
+    program: Any = None  # impl as a program of other operations, on Tensors, from which fused kernels are generated
     view = False  # the result shares the memory of the first operand
     differentiable = True
     name = ""  # what programs call it, where not the class's name in lower case (LeakyRelu: leaky_relu)

@@ -107,6 +107,11 @@ class CrossEntropy(Operation):
         log_probabilities = shifted - np.log(np.add.reduce(np.exp(shifted), axis=dim, keepdims=True))
         return NLL.impl(log_probabilities, target, dim, ignore), log_probabilities
 
+    @staticmethod
+    def program(x: Tensor, target: Tensor, dim: int, ignore: int) -> tuple:
+        log_p = log_softmax(x, dim)
+        return NLL.apply(log_p, target, dim, ignore), log_p
+
     dx = lambda g0, g1, target, out1, dim, ignore: from_logits(g0, g1, target, out1, dim, ignore)
     batch = lambda x, target, dim, ignore: (x, target, dim + 1, ignore)
 
@@ -165,6 +170,11 @@ class MeanCrossEntropy(Operation):
         loss, log_p = CrossEntropy.impl(x, target, dim, ignore)
         total = add_up(loss, tuple(range(lead, loss.ndim)), False)
         return total / CountValid.impl(target, ignore, loss.dtype, lead), log_p
+
+    @staticmethod
+    def program(x: Tensor, target: Tensor, dim: int, ignore: int, lead: int) -> tuple:
+        log_p = log_softmax(x, dim)
+        return MeanNLL.apply(log_p, target, dim, ignore, lead), log_p
 
     dx = lambda g0, g1, target, out1, dim, ignore, lead: from_logits(
         None if g0 is None else shared(g0, target, ignore, lead), g1, target, out1, dim, ignore

@@ -34,6 +34,11 @@ class Softmax(Operation):
         e = np.exp(x - peak(x, dims))
         return e / add_up(e, dims, True)
 
+    @staticmethod
+    def program(x: Tensor, dims: tuple) -> Tensor:
+        e = (x - x.amax(dims, True)).exp()
+        return e / e.sum(dims, True)
+
     dx = lambda g, out, dims: (g - Sum.apply(g * out, dims, True)) * out
     batch = lambda x, dims: (x, behind(dims))
 
@@ -60,6 +65,11 @@ class LogSoftmax(Operation):
             return found
         shifted = x - peak(x, dims)
         return shifted - np.log(add_up(np.exp(shifted), dims, True))
+
+    @staticmethod
+    def program(x: Tensor, dims: tuple) -> Tensor:
+        shifted = x - x.amax(dims, True)
+        return shifted - shifted.exp().sum(dims, True).log()
 
     dx = lambda g, out, dims: g - exp(out) * Sum.apply(g, dims, True)
     batch = lambda x, dims: (x, behind(dims))
@@ -88,6 +98,13 @@ class Logsumexp(Reduce):
         top = np.where(np.isfinite(top), top, x.dtype.type(0))
         out = np.log(add_up(np.exp(x - top), dims, True)) + top
         return out if keepdim else np.squeeze(out, dims)
+
+    @staticmethod
+    def program(x: Tensor, dims: tuple, keepdim: bool) -> Tensor:
+        top = x.amax(dims, True)
+        top = top.where(top.isfinite(), 0.0)
+        out = (x - top).exp().sum(dims, True).log() + top
+        return out if keepdim else out.squeeze(dims)
 
     dx = lambda x, out: exp(x - out)
 

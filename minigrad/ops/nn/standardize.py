@@ -39,6 +39,13 @@ class Standardize(Operation):
         variance = np.add.reduce(centred * centred, axis=dims, keepdims=True) / n
         return centred / np.sqrt(variance + eps), mean, variance
 
+    @staticmethod
+    def program(x: Tensor, dims: tuple, eps: float) -> tuple:
+        mean = x.mean(dims, True)
+        centred = x - mean
+        variance = (centred * centred).mean(dims, True)
+        return centred * (variance + eps).rsqrt(), mean, variance
+
     dx = lambda g0, g1, g2, x, out1, out2, dims, eps: destandardize(g0, g1, g2, x - out1, (out2 + eps).rsqrt(), dims)
     batch = lambda x, dims, eps: (x, behind(dims), eps)
 
@@ -78,6 +85,11 @@ class LayerNorm(Operation):
             if (found := kernel(x, weight, bias, dims, eps)) is not None:
                 return found
         out, mean, variance = Standardize.impl(x, dims, eps)
+        return out * weight + bias, mean, variance
+
+    @staticmethod
+    def program(x: Tensor, weight: Tensor, bias: Tensor, dims: tuple, eps: float) -> tuple:
+        out, mean, variance = Standardize.program(x, dims, eps)
         return out * weight + bias, mean, variance
 
     dx = lambda g0, g1, g2, x, weight, out1, out2, dims, eps: destandardize(
@@ -169,6 +181,11 @@ class DivideByRMS(Operation):
             return found
         n = math.prod([x.shape[d] for d in dims])
         factor = 1 / np.sqrt(np.add.reduce(x * x, axis=dims, keepdims=True) / n + eps)
+        return x * factor, factor
+
+    @staticmethod
+    def program(x: Tensor, dims: tuple, eps: float) -> tuple:
+        factor = ((x * x).mean(dims, True) + eps).rsqrt()
         return x * factor, factor
 
     dx = lambda g0, g1, x, out1, dims: undivide(g0, g1, x, out1, dims)
