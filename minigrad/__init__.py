@@ -62,6 +62,7 @@ from .autograd import (
     set_grad_enabled,
 )
 from .compile import compile
+from .compile.eager_kernels import install as _install_kernels
 from .core.tensor import Tensor
 from .errors import InternalError, MinigradError, MinigradWarning, silence
 from .errors import install as _install_traceback
@@ -227,5 +228,6 @@ _methods.install()  # the operations, as methods and operators of Tensor
 _diagnose.install()  # errors and warnings that explain; debug mode
 _fast.install()  # operations written out at their first call
 _install_records()  # recordings look at a tensor before it gets another array
+_install_kernels()  # eager operations have the compiler write their fused kernels
 _install_pool()
 _install_traceback()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .fuse import LOOPED, Group, kind_of, loop_index, operand_index, over
+from .fuse import LOOPED, Group, loop_index, of_rows, operand_index, over
 from .ir import Lowering, Op, V
 
 
@@ -31,6 +31,8 @@ def stored(low: Lowering, groups: list[Group], outputs: list, writes: list) -> s
 def written_directly(low: Lowering, groups: list[Group], outputs: list, writes: list) -> dict[V, V]:
     """Inputs that are written to, with their new values where those can be computed right there: input -> value."""
     made = {o: (k, op) for k, g in enumerate(groups) for op in g.ops if op.kind == "map" for o in op.outs}
+    added = [op for g in groups for op in g.ops if op.kind == "scatter" and op.data["inside"]]
+    made |= {op.outs[0]: made[op.ins[0]] for op in added if op.ins[0] in made}  # in the memory of what it adds to
     may_raise = ("pick", "scatter", "call")
     raising = max([k for k, g in enumerate(groups) if any(op.kind in may_raise for op in g.ops)], default=-1)
     returned = {low.base(v) for v in outputs}
@@ -42,7 +44,7 @@ def written_directly(low: Lowering, groups: list[Group], outputs: list, writes: 
             continue
         kept = v in returned or p in returned or new_values.count(v) > 1 or any(low.base(w) is p for w in new_values)
         if not kept and not read_later(low, groups, reshaped(low, groups, p), p, k, writer):
-            direct[p] = v
+            direct[p] = writer.outs[0]
     return direct
 
 
@@ -62,7 +64,7 @@ def read_later(low: Lowering, groups: list[Group], views: set, d: V, k: int, wri
 
 def is_late(op: Op) -> bool:
     """Return whether an operation reads a row after the loop over it, as a sum of a stored row does (cpu_rows.py)."""
-    return op.kind == "reduce" and op.name == "sum" and kind_of(op) == "row"
+    return op.kind == "reduce" and op.name == "sum" and of_rows(op)
 
 
 def reshaped(low: Lowering, groups: list[Group], p: V) -> set:

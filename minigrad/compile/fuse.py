@@ -1,7 +1,7 @@
 """Fusion: maps and reductions over one shape share one loop, as long as none needs the finished result of a reduction in it.
 
-Sizes of 1 need no loop: (n, 1) and (n,) are one shape here (`extent`).  Loops that follow each other row by row then become
-one pass over the rows (`by_rows`, written in cpu_rows.py).
+Sizes of 1 need no loop: (n, 1) and (n,) are one shape here (`extent`).  Loops that follow each other row by row, or column by
+column, then become one pass over these lines (`by_rows`, written in cpu_rows.py).
 
 `schedule` puts the operations of a lowered program (ir.py) into groups that are written one after the other: loops,
 products of matrices, calls.  Where a view is read, index arithmetic says which element it is, and whether that is the one
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 
+from ..kernels.formula import CUDA
 from .ir import Lowering, Op, V
 
 LOOPED = ("map", "reduce")
@@ -20,10 +21,11 @@ LOOPED = ("map", "reduce")
 class Group:
     """What is emitted together: a loop over `shape`, sizes of 1 left out, or another operation; of rows, several `parts`."""
 
-    __slots__ = ("kind", "ops", "parts", "shape")
+    __slots__ = ("kind", "lead", "ops", "parts", "shape")
 
-    def __init__(self, kind: str, shape: tuple, ops: list, parts: tuple = ()):
+    def __init__(self, kind: str, shape: tuple, ops: list, parts: tuple = (), lead: int = 0):
         self.kind, self.shape, self.ops, self.parts = kind, shape, ops, list(parts)
+        self.lead = lead  # how many dimensions lie before those of its lines; 0 where that is not known yet
 
     def like(self) -> V:
         """A value of the group's shape."""
@@ -100,39 +102,70 @@ def operand_index(v: V, index: list) -> list:
     return ["0" if n == 1 else i for n, i in zip(v.shape, own)]
 
 
-# ---------------------------------------------------------------------- rows
+# ---------------------------------------------------------------------- lines
 def by_rows(low: Lowering, groups: list[Group]) -> list[Group]:
-    """The groups, with those made one pass over rows that read of each other only what belongs to the row.
+    """The groups, with those made one pass over lines, which are rows or columns, that read of each other only their line.
 
-    A row that has just been read lies in the nearest memory: all steps of a softmax on it cost one trip to the far one.
+    A line that has just been read lies in the nearest memory: all steps of a softmax on it cost one trip to the far one.
     """
     found: list[Group] = []
     for g in groups:
         host = host_of(low, g, found)
         if host is not None:
+            host.lead = host.lead or lead_of(low, g)
             host.parts.append(g)
             host.ops += g.ops
+        elif is_wide(low, g):
+            first = [n for n in found if begins(low, n, g, found)]
+            found = [n for n in found if n not in first]
+            ops = [op for part in (*first, g) for op in part.ops]
+            found.append(Group("rows", g.shape, ops, (*first, g), lead_of(low, g) or len(g.shape[:-1]) * bool(first)))
         else:
-            found.append(Group("rows", g.shape, list(g.ops), (g,)) if is_wide(g) else g)
-    return [g if g.kind != "rows" or len(g.parts) > 1 or reduces_rows(g) else g.parts[0] for g in found]
+            found.append(g)
+    for g in found:
+        g.lead = g.lead or len(g.shape) - 1
+    return [g if g.kind != "rows" or len(g.parts) > 1 or lead_of(low, g) else g.parts[0] for g in found]
 
 
-def is_wide(g: Group) -> bool:
-    """Whether a loop can be written row by row: it reduces rows, columns or everything."""
-    return (
-        g.kind == "loop"
-        and len(g.shape) > 1
-        and 1 not in g.shape
-        and all(op.kind == "map" or kind_of(op) != "other" for op in g.ops)
-    )
+def begins(low: Lowering, n: Group, g: Group, found: list[Group]) -> bool:
+    """Whether a group computes one number for each row of another, and nothing in between reads these."""
+    if n.kind != "loop" or n.shape != g.shape[:-1] or lead_of(low, g) not in (0, len(n.shape)):
+        return False
+    if any(op.kind != "map" for op in n.ops):
+        return False
+    made = {o: op for op in n.ops for o in op.outs}
+    reads = [(v, operand_index(v, loop_index(over(op)))) for op in g.ops for v in op.values]
+    later = {v for other in found[found.index(n) + 1 :] for v in low.bases(other.ops)}
+    rows = [low.resolve(v, at) for v, at in reads if low.base(v) in made]
+    return bool(rows) and not later & made.keys() and all(at == loop_index(v.shape) for v, at in rows)
 
 
-def kind_of(op: Op) -> str:
-    """What a reduction reduces: each row, columns, all, or something else."""
+def is_wide(low: Lowering, g: Group) -> bool:
+    """Whether a loop can be written line by line.  Those of a GPU's threads are rows."""
+    if g.kind != "loop" or len(g.shape) < 2 or 1 in g.shape:
+        return False
+    return low.target is not CUDA or rows_alone(g)
+
+
+def rows_alone(g: Group) -> bool:
+    """Whether a loop reduces rows, columns or everything, and nothing else."""
+    return all(op.kind == "map" or on_rows(op) for op in g.ops)
+
+
+def on_rows(op: Op) -> bool:
+    """Whether a reduction is of each row, of columns, or of everything."""
     last, dims = len(extent(over(op))) - 1, reduced(op)
-    if len(dims) == last + 1:
-        return "all"
-    return "row" if dims == [last] else "columns" if dims and last not in dims else "other"
+    return bool(dims) and (last not in dims or of_rows(op) or len(dims) == last + 1)
+
+
+def of_rows(op: Op) -> bool:
+    """Whether a reduction is of each row."""
+    return reduced(op) == [len(extent(over(op))) - 1]
+
+
+def of_line(op: Op, lead: int) -> bool:
+    """Whether a reduction is of each line, where these have `lead` dimensions before them, and not over lines."""
+    return bool(reduced(op)) and reduced(op)[0] >= lead
 
 
 def reduced(op: Op) -> list:
@@ -141,13 +174,26 @@ def reduced(op: Op) -> list:
     return [k for k, d in enumerate(live) if d in op.data["dims"]]
 
 
-def reduces_rows(g: Group) -> bool:
-    """Whether a group has a number for each row."""
-    return any(op.kind == "reduce" and kind_of(op) == "row" for op in g.ops)
+def lead_of(low: Lowering, g: Group) -> int:
+    """How many dimensions lie before those of a group's lines; 0 where nothing in it needs lines.
+
+    A reduction over the first dimension, be it of everything, goes along.  The lines of a GPU's threads are rows.
+    """
+    if low.target is CUDA:
+        last = len(g.shape) - 1
+        return last if any(op.kind == "reduce" and reduced(op) == [last] for op in g.ops) else 0
+    found = [reduced(op)[0] for op in g.ops if op.kind == "reduce" and reduced(op)]
+    found += [before_class(op) for op in g.ops if op.kind in ("pick", "scatter")]
+    return min([d for d in found if d], default=0)
+
+
+def before_class(op: Op) -> int:
+    """How many of a loop's dimensions lie before that of the classes."""
+    return len([n for n in op.ins[0].shape[: op.data["dim"]] if n != 1])
 
 
 def host_of(low: Lowering, g: Group, before: list[Group]) -> Group | None:
-    """The pass over rows that a group can be a part of: it reads something of it, and nothing that is made later."""
+    """The pass over lines that a group can be a part of: it reads something of it, and nothing that is made later."""
     for h in reversed(before):
         made = {o: op for op in h.ops for o in op.outs}
         if any(v in made for v in low.bases(g.ops)):
@@ -156,28 +202,37 @@ def host_of(low: Lowering, g: Group, before: list[Group]) -> Group | None:
 
 
 def fits(low: Lowering, g: Group, h: Group, made: dict) -> bool:
-    """Whether a group can be a part of a pass over rows."""
+    """Whether a group can be a part of a pass over lines."""
+    own = lead_of(low, g)
+    lead = h.lead or own or len(h.shape) - 1
+    if own and own != lead or lead != len(h.shape) - 1 and low.target is CUDA:
+        return False
     if g.kind == "loop":
-        whole = g.shape == h.shape and is_wide(g)
-        once = g.shape == h.shape[:-1] and all(op.kind == "map" or kind_of(op) == "all" for op in g.ops)
+        once = g.shape == h.shape[:lead] and all(op.kind == "map" or len(reduced(op)) == lead for op in g.ops)
+        whole = len(g.shape) > lead and g.shape[:lead] == h.shape[:lead] and 1 not in g.shape
+        whole = whole and (low.target is not CUDA or g.shape == h.shape and rows_alone(g))
         reads = [(v, operand_index(v, loop_index(over(op)))) for op in g.ops for v in op.values]
-        return (whole or once) and all(of_row(low, v, at, made) for v, at in reads)
+        return (whole or once) and all(of_this_line(low, v, at, made, lead) for v, at in reads)
     if g.kind not in ("pick", "scatter"):
         return False
     (op,) = g.ops
     x, *others = op.ins
-    if extent(x.shape) != h.shape or x.shape[-1] == 1 or g.kind == "scatter" and not (op.data["inside"] and x in made):
+    if extent(x.shape) != h.shape or x.shape[op.data["dim"]] == 1 or before_class(op) != lead:
         return False
-    fine = g.kind == "scatter" or of_row(low, x, loop_index(x.shape), made)
-    fine = fine and others[0].shape in (x.shape[:-1], (*x.shape[:-1], 1))
-    return fine and all(of_row(low, v, loop_index(v.shape), made) for v in others)
+    if g.kind == "scatter" and not (op.data["inside"] and x in made):
+        return False
+    fine = g.kind == "scatter" or of_this_line(low, x, loop_index(x.shape), made, lead)
+    return fine and all(of_this_line(low, v, loop_index(v.shape), made, lead) for v in others)
 
 
-def of_row(low: Lowering, v: V, index: list, made: dict) -> bool:
-    """Whether what is read at an index of the loop is of this row, if it is made in this pass at all."""
+def of_this_line(low: Lowering, v: V, index: list, made: dict, lead: int) -> bool:
+    """Whether what is read at an index of the loop is of this line, if it is made in this pass at all."""
     base, at = low.resolve(v, index)
     op = made.get(base)
-    return op is None or (op.kind != "reduce" or kind_of(op) == "row") and at == loop_index(base.shape)
+    if op is not None and low.target is CUDA and at != loop_index(base.shape):
+        return False  # its threads compute elements again
+    line = [i for i, n in zip(at, base.shape) if n != 1][:lead] == [f"i{d}" for d in range(lead)]
+    return op is None or line and (op.kind != "reduce" or of_line(op, lead))
 
 
 def write_inside(low: Lowering, kept: set) -> None:

@@ -1,6 +1,6 @@
-"""How losses for classes are lowered: a class is picked from each row of a table, or added to.
+"""How losses for classes are lowered: a class is picked from each line of a table, or added to.
 
-With the maps and reductions around them fuse.py makes one pass over the rows of it.
+With the maps and reductions around them fuse.py makes one pass over the lines of it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..kernels.formula import CUDA
 from .captured_steps import Step
 from .ir import F4, F8, I8, Lowering, V
 
@@ -17,10 +18,10 @@ VEC = "minigrad.kernels.vecmath"
 
 def losses_rule(low: Lowering, step: Step, x: V, target: V, dim: int, ignore: int, lead: int | None = None) -> bool:
     """The loss of each row, or with `lead` their mean."""
-    if not by_row(x, target, dim):
+    if not by_line(low, x, target, dim):
         return False
     loss = low.out() if lead is None else low.new(target.shape, x.dtype, "losses")
-    low.add("pick", [x, target], [loss], "pick", ignore=int(ignore))
+    low.add("pick", [x, target], [loss], "pick", ignore=int(ignore), dim=dim)
     if lead is not None:
         mean_of_losses(low, loss, target, ignore, lead)
     return True
@@ -36,28 +37,29 @@ def mean_of_losses(low: Lowering, loss: V, target: V, ignore: int, lead: int) ->
 def at_target_rule(low: Lowering, step: Step, x: V, target: V, size: tuple, dim: int, ignore: int) -> bool:
     """Zeros with x at each row's class."""
     zeros = V("uniform", size, x.dtype, content=0.0)
-    if not by_row(zeros, target, dim):
+    if not by_line(low, zeros, target, dim):
         return False
-    add_at_target(low, zeros, valid(low, x, target, ignore), target, ignore)
+    add_at_target(low, zeros, valid(low, x, target, ignore), target, dim, ignore)
     return True
 
 
 def from_logits_rule(low: Lowering, step: Step, w: V, target: V, log_p: V, dim: int, ignore: int) -> bool:
     """Softmax less one at each row's class, times w."""
-    if not by_row(log_p, target, dim):
+    if not by_line(low, log_p, target, dim):
         return False
     kept = valid(low, w, target, ignore)
-    column = low.new((*w.shape, 1), w.dtype)
+    column = low.new(kept_shape(w, dim), w.dtype)
     low.alias_reshape(kept, column)
     ins, needs = {"x": log_p, "w": column}, [(VEC, "exp")]
     soft = low.map("exp(x) * w", ins, log_p.shape, w.dtype, None, needs, "softmax")
-    add_at_target(low, soft, low.map("-w", {"w": kept}, w.shape, w.dtype), target, ignore)
+    add_at_target(low, soft, low.map("-w", {"w": kept}, w.shape, w.dtype), target, dim, ignore)
     return True
 
 
-def by_row(x: V, target: V, dim: int) -> bool:
-    """Whether there is one class for each row of x."""
-    return target.dtype == I8 and dim == len(x.shape) - 1 > 0 and target.shape == x.shape[:-1]
+def by_line(low: Lowering, x: V, target: V, dim: int) -> bool:
+    """Whether there is one class for each line of x, which is a row on a GPU."""
+    lines = target.dtype == I8 and len(x.shape) > 1 and target.shape == (*x.shape[:dim], *x.shape[dim + 1 :])
+    return lines and (low.target is not CUDA or dim == len(x.shape) - 1)
 
 
 def valid(low: Lowering, x: V, target: V, ignore: int) -> V:
@@ -65,14 +67,19 @@ def valid(low: Lowering, x: V, target: V, ignore: int) -> V:
     return low.map(f"x if t != {int(ignore)} else zero", {"x": x, "t": target, "zero": 0.0}, x.shape, x.dtype)
 
 
-def add_at_target(low: Lowering, onto: V, x: V, target: V, ignore: int) -> None:
-    """The step's result: `onto` with x added at each row's class, for that is what scatter does."""
-    rows = (*x.shape, 1)
+def kept_shape(x: V, dim: int) -> tuple:
+    """The shape of one number for each line, with the lines' dimension as 1."""
+    return (*x.shape[:dim], 1, *x.shape[dim:])
+
+
+def add_at_target(low: Lowering, onto: V, x: V, target: V, dim: int, ignore: int) -> None:
+    """The step's result: `onto` with x added at each line's class, for that is what scatter does."""
+    rows = kept_shape(x, dim)
     safe = low.map(f"t if t != {int(ignore)} else 0", {"t": target}, x.shape, I8, name="class")
     places, src = low.new(rows, I8), low.new(rows, x.dtype)
     low.alias_reshape(safe, places)
     low.alias_reshape(x, src)
-    low.add("scatter", [onto, places, src], [low.out()], "at_target")
+    low.add("scatter", [onto, places, src], [low.out()], "at_target", dim=dim)
 
 
 def count_valid_rule(low: Lowering, step: Step, target: V, ignore: int, dtype: Any, lead: int) -> bool:

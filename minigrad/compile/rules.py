@@ -161,7 +161,7 @@ def mean_rule(low: Lowering, step: Step, x: V, dims: tuple, keepdim: bool) -> bo
         return False
     out = low.out()
     total = low.reduction("sum", x, dims, keepdim)
-    low.map("x / n", {"x": total, "n": Count(x, dims)}, out.shape, out.dtype, out)
+    low.map("x / n", {"x": total, "n": Count(x, dims)}, out.shape, out.dtype, out, name="mean")
     return True
 
 
@@ -169,7 +169,7 @@ def scatter_rule(low: Lowering, step: Step, x: V, dim: int, index: V, src: Any) 
     fits = isinstance(src, V) and len(x.shape) == 2 and dim == 1 and index.dtype == I8 and src.shape == index.shape
     if not fits or src.dtype != x.dtype or index.shape[0] > x.shape[0] or step.written is not None:
         return False
-    low.add("scatter", [x, index, src], [low.out()], "scatter_add")
+    low.add("scatter", [x, index, src], [low.out()], "scatter_add", dim=1)
     return True
 
 

@@ -6,21 +6,20 @@ import threading
 import numpy as np
 
 import minigrad
-from minigrad.kernels import threads
+from minigrad.kernels import cache, lines, threads
 from minigrad.kernels.cpu import (
     batch_norm,
     index_cpu,
     max_pool,
     reductions_cpu,
     scans_cpu,
-    softmax_dim,
-    softmax_rows,
     topk,
 )
 
-MODULES = (batch_norm, softmax_dim, index_cpu, topk, reductions_cpu, softmax_rows, scans_cpu, max_pool)
-THRESHOLDS = ((batch_norm, "NORM_FROM"), (softmax_dim, "COLUMNS_FROM"), (index_cpu, "PLACES_FROM"), (scans_cpu, "SCAN_FROM"),
-              (topk, "RANK_FROM"), (reductions_cpu, "REDUCE_FROM"), (max_pool, "POOL_FROM"))  # fmt: skip
+MODULES = (batch_norm, lines, index_cpu, topk, reductions_cpu, scans_cpu, max_pool)
+THRESHOLDS = ((batch_norm, "NORM_FROM"), (lines, "COLUMNS_FROM"), (lines, "ROWS_FROM"), (index_cpu, "PLACES_FROM"),
+              (scans_cpu, "SCAN_FROM"), (topk, "RANK_FROM"), (reductions_cpu, "REDUCE_FROM"),
+              (max_pool, "POOL_FROM"))  # fmt: skip
 
 
 def numbers(shape, dtype="float64", seed=0):
@@ -43,7 +42,7 @@ def kernels(monkeypatch, on):
     """Kernels for all arrays, however small, or for none."""
     with monkeypatch.context() as m:
         for module in MODULES:
-            m.setattr(module, "alone", lambda: not on)
+            m.setattr(module, "alone", lambda: not on or cache.without.get())
         for module, name in THRESHOLDS:
             m.setattr(module, name, 1)
         yield

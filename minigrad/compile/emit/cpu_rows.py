@@ -1,8 +1,8 @@
-"""The text of a rows group: all that is computed from a row, one row after the other, while it lies in the nearest memory.
+"""The text of a rows group: all that is computed from a line, one line after the other, while it lies in the nearest memory.
 
-Each part of the group is a loop over one row, or what is computed once for each.  What only other parts read is kept for one
-row: in a variable, or in a buffer `name_row`.  Sums run in lanes (`row_sum`), as maxima do (`higher`), so that the compiler
-can use vector instructions everywhere.
+A line is a row, or a table of columns.  Each part of the group is a loop over it, or what is computed once.  What only other
+parts read is kept for one line, in a variable or in a buffer `name_row`, or is computed again.  Sums run in lanes (`row_sum`,
+`plus`), as maxima do (`higher`), so that the compiler can use vector instructions everywhere.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import ast
 
 import numpy as np
 
-from ..fuse import Group, extent, loop_index, reduced
-from ..ir import Op, V
-from .cpu_loops import Loop, nested, parse, running_lines
-from .library_calls import added, picked
+from ..fuse import Group, extent, loop_index, operand_index, over, reduced
+from ..ir import F4, Op, V
+from .cpu_loops import Loop, nested, parse, running_lines, start, wider
+from .library_calls import added, at_class, picked
 from .names import Spelling, cast
 
 ROW_SUM = '''\
@@ -32,65 +32,128 @@ def row_sum(row):
 
 
 class Rows:
-    """One rows group."""
+    """One rows group.  Its lines are the last dimensions, those behind the first `lead`."""
 
     def __init__(self, spelling: Spelling, group: Group, stored: set, direct: dict):
         self.spelling, self.group, self.stored, self.direct = spelling, group, stored, direct
         self.before: list[str] = []
         self.after: list[str] = []
-        self.locals: dict[V, str] = {}  # one number for each row
-        self.buffers: dict[V, str] = {}  # a row of numbers
-        self.elsewhere = read_elsewhere(spelling, group)
+        self.locals: dict[V, str] = {}  # one number for each line
+        self.buffers: dict[V, str] = {}  # more than one
+        self.makers: dict[V, Op] = {}  # what is computed again where it is read
+        self.readers = readers(spelling, group)
+        self.elsewhere = {v for v, parts in self.readers.items() if parts}
 
     def lines(self) -> list[str]:
-        """The loop over the rows, with all around it."""
+        """The loop over the lines, with all around it."""
         body = [line for part in self.group.parts for line in WRITERS[part.kind](self, part).lines()]
         return [*self.before, *nested(self.counters(), body), *self.after]
 
     def counters(self) -> list:
-        """The variables of the loops over rows, and how far they count."""
-        return list(zip(loop_index(self.group.shape), self.spelling.extent(self.group.like())[:-1]))
+        """The variables of the loops over lines, and how far they count."""
+        return list(zip(loop_index(self.group.shape), self.spelling.extent(self.group.like())[: self.group.lead]))
 
-    def buffer(self, name: str, like: V, dtype: np.dtype) -> str:
-        """Memory for one row."""
-        self.before.append(f"{name} = np.empty({self.spelling.extent(like)[-1]}, np.{dtype.name})")
+    def buffer(self, out: V) -> str:
+        """Memory for what a line has of a value."""
+        name, sizes = f"{self.spelling.name(out)}_row", self.spelling.extent(out)[self.group.lead :]
+        self.before.append(f"{name} = np.empty({grouped_sizes(sizes)}, np.{out.dtype.name})")
+        self.buffers[out] = name
         return name
 
+    def element(self, base: V, at: list) -> str:
+        """An element of this line, of what is kept for it or lies in memory."""
+        if base in self.locals:
+            return self.locals[base]
+        if base not in self.buffers:
+            return self.spelling.element(base, at)
+        index = [i for i, n in zip(at, base.shape) if n != 1][self.group.lead :]
+        return f"{self.buffers[base]}[{', '.join(index)}]"
 
-def read_elsewhere(spelling: Spelling, group: Group) -> set:
-    """Return the values that are read in another part of a group than the one that computes them."""
+
+def grouped_sizes(sizes: list) -> str:
+    """A shape as np.empty takes it."""
+    return sizes[0] if len(sizes) == 1 else f"({', '.join(sizes)})"
+
+
+def readers(spelling: Spelling, group: Group) -> dict[V, set]:
+    """Return for what a group computes the numbers of the other parts that read it."""
     made = {o: k for k, part in enumerate(group.parts) for op in part.ops for o in op.outs}
-    read = [(v, k) for k, part in enumerate(group.parts) for v in spelling.low.bases(part.ops)]
-    return {v for v, k in read if made.get(v, k) != k}
+    found: dict[V, set] = {v: set() for v in made}
+    for k, part in enumerate(group.parts):
+        for v in spelling.low.bases(part.ops):
+            if made.get(v, k) != k:
+                found[v].add(k)
+    return found
 
 
 class Part(Loop):
-    """A loop over one row, or, where `narrow`, what is computed once for a row."""
+    """A loop over a line, or, where `narrow`, what is computed once for a line."""
 
     def __init__(self, rows: Rows, group: Group):
         super().__init__(rows.spelling, group, rows.stored, rows.direct)
         self.rows, self.flat = rows, False
-        self.narrow = self.shape != rows.group.shape
+        self.inside = self.live[rows.group.lead :]  # the variables of the loops over a line
+        self.narrow = not self.inside
         self.before, self.after = rows.before, rows.after
-        self.first: list[str] = []  # lines before the loop over the row, and behind it
+        self.first: list[str] = []  # lines before the loop over the line, and behind it
         self.last: list[str] = []
+        self.sums: list[str] = []  # of float32
 
     def lines(self) -> list[str]:
-        """The lines for one row."""
+        """The lines for one line."""
         self.take_operations()
-        counters = [] if self.narrow else [(self.live[-1], self.spelling.extent(self.rows.group.like())[-1])]
-        return [*self.first, *(nested(counters, self.body) if self.body else []), *self.last]
+        if self.narrow or not self.body:
+            return [*self.first, *self.body, *self.last]
+        counters = self.around(self.inside)
+        loop = blocks(*counters[0], self.body, self.sums) if self.sums else nested(counters, self.body)
+        return [*self.first, *loop, *self.last]
+
+    def around(self, variables: list) -> list:
+        """Some variables of the loops over a line, with how far they count."""
+        ends = dict(zip(self.live, self.spelling.extent(self.group.like())))
+        return [(i, ends[i]) for i in variables]
 
     def operand(self, a: object, kind: np.dtype, op: Op) -> ast.expr:
-        """What an operation reads: other parts' results from where they are kept for this row."""
-        base = self.low.base(a) if isinstance(a, V) else None
-        if base in self.rows.locals:
-            return parse(cast(self.rows.locals[base], base.dtype, kind))
-        if base in self.rows.buffers and base not in self.texts:
-            return parse(cast(f"{self.rows.buffers[base]}[{self.live[-1]}]", base.dtype, kind))
+        """What an operation reads: other parts' results from where they are kept for this line."""
+        base, at = self.low.resolve(a, operand_index(a, loop_index(over(op)))) if isinstance(a, V) else (None, [])
+        if base in self.rows.makers and base not in self.texts:
+            self.variable(base, self.formula(self.rows.makers[base]))
+        if base in self.rows.locals or base in self.rows.buffers and base not in self.texts:
+            return parse(cast(self.rows.element(base, at), base.dtype, kind))
         return super().operand(a, kind, op)
 
     # ------------------------------------------------------------------ operations
+    def map(self, op: Op) -> None:
+        if self.is_made_later(op):
+            self.rows.makers[op.outs[0]] = op
+        super().map(op)
+
+    def is_made_later(self, op: Op) -> bool:
+        """Return whether a result is computed where it is read, from what stays as it is, in place of a buffer.
+
+        That costs less where it is simple arithmetic, and nothing where it is read in one other part alone.
+        """
+        out, tree, rows = op.outs[0], ast.walk(op.data["tree"]), self.rows
+        if self.shape != rows.group.shape or out in self.stored or out not in rows.elsewhere:
+            return False
+        if not all(self.reads_alike(rows.group.parts[k], out) for k in rows.readers[out]):
+            return False
+        written = {*self.direct, *self.spelling.taken.values()}
+        known = lambda v: (
+            v.kind in ("input", "constant", "uniform") or v in {**rows.locals, **rows.buffers, **rows.makers}
+        )
+        cheap = all(isinstance(n, (ast.Name, ast.BinOp, ast.operator, ast.expr_context)) for n in tree)
+        once = not self.uses[out] and len(rows.readers[out]) == 1
+        return (cheap or once) and all(known(v) and v not in written for v in self.low.bases([op]))
+
+    def reads_alike(self, part: Group, out: V) -> bool:
+        """Return whether a part reads of a result the element that its own loop is at."""
+        index = loop_index(out.shape)
+        reads = [(v, over(op)) for op in part.ops for v in op.values if self.low.base(v) is out]
+        return part.kind == "loop" and all(
+            self.low.resolve(v, operand_index(v, loop_index(shape)))[1] == index for v, shape in reads
+        )
+
     def is_kept(self, out: V) -> bool:
         return super().is_kept(out) or out in self.rows.elsewhere
 
@@ -99,83 +162,121 @@ class Part(Loop):
 
     def keep(self, out: V, text: str) -> None:
         """Put an element of a map's result into a variable, which it is in already, into memory or into a buffer."""
-        name = self.spelling.name(out)
         if self.narrow:
             self.rows.locals[out] = text
         if out in self.stored:
             super().keep(out, text)
-        elif out in self.rows.elsewhere and not self.narrow:
-            self.rows.buffers[out] = self.rows.buffer(f"{name}_row", out, out.dtype)
-            self.body.append(f"{name}_row[{self.live[-1]}] = {text}")
+        elif out in self.rows.elsewhere and not self.narrow and out not in self.rows.makers:
+            self.rows.buffer(out)
+            self.body.append(f"{self.rows.element(out, loop_index(out.shape))} = {text}")
 
     def reduce(self, op: Op) -> None:
-        """Of this row, of all rows (a running array), or of everything (a running number)."""
+        """Of this line, of all lines (a running array), or of everything (a running number)."""
         x, dims = op.ins[0], reduced(op)
-        if not self.narrow and dims == [len(self.live) - 1]:
-            self.of_row(op)
+        self.spelling.name(op.outs[0], op.name)
+        if dims and dims[0] >= self.rows.group.lead:
+            self.of_line(op) if dims == list(range(self.rows.group.lead, len(self.live))) else self.across(op)
             return
         term = ast.unparse(self.operand(x, x.dtype, op))
-        self.spelling.name(op.outs[0], op.name)
         if len(dims) == len(self.live):
             self.running_number(op, term, self.before, self.after)
         else:
             self.running_array(op, term)
 
-    def of_row(self, op: Op) -> None:
-        """A number for each row."""
-        x, out, name = op.ins[0], op.outs[0], self.spelling.name(op.outs[0], op.name)
-        if op.name == "sum" and x.dtype.kind == "f":
-            self.last.append(f"{name}_i = row_sum({self.row_of(x, op, name)})")
+    def of_line(self, op: Op) -> None:
+        """A number for each line."""
+        x, out = op.ins[0], op.outs[0]
+        name, row = self.spelling.name(out), ""
+        if op.name == "sum" and x.dtype.kind == "f" and len(self.inside) == 1:
+            row = self.row_of(x)
+        if row:
+            self.last.append(f"{name}_i = row_sum({row})")
+        elif op.name == "sum" and x.dtype == F4 and len(self.inside) == 1:
+            self.sums.append(name)
+            self.body.append(f"{name}_part = plus({name}_part, {ast.unparse(self.operand(x, F4, op))})")
+            self.first.append(f"{name}_sum = 0.0")
+            self.last.append(f"{name}_i = np.float32({name}_sum)")
         else:
             term = ast.unparse(self.operand(x, x.dtype, op))
             first, more, total = running_lines(op, name, f"{name}_i", term)
             self.first.append(first)
             self.body.append(more)
+            total = cast(total, wider(op), out.dtype) if op.name == "sum" else total
             self.last += [f"{name}_i = {total}"] if total != f"{name}_i" else []
         self.rows.locals[out] = f"{name}_i"
         if out in self.stored:
             self.allocate(out)
             self.last.append(f"{name}[{self.place(op)}] = {name}_i")
 
-    def row_of(self, x: V, op: Op, name: str) -> str:
-        """x's row as an array: where it lies already, or a buffer that is filled for the purpose."""
-        base, at = self.low.resolve(x, loop_index(x.shape))
+    def across(self, op: Op) -> None:
+        """Some numbers for each line: of a table of columns a sum, or maximum, for each of these."""
+        x, out, lead = op.ins[0], op.outs[0], self.rows.group.lead
         term = ast.unparse(self.operand(x, x.dtype, op))
+        kept = [i for d, i in enumerate(self.live) if d >= lead and d not in reduced(op)]
+        buffer = self.rows.buffer(out)
+        place = f"{buffer}[{', '.join(kept)}]"
+        self.first.append(f"{buffer}[:] = {cast(start(op), wider(op), out.dtype)}")
+        if op.name == "max":
+            self.body += [f"term = {term}", f"{place} = term if (term > {place}) | (term != term) else {place}"]
+        else:
+            self.body.append(f"{place} += {cast(term, x.dtype, out.dtype)}")
+        if out in self.stored:
+            self.allocate(out)
+            name = self.spelling.name(out)
+            self.last += nested(self.around(kept), [f"{name}[{self.place(op)}] = {place}"])
+
+    def row_of(self, x: V) -> str:
+        """x's row as an array, where it lies in memory; nothing where it does not."""
+        base, at = self.low.resolve(x, loop_index(x.shape))
         if base in self.rows.buffers:
             return self.rows.buffers[base]
         lies = base in self.stored or base.kind in ("input", "constant")
         whole = extent(base.shape) == self.shape and at == loop_index(base.shape) and base.shape[-1] != 1
         if lies and whole and base.layout == "C" and base.dtype == x.dtype:
             return f"{self.spelling.name(base)}[{', '.join(at[:-1])}]"
-        buffer = self.rows.buffer(f"{name}_row", x, x.dtype)
-        self.body.append(f"{buffer}[{self.live[-1]}] = {term}")
-        return buffer
+        return ""
+
+
+def blocks(i: str, width: str, body: list, sums: list) -> list[str]:
+    """A loop over a row, 512 elements at a time, whose sums in float32 are added up in float64.
+
+    Unsigned, for a place that may be negative would be counted from the end, and that loop is not vectorised.
+    """
+    loop = [f"for {i} in range(start, end):", *["    " + line for line in body]]
+    inside = [f"end = min(start + np.uint64(512), np.uint64({width}))", *[f"{s}_part = np.float32(0)" for s in sums],
+              *loop, *[f"{s}_sum += {s}_part" for s in sums], "start = end"]  # fmt: skip
+    return ["start = np.uint64(0)", f"while start < np.uint64({width}):", *["    " + line for line in inside]]
 
 
 class Pick(Part):
-    """The negative of each row's element at its class."""
+    """The negative of each line's element at its class."""
 
     def lines(self) -> list[str]:
         (op,), s, rows = self.group.ops, self.spelling, self.rows
         (x, target), out = op.ins, op.outs[0]
-        row, name, base = loop_index(target.shape), s.name(out, "loss"), s.low.base(x)
-        element = f"{rows.buffers[base]}[k]" if base in rows.buffers else s.at(x, [*row, "k"])
-        rows.locals[out] = f"{name}_i"
-        lines = picked(s, op, s.at(target, row), element)
+        index, name = loop_index(target.shape), s.name(out, "loss")
+        lines = picked(s, op, s.at(target, index), rows.element(*s.low.resolve(x, at_class(op, index))))
+        counters = [(i, n) for i, n in zip(index, s.sizes(target)) if i != "0"][rows.group.lead :]
+        if not counters:
+            rows.locals[out] = f"{name}_i"
+        elif out in rows.elsewhere:
+            rows.buffer(out)
+            lines.append(f"{rows.element(out, index)} = {name}_i")
         if out in self.stored:
             self.allocate(out)
-            lines.append(f"{name}[{', '.join(row)}] = {name}_i")
-        return lines
+            lines.append(f"{name}[{', '.join(index)}] = {name}_i")
+        return nested(counters, lines)
 
 
 class AddAtClass(Part):
-    """A number added to each row's element at its class, in the memory of what it is added to."""
+    """A number added to each line's element at its class, in the memory of what it is added to."""
 
     def lines(self) -> list[str]:
-        (op,), s, known = self.group.ops, self.spelling, self.rows.locals
+        (op,), s = self.group.ops, self.spelling
         _, places, src = op.ins
-        at = [*loop_index(places.shape)[:-1], "0"]
-        return added(s, op, at, *[known.get(s.low.base(v)) or s.at(v, at) for v in (places, src)])
+        index = loop_index(places.shape)
+        lines = added(s, op, index, *[self.rows.element(*s.low.resolve(v, index)) for v in (places, src)])
+        return nested([(i, n) for i, n in zip(index, s.sizes(places)) if i != "0"][self.rows.group.lead :], lines)
 
 
 WRITERS = {"loop": Part, "pick": Pick, "scatter": AddAtClass}

@@ -12,7 +12,7 @@ import ast
 from ..fuse import Group, loop_index, reduced
 from ..ir import Op, V
 from .cpu_loops import parse, wider
-from .cpu_rows import read_elsewhere
+from .cpu_rows import readers
 from .gpu_loops import SLOT, Kernel, decoded, picked, product
 from .names import Spelling, cast
 
@@ -29,7 +29,7 @@ class RowKernel(Kernel):
         self.flat = False
         self.locals: dict[V, str] = {}  # one number for each row
         self.makers = {o: op for part in group.parts for op in part.ops if op.kind == "map" for o in op.outs}
-        self.elsewhere = read_elsewhere(spelling, group)
+        self.elsewhere = {v for v, parts in readers(spelling, group).items() if parts}
 
     def write(self, name: str) -> tuple[str, list]:
         body = [line for part in self.group.parts for line in WRITERS[part.kind](self, part).lines()]

@@ -75,13 +75,18 @@ def reshape(s: Spelling, op: Op) -> list[str]:
 
 
 def pick(s: Spelling, op: Op) -> list[str]:
-    """The negative of each row's element at its class."""
+    """The negative of each line's element at its class."""
     x, target = op.ins
     lines, text = whole(s, x)
     name, index = s.name(op.outs[0], "loss"), loop_index(target.shape)
-    body = picked(s, op, s.at(target, index), f"{text}[{', '.join([*index, 'k'])}]")
+    body = picked(s, op, s.at(target, index), f"{text}[{', '.join(at_class(op, index))}]")
     body.append(f"{name}[{', '.join(index)}] = {name}_i")
     return [*lines, f"{name} = {s.empty(op.outs[0])}", *around(s, target, body)]
+
+
+def at_class(op: Op, index: list) -> list:
+    """The place of class k in the line that belongs to an index without the lines' dimension."""
+    return [*index[: op.data["dim"]], "k", *index[op.data["dim"] :]]
 
 
 def picked(s: Spelling, op: Op, target: str, element: str) -> list[str]:
@@ -90,7 +95,7 @@ def picked(s: Spelling, op: Op, target: str, element: str) -> list[str]:
     return [
         f"k, {s.name(out)}_i = {target}, np.{out.dtype.name}(0)",
         f"if k != {op.data['ignore']}:",
-        f"    if k < 0 or k >= {s.sizes(x)[-1]}:",
+        f"    if k < 0 or k >= {s.sizes(x)[op.data['dim']]}:",
         '        raise IndexError("class out of bounds")',
         f"    {s.name(out)}_i = -{element}",
     ]
@@ -107,12 +112,13 @@ def scatter(s: Spelling, op: Op) -> list[str]:
 
 
 def added(s: Spelling, op: Op, index: list, place: str, number: str) -> list[str]:
-    """Lines that add a number at a place of a row."""
+    """Lines that add a number at a place of a line."""
+    dim = op.data["dim"]
     return [
         f"k = {place}",
-        f"if k < 0 or k >= {s.sizes(op.ins[0])[-1]}:",
+        f"if k < 0 or k >= {s.sizes(op.ins[0])[dim]}:",
         '    raise IndexError("index out of bounds")',
-        f"{s.name(op.outs[0])}[{', '.join([*index[:-1], 'k'])}] += {number}",
+        f"{s.name(op.outs[0])}[{', '.join([*index[:dim], 'k', *index[dim + 1 :]])}] += {number}",
     ]
 
 

@@ -67,6 +67,8 @@ class Writer:
         self.place_results(kept)
         for p, v in self.direct.items():
             self.spelling.names[v] = self.spelling.names[p]
+        for op in [op for op in self.low.ops if op.data.get("inside") and op.ins[0] in self.direct.values()]:
+            self.spelling.names[op.outs[0]] = self.spelling.names[op.ins[0]]
         body = self.functions()
         text = f"{self.head(body)}\n\n\n{body}\n"
         statics, on_device = tuple(self.spelling.statics), self.low.target is CUDA

@@ -20,7 +20,7 @@ from ...arrays.dtypes import BF2, HALVES
 from ..ir import F4, F8, Count, Lowering, Op, V
 from ..symbols import Number, Whole, is_symbolic
 
-LOOP = {"i", "k", "term", *[f"i{d}" for d in range(32)]}
+LOOP = {"i", "k", "term", "start", "end", *[f"i{d}" for d in range(32)]}
 HELPERS = {"plus", "row_sum", "higher32", "higher64", "peak32", "peak64"}
 TAKEN = {"np", "njit", "statics", "call", *HELPERS, *LOOP, *dir(builtins), *keyword.kwlist, *keyword.softkwlist}
 
@@ -51,7 +51,7 @@ class Spelling:
         found, k = wish, 2
         while found in self.used or found + "_i" in self.used:
             found, k = f"{stem}_{k}", k + 1
-        self.used |= {found, *[f"{found}_{s}" for s in ("i", "was", "flat", "sum", "row", "top")]}
+        self.used |= {found, *[f"{found}_{s}" for s in ("i", "was", "flat", "sum", "part", "row", "top")]}
         return found
 
     def static(self, a: Any) -> str:
@@ -161,7 +161,7 @@ class Spelling:
             out.dims = [self.size_among(ins, n, d - len(out.shape)) for d, n in enumerate(out.shape[:lead])]
             out.dims += [*rows, *columns]
         elif op.kind in ("pick", "scatter"):
-            out.dims = self.sizes(ins[0])[: len(out.shape)]
+            out.dims = [n for d, n in enumerate(self.sizes(ins[0])) if op.kind == "scatter" or d != op.data["dim"]]
         elif op.kind in ("reshape", "fill"):
             out.dims = [self.size(n) for n in out.shape]
         else:

@@ -7,7 +7,7 @@ with the formulas that nothing else reads.
 
 from __future__ import annotations
 
-from ..fuse import Group, kind_of, reduced, reduces_rows
+from ..fuse import Group, extent, lead_of, of_rows, over, reduced
 from ..ir import Lowering, Op
 
 
@@ -43,7 +43,7 @@ def of_parts(low: Lowering, parts: list[Group], kept: set) -> list[Group]:
     for part in parts:
         sums: dict[tuple, list] = {}
         for op in part.ops:
-            if op.kind == "reduce" and kind_of(op) in ("columns", "other"):
+            if op.kind == "reduce" and not of_rows(op) and len(reduced(op)) < len(extent(over(op))):
                 sums.setdefault(tuple(reduced(op)), []).append(op)
         moved: list[Op] = []
         for alike in sums.values():
@@ -56,7 +56,7 @@ def of_parts(low: Lowering, parts: list[Group], kept: set) -> list[Group]:
         return columns
     ops = [op for part in left for op in part.ops]
     wide = max([part.shape for part in left if part.kind == "loop"], key=len, default=())
-    by_rows = len(left) > 1 or reduces_rows(left[0])
+    by_rows = len(left) > 1 or lead_of(low, left[0]) > 0
     return [Group("rows", wide, ops, tuple(left)) if by_rows else Group("elements", wide, ops), *columns]
 
 

@@ -5,8 +5,7 @@ threads shares what belongs together: a part of a warp for short rows, a warp, o
 that is not the last a team is one thread, whose neighbour has the neighbouring column.  A team has all that it reads of a
 row in its registers, so that the memory is read once: each of its threads a few elements, which it asks for before it uses
 the first. Only what is too long for that is read again, in parts, for each pass over it.  Sums are kept in float64, as in
-reductions_cuda.py. softmax_cuda.py and normalize_cuda.py have the kernels; kernels/cpu/softmax_rows.py and columns.py have
-the same for the processor.
+reductions_cuda.py.  softmax_cuda.py and normalize_cuda.py have the kernels, lines_cuda.py says which operation has which.
 """
 
 from __future__ import annotations

@@ -15,8 +15,8 @@ from ...arrays.dtypes import FLOATS
 from ...arrays.kinds import kernels_there, on_device
 from ...core.tensor import Tensor
 from ...errors import error, warn
+from ...kernels import lines
 from ...kernels.cpu import index_cpu as at_places
-from ...kernels.cpu import softmax_rows
 from ...tensors.printing import about
 from ..base.families import Linear, NonDifferentiable, Operation
 from ..compare import where
@@ -92,16 +92,14 @@ class AtTarget(Linear):
 class CrossEntropy(Operation):
     """-log_softmax(x) at each example's class, along dimension dim, 0 where that is `ignore`; and the log_softmax."""
 
-    n_internal = 1
+    n_internal, gives = 1, (lines.EACH, lines.ALL)
     node = "NllLoss"
     integers = ("target",)
 
     @staticmethod
     def impl(x: np.ndarray, target: np.ndarray, dim: int, ignore: int) -> tuple:
-        by_rows = softmax_rows.cross_entropy(x, target, dim, ignore)
-        if by_rows is not None:
-            checked(by_rows[0], target, x.shape, dim, ignore)
-            return by_rows
+        if (by_line := on_lines(CrossEntropy, x, target, dim, ignore)) is not None:
+            return by_line
         top = np.maximum.reduce(x, axis=dim, keepdims=True, initial=-np.inf)
         shifted = x - top
         log_probabilities = shifted - np.log(np.add.reduce(np.exp(shifted), axis=dim, keepdims=True))
@@ -132,13 +130,12 @@ class CrossEntropy(Operation):
 class FromLogits(Operation):
     """The gradient of the loss by the logits: softmax less one at each example's class, times w; 0 where that is `ignore`."""
 
-    integers = ("target",)
+    integers, gives = ("target",), (lines.ALL,)
 
     @staticmethod
     def impl(w: np.ndarray, target: np.ndarray, log_p: np.ndarray, dim: int, ignore: int) -> np.ndarray:
-        by_rows = softmax_rows.cross_entropy_backward(w, target, log_p, dim, ignore)
-        if by_rows is not None:
-            return by_rows
+        if (by_line := lines.forward(FromLogits, w, whole(target), log_p, dim, ignore)) is not None:
+            return by_line[0]
         valid = target != ignore
         w = np.where(valid, w, w.dtype.type(0))
         out = np.exp(log_p) * np.expand_dims(w, dim)
@@ -156,17 +153,15 @@ class FromLogits(Operation):
 class MeanCrossEntropy(Operation):
     """The mean of that loss over all dimensions but the first `lead`, leaving out what is `ignore`; and the log_softmax."""
 
-    n_internal = 1
+    n_internal, gives = 1, (lines.NUMBER, lines.ALL)
     node = "NllLoss"
     integers = ("target",)
 
     @staticmethod
     def impl(x: np.ndarray, target: np.ndarray, dim: int, ignore: int, lead: int) -> tuple:
-        by_rows = None if lead else softmax_rows.mean_cross_entropy(x, target, dim, ignore)
-        if by_rows is not None:
-            if not math.isfinite(by_rows[0]):
-                found(target, x.shape, dim, ignore)
-            return by_rows
+        by_line = None if lead else on_lines(MeanCrossEntropy, x, target, dim, ignore, 0)
+        if by_line is not None:
+            return by_line
         loss, log_p = CrossEntropy.impl(x, target, dim, ignore)
         total = add_up(loss, tuple(range(lead, loss.ndim)), False)
         return total / CountValid.impl(target, ignore, loss.dtype, lead), log_p
@@ -192,9 +187,9 @@ class MeanCrossEntropy(Operation):
         (g, g_log), (_, target, dim, ignore, lead, _, log_p) = gs, bound
         if g is None or g_log is not None or lead:
             return None
-        by_rows = softmax_rows.mean_cross_entropy_backward(g, target, log_p, dim, ignore)
-        if by_rows is not None:
-            return by_rows, None, None, None, None
+        by_line = lines.backward(MeanCrossEntropy, gs, (bound[0], whole(target), *bound[2:]))
+        if by_line is not None:
+            return tuple(by_line)
         w = np.broadcast_to(g / CountValid.impl(target, ignore, log_p.dtype, 0), target.shape)
         return FromLogits.impl(w, target, log_p, dim, ignore), None, None, None, None
 
@@ -224,6 +219,23 @@ def found(target: np.ndarray, shape: tuple, dim: int, ignore: int) -> tuple:
             f"ignore_index={ignore} costs nothing",
         )
     return valid, places(safe, dim)
+
+
+def on_lines(cls: Any, x: np.ndarray, target: np.ndarray, dim: int, *rest: int) -> tuple | None:
+    """What an operation's kernel gives, which checks the classes itself."""
+    try:
+        made = lines.forward(cls, x, whole(target), dim, *rest)
+    except IndexError:
+        found(target, x.shape, dim, rest[0])
+        raise
+    if made is not None and on_device(x):
+        checked(made[0], target, x.shape, dim, rest[0])
+    return None if made is None else tuple(made)
+
+
+def whole(target: np.ndarray) -> np.ndarray:
+    """Classes as kernels take them."""
+    return target if target.dtype == np.int64 or on_device(target) else target.astype(np.int64)
 
 
 def checked(loss: np.ndarray, target: np.ndarray, shape: tuple, dim: int, ignore: int) -> np.ndarray:

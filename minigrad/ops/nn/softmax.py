@@ -12,7 +12,7 @@ import numpy as np
 from ...arrays import dtypes
 from ...core.tensor import Tensor
 from ...errors import error, warn
-from ...kernels.cpu import softmax_rows
+from ...kernels import lines
 from ..base.families import Operation, Reduce
 from ..base.layouts import row_major
 from ..base.registry import op
@@ -25,12 +25,12 @@ from .entry import functional
 class Softmax(Operation):
     """exp(x) / sum(exp(x)).  Its Jacobian diag(out) - out out' is symmetric: a tangent goes the way of a gradient."""
 
-    layout = row_major
+    layout, gives = row_major, (lines.ALL,)
 
     @staticmethod
     def impl(x: np.ndarray, dims: tuple) -> np.ndarray:
-        if (found := softmax_rows.softmax(x, dims)) is not None:
-            return found
+        if (found := lines.forward(Softmax, x, dims)) is not None:
+            return found[0]
         e = np.exp(x - peak(x, dims))
         return e / add_up(e, dims, True)
 
@@ -46,8 +46,7 @@ class Softmax(Operation):
     def arrays(gs: tuple, bound: tuple) -> tuple:
         """The same on arrays."""
         (g,), (_, dims, out) = gs, bound
-        dx = softmax_rows.softmax_backward(g, out, dims)
-        return (g - add_up(g * out, dims, True)) * out if dx is None else dx, None
+        return lines.backward(Softmax, gs, bound) or ((g - add_up(g * out, dims, True)) * out, None)
 
     @classmethod
     def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
@@ -57,12 +56,12 @@ class Softmax(Operation):
 class LogSoftmax(Operation):
     """x - log(sum(exp(x)))."""
 
-    layout = row_major
+    layout, gives = row_major, (lines.ALL,)
 
     @staticmethod
     def impl(x: np.ndarray, dims: tuple) -> np.ndarray:
-        if (found := softmax_rows.softmax(x, dims, log=True)) is not None:
-            return found
+        if (found := lines.forward(LogSoftmax, x, dims)) is not None:
+            return found[0]
         shifted = x - peak(x, dims)
         return shifted - np.log(add_up(np.exp(shifted), dims, True))
 
@@ -78,8 +77,7 @@ class LogSoftmax(Operation):
     def arrays(gs: tuple, bound: tuple) -> tuple:
         """The same on arrays."""
         (g,), (_, dims, out) = gs, bound
-        dx = softmax_rows.softmax_backward(g, out, dims, log=True)
-        return g - np.exp(out) * add_up(g, dims, True) if dx is None else dx, None
+        return lines.backward(LogSoftmax, gs, bound) or (g - np.exp(out) * add_up(g, dims, True), None)
 
     @classmethod
     def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
@@ -90,10 +88,12 @@ class LogSoftmax(Operation):
 class Logsumexp(Reduce):
     """log(sum(exp(x))) over dimensions; its gradient is the softmax."""
 
+    gives = (lines.LINE,)
+
     @staticmethod
     def impl(x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray:
-        if (found := softmax_rows.logsumexp(x, dims, keepdim)) is not None:
-            return found
+        if (found := lines.forward(Logsumexp, x, dims, True)) is not None:
+            return found[0] if keepdim else found[0].squeeze(dims)
         top = peak(x, dims)
         top = np.where(np.isfinite(top), top, x.dtype.type(0))
         out = np.log(add_up(np.exp(x - top), dims, True)) + top

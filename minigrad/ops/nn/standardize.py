@@ -14,7 +14,8 @@ import numpy as np
 
 from ...core.backward import sum_to
 from ...core.tensor import Tensor
-from ...kernels.cpu import batch_norm, softmax_rows
+from ...kernels import lines
+from ...kernels.cpu import batch_norm
 from ..base.families import Operation
 from ..base.layouts import channels_last, row_major
 from ..base.primitive import ShapeOf
@@ -26,13 +27,13 @@ class Standardize(Operation):
     """(x - mean) / sqrt(variance + eps) over dimensions, the mean and the (biased) variance, these dimensions as 1."""
 
     n_internal = 2
-    layout = row_major
+    layout, gives = row_major, (lines.ALL, lines.LINE, lines.LINE)
     node = "NativeLayerNorm"
 
     @staticmethod
     def impl(x: np.ndarray, dims: tuple, eps: float) -> tuple:
-        if (found := softmax_rows.standardize(x, dims, eps)) is not None:
-            return found
+        if (found := lines.forward(Standardize, x, dims, eps)) is not None:
+            return tuple(found)
         n = math.prod([x.shape[d] for d in dims])
         mean = np.add.reduce(x, axis=dims, keepdims=True) / n
         centred = x - mean
@@ -63,12 +64,12 @@ class Standardize(Operation):
         (g, g_mean, g_variance), (x, dims, eps, _, mean, variance) = gs, bound
         if g is None or g_mean is not None or g_variance is not None:
             return None
-        dx = softmax_rows.standardize_backward(g, x, mean, variance, dims, eps)
-        if dx is None:
-            centred, rstd = x - mean, 1 / np.sqrt(variance + eps)
-            n = math.prod([x.shape[d] for d in dims])
-            along = np.add.reduce(g * centred, axis=dims, keepdims=True) / n * -(rstd * rstd * rstd)
-            dx = (g - np.add.reduce(g, axis=dims, keepdims=True) / n) * rstd + along * centred
+        if (found := lines.backward(Standardize, gs, bound)) is not None:
+            return tuple(found)
+        centred, rstd = x - mean, 1 / np.sqrt(variance + eps)
+        n = math.prod([x.shape[d] for d in dims])
+        along = np.add.reduce(g * centred, axis=dims, keepdims=True) / n * -(rstd * rstd * rstd)
+        dx = (g - np.add.reduce(g, axis=dims, keepdims=True) / n) * rstd + along * centred
         return dx, None, None
 
 
@@ -76,14 +77,15 @@ class LayerNorm(Operation):
     """Standardize with its result times weight plus bias, which are broadcast to x."""
 
     n_internal = 2
-    layout = row_major
+    layout, gives = row_major, (lines.ALL, lines.LINE, lines.LINE)
     node = "NativeLayerNorm"
 
     @staticmethod
     def impl(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, dims: tuple, eps: float) -> tuple:
-        for kernel in (softmax_rows.layer_norm, batch_norm.norm):
-            if (found := kernel(x, weight, bias, dims, eps)) is not None:
-                return found
+        found: Any = lines.forward(LayerNorm, x, weight, bias, dims, eps)
+        found = batch_norm.norm(x, weight, bias, dims, eps) if found is None else found
+        if found is not None:
+            return tuple(found)
         out, mean, variance = Standardize.impl(x, dims, eps)
         return out * weight + bias, mean, variance
 
@@ -119,9 +121,10 @@ class LayerNorm(Operation):
         (g, g_mean, g_variance), (x, weight, _, dims, eps, _, mean, variance) = gs, bound
         if g is None or g_mean is not None or g_variance is not None or type(x) is ShapeOf or type(weight) is ShapeOf:
             return None
-        for kernel in (softmax_rows.layer_norm_backward, batch_norm.norm_backward):
-            if (found := kernel(g, x, weight, mean, variance, dims, eps)) is not None:
-                return *found, None, None
+        found: Any = lines.backward(LayerNorm, gs, bound)
+        found = batch_norm.norm_backward(g, x, weight, mean, variance, dims, eps) if found is None else found[:3]
+        if found is not None:
+            return *found, None, None
         (dx, *_) = Standardize.arrays((g * weight, None, None), (x, dims, eps, None, mean, variance))
         return dx, g * ((x - mean) / np.sqrt(variance + eps)), g, None, None
 
@@ -173,12 +176,12 @@ class DivideByRMS(Operation):
     """x / sqrt(mean(x * x) + eps) over dimensions, and the factor 1 / sqrt(...)."""
 
     n_internal = 1
-    layout = row_major
+    layout, gives = row_major, (lines.ALL, lines.LINE)
 
     @staticmethod
     def impl(x: np.ndarray, dims: tuple, eps: float) -> tuple:
-        if (found := softmax_rows.divide_by_rms(x, dims, eps)) is not None:
-            return found
+        if (found := lines.forward(DivideByRMS, x, dims, eps)) is not None:
+            return tuple(found)
         n = math.prod([x.shape[d] for d in dims])
         factor = 1 / np.sqrt(np.add.reduce(x * x, axis=dims, keepdims=True) / n + eps)
         return x * factor, factor
@@ -200,11 +203,10 @@ class DivideByRMS(Operation):
     @staticmethod
     def arrays(gs: tuple, bound: tuple) -> tuple | None:
         """The gradient of the result alone, of a large array."""
-        (g, g_factor), (x, dims, _, _, factor) = gs, bound
-        if g is None or g_factor is not None:
+        if gs[0] is None or gs[1] is not None:
             return None
-        dx = softmax_rows.divide_by_rms_backward(g, x, factor, dims)
-        return None if dx is None else (dx, None, None)
+        found = lines.backward(DivideByRMS, gs, bound)
+        return None if found is None else tuple(found)
 
 
 def undivide(g: Any, g_factor: Any, x: Tensor, factor: Tensor, dims: tuple) -> Tensor:

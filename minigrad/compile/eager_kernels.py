@@ -1,0 +1,107 @@
+"""Kernels for eager mode: the program of an operation, or its formulas, as one generated pass over the lines of an array.
+
+What writes compiled programs writes these, from a capture of small examples.  They take the memory for their results, so that
+threads can share the lines (kernels/lines.py); the text has no sizes of its own.
+"""
+
+from __future__ import annotations
+
+import contextvars
+from typing import Any
+
+import numpy as np
+
+from ..core.tensor import wrap
+from ..kernels import cache, lines
+from ..kernels.lines import ALL, EACH, LINE, NUMBER, PLACE, Kernel, Plan
+from ..ops.base.primitive import ShapeOf
+from .capture import tracing
+from .captured_steps import Step, Value
+from .guards import Environment
+from .symbols import Number, Reads
+from .trace import Trace
+
+SUMS = (PLACE, NUMBER)  # what is added up over the lines
+SIZES = {2: (7, 11), 3: (5, 11, 13)}  # of examples: no two are the same
+
+
+def install() -> None:
+    """Plug in: eager operations get their fused kernels here."""
+    lines.write = write
+
+
+def write(plan: Plan, args: tuple, n_dims: int, dtype: np.dtype) -> Kernel:
+    """Write the kernel for some arguments: outside of all transforms, recordings and captures that may be running."""
+    return contextvars.Context().run(written, plan, args, n_dims, dtype)
+
+
+def written(plan: Plan, args: tuple, n_dims: int, dtype: np.dtype) -> Kernel:
+    """Capture the program, or the formulas, on examples; the text of that, compiled."""
+    from .emit.from_capture import generate
+
+    cls, shapes = plan.cls, shapes_of(SIZES[n_dims])
+    trace = Trace(Environment({}), None)
+    trace.phase = "backward"  # no line of the user's is meant
+    with tracing(trace, False):
+        given = [example(trace, plan, i, a, shapes, dtype) for i, a in enumerate(args)]
+        made = (cls.program or cls.apply)(*given) if plan.formulas is None else gradients(cls, plan.formulas, given)
+        outs = list(zip(plan.gives, [trace.value(o) for o in (made if type(made) is tuple else (made,))]))
+    fixed, rows = ([trace.value(given[i]) for i, _ in some] for some in (plan.fixed, plan.rows))
+    writes = [
+        (Value("input", np.empty(shapes[held], dtype), 0, "result"), out) for held, out in outs if held not in SUMS
+    ]
+    sums = [out for held, out in outs if held in SUMS]
+    inputs = [*fixed, *rows, *[memory for memory, _ in writes]]
+    name = cls.name if plan.formulas is None else f"{cls.name}_backward"
+    program = generate(trace.steps, inputs, sums, writes, name, False)
+    arrays, numbers = program.params[: len(inputs)], [name for _, name in program.params[len(inputs) :]]
+    assert arrays == [("input", k) for k in range(len(inputs))] and not program.statics, program.text
+    entry = getattr(cache.load(f"{name}_{dtype.name}", program.text), program.name)
+    used = [i for i in plan.numbers if given[i].name in numbers]
+    return Kernel(entry, NUMBER in plan.gives or sees_all(trace.steps, rows), used)
+
+
+def example(trace: Trace, plan: Plan, i: int, a: Any, shapes: dict, dtype: np.dtype) -> Any:
+    """Return what stands for an argument in the capture."""
+    held, n, m = plan.takes[i], len(plan.cls.names), len(plan.cls.gives)
+    if held is not None:
+        kind = np.dtype(np.int64) if a.dtype.kind == "i" else dtype
+        name = plan.cls.names[i] if i < n else ("out" if i < n + m else "g") + str((i - n) % m) * (m > 1)
+        return trace.argument(wrap(np.ones(shapes[held], kind)), name, "")
+    if i >= n:
+        return None
+    if i == plan.dims:
+        return (1,) if type(a) is tuple else 1
+    if i in plan.numbers:
+        return Number(a, f"leaves[{i}]", frozenset([i]), Reads(list(plan.cls.names), trace.depends))
+    held = lines.HOLDS.get(plan.cls.names[i])  # its shape may be asked for
+    return a if held is None else ShapeOf(shapes[held])
+
+
+def shapes_of(sizes: tuple) -> dict:
+    """Return the shapes of what examples hold."""
+    line, each, place = (sizes[0], 1, *sizes[2:]), (sizes[0], *sizes[2:]), sizes[1:2]
+    return {ALL: sizes, LINE: line, EACH: each, PLACE: place, NUMBER: ()}
+
+
+def gradients(cls: Any, formulas: tuple, given: list) -> tuple:
+    """Return the gradients of some arguments."""
+    bound, gs = tuple(given[: -len(cls.gives)]), tuple(given[-len(cls.gives) :])
+    return tuple([cls.evaluate(i, bound, len(cls.names), gs) for i in formulas])
+
+
+def sees_all(steps: list[Step], rows: list[Value]) -> bool:
+    """Return whether what is computed of one line depends on others: lines that are added up are spread again."""
+    mixed: set[Value] = set()
+    known, count = set(rows), rows[0].shape[0]
+    for step in steps:
+        read = {a for a in step.args if isinstance(a, Value)}
+        for out in step.outs:
+            by_line = out.shape[:1] == (count,)
+            if by_line and read & mixed:
+                return True
+            if not by_line and read & (known | mixed):
+                mixed.add(out)
+            elif by_line:
+                known.add(out)
+    return False

@@ -1,0 +1,48 @@
+"""The operations on lines that have kernels on the device, with the arguments that kernels/lines.py has for them."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from . import normalize_cuda, softmax_cuda
+
+FORWARD = {
+    "softmax": softmax_cuda.softmax,
+    "log_softmax": partial(softmax_cuda.softmax, log=True),
+    "logsumexp": softmax_cuda.logsumexp,
+    "cross_entropy": softmax_cuda.cross_entropy,
+    "from_logits": softmax_cuda.cross_entropy_backward,
+    "standardize": normalize_cuda.standardize,
+    "layer_norm": normalize_cuda.layer_norm,
+    "divide_by_rms": normalize_cuda.divide_by_rms,
+}
+BACKWARD = {  # of the gradients, the arguments and the results
+    "softmax": lambda g, x, dims, out: softmax_cuda.softmax_backward(g, out, dims),
+    "log_softmax": lambda g, x, dims, out: softmax_cuda.softmax_backward(g, out, dims, log=True),
+    "standardize": lambda g, _, __, x, dims, eps, ___, mean, variance: normalize_cuda.standardize_backward(
+        g, x, mean, variance, dims, eps
+    ),
+    "layer_norm": lambda g, _, __, x, weight, bias, dims, eps, ___, mean, variance: normalize_cuda.layer_norm_backward(
+        g, x, weight, mean, variance, dims, eps
+    ),
+    "divide_by_rms": lambda g, _, x, dims, eps, __, factor: normalize_cuda.divide_by_rms_backward(g, x, factor, dims),
+}
+
+
+def forward(cls: Any, args: tuple) -> list | None:
+    """An operation's results, None where it has no kernel for these arrays."""
+    return several(FORWARD[cls.name](*args)) if cls.name in FORWARD else None
+
+
+def backward(cls: Any, gs: tuple, bound: tuple) -> list | None:
+    """The gradients of its arguments by that of its first result."""
+    if cls.name not in BACKWARD or any(g is not None for g in gs[1:]):
+        return None
+    made = several(BACKWARD[cls.name](*gs, *bound))
+    return None if made is None else made + [None] * (len(cls.names) - len(made))
+
+
+def several(made: Any) -> list | None:
+    """Results as a list."""
+    return None if made is None else list(made) if type(made) is tuple else [made]

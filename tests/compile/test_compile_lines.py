@@ -1,0 +1,88 @@
+"""Random programs on lines, which are rows or columns, compiled and eager: softmax, norms, sums, losses over any dimension."""
+
+import random
+import re
+
+import numpy as np
+import pytest
+
+import minigrad as torch
+from minigrad.compile.api import compile
+
+from .interpreted import interpreted
+from .test_compile_random import close
+
+F = torch.nn.functional
+__all__ = ["interpreted"]
+WHOLE = ["softmax(x, d)", "log_softmax(x, d)", "x - x.mean(d, True)", "x / (x * x).sum(d, True).sqrt()", "x * y.amax(d, True)",
+         "x + y.softmax(e).sum(d, True)", "x - x.logsumexp(d, True)", "x * x.softmax(d).amax(e, True)", "torch.exp(x - y)",
+         "F.layer_norm(x, x.shape[-1:])", "F.layer_norm(x, x.shape[-2:])", "F.rms_norm(x, x.shape[-1:])",
+         "x.transpose(-1, -2).softmax(d).transpose(-1, -2)", "x * x.sum((e, d), True).tanh()",
+         "(x - x.mean((d, e), True)) / (x.var((d, e), unbiased=False, keepdim=True) + 1).sqrt()"]  # fmt: skip
+ENDS = ["x.sum()", "x.sum(d)", "x.amax(d).sum(0)", "x.mean((0, d))", "x[0] + 1", "x.logsumexp(d)", "x.select(d, 0).exp()",
+        "(x * x).mean(d, True)", "loss(x, d)"]  # fmt: skip
+
+
+def loss(x, d):
+    """Cross-entropy along a dimension."""
+    others = [n for k, n in enumerate(x.shape) if k != d]
+    target = (torch.arange(int(np.prod(others))) * 5 % x.shape[d]).reshape(others)
+    return F.cross_entropy(x.movedim(d, 1), target, reduction=("none", "mean")[d % 2], ignore_index=2)
+
+
+def program(seed):
+    """Some steps on two tensors of one shape, whose results are told, and the shape."""
+    rng = random.Random(seed)
+    shape = [rng.choice([1, 2, 3, 3, 5]) for _ in range(rng.choice([2, 3, 3, 4]))]
+    lines = []
+    for _ in range(rng.randint(1, 4)):
+        d, e = rng.sample(range(len(shape)), 2)
+        text = rng.choice(WHOLE).replace("softmax(x, d)", "torch.softmax(x, d)").replace("log_torch.", "torch.log_")
+        lines.append(f"{rng.choice('xy')} = " + "".join({"d": str(d), "e": str(e)}.get(t, t) for t in tokens(text)))
+    d = rng.randrange(1, len(shape))
+    results = [rng.choice(ENDS) for _ in range(2)]
+    results = ["".join({"d": str(d)}.get(t, t) for t in tokens(r)) for r in results]
+    source = "def f(x, y):\n    " + "\n    ".join(["z = x * y", *lines, f"return {', '.join(results)}, x + z"]) + "\n"
+    return source, shape
+
+
+def tokens(text):
+    """Words and what is between them."""
+    return re.split(r"\b", text)
+
+
+def compare(seed):
+    """A program compiled gives what eager code gives: values, and gradients from inside and outside."""
+    source, shape = program(seed)
+    names = {"torch": torch, "F": F, "loss": loss}
+    exec(source, names)
+    f = names["f"]
+    rng = np.random.default_rng(seed)
+    x, y = (torch.tensor(rng.standard_normal(shape), requires_grad=True) for _ in range(2))
+
+    def whole(x, y):
+        outs = f(x, y)
+        total = sum([(o * o).sum() for o in outs])
+        return (*outs, *torch.autograd.grad(total, (x, y)))
+
+    compiled = compile(whole)
+    for a, b in zip(compiled(x, y), whole(x, y), strict=True):
+        close(a, b, f"seed {seed}\n{source}\n{shape}\n{compiled.source()}")
+    outside = compile(f)
+    found, wanted = (torch.autograd.grad(sum([o.sum() for o in g(x, y)]), (x, y)) for g in (outside, f))
+    for a, b in zip(found, wanted, strict=True):
+        close(a, b, f"seed {seed}\n{source}\n{shape}\n{outside.source('backward')}")
+    return compiled
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("part", [0, 1, *[pytest.param(k, marks=pytest.mark.slow) for k in range(2, 8)]])
+def test_random_programs_on_lines(part, interpreted):
+    compiled = [compare(seed) for seed in range(part * 50, part * 50 + 50)]
+    assert sum(["over the rows" in c.explain() for c in compiled]) > 10
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("seed", range(1000, 1006))
+def test_random_programs_on_lines_by_numba(seed):
+    compare(seed)

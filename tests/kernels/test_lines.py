@@ -1,0 +1,114 @@
+"""Fused kernels of operations on lines: when they are written, for what, and which gradients they give."""
+
+import numpy as np
+import pytest
+
+import minigrad
+from minigrad.kernels import cache, lines
+from minigrad.ops.nn.softmax import Softmax
+from minigrad.ops.nn.standardize import LayerNorm
+from tests.kernels.definitions import kernels, numbers
+from tests.kernels.test_rows import defined
+
+F = minigrad.nn.functional
+
+
+@pytest.fixture
+def fresh():
+    """No kernel is known yet."""
+    lines.forward_plan.cache_clear()
+    lines.backward_plan.cache_clear()
+
+
+def test_one_kernel_for_all_sizes_of_a_layout(fresh):
+    plan = lines.forward_plan(Softmax)
+    for shape in ((64, 7), (5, 100), (1, 400), (2, 3, 50), (300, 1)):
+        minigrad.tensor(numbers(shape)).softmax(-1)
+    assert list(plan.kernels) == [(2, np.dtype("float64"))]
+    minigrad.tensor(numbers((4, 33, 40))).softmax(1)
+    minigrad.tensor(numbers((33, 400))).softmax(0)
+    minigrad.tensor(numbers((64, 7), "float32")).softmax(1)
+    assert [key[0] for key in plan.kernels] == [2, 3, 2]
+
+
+def test_small_arrays_have_no_kernel_written(fresh):
+    minigrad.tensor(numbers((5, 7))).softmax(1)
+    minigrad.tensor(numbers((5, 7, 8))).softmax(1)
+    assert not lines.forward_plan(Softmax).kernels
+
+
+def test_kernels_have_no_line_of_the_users(fresh, monkeypatch):
+    texts, load = [], cache.load
+    monkeypatch.setattr(cache, "load", lambda name, text: (texts.append(text), load(name, text))[1])
+    scores = minigrad.tensor(numbers((40, 50)), requires_grad=True)
+    scores.softmax(1).sum().backward()
+    assert len(texts) == 2
+    assert not any("scores" in text or __file__ in text or ".py:" in text for text in texts)
+
+
+def test_writing_a_kernel_leaves_no_trace_in_a_record(fresh):
+    def program():
+        x = minigrad.tensor(numbers((40, 50)), requires_grad=True)
+        F.layer_norm(x.softmax(1), (50,)).sum().backward()
+
+    first, second = (minigrad.record(program).to_dict() for _ in range(2))
+    assert [op["name"] for op in first["ops"]] == [op["name"] for op in second["ops"]]
+    assert len(first["values"]) == len(second["values"])
+
+
+@pytest.mark.parametrize("wanted", [(0,), (1,), (2,), (0, 1), (1, 2), (0, 2), (0, 1, 2)])
+def test_gradients_of_some_arguments(wanted, monkeypatch):
+    arrays = numbers((40, 30)), numbers((30,), seed=1), numbers((30,), seed=2)
+
+    def gradients():
+        x, w, b = (minigrad.tensor(a, requires_grad=i in wanted) for i, a in enumerate(arrays))
+        out = F.layer_norm(x, (30,), w, b)
+        g = minigrad.tensor(numbers((40, 30), seed=3))
+        return minigrad.autograd.grad(out, [(x, w, b)[i] for i in wanted], g)
+
+    found = gradients()
+    with kernels(monkeypatch, False):
+        expected = gradients()
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-11, atol=1e-12)
+
+
+def test_weights_of_another_shape_than_the_lines_are_not_taken_for_theirs():
+    x = minigrad.tensor(numbers((3, 8, 8, 8)), requires_grad=True)
+    weight, bias = (minigrad.tensor(numbers((8,), seed=k), requires_grad=True) for k in (1, 2))
+    for some in ((weight, bias), (weight,), (None, bias)):
+        given = [t for t in some if t is not None]
+        out = F.group_norm(x, 8, *some)
+        found = minigrad.autograd.grad(out, given, minigrad.ones_like(out) * 2)
+        assert [g.shape for g in found] == [(8,)] * len(given)
+        if some[-1] is bias:
+            np.testing.assert_allclose(found[-1].numpy(), np.full(8, 2 * 3 * 64))
+
+
+def test_what_is_computed_of_all_lines_is_not_shared_among_threads(monkeypatch):
+    monkeypatch.setattr(lines.threads, "GRAIN", 100)
+    x, target = numbers((64, 30)), minigrad.arange(64) % 30
+    before = minigrad.get_num_threads()
+    minigrad.set_num_threads(4)
+    try:
+        y = minigrad.tensor(x, requires_grad=True)
+        loss = F.cross_entropy(y, target)
+        (dx,) = minigrad.autograd.grad(loss, y)
+    finally:
+        minigrad.set_num_threads(before)
+    expected = defined(monkeypatch, lambda x: F.cross_entropy(x, target), x)
+    np.testing.assert_allclose(loss.item(), expected[0], rtol=1e-12)
+    np.testing.assert_allclose(dx.numpy(), expected[1], atol=1e-14)
+
+
+def test_many_shapes_are_forgotten(fresh, monkeypatch):
+    monkeypatch.setattr(lines, "MANY", 3)
+    for n in range(300, 310):
+        minigrad.tensor(numbers((1, n))).softmax(1)
+    assert len(lines.forward_plan(Softmax).calls) <= 3
+
+
+def test_a_plan_says_what_its_arguments_hold():
+    plan = lines.forward_plan(LayerNorm)
+    assert plan.takes == (lines.ALL, lines.PLACE, lines.PLACE, None, None)
+    assert [plan.cls.names[i] for i in (plan.x, plan.dims, *plan.numbers)] == ["x", "dims", "eps"]
