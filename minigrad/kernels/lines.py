@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,7 +64,7 @@ class Plan:
         names = cls.names
         self.dims = next(i for i, name in enumerate(names) if name in ("dim", "dims"))
         self.numbers = [i for i, name in enumerate(names) if name == "eps"]
-        self.settings = [i for i, name in enumerate(names) if name not in HOLDS and i not in self.numbers]
+        self.settings = itemgetter(*[i for i, name in enumerate(names) if name not in HOLDS and name != "eps"])
         self.places = [i for i, name in enumerate(names) if HOLDS.get(name) is PLACE]
         self.x = takes.index(ALL)
         self.gradients = [formulas.index(i) if formulas and i in formulas else None for i in range(len(names))]
@@ -120,7 +121,7 @@ def run(plan: Plan, args: tuple) -> list | None:
     if type(x) is not np.ndarray or not x.flags.c_contiguous or alone():
         return None
     dtype = x.dtype
-    key = (x.shape, dtype, *[args[i] for i in plan.settings])
+    key: tuple = (x.shape, dtype, plan.settings(args))
     if plan.places:
         key += tuple([a.shape if type(a := args[i]) is np.ndarray else a for i in plan.places])
     call = plan.calls.get(key) or prepared(plan, args, key)
@@ -155,7 +156,7 @@ def prepared(plan: Plan, args: tuple, key: tuple) -> Any:
         plan.calls.clear()
     found: Any = SMALL
     t = table(x, dims if type(dims) is tuple else (dims,))
-    if any(shape != shape_of(PLACE, x, dims) for shape in key[2 + len(plan.settings) :]):
+    if any(shape != shape_of(PLACE, x, dims) for shape in key[3:]):
         t = None
     if t is not None:
         kernel = kernel_for(plan, args, t)
@@ -178,7 +179,7 @@ def order(plan: Plan, x: np.ndarray, dims: Any) -> list:
 
 def kernel_for(plan: Plan, args: tuple, t: np.ndarray) -> Kernel:
     """Have a kernel written, by one thread at a time."""
-    key = (t.ndim, t.dtype, *[args[i] for i in plan.settings if i != plan.dims])
+    key = (t.ndim, t.dtype, plan.settings([None if i == plan.dims else a for i, a in enumerate(args)]))
     with loading:
         if key not in plan.kernels:
             assert write is not None

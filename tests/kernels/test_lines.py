@@ -24,7 +24,7 @@ def test_one_kernel_for_all_sizes_of_a_layout(fresh):
     plan = lines.forward_plan(Softmax)
     for shape in ((64, 7), (5, 100), (1, 400), (2, 3, 50), (300, 1)):
         minigrad.tensor(numbers(shape)).softmax(-1)
-    assert list(plan.kernels) == [(2, np.dtype("float64"))]
+    assert [key[:2] for key in plan.kernels] == [(2, np.dtype("float64"))]
     minigrad.tensor(numbers((4, 33, 40))).softmax(1)
     minigrad.tensor(numbers((33, 400))).softmax(0)
     minigrad.tensor(numbers((64, 7), "float32")).softmax(1)

@@ -25,6 +25,8 @@ from .entry import functional
 from .loss import averaged, chosen, expect_logarithms, reduced, warn_probabilities
 from .softmax import log_softmax
 
+I8 = np.dtype(np.int64)
+
 
 class NLL(Linear):
     """-x at each example's class, along dimension dim; 0 where the class is `ignore`."""
@@ -235,7 +237,7 @@ def on_lines(cls: Any, x: np.ndarray, target: np.ndarray, dim: int, *rest: int) 
 
 def whole(target: np.ndarray) -> np.ndarray:
     """Classes as kernels take them."""
-    return target if target.dtype == np.int64 or on_device(target) else target.astype(np.int64)
+    return target if target.dtype is I8 or on_device(target) else target.astype(I8)
 
 
 def checked(loss: np.ndarray, target: np.ndarray, shape: tuple, dim: int, ignore: int) -> np.ndarray:
