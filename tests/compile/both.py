@@ -17,7 +17,9 @@ def T(*shape, dtype="f4"):
 def same(a, b, tolerance=2e-5):
     a, b = a.detach().numpy(), b.detach().numpy()
     assert (a.dtype, a.shape) == (b.dtype, b.shape)
-    size = max(1, np.abs(b[np.isfinite(b)]).max(initial=0))  # sums of large terms round alike, however small they come out
+    size = max(
+        1, np.abs(b[np.isfinite(b)]).max(initial=0)
+    )  # sums of large terms round alike, however small they come out
     np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance * size)
 
 

@@ -1,0 +1,173 @@
+"""Every operation of the table beside PyTorch, forward and backward, at several sizes.
+
+    python -m benchmarks.operations                      all of them, at 1,000, 100,000 and 10,000,000 elements
+    python -m benchmarks.operations --sizes 1000 softmax sum
+    python -m benchmarks.operations --save new.json --before old.json
+
+A sample is grown: each of its sizes but 1 times one factor, so that shapes that meet still do.  Operations whose samples
+cannot be grown so are named at the end.  What was saved at another commit stands beside as a ratio to PyTorch, too.
+"""
+
+import argparse
+import functools
+import json
+import time
+import warnings
+from pathlib import Path
+
+import minigrad
+from minigrad.ops.base.registry import TABLE
+from minigrad.testing.samples import Maker
+
+from . import measure
+from .environment import one_thread
+
+SIZES = (1_000, 100_000, 10_000_000)
+SETTINGS = measure.Settings(rounds=7, seconds=0.01)
+LONGEST = 2.0  # seconds that one call may take
+SLOW = 1.2  # times PyTorch's time: what is above is named
+
+
+class Large(Maker):
+    """A maker of larger tensors, float32."""
+
+    def __init__(self, module, entry, sample, factor):
+        super().__init__(module, entry, sample, "float32")
+        self.factor = factor
+
+    def grown(self, shape):
+        """Sizes times the factor; 1 stays 1."""
+        return [n if n < 2 else max(2, round(n * self.factor)) for n in shape]
+
+    def T(self, *shape):
+        return super().T(*self.grown(shape))
+
+    def P(self, *shape):
+        return super().P(*self.grown(shape))
+
+    def S(self, *shape):
+        return super().S(*self.grown(shape))
+
+    def I(self, *shape_and_high):  # noqa: E743
+        *shape, high = shape_and_high
+        return super().I(*self.grown(shape), high)
+
+    def B(self, *shape):
+        return super().B(*self.grown(shape))
+
+
+def tensors(result):
+    """The float tensors in what an operation returned."""
+    if isinstance(result, (tuple, list)):
+        return [t for part in result for t in tensors(part)]
+    return [result] if hasattr(result, "is_floating_point") and result.is_floating_point() else []
+
+
+def prepared(module, function, entry, sample, factor):
+    """The operands, and what calls the operation on them and what differentiates it; the latter None where it cannot."""
+    maker = Large(module, entry, sample, factor)
+    names = {n: getattr(maker, n) for n in "TPISB"}
+    args, kwargs = eval(f"(lambda *args, **kwargs: (args, kwargs))({sample})", {"torch": module, **names})
+    leaves = [t.requires_grad_() for t in maker.leaves]
+    outs = [o for o in tensors(function(*args, **kwargs)) if o.requires_grad]
+    gs = [module.ones_like(o) for o in outs]
+
+    def forward():
+        with module.no_grad():
+            return function(*args, **kwargs)
+
+    def both():
+        found = [o for o in tensors(function(*args, **kwargs)) if o.requires_grad]
+        return module.autograd.grad(found, leaves, gs, allow_unused=True)
+
+    return forward, both if outs and entry.differentiable else None
+
+
+def grown(entry, n):
+    """A sample of an operation and the factor that makes its largest tensor one of n elements, for each of its samples."""
+    for sample in entry.samples:
+        maker = Maker(minigrad, entry, sample)
+        names = {k: getattr(maker, k) for k in "TPISB"}
+        try:
+            eval(f"(lambda *args, **kwargs: None)({sample})", {"torch": minigrad, **names})
+        except Exception:
+            continue
+        largest = max(maker.leaves, key=lambda t: t.numel(), default=None)
+        if largest is not None and largest.ndim and largest.numel() > 1:
+            yield sample, (n / largest.numel()) ** (1 / sum(k > 1 for k in largest.shape))
+
+
+def seconds(f):
+    """The time of one call."""
+    start = time.perf_counter()
+    f()
+    return time.perf_counter() - start
+
+
+def timed(torch, entry, n):
+    """{"forward": (ours, theirs), "backward": ...} in seconds for the first sample that can be grown; None without one."""
+    theirs = functools.reduce(getattr, (entry.torch or entry.name).split("."), torch)
+    for sample, factor in grown(entry, n):
+        try:
+            runs = [prepared(m, f, entry, sample, factor) for m, f in ((minigrad, entry.function), (torch, theirs))]
+            shapes = [[tuple(t.shape) for t in tensors(forward())] for forward, _ in runs]
+        except Exception:
+            continue
+        if shapes[0] != shapes[1] or not shapes[0]:
+            continue
+        found = {}
+        for what, ours, other in zip(("forward", "backward"), *runs):
+            if ours is not None and other is not None and seconds(ours) < LONGEST and seconds(other) < LONGEST:
+                times = measure.interleaved({"ours": ours, "theirs": other}, SETTINGS)
+                found[what] = times["ours"]["best"], times["theirs"]["best"]
+        return found
+    return None
+
+
+def alone(torch):
+    """Have both compute on one core, with one thread."""
+    one_thread()
+    minigrad.set_num_threads(1)
+    torch.set_num_threads(1)
+
+
+def main():
+    """Measure, print what is slow, and save all."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("names", nargs="*", help="operations, all by default")
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--save", help="a file for all times, as JSON")
+    parser.add_argument("--before", help="a file that was saved at another commit")
+    args = parser.parse_args()
+    import torch
+
+    alone(torch)
+    warnings.simplefilter("ignore")
+    before = json.loads(Path(args.before).read_text(encoding="utf-8")) if args.before else {}
+    names = args.names or [n for n, entry in TABLE.items() if entry.samples and not entry.differs]
+    times, left = {}, set()
+    for name in names:
+        for n in args.sizes:
+            last = times.get(f"{name} forward {n // 100}", [0])[0]
+            found = (
+                timed(torch, TABLE[name], n) if last * 1000 < LONGEST else {}
+            )  # its work may grow faster than its size
+            left.update([name] if found is None else [])
+            for what, pair in (found or {}).items():
+                times[key := f"{name} {what} {n}"] = pair
+                show(key, pair, before.get(key))
+    print(f"\nNot grown: {', '.join(sorted(left)) or 'none'}")
+    if args.save:
+        Path(args.save).write_text(json.dumps(times, indent=0), encoding="utf-8")
+
+
+def show(key, pair, before):
+    """Print one row; what takes longer than PyTorch, or than before, is marked."""
+    ratio, old = pair[0] / pair[1], before and before[0] / before[1]
+    marks = "slow " * (ratio > SLOW) + "slower" * bool(old and ratio > 1.15 * old)
+    beside = f"{old:>9.2f}" if old else " " * 9
+    print(f"{key:<44}{pair[0] * 1e6:>12.1f}{pair[1] * 1e6:>12.1f}{ratio:>9.2f}{beside}  {marks}".rstrip(), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+"""The table of operations beside PyTorch: samples grow to the size that is asked for, and what is slow is marked."""
+
+import json
+import sys
+
+import pytest
+
+import minigrad
+from benchmarks import measure, operations
+from minigrad.ops.base.registry import TABLE
+
+QUICK = measure.Settings(rounds=1, seconds=1e-5)
+
+
+@pytest.mark.parametrize("name", ["softmax", "matmul", "exp", "sum", "cat", "cross_entropy", "conv2d", "where"])
+def test_a_sample_grows_to_about_the_size(name):
+    entry = TABLE[name]
+    sizes = []
+    for sample, factor in operations.grown(entry, 4000):
+        maker = operations.Large(minigrad, entry, sample, factor)
+        names = {n: getattr(maker, n) for n in "TPISB"}
+        eval(f"(lambda *args, **kwargs: None)({sample})", {"torch": minigrad, **names})
+        sizes.append(max(t.numel() for t in maker.leaves))
+        assert all(t.dtype == minigrad.float32 for t in maker.leaves)
+    assert sizes and all(1000 < n < 20_000 for n in sizes)
+
+
+@pytest.mark.parity
+def test_times_are_saved_and_shown_beside_those_of_before(monkeypatch, capsys, tmp_path):
+    pytest.importorskip("torch")
+    monkeypatch.setattr(operations, "SETTINGS", QUICK)
+    monkeypatch.setattr(operations, "alone", lambda torch: None)
+    file = tmp_path / "times.json"
+    monkeypatch.setattr(sys, "argv", ["operations", "exp", "reshape", "--sizes", "300", "--save", str(file)])
+    operations.main()
+    times = json.loads(file.read_text(encoding="utf-8"))
+    assert times.keys() >= {"exp forward 300", "exp backward 300"}
+    assert all(ours > 0 and theirs > 0 for ours, theirs in times.values())
+    capsys.readouterr()
+    file.write_text(json.dumps({"exp forward 300": [1e-9, 1.0]}), encoding="utf-8")
+    monkeypatch.setattr(sys, "argv", ["operations", "exp", "--sizes", "300", "--before", str(file)])
+    operations.main()
+    assert "slower" in capsys.readouterr().out.splitlines()[0]
+
+
+def test_what_takes_longer_than_pytorch_is_marked(capsys):
+    operations.show("a", (1.3, 1.0), None)
+    operations.show("b", (1.1, 1.0), None)
+    operations.show("c", (1.1, 1.0), (0.9, 1.0))
+    a, b, c = capsys.readouterr().out.splitlines()
+    assert a.endswith("slow") and b.endswith("1.10") and c.endswith("slower")
