@@ -651,3 +651,25 @@ def test_nothing_of_a_capture_is_kept():
     finally:
         tracemalloc.stop()
     assert made.results
+
+
+@pytest.mark.cpu("tracemalloc sees the computer's memory")
+def test_captures_wait_for_no_collector_and_hold_no_results_of_each_other():
+    def f(x, k):
+        for _ in range(20):
+            x = (x * k).sin()
+        return x
+
+    compile(f, fullgraph=True)(torch.ones(3), 2.0)  # imports what writes programs
+    c, x = compile(f, fullgraph=True), torch.ones(1000, 1000)
+    gc.collect()
+    gc.disable()
+    tracemalloc.start()
+    try:
+        Specialisation(c, (x, 2.0), 2, (x, 2.0), {})
+        kept, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+        gc.enable()
+    assert kept < 1.5 * x._a.nbytes  # an example of the argument
+    assert most < 60 * x._a.nbytes  # the 40 results of one capture, of three
