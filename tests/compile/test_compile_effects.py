@@ -673,3 +673,22 @@ def test_captures_wait_for_no_collector_and_hold_no_results_of_each_other():
         gc.enable()
     assert kept < 1.5 * x._a.nbytes  # an example of the argument
     assert most < 60 * x._a.nbytes  # the 40 results of one capture, of three
+
+
+@pytest.mark.cpu("tracemalloc sees the computer's memory")
+def test_between_compiled_parts_nothing_is_kept_that_is_not_needed_any_more():
+    def f(x):
+        for _ in range(10):
+            x = x.sin().cumsum(0)  # no rule: a call
+        return x
+
+    c, x = compile(f, fullgraph=True), torch.ones(1000, 100)
+    c(x)
+    tracemalloc.start()
+    try:
+        c(x)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert c.source().count("call(") == 10
+    assert most < 5 * x._a.nbytes
