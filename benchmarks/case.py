@@ -18,6 +18,8 @@ from dataclasses import dataclass
 
 from . import peers
 
+TOLERANCE = 2e-4  # of the largest number of a result: float32, sums in another order
+
 
 @dataclass(frozen=True)
 class Target:
@@ -42,9 +44,10 @@ def target(ours, theirs, ratio):
 class Case:
     """A piece of work with its versions."""
 
-    def __init__(self, program, targets, n, quick, compiles):
+    def __init__(self, program, targets, n, quick, compiles, breaks, tolerance):
         self.name, self.theme = program.__name__, program.__module__.rpartition(".")[2]
         self.text, self.targets, self.n, self.quick_n, self.compiles = program.__doc__, targets, n, quick or n, compiles
+        self.breaks, self.tolerance = breaks, tolerance
         self.programs = {"shared": program}
         self.measures = {}  # what no library does, but is worth knowing beside: a name -> a program
 
@@ -81,11 +84,15 @@ class Case:
     def prepare(self, contestant, n=None):
         """Set up for a contestant: the function to be timed."""
         lib = peers.load(contestant.library)
-        args = [lib, peers.compiler(contestant)] if contestant.style == "shared" else [lib]
+        args = [lib, peers.compiler(contestant, self.breaks)] if contestant.style == "shared" else [lib]
         size = [] if self.n is None else [n or self.n]
         return peers.waits(contestant, self.programs[contestant.style](*args, *size))
 
 
-def case(*targets, n=None, quick=None, compiles=True):
-    """A decorator: the program for minigrad and PyTorch becomes a Case.  n is its size, quick that of a quick run."""
-    return lambda program: Case(program, targets, n, quick, compiles)
+def case(*targets, n=None, quick=None, compiles=True, breaks=False, tolerance=TOLERANCE):
+    """A decorator: the program for minigrad and PyTorch becomes a Case.
+
+    n is its size, quick that of a quick run.  With `breaks` torch.compile may leave out what it cannot compile.  `tolerance`
+    says how much results may differ, by the largest number in each; it is large where each library draws its own numbers.
+    """
+    return lambda program: Case(program, targets, n, quick, compiles, breaks, tolerance)

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import peers
-
-TOLERANCE = 2e-4  # of the largest number of a result: float32, sums in another order
+from .case import TOLERANCE
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ def interleaved(runs, settings):
     return {name: {"best": min(t), "median": statistics.median(t), "calls": calls[name]} for name, t in times.items()}
 
 
-def agree(results):
+def agree(results, tolerance=TOLERANCE):
     """Raise ValueError unless all programs computed the same numbers; `results` are by contestant, the first is right."""
     (first, wanted), *others = [(name, peers.arrays(r)) for name, r in results.items()]
     for name, found in others:
@@ -75,7 +74,7 @@ def agree(results):
             raise ValueError(f"{name} gives {theirs}, {first} {ours}")
         for k, (a, b) in enumerate(zip(found, wanted)):
             worst = np.max(np.abs(a - b), initial=0) / max(np.max(np.abs(b), initial=0), 1e-30)
-            if not worst <= TOLERANCE:
+            if not worst <= tolerance:
                 raise ValueError(f"{name} and {first} differ by {worst:.2g} of the largest number in result {k}")
 
 
@@ -96,7 +95,7 @@ def measured(case, contestants, settings, n=None):
             for _ in range(settings.before):
                 result = run()
             if results:
-                agree({next(iter(results)): next(iter(results.values())), contestant.name: result})
+                agree({next(iter(results)): next(iter(results.values())), contestant.name: result}, case.tolerance)
             runs[contestant.name], results[contestant.name] = run, result
         except Exception as e:  # a contestant that fails is shown as such; the others are measured
             failures[contestant.name] = f"{type(e).__name__}: {(str(e).splitlines() or [''])[0]}"

@@ -21,6 +21,8 @@ THEMES = {
     "small": "Small operations",
     "functions": "Custom Functions",
     "networks": "Training steps",
+    "training": "Training loops",
+    "recurrent": "A recurrent network",
     "transforms": "Transforms",
     "pointwise": "Pointwise formulas",
     "rows": "Softmax and its kin",

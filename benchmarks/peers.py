@@ -73,8 +73,11 @@ def set_up_autograd(autograd):
         importlib.import_module(f"autograd.{name}")
 
 
-def compiler(contestant):
-    """What a shared program passes its function through: the library's compile, which must not fall back, or nothing."""
+def compiler(contestant, breaks=False):
+    """What a shared program passes its function through: the library's compile, or nothing.
+
+    It must not fall back; only torch.compile may run a part uncompiled where a case says so by `breaks`.
+    """
     lib = load(contestant.library)
     if not contestant.compiled:
         return lambda f: f
@@ -82,7 +85,7 @@ def compiler(contestant):
         return functools.partial(lib.compile, fullgraph=True)
     config = importlib.import_module("torch._dynamo.config")
     config.trace_autograd_ops = True  # whole steps: loss, gradients and update in one graph
-    return functools.partial(lib.compile, fullgraph=True, dynamic=False)
+    return functools.partial(lib.compile, fullgraph=not breaks, dynamic=False)
 
 
 def waits(contestant, run):

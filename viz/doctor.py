@@ -64,7 +64,7 @@ class Finding:
 def examine() -> list[Finding]:
     """All findings.  A look that fails is a finding too."""
     findings: list[Finding] = []
-    for look in (versions, switches, processor, threads, memory, cache, kernel_key, cuda, pictures):
+    for look in (versions, switches, processor, products, threads, memory, cache, kernel_key, cuda, pictures):
         findings += attempt(look)
     return findings
 
@@ -111,6 +111,18 @@ def processor() -> Iterator[Finding]:
     advice = "" if vectors else "kernels compute one number at a time: LLVM finds no vector instructions here"
     yield Finding("processor", f"{binding.get_host_cpu_name()}, {platform.machine()}")
     yield Finding("vector instructions", " ".join(vectors) or "none", advice)
+
+
+def products() -> Iterator[Finding]:
+    """How quickly matrices are multiplied, and whether another setting of OpenBLAS makes it quicker."""
+    from llvmlite import binding
+
+    from .core_types import compared
+
+    speed, advice = compared(binding.get_host_cpu_features())
+    library = f"OpenBLAS for {speed.core}" if speed.core else "a library other than OpenBLAS"
+    figures = " and ".join(f"{2e-9 * 512**3 / s:.0f} GFLOP/s" for s in (speed.float32, speed.float64))
+    yield Finding("matrix products", f"{figures} in float32 and float64 on one thread, by {library}", advice)
 
 
 def threads() -> Iterator[Finding]:

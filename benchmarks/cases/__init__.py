@@ -4,9 +4,11 @@ from .functions import custom_apply, custom_backward, custom_combined_apply, cus
 from .networks import attention_step, cnn_step, large_network_step, network_step
 from .pointwise import pointwise
 from .recording import RECORDING
+from .recurrent import rnn_forward, rnn_gradient
 from .rows import cross_entropy, layer_norm, softmax
 from .small import chain, small_backward, small_forward, small_forward_untracked, small_grad
-from .transforms import func_grad, func_grad_of_grad, hessian, per_sample_gradients
+from .training import custom_step, digits_adam, digits_dropout, digits_sgd, transformer_step
+from .transforms import func_grad, func_grad_of_grad, hessian, hessian_of_network, per_sample_gradients
 
 CASES = (
     small_forward,
@@ -22,10 +24,18 @@ CASES = (
     large_network_step,
     cnn_step,
     attention_step,
+    digits_sgd,
+    digits_adam,
+    digits_dropout,
+    custom_step,
+    transformer_step,
+    rnn_forward,
+    rnn_gradient,
     func_grad,
     func_grad_of_grad,
     per_sample_gradients,
     hessian,
+    hessian_of_network,
     pointwise,
     softmax,
     layer_norm,

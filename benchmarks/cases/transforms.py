@@ -1,4 +1,4 @@
-"""Transforms of functions: func.grad, once and twice, gradients of each sample, a Hessian."""
+"""Transforms of functions: func.grad, once and twice, gradients of each sample, Hessians."""
 
 import numpy as np
 
@@ -109,3 +109,32 @@ def _(autograd, n):
     np_ = autograd.numpy
     x, f = np.linspace(0.1, 1.0, n), autograd.hessian(lambda x: np_.sum(np_.sin(x) * x) ** 2)
     return lambda: (f(x),)
+
+
+TINY = ((4, 2), (4,), (2, 4), (2,))  # 22 numbers
+
+
+def tiny():
+    """The parameters of a network in one vector, points and their classes."""
+    parameters, points, classes = network(TINY, 16, (2,))
+    return np.concatenate([p.ravel() for p in parameters]), points, classes % 2
+
+
+def unpacked(vector):
+    """The parameters in a vector."""
+    return vector[:8].reshape(4, 2), vector[8:12], vector[12:20].reshape(2, 4), vector[20:]
+
+
+@case(target("minigrad", "torch", 1.0), COMPILED)
+def hessian_of_network(lib, compiled):
+    """The Hessian of the loss of a 2-4-2 network on 16 points: 22 x 22."""
+    vector, points, classes = map(lib.tensor, tiny())
+    f = compiled(lib.func.hessian(lambda v, points, classes: loss_of(lib, unpacked(v), points, classes)))
+    return lambda: (f(vector, points, classes),)
+
+
+@hessian_of_network.jax
+def _(jax):
+    vector, points, classes = map(jax.numpy.asarray, tiny())
+    f = jax.jit(jax.hessian(lambda v, points, classes: jax_loss(jax, unpacked(v), points, classes)))
+    return lambda: (f(vector, points, classes),)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import optree
 
+from ..arrays.kinds import on_device
 from ..core.graph import Leaf, history
 from ..core.tensor import Box, Tensor
 from ..func.tree import flatten, rebuild
@@ -27,6 +28,8 @@ from .trace import NEEDED, Trace
 
 if TYPE_CHECKING:
     from .specialization import Specialisation
+
+NOTHING = np.empty(0)  # in the place of an array whose memory is not needed any more
 
 
 class Captured:
@@ -67,6 +70,14 @@ class Captured:
                 what = "it changes what outlives the call, and returns what can be differentiated"
                 raise Refused(what, None, True, "return tensor.detach(), or what is to be kept")
         self.reads.refuse = lambda: Refused(NEEDED)  # what is kept of the numbers keeps nothing of the capture
+        self.free_results()
+
+    def free_results(self) -> None:
+        """Free what the steps have computed, but for what comes out: captures are compared, and several are there at a time."""
+        for o in self.outs:
+            o._edge = None  # the graph, which holds tensors for backward
+        for v in [v for step in self.trace.steps for v in step.outs if not on_device(v.array)]:
+            v.array = NOTHING
 
     def take_arguments(self, program: Specialisation, leaves: Any) -> list:
         """The arguments as the function gets them: boxes for tensors, symbols for numbers."""

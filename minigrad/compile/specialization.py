@@ -122,7 +122,10 @@ class Specialisation:
         self.build(first)
         if first.reads.decided.keys() != self.decided.keys():  # what writes the text has decided by a number
             self.numbers = list(self.computed)
-            self.build(self.captured())
+            first.trace.forget()
+            first = self.captured()
+            self.build(first)
+        first.trace.forget()
         given = [i for i in range(len(self.leaves)) if i not in self.computed]
         self.arguments = [(self.names[i], *self.said(i, self.leaves[i])) for i in given]
         self.road = road(self, args, kwargs)
@@ -176,11 +179,14 @@ class Specialisation:
         first = Captured(self, list(self.leaves))
         others = self.others(self.leaves, first.reads)
         if others is None:
+            first.trace.forget()
             return self.agreeing()
         second = Captured(self, others)
         if any(a is b for a in first.trace.made for b in second.trace.made):
             raise Refused(UNKNOWN, None, True)
-        if first.fingerprint() == second.fingerprint() and self.as_plain(first):
+        same = first.fingerprint() == second.fingerprint()
+        second.trace.forget()
+        if same and self.as_plain(first):
             reads = first.reads
             self.types, self.decided = reads.types, {name: value for name, (value, _) in reads.decided.items()}
             self.decisions = {in_names(name, self.names): value for name, value in self.decided.items()}
@@ -194,7 +200,12 @@ class Specialisation:
         """Return whether a capture does what one with plain numbers does."""
         lifted, self.numbers, self.plainly = self.numbers, [], True
         try:
-            return not lifted or Captured(self, list(self.leaves)).fingerprint(True) == first.fingerprint(True)
+            if not lifted:
+                return True
+            plain = Captured(self, list(self.leaves))
+            same = plain.fingerprint(True) == first.fingerprint(True)
+            plain.trace.forget()
+            return same
         finally:
             self.numbers, self.plainly = lifted, False
 

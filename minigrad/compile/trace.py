@@ -70,6 +70,12 @@ class Trace(Grad):
         self.write_places: dict[Value, Place | None] = {}  # the user's line for each write
         self.nonleaf = False
 
+    def forget(self) -> None:
+        """Hold no tensor any more.  Boxes hold their Trace: in a circle all would stay until Python looks for circles."""
+        self.numbers, self.inputs, self.outside, self.made = None, [], [], []
+        for found in (self._boxes, self._known, self.grads, self._kept, self._written, self.steps):
+            found.clear()
+
     # ------------------------------------------------------------------ values
     def enter(self, t: Tensor, name: str) -> Box:
         """An input: a box around a copy, for a capture changes nothing outside."""

@@ -12,7 +12,8 @@ OURS = [peers.BY_NAME[name] for name in ("minigrad", "minigrad.compile")]
 # Found by these tests; the benchmark shows them as failed.
 UNCOMPILED: dict[str, str] = {}
 LARGE = ("network_step", "large_network_step", "cnn_step", "recording_cnn_step", "attention_step", "per_sample_gradients",
-         "hessian", "softmax", "layer_norm")  # programs that take seconds to compile  # fmt: skip
+         "hessian", "softmax", "layer_norm", "digits_sgd", "digits_adam", "digits_dropout", "custom_step", "transformer_step",
+         "rnn_forward", "rnn_gradient", "hessian_of_network")  # programs that take seconds to compile  # fmt: skip
 EACH = [pytest.param(c, marks=pytest.mark.slow if c.name in LARGE else (), id=c.name) for c in CASES]
 
 
@@ -58,6 +59,13 @@ def test_who_computes_something_else_is_not_timed():
 
 def test_who_computes_the_same_is_timed():
     figures, failures = measure.measured(double(2.0), OURS, measure.QUICK)
+    assert not failures and set(figures) == {"minigrad", "minigrad.compile"}
+
+
+def test_libraries_that_draw_their_own_numbers_may_differ_by_more():
+    roughly = double(2.001)
+    roughly.tolerance = 0.1
+    figures, failures = measure.measured(roughly, OURS, measure.QUICK)
     assert not failures and set(figures) == {"minigrad", "minigrad.compile"}
 
 

@@ -651,3 +651,44 @@ def test_nothing_of_a_capture_is_kept():
     finally:
         tracemalloc.stop()
     assert made.results
+
+
+@pytest.mark.cpu("tracemalloc sees the computer's memory")
+def test_captures_wait_for_no_collector_and_hold_no_results_of_each_other():
+    def f(x, k):
+        for _ in range(20):
+            x = (x * k).sin()
+        return x
+
+    compile(f, fullgraph=True)(torch.ones(3), 2.0)  # imports what writes programs
+    c, x = compile(f, fullgraph=True), torch.ones(1000, 1000)
+    gc.collect()
+    gc.disable()
+    tracemalloc.start()
+    try:
+        Specialisation(c, (x, 2.0), 2, (x, 2.0), {})
+        kept, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+        gc.enable()
+    assert kept < 1.5 * x._a.nbytes  # an example of the argument
+    assert most < 60 * x._a.nbytes  # the 40 results of one capture, of three
+
+
+@pytest.mark.cpu("tracemalloc sees the computer's memory")
+def test_between_compiled_parts_nothing_is_kept_that_is_not_needed_any_more():
+    def f(x):
+        for _ in range(10):
+            x = x.sin().cumsum(0)  # no rule: a call
+        return x
+
+    c, x = compile(f, fullgraph=True), torch.ones(1000, 100)
+    c(x)
+    tracemalloc.start()
+    try:
+        c(x)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert c.source().count("call(") == 10
+    assert most < 5 * x._a.nbytes

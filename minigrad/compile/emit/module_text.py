@@ -191,7 +191,7 @@ class Writer:
             driver.append(f"{tupled(gives) + ' = ' if gives else ''}part_{k}({', '.join(given)})")
             driver += [f"{n} = np.asarray({n}, np.{arrays[n].dtype.name})" for n in gives if not arrays[n].shape]
             have += [n for n in gives if n not in have]
-        return "\n\n\n".join([*texts, self.function([*driver, returns])])
+        return "\n\n\n".join([*texts, self.function([*freed(driver, returns), returns])])
 
     def given(self, n: str, v: V) -> str:
         """What a compiled part is given of an array; of halves, which the compiler does not know, it reads only sizes."""
@@ -251,6 +251,17 @@ def assigned(lines: list) -> list:
         if m := re.match(r"\s*([A-Za-z_][\w, ]*?),? = ", line):
             found += [n.strip() for n in m[1].split(",")]
     return list(dict.fromkeys(found))
+
+
+def freed(lines: list, returns: str) -> list:
+    """Statements, each followed by a `del` of what none behind it reads: plain Python keeps its variables to the end."""
+    last = {n: k for k, line in enumerate(lines) for n in words([line])}
+    mine = [n for n in assigned(lines) if n not in words([returns])]
+    found = []
+    for k, line in enumerate(lines):
+        over = [n for n in mine if last[n] == k]
+        found += [line, *[f"del {', '.join(over)}"] * bool(over)]
+    return found
 
 
 def indent(lines: list) -> list:

@@ -91,8 +91,8 @@ class Spelling:
         return f"np.broadcast_to({text}, {self.shape(v)})" if repeated else text
 
     def repeated(self, v: V) -> str:
-        """An array of one number throughout."""
-        return self.static(np.full(v.shape, v.content, v.dtype))
+        """An array of one number throughout, which takes the memory of one."""
+        return self.static(np.broadcast_to(np.full((), v.content, v.dtype), v.shape))
 
     def number(self, a: Number | Whole) -> str:
         """An argument that is a float, as Python's own."""
