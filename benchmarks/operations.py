@@ -11,6 +11,7 @@ cannot be grown so are named at the end.  What was saved at another commit stand
 import argparse
 import functools
 import json
+import math
 import time
 import warnings
 from pathlib import Path
@@ -25,6 +26,7 @@ from .environment import one_thread
 SIZES = (1_000, 100_000, 10_000_000)
 SETTINGS = measure.Settings(rounds=7, seconds=0.01)
 LONGEST = 2.0  # seconds that one call may take
+LARGEST = 5e7  # numbers that a result may have
 SLOW = 1.2  # times PyTorch's time: what is above is named
 
 
@@ -104,11 +106,25 @@ def seconds(f):
     return time.perf_counter() - start
 
 
+def expected(entry, sample, n):
+    """How many numbers the result for n elements has, and its seconds, as far as 100 and 400 elements tell."""
+    found = []
+    for few in (100, 400):
+        factor = next(factor for text, factor in grown(entry, few) if text == sample)
+        forward, _ = prepared(minigrad, entry.function, entry, sample, factor)
+        found.append((sum([t.numel() for t in tensors(forward())], 1), min(seconds(forward) for _ in range(3))))
+    (less, quick), (more, slow) = found
+    growth = math.log(max(more / less, slow / quick, 4)) / math.log(4)
+    return more * (n / 400) ** growth, slow * (n / 400) ** growth
+
+
 def timed(torch, entry, n):
     """{"forward": (ours, theirs), "backward": ...} in seconds for the first sample that can be grown; None without one."""
     theirs = functools.reduce(getattr, (entry.torch or entry.name).split("."), torch)
     for sample, factor in grown(entry, n):
         try:
+            if any(found > most for found, most in zip(expected(entry, sample, n), (LARGEST, 50 * LONGEST))):
+                return {}
             runs = [prepared(m, f, entry, sample, factor) for m, f in ((minigrad, entry.function), (torch, theirs))]
             shapes = [[tuple(t.shape) for t in tensors(forward())] for forward, _ in runs]
         except Exception:
@@ -148,10 +164,7 @@ def main():
     times, left = {}, set()
     for name in names:
         for n in args.sizes:
-            last = times.get(f"{name} forward {n // 100}", [0])[0]
-            found = (
-                timed(torch, TABLE[name], n) if last * 1000 < LONGEST else {}
-            )  # its work may grow faster than its size
+            found = timed(torch, TABLE[name], n)
             left.update([name] if found is None else [])
             for what, pair in (found or {}).items():
                 times[key := f"{name} {what} {n}"] = pair

@@ -1,12 +1,13 @@
 # %% [markdown]
 # # Kernels: from a formula to a loop
 #
-# *25 minutes. Needs lessons 1, 6 and 12.*
+# *30 minutes. Needs lessons 1, 6 and 12.*
 #
 # An operation of minigrad states one formula, and one for each derivative. You will read such a formula, see the compiled
 # loop that is written from its text, count and measure what one loop saves, and declare an operation of your own.
 
 # %%
+import inspect
 import math
 import pathlib
 import sys
@@ -18,8 +19,10 @@ from numba import njit
 
 import lessons
 import minigrad as torch
-from minigrad.kernels import cache, formula, generate
+from minigrad.compile import eager_kernels
+from minigrad.kernels import cache, formula, generate, lines
 from minigrad.ops.nn.activation import Silu
+from minigrad.ops.nn.softmax import Softmax
 from viz import draw
 
 # %% [markdown]
@@ -324,8 +327,53 @@ print(Window.apply(torch.tensor([0.0, 1.0])))
 assert generate.forward("window", Window.kernel, (True,), f32) is None
 
 # %% [markdown]
-# A loop over one operation is where fusing begins. Lesson 22 compiles a whole function, so that all its operations stand in
-# one loop.
+# ## A line at a time
+#
+# `softmax` is not element by element: each number of a row is divided by a sum over the row. minigrad has it as a program of
+# three other operations.
+
+# %%
+print(inspect.getsource(Softmax.program))
+
+# %% [markdown]
+# Run one after the other they would read and write the whole table again and again. What compiles your programs in lesson 22
+# writes the kernel: it follows the program on an example, and makes one pass over the rows of it. A row that has just been read
+# lies in the processor's nearest memory, so that the second and third loop over it cost little. The functions that are not
+# shown here add numbers up, and compare them, several at once.
+
+# %%
+table = np.random.default_rng(0).standard_normal((300, 10)).astype(np.float32)
+text = eager_kernels.text(lines.forward_plan(Softmax), (table, (1,)))
+print(text[text.index("def softmax") :])
+assert "class" not in text and len(text) < 4000
+
+# %% [markdown]
+# For a GPU the same program becomes another text. Here the threads of a warp share a row: each takes every 32nd number of it,
+# and what they have found is put together by `block_max` and `block_sum`. There is no nearest memory to keep `exp` in, so
+# it is computed twice, which costs less than writing it down.
+
+# %%
+text = eager_kernels.text(lines.forward_plan(Softmax), (table, (1,)), on_device=True)
+print(text[text.index("def softmax_0") :])
+
+# %% [markdown]
+# The gradient's kernel comes from the formula of the derivative in the same way. One formula serves both devices, small arrays,
+# compiled programs and the derivative's derivative.
+
+# %%
+print(formula.text(Softmax.dx))
+kept_for_backward = type(None), tuple, np.ndarray, np.ndarray  # not x, but dims, the result and its gradient
+text = eager_kernels.text(lines.backward_plan(Softmax, kept_for_backward), (None, (1,), table, table))
+print(text[text.index("def softmax_backward") :])
+
+found = torch.tensor(table, requires_grad=True)
+found.softmax(1).square().sum().backward()
+p = np.exp(table) / np.exp(table).sum(1, keepdims=True)
+assert np.allclose(found.grad.numpy(), 2 * p * (p - (p * p).sum(1, keepdims=True)), atol=1e-6)
+
+# %% [markdown]
+# A loop over one operation, or over one line, is where fusing begins. Lesson 22 compiles a whole function, so that all its
+# operations stand in one loop.
 #
 # ## Exercises
 #

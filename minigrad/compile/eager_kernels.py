@@ -31,12 +31,30 @@ def install() -> None:
 
 
 def write(plan: Plan, args: tuple, n_dims: int, dtype: np.dtype) -> Kernel:
-    """Write the kernel for some arguments: outside of all transforms, recordings and captures that may be running."""
-    return contextvars.Context().run(written, plan, args, n_dims, dtype)
+    """Write the kernel for some arguments."""
+    program, given, whole = generated(plan, args, n_dims, dtype)
+    arrays = [x for kind, x in program.params if kind == "input"]
+    assert arrays == list(range(len(arrays))) and not program.statics, program.text  # it calls nothing, and reads all
+    entry = getattr(cache.load(f"{program.name}_{dtype.name}", program.text), program.name)
+    read = [x for kind, x in program.params if kind == "number"]
+    return Kernel(entry, whole, [i for i in plan.numbers if given[i].name in read])
 
 
-def written(plan: Plan, args: tuple, n_dims: int, dtype: np.dtype) -> Kernel:
-    """Capture the program, or the formulas, on examples; the text of that, compiled."""
+def text(plan: Plan, args: tuple, on_device: bool = False) -> str:
+    """Return the text of the kernel for some arguments that are rows, on the processor or a GPU."""
+    return generated(plan, args, 2, args[plan.x].dtype, on_device)[0].text
+
+
+def generated(plan: Plan, args: tuple, n_dims: int, dtype: np.dtype, on_device: bool = False) -> tuple:
+    """Return the program, the arguments that stood in for `args`, and whether it has to see all lines at once.
+
+    Transforms, recordings and captures that may be running hear nothing of it.
+    """
+    return contextvars.Context().run(captured, plan, args, n_dims, dtype, on_device)
+
+
+def captured(plan: Plan, args: tuple, n_dims: int, dtype: np.dtype, on_device: bool) -> tuple:
+    """Capture an operation's program, or its formulas, on examples."""
     from .emit.from_capture import generate
 
     cls, shapes = plan.cls, shapes_of(SIZES[n_dims])
@@ -47,18 +65,12 @@ def written(plan: Plan, args: tuple, n_dims: int, dtype: np.dtype) -> Kernel:
         made = (cls.program or cls.apply)(*given) if plan.formulas is None else gradients(cls, plan.formulas, given)
         outs = list(zip(plan.gives, [trace.value(o) for o in (made if type(made) is tuple else (made,))]))
     fixed, rows = ([trace.value(given[i]) for i, _ in some] for some in (plan.fixed, plan.rows))
-    writes = [
-        (Value("input", np.empty(shapes[held], dtype), 0, "result"), out) for held, out in outs if held not in SUMS
-    ]
+    memory = lambda held: Value("input", np.empty(shapes[held], dtype), 0, "result")
+    writes = [(memory(held), out) for held, out in outs if held not in SUMS]
     sums = [out for held, out in outs if held in SUMS]
-    inputs = [*fixed, *rows, *[memory for memory, _ in writes]]
     name = cls.name if plan.formulas is None else f"{cls.name}_backward"
-    program = generate(trace.steps, inputs, sums, writes, name, False)
-    arrays, numbers = program.params[: len(inputs)], [name for _, name in program.params[len(inputs) :]]
-    assert arrays == [("input", k) for k in range(len(inputs))] and not program.statics, program.text
-    entry = getattr(cache.load(f"{name}_{dtype.name}", program.text), program.name)
-    used = [i for i in plan.numbers if given[i].name in numbers]
-    return Kernel(entry, NUMBER in plan.gives or sees_all(trace.steps, rows), used)
+    program = generate(trace.steps, [*fixed, *rows, *[m for m, _ in writes]], sums, writes, name, on_device)
+    return program, given, NUMBER in plan.gives or sees_all(trace.steps, rows)
 
 
 def example(trace: Trace, plan: Plan, i: int, a: Any, shapes: dict, dtype: np.dtype) -> Any:
