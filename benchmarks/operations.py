@@ -59,10 +59,10 @@ class Large(Maker):
 
 
 def tensors(result):
-    """The float tensors in what an operation returned."""
+    """The tensors in what an operation returned."""
     if isinstance(result, (tuple, list)):
         return [t for part in result for t in tensors(part)]
-    return [result] if hasattr(result, "is_floating_point") and result.is_floating_point() else []
+    return [result] if hasattr(result, "requires_grad") else []
 
 
 def prepared(module, function, entry, sample, factor):
