@@ -1,7 +1,7 @@
 """Measure every case for every library that is installed, in turns, on one thread, and print times and ratios.
 
     python -m benchmarks                     everything
-    python -m benchmarks chain softmax       some cases; growth, memory and startup are names, too
+    python -m benchmarks chain softmax       some cases; growth, memory, peaks and startup are names, too
     python -m benchmarks --quick             small sizes and few rounds: does it run?
     python -m benchmarks --docs              also write docs/performance.json, the page and its pictures
 
@@ -17,11 +17,11 @@ from .environment import machine, one_thread
 
 one_thread()  # before anything imports NumPy
 
-from . import growth, measure, memory, page, peers, startup  # noqa: E402
+from . import growth, measure, memory, page, peak, peers, startup  # noqa: E402
 from .case import ratio  # noqa: E402
 from .cases import CASES  # noqa: E402
 
-PARTS = ("growth", "memory", "startup")
+PARTS = ("growth", "memory", "peaks", "startup")
 NAME, COLUMN = 28, 17
 
 
@@ -88,6 +88,7 @@ def main():
     results["cases"] = [row(case, contestants, settings) for case in CASES if case.name in wanted]
     results["growth"] = growth.curves(contestants, options.quick) if "growth" in wanted else []
     results["memory"] = memory.measured(contestants) if "memory" in wanted else {}
+    results["peaks"] = peak.steps(contestants, options.quick) if "peaks" in wanted else []
     results["startup"] = startup.measured(contestants, options.quick) if "startup" in wanted else {}
     if missing:
         advice = "" if options.contestants else "; pip install '.[bench]' brings all of them"

@@ -1,46 +1,140 @@
-"""How time grows with the size of the work: a case at n = 100, 1,000 and so on, for all who can do it.
+"""How time and memory grow with the work: a case at n = 1, 10, 100 and so on, for all who can do it.
 
 Where the lines lie flat, a library's calls cost more than the arithmetic; where they rise together, the machine is the
-limit.  A contestant's line ends where one more point would cost more than some seconds a run.
+limit.  Work that is ten times as much should take ten times as long: on these scales, a line that rises by one decade for
+each.  `show` prints how steep a line is at its end; above one it grows too fast.  A contestant's line ends where one more point
+would cost more than some seconds a run or to get ready for, or where the machine's memory might not be enough.
 """
 
-from . import measure
-from .cases import chain, pointwise, small_grad
+import math
+import os
+from dataclasses import dataclass
 
-CURVES = ((small_grad, 7), (pointwise, 7), (chain, 6))  # up to 10 ** this many
-ENOUGH = 0.6  # seconds of one run, after which a contestant is not asked for ten times the work
+from . import measure, peak
+from .case import Case
+from .cases import chain, growing, per_sample_gradients, pointwise
+
+ENOUGH = 1.0  # seconds of one run, after which a contestant is not asked for more work
+PATIENCE = 15  # the same for getting ready, where compilers compile
 SETTINGS = measure.Settings(rounds=5, seconds=0.03, before=1)
+SHARE = 0.5  # of the memory that is available
+ALONE = ("minigrad", "torch", "jax.jit")  # whose memory is measured; compilers need the same for other programs
 
 
-def curve(case, sizes, contestants, settings=SETTINGS):
+@dataclass(frozen=True)
+class Curve:
+    """A case and its sizes; `bytes` is about what one of n takes of a contestant's memory."""
+
+    case: Case
+    sizes: list
+    bytes: int = 0
+
+
+def powers(first, last, base=10):
+    """base ** first and so on to base ** last."""
+    return [base**k for k in range(first, last + 1)]
+
+
+CURVES = (
+    Curve(growing.elements, powers(0, 8), 16),
+    Curve(pointwise, powers(0, 7), 32),
+    Curve(chain, powers(1, 6), 2000),
+    Curve(growing.layers, powers(1, 9, 2), 100_000),
+    Curve(growing.parameters, powers(1, 5), 2000),
+    Curve(per_sample_gradients, powers(0, 4), 50_000),
+)
+MEMORY = (
+    Curve(growing.elements, powers(6, 8), 16),
+    Curve(growing.layers, powers(2, 4, 4), 100_000),
+    Curve(growing.parameters, powers(3, 5), 2000),
+    Curve(per_sample_gradients, powers(2, 4), 50_000),
+)
+
+
+def available():
+    """Bytes of memory that programs may have without others being put out; no limit where the system does not tell."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            return next(int(line.split()[1]) * 1024 for line in file if line.startswith("MemAvailable"))
+    except OSError:
+        return math.inf
+
+
+def fits(curve, n, contestants):
+    """Whether all have memory for so much work at the same time."""
+    return curve.bytes * n * len(contestants) < SHARE * available()
+
+
+def times(curve, contestants, settings=SETTINGS):
     """The best times at each size, by contestant, None where it was not measured; and what failed."""
     seconds, failures = {}, {}
-    for k, n in enumerate(sizes):
-        figures, failed = measure.measured(case, contestants, settings, n)
+    for k, n in enumerate(curve.sizes):
+        if not fits(curve, n, contestants):
+            break
+        figures, failed = measure.measured(curve.case, contestants, settings, n)
         failures.update({f"{name} at {n:,}": why for name, why in failed.items()})
-        for name, times in figures.items():
-            seconds.setdefault(name, [None] * len(sizes))[k] = times["best"]
-        contestants = [c for c in contestants if figures.get(c.name, {"best": ENOUGH})["best"] < ENOUGH]
+        for name, found in figures.items():
+            seconds.setdefault(name, [None] * len(curve.sizes))[k] = found["best"]
+        contestants = [c for c in contestants if c.name in figures and goes_on(figures[c.name])]
     return seconds, failures
+
+
+def goes_on(figure):
+    """Whether a contestant is asked for more work."""
+    return figure["best"] < ENOUGH and figure["ready"] < PATIENCE
+
+
+def memory(curve, contestants):
+    """The most bytes at each size, by contestant."""
+    contestants, most = [c for c in contestants if c.name in ALONE], {}
+    for k, n in enumerate(curve.sizes):
+        if fits(curve, n, contestants[:1]):
+            for name, size in peak.measured(curve.case, contestants, n).items():
+                most.setdefault(name, [None] * len(curve.sizes))[k] = size
+    return most
 
 
 def curves(contestants, quick=False):
     """All curves, as plain data; prints them as they come."""
     found = []
-    for case, last in CURVES:
-        sizes = [10**k for k in range(2, min(last, 4) + 1 if quick else last + 1)]
-        seconds, failures = curve(case, sizes, contestants, measure.QUICK if quick else SETTINGS)
-        found.append({"case": case.name, "title": case.text.rstrip(".").replace("{n}", "n"), "sizes": sizes,
-                      "seconds": seconds, "failures": failures})  # fmt: skip
+    for curve in CURVES:
+        if quick:
+            curve = Curve(curve.case, curve.sizes[:3], curve.bytes)
+        seconds, failures = times(curve, contestants, measure.QUICK if quick else SETTINGS)
+        found.append(described(curve, "seconds", seconds, failures))
+        show(found[-1])
+    for curve in MEMORY if os.path.exists(peak.STATUS) else ():
+        if quick:
+            curve = Curve(curve.case, curve.sizes[:1], curve.bytes)
+        found.append(described(curve, "bytes", memory(curve, contestants), {}))
         show(found[-1])
     return found
 
 
+def described(curve, what, figures, failures):
+    """A curve as plain data; `what` is seconds or bytes."""
+    title = curve.case.text.rstrip(".").replace("{n}", "n")
+    return {"case": curve.case.name, "title": title, "sizes": curve.sizes, "what": what, "figures": figures,
+            "failures": failures}  # fmt: skip
+
+
+def steepness(sizes, figures):
+    """How many decades a line rises for a decade of work, between its last two points; None without two."""
+    points = [(n, f) for n, f in zip(sizes, figures) if f is not None and f > 0]
+    if len(points) < 2:
+        return None
+    (n1, f1), (n2, f2) = points[-2:]
+    return math.log(f2 / f1) / math.log(n2 / n1)
+
+
 def show(curve):
-    """Print a curve as a table of microseconds."""
-    print(f"\n{curve['title']}: microseconds")
-    print(f"{'n':>18}" + "".join(f"{n:>12,}" for n in curve["sizes"]))
-    for name, times in curve["seconds"].items():
-        print(f"{name:>18}" + "".join(f"{'-':>12}" if t is None else f"{t * 1e6:>12.1f}" for t in times))
+    """Print a curve as a table of microseconds or megabytes."""
+    unit, size = {"seconds": ("microseconds", 1e-6), "bytes": ("megabytes", 1e6)}[curve["what"]]
+    print(f"\n{curve['title']}: {unit}")
+    print(f"{'n':>18}" + "".join(f"{n:>12,}" for n in curve["sizes"]) + f"{'rises by':>12}")
+    for name, figures in curve["figures"].items():
+        cells = ["-" if f is None else f"{f / size:.1f}" for f in figures]
+        rise = steepness(curve["sizes"], figures)
+        print(f"{name:>18}" + "".join(f"{c:>12}" for c in [*cells, "-" if rise is None else f"{rise:.2f}"]), flush=True)
     for name, why in curve["failures"].items():
         print(f"  {name}: {why}")

@@ -84,16 +84,21 @@ def kinds(arrays):
 
 
 def measured(case, contestants, settings, n=None):
-    """Set a case up for all who can do it, compare what they compute, and time it: (figures, failures by contestant)."""
+    """Set a case up for all who can do it, compare what they compute, and time it: (figures, failures by contestant).
+
+    The figure `ready` is the seconds of setting up and of the first calls, where compilers compile.
+    """
     n = n or (case.quick_n if settings.quick else case.n)
-    runs, results, failures = {}, {}, {}
+    runs, results, failures, ready = {}, {}, {}, {}
     for contestant in contestants:
         if not case.able(contestant):
             continue
         try:
+            start = time.perf_counter()
             run = case.prepare(contestant, n)
             for _ in range(settings.before):
                 result = run()
+            ready[contestant.name] = {"ready": time.perf_counter() - start}
             if results:
                 agree({next(iter(results)): next(iter(results.values())), contestant.name: result}, case.tolerance)
             runs[contestant.name], results[contestant.name] = run, result
@@ -102,4 +107,5 @@ def measured(case, contestants, settings, n=None):
     results.clear()
     for name, program in case.measures.items():
         runs[name] = program(n)
-    return interleaved(runs, settings) if runs else {}, failures
+    figures = interleaved(runs, settings) if runs else {}
+    return {name: {**found, **ready.get(name, {})} for name, found in figures.items()}, failures

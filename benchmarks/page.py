@@ -17,6 +17,7 @@ TEMPLATE = Path(__file__).parent / "template.md"
 NAMES = [c.name for c in CONTESTANTS]
 DIGITS = 4
 RATIO_ROWS = "minigrad / torch", "minigrad.compile / the quicker of torch.compile and jax.jit"
+PEAK_RATIOS = ("minigrad", "torch"), ("minigrad.compile", "torch.compile")
 THEMES = {
     "small": "Small operations",
     "functions": "Custom Functions",
@@ -70,6 +71,7 @@ def text(results):
         "targets": targets(results["cases"]),
         "growth": growth(results["growth"]),
         "memory": nodes(results["memory"]),
+        "peaks": peaks(results["peaks"]),
         "startup": startup(results["startup"]),
     }
     for name, part in parts.items():
@@ -160,12 +162,14 @@ def targets(cases):
 
 def growth(curves):
     """The pictures."""
-    return "\n\n".join(f"![{c['title']}: time over size](pictures/{picture(c)})" for c in curves)
+    shown = {"seconds": "time", "bytes": "memory"}
+    return "\n\n".join(f"![{c['title']}: {shown[c['what']]} over size](pictures/{picture(c)})" for c in curves)
 
 
 def picture(curve):
     """The file of a curve's picture."""
-    return f"performance-growth-{curve['case'].replace('_', '-')}.svg"
+    kind = {"seconds": "growth", "bytes": "memory"}[curve["what"]]
+    return f"performance-{kind}-{curve['case'].replace('_', '-')}.svg"
 
 
 def nodes(found):
@@ -177,6 +181,19 @@ def nodes(found):
         f"{header('', *found)}\n| bytes a node | {' | '.join(f'{n:,}' for n in found.values())} |\n\n"
         f"The target for minigrad is {BYTES_A_NODE} bytes: {reached}."
     )
+
+
+def peaks(found):
+    """The most memory of each step, and how it compares."""
+    names = [n for n in NAMES if any(n in step["bytes"] for step in found)]
+    lines = [header("", *names, *[f"{ours} / {theirs}" for ours, theirs in PEAK_RATIOS])]
+    for step in found:
+        most = step["bytes"]
+        cells = [f"{most[n] / 1e6:.0f} MB" if n in most else "-" for n in names]
+        ratios = [ratio(most, ours, [theirs]) for ours, theirs in PEAK_RATIOS]
+        cells += ["-" if r is None else f"**{r:.2f}**" for r in ratios]
+        lines.append(f"| {step['title']} | {' | '.join(cells)} |")
+    return "\n".join(lines) if found else ""
 
 
 def startup(found):

@@ -72,17 +72,18 @@ def bars(axes, cases, compared, shift, look):
 
 
 def growth(curve):
-    """Time over size, both logarithmic."""
+    """Time or memory over size, both logarithmic."""
+    label, unit = {"seconds": ("time of a run", "s"), "bytes": ("most memory of a run", "B")}[curve["what"]]
     with rc_context(STYLE):
         figure = Figure(figsize=(8, 3.8), layout="constrained")
-        axes = figure.add_subplot(xscale="log", yscale="log", xlabel="n", ylabel="time of a run")
-        for name, times in curve["seconds"].items():
+        axes = figure.add_subplot(xscale="log", yscale="log", xlabel="n", ylabel=label)
+        for name, figures in curve["figures"].items():
             colour, dash, marker, width = LINES[name]
-            points = [(n, t) for n, t in zip(curve["sizes"], times) if t is not None]
+            points = [(n, f) for n, f in zip(curve["sizes"], figures) if f is not None]
             axes.plot(*zip(*points), color=colour, linestyle=dash, marker=marker, markersize=4.5, linewidth=width,
                       label=name, zorder=3 if width > 2 else 2)  # fmt: skip
         axes.set_title(curve["title"], loc="left", fontsize=9, fontweight="bold", parse_math=False)
-        axes.yaxis.set_major_formatter(EngFormatter("s", places=0))
+        axes.yaxis.set_major_formatter(EngFormatter(unit, places=0))
         axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, handlelength=3.5)
         tidy(axes, "both")
     return figure

@@ -59,10 +59,10 @@ def _(autograd):
     return lambda: (f(small()),)
 
 
-@case(target("minigrad", "torch", 0.6), COMPILED)
-def per_sample_gradients(lib, compiled):
-    """Gradients of a 64-32-10 network for each of 32 samples: vmap of grad."""
-    parameters, images, labels = tensors(lib, SHAPES, 32)
+@case(target("minigrad", "torch", 0.6), COMPILED, n=32)
+def per_sample_gradients(lib, compiled, n):
+    """Gradients of a 64-32-10 network for each of {n} samples: vmap of grad."""
+    parameters, images, labels = tensors(lib, SHAPES, n)
     parameters = [p.detach() for p in parameters]
 
     def one(parameters, image, label):
@@ -73,8 +73,8 @@ def per_sample_gradients(lib, compiled):
 
 
 @per_sample_gradients.jax
-def _(jax):
-    parameters, images, labels = network(SHAPES, 32)
+def _(jax, n):
+    parameters, images, labels = network(SHAPES, n)
     parameters, images, labels = (
         map(jax.numpy.asarray, parameters),
         jax.numpy.asarray(images),

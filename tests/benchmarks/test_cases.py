@@ -1,12 +1,14 @@
 """The cases run, compute what they say, and those who compute something else are found out."""
 
+import os
+
 import numpy as np
 import pytest
 
 import minigrad
-from benchmarks import growth, measure, peers
+from benchmarks import growth, measure, peak, peers
 from benchmarks.case import case, ratio
-from benchmarks.cases import CASES
+from benchmarks.cases import CASES, growing, large
 
 OURS = [peers.BY_NAME[name] for name in ("minigrad", "minigrad.compile")]
 # Found by these tests; the benchmark shows them as failed.
@@ -110,9 +112,38 @@ def test_a_ratio_is_to_the_quickest():
     assert ratio({"jax.jit": 3.0}, "minigrad", others) is None
 
 
+def small_grad_at(sizes):
+    """A curve."""
+    return growth.Curve(next(c for c in CASES if c.name == "small_grad"), sizes)
+
+
 def test_a_curve_ends_where_a_run_takes_too_long(monkeypatch):
     monkeypatch.setattr(growth, "ENOUGH", 0.0)
-    c = next(c for c in CASES if c.name == "small_grad")
-    seconds, failures = growth.curve(c, [10, 100], OURS[:1], measure.QUICK)
+    seconds, failures = growth.times(small_grad_at([10, 100]), OURS[:1], measure.QUICK)
     assert not failures
     assert seconds["minigrad"][0] > 0 and seconds["minigrad"][1] is None
+
+
+def test_a_curve_ends_where_memory_might_not_be_enough(monkeypatch):
+    monkeypatch.setattr(growth, "available", lambda: 1000)
+    curve = growth.Curve(growing.elements, [10, 100], 16)
+    seconds, _ = growth.times(curve, OURS[:1], measure.QUICK)
+    assert seconds["minigrad"][0] > 0 and seconds["minigrad"][1] is None
+
+
+def test_a_line_that_rises_by_a_decade_for_each_is_straight():
+    assert growth.steepness([1, 10, 100, 1000], [5.0, 1.0, 10.0, None]) == pytest.approx(1)
+    assert growth.steepness([1, 10], [1.0, 100.0]) == pytest.approx(2)
+    assert growth.steepness([1, 10], [1.0, None]) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("c", (*growing.CASES, *large.CASES), ids=lambda c: c.name)
+def test_what_grows_computes_the_same_eager_and_compiled(c):
+    assert not measure.measured(c, OURS, measure.QUICK)[1]
+
+
+@pytest.mark.skipif(not os.path.exists(peak.STATUS), reason="Linux tells")
+def test_the_most_memory_of_a_run_is_found_where_most_of_it_is_freed_again():
+    found = peak.measured(growing.elements, OURS[:1], 10**7)
+    assert 0.9 < found["minigrad"] / 4e7 < 2.5  # the sine, and the gradient in its place or beside it

@@ -9,6 +9,7 @@ cpu_loops.py, those of everything else in library_calls.py.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from .names import Spelling
 LOOPS = {"loop": Loop, "rows": Rows}
 JIT = '@njit(nogil=True, error_model="numpy")'
 LONGEST = 24  # characters of a variable for a number
+LONG = 100  # groups in one function: to compile twice as many takes four times as long
 
 
 class Program:
@@ -162,8 +164,11 @@ class Writer:
         body = [*[line for _, lines in blocks for line in lines], f"return {tupled(results)}"]
         self.read = set(words(body))
         halves = [v for v in self.inputs if v.dtype in HALVES and self.spelling.name(v) in self.read]
-        if halves or any(is_call for is_call, _ in blocks):
-            return self.in_parts(merged(blocks), body[-1])
+        parts = merged(blocks)
+        if halves or any(is_call for is_call, _ in parts):
+            return self.in_parts(parts, body[-1])
+        if len(parts) > 1:
+            return self.in_functions(parts, body[-1])
         return f"{JIT}\n{self.function(body)}"
 
     def function(self, lines: list) -> str:
@@ -173,31 +178,46 @@ class Writer:
 
     def in_parts(self, parts: list, returns: str) -> str:
         """Compiled parts, and a plain function that calls them and the operations without a rule in turn."""
-        texts, driver, have = [], [], list(self.known)
+        texts, driver = [], []
         arrays = {n: v for v, n in self.spelling.names.items()}
-        for k, (is_call, lines) in enumerate(parts):
-            made = [n for n in assigned(lines) if n in arrays]
+        for k, (is_call, lines, takes, gives) in enumerate(self.exchanged(parts, returns)):
             if is_call:
                 driver += lines
-                have += [n for n in made if n not in have]
                 continue
-            here = set(words(lines))
-            later = set(words([*[line for _, rest in parts[k + 1 :] for line in rest], returns]))
-            takes = [n for n in have if n in here and n not in assigned(lines)]
-            gives = [n for n in made if n in later]
-            body = [*indent(lines), f"    return {tupled(gives)}"]
-            texts.append("\n".join([JIT, f"def part_{k}({', '.join(takes)}):", *body]))
+            texts.append(part_text(k, lines, takes, gives))
             given = [self.given(n, arrays[n]) if n in arrays else n for n in takes]
             driver.append(f"{tupled(gives) + ' = ' if gives else ''}part_{k}({', '.join(given)})")
             driver += [f"{n} = np.asarray({n}, np.{arrays[n].dtype.name})" for n in gives if not arrays[n].shape]
-            have += [n for n in gives if n not in have]
         return "\n\n\n".join([*texts, self.function([*freed(driver, returns), returns])])
+
+    def in_functions(self, parts: list, returns: str) -> str:
+        """The parts of a long program, and a compiled function that calls them."""
+        texts, entry = [], []
+        for k, (_, lines, takes, gives) in enumerate(self.exchanged(parts, returns)):
+            texts.append(part_text(k, lines, takes, gives))
+            entry.append(f"{tupled(gives) + ' = ' if gives else ''}part_{k}({', '.join(takes)})")
+        return "\n\n\n".join([*texts, f"{JIT}\n{self.function([*entry, returns])}"])
+
+    def exchanged(self, parts: list, returns: str) -> Iterator[tuple[bool, list, list, list]]:
+        """Each part, with the variables that it takes from those before it and gives to those behind it."""
+        have, arrays = list(self.known), set(self.spelling.names.values())
+        for k, (is_call, lines) in enumerate(parts):
+            here, made = set(words(lines)), assigned(lines)
+            later = set(words([*[line for _, rest in parts[k + 1 :] for line in rest], returns]))
+            gives = [n for n in made if n in arrays and (is_call or n in later)]
+            yield is_call, lines, [n for n in have if n in here and n not in made], gives
+            have += [n for n in gives if n not in have]
 
     def given(self, n: str, v: V) -> str:
         """What a compiled part is given of an array; of halves, which the compiler does not know, it reads only sizes."""
         if v.dtype in HALVES:
             return f"{n}.view(np.uint16)"
         return n if v.shape or n in self.known else f"{n}[()]"
+
+
+def part_text(k: int, lines: list, takes: list, gives: list) -> str:
+    """The text of a compiled part."""
+    return "\n".join([JIT, f"def part_{k}({', '.join(takes)}):", *indent(lines), f"    return {tupled(gives)}"])
 
 
 def call(which: tuple, *args: Any) -> tuple:
@@ -229,13 +249,16 @@ def functions_in(text: str) -> set:
 
 
 def merged(blocks: list) -> list:
-    """Blocks with neighbours that are compiled put together."""
+    """Blocks with neighbours that are compiled put together, up to LONG of them."""
     parts: list[tuple[bool, list]] = []
-    for is_call, lines in blocks:
-        if parts and not is_call and not parts[-1][0]:
+    count = 0
+    for is_call, lines in [block for block in blocks if block[1]]:
+        if parts and not is_call and not parts[-1][0] and count < LONG:
             parts[-1][1].extend(lines)
-        elif lines:
+            count += 1
+        else:
             parts.append((is_call, list(lines)))
+            count = 1
     return parts
 
 
