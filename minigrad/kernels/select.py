@@ -26,7 +26,8 @@ FUSE_FROM = 4096  # elements; below, the formulas on arrays need no compiler and
 # NumPy's `where` has a branch, and its power calls the C library for negative x: 60 times slower on shuffled numbers.
 QUICK_FROM = 1 << 16
 QUICK = {"exp", "exp2", "expm1", "sin", "cos", "sinh", "cosh", "sqrt", "rsqrt", "hypot", "erf", "erfc", "pow", "where",
-         "sign", "clamp_min", "clamp_max", "fmod", "remainder", "floor_divide", "frac", "lgamma", "polygamma"}  # fmt: skip
+         "sign", "clamp_min", "clamp_max", "fmod", "remainder", "floor_divide", "frac", "lgamma", "polygamma",
+         "logaddexp"}  # fmt: skip
 THREADS_FOR_OTHERS = 3
 BROADCAST_FROM = 1 << 18  # where something is repeated, ours are faster for all from so many elements on
 
