@@ -127,17 +127,19 @@ def timed(torch, entry, n):
                 return {}
             runs = [prepared(m, f, entry, sample, factor) for m, f in ((minigrad, entry.function), (torch, theirs))]
             shapes = [[tuple(t.shape) for t in tensors(forward())] for forward, _ in runs]
-        except Exception:
+            if shapes[0] == shapes[1] and shapes[0]:
+                return {what: pair for what, *both in zip(("forward", "backward"), *runs) if (pair := times_of(*both))}
+        except Exception:  # one of the two refuses these shapes
             continue
-        if shapes[0] != shapes[1] or not shapes[0]:
-            continue
-        found = {}
-        for what, ours, other in zip(("forward", "backward"), *runs):
-            if ours is not None and other is not None and seconds(ours) < LONGEST and seconds(other) < LONGEST:
-                times = measure.interleaved({"ours": ours, "theirs": other}, SETTINGS)
-                found[what] = times["ours"]["best"], times["theirs"]["best"]
-        return found
     return None
+
+
+def times_of(ours, theirs):
+    """The best times of both; None where one cannot do it, or takes too long."""
+    if ours is None or theirs is None or max(seconds(ours), seconds(theirs)) > LONGEST:
+        return None
+    times = measure.interleaved({"ours": ours, "theirs": theirs}, SETTINGS)
+    return times["ours"]["best"], times["theirs"]["best"]
 
 
 def alone(torch):
