@@ -160,10 +160,10 @@ class Lowering:
         return outs[0]
 
     def alias_index(self, x: V, out: V, index: tuple) -> bool:
-        """x[index] for integers, slices and None; ends counted from the back are left to a call, for sizes may change."""
+        """x[index] for integers, slices and None; places counted from the back are left to a call, for sizes may change."""
         for part, n in zip([p for p in index if p is not None], x.shape):
             if isinstance(part, slice) and (part.start or 0) >= 0 and (part.step or 1) > 0:
-                if part.stop is None and (part.start or part.step) or (part.stop or 0) < 0:
+                if part.stop is None and (part.step or 1) > 1 or (part.stop or 0) < 0:
                     return False
             elif type(part) is not int or not 0 <= part < n:
                 return False

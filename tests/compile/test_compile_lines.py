@@ -86,3 +86,20 @@ def test_random_programs_on_lines(part, interpreted):
 @pytest.mark.parametrize("seed", range(1000, 1006))
 def test_random_programs_on_lines_by_numba(seed):
     compare(seed)
+
+
+@pytest.mark.parametrize("n", [5, 9])
+def test_what_begins_behind_the_start_is_index_arithmetic(n, interpreted):
+    def f(x):
+        behind = x[2:] * x[:, 3:].mean()
+        return (
+            behind.softmax(0),
+            (x[1:, :2].mT @ x[1:]).sum(),
+            torch.autograd.grad((behind[1:] * behind[:-1]).sum(), x)[0],
+        )
+
+    c = compile(f, fullgraph=True)
+    x = torch.tensor(np.random.default_rng(n).standard_normal((n, 7)), requires_grad=True)
+    for a, b in zip(c(x), f(x), strict=True):
+        close(a, b, c.source())
+    assert "(x.shape[0] - 2)" in c.source()

@@ -125,8 +125,9 @@ class Spelling:
         """The text of each size."""
         if len(v.dims) != len(v.shape):
             base, places = self.low.seen(v)
-            same = {d: self.sizes(base)[k] for k, (d, _, _) in enumerate(places)
-                    if base is not v and d is not None and v.shape[d] == base.shape[k]}  # fmt: skip
+            same = {d: f"({self.sizes(base)[k]} - {start})" if start else self.sizes(base)[k]
+                    for k, (d, start, step) in enumerate(places)
+                    if base is not v and d is not None and step == 1 and v.shape[d] == base.shape[k] - start}  # fmt: skip
             v.dims = [same.get(d) or self.size(n) for d, n in enumerate(v.shape)]
         return ["1" if n == 1 else d for n, d in zip(v.shape, v.dims)]
 
