@@ -50,9 +50,6 @@ class Call(NamedTuple):
     order: list  # for each result which in memory it is, or which sum over the lines, with its shape
 
 
-SMALL: Any = object()  # in place of a Call where NumPy serves
-
-
 class Plan:
     """How an operation, or the gradients of the arguments `formulas`, is computed: what each argument and result holds.
 
@@ -71,7 +68,7 @@ class Plan:
         self.fixed = [(i, (-1,) if held is PLACE else None) for i, held in enumerate(takes) if held in (PLACE, NUMBER)]
         self.rows = [(i, held) for i, held in enumerate(takes) if held in (ALL, LINE, EACH)]
         self.kernels: dict[tuple, Kernel] = {}
-        self.calls: dict[tuple, Call | None] = {}  # by the shape of x, its dtype, and the settings
+        self.calls: dict[tuple, Call] = {}  # by the shape of x, its dtype, and the settings
 
 
 @cache
@@ -118,14 +115,14 @@ def backward(cls: Any, gs: tuple, bound: tuple) -> list | None:
 def run(plan: Plan, args: tuple) -> list | None:
     """Run a kernel on all lines."""
     x = args[plan.x]
-    if type(x) is not np.ndarray or not x.flags.c_contiguous or alone():
+    if type(x) is not np.ndarray or x.size < ROWS_FROM or not x.flags.c_contiguous or alone():
         return None
     dtype = x.dtype
     key: tuple = (x.shape, dtype, plan.settings(args))
     if plan.places:
         key += tuple([a.shape if type(a := args[i]) is np.ndarray else a for i in plan.places])
     call = plan.calls.get(key) or prepared(plan, args, key)
-    if call is SMALL:
+    if call is None:
         return None
     (entry, whole, used), given, shapes, seen_as, order = call
     shared = x.size >= 2 * threads.GRAIN and threads.parts(x.size) > 1
@@ -149,23 +146,20 @@ def run(plan: Plan, args: tuple) -> list | None:
     ]
 
 
-def prepared(plan: Plan, args: tuple, key: tuple) -> Any:
+def prepared(plan: Plan, args: tuple, key: tuple) -> Call | None:
     """Find out how a kernel is called for arrays of these shapes, and have one written where there is none."""
     x, dims = args[plan.x], args[plan.dims]
+    t = table(x, dims if type(dims) is tuple else (dims,))
+    if t is None or any(shape != shape_of(PLACE, x, dims) for shape in key[3:]):
+        return None
+    kernel = kernel_for(plan, args, t)
+    as_seen = {ALL: t.shape, LINE: (len(t), 1, *t.shape[2:]), EACH: (len(t), *t.shape[2:])}
+    given = [*plan.fixed, *[(i, as_seen[held]) for i, held in plan.rows]]
+    shapes = [shape_of(held, x, dims) for held in plan.gives if held in as_seen]
+    seen_as = [as_seen[held] for held in plan.gives if held in as_seen]
     if len(plan.calls) >= MANY:
         plan.calls.clear()
-    found: Any = SMALL
-    t = table(x, dims if type(dims) is tuple else (dims,))
-    if any(shape != shape_of(PLACE, x, dims) for shape in key[3:]):
-        t = None
-    if t is not None:
-        kernel = kernel_for(plan, args, t)
-        as_seen = {ALL: t.shape, LINE: (len(t), 1, *t.shape[2:]), EACH: (len(t), *t.shape[2:])}
-        given = [*plan.fixed, *[(i, as_seen[held]) for i, held in plan.rows]]
-        shapes = [shape_of(held, x, dims) for held in plan.gives if held in as_seen]
-        seen_as = [as_seen[held] for held in plan.gives if held in as_seen]
-        seen_as = shapes if shapes == seen_as else seen_as
-        found = Call(kernel, given, shapes, seen_as, order(plan, x, dims))
+    found = Call(kernel, given, shapes, shapes if shapes == seen_as else seen_as, order(plan, x, dims))
     plan.calls[key] = found
     return found
 
@@ -202,7 +196,7 @@ def shape_of(held: str, x: np.ndarray, dims: Any) -> tuple:
 
 def table(x: Any, dims: tuple) -> np.ndarray | None:
     """x as rows (lines, n) or columns (outer, n, inner), where it lies in memory so and is worth a kernel."""
-    if x.size < ROWS_FROM or x.dtype.kind != "f":
+    if x.dtype.kind != "f":
         return None
     first = x.ndim - len(dims)
     if dims == tuple(range(first, x.ndim)):

@@ -101,6 +101,15 @@ def test_what_is_computed_of_all_lines_is_not_shared_among_threads(monkeypatch):
     np.testing.assert_allclose(dx.numpy(), expected[1], atol=1e-14)
 
 
+def test_thresholds_hold_for_shapes_that_were_small(fresh, monkeypatch):
+    minigrad.tensor(numbers((4, 5, 6))).softmax(1)
+    minigrad.tensor(numbers((4, 50, 6))).softmax(1)
+    monkeypatch.setattr(lines, "ROWS_FROM", 1)
+    monkeypatch.setattr(lines, "COLUMNS_FROM", 1)
+    minigrad.tensor(numbers((4, 5, 6))).softmax(1)
+    assert len(lines.forward_plan(Softmax).calls) == 1
+
+
 def test_many_shapes_are_forgotten(fresh, monkeypatch):
     monkeypatch.setattr(lines, "MANY", 3)
     for n in range(300, 310):

@@ -95,8 +95,8 @@ FAULTS = {
         "k = max(n - 2 - i, 0) if reverse else i",
         "kernels",
     ),
-    "kernels: of a column's sum the last term alone": Fault(
-        "compile/emit/cpu_rows.py", 'f"{place} += {cast', 'f"{place} = {cast', "kernels"
+    "kernels: of a row's sum the last term alone": Fault(
+        "compile/emit/cpu_rows.py", "part += some[i]", "part = some[i]", "kernels"
     ),
     "kernels: gathered rows begin at the second place": Fault(
         "kernels/cpu/index_cpu.py",
