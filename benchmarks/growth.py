@@ -1,4 +1,4 @@
-"""How time and memory grow with the work: a case at n = 1, 10, 100 and so on, for all who can do it.
+"""Measure how time and memory grow with the work: a case at n = 1, 10, 100 and so on, for all who can do it.
 
 Where the lines lie flat, a library's calls cost more than the arithmetic; where they rise together, the machine is the
 limit.  Work that is ten times as much should take ten times as long: on these scales, a line that rises by one decade for
@@ -61,7 +61,7 @@ def available():
 
 
 def fits(curve, n, contestants):
-    """Whether all have memory for so much work at the same time."""
+    """Return whether all have memory for so much work at the same time."""
     return curve.bytes * n * len(contestants) < SHARE * available()
 
 
@@ -80,7 +80,7 @@ def times(curve, contestants, settings=SETTINGS):
 
 
 def goes_on(figure):
-    """Whether a contestant is asked for more work."""
+    """Return whether a contestant is asked for more work."""
     return figure["best"] < ENOUGH and figure["ready"] < PATIENCE
 
 
@@ -119,7 +119,7 @@ def described(curve, what, figures, failures):
 
 
 def steepness(sizes, figures):
-    """How many decades a line rises for a decade of work, between its last two points; None without two."""
+    """Return how many decades a line rises for a decade of work, between its last two points; None without two."""
     points = [(n, f) for n, f in zip(sizes, figures) if f is not None and f > 0]
     if len(points) < 2:
         return None

@@ -107,7 +107,7 @@ def seconds(f):
 
 
 def expected(entry, sample, n):
-    """How many numbers the result for n elements has, and its seconds, as far as 100 and 400 elements tell."""
+    """Return how many numbers the result for n elements has, and its seconds, as far as 100 and 400 elements tell."""
     found = []
     for few in (100, 400):
         factor = next(factor for text, factor in grown(entry, few) if text == sample)

@@ -74,7 +74,7 @@ def set_up_autograd(autograd):
 
 
 def compiler(contestant, breaks=False):
-    """What a shared program passes its function through: the library's compile, or nothing.
+    """Return what a shared program passes its function through: the library's compile, or nothing.
 
     It must not fall back; only torch.compile may run a part uncompiled where a case says so by `breaks`.
     """

@@ -71,7 +71,7 @@ def fitting(features: Mapping[str, bool]) -> tuple[str | None, ...]:
 
 
 def advice(usual: Speed, others: Mapping[str | None, Speed]) -> str:
-    """What to set so that both products take much less time than usual; empty where nothing helps."""
+    """Return what to set so that both products take much less time than usual; empty where nothing helps."""
     if not others:
         return ""
     best = min(others, key=lambda core_type: others[core_type].seconds)

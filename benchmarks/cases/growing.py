@@ -1,4 +1,4 @@
-"""What grows in growth.py: elements, parameters, layers.  Operations and vmap's batch grow in cases of other themes."""
+"""The cases that grow in growth.py: elements, parameters, layers.  Operations and vmap's batch are in cases of other themes."""
 
 import numpy as np
 
@@ -60,7 +60,7 @@ def deep_loss(lib, parameters, images, labels):
 
 
 def jax_deep_loss(jax, parameters, images, labels):
-    """The same in JAX."""
+    """Return the loss of such a network in JAX."""
     hidden = images
     for k in range(0, len(parameters) - 2, 2):
         hidden = jax.numpy.tanh(hidden @ parameters[k].T + parameters[k + 1])

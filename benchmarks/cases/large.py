@@ -20,7 +20,7 @@ def prepared(lib, compiled, model, data):
 
 
 def jax_prepared(jax, loss, data):
-    """The same in JAX."""
+    """Prepare the same step in JAX."""
     return in_jax.step(jax, loss, in_jax.momentum, *data)
 
 

@@ -17,7 +17,7 @@ def sequence(n):
 
 
 def last(lib, words, w, u, b):
-    """What the last step leaves."""
+    """Return what the last step leaves."""
     hidden = lib.zeros(BATCH, HIDDEN)
     for t in range(words.shape[1]):
         hidden = lib.tanh(words[:, t] @ w.T + hidden @ u.T + b)
@@ -49,7 +49,7 @@ def rnn_gradient(lib, compiled, n):
 
 # ---------------------------------------------------------------------- JAX
 def jax_last(jax, words, w, u, b):
-    """What the last step leaves: a scan, as JAX would have such a loop."""
+    """Return what the last step leaves: a scan, as JAX would have such a loop."""
     jnp = jax.numpy
     step = lambda hidden, word: (jnp.tanh(word @ w.T + hidden @ u.T + b), None)
     return jax.lax.scan(step, jnp.zeros((BATCH, HIDDEN), jnp.float32), words.swapaxes(0, 1))[0]
@@ -77,7 +77,7 @@ def _(jax, n):
 
 # ---------------------------------------------------------------------- mygrad and autograd
 def mygrad_last(mg, words, w, u, b):
-    """What the last step leaves."""
+    """Return what the last step leaves."""
     hidden = np.zeros((BATCH, HIDDEN), np.float32)
     for t in range(words.shape[1]):
         hidden = mg.tanh(mg.matmul(words[:, t], w.T) + mg.matmul(hidden, u.T) + b)

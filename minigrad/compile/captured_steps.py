@@ -8,8 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..arrays.kinds import as_array
 from ..places import Place
+
+HANDLED = tuple(map(np.dtype, ("f4", "f8", "i8", "?")))  # what the processor's loops compute with
 
 
 class Refused(RuntimeError):

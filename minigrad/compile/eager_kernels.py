@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..core.tensor import wrap
+from ..errors import InternalError, error
 from ..kernels import cache, lines
 from ..kernels.lines import ALL, EACH, LINE, NUMBER, PLACE, Kernel, Plan
 from ..ops.base.primitive import ShapeOf
@@ -34,7 +35,9 @@ def write(plan: Plan, args: tuple, n_dims: int, dtype: np.dtype) -> Kernel:
     """Write the kernel for some arguments."""
     program, given, whole = generated(plan, args, n_dims, dtype)
     arrays = [x for kind, x in program.params if kind == "input"]
-    assert arrays == list(range(len(arrays))) and not program.statics, program.text  # it calls nothing, and reads all
+    if program.statics or arrays != list(range(len(arrays))):
+        what = f"its kernel is no loop over all of its arguments:\n{program.text}"
+        raise error(InternalError, plan.cls.name, what, "report it; set MINIGRAD_GENERIC=1 to do without kernels")
     entry = getattr(cache.load(f"{program.name}_{dtype.name}", program.text), program.name)
     read = [x for kind, x in program.params if kind == "number"]
     return Kernel(entry, whole, [i for i in plan.numbers if given[i].name in read])
@@ -70,7 +73,9 @@ def captured(plan: Plan, args: tuple, n_dims: int, dtype: np.dtype, on_device: b
     sums = [out for held, out in outs if held in SUMS]
     name = cls.name if plan.formulas is None else f"{cls.name}_backward"
     program = generate(trace.steps, [*fixed, *rows, *[m for m, _ in writes]], sums, writes, name, on_device)
-    return program, given, NUMBER in plan.gives or sees_all(trace.steps, rows)
+    whole = NUMBER in plan.gives or sees_all(trace.steps, rows)
+    trace.forget()
+    return program, given, whole
 
 
 def example(trace: Trace, plan: Plan, i: int, a: Any, shapes: dict, dtype: np.dtype) -> Any:

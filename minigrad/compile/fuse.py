@@ -128,7 +128,7 @@ def by_rows(low: Lowering, groups: list[Group]) -> list[Group]:
 
 
 def begins(low: Lowering, n: Group, g: Group, found: list[Group]) -> bool:
-    """Whether a group computes one number for each row of another, and nothing in between reads these."""
+    """Return whether a group computes one number for each row of another, and nothing in between reads these."""
     if n.kind != "loop" or n.shape != g.shape[:-1] or lead_of(low, g) not in (0, len(n.shape)):
         return False
     if any(op.kind != "map" for op in n.ops):
@@ -141,30 +141,30 @@ def begins(low: Lowering, n: Group, g: Group, found: list[Group]) -> bool:
 
 
 def is_wide(low: Lowering, g: Group) -> bool:
-    """Whether a loop can be written line by line.  Those of a GPU's threads are rows."""
+    """Return whether a loop can be written line by line.  Those of a GPU's threads are rows."""
     if g.kind != "loop" or len(g.shape) < 2 or 1 in g.shape:
         return False
     return low.target is not CUDA or rows_alone(g)
 
 
 def rows_alone(g: Group) -> bool:
-    """Whether a loop reduces rows, columns or everything, and nothing else."""
+    """Return whether a loop reduces rows, columns or everything, and nothing else."""
     return all(op.kind == "map" or on_rows(op) for op in g.ops)
 
 
 def on_rows(op: Op) -> bool:
-    """Whether a reduction is of each row, of columns, or of everything."""
+    """Return whether a reduction is of each row, of columns, or of everything."""
     last, dims = len(extent(over(op))) - 1, reduced(op)
-    return bool(dims) and (last not in dims or of_rows(op) or len(dims) == last + 1)
+    return bool(dims) and (of_rows(op) or last not in dims or len(dims) == last + 1)
 
 
 def of_rows(op: Op) -> bool:
-    """Whether a reduction is of each row."""
+    """Return whether a reduction is of each row."""
     return reduced(op) == [len(extent(over(op))) - 1]
 
 
 def of_line(op: Op, lead: int) -> bool:
-    """Whether a reduction is of each line, where these have `lead` dimensions before them, and not over lines."""
+    """Return whether a reduction is of each line, where these have `lead` dimensions before them, and not over lines."""
     return bool(reduced(op)) and reduced(op)[0] >= lead
 
 
@@ -175,7 +175,7 @@ def reduced(op: Op) -> list:
 
 
 def lead_of(low: Lowering, g: Group) -> int:
-    """How many dimensions lie before those of a group's lines; 0 where nothing in it needs lines.
+    """Return how many dimensions lie before those of a group's lines; 0 where nothing in it needs lines.
 
     A reduction over the first dimension, be it of everything, goes along.  The lines of a GPU's threads are rows.
     """
@@ -188,7 +188,7 @@ def lead_of(low: Lowering, g: Group) -> int:
 
 
 def before_class(op: Op) -> int:
-    """How many of a loop's dimensions lie before that of the classes."""
+    """Return how many of a loop's dimensions lie before that of the classes."""
     return len([n for n in op.ins[0].shape[: op.data["dim"]] if n != 1])
 
 
@@ -202,7 +202,7 @@ def host_of(low: Lowering, g: Group, before: list[Group]) -> Group | None:
 
 
 def fits(low: Lowering, g: Group, h: Group, made: dict) -> bool:
-    """Whether a group can be a part of a pass over lines."""
+    """Return whether a group can be a part of a pass over lines."""
     own = lead_of(low, g)
     lead = h.lead or own or len(h.shape) - 1
     if own and own != lead or lead != len(h.shape) - 1 and low.target is CUDA:
@@ -226,7 +226,7 @@ def fits(low: Lowering, g: Group, h: Group, made: dict) -> bool:
 
 
 def of_this_line(low: Lowering, v: V, index: list, made: dict, lead: int) -> bool:
-    """Whether what is read at an index of the loop is of this line, if it is made in this pass at all."""
+    """Return whether what is read at an index of the loop is of this line, if it is made in this pass at all."""
     base, at = low.resolve(v, index)
     op = made.get(base)
     if op is not None and low.target is CUDA and at != loop_index(base.shape):

@@ -16,11 +16,10 @@ import numpy as np
 
 from ..arrays.dtypes import HALVES
 from ..kernels.formula import CUDA, Target
-from .captured_steps import Value
+from .captured_steps import HANDLED, Value
 from .symbols import is_symbolic
 
-F4, F8, I8, BOOL = np.dtype("f4"), np.dtype("f8"), np.dtype("i8"), np.dtype("?")
-HANDLED = (F4, F8, I8, BOOL)
+F4, F8, I8, BOOL = HANDLED
 
 
 class V:

@@ -57,7 +57,7 @@ def from_logits_rule(low: Lowering, step: Step, w: V, target: V, log_p: V, dim: 
 
 
 def by_line(low: Lowering, x: V, target: V, dim: int) -> bool:
-    """Whether there is one class for each line of x, which is a row on a GPU."""
+    """Return whether there is one class for each line of x, which is a row on a GPU."""
     lines = target.dtype == I8 and len(x.shape) > 1 and target.shape == (*x.shape[:dim], *x.shape[dim + 1 :])
     return lines and (low.target is not CUDA or dim == len(x.shape) - 1)
 

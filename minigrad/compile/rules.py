@@ -19,8 +19,8 @@ from ..arrays import dtypes
 from ..arrays.dtypes import HALVES
 from ..kernels import formula
 from ..ops.base.families import Pointwise
-from .captured_steps import Step, Value
-from .ir import BOOL, F4, F8, HANDLED, I8, Count, Lowering, Names, V
+from .captured_steps import HANDLED, Step, Value
+from .ir import BOOL, F4, F8, I8, Count, Lowering, Names, V
 from .product_rules import PRODUCT_RULES
 from .row_rules import ROW_RULES
 from .symbols import is_symbolic, plain

@@ -29,14 +29,13 @@ from ..ops.copy import Copy
 from ..ops.index import NonZero
 from ..ops.sort import DataDependent
 from ..places import Place, user_frame
-from .captured_steps import VALUES, Draw, Refused, Step, Value
+from .captured_steps import HANDLED, VALUES, Draw, Refused, Step, Value
 from .guards import UNTOUCHED
 from .symbols import is_symbolic, plain, settled
 
 NEEDED = "it needs the value of a tensor (item(), float(), `if`, ...), which differs from call to call"
 UNKNOWN = "it uses a tensor that is neither an argument nor in a variable that it names"
 BY_VALUE = (NonZero, DataDependent)  # how large their results are depends on values; Python may have asked
-LOOPED = {np.dtype("f4"), np.dtype("f8"), np.dtype("i8"), np.dtype("?")}  # what the processor's loops compute with
 BY_MEMORY = {"as_strided", "view_dtype"}  # what they compute depends on how a tensor lies in memory
 
 
@@ -268,7 +267,7 @@ class Trace(Grad):
         """Return whether an operation is one loop: of dtypes that loops compute with, over lines that are not empty."""
         given, arrays = dict(zip(cls.names, args)), [a._value._a for a in args if isinstance(a, Box)]
         lines = given["dims"] if "dims" in given else (given["dim"],)
-        return all(arrays[0].shape[d] for d in lines) and all(a.dtype in LOOPED or on_device(a) for a in arrays)
+        return all(arrays[0].shape[d] for d in lines) and all(a.dtype in HANDLED or on_device(a) for a in arrays)
 
     def expanded(self, frame: Frame, cls: Any, args: tuple, needs: tuple) -> Any:
         """Run the program of an operation in its place, and give its results the operation's history."""

@@ -159,12 +159,12 @@ def prepared(plan: Plan, args: tuple, key: tuple) -> Call | None:
     seen_as = [as_seen[held] for held in plan.gives if held in as_seen]
     if len(plan.calls) >= MANY:
         plan.calls.clear()
-    found = Call(kernel, given, shapes, shapes if shapes == seen_as else seen_as, order(plan, x, dims))
+    found = Call(kernel, given, shapes, shapes if shapes == seen_as else seen_as, where_results_are(plan, x, dims))
     plan.calls[key] = found
     return found
 
 
-def order(plan: Plan, x: np.ndarray, dims: Any) -> list:
+def where_results_are(plan: Plan, x: np.ndarray, dims: Any) -> list:
     """Say for each result which in memory it is, and None, or which of the sums, and its shape."""
     sums = [held in (PLACE, NUMBER) for held in plan.gives]
     shapes = {PLACE: shape_of(PLACE, x, dims), NUMBER: ()}
@@ -182,12 +182,12 @@ def kernel_for(plan: Plan, args: tuple, t: np.ndarray) -> Kernel:
 
 
 def seen(a: Any, shape: tuple | None) -> Any:
-    """An array as a kernel sees it; a number, where the shape is None."""
+    """Return an array as a kernel sees it; a number, where the shape is None."""
     return a[()] if shape is None else np.ascontiguousarray(a).reshape(shape)
 
 
 def shape_of(held: str, x: np.ndarray, dims: Any) -> tuple:
-    """The shape of what is held for x."""
+    """Return the shape of what is held for x."""
     dims = dims if type(dims) is tuple else (dims,)
     if held in (ALL, LINE):
         return tuple([1 if d in dims and held is LINE else n for d, n in enumerate(x.shape)])
@@ -195,7 +195,7 @@ def shape_of(held: str, x: np.ndarray, dims: Any) -> tuple:
 
 
 def table(x: Any, dims: tuple) -> np.ndarray | None:
-    """x as rows (lines, n) or columns (outer, n, inner), where it lies in memory so and is worth a kernel."""
+    """Return x as rows (lines, n) or columns (outer, n, inner), where it lies in memory so and is worth a kernel."""
     if x.dtype.kind != "f":
         return None
     first = x.ndim - len(dims)

@@ -11,7 +11,7 @@ import ast
 
 import numpy as np
 
-from ..fuse import Group, extent, loop_index, operand_index, over, reduced
+from ..fuse import Group, extent, loop_index, of_line, operand_index, over, reduced
 from ..ir import F4, Op, V
 from .cpu_loops import Loop, nested, parse, running_lines, start, wider
 from .library_calls import added, at_class, picked
@@ -114,7 +114,7 @@ class Part(Loop):
         return [(i, ends[i]) for i in variables]
 
     def operand(self, a: object, kind: np.dtype, op: Op) -> ast.expr:
-        """What an operation reads: other parts' results from where they are kept for this line."""
+        """Return what an operation reads: other parts' results from where they are kept for this line."""
         base, at = self.low.resolve(a, operand_index(a, loop_index(over(op)))) if isinstance(a, V) else (None, [])
         if base in self.rows.makers and base not in self.texts:
             self.variable(base, self.formula(self.rows.makers[base]))
@@ -174,8 +174,9 @@ class Part(Loop):
         """Of this line, of all lines (a running array), or of everything (a running number)."""
         x, dims = op.ins[0], reduced(op)
         self.spelling.name(op.outs[0], op.name)
-        if dims and dims[0] >= self.rows.group.lead:
-            self.of_line(op) if dims == list(range(self.rows.group.lead, len(self.live))) else self.across(op)
+        lead = self.rows.group.lead
+        if of_line(op, lead):
+            self.of_line(op) if dims == list(range(lead, len(self.live))) else self.across(op)
             return
         term = ast.unparse(self.operand(x, x.dtype, op))
         if len(dims) == len(self.live):

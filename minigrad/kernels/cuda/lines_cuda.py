@@ -20,23 +20,23 @@ FORWARD = {
 BACKWARD = {  # of the gradients, the arguments and the results
     "softmax": lambda g, x, dims, out: softmax_cuda.softmax_backward(g, out, dims),
     "log_softmax": lambda g, x, dims, out: softmax_cuda.softmax_backward(g, out, dims, log=True),
-    "standardize": lambda g, _, __, x, dims, eps, ___, mean, variance: normalize_cuda.standardize_backward(
+    "standardize": lambda g, g1, g2, x, dims, eps, out, mean, variance: normalize_cuda.standardize_backward(
         g, x, mean, variance, dims, eps
     ),
-    "layer_norm": lambda g, _, __, x, weight, bias, dims, eps, ___, mean, variance: normalize_cuda.layer_norm_backward(
+    "layer_norm": lambda g, g1, g2, x, weight, bias, dims, eps, out, mean, variance: normalize_cuda.layer_norm_backward(
         g, x, weight, mean, variance, dims, eps
     ),
-    "divide_by_rms": lambda g, _, x, dims, eps, __, factor: normalize_cuda.divide_by_rms_backward(g, x, factor, dims),
+    "divide_by_rms": lambda g, g1, x, dims, eps, out, factor: normalize_cuda.divide_by_rms_backward(g, x, factor, dims),
 }
 
 
 def forward(cls: Any, args: tuple) -> list | None:
-    """An operation's results, None where it has no kernel for these arrays."""
+    """Run an operation's kernel; its results, None where there is none for these arrays."""
     return several(FORWARD[cls.name](*args)) if cls.name in FORWARD else None
 
 
 def backward(cls: Any, gs: tuple, bound: tuple) -> list | None:
-    """The gradients of its arguments by that of its first result."""
+    """Run the kernel of its backward; the gradients of its arguments by that of its first result."""
     if cls.name not in BACKWARD or any(g is not None for g in gs[1:]):
         return None
     made = several(BACKWARD[cls.name](*gs, *bound))
@@ -44,5 +44,5 @@ def backward(cls: Any, gs: tuple, bound: tuple) -> list | None:
 
 
 def several(made: Any) -> list | None:
-    """Results as a list."""
+    """Return results as a list."""
     return None if made is None else list(made) if type(made) is tuple else [made]

@@ -224,7 +224,7 @@ def found(target: np.ndarray, shape: tuple, dim: int, ignore: int) -> tuple:
 
 
 def on_lines(cls: Any, x: np.ndarray, target: np.ndarray, dim: int, *rest: int) -> tuple | None:
-    """What an operation's kernel gives, which checks the classes itself."""
+    """Return what an operation's kernel gives, which checks the classes itself."""
     try:
         made = lines.forward(cls, x, whole(target), dim, *rest)
     except IndexError:
@@ -236,7 +236,7 @@ def on_lines(cls: Any, x: np.ndarray, target: np.ndarray, dim: int, *rest: int) 
 
 
 def whole(target: np.ndarray) -> np.ndarray:
-    """Classes as kernels take them."""
+    """Return classes as kernels take them, int64."""
     return target if target.dtype is I8 or on_device(target) else target.astype(I8)
 
 
