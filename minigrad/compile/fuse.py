@@ -41,20 +41,24 @@ def schedule(low: Lowering, done: set, kept: set) -> list[Group]:
     pending = list(low.ops)
     groups: list[Group] = []
     done = set(done)
+    lacks = {op: {v for v in low.bases([op]) if v not in done and v.kind != "uniform"} for op in pending}
+    readers: dict[V, list[Op]] = {}
+    for op, values in lacks.items():
+        for v in values:
+            readers.setdefault(v, []).append(op)
     while pending:
-        ready = [op for op in pending if has_all(low, op, done)]
+        ready = [op for op in pending if not lacks[op]]
         alone = next((op for op in ready if op.kind not in LOOPED), None)
         group = loop_with(low, ready[0], pending, done) if alone is None else Group(alone.kind, (), [alone])
         groups.append(group)
-        pending = [op for op in pending if op not in group.ops]
-        done.update([o for op in group.ops for o in op.outs])
+        inside = set(group.ops)
+        pending = [op for op in pending if op not in inside]
+        for v in [o for op in group.ops for o in op.outs]:
+            done.add(v)
+            for op in readers.get(v, ()):
+                lacks[op].remove(v)
     write_inside(low, kept)
     return by_rows(low, groups)
-
-
-def has_all(low: Lowering, op: Op, done: set) -> bool:
-    """Whether all that an operation reads is there."""
-    return all(v in done or v.kind == "uniform" for v in low.bases([op]))
 
 
 def loop_with(low: Lowering, first: Op, pending: list, done: set) -> Group:
@@ -135,9 +139,10 @@ def begins(low: Lowering, n: Group, g: Group, found: list[Group]) -> bool:
         return False
     made = {o: op for op in n.ops for o in op.outs}
     reads = [(v, operand_index(v, loop_index(over(op)))) for op in g.ops for v in op.values]
-    later = {v for other in found[found.index(n) + 1 :] for v in low.bases(other.ops)}
     rows = [low.resolve(v, at) for v, at in reads if low.base(v) in made]
-    return bool(rows) and not later & made.keys() and all(at == loop_index(v.shape) for v, at in rows)
+    if not rows or any(at != loop_index(v.shape) for v, at in rows):
+        return False
+    return not any(v in made for other in found[found.index(n) + 1 :] for v in low.bases(other.ops))
 
 
 def is_wide(low: Lowering, g: Group) -> bool:

@@ -13,7 +13,6 @@ import pytest
 
 import minigrad as torch
 from minigrad.compile.api import compile
-from minigrad.compile.emit import module_text
 from minigrad.func.tree import flatten
 from tests.floats import some
 from tests.forked import python
@@ -411,19 +410,3 @@ def test_a_program_may_have_the_name_of_what_it_computes(name, either):
     program.__name__ = name
     x = torch.tensor([0.5, -1.0])
     assert torch.equal(compile(program)(x).round(decimals=4), program(x).round(decimals=4))
-
-
-def test_a_long_program_is_several_functions(monkeypatch):
-    monkeypatch.setattr(module_text, "LONG", 3)
-
-    def f(x, w, k):
-        for _ in range(4):
-            x = (x @ w).tanh() * k
-        return x.sum(), x
-
-    x, w = torch.randn(4, 4), torch.randn(4, 4, requires_grad=True)
-    c = compile(f, fullgraph=True)
-    for k in (0.5, 0.25):
-        wanted, found = [torch.autograd.grad(g(x, w, k)[0], w)[0] for g in (f, c)]
-        assert torch.allclose(wanted, found, atol=1e-5)
-    assert c.source().count("def part_") == 3  # of nine groups

@@ -52,26 +52,30 @@ def tokens(text):
 
 
 def compare(seed):
-    """A program compiled gives what eager code gives: values, and gradients from inside and outside."""
+    """A random program, compared."""
     source, shape = program(seed)
     names = {"torch": torch, "F": F, "loss": loss}
     exec(source, names)
-    f = names["f"]
     rng = np.random.default_rng(seed)
-    x, y = (torch.tensor(rng.standard_normal(shape), requires_grad=True) for _ in range(2))
+    leaves = [torch.tensor(rng.standard_normal(shape), requires_grad=True) for _ in range(2)]
+    return compared(names["f"], leaves, f"seed {seed}\n{source}\n{shape}")
 
-    def whole(x, y):
-        outs = f(x, y)
+
+def compared(f, leaves, text):
+    """A program compiled gives what eager code gives: values, and gradients from inside and outside."""
+
+    def whole(*leaves):
+        outs = f(*leaves)
         total = sum([(o * o).sum() for o in outs])
-        return (*outs, *torch.autograd.grad(total, (x, y)))
+        return (*outs, *torch.autograd.grad(total, leaves))
 
     compiled = compile(whole)
-    for a, b in zip(compiled(x, y), whole(x, y), strict=True):
-        close(a, b, f"seed {seed}\n{source}\n{shape}\n{compiled.source()}")
+    for a, b in zip(compiled(*leaves), whole(*leaves), strict=True):
+        close(a, b, f"{text}\n{compiled.source()}")
     outside = compile(f)
-    found, wanted = (torch.autograd.grad(sum([o.sum() for o in g(x, y)]), (x, y)) for g in (outside, f))
+    found, wanted = (torch.autograd.grad(sum([o.sum() for o in g(*leaves)]), leaves) for g in (outside, f))
     for a, b in zip(found, wanted, strict=True):
-        close(a, b, f"seed {seed}\n{source}\n{shape}\n{outside.source('backward')}")
+        close(a, b, f"{text}\n{outside.source('backward')}")
     return compiled
 
 

@@ -21,9 +21,10 @@ from ..symbols import Number, Whole, is_symbolic
 from .gpu_loops import Adds, Columns, Elements, Picks, block_function
 from .gpu_rows import RowKernel
 from .library_calls import call
-from .module_text import Writer, comment, comments, functions_in, tupled, words
+from .module_text import Writer, comment, comments, functions_in, tupled
 from .names import Spelling, cast, dtype_text
 from .split_for_gpu import apart
+from .subfunctions import words
 
 KERNELS = {"elements": Elements, "rows": RowKernel, "columns": Columns, "pick": Picks, "scatter": Adds}
 HELPERS = tuple([block_function("sum", "float64"), block_function("sum", "int64"),

@@ -3,13 +3,12 @@
 Variables are called what the user calls them, each loop has the user's lines above it, and sizes come from the arrays'
 shapes, so that the text does not change with the batch.  Where an operation has no rule, the entry is a plain Python
 function that calls it between compiled parts.  Here the module is put together; the lines of a loop are written in
-cpu_loops.py, those of everything else in library_calls.py.
+cpu_loops.py, those of everything else in library_calls.py, and subfunctions.py divides them into functions.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -25,11 +24,10 @@ from .cpu_loops import HIGHER32, HIGHER64, PLUS, Loop
 from .cpu_rows import ROW_SUM, Rows
 from .library_calls import STATEMENTS, whole
 from .names import Spelling
+from .subfunctions import JIT, Block, connect, freed, in_steps, indent, merged, shared, words
 
 LOOPS = {"loop": Loop, "rows": Rows}
-JIT = '@njit(nogil=True, error_model="numpy")'
 LONGEST = 24  # characters of a variable for a number
-LONG = 100  # groups in one function: to compile twice as many takes four times as long
 
 
 class Program:
@@ -128,6 +126,12 @@ class Writer:
             return [*lines, *LOOPS[g.kind](self.spelling, g, self.stored, self.direct).lines()]
         return [*lines, *STATEMENTS[g.kind](self.spelling, g.ops[0])]
 
+    def blocks(self, g: Group) -> list[list[str]]:
+        """Return the lines of one group, in blocks: those that fill parts of an array one by one may be repeated."""
+        lines = self.group(g)
+        starts = [k for k, line in enumerate(lines) if line.startswith("for ") and g.kind == "fill"]
+        return [lines[a:b] for a, b in zip([0, *starts], [*starts, len(lines)])]
+
     def head(self, body: str) -> str:
         """The module's first lines: what it is, imports, constants, helpers."""
         definitions = [*self.constants(), *[k if k.startswith("\n\n@") else k.strip("\n") for k in self.needs
@@ -150,74 +154,62 @@ class Writer:
 
     # ------------------------------------------------------------------ functions
     def functions(self) -> str:
-        """The functions of the module: one, or parts with calls between them."""
-        blocks = [(g.kind == "call", self.group(g)) for g in self.groups]
+        """Return the functions of the module: what is repeated, the parts of what is long, and the entry."""
+        blocks = [Block(lines, g.kind == "call") for g in self.groups for lines in self.blocks(g)]
         for p, v in [(p, v) for p, v in self.writes if p not in self.direct and p.shape]:
             lines, text = whole(self.spelling, v)
-            blocks.append((False, [*lines, f"{self.spelling.name(p)}[...] = {text}"]))
+            blocks.append(Block([*lines, f"{self.spelling.name(p)}[...] = {text}"]))
         results = []
         for i, v in enumerate(self.outputs):
             lines, text = whole(self.spelling, v)
             given = {self.low.base(w) for w in self.outputs[:i]}
             results.append(f"{text}.copy()" if self.low.base(v) in given and v.shape and not lines else text)
-            blocks.append((False, lines))
-        body = [*[line for _, lines in blocks for line in lines], f"return {tupled(results)}"]
-        self.read = set(words(body))
+            blocks.append(Block(lines))
+        returns = f"return {tupled(results)}"
+        self.read = set(words([*[line for b in blocks for line in b.lines], returns]))
+        steps = in_steps(self.connected([block for block in blocks if block.lines], returns))
+        repeated, blocks = shared(self.connected(steps, returns), self.spelling.free)
+        return "\n\n\n".join([*repeated, *self.entry_of(merged(blocks), returns)])
+
+    def connected(self, blocks: list[Block], returns: str) -> list[Block]:
+        """Return the blocks with what they take and give."""
+        return connect(blocks, self.known, set(self.spelling.names.values()), returns)
+
+    def entry_of(self, parts: list[Block], returns: str) -> list[str]:
+        """Return the entry, and before it the parts that it calls where one function will not do."""
         halves = [v for v in self.inputs if v.dtype in HALVES and self.spelling.name(v) in self.read]
-        parts = merged(blocks)
-        if halves or any(is_call for is_call, _ in parts):
-            return self.in_parts(parts, body[-1])
-        if len(parts) > 1:
-            return self.in_functions(parts, body[-1])
-        return f"{JIT}\n{self.function(body)}"
+        if halves or any(part.is_call for part in parts):
+            return self.in_parts(self.connected(parts, returns), returns)
+        if len(parts) < 2:
+            return [self.function([*[line for part in parts for line in part.lines], returns], JIT)]
+        parts, names = self.connected(parts, returns), [f"part_{k}" for k in range(len(parts))]
+        calls = [part.call(name) for part, name in zip(parts, names)]
+        return [*[part.function(name) for part, name in zip(parts, names)], self.function([*calls, returns], JIT)]
 
-    def function(self, lines: list) -> str:
-        """The entry."""
+    def function(self, lines: list[str], *decorators: str) -> str:
+        """Return the text of the entry."""
         given = [*self.arguments(), *["statics"] * bool(self.spelling.statics)]
-        return "\n".join([f"def {self.entry}({', '.join(given)}):", *indent([*self.computed, *lines])])
+        return "\n".join([*decorators, f"def {self.entry}({', '.join(given)}):", *indent([*self.computed, *lines])])
 
-    def in_parts(self, parts: list, returns: str) -> str:
-        """Compiled parts, and a plain function that calls them and the operations without a rule in turn."""
+    def in_parts(self, parts: list[Block], returns: str) -> list[str]:
+        """Return compiled parts, and a plain function that calls them and the operations without a rule in turn."""
         texts, driver = [], []
         arrays = {n: v for v, n in self.spelling.names.items()}
-        for k, (is_call, lines, takes, gives) in enumerate(self.exchanged(parts, returns)):
-            if is_call:
-                driver += lines
+        for k, part in enumerate(parts):
+            if part.is_call:
+                driver += part.lines
                 continue
-            texts.append(part_text(k, lines, takes, gives))
-            given = [self.given(n, arrays[n]) if n in arrays else n for n in takes]
-            driver.append(f"{tupled(gives) + ' = ' if gives else ''}part_{k}({', '.join(given)})")
-            driver += [f"{n} = np.asarray({n}, np.{arrays[n].dtype.name})" for n in gives if not arrays[n].shape]
-        return "\n\n\n".join([*texts, self.function([*freed(driver, returns), returns])])
-
-    def in_functions(self, parts: list, returns: str) -> str:
-        """The parts of a long program, and a compiled function that calls them."""
-        texts, entry = [], []
-        for k, (_, lines, takes, gives) in enumerate(self.exchanged(parts, returns)):
-            texts.append(part_text(k, lines, takes, gives))
-            entry.append(f"{tupled(gives) + ' = ' if gives else ''}part_{k}({', '.join(takes)})")
-        return "\n\n\n".join([*texts, f"{JIT}\n{self.function([*entry, returns])}"])
-
-    def exchanged(self, parts: list, returns: str) -> Iterator[tuple[bool, list, list, list]]:
-        """Each part, with the variables that it takes from those before it and gives to those behind it."""
-        have, arrays = list(self.known), set(self.spelling.names.values())
-        for k, (is_call, lines) in enumerate(parts):
-            here, made = set(words(lines)), assigned(lines)
-            later = set(words([*[line for _, rest in parts[k + 1 :] for line in rest], returns]))
-            gives = [n for n in made if n in arrays and (is_call or n in later)]
-            yield is_call, lines, [n for n in have if n in here and n not in made], gives
-            have += [n for n in gives if n not in have]
+            texts.append(part.function(f"part_{k}"))
+            given = [self.given(n, arrays[n]) if n in arrays else n for n in part.takes]
+            driver.append(Block([], False, given, part.gives).call(f"part_{k}"))
+            driver += [f"{n} = np.asarray({n}, np.{arrays[n].dtype.name})" for n in part.gives if not arrays[n].shape]
+        return [*texts, self.function([*freed(driver, returns), returns])]
 
     def given(self, n: str, v: V) -> str:
         """What a compiled part is given of an array; of halves, which the compiler does not know, it reads only sizes."""
         if v.dtype in HALVES:
             return f"{n}.view(np.uint16)"
         return n if v.shape or n in self.known else f"{n}[()]"
-
-
-def part_text(k: int, lines: list, takes: list, gives: list) -> str:
-    """The text of a compiled part."""
-    return "\n".join([JIT, f"def part_{k}({', '.join(takes)}):", *indent(lines), f"    return {tupled(gives)}"])
 
 
 def call(which: tuple, *args: Any) -> tuple:
@@ -246,52 +238,6 @@ def tupled(names: list) -> str:
 def functions_in(text: str) -> set:
     """The names of the functions that a text defines."""
     return set(re.findall(r"^def (\w+)", text, re.M))
-
-
-def merged(blocks: list) -> list:
-    """Blocks with neighbours that are compiled put together, up to LONG of them."""
-    parts: list[tuple[bool, list]] = []
-    count = 0
-    for is_call, lines in [block for block in blocks if block[1]]:
-        if parts and not is_call and not parts[-1][0] and count < LONG:
-            parts[-1][1].extend(lines)
-            count += 1
-        else:
-            parts.append((is_call, list(lines)))
-            count = 1
-    return parts
-
-
-def words(lines: list) -> list:
-    """The names in some lines, comments left out."""
-    return re.findall(r"[A-Za-z_]\w*", re.sub(r"#.*", "", "\n".join(lines)))
-
-
-def assigned(lines: list) -> list:
-    """The variables that lines assign."""
-    found = []
-    for line in lines:
-        if m := re.match(r"\s*([A-Za-z_][\w, ]*?),? = ", line):
-            found += [n.strip() for n in m[1].split(",")]
-    return list(dict.fromkeys(found))
-
-
-def freed(lines: list, returns: str) -> list:
-    """Statements, each followed by a `del` of what none behind it reads: plain Python keeps its variables to the end."""
-    last = {n: k for k, line in enumerate(lines) for n in words([line])}
-    mine = [n for n in assigned(lines) if n not in words([returns])]
-    found = []
-    for k, line in enumerate(lines):
-        over = [n for n in mine if last[n] == k]
-        found += [line, *[f"del {', '.join(over)}"] * bool(over)]
-    return found
-
-
-def indent(lines: list) -> list:
-    """Lines one level further in."""
-    while lines and not lines[0]:
-        lines = lines[1:]
-    return ["    " + line if line else "" for line in lines]
 
 
 def comments(g: Group) -> list[str]:

@@ -1,0 +1,204 @@
+"""The functions of a compiled program: what it does again and again is one, as are the parts of what is long.
+
+Blocks of lines are known by what they take from those before and give to those behind.  Two do the same where their texts
+are equal but for their variables and for the numbers in their indices: the steps of a recurrent network, which are compiled
+once and called.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+JIT = '@njit(nogil=True, error_model="numpy")'
+LONG = 1000  # blocks in one function: to compile twice as many takes four times as long
+OFTEN = 3  # a function of its own takes about 0.2 s to compile, a loop among others half of that
+
+NAME = re.compile(r"(?<![.\w])[A-Za-z_]\w*")  # what stands behind a point is no variable
+NUMBER = re.compile(r"(?<![.\w])\d+(?![.\w])")
+INDEX = re.compile(r"(?<![.\w])(\w+\[)([^\[\]]*)\]")  # of an array; that of `x.shape[0]` has to be a constant
+
+
+class Block:
+    """Lines that stand together, whether Python has to run them, and what they take and give."""
+
+    def __init__(self, lines: list[str], is_call: bool = False, takes: Iterable[str] = (), gives: Iterable[str] = ()):
+        self.lines, self.is_call, self.takes, self.gives = lines, is_call, list(takes), list(gives)
+
+    def call(self, name: str, more: Iterable[str] = ()) -> str:
+        """Return the line that calls a function of what the block takes, for what it gives."""
+        results = f"{', '.join(self.gives)} = " if self.gives else ""
+        return f"{results}{name}({', '.join([*self.takes, *more])})"
+
+    def function(self, name: str, more: Iterable[str] = ()) -> str:
+        """Return the text of that function."""
+        head = [JIT, f"def {name}({', '.join([*self.takes, *more])}):"]
+        return "\n".join([*head, *indent(self.lines), *[f"    return {', '.join(self.gives)}"] * bool(self.gives)])
+
+
+def connect(blocks: list[Block], have: Iterable[str], arrays: Iterable[str], returns: str) -> list[Block]:
+    """Find out what blocks take of the variables that are there before them, and which arrays they give to those behind."""
+    there, later = list(have), set(words([returns]))
+    for block in reversed(blocks):
+        block.gives = [n for n in assigned(block.lines) if n in arrays and (block.is_call or n in later)]
+        later.update(words(block.lines))
+    for block in blocks:
+        here, made = set(words(block.lines)), assigned(block.lines)
+        block.takes = [n for n in there if n in here and n not in made]
+        there += [n for n in block.gives if n not in there]
+    return blocks
+
+
+def merged(blocks: list[Block]) -> list[Block]:
+    """Return the blocks with neighbours that are compiled put together, up to LONG lines of them."""
+    parts: list[Block] = []
+    count = 0
+    for block in blocks:
+        if not parts or block.is_call or parts[-1].is_call or count >= LONG:
+            parts.append(Block([], block.is_call))
+            count = 0
+        parts[-1].lines += block.lines
+        count += sum(not is_comment(line) for line in block.lines)
+    return parts
+
+
+# ---------------------------------------------------------------------- what is repeated
+class Form:
+    """What the text of a block is when its variables and the numbers in its indices are left open."""
+
+    def __init__(self, block: Block):
+        self.block = block
+        self.code = [line for line in block.lines if not is_comment(line)]
+        self.comments = list(dict.fromkeys([line for line in block.lines if is_comment(line)]))
+        self.numbers = [n for line in self.code for index in INDEX.findall(line) for n in NUMBER.findall(index[1])]
+        self.variables: dict[str, str] = {}  # -> what stands for them
+        mine = {*block.takes, *assigned(block.lines)}
+        text = "\n".join(with_numbers(self.code, ["#"] * len(self.numbers)))
+        self.text = NAME.sub(lambda m: self.stand_in(m[0]) if m[0] in mine else m[0], text)
+
+    def stand_in(self, name: str) -> str:
+        """Return what stands for a variable."""
+        return self.variables.setdefault(name, f"${len(self.variables)}")
+
+
+class Repeated:
+    """Blocks of one form, which become calls of one function."""
+
+    def __init__(self, forms: list[Form], free: Callable[[str], str]):
+        self.forms, self.first, self.name = forms, forms[0], free("repeated_1")
+        self.takes = [self.first.variables[n] for n in self.first.block.takes]
+        self.gives = list(dict.fromkeys([f.variables[n] for f in forms for n in f.block.gives]))
+        self.open = {k: free("at_1") for k, found in enumerate(zip(*[f.numbers for f in forms])) if len(set(found)) > 1}
+
+    def function(self) -> str:
+        """Return the text of the function, in the words of the first block."""
+        numbers = [self.open.get(k, n) for k, n in enumerate(self.first.numbers)]
+        block = self.like(self.first, with_numbers(self.first.block.lines, numbers))
+        return block.function(self.name, self.open.values())
+
+    def call(self, form: Form) -> Block:
+        """Return a block with the call that stands for another."""
+        # the compiler would make a function of its own for each number that it knows
+        numbers = [f"np.int64({form.numbers[k]})" for k in self.open]
+        return self.like(form, [*form.comments, self.like(form, []).call(self.name, numbers)])
+
+    def like(self, form: Form, lines: list[str]) -> Block:
+        """Return a block that takes and gives what the function does, in the variables of one of the blocks."""
+        names = {stands: name for name, stands in form.variables.items()}
+        return Block(lines, False, [names[n] for n in self.takes], [names[n] for n in self.gives])
+
+
+def by_form(forms: Iterable[Form]) -> list[list[Form]]:
+    """Return the forms that are equal to enough others, together."""
+    found: dict[str, list[Form]] = {}
+    for form in forms:
+        found.setdefault(form.text, []).append(form)
+    return [same for same in found.values() if len(same) >= OFTEN and len(same[0].code) > 1]
+
+
+def shared(blocks: list[Block], free: Callable[[str], str]) -> tuple[list[str], list[Block]]:
+    """Return functions for what is repeated often, and the blocks with calls in its place."""
+    often = [Repeated(same, free) for same in by_form([Form(block) for block in blocks if not block.is_call])]
+    calls = {form.block: r.call(form) for r in often for form in r.forms}
+    return [r.function() for r in often], [calls.get(block, block) for block in blocks]
+
+
+def in_steps(blocks: list[Block]) -> list[Block]:
+    """Return the blocks, those that follow each other in the same order again and again put together: a loop's steps."""
+    texts = [f"call {k}" if block.is_call else Form(block).text for k, block in enumerate(blocks)]
+    found: list[Block] = []
+    start = 0
+    while start < len(blocks):
+        length, count = longest_run(texts, start)
+        parts = [blocks[k : k + length] for k in range(start, start + length * count, length)]
+        steps = [together(part) for part in parts]
+        same = [form.block for forms in by_form([Form(step) for step in steps]) for form in forms]
+        for part, step in zip(parts, steps):
+            found += [step] if step in same else part
+        start += length * count
+    return found
+
+
+def longest_run(texts: list[str], start: int) -> tuple[int, int]:
+    """Return how many blocks make a step, and how many steps follow each other from here, where these cover most."""
+    best = 1, 1
+    for length in range(1, (len(texts) - start) // OFTEN + 1):
+        step, count = texts[start : start + length], 1
+        while texts[start + count * length : start + (count + 1) * length] == step:
+            count += 1
+        if count >= OFTEN and count * length > best[0] * best[1]:
+            best = length, count
+    return best
+
+
+def together(blocks: list[Block]) -> Block:
+    """Return some blocks as one, which takes what one of them does."""
+    lines = [line for block in blocks for line in block.lines]
+    made = assigned(lines)
+    takes = dict.fromkeys([n for block in blocks for n in block.takes if n not in made])
+    return Block(lines, blocks[0].is_call, takes)
+
+
+# ---------------------------------------------------------------------- lines
+def with_numbers(lines: list[str], numbers: Iterable[str]) -> list[str]:
+    """Return lines with these numbers in their indices."""
+    given = iter(numbers)
+    put = lambda index: f"{index[1]}{NUMBER.sub(lambda _: next(given), index[2])}]"
+    return [line if is_comment(line) else INDEX.sub(put, line) for line in lines]
+
+
+def is_comment(line: str) -> bool:
+    """Return whether a line is empty or the user's own."""
+    return not line or line.startswith("#")
+
+
+def words(lines: list[str]) -> list[str]:
+    """Return the names in some lines, comments left out."""
+    return re.findall(r"[A-Za-z_]\w*", re.sub(r"#.*", "", "\n".join(lines)))
+
+
+def assigned(lines: list[str]) -> list[str]:
+    """Return the variables that lines assign."""
+    found = []
+    for line in lines:
+        if m := re.match(r"\s*([A-Za-z_][\w, ]*?),? = ", line):
+            found += [n.strip() for n in m[1].split(",")]
+    return list(dict.fromkeys(found))
+
+
+def freed(lines: list[str], returns: str) -> list[str]:
+    """Return statements, each followed by a `del` of what none behind it reads: plain Python keeps its variables to the end."""
+    last = {n: k for k, line in enumerate(lines) for n in words([line])}
+    mine = [n for n in assigned(lines) if n not in words([returns])]
+    found = []
+    for k, line in enumerate(lines):
+        over = [n for n in mine if last[n] == k]
+        found += [line, *[f"del {', '.join(over)}"] * bool(over)]
+    return found
+
+
+def indent(lines: list[str]) -> list[str]:
+    """Return lines one level further in, without empty ones at their start."""
+    while lines and not lines[0]:
+        lines = lines[1:]
+    return ["    " + line if line else "" for line in lines]

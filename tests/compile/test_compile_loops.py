@@ -1,0 +1,98 @@
+"""Loops in compiled programs: steps that repeat become one function, and compute what eager code does."""
+
+import random
+
+import numpy as np
+import pytest
+
+import minigrad as torch
+from minigrad.compile.api import compile
+from minigrad.compile.emit import subfunctions
+
+from .interpreted import interpreted
+from .test_compile_lines import compared
+
+__all__ = ["interpreted"]
+N = 3  # states are N x N, so that all may be multiplied by each other
+STEPS = ["h = torch.tanh(x[t] @ w + h @ w.T)", "h = h * c.sigmoid() + x[t]", "c = c + h.sum(0) * x[t, 0]", "h = h - h.mean()",
+         "c = torch.where(h > c, h, c * 0.5)", "h = h.softmax(t % 2)", "c = (c + x[2 * t]) @ h.T",
+         "h = h + c if t % 2 else h * c", "c = x[:t + 1].sum(0) * 0.1", "h = x[t + 1, 1:2] * h", "s = s + (h * c).sum()",
+         "c, h = h * 0.5, c", "h = h + x[t].T", "h = torch.cat([h[1:], x[t, :1]])", "s = s * h[t % 3, 0].cos()",
+         "c = c.sin() + t * 0.1"]  # fmt: skip
+
+
+def program(seed):
+    """A loop of random steps over two states and a sum."""
+    rng = random.Random(seed)
+    lines = rng.sample(STEPS, rng.randint(1, 4))
+    steps = rng.choice([2, 3, 4, 5, 7])
+    body = "\n        ".join(lines)
+    return f"""def f(x, w):
+    h, c, s = w.tanh(), w * 0.5, torch.zeros((), dtype=w.dtype)
+    for t in range({steps}):
+        {body}
+    return h + w * x[0], c * 2, s + x[1, 0, 0]
+"""
+
+
+def compare(seed):
+    """A random loop, compared."""
+    source, names = program(seed), {"torch": torch}
+    exec(source, names)
+    rng = np.random.default_rng(seed)
+    x, w = (torch.tensor(rng.standard_normal(shape), requires_grad=True) for shape in ((14, N, N), (N, N)))
+    return compared(names["f"], (x, w), f"seed {seed}\n{source}")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("part", [0, 1, *[pytest.param(k, marks=pytest.mark.slow) for k in range(2, 8)]])
+def test_random_loops(part, interpreted):
+    compiled = [compare(seed) for seed in range(part * 50, part * 50 + 50)]
+    assert sum(["def repeated" in c.source() for c in compiled]) > 15
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("seed", range(1000, 1006))
+def test_random_loops_by_numba(seed):
+    compare(seed)
+
+
+def cells(x, w):
+    """The last state of a recurrent network."""
+    h = torch.zeros(x.shape[1:], dtype=x.dtype)
+    for t in range(len(x)):
+        h = torch.tanh(x[t] + h @ w)
+    return (h,)
+
+
+def example(n):
+    """Arguments for n steps."""
+    rng = np.random.default_rng(n)
+    return [torch.tensor(rng.standard_normal(shape), requires_grad=True) for shape in ((n, 2, N), (N, N))]
+
+
+def test_a_step_that_repeats_is_one_function(interpreted):
+    source = compared(cells, example(8), "").source()
+    assert source.count(" = tanh(") == 2  # in the function, and in the last step, which is fused with what follows
+    assert "np.int64(5)" in source and "np.int64(6)" in source
+
+
+def test_the_text_of_a_long_loop_is_as_long_as_its_calls(interpreted):
+    few, many = (compared(cells, example(n), "").source().count("\n") for n in (10, 40))
+    assert (many - few) / 30 < 14  # lines for a step and its backward; comments, empty lines
+
+
+def test_a_long_program_is_several_functions(monkeypatch):
+    monkeypatch.setattr(subfunctions, "LONG", 8)
+
+    def f(x, w, k):
+        for step in ("tanh", "sin", "cos", "sigmoid"):
+            x = getattr(x @ w, step)() * k
+        return x.sum(), x
+
+    x, w = torch.randn(4, 4), torch.randn(4, 4, requires_grad=True)
+    c = compile(f, fullgraph=True)
+    for k in (0.5, 0.25):
+        wanted, found = [torch.autograd.grad(g(x, w, k)[0], w)[0] for g in (f, c)]
+        assert torch.allclose(wanted, found, atol=1e-5)
+    assert c.source().count("def part_") > 2
