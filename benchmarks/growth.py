@@ -8,17 +8,39 @@ would cost more than some seconds a run or to get ready for, or where the machin
 
 import math
 import os
+import tempfile
 from dataclasses import dataclass
+from typing import NamedTuple
+from unittest import mock
 
 from . import measure, peak
 from .case import Case
-from .cases import chain, growing, per_sample_gradients, pointwise
+from .cases import chain, growing, per_sample_gradients, pointwise, recurrent
 
 ENOUGH = 1.0  # seconds of one run, after which a contestant is not asked for more work
 PATIENCE = 15  # the same for getting ready, where compilers compile
 SETTINGS = measure.Settings(rounds=5, seconds=0.03, before=1)
 SHARE = 0.5  # of the memory that is available
 ALONE = ("minigrad", "torch", "jax.jit")  # whose memory is measured; compilers need the same for other programs
+COMPILERS = ("minigrad.compile", "torch.compile", "jax.jit")
+
+
+class Kind(NamedTuple):
+    """What a curve shows, in words: of a picture, its file's name and its axis; the unit of a table, and its size."""
+
+    said: str
+    file: str
+    axis: str
+    unit: str
+    printed: str
+    size: float
+
+
+KINDS = {
+    "seconds": Kind("time", "growth", "time of a run", "s", "microseconds", 1e-6),
+    "bytes": Kind("memory", "memory", "most memory of a run", "B", "megabytes", 1e6),
+    "ready": Kind("time to compile", "compiling", "time until the first result", "s", "seconds", 1),
+}
 
 
 @dataclass(frozen=True)
@@ -49,6 +71,7 @@ MEMORY = (
     Curve(growing.parameters, powers(3, 5), 2000),
     Curve(per_sample_gradients, powers(2, 4), 50_000),
 )
+COMPILING = (Curve(recurrent.rnn_gradient, [5, 10, 20, 40, 80]),)
 
 
 def available():
@@ -65,8 +88,8 @@ def fits(curve, n, contestants):
     return curve.bytes * n * len(contestants) < SHARE * available()
 
 
-def times(curve, contestants, settings=SETTINGS):
-    """The best times at each size, by contestant, None where it was not measured; and what failed."""
+def times(curve, contestants, settings=SETTINGS, figure="best"):
+    """Return a figure at each size, by contestant, None where it was not measured; and what failed."""
     seconds, failures = {}, {}
     for k, n in enumerate(curve.sizes):
         if not fits(curve, n, contestants):
@@ -74,7 +97,7 @@ def times(curve, contestants, settings=SETTINGS):
         figures, failed = measure.measured(curve.case, contestants, settings, n)
         failures.update({f"{name} at {n:,}": why for name, why in failed.items()})
         for name, found in figures.items():
-            seconds.setdefault(name, [None] * len(curve.sizes))[k] = found["best"]
+            seconds.setdefault(name, [None] * len(curve.sizes))[k] = found[figure]
         contestants = [c for c in contestants if c.name in figures and goes_on(figures[c.name])]
     return seconds, failures
 
@@ -82,6 +105,14 @@ def times(curve, contestants, settings=SETTINGS):
 def goes_on(figure):
     """Return whether a contestant is asked for more work."""
     return figure["best"] < ENOUGH and figure["ready"] < PATIENCE
+
+
+def compiling(curve, contestants):
+    """Return the seconds until the first result at each size, by compiler, nothing being there from before; and what failed."""
+    compilers = [c for c in contestants if c.name in COMPILERS]
+    folder = tempfile.TemporaryDirectory()
+    with folder as new, mock.patch.dict(os.environ, MINIGRAD_CACHE=new, TORCHINDUCTOR_CACHE_DIR=new):
+        return times(curve, compilers, measure.QUICK, "ready")
 
 
 def memory(curve, contestants):
@@ -103,6 +134,11 @@ def curves(contestants, quick=False):
         seconds, failures = times(curve, contestants, measure.QUICK if quick else SETTINGS)
         found.append(described(curve, "seconds", seconds, failures))
         show(found[-1])
+    for curve in COMPILING:
+        if quick:
+            curve = Curve(curve.case, curve.sizes[:2])
+        found.append(described(curve, "ready", *compiling(curve, contestants)))
+        show(found[-1])
     for curve in MEMORY if os.path.exists(peak.STATUS) else ():
         if quick:
             curve = Curve(curve.case, curve.sizes[:1], curve.bytes)
@@ -112,7 +148,7 @@ def curves(contestants, quick=False):
 
 
 def described(curve, what, figures, failures):
-    """A curve as plain data; `what` is seconds or bytes."""
+    """Return a curve as plain data; `what` is a key of KINDS."""
     title = curve.case.text.rstrip(".").replace("{n}", "n")
     return {"case": curve.case.name, "title": title, "sizes": curve.sizes, "what": what, "figures": figures,
             "failures": failures}  # fmt: skip
@@ -128,12 +164,12 @@ def steepness(sizes, figures):
 
 
 def show(curve):
-    """Print a curve as a table of microseconds or megabytes."""
-    unit, size = {"seconds": ("microseconds", 1e-6), "bytes": ("megabytes", 1e6)}[curve["what"]]
-    print(f"\n{curve['title']}: {unit}")
+    """Print a curve as a table."""
+    kind = KINDS[curve["what"]]
+    print(f"\n{curve['title']}: {kind.printed}")
     print(f"{'n':>18}" + "".join(f"{n:>12,}" for n in curve["sizes"]) + f"{'rises by':>12}")
     for name, figures in curve["figures"].items():
-        cells = ["-" if f is None else f"{f / size:.1f}" for f in figures]
+        cells = ["-" if f is None else f"{f / kind.size:.1f}" for f in figures]
         rise = steepness(curve["sizes"], figures)
         print(f"{name:>18}" + "".join(f"{c:>12}" for c in [*cells, "-" if rise is None else f"{rise:.2f}"]), flush=True)
     for name, why in curve["failures"].items():

@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 
 from .case import ratio
+from .growth import KINDS
 from .memory import TARGET as BYTES_A_NODE
 from .peers import CONTESTANTS, RATIOS
 
@@ -162,14 +163,12 @@ def targets(cases):
 
 def growth(curves):
     """The pictures."""
-    shown = {"seconds": "time", "bytes": "memory"}
-    return "\n\n".join(f"![{c['title']}: {shown[c['what']]} over size](pictures/{picture(c)})" for c in curves)
+    return "\n\n".join(f"![{c['title']}: {KINDS[c['what']].said} over size](pictures/{picture(c)})" for c in curves)
 
 
 def picture(curve):
     """The file of a curve's picture."""
-    kind = {"seconds": "growth", "bytes": "memory"}[curve["what"]]
-    return f"performance-{kind}-{curve['case'].replace('_', '-')}.svg"
+    return f"performance-{KINDS[curve['what']].file}-{curve['case'].replace('_', '-')}.svg"
 
 
 def nodes(found):

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, NullLocator
 
 from .case import ratio
+from .growth import KINDS
 from .peers import RATIOS
 
 STYLE = {"svg.fonttype": "none", "svg.hashsalt": "minigrad", "font.size": 9}
@@ -72,18 +73,18 @@ def bars(axes, cases, compared, shift, look):
 
 
 def growth(curve):
-    """Time or memory over size, both logarithmic."""
-    label, unit = {"seconds": ("time of a run", "s"), "bytes": ("most memory of a run", "B")}[curve["what"]]
+    """Return time or memory over size, both logarithmic."""
+    kind = KINDS[curve["what"]]
     with rc_context(STYLE):
         figure = Figure(figsize=(8, 3.8), layout="constrained")
-        axes = figure.add_subplot(xscale="log", yscale="log", xlabel="n", ylabel=label)
+        axes = figure.add_subplot(xscale="log", yscale="log", xlabel="n", ylabel=kind.axis)
         for name, figures in curve["figures"].items():
             colour, dash, marker, width = LINES[name]
             points = [(n, f) for n, f in zip(curve["sizes"], figures) if f is not None]
             axes.plot(*zip(*points), color=colour, linestyle=dash, marker=marker, markersize=4.5, linewidth=width,
                       label=name, zorder=3 if width > 2 else 2)  # fmt: skip
         axes.set_title(curve["title"], loc="left", fontsize=9, fontweight="bold", parse_math=False)
-        axes.yaxis.set_major_formatter(EngFormatter(unit, places=0))
+        axes.yaxis.set_major_formatter(EngFormatter(kind.unit, places=0))
         axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, handlelength=3.5)
         tidy(axes, "both")
     return figure

@@ -34,7 +34,7 @@ def rnn_forward(lib, compiled, n):
 
 @case(*TARGETS, n=50, quick=4)
 def rnn_gradient(lib, compiled, n):
-    """{n} steps of the same network, the mean square of what they leave, and its gradients."""
+    """{n} steps of a recurrent network, and the gradients of the mean square of what they leave."""
     words, *parameters = [lib.tensor(a) for a in sequence(n)]
     for p in parameters:
         p.requires_grad_()

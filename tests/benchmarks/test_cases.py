@@ -112,6 +112,9 @@ def test_a_ratio_is_to_the_quickest():
     assert ratio({"jax.jit": 3.0}, "minigrad", others) is None
 
 
+times = growth.times
+
+
 def small_grad_at(sizes):
     """A curve."""
     return growth.Curve(next(c for c in CASES if c.name == "small_grad"), sizes)
@@ -129,6 +132,15 @@ def test_a_curve_ends_where_memory_might_not_be_enough(monkeypatch):
     curve = growth.Curve(growing.elements, [10, 100], 16)
     seconds, _ = growth.times(curve, OURS[:1], measure.QUICK)
     assert seconds["minigrad"][0] > 0 and seconds["minigrad"][1] is None
+
+
+def test_the_time_to_compile_is_that_of_compilers(monkeypatch):
+    where = os.environ.get("MINIGRAD_CACHE")
+    folders = []
+    monkeypatch.setattr(growth, "times", lambda *given: folders.append(os.environ["MINIGRAD_CACHE"]) or times(*given))
+    seconds, failures = growth.compiling(small_grad_at([10]), OURS)
+    assert not failures and list(seconds) == ["minigrad.compile"] and seconds["minigrad.compile"][0] > 0
+    assert folders[0] != where == os.environ.get("MINIGRAD_CACHE") and not os.path.exists(folders[0])
 
 
 def test_a_line_that_rises_by_a_decade_for_each_is_straight():
