@@ -96,3 +96,14 @@ def test_a_long_program_is_several_functions(monkeypatch):
         wanted, found = [torch.autograd.grad(g(x, w, k)[0], w)[0] for g in (f, c)]
         assert torch.allclose(wanted, found, atol=1e-5)
     assert c.source().count("def part_") > 2
+
+
+def test_a_derivative_is_computed_where_it_is_read(interpreted):
+    def f(x, w):
+        h = torch.tanh(x @ w)
+        return (torch.relu(h @ w),)
+
+    x, w = (torch.tensor(np.random.default_rng(0).standard_normal((n, N)), requires_grad=True) for n in (4, N))
+    source = compared(f, (x, w), "").source()
+    # 1 - h * h is not kept beside h, nor the mask of relu in place of its result
+    assert "sub" not in source and "1.0 - h[i0, i1] * h[i0, i1]" in source.replace("_flat[i]", "[i0, i1]")

@@ -64,7 +64,8 @@ def as_matrix(s: Spelling, v: V, index: list) -> str:
     base, at = s.low.resolve(v, [*index, "row", "column"])
     if base.kind != "uniform" and base.layout == "C" and at[-1:] in (["row"], ["column"]) and min(v.shape[-2:]) > 1:
         other = "column" if at[-1] == "row" else "row"
-        if at.count(other) == at.count(at[-1]) == 1:
+        sizes = [base.shape[at.index(i)] for i in ("row", "column")] if at.count(other) == at.count(at[-1]) == 1 else []
+        if sizes == [*v.shape[-2:]]:
             return f"{s.name(base)}{part(at)}{'.T' if at[-1] == 'row' else ''}"
     return ""
 
