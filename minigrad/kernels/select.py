@@ -22,13 +22,14 @@ from .threads import launch, parts
 NUMERIC = (np.ndarray, int, float, np.generic)
 FUSE_FROM = 4096  # elements; below, the formulas on arrays need no compiler and cost a few microseconds
 # Where NumPy has a function, our kernel is called from so many elements on, if it is the faster one on a single thread.
-# Measured beside NumPy's own vector code (AVX-512): 0.1 to 0.9 of its time; the others, at 1 to 3, need some threads.
+# Measured beside NumPy's own vector code (AVX-512): 0.1 to 1.4 of its time; the others, at 1 to 3, need some threads.
 # NumPy's `where` has a branch, and its power calls the C library for negative x: 60 times slower on shuffled numbers.
 QUICK_FROM = 1 << 16
-QUICK = {"exp", "exp2", "expm1", "sin", "cos", "sinh", "cosh", "sqrt", "rsqrt", "hypot", "erf", "erfc", "pow", "where",
-         "sign", "clamp_min", "clamp_max", "fmod", "remainder", "floor_divide", "frac", "lgamma", "polygamma",
-         "logaddexp", "copysign", "sinc", "logical_and", "logical_not", "logical_or",
-         "logical_xor"}  # fmt: skip
+QUICK = {"exp", "exp2", "expm1", "sin", "cos", "sinh", "cosh", "sqrt", "rsqrt", "clamp_min", "clamp_max", "sinc"}
+# What takes a third of the time of NumPy's function, or less, is called from FUSE_FROM on.
+QUICKER = {"hypot", "erf", "erfc", "erfinv", "pow", "where", "sign", "fmod", "remainder", "floor_divide", "frac", "lgamma",
+           "polygamma", "logaddexp", "copysign", "logical_and", "logical_not", "logical_or", "logical_xor"}  # fmt: skip
+QUICK |= QUICKER
 THREADS_FOR_OTHERS = 3
 BROADCAST_FROM = 1 << 18  # where something is repeated, ours are faster for all from so many elements on
 
@@ -90,7 +91,7 @@ def host_forward(op: Any, operands: list, statics: tuple, target: np.dtype, resu
 
 def kernel_threshold(op: Any) -> int:
     """Return from how many elements on compiled code may be quicker than NumPy's functions."""
-    return FUSE_FROM if op.ufunc is None else QUICK_FROM
+    return FUSE_FROM if op.ufunc is None or op.name in QUICKER else QUICK_FROM
 
 
 @kept
