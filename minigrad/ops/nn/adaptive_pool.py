@@ -85,8 +85,11 @@ def adaptive_avg_pool(who: str, n: int, input: Tensor, output_size: Any) -> Tens
             continue
         start, end = bounds(m, w)
         inside = part(m, w)
-        shape = (*inside.shape, *[1] * (-1 - d))
         taken = input.index_select(d, wrap_near(inside.reshape(-1), input)).unflatten(d, inside.shape)
+        if (end - start == inside.shape[1]).all():
+            input = taken.mean(d)
+            continue
+        shape = (*inside.shape, *[1] * (-1 - d))
         real = (np.arange(inside.shape[1]) < (end - start)[:, None]).reshape(shape)  # not a repeated last element
         lengths = wrap_near((end - start).astype(input._np_dtype).reshape(shape[:1] + shape[2:]), input)
         input = where(wrap_near(real, input), taken, 0.0).sum(d) / lengths
