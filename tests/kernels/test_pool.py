@@ -55,7 +55,6 @@ def test_settings_of_the_user_come_first():
     assert faults(MALLOC_MMAP_THRESHOLD_="65536") > 1000
 
 
-@glibc
 EMPTIED = """
 import minigrad
 
