@@ -84,6 +84,9 @@ def growth(curve):
             axes.plot(*zip(*points), color=colour, linestyle=dash, marker=marker, markersize=4.5, linewidth=width,
                       label=name, zorder=3 if width > 2 else 2)  # fmt: skip
         axes.set_title(curve["title"], loc="left", fontsize=9, fontweight="bold", parse_math=False)
+        if curve["sizes"][-1] < 100 * curve["sizes"][0]:  # too few decades for marks
+            axes.set_xticks(curve["sizes"], [f"{n:,}" for n in curve["sizes"]])
+            axes.xaxis.set_minor_locator(NullLocator())
         axes.yaxis.set_major_formatter(EngFormatter(kind.unit, places=0))
         axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False, handlelength=3.5)
         tidy(axes, "both")

@@ -21,9 +21,9 @@ from ..config import GENERIC
 from ..core.frames import OFF, ON, current
 from ..errors import error, warn
 from ..func.tree import check_function, flatten
-from ..places import Place
+from ..places import Place, users_code
 from .captured_steps import Refused
-from .function_parts import split
+from .function_parts import is_module, plain, split
 from .guards import MISS
 from .specialization import Eager, Specialisation, kind
 from .versions import change, told
@@ -88,6 +88,7 @@ class Compiled:
         self.varying: frozenset[str] = frozenset()  # paths of numbers outside that have changed between calls
         self._texts: set[str] = set()  # what was compiled
         self._warned, self._once = False, 0
+        self.is_quiet = False  # whether it runs in a line of another that runs eagerly
         self.tree: Any = None  # the text of a part of another function, whose name is the title
         self.parts: dict[int, tuple[Callable, list]] = {}  # the function in parts, by the line that runs eagerly
         self._reasons: dict[str, None] = {}
@@ -195,15 +196,29 @@ class Compiled:
         if found.line not in self.parts:
             made = [Compiled(part.function, False) for part in found.parts]
             for one, part in zip(made, found.parts):
-                one.tree, one.title = part.tree, self.title
-            self.parts[found.line] = found.make(made), made
-        place = refused.place or Place(self.function.__code__.co_filename, found.line)
+                one.tree, one.title, one.is_quiet = part.tree, self.title, self.is_quiet
+            inner = functools.partial(self.inner, made, {})
+            self.parts[found.line] = found.make(list(made), inner), made
+        place = refused.place or Place(plain(self.function)[0].__code__.co_filename, found.line)
         return Eager(refused.why, place, refused.loud, refused.fix, self.parts[found.line][0])
+
+    @staticmethod
+    def inner(parts: list, known: dict, f: Callable) -> Callable:
+        """Return what is called for a function in a line that runs eagerly: a user's, or a module, is compiled as well."""
+        function, given = plain(f)
+        if len(known) == MANY or not is_module(f) and users_code(function) is None:
+            return f
+        key = function, *map(id, given)
+        if key not in known:
+            known[key] = Compiled(f, False)
+            known[key].is_quiet = True  # the line has been named
+            parts.append(known[key])
+        return known[key]
 
     def warn(self, why: str, fix: str = "", at: str = "", loud: bool = True, where: str = "") -> None:
         """Tell the user that some calls run eagerly, now if `loud`, and in any case in `explain()`."""
         self._reasons[why] = None
-        if loud:
+        if loud and not self.is_quiet:
             warn("compile-eager", f"compile({self.title})", f"runs eagerly{where}, because {why}{at}", fix)
 
     def refused(self, made: Eager) -> Exception:

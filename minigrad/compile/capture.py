@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import builtins
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 from ..core.events import slots
@@ -25,7 +28,8 @@ def tracing(trace: Trace, grad: bool):
     try:
         capturing.set(trace)
         without.set(True)  # its values are looked at by nobody
-        with use(Frame(trace, grad, None, False, OFF)), functions_of_numbers(trace.environment.mathematics):
+        watched = functions_of_numbers(trace.environment.mathematics), refusing(trace.environment.speaking)
+        with use(Frame(trace, grad, None, False, OFF)), watched[0], watched[1]:
             yield trace
     except Refused:
         raise
@@ -38,6 +42,25 @@ def tracing(trace: Trace, grad: bool):
             generator.set_state(state)
     if trace.refused is not None:
         raise trace.refused
+
+
+@contextmanager
+def refusing(names: dict[tuple[int, str], dict]) -> Iterator[None]:
+    """While a function is captured, have the user's globals hold functions that refuse, in place of print and its like."""
+    try:
+        for (_, name), scope in names.items():
+            scope[name] = partial(refused, name)
+        yield
+    finally:
+        for (_, name), scope in names.items():
+            del scope[name]
+
+
+def refused(name: str, *args: Any, **kwargs: Any) -> Any:
+    """Refuse what has to be done at each call; in threads that capture nothing it is done."""
+    if (trace := capturing.get()) is None:
+        return getattr(builtins, name)(*args, **kwargs)
+    raise trace.refuse(f"it calls {name}(), which does something at each call")
 
 
 def reading(t: Tensor, how: str) -> Any:

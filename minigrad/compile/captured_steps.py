@@ -19,12 +19,13 @@ HANDLED = tuple(map(np.dtype, ("f4", "f8", "i8", "?")))  # what the processor's 
 class Refused(RuntimeError):
     """What the function does cannot be compiled.  `loud`: the user should be told; `fix` what he could do.
 
-    `culprit` is the name in the function's text to which this is due, where it was seen there.
+    `culprit` is the name in the function's text to which this is due, or an attribute, where it was seen there.
     """
 
     def __init__(self, why: str, place: Place | None = None, loud: bool = True, fix: str = "", culprit: str = ""):
         super().__init__(f"{why}" + (f"\n  at {place}" if place else ""))
         self.why, self.place, self.loud, self.fix, self.culprit = why, place, loud, fix, culprit
+        self.is_own = False  # whether the culprit stands in the function itself, and not in one that it calls
 
 
 VALUES = "use minigrad.where(condition, a, b) in place of `if` and of masks, and keep numbers as tensors"

@@ -40,13 +40,13 @@ class Surroundings:
                 source.put(number)
             for t, _ in grads:
                 t._grad = UNTOUCHED
-            self.containers = [container.copy() for container, _ in environment.containers]
+            self.containers = [container.copy() for container, _, _ in environment.containers]
             yield
         finally:
             self.containers = []
             for t, g in grads:
                 t._grad = g
-            for container, before in environment.containers:
+            for container, before, _ in environment.containers:
                 if ids(container) != ids(before):
                     container.clear()
                     container.extend(before) if isinstance(container, list) else container.update(before)
@@ -63,11 +63,12 @@ class Surroundings:
         """Give what a capture has set in lists, dicts and attributes: container, key, before and now, MISSING for nothing."""
         if any(ids(attributes(cls)) != ids(before) for cls, before in self.environment.classes):
             raise Refused("it changes an attribute of a class", None, True, RETURN)
-        for (now, _), before in zip(self.environment.containers, self.containers):
+        for (now, _, path), before in zip(self.environment.containers, self.containers):
             if ids(now) == ids(before):
                 continue
             if isinstance(now, list) and len(now) != len(before):
-                raise Refused("it changes the length of a list that outlives the call", None, True, RETURN)
+                why = f"it changes the length of the list {path}, which outlives the call"
+                raise Refused(why, None, True, RETURN, path)
             new, old = [dict(enumerate(one)) if isinstance(one, list) else one for one in (now, before)]
             yield from ((now, key, old[key], MISSING) for key in old if key not in new)
             changed = ((now, key, old.get(key, MISSING), value) for key, value in new.items())

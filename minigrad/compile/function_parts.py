@@ -1,19 +1,26 @@
 """Compile a function in parts: a statement that cannot be compiled runs as it is, what stands before and after it is compiled.
 
 The function is written anew from its own text.  `driver` calls one part, which returns the variables that are read later, runs
-the statement, and calls the other part, whose result is the function's.  A part that has such a statement itself is taken
-apart in turn.  Where a variable may not be there yet, or an inner function has a hold on variables, nothing is taken apart.
+the statement, and calls the other part, whose result is the function's.  If that statement is a loop or a branch, what stands
+in it becomes parts likewise; if it calls a function or a module in which the reason lies, that is compiled in parts of its own.
+A part that has such a statement itself is taken apart in turn.  Statements whose variables may not be there yet stay as they
+are; where an inner function has a hold on variables, nothing is taken apart.
 """
 
 from __future__ import annotations
 
 import ast
+import copy
+import functools
 import inspect
+import itertools
+import re
 import textwrap
 import types
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from ..places import ours
 from .captured_steps import Refused
 from .guards import codes
 
@@ -23,6 +30,8 @@ KEEPS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.Na
 COMPREHENSION = ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp
 SEEING = {"locals", "vars", "dir", "eval", "exec", "super", "__class__"}  # what sees the variables of a function
 WORK = ast.Call, ast.BinOp
+LOOPS = ast.For, ast.While
+INNER = "__inner"  # what looks up the functions that are called
 
 
 class Part(NamedTuple):
@@ -34,7 +43,10 @@ class Part(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """Hold what a function has become: `make(compiled parts)` gives one that runs them and the statement between."""
+    """Hold what a function has become: `make(compiled parts, inner)` gives one that runs them and the statement between.
+
+    `inner` gives what stands for the functions that are called there.
+    """
 
     make: Any
     parts: list[Part]
@@ -43,20 +55,30 @@ class Parts(NamedTuple):
 
 def split(f: Any, tree: ast.FunctionDef | None, refused: Refused) -> Parts | None:
     """Take a function apart at the statement that was refused; None where that cannot be, or gains nothing."""
+    f, given = plain(f)
     tree = tree or text_of(f)
     nodes = [] if tree is None else [node for one in tree.body for node in ast.walk(one)]
     used = [one for node in nodes if isinstance(node, ast.Call) for one in node.args]  # generators among them end there
-    if tree is None or any(isinstance(node, KEEPS) for node in nodes):
+    if tree is None or any(isinstance(node, KEEPS) for node in nodes) or SEEING & names(tree.body, ast.Load):
         return None
     if any(isinstance(node, ast.GeneratorExp) and node not in used for node in nodes):
         return None
-    at = statement(f, tree.body, refused)
-    if at is None or SEEING & names(tree.body, ast.Load):
+    stop = Stop(f, given, refused, tree.body)
+    if not any(map(stop.meets, tree.body)):
         return None
-    before, stop, after = tree.body[:at], tree.body[at], tree.body[at + 1 :]
-    if any(isinstance(node, ast.Return) for one in before for node in ast.walk(one)):
-        return None
-    return Splitter(f, tree).split(before, stop, after)
+    return Splitter(f, tree, stop).split(given)
+
+
+def plain(f: Any) -> tuple[Any, tuple]:
+    """Return the function that a call of f runs, and what it is given before the arguments."""
+    if is_module(f):
+        return type(f).forward, (f,)
+    return (f.__func__, (f.__self__,)) if isinstance(f, types.MethodType) else (f, ())
+
+
+def is_module(f: Any) -> bool:
+    """Return whether a call of an object runs the `forward` of its class, and no hooks."""
+    return getattr(f, "_hooks", None) == {} and "forward" not in vars(f)
 
 
 def text_of(f: Any) -> ast.FunctionDef | None:
@@ -74,6 +96,11 @@ def text_of(f: Any) -> ast.FunctionDef | None:
     if all(meaning(code) != meaning(f.__code__) for code in codes(whole) if code.co_firstlineno == first):
         return None  # the file has changed since it was read
     ast.increment_lineno(tree, first - 1)
+    indent = len(lines[0]) - len(lines[0].lstrip())
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.stmt, ast.expr)):  # the columns of the file, as its code has them
+            node.col_offset += indent
+            node.end_col_offset = (node.end_col_offset or 0) + indent
     return tree
 
 
@@ -83,16 +110,46 @@ def meaning(code: types.CodeType) -> tuple:
     return code.co_code, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars, constants
 
 
-def statement(f: types.FunctionType, body: list[ast.stmt], refused: Refused) -> int | None:
-    """Return which statement was refused: the one that was running, or the first that uses a name."""
-    if refused.culprit:
-        return next((i for i, one in enumerate(body) if refused.culprit in names([one], ast.Load)), None)
-    step, line = refused.__traceback__, None
-    while step is not None:
-        if step.tb_frame.f_code is f.__code__:
-            line = step.tb_lineno
-        step = step.tb_next
-    return next((i for i, one in enumerate(body) if line and one.lineno <= line <= (one.end_lineno or 0)), None)
+class Stop:
+    """Where a function was refused: what was running, or a name or attribute; `inside` what it calls, or itself."""
+
+    def __init__(self, f: types.FunctionType, given: tuple, refused: Refused, body: list[ast.stmt]):
+        self.name, self.inside = "", bool(refused.culprit) and not refused.is_own
+        self.line, self.column = 0, -1
+        if refused.culprit:
+            self.name = mentioned(refused.culprit, f.__code__.co_varnames[0] if given else "self", body)
+            return
+        step = refused.__traceback__
+        while step is not None:
+            code = step.tb_frame.f_code
+            if code is f.__code__:
+                _, _, column, _ = next(itertools.islice(code.co_positions(), step.tb_lasti // 2, None))
+                self.line, self.column, self.inside = step.tb_lineno, -1 if column is None else column, False
+            elif not ours(step.tb_frame) or code.co_name == "forward":  # or a module's of minigrad
+                self.inside = True
+            step = step.tb_next
+
+    def meets(self, one: ast.stmt) -> bool:
+        """Return whether a statement is the one, or has it in it."""
+        if self.name:
+            return self.name in texts(one)
+        first, last = (one.lineno, one.col_offset), (one.end_lineno or 0, one.end_col_offset or 0)
+        if self.column < 0:  # Python runs without columns
+            return first[0] <= self.line <= last[0]
+        return first <= (self.line, self.column) <= last
+
+
+def mentioned(path: str, self_: str, body: list[ast.stmt]) -> str:
+    """Return as much of a path from the function's variables to an object as stands in its text."""
+    path = re.sub(r"\._modules\['(\w+)'\]", r".\1", re.sub(r"^self\b", self_, path))
+    parts = re.split(r"[.\[]", path)
+    found = set().union(*map(texts, body))
+    return next((text for k in range(len(parts), 0, -1) if (text := ".".join(parts[:k])) in found), path)
+
+
+def texts(one: ast.stmt) -> set[str]:
+    """Return the names and attributes that a statement reads."""
+    return names([one], ast.Load) | {ast.unparse(node) for node in ast.walk(one) if isinstance(node, ast.Attribute)}
 
 
 def names(body: Iterable[ast.AST], kind: type) -> set[str]:
@@ -124,36 +181,127 @@ def surely_set(body: Iterable[ast.stmt]) -> set[str]:
     return found
 
 
+def maybe_read_first(body: Iterable[ast.stmt], known: set[str]) -> set[str]:
+    """Return the names that statements may read before they have set them; `known` are set."""
+    found: set[str] = set()
+    for one in body:
+        if isinstance(one, LOOPS):
+            head = [one.iter if isinstance(one, ast.For) else one.test]
+            inner = known | names([one.target], ast.Store) if isinstance(one, ast.For) else known
+            found |= names(head, ast.Load) - known
+            found |= maybe_read_first(one.body, inner) | maybe_read_first(one.orelse, known)
+        elif isinstance(one, ast.If):
+            found |= names([one.test], ast.Load) - known
+            found |= maybe_read_first(one.body, known) | maybe_read_first(one.orelse, known)
+        else:
+            found |= names([one], ast.Load) - known
+        known = known | surely_set([one])
+    return found
+
+
+def leaves(one: ast.AST) -> bool:
+    """Return whether a statement may end the function, or the loop that it stands in."""
+    if isinstance(one, (ast.Return, ast.Break, ast.Continue)):
+        return True
+    if isinstance(one, LOOPS):
+        return any(isinstance(node, ast.Return) for node in ast.walk(one)) or any(map(leaves, one.orelse))
+    return any(map(leaves, ast.iter_child_nodes(one)))
+
+
+class Variables(NamedTuple):
+    """What is known of variables at a place: those that are there, those that may be, and those that are read later.
+
+    At the end of a function, where its result is made, `later` is None.
+    """
+
+    known: set[str]
+    maybe: set[str]
+    later: set[str] | None
+
+    def behind(self, body: list[ast.stmt]) -> Variables:
+        """Return what is known after statements."""
+        return self._replace(known=self.known | surely_set(body), maybe=self.maybe | names(body, ast.Store))
+
+    def before(self, body: list[ast.stmt]) -> Variables:
+        """Return what is known where these statements follow."""
+        return self._replace(later=(self.later or set()) | names(body, ast.Load))
+
+
 class Splitter:
     """Write a function's parts."""
 
-    def __init__(self, f: types.FunctionType, tree: ast.FunctionDef):
-        self.f, self.tree = f, tree
+    def __init__(self, f: types.FunctionType, tree: ast.FunctionDef, stop: Stop):
+        self.f, self.tree, self.stop = f, tree, stop
         a = tree.args
         given = [*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, (a.vararg, a.kwarg))]
         self.given = {one.arg for one in given}
         self.locals = self.given | names(tree.body, ast.Store)
         self.parts: list[Part] = []
+        self.line = 0
 
-    def split(self, before: list[ast.stmt], stop: ast.stmt, after: list[ast.stmt]) -> Parts | None:
-        """Return the parts, or None where a variable that one has to be given may not be there."""
-        known = self.given | surely_set(before)
-        later = names([stop, *after], ast.Load)
-        outs = sorted(names(before, ast.Store) & later)
-        open_ = names([stop], ast.Store) - surely_set([stop])  # set in a loop or a branch
-        if set(outs) - known or names(after, ast.Load) & open_ - known:
-            return None
-        known |= surely_set([stop])
-        body = [*self.called(before, self.given, outs), stop, *self.called(after, known, None)]
-        if not self.parts:
-            return None
-        return Parts(self.driver(body), self.parts, stop.lineno)
+    def split(self, given: tuple) -> Parts | None:
+        """Return the parts; None where there are none, and nothing else to compile."""
+        body = self.block(self.tree.body, Variables(self.given, set(), None))
+        return Parts(self.driver(body, given), self.parts, self.line) if self.parts or self.stop.inside else None
 
-    def called(self, body: list[ast.stmt], known: set[str], outs: Sequence[str] | None) -> list[ast.stmt]:
-        """Return a call of a part in place of statements; `outs` are the variables that it gives, None for the result."""
+    def block(self, body: list[ast.stmt], at: Variables) -> list[ast.stmt]:
+        """Return statements anew: the one that stops as it is, those around it as parts."""
+        k = next((i for i, one in enumerate(body) if self.stop.meets(one)), None)
+        if k is None:
+            return self.segment(body, at)
+        before, one, after = body[:k], body[k], body[k + 1 :]
+        first = self.segment(before, at.before([one, *after]))
+        at = at.behind(before)
+        stopped = self.stopped(one, at.before(after))
+        return [*first, stopped, *self.segment(after, at.behind([one]))]
+
+    def segment(self, body: list[ast.stmt], at: Variables) -> list[ast.stmt]:
+        """Return calls of parts in place of statements; those that leave a loop, or whose variables are unsure, stay."""
+        unsure = [self.is_unsure(one, at.behind(body[:k]).before(body[k + 1 :])) for k, one in enumerate(body)]
+        if at.later is None:  # the last part makes the result
+            end = 1 + max([k for k, found in enumerate(unsure) if found], default=-1)
+            return [*self.segment(body[:end], at.before(body[end:])), *self.called(body[end:], at.behind(body[:end]))]
+        found: list[ast.stmt] = []
+        done = 0
+        for stays, group in itertools.groupby(range(len(body)), lambda k: unsure[k] or leaves(body[k])):
+            some = [body[k] for k in group]
+            done += len(some)
+            found += some if stays else self.called(some, at.before(body[done:]))
+            at = at.behind(some)
+        return found
+
+    def is_unsure(self, one: ast.stmt, at: Variables) -> bool:
+        """Return whether a variable may not be there that a statement reads, or sets for others."""
+        read = maybe_read_first([one], at.known) & at.maybe
+        return bool(read | names([one], ast.Store) & (at.later or set()) - surely_set([one]) - at.known)
+
+    def stopped(self, one: ast.stmt, at: Variables) -> ast.stmt:
+        """Return the statement that stops; of one with others in it, these as parts."""
+        self.line = one.lineno
+        made: Any = copy.copy(one)
+        if isinstance(one, LOOPS):  # what is read in it may be read in its next round
+            at = at.before([one])._replace(maybe=at.maybe | names([one], ast.Store))
+        if isinstance(one, (*LOOPS, ast.If, ast.With)):
+            own = [one.target] if isinstance(one, ast.For) else one.items if isinstance(one, ast.With) else []
+            made.body = self.block(one.body, at._replace(known=at.known | names(own, ast.Store)))
+            if not isinstance(one, ast.With):
+                made.orelse = self.block(one.orelse, at)
+            for head in ("iter", "test"):
+                if hasattr(one, head):
+                    setattr(made, head, self.with_inner(getattr(one, head)))
+            return made
+        return self.with_inner(made)
+
+    def with_inner(self, node: Any) -> Any:
+        """Return a statement, or an expression, that calls what stands for the functions in it."""
+        return InnerCalls().visit(copy.deepcopy(node))
+
+    def called(self, body: list[ast.stmt], at: Variables) -> list[ast.stmt]:
+        """Return a call of a part in place of statements, where that gains something."""
+        outs = None if at.later is None else sorted(names(body, ast.Store) & at.later)
         if not any(isinstance(node, WORK) for one in body for node in ast.walk(one)):
             return body
-        inputs = sorted(names(body, ast.Load) & self.locals & known)
+        inputs = sorted((names(body, ast.Load) | set(outs or ()) - surely_set(body)) & self.locals & at.known)
         lines = body[0].lineno, body[-1].end_lineno or body[-1].lineno
         name = f"{self.tree.name}_lines_{lines[0]}_to_{lines[1]}"
         tuple_of = lambda kind: ast.Tuple([ast.Name(one, kind()) for one in outs or ()], kind())
@@ -167,16 +315,25 @@ class Splitter:
         made = ast.Return(call) if outs is None else ast.Assign([tuple_of(ast.Store)], call) if outs else ast.Expr(call)
         return [placed(made, body[0])]
 
-    def driver(self, body: list[ast.stmt]) -> Any:
+    def driver(self, body: list[ast.stmt], given: tuple) -> Any:
         """Return what makes the function that runs the parts, once they are compiled."""
         tree = placed(defined(self.tree.name, self.tree.args, body), self.tree)
 
-        def make(compiled: list) -> types.FunctionType:
-            made = function(tree, self.f, {part_name(i): part for i, part in enumerate(compiled)})
+        def make(compiled: list, inner: Callable) -> Callable:
+            made = function(tree, self.f, {INNER: inner, **{part_name(i): part for i, part in enumerate(compiled)}})
             made.__defaults__, made.__kwdefaults__ = self.f.__defaults__, self.f.__kwdefaults__
-            return made
+            return functools.partial(made, *given) if given else made
 
         return make
+
+
+class InnerCalls(ast.NodeTransformer):
+    """Let what is called be looked up first."""
+
+    def visit_Call(self, node: ast.Call) -> ast.Call:
+        self.generic_visit(node)
+        node.func = placed(ast.Call(ast.Name(INNER, ast.Load()), [node.func], []), node.func)
+        return node
 
 
 def part_name(i: int) -> str:

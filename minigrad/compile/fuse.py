@@ -5,7 +5,7 @@ column, then become one pass over these lines (`by_rows`, written in cpu_rows.py
 
 `schedule` puts the operations of a lowered program (ir.py) into groups that are written one after the other: loops,
 products of matrices, calls.  Where a view is read, index arithmetic says which element it is, and whether that is the one
-that the loop has just computed.  Next: buffers.py, which gives memory to what is read outside its loop.
+that the loop has just computed.  Next: postponing.py, then buffers.py, which gives memory to what is read outside its loop.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def schedule(low: Lowering, done: set, kept: set) -> list[Group]:
             for op in readers.get(v, ()):
                 lacks[op].remove(v)
     write_inside(low, kept)
-    return by_rows(low, groups)
+    return groups
 
 
 def loop_with(low: Lowering, first: Op, pending: list, done: set) -> Group:

@@ -8,7 +8,6 @@ eagerly.
 
 from __future__ import annotations
 
-import builtins
 import dis
 import math
 import re
@@ -74,18 +73,22 @@ class Source(NamedTuple):
 class Environment:
     """Hold all that some functions and objects can read: `guards`, and `tensors` (name, expression, tensor)."""
 
-    def __init__(self, roots: dict, varying: Set[str] = frozenset()):
+    def __init__(self, roots: dict, varying: Set[str] = frozenset(), own: Any = None):
         self.varying = varying  # the paths of numbers that have changed between calls
+        self.own = own  # the function that is compiled
         self.numbers: dict[str, tuple[Source, Any]] = {}  # those of them that are here, and can be parameters
         self.guards: list[Guard] = []
         self.lines: list[str] = []
         self.scope: dict[str, Any] = {"equal": equal, "equal_arrays": equal_arrays, "MISSING": MISSING, "MISS": MISS}
         self.tensors: list[tuple[str, str, Tensor]] = []
         self.mathematics: list[tuple[dict, str, Any]] = []  # globals that hold `math` or a function of it
-        self.containers: list[tuple[Any, Any]] = []  # lists, dicts and attributes with a copy of what they held
+        self.speaking: dict[tuple[int, str], dict] = {}  # the globals of functions that name one of these
+        self.containers: list[tuple[Any, Any, str]] = []  # lists, dicts and attributes, what they held, and their path
         self.classes: list[tuple[type, dict]] = []  # classes with a copy of their attributes
         self.names: dict[int, str] = {}  # what has been found, by id, with a variable for it
         self.modules: set[tuple] = set()
+        self.mentioned: set[str] = set()  # names that stand in a function, of attributes too
+        self.methods: dict[str, list[tuple]] = {}  # of users' classes, that no function has mentioned yet
         self.kept: list = []  # so that ids stay
         for name, root in roots.items():
             self.look(name, root, None)
@@ -131,6 +134,15 @@ class Environment:
 
     def look(self, path: str, value: Any, source: Source | None) -> None:
         """Note one value, and what can be reached through it; without a source it is always there."""
+        try:
+            self.look_at(path, value, source)
+        except Refused as e:
+            if e.culprit and not e.is_own and not e.culprit.startswith((path + ".", path + "[")):
+                e.culprit = path
+            raise
+
+    def look_at(self, path: str, value: Any, source: Source | None) -> None:
+        """Note one value by its kind."""
         if isinstance(value, Tensor):
             if source is not None:
                 self.tensors.append((re.sub(r"\W+", "_", path).strip("_"), source.text, value))
@@ -191,7 +203,7 @@ class Environment:
             self.look(path, value.args, None)
             self.look(path, value.keywords, None)
         elif isinstance(value, type):
-            self.look_class(value)
+            self.look_class(path, value)
         elif hasattr(value, "__wrapped_by_compile__"):
             self.look(path, value.function, None)
         elif not isinstance(value, (types.BuiltinFunctionType, np.ufunc)):
@@ -200,7 +212,7 @@ class Environment:
     def look_into(self, path: str, container: Any, name: str, keys: Any) -> None:
         """The elements of a list, tuple or dict."""
         if not isinstance(container, tuple):
-            self.containers.append((container, container.copy()))
+            self.containers.append((container, container.copy(), path))
         if not isinstance(container, tuple) or name not in self.scope:
             self.guard(f"len({path})", len(container), f"len({name}) == {len(container)}", True)
         for key in keys:
@@ -225,11 +237,16 @@ class Environment:
                 self.scope["is_empty"] = is_empty
         self.look("defaults", f.__defaults__ or (), None)
         self.look("defaults", f.__kwdefaults__, None) if f.__kwdefaults__ else None
-        for code in codes(f.__code__):
-            self.look_names(code, f.__globals__)
+        try:
+            for code in codes(f.__code__):
+                self.look_names(code, f.__globals__)
+        except Refused as e:
+            e.is_own = e.is_own or f is self.own
+            raise
 
     def look_names(self, code: Any, scope: dict) -> None:
         """The globals that a code object reads, and attributes of modules among them."""
+        self.look_methods({*code.co_names, *[a for a in code.co_consts if isinstance(a, str)]})
         names, writes = named(code)
         if writes:
             raise Refused(f"it assigns to {writes[0]}, which outlives the call")
@@ -240,10 +257,10 @@ class Environment:
                 self.look_module(value, code)
                 if value is math or isinstance(value, types.BuiltinFunctionType) and value.__module__ == "math":
                     self.mathematics.append((scope, n, value))
-            elif n in SPEAKING and hasattr(builtins, n):
-                raise Refused(f"it calls {n}(), which does something at each call", culprit=n)
             else:
                 self.guard(n, MISSING, f"{n!r} not in {self.name_of(scope)}")
+                if n in SPEAKING:
+                    self.speaking[id(scope), n] = scope
         if "random" in code.co_names and any(scope.get(m) is np for m in code.co_names):
             raise Refused("it uses numpy.random, whose results change from call to call")
 
@@ -261,8 +278,16 @@ class Environment:
                 self.look(n, vars(module)[n], self.entry(vars(module), self.name_of(vars(module)), n))
                 self.look_module(vars(module)[n], code)
 
-    def look_class(self, cls: type) -> None:
-        """What the methods of a user's class read, and its other attributes."""
+    def look_methods(self, names: set[str]) -> None:
+        """Note that names are mentioned, and look at the methods that are called so."""
+        names -= self.mentioned
+        self.mentioned |= names
+        for name in [n for n in names if n in self.methods]:
+            for path, f in self.methods.pop(name):
+                self.look(path, f, None)
+
+    def look_class(self, path: str, cls: type) -> None:
+        """What the methods of a user's class read that may be called, and its other attributes."""
         for base in cls.__mro__:
             module = sys.modules.get(base.__module__)
             if base.__module__ == "builtins" or module is None or library(module) or id(base) in self.modules:
@@ -274,7 +299,10 @@ class Environment:
                     continue
                 value = getattr(value, "__func__", getattr(value, "fget", value))
                 if isinstance(value, types.FunctionType):
-                    self.look(n, value, None)
+                    self.methods.setdefault(n, []).append((f"{path}.{n}", value))
+                    if n.startswith("__") or n in self.mentioned or is_overridden(base, n):
+                        self.mentioned.discard(n)
+                        self.look_methods({n})
                 elif not n.startswith("__") and isinstance(value, (*PLAIN, list, tuple, dict, Tensor, np.ndarray)):
                     self.look(n, value, Source(f"{self.constant(base)}.{n}", partial(setattr, base, n)))
 
@@ -285,8 +313,8 @@ class Environment:
             if type(value).__module__.partition(".")[0] == PACKAGE_NAME:
                 return
             raise Refused(f"it can read {path}, a {type(value).__name__} whose contents cannot be watched")
-        self.look_class(type(value))
-        self.containers.append((held, dict(held)))
+        self.look_class(path, type(value))
+        self.containers.append((held, dict(held), path))
         self.names[id(held)] = name = self.constant(held)
         self.guard(f"len(vars({path}))", len(held), f"len({name}) == {len(held)}", True)
         for key, part in list(held.items()):
@@ -303,6 +331,12 @@ def foreign(file: str) -> bool:
     if installed:
         return file.startswith(PACKAGE) or installed[2] in TRUSTED
     return file.startswith((PACKAGE, sys.base_prefix + "/lib", "<frozen"))
+
+
+def is_overridden(cls: type, name: str) -> bool:
+    """Return whether a class of a library has a method of that name, which may call it."""
+    above = [(base, sys.modules.get(base.__module__)) for base in cls.__mro__[1:] if name in vars(base)]
+    return any(module is None or library(module) for _, module in above)
 
 
 def library(module: Any) -> bool:

@@ -25,6 +25,7 @@ from .captured_program import Captured, argument_names
 from .captured_steps import Draw, Refused, Value
 from .effects import Surroundings
 from .fast_call import road
+from .function_parts import plain
 from .guards import PLAIN, Environment
 from .symbols import EXACT, Reads, in_names, value_of
 from .trace import UNKNOWN, Trace
@@ -49,7 +50,9 @@ def kind(a: Any, grad: bool) -> tuple:
         except TypeError:
             return (type(a), repr(a))
         return (type(a), a, repr(a)) if isinstance(a, (float, complex)) else (type(a), a)
-    return (type(a), id(a))
+    return (
+        (type(a),) if isinstance(a, np.ndarray) else (type(a), id(a))
+    )  # with an array it runs eagerly, whichever it is
 
 
 # factors and summands for other floats, summands for other ints
@@ -99,10 +102,11 @@ class Specialisation:
                     raise Refused(f"its argument {name} is a NumPy array", None, False)
                 roots[name] = a
                 self.held.append(a)
-        self.environment = Environment(roots, owner.varying)
+        own = plain(owner.function)[0]
+        self.environment = Environment(roots, owner.varying, own)
         if changed := self.environment.numbers_that_changed([v.environment for v in owner.versions]):
             owner.varying |= changed
-            self.environment = Environment(roots, owner.varying)
+            self.environment = Environment(roots, owner.varying, own)
         self.n_leaves = len(leaves)
         hidden = self.environment.numbers
         self.leaves = [*leaves, *[value for _, value in hidden.values()]]

@@ -426,7 +426,7 @@ def a_history(counter, x):
 
 
 @pytest.mark.parametrize("what, match", [
-    (append, "changes the length of a list"), (of_a_class, "changes an attribute of a class"),
+    (append, "changes the length of the list counter"), (of_a_class, "changes an attribute of a class"),
     (an_object, "keeps a Counter"), (a_history, "keeps a tensor with its history"),
 ])  # fmt: skip
 def test_what_cannot_be_left_behind_runs_eagerly(what, match):

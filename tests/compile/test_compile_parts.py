@@ -51,6 +51,108 @@ def twice(x, *more, scale=2.0, **named):
     return {"y": y.exp(), "scale": scale * 2}
 
 
+def one_line(x):
+    y = x * 2
+    print(end="")
+    y = y.sin() + w  # noqa: E702
+    if y.sum().item() > 0:
+        y = y * 3  # noqa: E701
+    return y + x
+
+
+def set_in_a_branch(x):
+    y = x + w
+    if x.shape[0] > 1:
+        y = y * 2
+    print(end="")
+    return y.exp()
+
+
+def skips(x):
+    total = w * 0
+    for k in range(5):
+        if k == 1:
+            continue
+        y = (x * k).sin()
+        if y.sum().item() > 3:
+            total = total + y.cos()
+            if k == 3:
+                break
+        else:
+            total = total * 2 + y.exp()
+        last = y.sum(0) * 2
+    else:
+        total = total + last.tanh()
+    return total * 2 + w
+
+
+def remembers(x):
+    y = w
+    for k in range(3):
+        if k:
+            y = y * before.cos()  # noqa: F821
+        before = x.sin() * k  # noqa: F841
+        print(end="")
+    return y
+
+
+def halves(x):
+    y, n = (x * w).sin() + 1, 0
+    while y.abs().sum().item() > 1 and n < 5:
+        n = n + 1
+        y = y.sin() * 0.5 + w * 0.1
+    with torch.enable_grad():
+        z = y.cos()
+        print(end="")
+        z = z * n + y
+    return z
+
+
+class Prints(torch.nn.Module):
+    def __init__(self, scale):
+        super().__init__()
+        self.scale = scale
+
+    def forward(self, x):
+        y = x.sin() * self.scale
+        print(end="")
+        return y.exp() * w
+
+    def twice(self, x):
+        return self(x * 2) + self(x + 1)
+
+
+class Around(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = Prints(1.5), torch.nn.Sequential(torch.nn.Tanh(), Prints(0.5), torch.nn.Sigmoid())
+
+    def forward(self, x):
+        x = self.first(x.sin() * 2).cos()
+        return self.second(x + 1) * 2 + self.first.twice(x)
+
+
+around = Around()
+
+
+def calls(x):
+    y = helped(x * 2).cos() + w
+    return around(y).tanh() * 2
+
+
+def helped(x):
+    y = x.sin() * w
+    return y.exp() * 2 if y.sum().item() > 0 else y * 3
+
+
+def set_in_a_loop(x):
+    y = x * 2
+    for k in range(x.shape[0] - 1):
+        z = y * k + w
+        print(end="")
+    return z + 1 if x.shape[0] > 1 else y + 1
+
+
 def keeps(x):
     parts = [x * 2, x + 1]
     first, rest = parts[0].sin(), parts[1].cos()
@@ -74,7 +176,8 @@ PROGRAMS = {
     decides: lambda k: ((torch.ones(2, 2) * (-1) ** k,), {}), returns_early: lambda k: ((torch.ones(2, 2) * (-1) ** k,), {}),
     masked: lambda k: ((torch.ones(2, 2) * k - 1,), {}), loops: lambda k: ((torch.ones(2, 2) * k,), {}),
     twice: lambda k: ((torch.ones(2, 2) * k, torch.ones(2)), {"last": torch.ones(2) * 3, "scale": 1.5 + k}),
-    keeps: lambda k: ((torch.ones(2, 2) * k,), {}),
+    **{f: lambda k: ((torch.ones(2, 2) * (k - 1),), {})
+       for f in (keeps, one_line, set_in_a_branch, skips, remembers, halves, set_in_a_loop, calls, around, around.first.twice)},
 }  # fmt: skip
 
 
@@ -96,6 +199,94 @@ def test_programs_in_parts_give_what_eager_code_gives(f, capsys):
             assert torch.allclose(*grads, rtol=1e-4, atol=1e-6)
     assert "in parts, of which line" in c.explain() and "loop" in c.explain()
     assert capsys.readouterr().out == "firstsecond" * 10 * (f is twice)
+
+
+def told(f, *args):
+    """What explain() says after a call."""
+    c = compile(f)
+    with pytest.warns(MinigradWarning, match="runs eagerly in one line") as said:
+        c(*args)
+    return c.explain(), said
+
+
+def test_what_stands_in_a_loop_is_compiled():
+    first, (text, _) = skips.__code__.co_firstlineno, told(skips, torch.ones(2, 2))
+    for line in (5, 7, 11, 12, 15):
+        assert f"skips_lines_{first + line}_to_{first + line}:" in text
+    assert f"line {first + 6} runs eagerly" in text
+
+
+def test_a_module_that_is_called_is_compiled_in_parts_of_its_own():
+    text, said = told(around, torch.ones(2, 2))
+    assert len(said) == 2 and "Prints: " in text and "Sequential: " in text
+    first = Prints.forward.__code__.co_firstlineno
+    assert f"forward_lines_{first + 1}_to_{first + 1}:" in text and f"forward_lines_{first + 3}_to_{first + 3}:" in text
+
+
+def test_a_function_that_is_called_is_compiled_in_parts_of_its_own():
+    first, (text, _) = helped.__code__.co_firstlineno, told(calls, torch.ones(2, 2))
+    assert "helped: " in text and f"helped_lines_{first + 1}_to_{first + 1}:" in text
+
+
+def test_what_is_not_reached_is_no_reason():
+    class Told(torch.nn.Module):
+        def forward(self, x):
+            if self.training:
+                print("training")
+            return x.sin() * w
+
+        def tell(self):
+            print(random.random())
+
+    c = compile(Told().eval(), fullgraph=True)
+    assert torch.allclose(c(torch.ones(2, 2)), torch.ones(2, 2).sin() * w)
+    assert "print" not in globals()
+
+
+def test_what_is_reached_by_its_name_is_a_reason():
+    class Draws(torch.nn.Module):
+        def forward(self, x):
+            return x.sin() * getattr(self, "number")()  # noqa: B009
+
+        def number(self):
+            return random.random()
+
+    c, x = compile(Draws()), torch.ones(2)
+    with pytest.warns(MinigradWarning, match="it uses random"):
+        assert not torch.equal(c(x), c(x))
+
+
+def test_a_module_with_hooks_runs_as_it_is():
+    net, seen = Prints(2.0), []
+    net.register_forward_hook(lambda module, given, out: seen.append(1))
+    c = compile(net)
+    with pytest.warns(MinigradWarning, match="runs eagerly, because"):
+        assert torch.equal(c(torch.ones(2, 2)), net(torch.ones(2, 2)))
+    assert seen == [1, 1]
+
+
+history = []
+
+
+def test_a_list_that_grows_is_the_statement_that_runs_eagerly():
+    def f(x):
+        loss = (x * w.detach()).sum()
+        history.append(loss.detach())
+        return loss * 2
+
+    text, _ = told(f, torch.ones(2, 2))
+    first = f.__code__.co_firstlineno
+    assert f"line {first + 2} runs eagerly" in text and f"f_lines_{first + 1}_to_{first + 1}:" in text
+    assert "changes the length of the list history, which outlives the call" in text and len(history) == 1
+
+
+def test_numpy_arrays_are_one_kind_of_argument():
+    import numpy as np
+
+    c = compile(lambda x, a: x * float(a.sum()))
+    for k in range(4):
+        assert torch.equal(c(torch.ones(2), np.ones(2) * k), torch.ones(2) * 2 * k)
+    assert c.explain().count("runs eagerly") == 1 and "1 specialisation" in c.explain()
 
 
 def test_the_line_is_named_once_and_explain_shows_the_parts():
@@ -179,14 +370,6 @@ def looks_at_its_variables(x):
     return z * len(locals())
 
 
-def set_in_a_loop(x):
-    y = x * 2
-    for k in range(x.shape[0] - 1):
-        z = y * k
-        print(end="")
-    return z + 1 if x.shape[0] > 1 else y + 1
-
-
 def imports(x):
     import math
 
@@ -228,8 +411,8 @@ def generates(x):
     return sum(later) + y
 
 
-UNDIVIDED = [maybe_unbound, inner_function, with_a_lambda, looks_at_its_variables, set_in_a_loop, imports, walrus, matches,
-             catches, generates]  # fmt: skip
+UNDIVIDED = [maybe_unbound, inner_function, with_a_lambda, looks_at_its_variables, imports, walrus, matches, catches,
+             generates]  # fmt: skip
 
 
 @pytest.mark.parametrize("f", UNDIVIDED)
@@ -309,6 +492,6 @@ def test_a_training_step_that_prints(capsys):
             run(k)
         return capsys.readouterr().out
 
-    with pytest.warns(MinigradWarning, match="runs eagerly in one line, because it calls print"):
+    with pytest.warns(MinigradWarning, match="runs eagerly in one line, because it needs the value"):
         fast = trained(True)
     assert fast == trained(False) and fast.count("step") == 5

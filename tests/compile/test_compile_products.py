@@ -15,9 +15,9 @@ from minigrad.func.tree import flatten
 from tests.floats import some
 
 from .both import T, same
-from .interpreted import interpreted
+from .interpreted import either, interpreted
 
-__all__ = ["interpreted"]
+__all__ = ["either", "interpreted"]
 F = torch.nn.functional
 
 
@@ -268,3 +268,23 @@ def test_parts_filled_in_by_index(interpreted):
         agree(with_gradients(f), T(2, 4))
     x = T(1, 4)
     same(compile(func.grad(lambda x: (x[0] * 0 + x[-1]).sum()))(x), torch.ones(1, 4))
+
+
+PARTS = ["x[:, 1]", "x[2]", "x[:, :, 1]", "x[:, 1].T", "x[..., 1].T", "x[1:4, 2]", "x[:, 0, 1:]", "x[:, :1, 0]", "x[0:1, 1]",
+         "x.transpose(0, 1)[1]", "x[:2, 1]", "x[:, 1, :2]", "x[:3, :2, 2]"]  # fmt: skip
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize(
+    "side", ["{0} @ {0}.T", "({0}.T @ {0}).tanh()", "{0} @ torch.ones({0}.shape[1], 2, dtype=x.dtype)"]
+)
+def test_parts_of_arrays_are_multiplied_where_they_lie(part, side, either):
+    f = eval(f"lambda x: {side.format(part)}", {"torch": torch})
+    x = torch.tensor(np.random.default_rng(0).standard_normal((5, 4, 3)), requires_grad=True)
+    c = compile(lambda x: (f(x), *torch.autograd.grad((f(x) ** 2).sum(), x)), fullgraph=True)
+    for a, b in zip(c(x), (f(x), *torch.autograd.grad((f(x) ** 2).sum(), x)), strict=True):
+        assert torch.allclose(a, b)
+    batches = lambda x: x[:, :2] @ x[:, :3, :2]
+    assert torch.allclose(compile(batches)(x), batches(x))
+    if part == "x[:, 1]":
+        assert "product(x[:, 1], " in c.source() and "copy" not in c.source()

@@ -19,8 +19,7 @@ def dot(s: Spelling, op: Op) -> list[str]:
     name = s.name(out, "dot")
     if min(len(x.shape), len(y.shape)) > 1 and not (len(y.shape) == 2 and x.shape[:-1] == out.shape[:-1]):
         return each_matrix(s, op, name)
-    first, left = contiguous(s, x)
-    more, right = contiguous(s, y)
+    (first, left), (more, right) = [factor(s, v, len(out.shape) == 2) for v in op.ins]
     if len(out.shape) < 2:
         return [*first, *more, f"{name} = np.dot({left}, {right})"]
     made = name
@@ -28,6 +27,12 @@ def dot(s: Spelling, op: Op) -> list[str]:
         rows = " * ".join([n for n in s.sizes(x)[:-1] if n != "1"]) or "1"
         left, made = f"{left}.reshape(({rows}, {s.sizes(x)[-1]}))", f"{name}.reshape(({rows}, {s.sizes(y)[1]}))"
     return [*first, *more, f"{name} = {s.empty(out)}", f"product({left}, {right}, {made})"]
+
+
+def factor(s: Spelling, v: V, may_be_apart: bool) -> tuple[list, str]:
+    """A factor of a product: lines to run before, and its text."""
+    text = as_matrix(s, v, []) if may_be_apart and len(v.shape) == 2 else ""
+    return ([], text) if text else contiguous(s, v)
 
 
 def each_matrix(s: Spelling, op: Op, name: str) -> list[str]:
@@ -45,16 +50,24 @@ def each_matrix(s: Spelling, op: Op, name: str) -> list[str]:
 
 def matrix(s: Spelling, v: V, index: list) -> tuple[list, str]:
     """The matrix of a batch that lies at an index: lines to run before all, and its text."""
-    base, at = s.low.resolve(v, [*index, "row", "column"])
-    if base.kind != "uniform" and base.layout == "C" and at[-1:] in (["row"], ["column"]) and min(v.shape[-2:]) > 1:
-        other = "column" if at[-1] == "row" else "row"
-        if at.count(other) == at.count(at[-1]) == 1:
-            return [], f"{s.name(base)}{part(at)}{'.T' if other == 'column' else ''}"
+    if found := as_matrix(s, v, index):
+        return [], found
     lines, text = contiguous(s, v)
     if not text.isidentifier():
         name = s.name(s.low.new(v.shape, v.dtype), "matrices")
         lines, text = [*lines, f"{name} = {text}"], name
     return lines, text + part([*index, "row", "column"])
+
+
+def as_matrix(s: Spelling, v: V, index: list) -> str:
+    """A matrix whose rows, or columns, may lie apart from each other in memory, as text; nothing for others."""
+    base, at = s.low.resolve(v, [*index, "row", "column"])
+    if base.kind != "uniform" and base.layout == "C" and at[-1:] in (["row"], ["column"]) and min(v.shape[-2:]) > 1:
+        other = "column" if at[-1] == "row" else "row"
+        sizes = [base.shape[at.index(i)] for i in ("row", "column")] if at.count(other) == at.count(at[-1]) == 1 else []
+        if sizes == [*v.shape[-2:]]:
+            return f"{s.name(base)}{part(at)}{'.T' if at[-1] == 'row' else ''}"
+    return ""
 
 
 def part(at: list) -> str:
@@ -123,10 +136,14 @@ def added(s: Spelling, op: Op, index: list, place: str, number: str) -> list[str
 
 
 def fill(s: Spelling, op: Op) -> list[str]:
-    """Zeros with parts of them filled in."""
+    """Zeros with parts of them filled in, or arrays that fill all of it."""
     out = op.outs[0]
-    name = s.name(out, "unindex")
-    lines = [f"{name} = np.zeros({s.shape(out)}, np.{out.dtype.name})"]
+    name = s.name(out, op.name)
+    lines = [
+        f"{name} = np.zeros({s.shape(out)}, np.{out.dtype.name})"
+        if op.name == "unindex"
+        else f"{name} = {s.empty(out)}"
+    ]
     for x, place in zip(op.ins, op.data["places"]):
         index = loop_index(x.shape)
         _, at = s.low.resolve(place, index)

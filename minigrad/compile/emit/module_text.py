@@ -17,8 +17,9 @@ from ...arrays.dtypes import HALVES
 from ...arrays.kinds import as_array
 from ...kernels.formula import CUDA
 from ..buffers import stored, taken_over, written_directly
-from ..fuse import Group, schedule
+from ..fuse import Group, by_rows, schedule
 from ..ir import Lowering, Op, V
+from ..postponing import postpone
 from ..symbols import is_symbolic
 from .cpu_loops import HIGHER32, HIGHER64, PLUS, Loop
 from .cpu_rows import ROW_SUM, Rows
@@ -76,7 +77,8 @@ class Writer:
 
     def grouped(self, kept: set) -> list[Group]:
         """Return the groups that are written together, in order."""
-        return schedule(self.low, {*self.inputs, *self.low.constants}, kept)
+        groups = schedule(self.low, {*self.inputs, *self.low.constants}, kept)
+        return by_rows(self.low, postpone(self.low, groups, kept))
 
     def place_results(self, kept: set) -> None:
         """Decide which results are put into memory that is there already."""
