@@ -101,7 +101,6 @@ def write(plan: Plan, scope: dict) -> str:
 def by_formula(cls: Any) -> Callable:
     """Return the function that computes a formula on few elements; it ignores infinities in intermediate results."""
     plain = cls.ufunc or formula.on_arrays(cls.kernel)
-
     n = len(cls.names) - cls.n_settings
 
     def compute(*arrays: Any) -> Any:

@@ -16,6 +16,7 @@ from ..errors import error
 
 GRAIN = 1 << 18  # elements that are worth a thread
 _threads: int | None = None
+_asked: int | None = None  # the number that was asked for, which BLAS is to keep to
 _pool: Any = None
 
 
@@ -46,15 +47,21 @@ def set_num_threads(n: int) -> None:
     1
     >>> minigrad.set_num_threads(before)
     """
-    global _threads, _pool
-    from threadpoolctl import threadpool_limits  # 40 ms that few programs need
-
+    global _threads, _asked, _pool
     if not isinstance(n, int) or isinstance(n, bool):
         raise error(RuntimeError, "set_num_threads", f"expected an int, got {type(n).__name__}", "write int(n)")
     if n < 1:
         raise error(RuntimeError, "set_num_threads", f"expected a positive integer, got {n}", "pass 1 for no threads")
-    _threads, _pool = n, None  # a kernel that is running keeps the old pool
-    threadpool_limits(n, user_api="blas")
+    _threads, _asked, _pool = n, n, None  # a kernel that is running keeps the old pool
+    limit_blas()
+
+
+def limit_blas() -> None:
+    """Have the BLAS libraries that are loaded by now keep to the number of threads that was asked for."""
+    if _asked is not None:
+        from threadpoolctl import threadpool_limits  # 40 ms that few programs need
+
+        threadpool_limits(_asked, user_api="blas")
 
 
 def parts(size: int) -> int:

@@ -7,14 +7,25 @@ the time.  Triangles are solved in blocks, for the most part by products of matr
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import cache, wraps
 from typing import Any
 
 import numpy as np
 
-F4, F8 = np.dtype(np.float32), np.dtype(np.float64)
+from ..arrays.dtypes import F4, F8
+from ..kernels.threads import limit_blas
+
 LARGE = 64  # rows; below, the calls for each matrix take as long as the calculation
 BLOCK = 64  # rows of a triangle that are solved by BLAS: of 300, 32 and 128 are slower
+
+
+@cache
+def library() -> Any:
+    """SciPy's linear algebra, imported when it is first needed; its BLAS takes as many threads as the other."""
+    import scipy.linalg
+
+    limit_blas()
+    return scipy.linalg
 
 
 def each(f: Callable, *args: Any) -> Any:
@@ -46,9 +57,7 @@ def instead_of(numpys: Callable, *dtypes: np.dtype) -> Callable:
 # ---------------------------------------------------------------------- equations
 def substituted(a: np.ndarray, b: np.ndarray, upper: bool, unit: bool) -> np.ndarray:
     """The solution X of A X = B for the upper, or lower, triangle A, with ones on its diagonal if `unit`."""
-    from scipy.linalg import blas
-
-    trsm = blas.dtrsm if a.dtype == F8 else blas.strsm
+    trsm = library().blas.dtrsm if a.dtype == F8 else library().blas.strsm
     n, out = len(a), np.empty_like(b, order="C")
     for i in range(0, n, BLOCK)[:: -1 if upper else 1]:
         rows, known = slice(i, i + BLOCK), slice(i + BLOCK, n) if upper else slice(0, i)
@@ -60,9 +69,7 @@ def substituted(a: np.ndarray, b: np.ndarray, upper: bool, unit: bool) -> np.nda
 
 def factored(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
     """LU, both triangles in one matrix, of the rows of A^T in an order, that order, and whether it is an odd one."""
-    from scipy.linalg import get_lapack_funcs
-
-    lu, pivots, _ = get_lapack_funcs(("getrf",), (a,))[0](a.T)  # A^T lies in memory as LAPACK has matrices
+    lu, pivots, _ = library().get_lapack_funcs(("getrf",), (a,))[0](a.T)  # A^T lies in memory as LAPACK has matrices
     order = list(range(len(a)))
     for i, k in enumerate(pivots.tolist()):
         order[i], order[k] = order[k], order[i]
@@ -112,10 +119,8 @@ def slogdet(a: np.ndarray) -> tuple[np.float32, np.float32]:
 
 # ---------------------------------------------------------------------- factors
 def scipys(name: str, *args: Any, **kwargs: Any) -> Any:
-    """A function of scipy.linalg, which is imported when it is first needed; results lie row by row, as NumPy's."""
-    import scipy.linalg
-
-    found = getattr(scipy.linalg, name)(*args, check_finite=False, **kwargs)
+    """A function of SciPy's; results lie row by row, as NumPy's."""
+    found = getattr(library(), name)(*args, check_finite=False, **kwargs)
     return tuple(map(np.ascontiguousarray, found)) if isinstance(found, tuple) else found
 
 

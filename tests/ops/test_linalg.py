@@ -4,6 +4,8 @@ Losses of decompositions do not depend on the signs that a library chooses for v
 """
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -466,3 +468,14 @@ def test_gradients_of_solutions_on_arrays_are_those_of_the_formulas(tracked):
         first = torch.autograd.grad(out, leaves, retain_graph=True)
         for one, other in zip(first, torch.autograd.grad(out, leaves, create_graph=True)):
             np.testing.assert_allclose(one.numpy(), other.detach().numpy(), rtol=1e-10, atol=1e-12)
+
+
+def test_a_library_that_is_loaded_later_takes_no_more_threads_than_were_asked_for():
+    program = """
+import minigrad, threadpoolctl
+minigrad.set_num_threads(1)
+minigrad.linalg.inv(minigrad.eye(100))
+print({found["num_threads"] for found in threadpoolctl.threadpool_info() if found["user_api"] == "blas"})
+"""
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "{1}"
