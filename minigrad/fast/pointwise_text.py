@@ -1,4 +1,6 @@
-"""The texts of pointwise operations of one or two operands: NumPy's function, one node, and all partials in one pull."""
+"""The texts of pointwise operations of two operands, or of one with settings: NumPy's function, one node, and all partials in
+one pull.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,7 @@ import numpy as np
 
 from ..arrays import dtypes
 from ..arrays.errstate import ALARM, restore, silence
+from ..core.graph import Node
 from ..kernels import formula, select
 from .text_plan import Plan
 
@@ -21,7 +24,7 @@ def {name}({args}):
         if (kind is F4 or kind is F8){same_kind}:
             try:
                 result = {compute}
-            except (TypeError, FloatingPointError, ValueError):  # NumPy tells of a NaN, or shapes do not meet
+            except (TypeError, ArithmeticError, ValueError):  # NumPy tells of a NaN, or shapes do not meet
                 return other(*{given}){laid_out}
             out = new(Tensor)
             out._a = result
@@ -79,8 +82,10 @@ VALUE = "s._a if type(s := node.{k}) in PLAIN and (s._ver is None or not s._ver.
 
 
 def specialisable(cls: Any) -> bool:
-    """One or two operands that may be floats."""
-    return not cls.n_settings and not cls.n_conditions and "f" in cls.accepts and len(cls.names) in (1, 2)
+    """Two operands that may be floats, or one and settings."""
+    clear = not set(cls.names) & {*LOCALS, *dir(Node)}
+    few_operands = len(cls.names) - cls.n_settings == 1 or len(cls.names) == 2
+    return few_operands and not cls.n_conditions and "f" in cls.accepts and clear
 
 
 def write(plan: Plan, scope: dict) -> str:
@@ -96,9 +101,10 @@ def write(plan: Plan, scope: dict) -> str:
 def by_formula(cls: Any) -> Callable:
     """Return the function that computes a formula on few elements; it ignores infinities in intermediate results."""
     plain = cls.ufunc or formula.on_arrays(cls.kernel)
+    n = len(cls.names) - cls.n_settings
 
     def compute(*arrays: Any) -> Any:
-        if any([type(a) is not np.ndarray for a in arrays]):
+        if any([type(a) is not np.ndarray for a in arrays[:n]]):
             return select.forward(cls, arrays)
         said = silence()
         try:
@@ -111,27 +117,30 @@ def by_formula(cls: Any) -> Callable:
 
 def write_apply(plan: Plan) -> str:
     """The text of apply."""
-    cls, names, args = plan.cls, plan.names, ", ".join(plan.names)
-    arrays = [f"a{k}" for k in names]
-    given = ", ".join(arrays)
+    cls, operands, args = plan.cls, plan.operands, ", ".join(plan.names)
+    arrays = [f"a{k}" for k in operands]
+    given = ", ".join([*arrays, *plan.plain])
     compute = f"compute({given}, out=...)" if isinstance(cls.ufunc, np.ufunc) else f"compute({given})"
-    slots = [f"node.n{k} = n{k}" for k in names] + plan.keep()
+    slots = [f"node.n{k} = n{k}" for k in operands] + plan.keep() + [f"node.{k} = {k}" for k in plan.plain]
     if plan.counts_numbers:
         slots.append("node._number = kept")
+    plain = [f"type({k}) in PLAIN" for k in operands] + [
+        f"(type({k}) is float or type({k}) is int)" for k in plan.plain
+    ]
     return APPLY.format(
         name=cls.name,
         args=args,
-        number=NUMBER.format(x=names[0], y=names[1]) if plan.counts_numbers else "",
-        plain=" and ".join(f"type({k}) in PLAIN" for k in names),
-        arrays="; ".join(f"a{k} = {k}._a" for k in names),
+        number=NUMBER.format(x=operands[0], y=operands[1]) if plan.counts_numbers else "",
+        plain=" and ".join(plain),
+        arrays="; ".join(f"a{k} = {k}._a" for k in operands),
         first=arrays[0],
-        same_kind="" if len(names) == 1 else f" and {arrays[1]}.dtype is kind",
+        same_kind="" if len(operands) == 1 else f" and {arrays[1]}.dtype is kind",
         compute=f"{compute} if {condition} else large({given})" if (condition := few(cls, arrays)) else compute,
         laid_out="" if cls.layout is None else LAID_OUT.format(x=arrays[0]),
-        edges="; ".join(f"n{k} = {k}._edge if {k}._view is None else history({k})" for k in names),
-        edge="n" + names[0],
-        given=GIVEN.format(x=names[0], y=names[1]) if plan.counts_numbers else f"({args},)",
-        tracked=" or ".join(f"n{k} is not None" for k in names) if cls.differentiable else "False",
+        edges="; ".join(f"n{k} = {k}._edge if {k}._view is None else history({k})" for k in operands),
+        edge="n" + operands[0],
+        given=GIVEN.format(x=operands[0], y=operands[1]) if plan.counts_numbers else f"({args},)",
+        tracked=" or ".join(f"n{k} is not None" for k in operands) if cls.differentiable else "False",
         slots="\n                    ".join(slots),
     )
 
@@ -163,9 +172,9 @@ def write_partial(plan: Plan, k: str, scope: dict) -> str:
 
 def write_pull(plan: Plan, scope: dict) -> str:
     """The text of pull: the gradient of the result -> pairs of edge and gradient."""
-    read = plan.read
+    read, settings = plan.read, plan.plain
     pairs = []
-    for k in plan.names:
+    for k in plan.operands:
         if k not in plan.formulas:
             pairs.append(f"(n{k}, None)")
             continue
@@ -175,12 +184,13 @@ def write_pull(plan: Plan, scope: dict) -> str:
         pairs.append(
             f"(n{k}, None if n{k} is None else d if (d := {body}).shape == n{k}._shape else fit(d, n{k}._shape))"
         )
-    large = f"large_pull(cls, ({plan.edges()},), g, ({', '.join(read)},), {read!r})"
+    edges, known = [f"n{k}" if k in plan.operands else "None" for k in plan.names], [*read, *settings]
+    large = f"large_pull(cls, ({', '.join(edges)},), g, ({', '.join(known)},), {known!r})"
     fused = read and not select.light(plan.cls)
     return PULL.format(
         edges=plan.edges(),
-        node_edges=", ".join(f"node.n{k}" for k in plan.names),
-        read="\n    ".join(plan.restore(VALUE)) or "pass",
+        node_edges=", ".join(f"node.n{k}" for k in plan.operands),
+        read="\n    ".join([*plan.restore(VALUE), *[f"{k} = node.{k}" for k in settings]]) or "pass",
         forget=plan.forget(),
         scalars="; ".join(f"{k} = {k}[()] if type({k}) is ndarray else {k}" for k in read) or "pass",
         on_device=f"if type(g) in ARRAYS:  # memory of a GPU\n            return {large}\n        " if fused else "",

@@ -12,14 +12,15 @@ class Plan:
     """Read off a declaration, once.
 
     By name: `operands` are the parameters that can have a gradient, `integers` those that take tensors of indices, `plain`
-    the others; `outs` the results.  `read` is what formulas read of all these, and so is saved; `shapes` are the operands of
-    which a formula reads only the shape.
+    the others, settings among them; `outs` the results.  `read` is what formulas read of all these, and so is saved;
+    `shapes` are the operands of which a formula reads only the shape.
     """
 
     def __init__(self, cls: Any):
         pointwise = is_pointwise(cls)
         self.cls, self.names, self.formulas = cls, cls.names, {cls.names[i]: f for i, f in cls.formulas.items()}
-        self.operands = [k for i, k in enumerate(cls.names) if pointwise or i in cls.formulas] or [cls.names[0]]
+        n = len(cls.names) - cls.n_settings if pointwise else 0
+        self.operands = [k for i, k in enumerate(cls.names) if i < n or i in cls.formulas] or [cls.names[0]]
         self.integers = list(cls.integers)
         self.plain = [k for k in cls.names if k not in self.operands and k not in self.integers]
         self.reads = {cls.names[i]: names for i, names in cls.reads.items()}
@@ -29,7 +30,7 @@ class Plan:
         self.read = sorted(found, key=known.index)
         self.shapes = [k for k in self.operands if is_reduction(cls) or "shape" in self.reads.get(k, ())]
         self.number_operand = cls.names[cls.number_operand] if pointwise and cls.number_operand is not None else None
-        self.counts_numbers = pointwise and len(cls.names) == 2  # one of two operands may be a number
+        self.counts_numbers = pointwise and len(self.operands) == 2  # one of two may be a number
 
     def users(self, name: str) -> list:
         """The operands whose formula reads that."""

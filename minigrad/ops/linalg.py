@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.dtypes import FLOATS
-from ..arrays.kinds import on_device
+from ..arrays.kinds import near, on_device
 from ..arrays.memory import sum_down
 from ..arrays.shapes import broadcast_shape
 from ..core.backward import sum_to
@@ -54,6 +54,13 @@ class Inv(OfMatrices):
     node = "LinalgInvEx"
     impl = lambda x, who: inverses(x, who)
     dx = lambda g, out: -(out.mT @ g @ out.mT)
+
+
+class InvTriangular(Inv):
+    """The inverse of each upper triangular matrix; singular ones raise LinAlgError."""
+
+    name = "inv"
+    impl = lambda x, who: guarded(who, triangle_inverse, x)
 
 
 class Solution(Operation):
@@ -179,7 +186,7 @@ def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
     """The inverse of the matrix whose Cholesky factor is given.  Raises LinAlgError for a singular factor."""
     square("cholesky_inverse", input)
     u = input.triu() if upper else input.tril().mT
-    return SolveTriangular.apply(u, Inv.apply(u, "cholesky_inverse").mT, True, False)
+    return SolveTriangular.apply(u, InvTriangular.apply(u, "cholesky_inverse").mT, True, False)
 
 
 # ---------------------------------------------------------------------- determinants
@@ -255,6 +262,13 @@ def inverses(x: np.ndarray, who: str) -> np.ndarray:
             if not fails(lapack.inv, x[i]):
                 out[i] = lapack.inv(x[i])
         return out
+
+
+def triangle_inverse(x: np.ndarray) -> np.ndarray:
+    """The inverse of upper triangular matrices; LinAlgError where a diagonal has a 0."""
+    if not x.diagonal(0, -2, -1).all():
+        raise np.linalg.LinAlgError("Singular matrix")
+    return substitute(x, near(np.broadcast_to(np.eye(x.shape[-1], dtype=x.dtype), x.shape), x), True, False)
 
 
 def substitute(a: np.ndarray, b: np.ndarray, upper: bool, unit: bool) -> np.ndarray:

@@ -206,6 +206,8 @@ def reduce(name: str, x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray |
         return sum_integers(x, dims, keepdim)
     if x.size < REDUCE_FROM or alone() or x.dtype.kind != "f" or not dims or not x.flags.c_contiguous:
         return None
+    if len(dims) == x.ndim:
+        return last_group(name, x, [x.size], 0, 1).reshape((1,) * (x.ndim * keepdim))
     kept = tuple([1 if d in dims else n for d, n in enumerate(x.shape)])
     left = [n for d, n in enumerate(x.shape) if d not in dims]
     total, sizes = x, list(x.shape)

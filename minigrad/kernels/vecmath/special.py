@@ -11,9 +11,8 @@ again the best for the relative error.  Source of w: Giles, Approximating the er
 
 from __future__ import annotations
 
-from .exponential import clamp, exp_of, exp_single, reduce
+from .exponential import clamp, exp_of, reduce
 from .lanes import (
-    F64,
     INF,
     call,
     fast_two_sum,
@@ -53,7 +52,7 @@ ERFC, ERFC_K, ERFC_END = (
      2.995837117500771085e-7, -8.212727962120367549e-7, 6.700530939264911996e-8, 1.047294057109156396e-7,
      -1.221839340193151316e-8, -1.017633574837564624e-8),
 ), (3, 4), (10.2, 27.3)  # fmt: skip
-FIRST_LOW = -4.4e-17  # what the first coefficient of ERFC loses in float64
+FIRST_LOW = (5.02645e-08, -4.4e-17)  # what the first coefficient of ERFC loses
 
 INVERSE_NEAR = (
     (-0.113773079504, 0.232013818089, 0.0115486536118, -0.00233429556552, -0.000127482324512, 4.45656315024e-5,
@@ -92,19 +91,12 @@ def erf(x):
 @function
 def erfc(x):
     """1 - erf(x), exact also where erf is close to 1."""
-    single, kind = x.pick(True, False), x.v.type
-    end, k = x.pick(*ERFC_END), x.pick(*ERFC_K)
-    coefficients, limit = x.pick(*ERFC), x.pick(0.75, 0.5)
-    x = x.to(F64)
-    near = x + x * polynomial(x * x, ERF[1])
+    end, k, coefficients = x.pick(*ERFC_END), x.pick(*ERFC_K), x.pick(*ERFC)
+    near = x + x * polynomial(x * x, x.pick(*ERF))
     a = clamp(abs(x), 0.0, end)
     t = (a - k) / (a + k)
-    higher = t * polynomial(t, coefficients[1:])
-    if single:
-        far = exp_single(-a * a) * (coefficients[0] + higher) / (1 + 2 * a)
-        return where(abs(x) < limit, 1 - near, where(x < 0, 2 - far, far)).to(kind)
-    r, r_low = fast_two_sum(coefficients[0], higher)
-    r_low = r_low + FIRST_LOW
+    r, r_low = fast_two_sum(coefficients[0], t * polynomial(t, coefficients[1:]))
+    r_low = r_low + x.pick(*FIRST_LOW)
     square, lost = two_product(a, a)
     e, i = reduce(-square, -lost)
     p, p_low = fast_two_sum(1, e)
@@ -112,7 +104,7 @@ def erfc(x):
     over, low = two_product(p, r)
     q, left, inverse = quotient(over, below)
     far = scale(q + (left + (low + (p_low * r + p * r_low) - q * rest)) * inverse, i)
-    return where(abs(x) < limit, 1 - near, where(x < 0, 2 - far, far))
+    return where(abs(x) < 0.5, 1 - near, where(x < 0, 2 - far, far))
 
 
 @function
