@@ -73,6 +73,16 @@ def test_means_of_even_parts(parts, dtype, monkeypatch):
     agree(monkeypatch, lambda x: F.interpolate(x, (2, parts, 5), mode="area"), x[None])
 
 
+@FLOATS
+@pytest.mark.parametrize("parts", [1, 2, 3, 7, 12])
+def test_largest_of_even_parts(parts, dtype, monkeypatch):
+    x = rounded((2, 3, 7, 9), dtype)
+    x[0, 1, 2:4, 3:5], x[1, 2, 0], x[1, 1, 4] = np.nan, -np.inf, np.inf
+    for image in (x, x[:, :, ::-1].swapaxes(0, 1)):
+        agree(monkeypatch, lambda x: F.adaptive_max_pool2d(x, (parts, 4), True), image)
+        agree(monkeypatch, lambda x: F.adaptive_max_pool1d(x, parts, True), image[0])
+
+
 def test_means_of_even_parts_of_nothing(monkeypatch):
     agree(monkeypatch, lambda x: F.adaptive_avg_pool1d(x, 3), numbers((2, 0, 5)))
     agree(monkeypatch, lambda x: F.adaptive_avg_pool1d(x, 0), numbers((2, 3, 5)))

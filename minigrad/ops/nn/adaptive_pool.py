@@ -11,7 +11,7 @@ import numpy as np
 from ...arrays.kinds import contiguous, near, zeros
 from ...core.tensor import Tensor
 from ...errors import error
-from ...kernels.cpu import even_parts as kernels
+from ...kernels.cpu import even_parts, max_pool
 from ..base.families import Linear, Operation
 from ..base.layouts import channels_last
 from ..index_places import add_at, take_at
@@ -32,6 +32,8 @@ class AdaptiveMaxPool(Operation):
         if 0 in number:
             shape = (*x.shape[: x.ndim - n], *number)
             return np.empty_like(x, shape=shape), np.empty_like(x, np.int64, shape=shape)
+        if max_pool.serves(x, x.size):
+            return max_pool.largest(x, *zip(*map(bounds, size, number)), (1,) * n)
         rows = [part(m, w) for m, w in zip(size, number)]
         table = flat([r.reshape(-1) for r in rows], size).reshape([k for r in rows for k in r.shape])
         table = near(table.transpose(*range(0, 2 * n, 2), *range(1, 2 * n, 2)).reshape(*number, -1), x)
@@ -80,7 +82,7 @@ class SpreadMeans(Linear):
 
 def means(x: np.ndarray, d: int, w: int) -> np.ndarray:
     """The means of w even parts of one dimension."""
-    total, m = kernels.sums(x, d, *bounds(x.shape[d], w)), x.shape[d]
+    total, m = even_parts.sums(x, d, *bounds(x.shape[d], w)), x.shape[d]
     if total is None:
         taken = take_at(x, (d,), (near(part(m, w), x),))
         total = np.where(real_places(m, w, x, d), taken, x.dtype.type(0)).sum(d + 1)
@@ -91,7 +93,7 @@ def spread_means(g: np.ndarray, d: int, m: int) -> np.ndarray:
     """The transpose of means."""
     w = g.shape[d]
     g = g / part_lengths(m, w, g, d)
-    if (found := kernels.spread(g, d, m, *bounds(m, w))) is not None:
+    if (found := even_parts.spread(g, d, m, *bounds(m, w))) is not None:
         return found
     out = zeros((*g.shape[:d], m, *g.shape[d + 1 :]), g)
     each = np.where(real_places(m, w, g, d), np.expand_dims(g, d + 1), g.dtype.type(0))
