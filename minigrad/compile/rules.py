@@ -9,6 +9,7 @@ results into loops.
 from __future__ import annotations
 
 import ast
+import itertools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -208,6 +209,24 @@ def unindex_rule(low: Lowering, step: Step, x: V, size: tuple, index: tuple) -> 
     return True
 
 
+def stack_rule(low: Lowering, step: Step, dim: int, *xs: V) -> bool:
+    return joined(low, xs, [(slice(None),) * dim + (k,) for k in range(len(xs))], "stack")
+
+
+def cat_rule(low: Lowering, step: Step, dim: int, starts: tuple, *xs: V) -> bool:
+    return joined(low, xs, [(slice(None),) * dim + (slice(a, b),) for a, b in itertools.pairwise(starts)], "cat")
+
+
+def joined(low: Lowering, xs: tuple, index: list[tuple], name: str) -> bool:
+    """Fill the places of an array with others, which cover all of it."""
+    out, places = low.out(), [low.new(x.shape, x.dtype) for x in xs]
+    fits = out.dtype.kind in "fi" and all(x.dtype == out.dtype and 0 not in x.shape for x in xs)
+    if not fits or not all(low.alias_index(out, place, i) for place, i in zip(places, index)):
+        return False
+    low.add("fill", [*xs], [out], name, places=places)
+    return True
+
+
 def to_rule(low: Lowering, step: Step, x: Any, dtype: Any = None) -> bool:
     """Convert x to the dtype of the result."""
     out = low.out(dtype=step.outs[0].dtype)
@@ -232,7 +251,14 @@ RULES: dict[str, Callable] = {
     "AnyOf": logical_rule("np.int64(x != 0)", "n > 0"),
     "Sum": reduce_rule("sum", "if"), "Mean": mean_rule, "MaskedFill": masked_fill_rule, "ScatterAdd": scatter_rule,
     "Expand": expand_rule, "Index": index_rule, "Permute": permute_rule, "Reshape": reshape_rule,
-    "Unindex": unindex_rule, "Copy": write_rule,
+    "Unindex": unindex_rule, "Copy": write_rule, "Stack": stack_rule, "Cat": cat_rule,
 }  # fmt: skip
 MOVES = {"Expand", "Index", "Permute", "Reshape", "Unindex"}  # these compute nothing: halves stay what they are
-WHOLE = {*PRODUCT_RULES, "MeanNLL", "NLL", "ScatterAdd"}  # these are given memory as it is: halves are left to a call
+WHOLE = {
+    *PRODUCT_RULES,
+    "MeanNLL",
+    "NLL",
+    "ScatterAdd",
+    "Stack",
+    "Cat",
+}  # these are given memory as it is: halves are left to a call

@@ -139,7 +139,7 @@ def write_apply(plan: Plan) -> str:
 def few(cls: Any, arrays: list) -> str:
     """When to compute at once: with few elements, or where NumPy's function is as fast as ours; "" for always."""
     if not isinstance(cls.ufunc, np.ufunc) or select.has_kernel(cls):
-        return f"{arrays[0]}.size < {select.QUICK_FROM if isinstance(cls.ufunc, np.ufunc) else select.FUSE_FROM}"
+        return f"{arrays[0]}.size < {select.kernel_threshold(cls)}"
     if len(arrays) == 1:
         return ""
     x, y = arrays

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 # Names that formulas may use on single numbers, and where a generated module imports them from.
-VECMATH = ("acos acosh asin asinh atan atan2 atanh ceil copysign cos cosh erf erfc exp exp2 expm1 floor floor_divide fmod "
-           "hypot lgamma log log10 log1p log2 pow remainder rsqrt sigmoid sin sinh sqrt tan tanh trigamma trunc "
+VECMATH = ("acos acosh asin asinh atan atan2 atanh ceil copysign cos cosh erf erfc erfinv exp exp2 expm1 floor floor_divide "
+           "fmod hypot lgamma log log10 log1p log2 pow remainder rsqrt sigmoid sin sinh sqrt tan tanh trigamma trunc "
            "where")  # fmt: skip
 SCALARS = dict.fromkeys(VECMATH.split(), "minigrad.kernels.vecmath")
 SCALARS |= dict.fromkeys(("isfinite", "isinf", "isnan", "e", "inf", "nan", "pi", "tau"), "math")

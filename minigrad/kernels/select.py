@@ -22,12 +22,14 @@ from .threads import launch, parts
 NUMERIC = (np.ndarray, int, float, np.generic)
 FUSE_FROM = 4096  # elements; below, the formulas on arrays need no compiler and cost a few microseconds
 # Where NumPy has a function, our kernel is called from so many elements on, if it is the faster one on a single thread.
-# Measured beside NumPy's own vector code (AVX-512): 0.1 to 0.9 of its time; the others, at 1 to 3, need some threads.
+# Measured beside NumPy's own vector code (AVX-512): 0.1 to 1.4 of its time; the others, at 1 to 3, need some threads.
 # NumPy's `where` has a branch, and its power calls the C library for negative x: 60 times slower on shuffled numbers.
 QUICK_FROM = 1 << 16
-QUICK = {"exp", "exp2", "expm1", "sin", "cos", "sinh", "cosh", "sqrt", "rsqrt", "hypot", "erf", "erfc", "pow", "where",
-         "sign", "clamp_min", "clamp_max", "fmod", "remainder", "floor_divide", "frac", "lgamma", "polygamma",
-         "logaddexp"}  # fmt: skip
+QUICK = {"exp", "exp2", "expm1", "sin", "cos", "sinh", "cosh", "sqrt", "rsqrt", "clamp_min", "clamp_max", "sinc"}
+# What takes a third of the time of NumPy's function, or less, is called from FUSE_FROM on.
+QUICKER = {"hypot", "erf", "erfc", "erfinv", "pow", "where", "sign", "fmod", "remainder", "floor_divide", "frac", "lgamma",
+           "polygamma", "logaddexp", "copysign", "logical_and", "logical_not", "logical_or", "logical_xor"}  # fmt: skip
+QUICK |= QUICKER
 THREADS_FOR_OTHERS = 3
 BROADCAST_FROM = 1 << 18  # where something is repeated, ours are faster for all from so many elements on
 
@@ -35,11 +37,12 @@ BROADCAST_FROM = 1 << 18  # where something is repeated, ours are faster for all
 def forward(op: Any, args: tuple) -> np.ndarray:
     """op.kernel on arrays and numbers."""
     n, first = len(args) - op.n_settings, args[0]
-    if type(first) is np.ndarray and first.size < kernel_threshold(op) and first.dtype in unconverted_dtypes(op):
-        for a in args[1:n]:
-            if type(a) is not np.ndarray or a.dtype is not first.dtype or a.shape != first.shape:
-                break
-        else:  # a few numbers with nothing to convert and nothing to broadcast
+    if type(first) is np.ndarray and first.dtype in unconverted_dtypes(op):
+        if first.size >= kernel_threshold(op):
+            if first.dtype.kind == "f" and (out := straight(op, args)) is not None:
+                return out
+        elif all([type(a) is np.ndarray and a.dtype is first.dtype and a.shape == first.shape for a in args[1:n]]):
+            # a few numbers with nothing to convert and nothing to broadcast
             return cast(numpy_function(op)(*args), dtypes.BOOL if op.kind == "bool" else first.dtype)
     operands, target = convert(op, args[:n])
     statics, result = args[n:], dtypes.BOOL if op.kind == "bool" else target
@@ -49,6 +52,33 @@ def forward(op: Any, args: tuple) -> np.ndarray:
         wide = dtypes.BOOL if op.kind == "bool" else dtypes.F4
         return cast(host_forward(op, [halves.widened(a) for a in operands], statics, dtypes.F4, wide), result)
     return host_forward(op, operands, statics, target, result)
+
+
+def straight(op: Any, args: tuple) -> np.ndarray | None:
+    """op.kernel on large contiguous arrays of one shape and dtype, and numbers; None for all else.
+
+    This is what by_kernel does, where there is little to ask: 4 microseconds before the kernel in place of 12, whose own
+    time is 12 for 100,000 elements.
+    """
+    first, given = args[0], []
+    shape, dtype = first.shape, first.dtype
+    for a in args:
+        if type(a) is np.ndarray and a.ndim:
+            if a.shape != shape or a.dtype is not dtype or not a.flags.c_contiguous:
+                return None
+            given.append(a.reshape(-1))
+        elif type(a) in (int, float) or type(a) is np.ndarray and a.dtype is dtype:
+            given.append(dtype.type(a))
+        else:
+            return None
+    if not wanted(op, dtype, first.size) or fallback.numpy_alone():
+        return None
+    kernel = compiled(op, "forward", tuple([type(a) is np.ndarray for a in given]), dtype)
+    if kernel is None:
+        return None
+    out = np.empty(shape, dtypes.BOOL if op.kind == "bool" else dtype)
+    launch(kernel, [*given, out.reshape(-1)])
+    return out
 
 
 def host_forward(op: Any, operands: list, statics: tuple, target: np.dtype, result: np.dtype) -> np.ndarray:
@@ -61,7 +91,7 @@ def host_forward(op: Any, operands: list, statics: tuple, target: np.dtype, resu
 
 def kernel_threshold(op: Any) -> int:
     """Return from how many elements on compiled code may be quicker than NumPy's functions."""
-    return FUSE_FROM if op.ufunc is None else QUICK_FROM
+    return FUSE_FROM if op.ufunc is None or op.name in QUICKER else QUICK_FROM
 
 
 @kept
@@ -109,7 +139,7 @@ def by_kernel(op: Any, operands: list, statics: tuple, target: np.dtype, result:
         moved = [of_rank(a, len(shape)).transpose(order) if is_long(a) else a for a in operands]
         out = by_kernel(op, moved, statics, target, result)
         return None if out is None else out.transpose([order.index(d) for d in range(len(shape))])
-    fast = op.ufunc is None or quicker(op, target, size)
+    fast = wanted(op, target, size)
     repeated = target.kind == "f" and (fast or size >= BROADCAST_FROM) and not whole(operands, shape)
     seen = broadcast_cpu.rows(operands, shape) if repeated else None
     if seen is None and not fast:
@@ -181,6 +211,11 @@ def compiled_backward(op: Any, wanted: tuple, is_array: tuple, read: tuple, dtyp
 def loaded(name: str, source: str | None) -> Any:
     """The function of that name in a generated module; None without a module."""
     return None if source is None else getattr(cache.load(name, source), name)
+
+
+def wanted(op: Any, target: np.dtype, size: int) -> bool:
+    """Whether the kernel overtakes NumPy on that many elements."""
+    return op.ufunc is None or quicker(op, target, size)
 
 
 def quicker(op: Any, target: np.dtype, size: int) -> bool:
@@ -284,32 +319,30 @@ def backward(op: Any, kinds: list, g: np.ndarray, bound: tuple) -> tuple | None:
 
     `kinds` has per operand the dtype that its gradient has to have, None where none is wanted.
     """
-    n = len(kinds)
-    wanted = [i for i, kind in enumerate(kinds) if kind is not None and i in op.formulas]
-    by_name = {k: v for k, v in zip((*op.names, "out"), bound) if any(k in op.reads[i] for i in wanted)}
-    values = list(by_name.values())
-    arrays = [v for v in values if isinstance(v, np.ndarray)]
+    n, dtype = len(kinds), g.dtype
+    wanted = tuple([i for i, kind in enumerate(kinds) if kind is not None and i in op.formulas])
+    names, places = read_by(op, wanted)
+    values = [bound[i] for i in places]
     if (
-        not wanted
+        not values
         or light(op)
         or op.simple(*bound[:n])
         or len(op.names) != n
-        or any(a.dtype not in (g.dtype, dtypes.BOOL) for a in arrays)
+        or not all([kinds[i] == dtype for i in wanted])
         or not plain(values)
+        or not all([v.dtype in (dtype, dtypes.BOOL) for v in values if isinstance(v, np.ndarray)])
     ):
         return None
-    if any(kinds[i] != g.dtype for i in wanted) or all(not op.reads[i] for i in wanted):
-        return None
     if on_device(g):
-        return device_backward(op, n, wanted, g, by_name)
+        return device_backward(op, n, wanted, g, dict(zip(names, values)))
     same = not any(g.strides)  # one number throughout, as sums send it back: no need to lay it out
     if fallback.numpy_alone():
         return None
-    outs = [np.empty(g.shape, g.dtype) for _ in wanted]
-    inputs = [flat(scalar(v, g.dtype), g.shape) for v in values]
+    outs = [np.empty(g.shape, dtype) for _ in wanted]
+    inputs = [flat(scalar(v, dtype), g.shape) for v in values]
     upstream = g[(0,) * g.ndim] if same else g.reshape(-1)
     try:
-        kernel = compiled_backward(op, tuple(wanted), (not same, *map(is_long, values)), tuple(by_name), g.dtype)
+        kernel = compiled_backward(op, wanted, (not same, *map(is_long, values)), names, dtype)
         if kernel is None:
             return None
         launch(kernel, [upstream, *inputs, *[o.reshape(-1) for o in outs]])
@@ -319,7 +352,14 @@ def backward(op: Any, kinds: list, g: np.ndarray, bound: tuple) -> tuple | None:
     return tuple([found.get(i) for i in range(n)])
 
 
-def device_backward(op: Any, n: int, wanted: list, g: Any, values: dict) -> tuple | None:
+@kept
+def read_by(op: Any, wanted: tuple) -> tuple:
+    """Return the names of what the formulas of these operands read, and their places; g does not count."""
+    names = [(name, i) for i, name in enumerate((*op.names, "out")) if any(name in op.reads[k] for k in wanted)]
+    return tuple(zip(*names)) or ((), ())
+
+
+def device_backward(op: Any, n: int, wanted: tuple, g: Any, values: dict) -> tuple | None:
     """The same in the memory of a GPU."""
     from .cuda import pointwise_cuda
     from .cuda.device_array import empty

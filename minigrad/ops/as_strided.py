@@ -89,10 +89,12 @@ def spread(g: Tensor, shape: tuple, size: tuple, stride: tuple, offset: int, ste
 
 def sources(shape: tuple, size: tuple, stride: tuple, offset: int, steps: tuple) -> np.ndarray:
     """For each element of the strided view which of x's elements it is, in row-major order; x's size for none."""
-    n = math.prod(shape)
-    ours, theirs = memory_places(shape, steps).reshape(-1), memory_places(size, stride) + offset
+    n, theirs = math.prod(shape), memory_places(size, stride) + offset
     if not n or not theirs.size:
         return np.full(theirs.shape, n)
+    if all([m == 1 or step == math.prod(shape[d + 1 :]) for d, (m, step) in enumerate(zip(shape, steps))]):
+        return np.where((theirs >= 0) & (theirs < n), theirs, n)  # x lies row by row
+    ours = memory_places(shape, steps).reshape(-1)
     low, high = min(ours.min(), theirs.min()), max(ours.max(), theirs.max())
     owner = np.full(high - low + 1, n)
     owner[ours - low] = np.arange(n)

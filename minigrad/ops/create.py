@@ -113,7 +113,7 @@ def blank(shape: tuple, value: Any, dtype: np.dtype, device: Any, who: str = "em
     try:
         if value is None:
             return np.empty(shape, dtype)
-        array = np.zeros(shape, dtype)  # the operating system has zeros at hand
+        array = np.empty(shape, dtype) if value else np.zeros(shape, dtype)  # the operating system has zeros at hand
     except (MemoryError, ValueError, OverflowError):
         if len(shape) > 32:  # NumPy 1 has so many dimensions at most; below, it is the size that is too large
             raise

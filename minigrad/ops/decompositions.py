@@ -14,6 +14,7 @@ from .. import return_types
 from ..arrays.kinds import zeros
 from ..core.tensor import Tensor
 from ..return_types import QR, SVD, Eigen, SVDWithV
+from . import lapack
 from .base.layouts import column_major, wrap_near
 from .base.registry import op
 from .compare import where
@@ -44,7 +45,7 @@ class Qr(OfMatrices):
 class Eigh(OfMatrices):
     """Eigenvalues and eigenvectors of symmetric matrices, of which one triangle is read."""
 
-    impl = lambda x, UPLO: tuple(guarded("linalg.eigh", np.linalg.eigh, x, UPLO))
+    impl = lambda x, UPLO: tuple(guarded("linalg.eigh", lapack.eigh, x, UPLO))
     dx = lambda g0, g1, out0, out1: eigh_gradient(g0, g1, out0, out1)
 
 
@@ -52,14 +53,14 @@ class Eigvalsh(OfMatrices):
     """Eigenvalues alone, at a fraction of the time; their derivative asks for the vectors."""
 
     node = "LinalgEigh"
-    impl = lambda x, UPLO: guarded("linalg.eigvalsh", np.linalg.eigvalsh, x, UPLO)
+    impl = lambda x, UPLO: guarded("linalg.eigvalsh", lapack.eigvalsh, x, UPLO)
     dx = lambda g, x, UPLO: eigh_gradient(g, None, *Eigh.apply(x, UPLO))
 
 
 class Svd(OfMatrices):
     """U, S and Vh."""
 
-    impl = lambda x, full: tuple(guarded("linalg.svd", np.linalg.svd, x, full))
+    impl = lambda x, full: tuple(guarded("linalg.svd", lapack.svd, x, full))
     dx = lambda g0, g1, g2, out0, out1, out2: svd_gradient(g0, g1, g2, out0, out1, out2)
 
 
@@ -67,7 +68,7 @@ class Svdvals(OfMatrices):
     """Singular values alone."""
 
     node = "LinalgSvd"
-    impl = lambda x: guarded("linalg.svdvals", np.linalg.svdvals, x)
+    impl = lambda x: guarded("linalg.svdvals", lapack.svdvals, x)
     dx = lambda g, x: svd_gradient(None, g, None, *Svd.apply(x, False))
 
 
@@ -190,8 +191,8 @@ def triangle_of(who: str, UPLO: str) -> str:
 def factors(x: np.ndarray, mode: str) -> tuple:
     """NumPy's qr, Q empty for "r"."""
     if mode == "r":
-        return zeros((0,), x), np.linalg.qr(x, "r")
-    return tuple(np.linalg.qr(x, mode))
+        return zeros((0,), x), lapack.qr(x, "r")
+    return tuple(lapack.qr(x, mode))
 
 
 # ---------------------------------------------------------------------- pull-backs

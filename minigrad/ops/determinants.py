@@ -10,6 +10,7 @@ from .. import return_types
 from ..arrays.kinds import near
 from ..core.tensor import Tensor
 from ..return_types import SignAndLog
+from . import lapack
 from .base.layouts import wrap_near
 from .base.registry import op
 from .compare import where
@@ -67,13 +68,13 @@ def logdet(input: Tensor) -> Tensor:
 
 def determinant(x: np.ndarray) -> np.ndarray:
     """NumPy's det, and NaN where that takes a matrix which is not finite for singular."""
-    out = np.linalg.det(x)
+    out = lapack.det(x)
     return out if out.all() else np.where((out == 0) & ~finite(x), np.nan, out)
 
 
 def sign_and_log(x: np.ndarray) -> tuple:
     """NumPy's slogdet with the same care, and 0 for the sign of NaN."""
-    sign, log = np.linalg.slogdet(x)
+    sign, log = lapack.slogdet(x)
     log = log if sign.all() else np.where((sign == 0) & ~finite(x), np.nan, log)
     return np.where(log == log, sign, 0), log
 
@@ -88,12 +89,12 @@ def cofactors(x: np.ndarray) -> np.ndarray:
     if x.shape[-1] == 1:
         return np.full_like(x, 1)
     try:
-        return np.linalg.det(x)[..., None, None] * np.swapaxes(np.linalg.inv(x), -1, -2)
+        return lapack.det(x)[..., None, None] * np.swapaxes(lapack.inv(x), -1, -2)
     except np.linalg.LinAlgError:
         known = finite(x)[..., None, None]
-        u, s, vh = guarded("linalg.det", np.linalg.svd, np.where(known, x, 1))
+        u, s, vh = guarded("linalg.det", lapack.svd, np.where(known, x, 1))
         others = np.where(near(np.eye(s.shape[-1], dtype=bool), s), 1, s[..., None, :]).prod(-1)
-        sign = np.sign(np.linalg.det(u) * np.linalg.det(vh))
+        sign = np.sign(lapack.det(u) * lapack.det(vh))
         return np.where(known, sign[..., None, None] * (u * others[..., None, :]) @ vh, np.nan)
 
 

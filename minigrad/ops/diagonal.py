@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.kinds import zeros
+from ..arrays.kinds import strided, zeros
 from ..core.tensor import Tensor
 from ..errors import error
 from ..kernels.cpu import flip_pad
@@ -68,10 +68,10 @@ def diagonal_of(x: np.ndarray, offset: int, i: int, j: int) -> np.ndarray:
     """The diagonal as a view that can be written to (NumPy's own is read-only)."""
     rows, columns = max(-offset, 0), max(offset, 0)
     n = max(min(x.shape[i] - rows, x.shape[j] - columns), 0)
-    corner: list = [slice(None)] * x.ndim
-    corner[i], corner[j] = slice(rows, rows + n), slice(columns, columns + n)
-    square = np.moveaxis(x[tuple(corner)], (i, j), (-2, -1))
-    return np.einsum("...ii->...i", square) if type(x) is np.ndarray else square.diagonal(0, -2, -1)
+    corner, others = [slice(None)] * x.ndim, [d for d in range(x.ndim) if d not in (i, j)]
+    corner[i], corner[j] = slice(rows, None), slice(columns, None)
+    shape, steps = [x.shape[d] for d in others], [x.strides[d] for d in others]
+    return strided(x[tuple(corner)] if offset else x, (*shape, n), (*steps, x.strides[i] + x.strides[j]))
 
 
 @op("T(3, 4)", "T(3, 4), 1", "T(3, 4), -2", "T(2, 3, 4), 0, 0, 2", "T(2, 3, 4), 1, -1, 0", "T(2, 2), 5", "T(4, 3).mT")

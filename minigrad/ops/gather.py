@@ -31,6 +31,8 @@ class Gather(Linear):
 
     @staticmethod
     def impl(x: np.ndarray, dim: int, index: np.ndarray) -> np.ndarray:
+        if type(x) is np.ndarray and index.size < kernels.PLACES_FROM:  # half of take_at's time
+            return np.asarray(x[along(dim, index)], order="C")
         found = kernels.gather(x, dim, index)
         return take_at(x, tuple(range(x.ndim)), along(dim, index)) if found is None else found
 
@@ -139,12 +141,13 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     d = axis(dim, input.ndim, "take_along_dim")
     others = [(*s[:d], 1, *s[d + 1 :]) for s in (tuple(input.shape), tuple(indices.shape))]
     try:
-        size = list(broadcast_shape(*others))
+        size = broadcast_shape(*others)
     except ValueError:
         fix = f"give both the same sizes, or 1, except in dimension {d}"
         raise error(RuntimeError, "take_along_dim", f"beside dimension {d} {apart(others)}", fix) from None
-    sizes = [size[:d] + [t.shape[d]] + size[d + 1 :] for t in (input, indices)]
-    return gather(input.expand(sizes[0]), d, indices.expand(sizes[1]))
+    sizes = [(*size[:d], t.shape[d], *size[d + 1 :]) for t in (input, indices)]
+    x, index = [t if tuple(t.shape) == size else t.expand(size) for t, size in zip((input, indices), sizes)]
+    return gather(x, d, index)
 
 
 def lined_up(who: str, x: Tensor, dim: int, index: Tensor, *src: Any) -> tuple:

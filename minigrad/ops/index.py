@@ -10,6 +10,7 @@ where they hold.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -191,11 +192,7 @@ class Put(Write):
     dvalue = lambda g, dims, accumulate, indices: (
         Take.apply(g, dims, *indices)
         if accumulate
-        else of_the_last(
-            g,
-            lambda t: Take.apply(t, dims, *indices),
-            lambda t, order: Put.apply(t, order, dims, False, *indices),
-        )
+        else where(stays(g, dims, indices), Take.apply(g, dims, *indices), 0.0)
     )
 
     def vmap(
@@ -214,11 +211,24 @@ def of_the_last(g: Tensor, read: Callable, write: Callable) -> Tensor:
     PyTorch leaves that undefined, and gives g to all of them.
     """
     kept = read(g)
-    if kept.numel() < 2:
-        return kept
-    order = wrap_near(np.arange(kept.numel()).reshape(tuple(kept.shape)), g)
-    last = read(write(g.new_zeros(g.shape, dtype=int64), order))
-    return where(last == order, kept, 0.0)
+    return kept if kept.numel() < 2 else where(written_last(g, tuple(kept.shape), read, write), kept, 0.0)
+
+
+def written_last(g: Tensor, shape: tuple, read: Callable, write: Callable) -> Tensor:
+    """Whether each value of a shape that is written to places of a tensor like g is the last there."""
+    order = wrap_near(np.arange(math.prod(shape)).reshape(shape), g)
+    return read(write(g.new_zeros(g.shape, dtype=int64), order)) == order
+
+
+def stays(g: Tensor, dims: tuple, indices: tuple) -> Tensor:
+    """Whether what Put writes stays, for each place of the indices, in a shape that meets what they select."""
+    own, shape = tuple(range(len(dims))), broadcast_shape(*[tuple(i.shape) for i in indices])
+    table = g.new_zeros([g.shape[d] for d in dims])
+    last = written_last(
+        table, shape, lambda t: Take.apply(t, own, *indices), lambda t, order: Put.apply(t, order, own, False, *indices)
+    )
+    rest = g.ndim - len(dims) - (dims[0] if adjacent(dims) else 0)
+    return last.reshape((*shape, *(1,) * rest))
 
 
 class MaskedFill(Write):

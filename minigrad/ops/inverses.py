@@ -25,7 +25,8 @@ class Logit(Elementary):
 class Erfinv(Elementary):
     """The number in (-1, 1) of which x is the error function; infinite at -1 and 1, NaN beyond."""
 
-    kernel = ufunc = lambda x: special("erfinv")(x)
+    ufunc = lambda x: special("erfinv")(x)
+    kernel = lambda x: erfinv(x)
     dx = lambda out: HALF_ROOT_PI * exp(out * out)
     domain = (-0.9, 0.9)
 

@@ -46,6 +46,7 @@ class Stack(Join):
 
     impl = lambda dim, *xs: contiguous(np.stack(xs, dim, dtype=dtypes.common(xs), casting="unsafe"))
     dxs = lambda g, dim, index: Index.apply(g, (WHOLE,) * dim + (index,))
+    arrays = lambda gs, bound: (None, *[gs[0][(WHOLE,) * bound[0] + (i,)] for i in range(len(bound) - 2)])
     batch = lambda dim, *xs: (dim + 1, *xs)
 
     @classmethod
@@ -60,6 +61,12 @@ class Cat(Join):
     impl = lambda dim, starts, *xs: contiguous(np.concatenate(xs, dim, dtype=dtypes.common(xs), casting="unsafe"))
     dxs = lambda g, dim, starts, index: Index.apply(g, (WHOLE,) * dim + (slice(starts[index], starts[index + 1]),))
     batch = lambda dim, starts, *xs: (dim + 1, starts, *xs)
+
+    @staticmethod
+    def arrays(gs: tuple, bound: tuple) -> tuple:
+        """The same on arrays."""
+        lead, starts = (WHOLE,) * bound[0], bound[1]
+        return None, None, *[gs[0][(*lead, slice(a, b))] for a, b in itertools.pairwise(starts)]
 
     @classmethod
     def partial_text(cls, i: int) -> str:
@@ -81,7 +88,7 @@ def stack(tensors: Any, dim: int = 0) -> Tensor:
     """Tensors of one shape side by side along a new dimension."""
     xs = some("stack", tensors)
     for i, x in enumerate(xs):
-        if x.shape != xs[0].shape:
+        if x._sizes != xs[0]._sizes:
             raise error(
                 RuntimeError,
                 "stack",
@@ -113,16 +120,21 @@ def cat(tensors: Any, dim: int = 0) -> Tensor:
     tensor([1, 2, 3])
     """
     xs = some("cat", tensors)
-    like = next((x for x in xs if tuple(x.shape) != (0,)), xs[0])
-    for i, x in enumerate(xs):
-        if x.ndim == 0:
-            raise error(
-                RuntimeError,
-                "cat",
-                f"zero-dimensional tensor (at position {i}) cannot be concatenated",
-                "write stack(tensors)",
-            )
+    like = next((x for x in xs if x._sizes != (0,)), xs[0])
+    if any([x.ndim == 0 for x in xs]):
+        raise error(
+            RuntimeError,
+            "cat",
+            f"zero-dimensional tensor (at position {[x.ndim for x in xs].index(0)}) cannot be concatenated",
+            "write stack(tensors)",
+        )
     d = axis(dim, like.ndim, "cat")
+    parts = xs if len({(*x._sizes[:d], ..., *x._sizes[d + 1 :]) for x in xs}) == 1 else fitting(xs, like, d)
+    return Cat.apply(d, tuple(itertools.accumulate([x._sizes[d] for x in parts], initial=0)), *parts)
+
+
+def fitting(xs: tuple, like: Tensor, d: int) -> list:
+    """The tensors, which differ in more than their sizes along d.  Raises RuntimeError unless empty vectors alone do."""
     # an empty 1-d tensor takes the place of one with nothing along the dimension, so that its gradient and dtype count
     hollow = (*like.shape[:d], 0, *like.shape[d + 1 :])
     parts = [
@@ -148,7 +160,7 @@ def cat(tensors: Any, dim: int = 0) -> Tensor:
                     f"write dim={e} to join them there, or give them one size: narrow, nn.functional.pad",
                     notes=about({"first": like, f"number {i}": x}, marked=[e - like.ndim]),
                 )
-    return Cat.apply(d, tuple(itertools.accumulate([x.shape[d] for x in parts], initial=0)), *parts)
+    return parts
 
 
 @op("(T(2, 3), T(2, 1))", "(T(3), T())", method=False, out=True)

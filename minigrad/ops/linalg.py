@@ -14,11 +14,13 @@ import numpy as np
 
 from ..arrays.dtypes import FLOATS
 from ..arrays.kinds import on_device
+from ..arrays.memory import sum_down
 from ..arrays.shapes import broadcast_shape
 from ..core.backward import sum_to
 from ..core.tensor import Tensor
 from ..errors import MinigradRuntimeError, error
 from ..tensors.printing import about
+from . import lapack
 from .base.families import Operation
 from .base.layouts import column_major, wrap_near
 from .base.registry import op
@@ -64,12 +66,23 @@ class Solution(Operation):
         a, b = (t if d is None else t.movedim(d, 0) for t, d in zip((a, b), in_dims))
         return broadcasting(info.function, in_dims, a, b, *settings), 0
 
+    @classmethod
+    def arrays(cls, gs: tuple, bound: tuple) -> tuple | None:
+        """The same on arrays, both gradients by one solution."""
+        a, b, *settings, out = bound
+        if on_device(a):
+            return None
+        db = cls.impl(np.swapaxes(a, -1, -2), gs[0], *cls.transposed(*settings))
+        da = None if out is None else cls.part(-(db @ np.swapaxes(out, -1, -2)), *settings)
+        return None if da is None else sum_down(da, a.shape), sum_down(db, tuple(b)), *[None] * len(settings)
+
 
 class Solve(Solution):
     """The solution for square matrices A."""
 
     node = "LinalgSolveEx"
-    impl = lambda a, b: guarded("linalg.solve", np.linalg.solve, a, b)
+    impl = lambda a, b: guarded("linalg.solve", lapack.solve, a, b)
+    transposed, part = lambda: (), lambda da: da
     da = lambda g, a, out, shape: sum_to(-(Solve.apply(a.mT, g) @ out.mT), shape)
     db = lambda g, a, shape: sum_to(Solve.apply(a.mT, g), shape)
 
@@ -79,6 +92,8 @@ class SolveTriangular(Solution):
 
     node = "LinalgSolveTriangular"
     impl = lambda a, b, upper, unit: substitute(a, b, upper, unit)
+    transposed = lambda upper, unit: (not upper, unit)
+    part = lambda da, upper, unit: np.triu(da, int(unit)) if upper else np.tril(da, -int(unit))
     da = lambda g, a, out, upper, unit, shape: sum_to(
         triangle(-(transposed_solve(a, g, upper, unit) @ out.mT), upper, int(unit)), shape
     )
@@ -176,9 +191,9 @@ def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -
 
 # ---------------------------------------------------------------------- on arrays
 def guarded(who: str, f: Callable, a: np.ndarray, *rest: Any) -> Any:
-    """f(a, ...), a function of NumPy's on batches of matrices, its LinAlgError told for the element that caused it."""
+    """f(a, ...), a function of batches of matrices, its LinAlgError told for the element that caused it."""
     try:
-        if f in (np.linalg.svd, np.linalg.svdvals) and not np.isfinite(a).all():  # LAPACK may go on for ever
+        if f in (lapack.svd, lapack.svdvals) and not np.isfinite(a).all():  # LAPACK may go on for ever
             raise np.linalg.LinAlgError("SVD did not converge")
         return f(a, *rest)
     except np.linalg.LinAlgError as e:
@@ -187,7 +202,7 @@ def guarded(who: str, f: Callable, a: np.ndarray, *rest: Any) -> Any:
 
 def factor(a: np.ndarray) -> np.ndarray:
     """The Cholesky factors.  LAPACK may overlook NaN, which reaches the last element of a factor."""
-    out = np.linalg.cholesky(a)
+    out = lapack.cholesky(a)
     if np.isnan(out[..., -1:, -1:]).any():
         raise np.linalg.LinAlgError("Matrix is not positive definite")
     return out
@@ -196,7 +211,7 @@ def factor(a: np.ndarray) -> np.ndarray:
 def told(who: str, a: np.ndarray, cause: Exception) -> Exception:
     """The error for the first matrix that LAPACK cannot deal with."""
     inverted = ("linalg.inv", "linalg.solve", "cholesky_inverse")
-    tries = {"linalg.cholesky": factor} | dict.fromkeys(inverted, np.linalg.inv)
+    tries = {"linalg.cholesky": factor} | dict.fromkeys(inverted, lapack.inv)
     element = next((i for i in np.ndindex(a.shape[:-2]) if who in tries and fails(tries[who], a[i])), None)
     where_ = f"(Batch element {element[0] if len(element) == 1 else element}): " if element else ""
     size = f"the input matrix of size {a.shape[-2]}x{a.shape[-1]}"
@@ -231,14 +246,14 @@ def fails(f: Callable, a: np.ndarray) -> bool:
 def inverses(x: np.ndarray, who: str) -> np.ndarray:
     """The inverses; LinAlgError in the name of `who`, or NaN, for singular matrices."""
     if who:
-        return guarded(who, np.linalg.inv, x)
+        return guarded(who, lapack.inv, x)
     try:
-        return np.linalg.inv(x)
+        return lapack.inv(x)
     except np.linalg.LinAlgError:
         out = np.full_like(x, np.nan)
         for i in np.ndindex(x.shape[:-2]):
-            if not fails(np.linalg.inv, x[i]):
-                out[i] = np.linalg.inv(x[i])
+            if not fails(lapack.inv, x[i]):
+                out[i] = lapack.inv(x[i])
         return out
 
 
@@ -250,12 +265,7 @@ def substitute(a: np.ndarray, b: np.ndarray, upper: bool, unit: bool) -> np.ndar
     if not out.size:
         return out
     if math.prod(shape) <= n and not on_device(a):
-        from scipy.linalg import blas
-
-        trsm = blas.dtrsm if a.dtype == np.float64 else blas.strsm
-        for i in np.ndindex(shape):
-            out[i] = trsm(1.0, a[i], b[i], lower=not upper, diag=unit)
-        return out
+        return lapack.each(lapack.substituted, a, b, upper, unit)
     for i in range(n)[:: -1 if upper else 1]:
         known = slice(i + 1, n) if upper else slice(0, i)
         row = b[..., i, :] - np.matmul(a[..., i, None, known], out[..., known, :])[..., 0, :]

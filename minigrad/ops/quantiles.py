@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import return_types
 from ..arrays import dtypes
-from ..arrays.kinds import near
+from ..arrays.kinds import near, on_device
 from ..core.tensor import Tensor, wrap
 from ..errors import error
 from ..return_types import Selected
@@ -69,9 +69,14 @@ def median_place(x: np.ndarray, dim: int) -> np.ndarray:
 
 
 def nanmedian_place(x: np.ndarray, dim: int) -> np.ndarray:
-    """Where the lower median of what is not NaN stands; the first place where all are."""
+    """Where the lower median of what is not NaN stands, in a stable order; the first place where all are."""
     known = np.add.reduce(x == x, axis=dim, keepdims=True, dtype=dtypes.I8)
-    return np.take_along_axis(np.argsort(x, dim, kind="stable"), np.maximum(known - 1, 0) // 2, dim)
+    rank = np.maximum(known - 1, 0) // 2
+    if on_device(x):
+        return np.take_along_axis(np.argsort(x, dim, kind="stable"), rank, dim)
+    median = np.take_along_axis(np.partition(x, np.unique(rank), dim), rank, dim)  # a tenth of the time of a sort
+    before = rank - np.add.reduce(x < median, axis=dim, keepdims=True, dtype=dtypes.I8)  # so many of equal ones
+    return np.argmax(np.cumsum(x == median, dim) > before, dim, keepdims=True)
 
 
 def mode_place(x: np.ndarray, dim: int) -> np.ndarray:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..arrays.dtypes import finfo
 from ..core.tensor import Tensor
+from . import lapack
 from .base.families import NonDifferentiable
 from .base.registry import op
 from .linalg import OfMatrices, guarded, matrices
@@ -27,7 +28,7 @@ class Pinv(OfMatrices):
 class MatrixRank(NonDifferentiable):
     """The number of singular values above max(atol, rtol * the largest)."""
 
-    impl = lambda x, atol, rtol: above(guarded("linalg.matrix_rank", np.linalg.svdvals, x), atol, rtol).sum(-1)
+    impl = lambda x, atol, rtol: above(guarded("linalg.matrix_rank", lapack.svdvals, x), atol, rtol).sum(-1)
     batch = lambda x, atol, rtol: (x, atol, rtol)
 
 
@@ -87,7 +88,7 @@ def above(s: np.ndarray, atol: float, rtol: float) -> np.ndarray:
 
 def pseudo_inverse(x: np.ndarray, atol: float, rtol: float) -> np.ndarray:
     """V diag(1/s) U^T over the singular values that count."""
-    u, s, vh = guarded("linalg.pinv", np.linalg.svd, x, False)
+    u, s, vh = guarded("linalg.pinv", lapack.svd, x, False)
     counts = above(s, atol, rtol)
     scale = np.where(counts, 1 / np.where(counts, s, 1), 0)
     return np.swapaxes(vh, -1, -2) @ (scale[..., None] * np.swapaxes(u, -1, -2))

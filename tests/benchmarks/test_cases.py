@@ -140,7 +140,9 @@ def test_the_time_to_compile_is_that_of_compilers(monkeypatch):
     monkeypatch.setattr(growth, "times", lambda *given: folders.append(os.environ["MINIGRAD_CACHE"]) or times(*given))
     seconds, failures = growth.compiling(small_grad_at([10]), OURS)
     assert not failures and list(seconds) == ["minigrad.compile"] and seconds["minigrad.compile"][0] > 0
-    assert len(folders) == 2 and folders[0] != where == os.environ.get("MINIGRAD_CACHE") and not os.path.exists(folders[0])
+    assert (
+        len(folders) == 2 and folders[0] != where == os.environ.get("MINIGRAD_CACHE") and not os.path.exists(folders[0])
+    )
 
 
 def test_a_line_that_rises_by_a_decade_for_each_is_straight():

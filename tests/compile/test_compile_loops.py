@@ -107,3 +107,29 @@ def test_a_derivative_is_computed_where_it_is_read(interpreted):
     source = compared(f, (x, w), "").source()
     # 1 - h * h is not kept beside h, nor the mask of relu in place of its result
     assert "sub" not in source and "1.0 - h[i0, i1] * h[i0, i1]" in source.replace("_flat[i]", "[i0, i1]")
+
+
+JOINED = ["torch.stack([x[0], y, x[1] * 2])", "torch.stack([x[0], y], 1)", "torch.stack([y, x[0]], -1)", "torch.cat([x[0], y])",
+          "torch.cat([y[:, :1], y, y.exp()], 1)",
+          "torch.stack([y.sum(), y.mean(), x.amax()])", "torch.cat([y.sum(0), torch.ones(2, dtype=y.dtype)])",
+          "torch.stack([y.T, y.mT.contiguous()])", "torch.cat([y[:0], y])", "torch.stack([y])", "torch.hstack([y, y * 2])",
+          "torch.stack([(y > 0), (x[0] > 0)]) * y", "torch.cat([y, y.float()])",
+          "torch.stack([y.half(), x[0].half()])"]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", JOINED)
+def test_tensors_that_are_joined(text, interpreted):
+    f = eval(f"lambda x, y: ({text}, x * 1, y * 1)", {"torch": torch})
+    x, y = (torch.tensor(np.random.default_rng(0).standard_normal(s), requires_grad=True) for s in ((2, N, N), (N, N)))
+    if "half" in text or ".float" in text:
+        c = compile(f)
+        assert torch.allclose(c(x, y)[0].double(), f(x, y)[0].double())
+    else:
+        source = compared(f, (x, y), "").source()
+        assert ("call(statics" in source) == ("[:0]" in text or "> 0" in text), source
+
+
+def test_the_states_of_a_recurrent_network_are_one_program(interpreted):
+    net = torch.nn.GRU(N, 4).double()
+    c = compared(lambda x, w: (net(x * w[0])[0],), example(6), "")
+    assert "call(statics" not in c.source() and "fill: stack" in c.explain()

@@ -35,6 +35,7 @@ UNARY = {
     "sigmoid": (lambda x: 1 / (1 + mp.exp(-x)), (-105, 20), (-746, 40)),
     "erf": (mp.erf, (-4.2, 4.2), (-6.2, 6.2)),
     "erfc": (mp.erfc, (-4.2, 10.3), (-6.2, 27.3)),
+    "erfinv": (mp.erfinv, (-1, 1), (-1, 1)),
     "sqrt": (mp.sqrt, (0, 10), (0, 10)),
     "rsqrt": (lambda x: 1 / mp.sqrt(x), (0, 10), (0, 10)),
 }
@@ -92,6 +93,7 @@ def in_domain(name, x):
         "sqrt": lambda: x[x >= 0],
         "acosh": lambda: x[x >= 1],
         "atanh": lambda: x[np.abs(x) < 1],
+        "erfinv": lambda: x[np.abs(x) < 1],
         "asin": lambda: x[np.abs(x) <= 1],
         "acos": lambda: x[np.abs(x) <= 1],
         **dict.fromkeys(("exp", "expm1", "exp2", "sinh", "cosh", "sigmoid"), lambda: x[np.abs(x) < 1e4]),

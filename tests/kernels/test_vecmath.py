@@ -19,6 +19,7 @@ from tests.kernels.reference import BINARY, DTYPES, INF, NAN, UNARY, evaluate, i
 LIMIT = 2.0  # units in the last place
 NUMPY = {"asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "asinh": np.arcsinh, "acosh": np.arccosh,
          "atanh": np.arctanh, "atan2": np.arctan2, "pow": np.power, "erf": scipy.special.erf, "erfc": scipy.special.erfc,
+         "erfinv": lambda x: np.copysign(scipy.special.erfinv(x), x),
          "sigmoid": lambda x: 1 / (1 + np.exp(-x)), "rsqrt": lambda x: 1 / np.sqrt(x)}  # fmt: skip
 DIVISIONS = ["fmod", "remainder", "floor_divide"]  # exact, as NumPy's are
 ids = lambda dtype: np.dtype(dtype).name

@@ -412,3 +412,57 @@ def test_singular_values_of_what_is_not_finite_are_refused(name, value):
     matrix[2, 0] = value
     with pytest.raises(linalg.LinAlgError, match="input matrix of size 4x3 may hold inf or NaN"):
         getattr(linalg, name)(torch.tensor(matrix))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("lead", [(), (2, 1)])
+def test_large_matrices_by_lapack_are_numpys(dtype, lead):
+    rng, tol = np.random.default_rng(0), 1e-2 if dtype is torch.float32 else 1e-9
+    a = rng.standard_normal((*lead, 130, 130)) + 8 * np.eye(130)
+    b, s, tall = rng.standard_normal((*lead[:1], 130, 70)), a @ np.swapaxes(a, -1, -2), a[..., :70]
+    x, y, z, t = [torch.tensor(v, dtype=dtype) for v in (a, b, s, tall)]
+    found = lambda tensor: tensor.detach().numpy().astype(np.float64)
+    close = lambda one, other: np.testing.assert_allclose(one, other, rtol=tol, atol=tol)
+    close(found(linalg.inv(x)), np.linalg.inv(a))
+    close(found(linalg.inv(x.mT)), np.linalg.inv(np.swapaxes(a, -1, -2)))
+    close(found(linalg.solve(x, y)), np.linalg.solve(a, b))
+    close(found(linalg.solve_triangular(z, y, upper=True)), np.linalg.solve(np.triu(s), b))
+    close(found(linalg.solve_triangular(z, y, upper=False)), np.linalg.solve(np.tril(s), b))
+    for mine, numpys in zip(linalg.slogdet(x), np.linalg.slogdet(a)):
+        close(found(mine), numpys)
+    close(found(torch.det(x / 8)), np.linalg.det(a / 8))
+    close(found(linalg.cholesky(z)) / 10, np.linalg.cholesky(s) / 10)
+    q, r = linalg.qr(t)
+    close(found(q @ r), tall)
+    assert q.dtype is r.dtype is dtype and q.shape == (*lead, 130, 70)
+    w, v = linalg.eigh(z)
+    close(found(v * w.unsqueeze(-2) @ v.mT) / 100, s / 100)
+    close(found(linalg.eigvalsh(z)) / 100, np.linalg.eigvalsh(s) / 100)
+    close(found(linalg.svdvals(t)), np.linalg.svd(tall)[1])
+    u, d, vh = linalg.svd(t, full_matrices=False)
+    close(found(u * d.unsqueeze(-2) @ vh), tall)
+
+
+def test_a_large_singular_matrix_of_a_batch_is_named():
+    with pytest.raises(linalg.LinAlgError, match=r"\(Batch element 1\): .* 100x100 is singular"):
+        linalg.inv(torch.stack([torch.eye(100), torch.zeros(100, 100)]))
+    with pytest.raises(linalg.LinAlgError, match="100x100 is not positive-definite"):
+        linalg.cholesky(-torch.eye(100))
+    assert torch.slogdet(torch.zeros(100, 100)) == (0, -float("inf"))
+
+
+@pytest.mark.parametrize("tracked", [(True, True), (True, False), (False, True)])
+def test_gradients_of_solutions_on_arrays_are_those_of_the_formulas(tracked):
+    rng = np.random.default_rng(0)
+    for f, *settings in (
+        (linalg.solve,),
+        (linalg.solve_triangular, True, True),
+        (linalg.solve_triangular, False, False),
+    ):
+        options = dict(zip(("upper", "unitriangular"), settings))
+        a = torch.tensor(rng.standard_normal((2, 1, 4, 4)) + 4 * np.eye(4)).requires_grad_(tracked[0])
+        b = torch.tensor(rng.standard_normal((3, 4, 2))).requires_grad_(tracked[1])
+        leaves, out = [t for t in (a, b) if t.requires_grad], f(a, b, **options).pow(2).sum()
+        first = torch.autograd.grad(out, leaves, retain_graph=True)
+        for one, other in zip(first, torch.autograd.grad(out, leaves, create_graph=True)):
+            np.testing.assert_allclose(one.numpy(), other.detach().numpy(), rtol=1e-10, atol=1e-12)

@@ -137,7 +137,7 @@ def reshape(s: DeviceSpelling, op: Op) -> list[str]:
 
 def fill(s: DeviceSpelling, op: Op) -> list[str]:
     """Zeros with parts of them filled in."""
-    out, name = op.outs[0], s.name(op.outs[0], "unindex")
+    out, name = op.outs[0], s.name(op.outs[0], op.name)
     lines = [f"{name} = full({s.shape(out)}, 0, {dtype_text(out.dtype)})"]
     # of fills that were joined to one, the places are still parts of what each of them made
     return [*lines, *[f"{s.view(place, name)}[...] = {s.view(x)}" for x, place in zip(op.ins, op.data["places"])]]

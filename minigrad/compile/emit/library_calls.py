@@ -136,10 +136,14 @@ def added(s: Spelling, op: Op, index: list, place: str, number: str) -> list[str
 
 
 def fill(s: Spelling, op: Op) -> list[str]:
-    """Zeros with parts of them filled in."""
+    """Zeros with parts of them filled in, or arrays that fill all of it."""
     out = op.outs[0]
-    name = s.name(out, "unindex")
-    lines = [f"{name} = np.zeros({s.shape(out)}, np.{out.dtype.name})"]
+    name = s.name(out, op.name)
+    lines = [
+        f"{name} = np.zeros({s.shape(out)}, np.{out.dtype.name})"
+        if op.name == "unindex"
+        else f"{name} = {s.empty(out)}"
+    ]
     for x, place in zip(op.ins, op.data["places"]):
         index = loop_index(x.shape)
         _, at = s.low.resolve(place, index)

@@ -13,5 +13,5 @@ from .gamma import lgamma, trigamma
 from .logarithm import acosh, asinh, atanh, log, log1p, log2, log10
 from .power import pow
 from .simple import ceil, copysign, floor, hypot, rsqrt, sqrt, trunc, where
-from .special import erf, erfc
+from .special import erf, erfc, erfinv
 from .trigonometric import acos, asin, atan, atan2, cos, sin, tan

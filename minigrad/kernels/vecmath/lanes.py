@@ -23,6 +23,9 @@ BOOL, I32, I64, F32, F64 = ir.IntType(1), ir.IntType(32), ir.IntType(64), ir.Flo
 INF, NAN = math.inf, math.nan
 WIDTHS = (2, 4, 8, 16)  # how many lanes the processors' vectors have
 CONTRACT = ("contract",)
+# Where there are vectors of 512 bits LLVM prefers those of 256 on Intel's processors, since the first to have them ran at
+# a lower clock then.  The wider ones take 0.7 of the time for exp, erf, log, sigmoid, 0.4 for tanh (Emerald Rapids).
+WIDEST = '"prefer-vector-width"="512"'
 
 
 class Lane:
@@ -238,6 +241,7 @@ def function(f: Callable) -> Any:
         t = types.float32 if all(a == types.float32 for a in args) else types.float64
 
         def emit(context: Any, builder: ir.IRBuilder, signature: Any, values: list) -> ir.Value:
+            attribute(builder.function, WIDEST)
             return f(*[Lane(builder, v) for v in values]).v
 
         return t(*[t] * len(args)), emit

@@ -367,6 +367,8 @@ def first_apply(cls: Any, *args: object) -> Any:
     """Have the operation written out at its first call, where it can be."""
     if slots.accelerate is None or not slots.accelerate(cls):
         cls.apply = classmethod(Primitive.apply.__func__)
+        for namespace in cls.namespaces:
+            namespace["apply"] = cls.apply
     return cls.apply(*args)  # type: ignore[operator]
 
 

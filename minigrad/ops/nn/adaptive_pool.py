@@ -142,9 +142,9 @@ def adaptive_avg_pool(who: str, n: int, input: Tensor, output_size: Any) -> Tens
     """The mean of even parts; of all elements, where there is one part."""
     expect_floats(who, input)
     numbers = part_numbers(who, n, input, output_size)
-    return (
-        input.mean(tuple(range(-n, 0)), True) if numbers == (1,) * n and input.numel() else Means.apply(input, numbers)
-    )
+    if numbers == (1,) * n and input.numel():
+        return input.mean(tuple(range(-n, 0)), True)
+    return Means.apply(input, numbers)
 
 
 def adaptive_max_pool(who: str, n: int, input: Tensor, output_size: Any, return_indices: bool) -> Any:

@@ -1,0 +1,156 @@
+"""LAPACK and BLAS for large matrices, by SciPy; what is small, empty or on a GPU stays with NumPy.
+
+NumPy's linear algebra computes in float64 whatever it is given.  Here float32 stays float32, as in PyTorch, which takes half
+the time.  Triangles are solved in blocks, for the most part by products of matrices: LAPACK's own way takes twice as long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+F4, F8 = np.dtype(np.float32), np.dtype(np.float64)
+LARGE = 64  # rows; below, the calls for each matrix take as long as the calculation
+BLOCK = 64  # rows of a triangle that are solved by BLAS: of 300, 32 and 128 are slower
+
+
+def each(f: Callable, *args: Any) -> Any:
+    """Call f on each matrix of a batch: matrices among the arguments are broadcast, the results stacked."""
+    lead = np.broadcast_shapes(*[a.shape[:-2] for a in args if isinstance(a, np.ndarray)])
+    if not lead:
+        return f(*args)
+    args = tuple([np.broadcast_to(a, lead + a.shape[-2:]) if isinstance(a, np.ndarray) else a for a in args])
+    found = [f(*[a[i] if isinstance(a, np.ndarray) else a for a in args]) for i in np.ndindex(lead)]
+    stacked = lambda parts: np.stack(parts).reshape(lead + parts[0].shape)
+    return tuple(map(stacked, zip(*found))) if type(found[0]) is tuple else stacked(found)
+
+
+def instead_of(numpys: Callable, *dtypes: np.dtype) -> Callable:
+    """Have a function of one matrix take the place of NumPy's for large ones of these dtypes."""
+
+    def enter(f: Callable) -> Callable:
+        @wraps(f)
+        def function(a: np.ndarray, *rest: Any) -> Any:
+            here = all([type(x) is np.ndarray and x.size for x in (a, *rest) if isinstance(x, np.ndarray)])
+            large = here and a.dtype in dtypes and min(a.shape[-2:]) >= LARGE
+            return each(f, a, *rest) if large else numpys(a, *rest)
+
+        return function
+
+    return enter
+
+
+# ---------------------------------------------------------------------- equations
+def substituted(a: np.ndarray, b: np.ndarray, upper: bool, unit: bool) -> np.ndarray:
+    """The solution X of A X = B for the upper, or lower, triangle A, with ones on its diagonal if `unit`."""
+    from scipy.linalg import blas
+
+    trsm = blas.dtrsm if a.dtype == F8 else blas.strsm
+    n, out = len(a), np.empty_like(b, order="C")
+    for i in range(0, n, BLOCK)[:: -1 if upper else 1]:
+        rows, known = slice(i, i + BLOCK), slice(i + BLOCK, n) if upper else slice(0, i)
+        rest = b[rows] - a[rows, known] @ out[known]
+        # BLAS goes column by column and sees the transposes: X^T A^T = B^T
+        out[rows] = trsm(1.0, a[rows, rows].T, rest.T, side=1, lower=upper, diag=unit, overwrite_b=1).T
+    return out
+
+
+def factored(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
+    """LU, both triangles in one matrix, of the rows of A^T in an order, that order, and whether it is an odd one."""
+    from scipy.linalg import get_lapack_funcs
+
+    lu, pivots, _ = get_lapack_funcs(("getrf",), (a,))[0](a.T)  # A^T lies in memory as LAPACK has matrices
+    order = list(range(len(a)))
+    for i, k in enumerate(pivots.tolist()):
+        order[i], order[k] = order[k], order[i]
+    return lu, np.array(order), bool(np.count_nonzero(pivots != np.arange(len(a))) % 2)
+
+
+def regular(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """LU and the order of rows of A^T; LinAlgError for a singular matrix."""
+    lu, order, _ = factored(a)
+    if not lu.diagonal().all():
+        raise np.linalg.LinAlgError("Singular matrix")
+    return lu, order
+
+
+@instead_of(np.linalg.inv, F4, F8)
+def inv(a: np.ndarray) -> np.ndarray:
+    """The inverse."""
+    lu, order = regular(a)
+    rows = np.eye(len(a), dtype=a.dtype)[order]
+    return substituted(lu, substituted(lu, rows, False, True), True, False).T
+
+
+@instead_of(np.linalg.solve, F4, F8)
+def solve(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The solution X of A X = B."""
+    lu, order = regular(a)
+    out = np.empty_like(b)
+    out[order] = substituted(lu.T, substituted(lu.T, b, False, False), True, True)
+    return out
+
+
+@instead_of(np.linalg.det, F4)
+def det(a: np.ndarray) -> np.float32:
+    """The determinant."""
+    lu, _, odd = factored(a)
+    return np.float32(lu.diagonal().prod(dtype=F8) * (-1 if odd else 1))
+
+
+@instead_of(np.linalg.slogdet, F4)
+def slogdet(a: np.ndarray) -> tuple[np.float32, np.float32]:
+    """The sign of the determinant and the logarithm of its absolute value."""
+    lu, _, odd = factored(a)
+    diagonal = lu.diagonal()
+    sign = np.sign(diagonal).prod() * np.float32(-1 if odd else 1)
+    return sign, np.float32(np.log(np.abs(diagonal), dtype=F8).sum())
+
+
+# ---------------------------------------------------------------------- factors
+def scipys(name: str, *args: Any, **kwargs: Any) -> Any:
+    """A function of scipy.linalg, which is imported when it is first needed; results lie row by row, as NumPy's."""
+    import scipy.linalg
+
+    found = getattr(scipy.linalg, name)(*args, check_finite=False, **kwargs)
+    return tuple(map(np.ascontiguousarray, found)) if isinstance(found, tuple) else found
+
+
+@instead_of(np.linalg.cholesky, F4, F8)
+def cholesky(a: np.ndarray) -> np.ndarray:
+    """The lower triangular Cholesky factor."""
+    return scipys("cholesky", a, lower=True)
+
+
+@instead_of(np.linalg.qr, F4)
+def qr(a: np.ndarray, mode: str) -> Any:
+    """Q and R, or R alone where the mode is "r"."""
+    found = scipys("qr", a, mode="full" if mode == "complete" else "economic")
+    return found[1] if mode == "r" else found
+
+
+@instead_of(np.linalg.eigh, F4)
+def eigh(a: np.ndarray, UPLO: str) -> Any:
+    """Eigenvalues and eigenvectors of a symmetric matrix."""
+    return scipys("eigh", a, lower=UPLO == "L", driver="evd")
+
+
+@instead_of(np.linalg.eigvalsh, F4)
+def eigvalsh(a: np.ndarray, UPLO: str) -> np.ndarray:
+    """The eigenvalues of a symmetric matrix."""
+    return scipys("eigh", a, lower=UPLO == "L", driver="evd", eigvals_only=True)
+
+
+@instead_of(np.linalg.svd, F4)
+def svd(a: np.ndarray, full: bool) -> Any:
+    """U, S and V^T."""
+    return scipys("svd", a, full)
+
+
+@instead_of(np.linalg.svdvals, F4)
+def svdvals(a: np.ndarray) -> np.ndarray:
+    """The singular values."""
+    return scipys("svd", a, compute_uv=False)
