@@ -8,6 +8,7 @@ from ..core.tensor import Tensor
 from ..ops.compare import where
 from ..ops.create import ones
 from ..ops.elementary import exp, log, sqrt
+from ..ops.from_data import tensor
 from ..ops.join import cat
 from ..ops.masks import one_hot
 from ..ops.nn import activation, adaptive_pool, conv, conv_transpose, cross_entropy, embedding, loss, pool, standardize
@@ -89,6 +90,25 @@ def _(layer: Terms, cls: Any, outs: tuple, x: Tensor, kernel: tuple, stride: tup
 def _(layer: Terms, cls: Any, outs: tuple, x: Tensor, number: tuple) -> list:
     word, given = f"adaptive_max_pool{len(number)}d", (layer.tree(x), one(number))
     return [e.call(word, *given), e.subscript(e.call(word, *given, return_indices=True), 1)]
+
+
+@written(adaptive_pool.Means)
+def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, number: tuple) -> Tree:
+    if len(number) > 2:
+        return e.call("interpolate", layer.tree(x), one(number), mode="area")
+    return e.call(f"adaptive_avg_pool{len(number)}d", layer.tree(x), one(number))
+
+
+@defined(adaptive_pool.SpreadMeans)
+def _(x: Tensor, size: tuple) -> Tensor:
+    """Each element divided among the places of its part, one dimension after the other."""
+    for d, m in enumerate(size, x.ndim - len(size)):
+        start, end = (ends.tolist() for ends in adaptive_pool.bounds(m, x.shape[d]))
+        lengths = tensor([b - a for a, b in zip(start, end)])
+        each = (x / lengths.to(x.dtype).reshape(-1, *(1,) * (x.ndim - d - 1))).repeat_interleave(lengths, d)
+        places = tensor([k for a, b in zip(start, end) for k in range(a, b)])
+        x = each.new_zeros((*x.shape[:d], m, *x.shape[d + 1 :])).index_add(d, places, each)
+    return x
 
 
 @written(pool.WindowSum)

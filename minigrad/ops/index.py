@@ -33,7 +33,18 @@ from .base.registry import named, op, refuse
 from .compare import where
 from .copy import Copy, brought, written
 from .index_parts import is_mask, parse
-from .index_places import WHOLE, add_at, adjacent, batch_places, batch_values, moved, place, selected_shape, take_at
+from .index_places import (
+    WHOLE,
+    add_at,
+    adjacent,
+    batch_places,
+    batch_values,
+    moved,
+    place,
+    places_where,
+    selected_shape,
+    take_at,
+)
 
 METHODS: dict = {}  # of Tensor; `writes` adds the in-place forms
 
@@ -244,7 +255,7 @@ class NonZero(NonDifferentiable):
     """The places where x is not zero, one row each."""
 
     name = "nonzero"
-    impl = lambda x: np.argwhere(x) if x.ndim else zeros((int(x != 0), 0), x, np.int64)
+    impl = lambda x: places_where(x) if x.ndim else zeros((int(x != 0), 0), x, np.int64)
 
     def vmap(info: Any, in_dims: tuple, *args: Any) -> tuple:
         """Every example would have a result of its own length."""

@@ -22,6 +22,7 @@ from .base.layouts import row_major
 from .base.registry import op
 from .decompositions import svdvals
 from .dimensions import axes, axis
+from .index_places import places_where
 from .linalg import Inv, floating, matrices, square
 from .order import evenly
 from .pointwise import where
@@ -343,7 +344,7 @@ def by_products(x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
     """Euclidean distances by |x|^2 + |y|^2 - 2 x.y; those that would lose digits by differences, None if many would."""
     scale = np.vecdot(x, x)[..., None] + np.vecdot(y, y)[..., None, :]
     squares = scale - 2 * np.matmul(x, np.swapaxes(y, -1, -2))
-    close = np.nonzero(squares < scale * 1e-3)
+    close = tuple(places_where(squares < scale * 1e-3).T)
     if close[0].size * x.shape[-1] > CHUNK:
         return None
     *lead, i, j = close

@@ -9,6 +9,7 @@ import minigrad
 from minigrad.kernels import cache, lines, threads
 from minigrad.kernels.cpu import (
     batch_norm,
+    even_parts,
     index_cpu,
     max_pool,
     reductions_cpu,
@@ -16,10 +17,10 @@ from minigrad.kernels.cpu import (
     topk,
 )
 
-MODULES = (batch_norm, lines, index_cpu, topk, reductions_cpu, scans_cpu, max_pool)
+MODULES = (batch_norm, even_parts, lines, index_cpu, topk, reductions_cpu, scans_cpu, max_pool)
 THRESHOLDS = ((batch_norm, "NORM_FROM"), (lines, "COLUMNS_FROM"), (lines, "ROWS_FROM"), (index_cpu, "PLACES_FROM"),
               (scans_cpu, "SCAN_FROM"), (topk, "RANK_FROM"), (reductions_cpu, "REDUCE_FROM"),
-              (max_pool, "POOL_FROM"))  # fmt: skip
+              (max_pool, "POOL_FROM"), (even_parts, "PARTS_FROM"))  # fmt: skip
 
 
 def numbers(shape, dtype="float64", seed=0):

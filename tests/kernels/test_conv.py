@@ -91,6 +91,17 @@ def test_more_images_than_are_worked_on_at_once(dtype, always, monkeypatch):
 
 
 @FLOATS
+@pytest.mark.parametrize("outer", [3, 9, 12])
+def test_planes_of_the_result_that_are_small_beside_those_of_the_input(outer, dtype, always, monkeypatch):
+    for kernel, stride, padding in [((9, 8), (1, 1), (0, 0)), ((12, 14), (1, 1), (1, 0)), ((9, 5), (2, 3), (0, 2))]:
+        x, w = numbers((3, 2, 14, 16), dtype), numbers((outer, 2, *kernel), dtype, 2)
+        compare(monkeypatch, x, w, Geometry(stride, padding, (1, 1)))
+    x, w = numbers((2, 2, 6, 14, 16), dtype), numbers((outer, 2, 3, 9, 8), dtype, 2)
+    for stride in [(1, 1, 1), (2, 1, 1), (1, 3, 2)]:
+        compare(monkeypatch, x, w, Geometry(stride, (1, 0, 0), (1, 1, 1)))
+
+
+@FLOATS
 def test_inputs_that_are_not_contiguous(dtype, always, monkeypatch):
     x = numbers((2, 9, 11, 6), dtype).transpose(0, 3, 1, 2)[:, ::-1]
     w = numbers((6, 12, 3, 3), dtype).swapaxes(0, 1)[::2]

@@ -60,3 +60,36 @@ def test_gradients_of_windows_that_overlap_add_up(monkeypatch):
 def test_several_threads(monkeypatch):
     f = lambda x: (F.max_pool2d(x, 2), F.max_pool2d(x, 3, 2, 1))
     from_several_threads(monkeypatch, lambda x: f(x)[0].sum() * f(x)[1], numbers((6, 5, 8, 8)))
+
+
+@FLOATS
+@pytest.mark.parametrize("parts", [1, 2, 3, 7, 9, 12])
+def test_means_of_even_parts(parts, dtype, monkeypatch):
+    x = numbers((2, 3, 7, 9), dtype)
+    for pool in (F.adaptive_avg_pool1d, lambda x, n: F.adaptive_avg_pool2d(x, (n, None))):
+        agree(monkeypatch, lambda x, pool=pool: pool(x, parts), x[0])
+        agree(monkeypatch, lambda x, pool=pool: pool(x, parts), x[0, :, ::-1].swapaxes(1, 2))
+    agree(monkeypatch, lambda x: F.adaptive_avg_pool2d(x, (parts, 4)), x)
+    agree(monkeypatch, lambda x: F.interpolate(x, (2, parts, 5), mode="area"), x[None])
+
+
+@FLOATS
+@pytest.mark.parametrize("parts", [1, 2, 3, 7, 12])
+def test_largest_of_even_parts(parts, dtype, monkeypatch):
+    x = rounded((2, 3, 7, 9), dtype)
+    x[0, 1, 2:4, 3:5], x[1, 2, 0], x[1, 1, 4] = np.nan, -np.inf, np.inf
+    for image in (x, x[:, :, ::-1].swapaxes(0, 1)):
+        agree(monkeypatch, lambda x: F.adaptive_max_pool2d(x, (parts, 4), True), image)
+        agree(monkeypatch, lambda x: F.adaptive_max_pool1d(x, parts, True), image[0])
+
+
+def test_means_of_even_parts_of_nothing(monkeypatch):
+    agree(monkeypatch, lambda x: F.adaptive_avg_pool1d(x, 3), numbers((2, 0, 5)))
+    agree(monkeypatch, lambda x: F.adaptive_avg_pool1d(x, 0), numbers((2, 3, 5)))
+    agree(monkeypatch, lambda x: F.adaptive_avg_pool2d(x, (1, 1)), numbers((2, 3, 1, 1)))
+
+
+def test_an_infinity_stays_in_its_part(monkeypatch):
+    x = numbers((2, 3, 10))
+    x[0, 1, 4], x[1, 2, 0] = np.inf, np.nan
+    agree(monkeypatch, lambda x: F.adaptive_avg_pool1d(x, 4), x)

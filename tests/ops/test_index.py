@@ -1,5 +1,7 @@
 """Reading and writing by index, against a model of positions in NumPy (tests/indices.py)."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -315,3 +317,13 @@ def test_adding_to_a_list_of_places_counts_a_repeated_one_once():
     y[[0, 0, 2]] += 10
     assert y.tolist() == [11.0, 2.0, 13.0]
     assert grad(y.sum(), x)[0].tolist() == [1.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0, 2), (1,), (5,), (1, 1), (3, 4), (4, 1, 3), (2, 1, 3, 4)])
+def test_places_of_what_is_not_zero_are_in_row_major_order(shape):
+    for dtype in ("bool", "int64", "float32"):
+        a = np.random.default_rng(0).integers(-1, 2, shape).astype(dtype)
+        for x in (a, a.T, a[::-1], np.broadcast_to(a, (2, *shape))):
+            found = minigrad.nonzero(minigrad.tensor(x))
+            assert found.dtype == minigrad.int64 and found.tolist() == np.argwhere(x).tolist()
+    assert minigrad.nonzero(minigrad.tensor([math.nan, 0.0, -0.0, math.inf])).tolist() == [[0], [3]]

@@ -4,7 +4,8 @@ The input is copied once, with zeros around it, so that each channel is one long
 another.  An element of a window then lies at a fixed distance from its first one, and a convolution is a sum of shifted
 lines, which conv_tiles.py adds up in registers.  Zeros at the end of a row serve the beginning of the next.  What is computed
 across the end of a row is left out when the result is copied to its place.  A stride splits the input into phases, each
-a line of its own; for the gradient by the input it splits the result.
+a line of its own; for the gradient by the input it splits the result.  Where a plane of the result is much smaller than one
+of the input, as for large kernels, its tiles begin anew: a third to a half of the time of kernels of 15 by 10 elements.
 
 ops/nn/conv.py has the definitions.  The functions here return None where these serve as well: small arrays, and weights'
 gradients that are not finite (a zero that fills a line, times infinity, is NaN).
@@ -25,6 +26,9 @@ from ..fallback import alone
 from ..threads import launch, launch_sums
 
 CONV_FROM = 1 << 15  # multiplications; below, NumPy's dozen calls take no longer than a lesson's wait for the compiler
+CALLS = (
+    1 << 10
+)  # multiplications in the time of NumPy's call for an element of the kernel, of which the transpose has one each
 BLOCK = 1 << 16  # numbers that are worked on at once: they have to stay in the second cache
 WORK = 32  # multiplications that take as long as another kernel's element: what is worth a thread (threads.py)
 
@@ -120,13 +124,14 @@ def slide(weights, bias, rows, offsets, depths, phases, block, length, lead, str
     groups = weights.shape[1]
     inner, outer, image = x.shape[1] // groups, out.shape[1] // groups, pitch[0] * pitch[1] * pitch[2]
     deep, high = (out.shape[2] - 1 + cut[0]) // step[0], (out.shape[3] - 1 + cut[1]) // step[1]
-    last = (deep * pitch[1] + high) * pitch[2] + (out.shape[4] - 1 + cut[2]) // step[2] + 1
+    plane, last = pitch[1] * pitch[2], high * pitch[2] + (out.shape[4] - 1 + cut[2]) // step[2] + 1
     wide = LANES * (6 if rows == 1 else 3)
-    width = -(-((block - 1) * image + last) // wide) * wide
+    width, apart = -(-block * image // wide) * wide, -(-last // wide) * wide <= plane
     channel = length * stride[0] * stride[1] * stride[2]
     line, lines, nothing = empty(x.shape[1] * channel + wide, real), empty(rows * width, real), zeros(rows, real)
     for n in range(0, len(x), block):
         some = min(block, len(x) - n)
+        piece, size = (plane, last) if apart else (some * image, (some - 1) * image + deep * plane + last)
         line[:] = 0
         place(x[n : n + some], line, length, lead, stride, pitch)
         for p in range(len(weights)):
@@ -135,8 +140,10 @@ def slide(weights, bias, rows, offsets, depths, phases, block, length, lead, str
                     at, start = g * inner * channel, bias[g, b * rows :]
                     for k in range(0, max(depths[p], 1), DEPTH):  # short sums, as NumPy's are, for the error's sake
                         shifts, w = offsets[p, k : min(k + DEPTH, depths[p])], weights[p, g, b, k * rows :]
-                        for i in range(0, (some - 1) * image + last, wide):
-                            tile(line, at + i, shifts, w, start, k > 0, rows, lines, i, width)
+                        for begin in range(0, some * image, piece):
+                            if begin // plane % pitch[0] <= deep:
+                                for i in range(begin, begin + size, wide):
+                                    tile(line, at + i, shifts, w, start, k > 0, rows, lines, i, width)
                         start = nothing
                     first, end = g * outer + b * rows, g * outer + min((b + 1) * rows, outer)
                     take(lines, width, pitch, phases[p], step, cut, out[n : n + some], first, end)
@@ -156,17 +163,20 @@ def correlate(offsets, block, length, lead, stride, pitch, dw, x, g):
         lines[:] = 0
         place(x[n : n + some], line, length, lead, stride, pitch)
         place(g[n : n + some], lines, width, (0, 0, 0), (1, 1, 1), pitch)
-        size = -(-some * image // LANES) * LANES
-        for s in range(0, size, CHUNK):
-            for group in range(groups):
-                for o in range(0, outer, rows):
-                    here, out = lines[(group * outer + o) * width + s :], dw[group, o : o + rows]
-                    for k in range(0, offsets.size, columns):
-                        xs, sums = line[group * inner * channel + s :], out.reshape(-1)[k:]
-                        if rows == 1:
-                            correlate_one(here, width, xs, offsets[k:], min(CHUNK, size - s), sums, offsets.size)
-                        else:
-                            correlate_four(here, width, xs, offsets[k:], min(CHUNK, size - s), sums, offsets.size)
+        plane, last = pitch[1] * pitch[2], -(-((g.shape[3] - 1) * pitch[2] + g.shape[4]) // LANES) * LANES
+        piece, size = (plane, last) if 2 * last <= plane else (some * image, -(-some * image // LANES) * LANES)
+        for begin in range(0, some * image, piece):
+            for s in range(begin, begin + size if begin // plane % pitch[0] < g.shape[2] else begin, CHUNK):
+                many = min(CHUNK, begin + size - s)
+                for group in range(groups):
+                    for o in range(0, outer, rows):
+                        here, out = lines[(group * outer + o) * width + s :], dw[group, o : o + rows]
+                        for k in range(0, offsets.size, columns):
+                            xs, sums = line[group * inner * channel + s :], out.reshape(-1)[k:]
+                            if rows == 1:
+                                correlate_one(here, width, xs, offsets[k:], many, sums, offsets.size)
+                            else:
+                                correlate_four(here, width, xs, offsets[k:], many, sums, offsets.size)
 '''
 
 
@@ -292,7 +302,10 @@ def slide_plan(
 ) -> Plan:
     """A plan for channels and results of one group."""
     kernels, block = module(dtype), layout.block(x[0], x[1], limit)
-    rows, length = 1 if out == 1 else 4 if out <= 4 else kernels.ROWS, layout.length(block)
+    rows = (
+        1 if out == 1 else min(kernels.ROWS, 4, key=lambda rows: -(-out // rows) * rows)
+    )  # as few idle ones as can be
+    length = layout.length(block)
     counts = np.array([len(taps) for _, taps in phases], np.int64)
     elements = np.zeros((len(phases), max(counts)), np.int64)
     offsets = np.zeros((len(phases), max(counts) * channels), np.int64)
@@ -334,7 +347,7 @@ def by_input(y: np.ndarray, w: np.ndarray, size: tuple, geometry: Any) -> np.nda
     if on_device(y):
         return kernels_there("conv_cuda").by_input(y, w, size, geometry)
     work = y.size * math.prod(w.shape[1:])
-    if not serves(y, work, w.ndim):
+    if not serves(y, work + CALLS * math.prod(w.shape[2:]), w.ndim):
         return None
     plan = to_slide_back(y.shape, w.shape, size, geometry, y.dtype, BLOCK)
     out = np.empty((y.shape[0], w.shape[1] * geometry.groups, *size), y.dtype)

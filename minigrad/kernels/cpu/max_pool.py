@@ -6,6 +6,9 @@ ops/nn/pool.py has the definitions, and does what is small.  None stands for "Nu
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -22,33 +25,39 @@ from math import inf
 
 from numba import njit
 from numpy import {real} as real
+from numpy import uint64 as at
 
 
 @njit(nogil=True)
-def max_pool(size, kernel, stride, padding, dilation, x_, place_, out_):
-    """Of equal elements the first counts, of several NaN the last.  Choices without branches: data cannot be foreseen."""
+def max_pool(top, bottom, left, right, down, along, x_, place_, out_):
+    """Windows from top to bottom and from left to right, in steps: unsigned, so that no index counts from the end.
+
+    Of equal elements the first counts, of several NaN the last.  Choices without branches: data cannot be foreseen.  Each
+    waits for the one before; with NaN in the same comparison a window takes twice the time.
+    """
+    width = at(x_.shape[2])
     for r in range(len(x_)):
         x, place, out, to = x_[r].reshape(-1), place_[r].reshape(-1), out_[r].reshape(-1), 0
         for i in range(out_.shape[1]):
-            top = i * stride[0] - padding[0]
-            high = min(top + kernel[0] * dilation[0], size[0])
-            top = top if top >= 0 else top % dilation[0]
             for j in range(out_.shape[2]):
-                left = j * stride[1] - padding[1]
-                wide = min(left + kernel[1] * dilation[1], size[1])
-                left = left if left >= 0 else left % dilation[1]
-                found = top * size[1] + left
-                best = real(-inf)  # a window may lie wholly in the padding
-                h = top
-                while h < high:  # a range with a step would divide to find its length, which takes longer than a window
-                    at, end = h * size[1] + left, h * size[1] + wide
-                    while at < end:
-                        value = x[at]
-                        better = (value > best) | (value != value)
+                found = top[i] * width + left[j]
+                best, odd = real(-inf), False  # a window may lie wholly in the padding
+                h = top[i]
+                while h < bottom[i]:  # a range with a step would divide to find its length, which takes longer than a window
+                    k, end = h * width + left[j], h * width + right[j]
+                    while k < end:
+                        value = x[k]
+                        better = value > best
                         best = value if better else best
-                        found = at if better else found
-                        at += dilation[1]
-                    h += dilation[0]
+                        found = k if better else found
+                        odd |= value != value
+                        k += along
+                    h += down
+                if odd:
+                    for h in range(top[i], bottom[i], down):
+                        for k in range(h * width + left[j], h * width + right[j], along):
+                            if x[k] != x[k]:
+                                best, found = x[k], k
                 out[to], place[to] = best, found
                 to += 1
 
@@ -104,20 +113,38 @@ def max_pool(
         return kernels_there("pool_cuda").max_pool(x, kernel, stride, padding, dilation, number)
     n, size = len(kernel), x.shape[x.ndim - len(kernel) :]
     shape = (*x.shape[: x.ndim - n], *number)
-    if math.prod(shape) * math.prod(kernel) < POOL_FROM or alone() or x.dtype.kind != "f" or n > 2:
+    if not serves(x, math.prod(shape) * math.prod(kernel)):
         return None
-    out, place = np.empty(shape, x.dtype), np.empty(shape, np.int64)
-    images = [np.ascontiguousarray(a).reshape(-1, *two(a.shape[x.ndim - n :])) for a in (x, place, out)]
-    kernel, stride, padding, dilation = two(kernel), two(stride), two(padding, 0), two(dilation)
-    kernels = module(x.dtype)
-    whole = all(2 * w <= m for w, m in zip(two(number), two(size)))
-    if kernel == stride == (2, 2) and padding == (0, 0) and dilation == (1, 1) and whole:
-        launch(kernels.max_pool_two, [size[1], *images])
-    elif n == 1 and kernel == stride == (1, 2) and padding == (0, 0) and dilation[1] == 1 and 2 * number[0] <= size[0]:
-        launch(kernels.max_pool_pairs, images)
-    else:
-        launch(kernels.max_pool, [two(size), kernel, stride, padding, dilation, *images])
+    bare = kernel == stride and not any(padding) and all(k * w <= m for k, w, m in zip(kernel, number, size))
+    if bare and kernel in ((2,), (2, 2)) and set(dilation) == {1}:
+        out, place, images = results(x, shape, n)
+        kernels = module(x.dtype)
+        launch(*((kernels.max_pool_pairs, images) if n == 1 else (kernels.max_pool_two, [size[1], *images])))
+        return out, place
+    begin = [np.arange(w) * s - p for w, s, p in zip(number, stride, padding)]
+    end = [np.minimum(b + k * d, m) for b, k, d, m in zip(begin, kernel, dilation, size)]
+    return largest(x, [np.where(b < 0, b % d, b) for b, d in zip(begin, dilation)], end, dilation)
+
+
+def largest(x: np.ndarray, begin: Sequence, end: Sequence, dilation: tuple) -> tuple:
+    """The same for windows that begin and end there in each dimension."""
+    n = len(begin)
+    out, place, images = results(x, (*x.shape[: x.ndim - n], *[b.size for b in begin]), n)
+    each = zip(two(begin, np.zeros(1)), two(end, np.ones(1)))  # one dimension is one row
+    bounds = [a.astype(np.uint64, copy=False) for both in each for a in both]
+    launch(partial(module(x.dtype).max_pool, *bounds, *map(np.uint64, two(dilation))), images, x.size)
     return out, place
+
+
+def serves(x: np.ndarray, comparisons: int) -> bool:
+    """Whether so many comparisons are worth a kernel."""
+    return comparisons >= POOL_FROM and type(x) is np.ndarray and not alone() and x.dtype.kind == "f"
+
+
+def results(x: np.ndarray, shape: tuple, n: int) -> tuple:
+    """Memory for the largest elements and their places, and the two behind x, all three as images."""
+    out, place = np.empty(shape, x.dtype), np.empty(shape, np.int64)
+    return out, place, [np.ascontiguousarray(a).reshape(-1, *two(a.shape[x.ndim - n :])) for a in (x, place, out)]
 
 
 def put(g: np.ndarray, place: np.ndarray, shape: tuple, n: int) -> np.ndarray | None:
@@ -132,6 +159,6 @@ def put(g: np.ndarray, place: np.ndarray, shape: tuple, n: int) -> np.ndarray | 
     return dx
 
 
-def two(t: tuple, fill: int = 1) -> tuple:
+def two(t: Sequence, fill: Any = 1) -> tuple:
     """Settings of one dimension as those of two."""
     return (fill,) * (2 - len(t)) + tuple(t)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
 import numpy as np
 
-from ...arrays.kinds import near
+from ...arrays.kinds import contiguous, near, zeros
 from ...core.tensor import Tensor
 from ...errors import error
-from ..base.families import Operation
-from ..base.layouts import channels_last, wrap_near
-from ..compare import where
+from ...kernels.cpu import even_parts, max_pool
+from ..base.families import Linear, Operation
+from ..base.layouts import channels_last
+from ..index_places import add_at, take_at
 from .entry import expect_floats, expect_numbers, functional
 from .pool import check_rank, flat, put, put_arrays
 
@@ -30,6 +32,8 @@ class AdaptiveMaxPool(Operation):
         if 0 in number:
             shape = (*x.shape[: x.ndim - n], *number)
             return np.empty_like(x, shape=shape), np.empty_like(x, np.int64, shape=shape)
+        if max_pool.serves(x, x.size):
+            return max_pool.largest(x, *zip(*map(bounds, size, number)), (1,) * n)
         rows = [part(m, w) for m, w in zip(size, number)]
         table = flat([r.reshape(-1) for r in rows], size).reshape([k for r in rows for k in r.shape])
         table = near(table.transpose(*range(0, 2 * n, 2), *range(1, 2 * n, 2)).reshape(*number, -1), x)
@@ -46,6 +50,68 @@ class AdaptiveMaxPool(Operation):
     batch = lambda x, number: (x, number)
 
     arrays = lambda gs, bound: put_arrays(gs, bound)
+
+
+class Means(Linear):
+    """The mean of each of `number` even parts of the last dimensions, one dimension after the other."""
+
+    node = "AdaptiveAvgPool2D"
+
+    @staticmethod
+    def impl(x: np.ndarray, number: tuple) -> np.ndarray:
+        for d, w in enumerate(number, x.ndim - len(number)):
+            x = means(x, d, w)
+        return contiguous(x)
+
+    dx = lambda g, x, number: SpreadMeans.apply(g, x._sizes[-len(number) :])
+    batch = lambda x, number: (x, number)
+
+
+class SpreadMeans(Linear):
+    """Each element divided among all places of its part: the transpose of Means."""
+
+    @staticmethod
+    def impl(x: np.ndarray, size: tuple) -> np.ndarray:
+        for d in range(-1, -1 - len(size), -1):  # the last one first, where there is least to go through
+            x = spread_means(x, x.ndim + d, size[d])
+        return contiguous(x)
+
+    dx = lambda g, shape, size: Means.apply(g, tuple(shape[-len(size) :]))
+    batch = lambda x, size: (x, size)
+
+
+def means(x: np.ndarray, d: int, w: int) -> np.ndarray:
+    """The means of w even parts of one dimension."""
+    total, m = even_parts.sums(x, d, *bounds(x.shape[d], w)), x.shape[d]
+    if total is None:
+        taken = take_at(x, (d,), (near(part(m, w), x),))
+        total = np.where(real_places(m, w, x, d), taken, x.dtype.type(0)).sum(d + 1)
+    return total / part_lengths(m, w, x, d)
+
+
+def spread_means(g: np.ndarray, d: int, m: int) -> np.ndarray:
+    """The transpose of means."""
+    w = g.shape[d]
+    g = g / part_lengths(m, w, g, d)
+    if (found := even_parts.spread(g, d, m, *bounds(m, w))) is not None:
+        return found
+    out = zeros((*g.shape[:d], m, *g.shape[d + 1 :]), g)
+    each = np.where(real_places(m, w, g, d), np.expand_dims(g, d + 1), g.dtype.type(0))
+    add_at(out, each, (d,), (near(part(m, w), g),), known=True)
+    return out
+
+
+def part_lengths(m: int, w: int, x: np.ndarray, d: int) -> np.ndarray:
+    """The numbers of elements of w even parts of m, as they divide an array that has the parts in dimension d."""
+    start, end = bounds(m, w)
+    return near((end - start).astype(x.dtype).reshape(-1, *(1,) * (x.ndim - d - 1)), x)
+
+
+def real_places(m: int, w: int, x: np.ndarray, d: int) -> np.ndarray:
+    """Which elements of `part` are no repeated last one, as it meets an array that has the parts in dimension d."""
+    start, end = bounds(m, w)
+    inside = np.arange((end - start).max(initial=0), dtype=np.uint64) < (end - start)[:, None]
+    return near(inside.reshape(*inside.shape, *(1,) * (x.ndim - d - 1)), x)
 
 
 @functional("T(2, 3, 8), 4", "T(3, 7), 3", "T(2, 2, 3), (5,)")
@@ -73,27 +139,12 @@ def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = 
 
 
 def adaptive_avg_pool(who: str, n: int, input: Tensor, output_size: Any) -> Tensor:
-    """The mean of even parts, one dimension after the other; of all elements at once."""
+    """The mean of even parts; of all elements, where there is one part."""
     expect_floats(who, input)
     numbers = part_numbers(who, n, input, output_size)
     if numbers == (1,) * n and input.numel():
         return input.mean(tuple(range(-n, 0)), True)
-    for d, w in zip(range(-n, 0), numbers):
-        m = input.shape[d]
-        if w and m % w == 0:
-            input = input.unflatten(d, (w, m // w)).mean(d)
-            continue
-        start, end = bounds(m, w)
-        inside = part(m, w)
-        taken = input.index_select(d, wrap_near(inside.reshape(-1), input)).unflatten(d, inside.shape)
-        if (end - start == inside.shape[1]).all():
-            input = taken.mean(d)
-            continue
-        shape = (*inside.shape, *[1] * (-1 - d))
-        real = (np.arange(inside.shape[1]) < (end - start)[:, None]).reshape(shape)  # not a repeated last element
-        lengths = wrap_near((end - start).astype(input._np_dtype).reshape(shape[:1] + shape[2:]), input)
-        input = where(wrap_near(real, input), taken, 0.0).sum(d) / lengths
-    return input
+    return Means.apply(input, numbers)
 
 
 def adaptive_max_pool(who: str, n: int, input: Tensor, output_size: Any, return_indices: bool) -> Any:
@@ -117,14 +168,15 @@ def part_numbers(who: str, n: int, input: Tensor, output_size: Any) -> tuple:
     return tuple([m if w is None else int(w) for m, w in zip(input.shape[-n:], given)])
 
 
+@functools.lru_cache(256)
 def bounds(m: int, w: int) -> tuple:
     """Where each of w even parts of m elements begins and ends: at floor(i * m / w) and ceil((i + 1) * m / w)."""
-    i = np.arange(w)
-    return i * m // w, -(-(i + 1) * m // w)
+    i = np.arange(w, dtype=np.uint64)  # unsigned, as kernels take them: no index counts from the end
+    return i * m // max(w, 1), ((i + 1) * m + max(w - 1, 0)) // max(w, 1)
 
 
 def part(m: int, w: int) -> np.ndarray:
     """The elements of each of w even parts of m elements, (w, longest); shorter parts repeat their last element."""
     start, end = bounds(m, w)
-    longest = int((end - start).max(initial=0))
-    return np.minimum(start[:, None] + np.arange(longest), end[:, None] - 1)
+    longest = (end - start).max(initial=0)
+    return np.minimum(start[:, None] + np.arange(longest, dtype=np.uint64), end[:, None] - 1).astype(np.int64)
