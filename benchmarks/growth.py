@@ -26,7 +26,7 @@ COMPILERS = ("minigrad.compile", "torch.compile", "jax.jit")
 
 
 class Kind(NamedTuple):
-    """What a curve shows, in words: of a picture, its file's name and its axis; the unit of a table, and its size."""
+    """A kind of curve: the words, the file and the axis of its picture, the unit of its table, and that unit's size."""
 
     said: str
     file: str

@@ -254,11 +254,5 @@ RULES: dict[str, Callable] = {
     "Unindex": unindex_rule, "Copy": write_rule, "Stack": stack_rule, "Cat": cat_rule,
 }  # fmt: skip
 MOVES = {"Expand", "Index", "Permute", "Reshape", "Unindex"}  # these compute nothing: halves stay what they are
-WHOLE = {
-    *PRODUCT_RULES,
-    "MeanNLL",
-    "NLL",
-    "ScatterAdd",
-    "Stack",
-    "Cat",
-}  # these are given memory as it is: halves are left to a call
+# these are given memory as it is: halves are left to a call
+WHOLE = {*PRODUCT_RULES, "MeanNLL", "NLL", "ScatterAdd", "Stack", "Cat"}

@@ -47,6 +47,10 @@ class BackwardRun:
         self.roots, self.wanted, self.create, self.place = roots, wanted, create, place
         self.freed = None if keep else Freed(place)  # what takes the place of saved tensors
         self.pull: Callable = pull  # a node's backward on Tensors, (node, gradients)
+        self.waiting: dict[Any, Any] = {}  # node -> its gradient, or a list of them where it has several outputs
+        # older than what was computed from them, so their turn comes last; those that are roots or have hooks wait in the heap
+        self.leaves: dict[Leaf, Any] = {}
+        self.owned: set = set()  # nodes whose gradient here nobody else holds, so that it may be added to in place
         if wanted is not None:
             self.targets, self.useful = {node for node, _ in wanted}, on_paths(roots, wanted)
 
@@ -110,11 +114,7 @@ def recorder_of(frame: Frame | None) -> Any:
 
 def backward_loop(this: BackwardRun, grads: Sequence) -> dict:
     """Run the nodes, the youngest first; return the gradients that are wanted, arrays or Tensors as they flow."""
-    waiting: dict[Any, Any] = {}  # node -> its gradient, or a list of them where it has several outputs
-    # older than what was computed from them, so their turn comes last; those that are roots or have hooks wait in the heap
-    leaves: dict[Leaf, Any] = {}
-    heap: list = []
-    found: dict = {}
+    waiting, leaves, heap, found = this.waiting, this.leaves, [], {}
     targets, useful, step, freed = this.targets, this.useful, this.step, this.freed
     allowed = None if targets is None else useful | targets
     direct = step is step_on_arrays  # a written-out backward needs no step around it

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import minigrad
 from minigrad.autograd import forward_ad, grad
 from minigrad.layers.batch import batched
+from minigrad.ops import index as index_module
 from tests.indices import given_to, indices, positions, shapes
 
 BASIC = ("int", "slice", "none")
@@ -327,3 +328,52 @@ def test_places_of_what_is_not_zero_are_in_row_major_order(shape):
             found = minigrad.nonzero(minigrad.tensor(x))
             assert found.dtype == minigrad.int64 and found.tolist() == np.argwhere(x).tolist()
     assert minigrad.nonzero(minigrad.tensor([math.nan, 0.0, -0.0, math.inf])).tolist() == [[0], [3]]
+
+
+def sums_of_parts(x, z, order):
+    """Terms that read x whole and in parts, added up in an order; some gradients are shared with z."""
+    terms = [
+        lambda: x[0] * z[1],
+        lambda: x[1, ::2].sum() * z[0],
+        lambda: x[:, 1:3].square().sum() + z[2],
+        lambda: (x + z).sum(0),
+        lambda: x[..., None, -1].cumsum(0).sum() + x.unbind(1)[0].sum(),
+        lambda: (x * x).sum(1)[:2].prod() * z[1:2],
+    ]
+    return sum(terms[i]().sum() for i in order)
+
+
+@pytest.mark.parametrize("computed", [False, True])
+def test_gradients_of_parts_add_up_in_any_order(computed):
+    start = np.random.default_rng(0).standard_normal((2, 3, 4))
+    for order in [(0, 1, 2, 3, 4, 5), (3, 0, 1), (0, 3, 1), (1, 0, 3, 5, 2), (3, 3, 2, 0), (5, 4, 2, 2, 0), (3,), (0,)]:
+        x, z = (minigrad.tensor(a, requires_grad=True) for a in start)
+        whole = x * 1 if computed else x
+        loss = sums_of_parts(whole, z, order)
+        again = grad(loss, (x, z), create_graph=True)
+        once = grad(loss, (x, z), retain_graph=True)
+        loss.backward()
+        for a, b, c in zip(again, once, (x.grad, z.grad)):
+            assert np.allclose(a.detach().numpy(), b.numpy(), atol=1e-14) and np.array_equal(b.numpy(), c.numpy())
+
+
+def test_parts_leave_gradients_that_others_hold_as_they_are():
+    x = minigrad.ones(3, requires_grad=True)
+    y, seen = x * 2, []
+    z = y * 1
+    z.register_hook(seen.append)
+    z.retain_grad()
+    ((y + z) * minigrad.arange(3.0) + y[0] + y[2]).sum().backward()  # y + z has one gradient for both
+    assert seen[0].tolist() == z.grad.tolist() == [0.0, 1.0, 2.0]
+    assert x.grad.tolist() == [6.0, 4.0, 14.0]
+
+
+def test_a_loop_over_parts_makes_one_array_for_their_gradients(monkeypatch):
+    made, make = [], index_module.zeros
+    monkeypatch.setattr(index_module, "zeros", lambda *args: made.append(args) or make(*args))
+    for parts in (lambda x: [x[i] for i in range(50)], lambda x: x.unbind(), lambda x: x.T.split(1, 1)):
+        x = minigrad.randn(50, 3, requires_grad=True)
+        made.clear()
+        sum((part * i).sum() for i, part in enumerate(parts(x * 1))).backward()
+        assert len(made) == 1
+        assert x.grad.tolist() == [[float(i)] * 3 for i in range(50)]

@@ -64,7 +64,7 @@ def merged(blocks: list[Block]) -> list[Block]:
 
 # ---------------------------------------------------------------------- what is repeated
 class Form:
-    """What the text of a block is when its variables and the numbers in its indices are left open."""
+    """The text of a block whose variables and numbers in indices are left open."""
 
     def __init__(self, block: Block):
         self.block = block

@@ -26,9 +26,9 @@ from ..fallback import alone
 from ..threads import launch, launch_sums
 
 CONV_FROM = 1 << 15  # multiplications; below, NumPy's dozen calls take no longer than a lesson's wait for the compiler
-CALLS = (
+CALL = (
     1 << 10
-)  # multiplications in the time of NumPy's call for an element of the kernel, of which the transpose has one each
+)  # multiplications that take as long as a call of NumPy's: the transpose makes one per element of the kernel
 BLOCK = 1 << 16  # numbers that are worked on at once: they have to stay in the second cache
 WORK = 32  # multiplications that take as long as another kernel's element: what is worth a thread (threads.py)
 
@@ -302,9 +302,8 @@ def slide_plan(
 ) -> Plan:
     """A plan for channels and results of one group."""
     kernels, block = module(dtype), layout.block(x[0], x[1], limit)
-    rows = (
-        1 if out == 1 else min(kernels.ROWS, 4, key=lambda rows: -(-out // rows) * rows)
-    )  # as few idle ones as can be
+    idle = lambda rows: -out % rows
+    rows = 1 if out == 1 else min(kernels.ROWS, 4, key=idle)
     length = layout.length(block)
     counts = np.array([len(taps) for _, taps in phases], np.int64)
     elements = np.zeros((len(phases), max(counts)), np.int64)
@@ -347,7 +346,7 @@ def by_input(y: np.ndarray, w: np.ndarray, size: tuple, geometry: Any) -> np.nda
     if on_device(y):
         return kernels_there("conv_cuda").by_input(y, w, size, geometry)
     work = y.size * math.prod(w.shape[1:])
-    if not serves(y, work + CALLS * math.prod(w.shape[2:]), w.ndim):
+    if not serves(y, work + CALL * math.prod(w.shape[2:]), w.ndim):
         return None
     plan = to_slide_back(y.shape, w.shape, size, geometry, y.dtype, BLOCK)
     out = np.empty((y.shape[0], w.shape[1] * geometry.groups, *size), y.dtype)
