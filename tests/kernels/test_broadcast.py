@@ -87,6 +87,24 @@ def test_rows_are_as_wide_as_can_be():
     assert seen(rand(4, 3, 5, 6), rand(3, 1, 1))[0] == 30
 
 
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1), (1, 1, 1)])
+def test_one_element_is_a_number_that_may_add_dimensions(shape):
+    x, y = rand(30, 20), np.full(shape, -0.5, np.float32)
+    out = select.forward(Prelu, (x, y))
+    assert out.shape == np.broadcast_shapes(x.shape, shape)
+    np.testing.assert_array_equal(out, np.where(x > 0, x, y * x))
+    with pytest.raises(ValueError, match="do not meet|broadcast"):
+        select.forward(Prelu, (x, rand(0)))
+
+
+def test_layouts_that_are_remembered_do_not_hold_for_other_dtypes():
+    x, y, c = rand(30, 20), rand(30, 1), rand(30, 1) > 0
+    for dtype in (np.float64, np.float32, np.float64):
+        a, b = x.astype(dtype), y.astype(dtype)
+        np.testing.assert_array_equal(select.forward(Prelu, (a, b)), np.where(a > 0, a, b * a))
+        np.testing.assert_array_equal(select.forward(Where, (c, a, b)), np.where(c, a, b))
+
+
 def test_threads_share_the_rows(monkeypatch):
     monkeypatch.setattr(threads, "parts", lambda size: 3)
     for x, y in LAYOUTS.values():

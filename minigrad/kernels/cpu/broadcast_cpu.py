@@ -8,10 +8,12 @@ its loop anew for every row, which takes as long as 500 elements.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from ...arrays.kinds import strided
 from ..threads import launch
 
 NARROWEST = 8  # elements; shorter rows are not worth the way there
@@ -22,30 +24,45 @@ def rows(operands: list, shape: tuple) -> tuple | None:
 
     Rows are as wide as can be.
     """
+    kinds = tuple([(a.shape, a.strides, a.itemsize) if isinstance(a, np.ndarray) else None for a in operands])
+    found = layout(kinds, shape)
+    if found is None:
+        return None
+    width, places = found
+    return width, [(a, None) if place is None else in_rows(a, *place) for a, place in zip(operands, places)]
+
+
+@lru_cache(4096)
+def layout(kinds: tuple, shape: tuple) -> tuple | None:
+    """The width of a row, and for each operand its place there; `kinds` has shapes, strides and sizes of elements."""
     for d in range(1, len(shape)):
         width = math.prod(shape[d:])
         if width < NARROWEST:
             return None
-        seen = [in_rows(a, shape, d) if isinstance(a, np.ndarray) else (a, None) for a in operands]
-        if None not in seen:
-            return width, seen
+        places = [kind and place(*kind, shape, d) for kind in kinds]
+        if () not in places:
+            return width, places
     return None
 
 
-def in_rows(a: np.ndarray, shape: tuple, d: int) -> tuple | None:
-    """An array whose rows are the dimensions of `shape` from d on, as (flat memory, step), or (numbers of the rows, None)."""
-    lead = len(shape) - a.ndim
-    strides = (0,) * lead + tuple([0 if n == 1 else s for n, s in zip(a.shape, a.strides)])
+def place(sizes: tuple, strides: tuple, itemsize: int, shape: tuple, d: int) -> tuple:
+    """How an array is seen whose rows are the dimensions of `shape` from d on: (shape, strides, step); () if it cannot be."""
+    lead = len(shape) - len(sizes)
+    strides = (0,) * lead + tuple([0 if n == 1 else s for n, s in zip(sizes, strides)])
     inner, outer = merged(shape[d:], strides[d:]), merged(shape[:d], strides[:d])
     if inner == 0:
-        return np.broadcast_to(a, shape)[(..., *[0] * (len(shape) - d))].reshape(-1), None
-    if inner != a.itemsize or outer is None or outer < 0 or outer % a.itemsize:
-        return None
-    step = outer // a.itemsize
-    if a.flags.c_contiguous:
+        return shape[:d], strides[:d], None
+    if inner != itemsize or outer is None or outer < 0 or outer % itemsize:
+        return ()
+    step = outer // itemsize
+    return (step * (math.prod(shape[:d]) - 1) + math.prod(shape[d:]),), (itemsize,), step
+
+
+def in_rows(a: np.ndarray, shape: tuple, strides: tuple, step: int | None) -> tuple:
+    """An array as flat memory with a step, or the numbers of its rows."""
+    if step is not None and a.flags.c_contiguous:
         return a.reshape(-1), step
-    length = step * (math.prod(shape[:d]) - 1) + math.prod(shape[d:])
-    return np.lib.stride_tricks.as_strided(a, (length,), (a.itemsize,)), step
+    return strided(a, shape, strides).reshape(-1), step
 
 
 def merged(shape: tuple, strides: tuple) -> int | None:
