@@ -11,6 +11,8 @@ that the loop has just computed.  Next: postponing.py, then buffers.py, which gi
 from __future__ import annotations
 
 import itertools
+import math
+from collections.abc import Callable
 
 from ..kernels.formula import CUDA
 from .ir import Lowering, Op, V
@@ -42,23 +44,43 @@ def schedule(low: Lowering, done: set, kept: set) -> list[Group]:
     groups: list[Group] = []
     done = set(done)
     lacks = {op: {v for v in low.bases([op]) if v not in done and v.kind != "uniform"} for op in pending}
-    readers: dict[V, list[Op]] = {}
-    for op, values in lacks.items():
+    reads = {op: frozenset(values) for op, values in lacks.items()}
+    readers: dict[V, set[Op]] = {}  # those that are not in a group yet
+    for op, values in reads.items():
         for v in values:
-            readers.setdefault(v, []).append(op)
+            readers.setdefault(v, set()).add(op)
     while pending:
         ready = [op for op in pending if not lacks[op]]
-        alone = next((op for op in ready if op.kind not in LOOPED), None)
-        group = loop_with(low, ready[0], pending, done) if alone is None else Group(alone.kind, (), [alone])
+        op = chosen(ready, reads, lambda op: frozenset([v for v in reads[op] - kept if len(readers[v]) == 1]))
+        group = loop_with(low, op, pending, done) if op.kind in LOOPED else Group(op.kind, (), [op])
         groups.append(group)
         inside = set(group.ops)
         pending = [op for op in pending if op not in inside]
-        for v in [o for op in group.ops for o in op.outs]:
-            done.add(v)
-            for op in readers.get(v, ()):
-                lacks[op].remove(v)
+        for op in group.ops:
+            for v in reads[op]:
+                readers[v].remove(op)
+            for v in op.outs:
+                done.add(v)
+                for reader in readers.get(v, ()):
+                    lacks[reader].remove(v)
     write_inside(low, kept)
     return groups
+
+
+def chosen(ready: list[Op], reads: dict[Op, frozenset[V]], freed: Callable[[Op], frozenset[V]]) -> Op:
+    """Return which operation comes next: loops after what is none, and of products first that after which least is in memory.
+
+    So the gradient of a weight is computed, and the layer's input is freed, before there is the gradient of that input.  What
+    such a product needs may be made by a loop: one that takes more memory than it frees waits for loops over what it reads.
+    """
+    first = next((op for op in ready if op.kind not in LOOPED), ready[0])
+    if first.kind != "dot":
+        return first
+    size = lambda values: sum([math.prod(v.shape) * v.dtype.itemsize for v in values])
+    more = {op: size(op.outs) - size(freed(op)) for op in ready if op.kind == "dot"}
+    best = min(more, key=lambda op: more[op])
+    loops = [op for op in ready if op.kind in LOOPED and more[best] > 0 and reads[op] & reads[best]]
+    return next((op for op in ready if op.kind == "reshape" or op in loops), best)
 
 
 def loop_with(low: Lowering, first: Op, pending: list, done: set) -> Group:

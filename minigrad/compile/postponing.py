@@ -1,9 +1,12 @@
 """Postponing: what one later loop alone reads is computed there, if it comes from one array that is in memory anyway.
 
-So the derivative 1 - h * h of a layer is not kept beside h from the forward pass to the backward pass.
+So the derivative 1 - h * h of a layer is not kept beside h from the forward pass to the backward pass.  Smaller arrays, such
+as a number for each row, do not count: they are kept in place of the result.
 """
 
 from __future__ import annotations
+
+import math
 
 from .fuse import Group, joins
 from .ir import Lowering, Op, V
@@ -36,7 +39,8 @@ class Order:
         target = self.target(op)
         if target is None:
             return
-        chain, arrays = self.chain(op)
+        chain, read = self.chain(op)
+        arrays = [v for v in read if math.prod(v.shape) >= math.prod(op.outs[0].shape)]
         if len(arrays) == 1 and self.is_there(arrays[0], target, op, chain):
             group, later = self.groups[self.place[op]], self.groups[target]
             later.ops[:0] = [one for one in group.ops if one in chain]

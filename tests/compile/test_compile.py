@@ -340,6 +340,50 @@ def test_results_take_the_memory_of_what_is_not_needed_any_more():
     assert re.search(r"^    hidden = dot_\w+$", c.source(), re.M)
 
 
+def products(c):
+    """What the products of a compiled function are given, in their order."""
+    return re.findall(r"^ +product\((.+)\)$", c.source(), re.M)
+
+
+@pytest.mark.cpu("the text of a program for the processor")
+def test_of_products_the_one_after_which_least_is_in_memory_comes_first():
+    def gradients(x, w1, w2):
+        h = (x @ w1).tanh()
+        y = h @ w2
+        return torch.autograd.grad((y * y).sum(), (w1, w2))
+
+    args = T(6, 3), T(3, 5).requires_grad_(), T(5, 2).requires_grad_()
+    for a, b in zip((c := compile(gradients))(*args), gradients(*args)):
+        same(a, b)
+    assert ["h.T," in given or "w2.T," in given for given in products(c)] == [False, False, True, True, False]
+    assert "h.T," in products(c)[2]
+
+
+@pytest.mark.cpu("the text of a program for the processor")
+def test_a_product_waits_for_the_loop_that_makes_what_another_one_needs():
+    def gradients(x, w1, w2):
+        h = torch.nn.functional.gelu(x @ w1)
+        y = (h @ w2).mean(1)
+        return torch.autograd.grad((y * y).sum(), (x, w1, w2))
+
+    args = T(4, 5, 3).requires_grad_(), T(3, 7).requires_grad_(), T(7, 2).requires_grad_()
+    for a, b in zip((c := compile(gradients))(*args), gradients(*args)):
+        same(a, b, 1e-5)
+    assert ["w2.T," in given for given in products(c)] == [False, False, False, True, False, False]
+
+
+@pytest.mark.cpu("the text of a program for the processor")
+def test_what_can_be_made_of_an_array_and_numbers_of_its_rows_is_not_kept():
+    def f(x, w):
+        y = x.sin()
+        scaled = y * y.sum(1, keepdim=True)
+        return ((y.cos() @ w) * scaled + y).sum(0)
+
+    args = T(6, 5), T(5, 5)
+    same((c := compile(f))(*args), f(*args), 1e-5)
+    assert "scaled = np.empty" not in c.source() and "scaled_i" in c.source()
+
+
 @pytest.mark.parametrize("dims", [(), (0,), (1,), (0, 1)], ids=str)
 @pytest.mark.parametrize("dtype", [torch.int64, torch.float32])
 def test_sums_of_what_a_condition_chooses(dtype, dims, either):
