@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.dtypes import FLOATS, int64
-from ..arrays.kinds import on_device, zeros
+from ..arrays.kinds import KINDS, on_device, zeros
 from ..arrays.shapes import broadcast_shape, meet, sketch
 from ..core.backward import step_on_arrays, sum_to
 from ..core.engine import running
@@ -68,9 +68,9 @@ class Index(View):
         known = arrived.get(edge)
         if edge not in this.owned:
             this.owned.add(edge)
-            if type(known) is np.ndarray:
+            if type(known) in KINDS:
                 known = arrived[edge] = known.copy("K")
-        if type(known) is not np.ndarray:
+        if type(known) not in KINDS:
             return (Unindex.impl(gs[0], shape, index),)
         known[index] += gs[0]
         return (None,)
