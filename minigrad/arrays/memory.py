@@ -21,12 +21,17 @@ def copied(a: np.ndarray, memo: dict) -> np.ndarray:
     key = ("storage", id(whole))
     if key not in memo:
         memo[key] = whole.copy()
-    return laid_out(memo[key], a.shape, a.dtype, address(a) - address(whole), a.strides)
+    return laid_out(memo[key], a.shape, a.dtype, begin(a, whole), a.strides)
 
 
 def address(a: np.ndarray) -> int:
     """Return the address of an array's first element."""
     return a.__array_interface__["data"][0] if type(a) is np.ndarray else a.address
+
+
+def begin(a: np.ndarray, whole: np.ndarray) -> int:
+    """Return how many bytes behind the beginning of the array that owns the memory an array begins."""
+    return 0 if a is whole else address(a) - address(whole)
 
 
 def storage(a: np.ndarray) -> np.ndarray:

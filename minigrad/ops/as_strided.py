@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.kinds import laid_out, strided, zeros
-from ..arrays.memory import address, storage
+from ..arrays.memory import begin, storage
 from ..core.tensor import Tensor, wrap
 from ..errors import error
 from .base.families import Linear, View
@@ -60,7 +60,7 @@ class AsStrided(View):
                 "use it on contiguous tensors, or write to the base by an index",
             )
         whole = storage(x)
-        start = address(x) - address(whole) + offset * x.itemsize
+        start = begin(x, whole) + offset * x.itemsize
         shape, strides = (*x.shape[:lead], *size), (*x.strides[:lead], *[s * x.itemsize for s in stride])
         return laid_out(memory_of(whole), shape, x.dtype, start if 0 not in size else 0, strides)
 
@@ -169,7 +169,7 @@ def as_strided(input: Tensor, size: Sequence, stride: Sequence, storage_offset: 
         )
     a, lead = layout(input)
     whole, item = storage(a), a.itemsize
-    start = (address(a) - address(whole)) // item
+    start = begin(a, whole) // item
     offset = 0 if storage_offset is None else int(storage_offset) - start
     batches = sum([(n - 1) * s // item for n, s in zip(a.shape[:lead], a.strides[:lead])])
     last = start + offset + batches + sum([(n - 1) * s for n, s in zip(size, stride)])

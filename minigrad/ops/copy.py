@@ -184,7 +184,7 @@ def to(
         dtype = args[0]
     elif args:
         device, dtype, copy = wanted(args, device, dtype, copy)
-    if device is not None and (place := on_device(device)) != input.device:
+    if device is not None and device is not (own := input.device) and (place := on_device(device)) != own:
         input, copy = (ToCuda if place.type == "cuda" else ToCpu).apply(input), False
     if memory_format is not None and row_major(memory_format, "to"):
         input, copy = contiguous(input), copy and input.is_contiguous()

@@ -35,6 +35,8 @@ def distinct_axes(dims: tuple, n: int, who: str) -> tuple:
 
 def axis(dim: Any, n: int, who: str) -> int:
     """One dimension of a tensor with n of them, counted from the front.  Raises IndexError if there is none."""
+    if type(dim) is int and -n <= dim < n:
+        return dim % n
     if isinstance(dim, float) or not hasattr(dim, "__index__"):
         raise error(
             TypeError, who, f"dim has to be an integer, not {type(dim).__name__}", "write dim=0, dim=-1 or the like"

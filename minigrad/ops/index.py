@@ -422,18 +422,23 @@ def places(advanced: list) -> tuple:
         columns = where_true(i) if is_mask(i) else (i,)
         dims += range(d, d + len(columns))
         indices += columns
+    check_meeting("index", indices)
+    return tuple(dims), tuple(indices)
+
+
+def check_meeting(who: str, indices: list) -> None:
+    """Raise IndexError where tensors of indices do not broadcast."""
     try:
         broadcast_shape(*[tuple(i.shape) for i in indices])
     except ValueError:
         raise error(
             IndexError,
-            "index",
+            who,
             "shape mismatch: indexing tensors could not be broadcast together with shapes "
             f"{', '.join([str(list(i.shape)) for i in indices])}",
             "use indices of one length, or index by one after the other: x[rows][:, columns]",
             notes=[sketch({f"index {k}": tuple(i.shape) for k, i in enumerate(indices)})],
         ) from None
-    return tuple(dims), tuple(indices)
 
 
 def where_true(mask: Tensor) -> tuple:

@@ -7,7 +7,6 @@ views, each one an Index: split and unbind are tuples of single views.
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -120,27 +119,27 @@ def cat(tensors: Any, dim: int = 0) -> Tensor:
     tensor([1, 2, 3])
     """
     xs = some("cat", tensors)
-    like = next((x for x in xs if x._sizes != (0,)), xs[0])
-    if any([x.ndim == 0 for x in xs]):
+    sizes = [x._sizes for x in xs]
+    if () in sizes:
         raise error(
             RuntimeError,
             "cat",
-            f"zero-dimensional tensor (at position {[x.ndim for x in xs].index(0)}) cannot be concatenated",
+            f"zero-dimensional tensor (at position {sizes.index(())}) cannot be concatenated",
             "write stack(tensors)",
         )
+    like = xs[0] if sizes[0] != (0,) else next((x for x in xs if x._sizes != (0,)), xs[0])
     d = axis(dim, like.ndim, "cat")
-    parts = xs if len({(*x._sizes[:d], ..., *x._sizes[d + 1 :]) for x in xs}) == 1 else fitting(xs, like, d)
-    return Cat.apply(d, tuple(itertools.accumulate([x._sizes[d] for x in parts], initial=0)), *parts)
+    if len({(len(shape), shape[:d], shape[d + 1 :]) for shape in sizes}) > 1:
+        xs = fitting(xs, like, d)
+        sizes = [x._sizes for x in xs]
+    return Cat.apply(d, tuple(itertools.accumulate([shape[d] for shape in sizes], initial=0)), *xs)
 
 
 def fitting(xs: tuple, like: Tensor, d: int) -> list:
     """The tensors, which differ in more than their sizes along d.  Raises RuntimeError unless empty vectors alone do."""
     # an empty 1-d tensor takes the place of one with nothing along the dimension, so that its gradient and dtype count
     hollow = (*like.shape[:d], 0, *like.shape[d + 1 :])
-    parts = [
-        reshape(x, hollow) if tuple(x.shape) == (0,) and x.ndim != like.ndim and math.prod(hollow) == 0 else x
-        for x in xs
-    ]
+    parts = [reshape(x, hollow) if x._sizes == (0,) and like.ndim > 1 else x for x in xs]
     for i, x in enumerate(parts):
         if x.ndim != like.ndim:
             raise error(
@@ -150,7 +149,7 @@ def fitting(xs: tuple, like: Tensor, d: int) -> list:
                 "write x.unsqueeze(d) for the missing dimension, or stack(tensors) for a new one",
                 notes=about({"first": like, f"number {i}": x}, marked=()),
             )
-        for e, (n, m) in enumerate(zip(like.shape, x.shape)):
+        for e, (n, m) in enumerate(zip(like._sizes, x._sizes)):
             if n != m and e != d:
                 raise error(
                     RuntimeError,

@@ -33,7 +33,7 @@ class Reshape(View):
     """The same elements in the same order under another shape, without copying."""
 
     arrays = True
-    impl = lambda x, size: np.reshape(x, size, copy=False)
+    impl = lambda x, size: x.reshape(size, copy=False)
     dx = lambda g, shape: g.reshape(shape)
     batch = lambda x, size: (x, (x.shape[0], *size))
 
@@ -89,12 +89,14 @@ def shape_from(args: tuple) -> tuple:
     """`f(2, 3)` and `f((2, 3))` mean the same."""
     if len(args) == 1 and isinstance(args[0], (tuple, list)):
         args = tuple(args[0])
-    return tuple([index(n) for n in args])
+    return tuple(map(index, args))
 
 
 def inferred(input: Tensor, shape: tuple, who: str) -> tuple:
     """The shape with its one -1 worked out."""
-    n = input.numel()
+    n, known = math.prod(input._sizes), math.prod(shape)
+    if known == n and min(shape, default=0) >= 0:
+        return shape
     if shape.count(-1) > 1:
         raise error(
             RuntimeError,
@@ -102,8 +104,8 @@ def inferred(input: Tensor, shape: tuple, who: str) -> tuple:
             f"only one dimension can be inferred, but shape {shape} has {shape.count(-1)} of -1",
             "keep one -1 and write the other sizes as numbers",
         )
-    known = math.prod([s for s in shape if s != -1])
     if -1 in shape:
+        known = -known
         if known == 0 and n == 0:
             raise error(
                 RuntimeError,
@@ -111,10 +113,8 @@ def inferred(input: Tensor, shape: tuple, who: str) -> tuple:
                 f"cannot reshape a tensor of 0 elements into shape {shape}: the -1 could be any size",
                 "write all its sizes as numbers",
             )
-        if known and n % known == 0:
+        if known > 0 and n % known == 0:
             return tuple([n // known if s == -1 else s for s in shape])
-    elif known == n and all(s >= 0 for s in shape):
-        return shape
     raise error(
         RuntimeError,
         who,
@@ -207,7 +207,7 @@ def viewable(input: Tensor, size: tuple) -> bool:
     if a.flags.c_contiguous:
         return True
     try:
-        np.reshape(a, a.shape[:lead] + size, copy=False)
+        a.reshape(a.shape[:lead] + size, copy=False)
     except ValueError:
         return False
     return True
@@ -216,12 +216,12 @@ def viewable(input: Tensor, size: tuple) -> bool:
 @op("T(2, 3, 4)", "T(2, 3, 4), 1", "T(2, 3, 4), 0, -2", "T(4, 3).mT", "T()", "T(0, 3)")
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """The dimensions from `start_dim` to `end_dim` made into one; a 0-d tensor becomes one of shape (1,)."""
-    shape = tuple(input.shape) or (1,)
+    shape = input._sizes or (1,)
     first, last = axis(start_dim, len(shape), "flatten"), axis(end_dim, len(shape), "flatten")
     if first > last:
         raise error(RuntimeError, "flatten", f"start_dim {start_dim} comes after end_dim {end_dim}", "exchange them")
     size = (*shape[:first], math.prod(shape[first : last + 1]), *shape[last + 1 :])
-    return input if size == tuple(input.shape) else reshape(input, size)
+    return input if size == input._sizes else reshape(input, size)
 
 
 @op("T(2, 3)", "T(4, 3).mT", "T()")
@@ -250,7 +250,8 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence) -> Tensor:
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
     """A new dimension of size 1 at position `dim`, as a view."""
     d = axis(dim, input.ndim + 1, "unsqueeze")
-    return Reshape.apply(input, (*input.shape[:d], 1, *input.shape[d:]))
+    sizes = input._sizes
+    return Reshape.apply(input, (*sizes[:d], 1, *sizes[d:]))
 
 
 @op("T(1, 3, 1)", "T(1, 3, 1), 0", "T(1, 3, 1), (0, -1)", "T(1, 3, 1), 1", "T()", "T(1, 0)")
@@ -261,7 +262,7 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     else:
         dims = dim if isinstance(dim, (tuple, list)) else (dim,)
         out = axes(input, dims, "squeeze") if len(dims) else ()
-    return Reshape.apply(input, tuple([n for d, n in enumerate(input.shape) if n != 1 or d not in out]))
+    return Reshape.apply(input, tuple([n for d, n in enumerate(input._sizes) if n != 1 or d not in out]))
 
 
 # ---------------------------------------------------------------------- the order of dimensions
@@ -364,9 +365,9 @@ def adjoint(input: Tensor) -> Tensor:
 @op("T(3, 1), (3, 4)", "T(3), (2, -1)", "T(), (2,)", "T(1, 3), 2, 3", "T(1, 3), (0, 3)", torch="Tensor.expand")
 def expand(input: Tensor, *size: Any) -> Tensor:
     """Dimensions of size 1 repeated to the given size, and new ones in front, without copying; -1 keeps a size."""
-    size, old = shape_from(size), tuple(input.shape)
+    size, old = shape_from(size), input._sizes
     lead = len(size) - len(old)
-    if lead < 0 or any(n < -(d >= lead) for d, n in enumerate(size)):
+    if lead < 0 or min(size[:lead], default=0) < 0 or min(size, default=0) < -1:
         raise error(
             RuntimeError,
             "expand",
@@ -374,7 +375,7 @@ def expand(input: Tensor, *size: Any) -> Tensor:
             "and new ones cannot be -1",
             f"write x.expand(new, {', '.join(['-1'] * len(old))}) for new dimensions in front, x.sum(dim) for fewer",
         )
-    new = tuple([*size[:lead], *[m if n == -1 else n for n, m in zip(size[lead:], old, strict=True)]])
+    new = size if -1 not in size else (*size[:lead], *[m if n == -1 else n for n, m in zip(size[lead:], old)])
     for d, (n, m) in enumerate(zip(new[lead:], old, strict=True)):
         if m != n and m != 1:
             raise error(

@@ -15,7 +15,7 @@ from .base.registry import op
 from .copy import Copy
 from .dimensions import axis
 from .gather import check_index, check_range
-from .index import Put, Take, fitting, where_true, writes
+from .index import Put, Take, check_meeting, fitting, where_true, writes
 from .index_parts import is_mask
 from .products import multiple
 
@@ -108,6 +108,7 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
         )
     if not found:
         raise error(TypeError, "index_put", "needs at least one tensor of indices", "write x[...] = values")
+    check_meeting("index_put", found)
     return Put, (input, fitting(input, values, tuple(dims), tuple(found)), tuple(dims), accumulate, *found)
 
 

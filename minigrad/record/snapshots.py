@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.kinds import laid_out, on_device
-from ..arrays.memory import address, storage
+from ..arrays.memory import begin, storage
 
 
 def memory_key(a: np.ndarray) -> int:
@@ -46,4 +46,4 @@ def as_before(a: np.ndarray, held: list) -> np.ndarray:
 def same_view(a: np.ndarray, whole: np.ndarray, copy: np.ndarray) -> np.ndarray:
     """What a, which lies in `whole`, is of a copy of that."""
     buffer = copy if copy.flags.c_contiguous else copy.T
-    return laid_out(buffer, a.shape, a.dtype, address(a) - address(whole) if a.size else 0, a.strides)
+    return laid_out(buffer, a.shape, a.dtype, begin(a, whole) if a.size else 0, a.strides)

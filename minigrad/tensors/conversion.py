@@ -13,7 +13,7 @@ import numpy as np
 from ..arrays import dlpack
 from ..arrays.dtypes import FLOATS
 from ..arrays.kinds import kernels_there, laid_out, on_device
-from ..arrays.memory import address, copied, storage
+from ..arrays.memory import begin, copied, storage
 from ..core.events import slots
 from ..core.frames import current
 from ..core.graph import Leaf, operation_of
@@ -261,7 +261,7 @@ class Conversions:
         a, whole, notes = self._a, storage(self._a), self.__dict__ or None
         if not whole.flags.c_contiguous:
             return restore, (type(self), a, self.requires_grad, None), notes
-        place = (a.shape, a.dtype, address(a) - address(whole), a.strides)
+        place = (a.shape, a.dtype, begin(a, whole), a.strides)
         return restore_view, (type(self), whole, *place, self.requires_grad), notes
 
     def __deepcopy__(self, memo: dict) -> Tensor:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..arrays import dtypes
 from ..arrays.devices import strided
-from ..arrays.memory import address, storage
+from ..arrays.memory import address, begin, storage
 from ..core.events import slots
 from ..core.frames import current
 from ..core.graph import Leaf, Node
@@ -78,7 +78,7 @@ class Methods(Conversions, TensorMethods):
 
     def storage_offset(self) -> int:
         """Return where the tensor begins in its storage, in elements."""
-        return (address(self._a) - address(storage(self._a))) // self._a.itemsize
+        return begin(self._a, storage(self._a)) // self._a.itemsize
 
     def data_ptr(self) -> int:
         """Return the address of the first element."""

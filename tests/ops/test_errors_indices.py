@@ -44,6 +44,8 @@ CASES = [
      'write repeat_interleave(input, repeats)'),
     ('add_at(T(2, 3))', 'index_put_', 'index 5 is out of bounds for dimension 0 with size 2', 'use indices from -2 to 1'),
     ('T(2, 3)[torch.tensor([0, 1]), torch.tensor([0, 1, 2])]', 'index', 'with shapes [2], [3]', 'use indices of one'),
+    ('T(2, 3).index_put((torch.tensor([0, 1]), torch.tensor([0, 1, 2])), T(2))', 'index_put', 'with shapes [2], [3]',
+     'use indices of one'),
     ("assign(T(2, 3), 0, 'a')", 'setitem', "can't assign a str to a tensor", 'assign a number or a tensor:'),
     ('assign(T(2, 3), torch.tensor([0, 1]), T(2, 4))', 'setitem', 'tensor of shape [2, 4] cannot', 'assign a number, or'),
     ('assign(T(2, 3), torch.tensor([0, 1]), T(2, 3).double())', 'index_put', 'minigrad.float32 for the', 'convert the'),

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import minigrad
 from minigrad.autograd import grad
+from minigrad.errors import InternalError
 from tests.indices import full_shapes
 
 
@@ -71,6 +72,7 @@ def test_negative_padding_cuts():
     [
         (lambda x: minigrad.cat([]), ValueError),
         (lambda x: minigrad.cat([x, x[0]]), RuntimeError),
+        (lambda x: minigrad.cat([x, x[:, 0]], 1), RuntimeError),
         (lambda x: minigrad.cat([x, x.t()]), RuntimeError),
         (lambda x: minigrad.cat([x], 2), IndexError),
         (lambda x: minigrad.stack([x, x[:1]]), RuntimeError),
@@ -89,8 +91,9 @@ def test_negative_padding_cuts():
     ],
 )
 def test_what_does_not_fit_raises_what_torch_raises(call, kind):
-    with pytest.raises(kind):
+    with pytest.raises(kind) as raised:
         call(minigrad.zeros(2, 3))
+    assert not isinstance(raised.value, InternalError)
 
 
 @given(full_shapes, st.data())

@@ -97,6 +97,8 @@ def test_pixel_unshuffle_undoes_pixel_shuffle():
     (lambda x: F.max_pool2d(x[0, 0], 2), RuntimeError, "expected 3D or 4D"),
     (lambda x: F.avg_pool2d(x, 2, divisor_override=0), RuntimeError, "divisor"),
     (lambda x: F.adaptive_avg_pool2d(x, (1, 2, 3)), RuntimeError, "output_size"),
+    (lambda x: F.adaptive_avg_pool2d(x[..., :0], 2), RuntimeError, "elements to pool, got shape"),
+    (lambda x: F.adaptive_max_pool2d(x[..., :0, :], 2), RuntimeError, "elements to pool, got shape"),
     (lambda x: F.interpolate(x), ValueError, "exactly one"),
     (lambda x: F.interpolate(x, 3, mode="linear"), NotImplementedError, "does not go with"),
     (lambda x: F.interpolate(x, 3, mode="bilinear", antialias=True), NotImplementedError, "antialias"),

@@ -68,12 +68,14 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
         """The same elements, or the same bytes as elements of another dtype."""
         return self.seen(self.shadow.view() if dtype is None else self.shadow.view(dtype))
 
-    def reshape(self, *shape: Any, order: str = "C") -> DeviceArray:
-        """The elements in another shape: a view where the memory allows it, else a copy."""
+    def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> DeviceArray:
+        """The elements in another shape: a view where the memory allows it; else a copy, or ValueError where none is wanted."""
         shape = shape[0] if len(shape) == 1 else shape
         try:
             return self.seen(self.shadow.reshape(shape, copy=False), self.begin)
         except ValueError:
+            if copy is False:
+                raise
             whole = self.copy("C")
             return whole.seen(whole.shadow.reshape(shape, copy=False))
 

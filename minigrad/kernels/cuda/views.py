@@ -31,7 +31,7 @@ of_arrays(np.size)(lambda a, axis=None: a.size if axis is None else a.shape[axis
 @of_arrays(np.reshape)
 def reshape(a: Any, shape: Any = None, order: str = "C", copy: bool | None = None) -> Any:
     """A view where the memory allows it; else a copy, or ValueError where none is wanted."""
-    return a.seen(a.shadow.reshape(shape, copy=False)) if copy is False else a.reshape(shape)
+    return a.reshape(shape, copy=copy)
 
 
 @of_arrays(np.may_share_memory, np.shares_memory)

@@ -155,8 +155,11 @@ def adaptive_max_pool(who: str, n: int, input: Tensor, output_size: Any, return_
 
 
 def part_numbers(who: str, n: int, input: Tensor, output_size: Any) -> tuple:
-    """The number of parts in each direction."""
+    """The number of parts in each direction.  Raises RuntimeError where there is nothing to divide."""
     check_rank(who, n, input)
+    if 0 in input._sizes[-n:]:
+        what = f"expected an input with elements to pool, got shape {tuple(input.shape)}"
+        raise error(RuntimeError, who, what, "pass a batch of 0 examples where there are none, of their usual sizes")
     given = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * n
     if len(given) != n or any(w is not None and w < 0 for w in given):
         raise error(
