@@ -10,6 +10,7 @@ that the loop has just computed.  Next: postponing.py, then buffers.py, which gi
 
 from __future__ import annotations
 
+import ast
 import itertools
 import math
 from collections.abc import Callable
@@ -104,6 +105,11 @@ def joins(low: Lowering, op: Op, inside: set, done: set) -> bool:
         elif base not in done and base.kind != "uniform":
             return False
     return True
+
+
+def is_simple(op: Op) -> bool:
+    """Return whether a map is arithmetic alone, which costs less than the way to memory."""
+    return all(isinstance(n, (ast.Name, ast.BinOp, ast.operator, ast.expr_context)) for n in ast.walk(op.data["tree"]))
 
 
 def over(op: Op) -> tuple:

@@ -1,14 +1,16 @@
 """Postponing: what one later loop alone reads is computed there, if it comes from one array that is in memory anyway.
 
-So the derivative 1 - h * h of a layer is not kept beside h from the forward pass to the backward pass.  Smaller arrays, such
-as a number for each row, do not count: they are kept in place of the result.
+So the derivative 1 - h * h of a layer is not kept beside h from the forward pass to the backward pass.  What its own loop reads
+as well, or several later ones, is computed again in each of them where that is simple arithmetic, such as x - mean.  Smaller
+arrays, such as a number for each row, do not count: they are kept in place of the result.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
-from .fuse import Group, joins
+from .fuse import Group, is_simple, joins
 from .ir import Lowering, Op, V
 
 
@@ -19,6 +21,10 @@ def postpone(low: Lowering, groups: list[Group], kept: set) -> list[Group]:
         for op in [op for op in reversed(groups[k].ops) if op.kind == "map" and op.outs[0].shape]:
             if order.place[op] == k:
                 order.postpone(op)
+    for g in reversed(groups):
+        for op in [op for op in reversed(g.ops) if op.kind == "map" and op.outs[0].shape]:
+            if op in order.place:
+                order.repeat(op)
     return [g for g in groups if g.ops]
 
 
@@ -36,32 +42,87 @@ class Order:
 
     def postpone(self, op: Op) -> None:
         """Move an operation to the loop that reads it, and with it what computes for it alone."""
-        target = self.target(op)
-        if target is None:
+        targets = self.targets(op)
+        if len(targets) != 1 or self.place[op] in targets:
             return
-        chain, read = self.chain(op)
-        arrays = [v for v in read if math.prod(v.shape) >= math.prod(op.outs[0].shape)]
+        (target,) = targets
+        chain, read = self.chain(op, self.is_for)
+        arrays = large(read, op)
         if len(arrays) == 1 and self.is_there(arrays[0], target, op, chain):
             group, later = self.groups[self.place[op]], self.groups[target]
             later.ops[:0] = [one for one in group.ops if one in chain]
             group.ops[:] = [one for one in group.ops if one not in chain]
             self.place.update(dict.fromkeys(chain, target))
 
-    def target(self, op: Op) -> int | None:
-        """Return the place of the one loop, over the same shape, that reads an operation's result; None if that is not so."""
-        out, k = op.outs[0], self.place[op]
-        found = {self.place[one] for one in self.readers.get(out, ())}
-        if len(found) != 1 or k in found or out in self.kept:
-            return None
-        (target,) = found
-        group, there = self.groups[target], self.readers.keys()
-        fits = (group.kind, group.shape) == (self.groups[k].kind, self.groups[k].shape)
-        return target if fits and all(joins(self.low, one, {out}, there) for one in self.readers[out]) else None
+    def repeat(self, op: Op) -> None:
+        """Compute an operation's result again in each later loop that reads it."""
+        later = self.targets(op) - {self.place[op]}
+        chain, read = self.chain(op, self.is_inside)
+        arrays = large(read, op)
+        if not later or len(arrays) > 1 or not all(map(is_simple, chain)):
+            return
+        if all(self.is_there(v, max(later), op, set()) for v in arrays):
+            ops = [one for one in self.groups[self.place[op]].ops if one in chain]
+            for target in later:
+                self.copy(ops, target)
+            for one in reversed(ops):
+                self.drop_unread(one)
 
-    def chain(self, op: Op) -> tuple[set[Op], list[V]]:
+    def copy(self, chain: list[Op], target: int) -> None:
+        """Let a loop compute for itself what the last of some operations gives."""
+        group, made, copies = self.groups[target], dict[V, V](), []
+        for op in chain:
+            (out,) = op.outs
+            made[out] = self.low.new(out.shape, out.dtype)
+            copies.append(Op(op.kind, [self.own(a, made) for a in op.ins], [made[out]], op.name, op, **op.data))
+        for reader in [one for one in group.ops if out in self.low.bases([one])]:
+            reader.ins = [self.own(a, {out: made[out]}) for a in reader.ins]
+            self.readers[out].remove(reader)
+            self.readers.setdefault(made[out], set()).add(reader)
+        for op in copies:
+            self.place[op], self.maker[op.outs[0]] = target, op
+            for v in self.low.bases([op]):
+                self.readers.setdefault(v, set()).add(op)
+        group.ops[:0] = copies
+        at = self.low.ops.index(chain[-1]) + 1
+        self.low.ops[at:at] = copies
+
+    def drop_unread(self, op: Op) -> None:
+        """Leave out an operation that nobody reads any more."""
+        if self.readers.get(op.outs[0]) or op.outs[0] in self.kept:
+            return
+        self.groups[self.place.pop(op)].ops.remove(op)
+        self.low.ops.remove(op)
+        for v in self.low.bases([op]):
+            self.readers[v].discard(op)
+
+    def own(self, a: object, made: dict[V, V]) -> object:
+        """Return what stands for an operand where some values are computed again."""
+        if not isinstance(a, V) or self.low.base(a) not in made:
+            return a
+        base, places = self.low.seen(a)
+        if a is base:
+            return made[base]
+        view = self.low.new(a.shape, a.dtype)
+        self.low.aliases[view] = made[base], places
+        return view
+
+    def targets(self, op: Op) -> set[int]:
+        """Return the places of the loops that read an operation's result, if all are over its own shape."""
+        out, like, there = op.outs[0], self.groups[self.place[op]], self.readers.keys()
+        readers = self.readers.get(out, set())
+        found = {self.place[one] for one in readers}
+        fit = all((g.kind, g.shape) == (like.kind, like.shape) for g in [self.groups[k] for k in found])
+        return (
+            found
+            if out not in self.kept and fit and all(joins(self.low, one, {out}, there) for one in readers)
+            else set()
+        )
+
+    def chain(self, op: Op, is_part: Callable) -> tuple[set[Op], list[V]]:
         """Return an operation with those of its loop that compute for it alone, and the arrays that these read."""
         chain, read = {op}, set(self.low.bases([op]))
-        while more := {self.maker[v] for v in read if self.is_for(v, chain, self.place[op])}:
+        while more := {self.maker[v] for v in read if is_part(v, chain, self.place[op])}:
             chain |= more
             read = set(self.low.bases(list(chain))) - {o for one in chain for o in one.outs}
         return chain, [v for v in read if v.kind != "uniform" and v.shape]
@@ -72,9 +133,20 @@ class Order:
         inside = maker is not None and maker.kind == "map" and self.place[maker] == k
         return inside and v not in self.kept and self.readers[v] <= chain
 
+    def is_inside(self, v: V, chain: set[Op], k: int) -> bool:
+        """Return whether a value is made by a formula in group k, and read by nobody outside of it."""
+        maker = self.maker.get(v)
+        inside = maker is not None and maker.kind == "map" and self.place[maker] == k
+        return inside and v not in self.kept and all(self.place[one] == k for one in self.readers[v])
+
     def is_there(self, v: V, target: int, op: Op, chain: set[Op]) -> bool:
         """Return whether an array is in memory until then, or stays there in place of a result that is no smaller."""
         if v in self.kept or v not in self.maker:
             return True
         until = max([self.place[one] for one in self.readers[v] - chain], default=0)
         return until >= target or until > self.place[op] and v.dtype.itemsize <= op.outs[0].dtype.itemsize
+
+
+def large(read: list[V], op: Op) -> list[V]:
+    """Return the arrays that are no smaller than an operation's result."""
+    return [v for v in read if math.prod(v.shape) >= math.prod(op.outs[0].shape)]

@@ -384,6 +384,43 @@ def test_what_can_be_made_of_an_array_and_numbers_of_its_rows_is_not_kept():
     assert "scaled = np.empty" not in c.source() and "scaled_i" in c.source()
 
 
+@pytest.mark.cpu("the text of a program for the processor")
+def test_a_difference_is_computed_again_in_place_of_an_array():
+    def f(x):
+        centred = x - x.mean((0, 2), keepdim=True)
+        return centred * (centred * centred).sum((0, 2), keepdim=True).rsqrt(), centred.sin().cos().sum((0, 2))
+
+    x = T(4, 3, 5)
+    for a, b in zip((c := compile(f))(x), f(x)):
+        same(a, b, 1e-5)
+    assert "centred = np.empty" not in c.source()
+
+
+@pytest.mark.parametrize("step", [
+    lambda x, y: ((x - y).sin(), (x - y).cos().sum((0, 1)), x.sub_(y)),
+    lambda x, y: ((d := x - y).sum(0) * d.sum(0).sin(), x.mul_(2) + 0, d.sum((0, 2)), d * d.mean((0, 2), True)),
+    lambda x, y: ((d := (x - y) * 2).sum((0, 2)), (d.T.sin().T + d), d.amax((0, 2)), x.add_(d.mean((0, 2), True))),
+])  # fmt: skip
+def test_what_is_computed_again_is_what_it_was_before_a_write(step, either):
+    x, y = T(4, 3, 5), T(3, 1)
+    z, c = x.clone(), compile(step)
+    for _ in range(2):
+        for a, b in zip(c(x, y), step(z, y)):
+            same(a, b, 1e-5)
+        same(x, z, 1e-5)
+
+
+@pytest.mark.cpu("the text of a program for the processor")
+def test_the_innermost_loops_add_to_a_number_and_read_before_them_what_stays():
+    c = compile(lambda x, w: ((x * w).sum((0, 2)), x.amax((0, 2))))
+    x, w = T(4, 3, 5), T(3, 1)
+    for a, b in zip(c(x, w), (lambda: ((x * w).sum((0, 2)), x.amax((0, 2))))()):
+        same(a, b, 1e-5)
+    loops = c.source().split("for i0")[1]
+    assert "w_i = w[i1, 0]" in loops.split("for i2")[0] and "w[" not in loops.split("for i2")[1]
+    assert "sum_1_part = plus(sum_1_part" in loops and "[0, i1" not in loops.split("for i2")[1].split("sum_1_part)")[0]
+
+
 @pytest.mark.parametrize("dims", [(), (0,), (1,), (0, 1)], ids=str)
 @pytest.mark.parametrize("dtype", [torch.int64, torch.float32])
 def test_sums_of_what_a_condition_chooses(dtype, dims, either):

@@ -8,6 +8,7 @@ all arrays lie in memory in the loop's order, one flat loop does, which the comp
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from typing import Any
 
@@ -46,13 +47,16 @@ HIGHER64 = HIGHER.format(bits=64, sign=63, mask="0x7FFFFFFFFFFFFFFF", nans="0xFF
 class Loop:
     """The text of one group.  `stored`: what gets memory; `direct`: values that are computed into an input (buffers.py)."""
 
+    lead = 0  # how many of the loops are around what is written here
+
     def __init__(self, spelling: Spelling, group: Group, stored: set, direct: dict):
         self.spelling, self.low, self.group, self.stored, self.direct = spelling, spelling.low, group, stored, direct
         self.shape = group.shape
         self.live = [i for i in loop_index(self.shape) if i != "0"]  # the variables of the loops
         self.flat = self.is_flat()
         self.uses = self.count_uses()
-        self.overwritten = self.find_overwritten()
+        self.written, self.overwritten = self.find_written()
+        self.early: dict[str, str] = {}  # elements that are read before the innermost loops -> their variables
         self.texts: dict[V, ast.expr] = {}  # what stands for a map's result in this loop
         self.flats: dict[str, str] = {}  # arrays -> their flat views
         self.before: list[str] = []
@@ -93,7 +97,25 @@ class Loop:
         text = self.spelling.element(base, at) if one else self.access(self.spelling.name(base), at)
         if base in self.overwritten:
             text = self.loaded(self.spelling.name(base), text)
+        elif base not in self.written:
+            text = self.read_before(base, text)
         return parse(cast(text, base.dtype, kind))
+
+    def read_before(self, base: V, element: str) -> str:
+        """A variable for an element that the innermost loops do not change, read before these; else the element."""
+        index = set(re.findall(r"\w+", element[element.find("[") :]))
+        level = 1 + max([d for d, i in enumerate(self.live) if i in index], default=-1)
+        if "[" not in element or level == len(self.live) or self.flat and "i" in index:
+            return element
+        if element not in self.early:
+            name = f"{self.spelling.name(base)}_i"
+            self.early[element] = name if name not in self.early.values() else self.spelling.free(name)
+            self.before_level(level).append(f"{self.early[element]} = {element}")
+        return self.early[element]
+
+    def before_level(self, level: int) -> list:
+        """The lines before the loop of a level."""
+        return self.starts.setdefault(level, [])
 
     def loaded(self, name: str, element: str) -> str:
         """A variable for an element of an array that this loop writes to: read first."""
@@ -169,7 +191,7 @@ class Loop:
             self.finish(op, cast(term, x.dtype, out.dtype), self.body)
         elif dims[0] == len(self.live) - len(dims):
             level = 0 if self.flat else len(self.live) - len(dims)
-            self.running_number(op, term, self.starts.setdefault(level, []), self.ends.setdefault(level, []))
+            self.running_number(op, term, self.before_level(level), self.ends.setdefault(level, []))
         else:
             self.running_array(op, term)
 
@@ -191,17 +213,30 @@ class Loop:
         lines.append(f"{name}[{self.place(op)}] = {text}" if out.shape else f"{name} = {text}")
 
     def running_array(self, op: Op, term: str) -> None:
-        """A reduction over outer loops: each element of the result is added to again and again."""
+        """A reduction over outer loops: each element of the result is added to again and again.
+
+        What the innermost loops add to one element is a running number first.
+        """
         x, out, name, wide = op.ins[0], op.outs[0], self.spelling.name(op.outs[0]), wider(op)
+        lines, dims, level = self.body, reduced(op), len(self.live)
+        while level > self.lead and level - 1 in dims:
+            level -= 1
+        if level == len(self.live):
+            term = cast(term, x.dtype, wide)
+        else:
+            first, more, term = running_lines(op, name, f"{name}_part", term)
+            self.before_level(level).append(first)
+            self.body.append(more)
+            lines = self.ends.setdefault(level, [])
         running = f"{name}_sum" if wide != out.dtype else name
         shape, place = self.spelling.shape(out), f"{running}[{self.place(op)}]"
         zeros = op.name == "sum" and wide.kind == "f"
         self.before.append(f"{running} = np.zeros({shape}, np.{wide.name})" if zeros else
                            f"{running} = np.full({shape}, {start(op)})")  # fmt: skip
         if op.name == "max":
-            self.body += [f"term = {term}", f"{place} = term if term > {place} or term != term else {place}"]
+            lines += [f"term = {term}", f"{place} = term if term > {place} or term != term else {place}"]
         else:
-            self.body.append(f"{place} += {cast(term, x.dtype, wide)}")
+            lines.append(f"{place} += {term}")
         if running != name:
             self.after.append(f"{name} = {running}.astype(np.{out.dtype.name})")
 
@@ -226,14 +261,14 @@ class Loop:
                 return False
         return seen
 
-    def find_overwritten(self) -> set:
-        """The arrays that the loop reads and writes, unless all that is read goes into one result."""
+    def find_written(self) -> tuple[set, set]:
+        """The arrays whose memory the loop writes to, and those that have to be read first: not if there is one result."""
         made = {o for op in self.group.ops for o in op.outs}
         results = [o for o in made if o in self.stored or o.name or self.uses[o] != 1]
-        if len(results) < 2:
-            return set()
-        old = [p for p, v in self.direct.items() if v in made]
-        return {*old, *[d for v, d in self.spelling.taken.items() if v in made]}
+        old = {p for p, v in self.direct.items() if v in made} | {
+            d for v, d in self.spelling.taken.items() if v in made
+        }
+        return made | old, old if len(results) > 1 else set()
 
     def count_uses(self) -> Counter:
         """How often each map's result is read in its own loop; a formula that reads an operand twice counts twice."""

@@ -11,7 +11,7 @@ import ast
 
 import numpy as np
 
-from ..fuse import Group, extent, loop_index, of_line, operand_index, over, reduced
+from ..fuse import Group, extent, is_simple, loop_index, of_line, operand_index, over, reduced
 from ..ir import F4, Op, V
 from .cpu_loops import Loop, nested, parse, running_lines, start, wider
 from .library_calls import added, at_class, picked
@@ -91,8 +91,8 @@ class Part(Loop):
 
     def __init__(self, rows: Rows, group: Group):
         super().__init__(rows.spelling, group, rows.stored, rows.direct)
-        self.rows, self.flat = rows, False
-        self.inside = self.live[rows.group.lead :]  # the variables of the loops over a line
+        self.rows, self.flat, self.lead = rows, False, rows.group.lead
+        self.inside = self.live[self.lead :]  # the variables of the loops over a line
         self.narrow = not self.inside
         self.before, self.after = rows.before, rows.after
         self.first: list[str] = []  # lines before the loop over the line, and behind it
@@ -105,8 +105,15 @@ class Part(Loop):
         if self.narrow or not self.body:
             return [*self.first, *self.body, *self.last]
         counters = self.around(self.inside)
-        loop = blocks(*counters[0], self.body, self.sums) if self.sums else nested(counters, self.body)
+        starts, ends = ({level - self.lead: lines for level, lines in at.items()} for at in (self.starts, self.ends))
+        if self.sums:
+            loop = [*starts.get(0, []), *blocks(*counters[0], self.body, self.sums), *ends.get(0, [])]
+        else:
+            loop = nested(counters, self.body, starts, ends)
         return [*self.first, *loop, *self.last]
+
+    def before_level(self, level: int) -> list:
+        return self.first if level <= self.lead else super().before_level(level)
 
     def around(self, variables: list) -> list:
         """Some variables of the loops over a line, with how far they count."""
@@ -133,7 +140,7 @@ class Part(Loop):
 
         That costs less where it is simple arithmetic, and nothing where it is read in one other part alone.
         """
-        out, tree, rows = op.outs[0], ast.walk(op.data["tree"]), self.rows
+        out, rows = op.outs[0], self.rows
         if self.shape != rows.group.shape or out in self.stored or out not in rows.elsewhere:
             return False
         if not all(self.reads_alike(rows.group.parts[k], out) for k in rows.readers[out]):
@@ -142,9 +149,8 @@ class Part(Loop):
         known = lambda v: (
             v.kind in ("input", "constant", "uniform") or v in {**rows.locals, **rows.buffers, **rows.makers}
         )
-        cheap = all(isinstance(n, (ast.Name, ast.BinOp, ast.operator, ast.expr_context)) for n in tree)
         once = not self.uses[out] and len(rows.readers[out]) == 1
-        return (cheap or once) and all(known(v) and v not in written for v in self.low.bases([op]))
+        return (is_simple(op) or once) and all(known(v) and v not in written for v in self.low.bases([op]))
 
     def reads_alike(self, part: Group, out: V) -> bool:
         """Return whether a part reads of a result the element that its own loop is at."""
@@ -174,9 +180,8 @@ class Part(Loop):
         """Of this line, of all lines (a running array), or of everything (a running number)."""
         x, dims = op.ins[0], reduced(op)
         self.spelling.name(op.outs[0], op.name)
-        lead = self.rows.group.lead
-        if of_line(op, lead):
-            self.of_line(op) if dims == list(range(lead, len(self.live))) else self.across(op)
+        if of_line(op, self.lead):
+            self.of_line(op) if dims == list(range(self.lead, len(self.live))) else self.across(op)
             return
         term = ast.unparse(self.operand(x, x.dtype, op))
         if len(dims) == len(self.live):
@@ -211,9 +216,9 @@ class Part(Loop):
 
     def across(self, op: Op) -> None:
         """Some numbers for each line: of a table of columns a sum, or maximum, for each of these."""
-        x, out, lead = op.ins[0], op.outs[0], self.rows.group.lead
+        x, out = op.ins[0], op.outs[0]
         term = ast.unparse(self.operand(x, x.dtype, op))
-        kept = [i for d, i in enumerate(self.live) if d >= lead and d not in reduced(op)]
+        kept = [i for d, i in enumerate(self.live) if d >= self.lead and d not in reduced(op)]
         buffer = self.rows.buffer(out)
         place = f"{buffer}[{', '.join(kept)}]"
         self.first.append(f"{buffer}[:] = {cast(start(op), wider(op), out.dtype)}")

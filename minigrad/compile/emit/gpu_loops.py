@@ -83,6 +83,9 @@ class Kernel(Loop):
         return {n: given.get(n, n) for n in found if n in given or n in known or n.endswith("_parts")}
 
     # ------------------------------------------------------------------ operations
+    def read_before(self, base: V, element: str) -> str:
+        return element  # threads read it from the nearest memory
+
     def is_number(self, out: V) -> bool:
         return False
 
