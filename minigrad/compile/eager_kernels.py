@@ -14,7 +14,7 @@ import numpy as np
 from ..core.tensor import wrap
 from ..errors import InternalError, error
 from ..kernels import cache, lines
-from ..kernels.lines import ALL, EACH, LINE, NUMBER, PLACE, Kernel, Plan
+from ..kernels.lines import HOLDS, NUMBER, WEIGHT, Kernel, Layout, Plan
 from ..ops.base.primitive import ShapeOf
 from .capture import tracing
 from .captured_steps import Step, Value
@@ -22,8 +22,8 @@ from .guards import Environment
 from .symbols import Number, Reads
 from .trace import Trace
 
-SUMS = (PLACE, NUMBER)  # what is added up over the lines
-SIZES = {2: (7, 11), 3: (5, 11, 13)}  # of examples: no two are the same
+SUMS = (WEIGHT, NUMBER)  # what is added up over the lines
+SIZES = 5, 7, 11, 13  # of examples: no two are the same
 
 
 def install() -> None:
@@ -31,74 +31,74 @@ def install() -> None:
     lines.write = write
 
 
-def write(plan: Plan, args: tuple, n_dims: int, dtype: np.dtype) -> Kernel:
+def write(plan: Plan, args: tuple, layout: Layout, dtype: np.dtype) -> Kernel:
     """Write the kernel for some arguments."""
-    program, given, whole = generated(plan, args, n_dims, dtype)
+    program, given, whole = generated(plan, args, layout, dtype)
     arrays = [x for kind, x in program.params if kind == "input"]
-    if program.statics or arrays != list(range(len(arrays))):
+    ranged = layout.reduced[0]
+    if program.statics or arrays != list(range(len(arrays))) or ranged and "[...] =" in program.text:
         what = f"its kernel is no loop over all of its arguments:\n{program.text}"
         raise error(InternalError, plan.cls.name, what, "report it; set MINIGRAD_GENERIC=1 to do without kernels")
     entry = getattr(cache.load(f"{program.name}_{dtype.name}", program.text), program.name)
     read = [x for kind, x in program.params if kind == "number"]
-    return Kernel(entry, whole, [i for i in plan.numbers if given[i].name in read])
+    return Kernel(entry, whole and not ranged, [i for i in plan.numbers if given[i].name in read], ranged)
 
 
 def text(plan: Plan, args: tuple, on_device: bool = False) -> str:
     """Return the text of the kernel for some arguments that are rows, on the processor or a GPU."""
-    return generated(plan, args, 2, args[plan.x].dtype, on_device)[0].text
+    layout = plan.layout(args, ())
+    assert layout is not None
+    return generated(plan, args, layout, args[plan.x].dtype, on_device)[0].text
 
 
-def generated(plan: Plan, args: tuple, n_dims: int, dtype: np.dtype, on_device: bool = False) -> tuple:
+def generated(plan: Plan, args: tuple, layout: Layout, dtype: np.dtype, on_device: bool = False) -> tuple:
     """Return the program, the arguments that stood in for `args`, and whether it has to see all lines at once.
 
     Transforms, recordings and captures that may be running hear nothing of it.
     """
-    return contextvars.Context().run(captured, plan, args, n_dims, dtype, on_device)
+    examples = layout._replace(sizes=SIZES[: len(layout.sizes)])
+    return contextvars.Context().run(captured, plan, args, examples, dtype, on_device)
 
 
-def captured(plan: Plan, args: tuple, n_dims: int, dtype: np.dtype, on_device: bool) -> tuple:
+def captured(plan: Plan, args: tuple, layout: Layout, dtype: np.dtype, on_device: bool) -> tuple:
     """Capture an operation's program, or its formulas, on examples."""
     from .emit.from_capture import generate
 
-    cls, shapes = plan.cls, shapes_of(SIZES[n_dims])
+    cls = plan.cls
     trace = Trace(Environment({}), None)
     trace.phase = "backward"  # no line of the user's is meant
     with tracing(trace, False):
-        given = [example(trace, plan, i, a, shapes, dtype) for i, a in enumerate(args)]
+        given = [example(trace, plan, i, a, layout, dtype) for i, a in enumerate(args)]
         made = (cls.program or cls.apply)(*given) if plan.formulas is None else gradients(cls, plan.formulas, given)
         outs = list(zip(plan.gives, [trace.value(o) for o in (made if type(made) is tuple else (made,))]))
     fixed, rows = ([trace.value(given[i]) for i, _ in some] for some in (plan.fixed, plan.rows))
-    memory = lambda held: Value("input", np.empty(shapes[held], dtype), 0, "result")
+    memory = lambda held: Value("input", np.empty(layout.shape(held), dtype), 0, "result")
     writes = [(memory(held), out) for held, out in outs if held not in SUMS]
     sums = [out for held, out in outs if held in SUMS]
     name = cls.name if plan.formulas is None else f"{cls.name}_backward"
-    program = generate(trace.steps, [*fixed, *rows, *[m for m, _ in writes]], sums, writes, name, on_device)
+    inputs = [*fixed, *rows, *[m for m, _ in writes]]
+    own = layout.sizes[1] if layout.reduced[0] else None
+    program = generate(trace.steps, inputs, sums, writes, name, on_device, own)
     whole = NUMBER in plan.gives or sees_all(trace.steps, rows)
     trace.forget()
     return program, given, whole
 
 
-def example(trace: Trace, plan: Plan, i: int, a: Any, shapes: dict, dtype: np.dtype) -> Any:
+def example(trace: Trace, plan: Plan, i: int, a: Any, layout: Layout, dtype: np.dtype) -> Any:
     """Return what stands for an argument in the capture."""
     held, n, m = plan.takes[i], len(plan.cls.names), len(plan.cls.gives)
     if held is not None:
         kind = np.dtype(np.int64) if a.dtype.kind == "i" else dtype
         name = plan.cls.names[i] if i < n else ("out" if i < n + m else "g") + str((i - n) % m) * (m > 1)
-        return trace.argument(wrap(np.ones(shapes[held], kind)), name, "")
+        return trace.argument(wrap(np.ones(layout.shape(held, plan.weight(i)), kind)), name, "")
     if i >= n:
         return None
     if i == plan.dims:
-        return (1,) if type(a) is tuple else 1
+        return layout.dims if type(a) is tuple else layout.dims[0]
     if i in plan.numbers:
         return Number(a, f"leaves[{i}]", frozenset([i]), Reads(list(plan.cls.names), trace.depends))
-    held = lines.HOLDS.get(plan.cls.names[i])  # its shape may be asked for
-    return a if held is None else ShapeOf(shapes[held])
-
-
-def shapes_of(sizes: tuple) -> dict:
-    """Return the shapes of what examples hold."""
-    line, each, place = (sizes[0], 1, *sizes[2:]), (sizes[0], *sizes[2:]), sizes[1:2]
-    return {ALL: sizes, LINE: line, EACH: each, PLACE: place, NUMBER: ()}
+    held = HOLDS.get(plan.cls.names[i])  # its shape may be asked for
+    return a if held is None else ShapeOf(layout.shape(held, plan.weight(i)))
 
 
 def gradients(cls: Any, formulas: tuple, given: list) -> tuple:

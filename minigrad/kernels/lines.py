@@ -1,17 +1,16 @@
-"""Fused operations on the lines of an array, its rows or its columns, in one pass over memory.
+"""Fused operations on the lines of an array, its rows, its columns or its channels, in one pass over memory.
 
 A line that has just been read lies in the processor's nearest memory, so all steps on it cost one trip to the far one.
 `forward` runs an operation's program and `backward` its formulas, by kernels that the compiler writes from these
 (compile/eager_kernels.py), one for each dtype and layout.  None stands for "NumPy serves as well": small arrays, other layouts.
 
 What an argument or a result holds: ALL an element for each of x, LINE a number for each line, its dimensions kept as 1, EACH
-that without them, PLACE a number for each place in a line, NUMBER one for all.  An operation says in `gives` what its
+that without them, WEIGHT numbers that are broadcast to x, NUMBER one for all.  An operation says in `gives` what its
 results hold.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import cache
 from operator import itemgetter
@@ -24,12 +23,36 @@ from . import threads
 from .compiler import loading
 from .fallback import alone
 
-ALL, LINE, EACH, PLACE, NUMBER = "all", "line", "each", "place", "number"
-HOLDS = {"x": ALL, "log_p": ALL, "weight": PLACE, "bias": PLACE, "target": EACH, "w": EACH}
+ALL, LINE, EACH, WEIGHT, NUMBER = "all", "line", "each", "weight", "number"
+HOLDS = {"x": ALL, "log_p": ALL, "target": EACH, "w": EACH} | dict.fromkeys(
+    ("weight", "bias", "factor", "begin"), WEIGHT
+)
 # elements; below, NumPy's dozen calls cost less than a first lesson's wait for the compiler
-ROWS_FROM, COLUMNS_FROM = 256, 4096
+ROWS_FROM, OTHERS_FROM = 256, 2048
+FIRST = np.uint64(0)  # line; a loop over places that may be negative, which count from the end, is not vectorised
 MANY = 1000  # calls that are remembered
-write: Callable | None = None  # compile: writes a kernel, (plan, arguments, dimensions of the table, dtype)
+write: Callable | None = None  # compile: writes a kernel, (plan, arguments, layout, dtype)
+
+
+class Layout(NamedTuple):
+    """How a kernel sees arrays: neighbouring dimensions of x that are alike count as one."""
+
+    sizes: tuple
+    reduced: tuple  # which of the dimensions belong to a line
+    weights: tuple  # for each weight, which of the dimensions it has
+
+    @property
+    def dims(self) -> tuple:
+        """The dimensions of lines."""
+        return tuple([d for d, inside in enumerate(self.reduced) if inside])
+
+    def shape(self, held: str, weight: int = 0) -> tuple:
+        """Return the shape of what is held for x; `weight` says for which of the weights."""
+        if held is WEIGHT:
+            has = self.weights[weight]
+            first = has.index(True) if any(has) else -1
+            return tuple([n if there else 1 for n, there in zip(self.sizes[first:], has[first:])])
+        return shape_of(held, self.sizes, self.dims)
 
 
 class Kernel(NamedTuple):
@@ -38,6 +61,7 @@ class Kernel(NamedTuple):
     entry: Callable
     whole: bool  # whether it has to see all lines at once
     numbers: list  # the places of those arguments
+    ranged: bool  # whether it is told which of the lines are its own, as those lie side by side in memory
 
 
 class Call(NamedTuple):
@@ -48,6 +72,7 @@ class Call(NamedTuple):
     shapes: list  # of results in memory
     seen_as: list
     order: list  # for each result which in memory it is, or which sum over the lines, with its shape
+    count: np.uint64  # of lines that lie side by side
 
 
 class Plan:
@@ -59,16 +84,28 @@ class Plan:
     def __init__(self, cls: Any, takes: tuple, gives: tuple, formulas: tuple | None = None):
         self.cls, self.takes, self.gives, self.formulas = cls, takes, gives, formulas
         names = cls.names
-        self.dims = next(i for i, name in enumerate(names) if name in ("dim", "dims"))
+        self.dims = next((i for i, name in enumerate(names) if name in ("dim", "dims")), None)
         self.numbers = [i for i, name in enumerate(names) if name == "eps"]
-        self.settings = itemgetter(*[i for i, name in enumerate(names) if name not in HOLDS and name != "eps"])
-        self.places = [i for i, name in enumerate(names) if HOLDS.get(name) is PLACE]
+        settings = [i for i, name in enumerate(names) if name not in HOLDS and name != "eps"]
+        self.settings = itemgetter(*settings) if settings else lambda args: None
+        self.weights = [i for i, name in enumerate(names) if HOLDS.get(name) is WEIGHT]
         self.x = takes.index(ALL)
         self.gradients = [formulas.index(i) if formulas and i in formulas else None for i in range(len(names))]
-        self.fixed = [(i, (-1,) if held is PLACE else None) for i, held in enumerate(takes) if held in (PLACE, NUMBER)]
+        self.fixed = [(i, held) for i, held in enumerate(takes) if held in (WEIGHT, NUMBER)]
         self.rows = [(i, held) for i, held in enumerate(takes) if held in (ALL, LINE, EACH)]
         self.kernels: dict[tuple, Kernel] = {}
-        self.calls: dict[tuple, Call] = {}  # by the shape of x, its dtype, and the settings
+        self.calls: dict[
+            tuple, Call | None
+        ] = {}  # by the shape of x, its dtype, the settings and the shapes of weights
+
+    def layout(self, args: tuple, weights: tuple) -> Layout | None:
+        """Return how arguments are seen that have weights of some shapes; None where these are not broadcast to x."""
+        x, dims = args[self.x], () if self.dims is None else args[self.dims]
+        return layout_of(x.shape, dims if type(dims) is tuple else (dims,), weights)
+
+    def weight(self, i: int) -> int:
+        """Return which of the weights an argument is."""
+        return self.weights.index(i) if i in self.weights else 0
 
 
 @cache
@@ -119,12 +156,12 @@ def run(plan: Plan, args: tuple) -> list | None:
         return None
     dtype = x.dtype
     key: tuple = (x.shape, dtype, plan.settings(args))
-    if plan.places:
-        key += tuple([a.shape if type(a := args[i]) is np.ndarray else a for i in plan.places])
-    call = plan.calls.get(key) or prepared(plan, args, key)
+    if plan.weights:
+        key += tuple([a.shape if type(a := args[i]) is np.ndarray else a for i in plan.weights])
+    call = plan.calls[key] if key in plan.calls else prepared(plan, args, key)
     if call is None:
         return None
-    (entry, whole, used), given, shapes, seen_as, order = call
+    (entry, whole, used, ranged), given, shapes, seen_as, order, count = call
     shared = x.size >= 2 * threads.GRAIN and threads.parts(x.size) > 1
     if whole and shared:
         return None
@@ -133,10 +170,14 @@ def run(plan: Plan, args: tuple) -> list | None:
     memory = outs if seen_as is shapes else [out.reshape(shape) for out, shape in zip(outs, seen_as)]
     numbers = [args[i] for i in used] if used else ()
     if not shared:
-        sums = entry(*arrays, *memory, *numbers)
+        sums = entry(*arrays, *memory, *numbers, FIRST, count) if ranged else entry(*arrays, *memory, *numbers)
     else:
         fixed, rows = arrays[: len(plan.fixed)], [*arrays[len(plan.fixed) :], *memory]
-        slices = threads.launch(lambda *some: entry(*fixed, *some, *numbers), rows, x.size)
+        if ranged:
+            own = lambda some: entry(*arrays, *memory, *numbers, some[0, 0], some[-1, 0] + np.uint64(1))
+            slices = threads.launch(own, [np.arange(count, dtype=np.uint64).reshape(-1, 1)], x.size)
+        else:
+            slices = threads.launch(lambda *some: entry(*fixed, *some, *numbers), rows, x.size)
         sums = [sum(of_slices) for of_slices in zip(*slices)]
     if not sums:
         return outs
@@ -148,36 +189,49 @@ def run(plan: Plan, args: tuple) -> list | None:
 
 def prepared(plan: Plan, args: tuple, key: tuple) -> Call | None:
     """Find out how a kernel is called for arrays of these shapes, and have one written where there is none."""
-    x, dims = args[plan.x], args[plan.dims]
-    t = table(x, dims if type(dims) is tuple else (dims,))
-    if t is None or any(shape != shape_of(PLACE, x, dims) for shape in key[3:]):
-        return None
-    kernel = kernel_for(plan, args, t)
-    as_seen = {ALL: t.shape, LINE: (len(t), 1, *t.shape[2:]), EACH: (len(t), *t.shape[2:])}
-    given = [*plan.fixed, *[(i, as_seen[held]) for i, held in plan.rows]]
-    shapes = [shape_of(held, x, dims) for held in plan.gives if held in as_seen]
-    seen_as = [as_seen[held] for held in plan.gives if held in as_seen]
     if len(plan.calls) >= MANY:
         plan.calls.clear()
-    found = Call(kernel, given, shapes, shapes if shapes == seen_as else seen_as, where_results_are(plan, x, dims))
+    x, layout = args[plan.x], plan.layout(args, key[3:])
+    rows = layout is not None and layout.reduced == (False, True)
+    if layout is None or x.dtype.kind != "f" or x.size < (ROWS_FROM if rows else OTHERS_FROM):
+        return None
+    kernel = kernel_for(plan, args, layout, x.dtype)
+    given = [
+        (i, None if held is NUMBER else layout.shape(held, plan.weight(i))) for i, held in (*plan.fixed, *plan.rows)
+    ]
+    dims = () if plan.dims is None else args[plan.dims]
+    kept = [held for held in plan.gives if held in (ALL, LINE, EACH)]
+    shapes = [shape_of(held, x.shape, dims if type(dims) is tuple else (dims,)) for held in kept]
+    seen_as = [layout.shape(held) for held in kept]
+    count = np.uint64(layout.sizes[1] if kernel.ranged else 0)
+    found = Call(kernel, given, shapes, shapes if shapes == seen_as else seen_as, where_results_are(plan, args), count)
     plan.calls[key] = found
     return found
 
 
-def where_results_are(plan: Plan, x: np.ndarray, dims: Any) -> list:
+def where_results_are(plan: Plan, args: tuple) -> list:
     """Say for each result which in memory it is, and None, or which of the sums, and its shape."""
-    sums = [held in (PLACE, NUMBER) for held in plan.gives]
-    shapes = {PLACE: shape_of(PLACE, x, dims), NUMBER: ()}
-    return [(sums[:k].count(sums[k]), shapes.get(held)) for k, held in enumerate(plan.gives)]
+    sums = [held in (WEIGHT, NUMBER) for held in plan.gives]
+    shape = lambda a: a.shape if type(a) is np.ndarray else tuple(a)
+    own = [
+        None if not a_sum else () if held is NUMBER or plan.formulas is None else shape(args[plan.formulas[k]])
+        for k, (held, a_sum) in enumerate(zip(plan.gives, sums))
+    ]
+    return [(sums[:k].count(sums[k]), own[k]) for k in range(len(sums))]
 
 
-def kernel_for(plan: Plan, args: tuple, t: np.ndarray) -> Kernel:
+def kernel_for(plan: Plan, args: tuple, layout: Layout, dtype: np.dtype) -> Kernel:
     """Have a kernel written, by one thread at a time."""
-    key = (t.ndim, t.dtype, plan.settings([None if i == plan.dims else a for i, a in enumerate(args)]))
+    key = (
+        layout.reduced,
+        layout.weights,
+        dtype,
+        plan.settings([None if i == plan.dims else a for i, a in enumerate(args)]),
+    )
     with loading:
         if key not in plan.kernels:
             assert write is not None
-            plan.kernels[key] = write(plan, args, t.ndim, t.dtype)
+            plan.kernels[key] = write(plan, args, layout, dtype)
         return plan.kernels[key]
 
 
@@ -186,22 +240,35 @@ def seen(a: Any, shape: tuple | None) -> Any:
     return a[()] if shape is None else np.ascontiguousarray(a).reshape(shape)
 
 
-def shape_of(held: str, x: np.ndarray, dims: Any) -> tuple:
-    """Return the shape of what is held for x."""
-    dims = dims if type(dims) is tuple else (dims,)
-    if held in (ALL, LINE):
-        return tuple([1 if d in dims and held is LINE else n for d, n in enumerate(x.shape)])
-    return tuple([n for d, n in enumerate(x.shape) if (d in dims) is (held is PLACE)])
+def shape_of(held: str, shape: tuple, dims: tuple) -> tuple:
+    """Return the shape of what is held, of lines or elements, for an array whose lines have some dimensions."""
+    if held is EACH:
+        return tuple([n for d, n in enumerate(shape) if d not in dims])
+    return () if held is NUMBER else tuple([1 if d in dims and held is LINE else n for d, n in enumerate(shape)])
 
 
-def table(x: Any, dims: tuple) -> np.ndarray | None:
-    """Return x as rows (lines, n) or columns (outer, n, inner), where it lies in memory so and is worth a kernel."""
-    if x.dtype.kind != "f":
+def layout_of(shape: tuple, dims: tuple, weights: tuple) -> Layout | None:
+    """Return how a kernel sees an array with lines along `dims`, and weights of some shapes that are broadcast to it.
+
+    Rows are (lines, n) and columns (outer, n, inner); channels (images, channels, elements) have weights of their own.
+    """
+    found: list[list] = []  # sizes, with what they are: whether of a line, and for each weight whether it has them
+    for d, n in enumerate(shape):
+        met = [w[d - len(shape)] if len(shape) - d <= len(w) else 1 for w in weights]
+        kind = (d in dims, *[m != 1 for m in met])
+        if any(m not in (1, n) for m in met) or any(len(w) > len(shape) for w in weights):
+            return None
+        if found and found[-1][1] == kind:
+            found[-1][0] *= n
+        elif n != 1:
+            found.append([n, kind])
+    alone = (False,) * len(weights)
+    if dims and not any(kind[0] for _, kind in found):
+        found.append([1, (True, *alone)])
+    if dims and found[0][1][0] and (not weights or all(kind[0] for _, kind in found)):
+        found.insert(0, [1, (False, *alone)])
+    sizes, kinds = zip(*found)
+    if len(sizes) > (4 if weights else 3):
         return None
-    first = x.ndim - len(dims)
-    if dims == tuple(range(first, x.ndim)):
-        return x if x.ndim == 2 and first == 1 else x.reshape(-1, math.prod(x.shape[first:]))
-    if len(dims) > 1 or x.size < COLUMNS_FROM:
-        return None
-    outer, inner = math.prod(x.shape[: dims[0]]), math.prod(x.shape[dims[0] + 1 :])
-    return x.reshape(outer, x.shape[dims[0]], inner) if inner > 1 else None
+    reduced, *has = zip(*kinds)
+    return Layout(sizes, reduced, tuple(has))

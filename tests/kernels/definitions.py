@@ -8,7 +8,6 @@ import numpy as np
 import minigrad
 from minigrad.kernels import cache, lines, threads
 from minigrad.kernels.cpu import (
-    batch_norm,
     even_parts,
     index_cpu,
     max_pool,
@@ -17,8 +16,8 @@ from minigrad.kernels.cpu import (
     topk,
 )
 
-MODULES = (batch_norm, even_parts, lines, index_cpu, topk, reductions_cpu, scans_cpu, max_pool)
-THRESHOLDS = ((batch_norm, "NORM_FROM"), (lines, "COLUMNS_FROM"), (lines, "ROWS_FROM"), (index_cpu, "PLACES_FROM"),
+MODULES = (even_parts, lines, index_cpu, topk, reductions_cpu, scans_cpu, max_pool)
+THRESHOLDS = ((lines, "OTHERS_FROM"), (lines, "ROWS_FROM"), (index_cpu, "PLACES_FROM"),
               (scans_cpu, "SCAN_FROM"), (topk, "RANK_FROM"), (reductions_cpu, "REDUCE_FROM"),
               (max_pool, "POOL_FROM"), (even_parts, "PARTS_FROM"))  # fmt: skip
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import minigrad
-from minigrad.kernels.cpu import batch_norm
+from minigrad.kernels import lines
 from tests.floats import FLOATS, some
 from tests.kernels.definitions import agree, from_several_threads, numbers
 
@@ -69,5 +69,36 @@ def test_several_threads(name, monkeypatch):
 
 
 def test_small_arrays_are_numpys(monkeypatch):
-    monkeypatch.setattr(batch_norm, "module", None)
+    monkeypatch.setattr(lines, "write", None)
     batch(minigrad.ones(10, 6, 5), None, None)
+
+
+LAYOUTS = [  # shape, dimensions of lines, shapes of weights; what a kernel sees
+    ((8, 3, 4), (1, 2), ((3, 4), (3, 4)), ((8, 12), "fT", "12")),
+    ((8, 6, 5, 4), (0, 2, 3), ((6, 1, 1),) * 2, ((8, 6, 20), "TfT", "6, 1")),
+    ((8, 6), (0,), ((6,),) * 2, ((8, 6), "Tf", "6")),
+    ((8, 3, 2, 20), (2, 3), ((3, 2, 1),) * 2, ((8, 3, 2, 20), "ffTT", "3, 2, 1")),
+    ((8, 6, 1, 20), (2, 3), ((6, 1, 1),) * 2, ((8, 6, 20), "ffT", "6, 1")),
+    ((8, 1, 20), (0, 2), ((1, 1),) * 2, ((1, 160), "fT", "1")),
+    ((8, 6, 1), (2,), ((1,),) * 2, ((48, 1), "fT", "1")),
+    ((1, 30), (1,), ((30,),) * 2, ((1, 30), "fT", "30")),
+    ((8, 6, 5), (), ((6, 1),) * 2, ((8, 6, 5), "fff", "6, 1")),
+    ((4, 5, 6), (1,), (), ((4, 5, 6), "fTf", "")),
+    ((5, 6), (0,), (), ((1, 5, 6), "fTf", "")),
+]
+
+
+@pytest.mark.parametrize("shape, dims, weights, expected", LAYOUTS)
+def test_neighbouring_dimensions_that_are_alike_count_as_one(shape, dims, weights, expected):
+    found = lines.layout_of(shape, dims, weights)
+    own = ", ".join(map(str, found.shape(lines.WEIGHT))) if weights else ""
+    assert (found.sizes, "".join(["fT"[r] for r in found.reduced]), own) == expected
+    kept = tuple(n for d, n in enumerate(shape) if d not in dims)
+    for held, count in ((lines.ALL, np.prod(shape)), (lines.LINE, np.prod(kept)), (lines.EACH, np.prod(kept))):
+        assert np.prod(found.shape(held)) == count == np.prod(lines.shape_of(held, shape, dims))
+
+
+def test_other_weights_have_no_layout():
+    assert lines.layout_of((8, 6, 5), (0, 2), ((5, 1),)) is None
+    assert lines.layout_of((6, 5), (1,), ((2, 6, 5),)) is None
+    assert lines.layout_of((4, 5, 6, 7), (0, 2), ()) is None

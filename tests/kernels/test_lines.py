@@ -24,11 +24,11 @@ def test_one_kernel_for_all_sizes_of_a_layout(fresh):
     plan = lines.forward_plan(Softmax)
     for shape in ((64, 7), (5, 100), (1, 400), (2, 3, 50), (300, 1)):
         minigrad.tensor(numbers(shape)).softmax(-1)
-    assert [key[:2] for key in plan.kernels] == [(2, np.dtype("float64"))]
+    assert [(key[0], key[2]) for key in plan.kernels] == [((False, True), np.dtype("float64"))]
     minigrad.tensor(numbers((4, 33, 40))).softmax(1)
     minigrad.tensor(numbers((33, 400))).softmax(0)
     minigrad.tensor(numbers((64, 7), "float32")).softmax(1)
-    assert [key[0] for key in plan.kernels] == [2, 3, 2]
+    assert [key[0] for key in plan.kernels] == [(False, True), (False, True, False), (False, True)]
 
 
 def test_small_arrays_have_no_kernel_written(fresh):
@@ -105,7 +105,7 @@ def test_thresholds_hold_for_shapes_that_were_small(fresh, monkeypatch):
     minigrad.tensor(numbers((4, 5, 6))).softmax(1)
     minigrad.tensor(numbers((4, 50, 6))).softmax(1)
     monkeypatch.setattr(lines, "ROWS_FROM", 1)
-    monkeypatch.setattr(lines, "COLUMNS_FROM", 1)
+    monkeypatch.setattr(lines, "OTHERS_FROM", 1)
     minigrad.tensor(numbers((4, 5, 6))).softmax(1)
     assert len(lines.forward_plan(Softmax).calls) == 1
 
@@ -128,5 +128,5 @@ def test_many_shapes_are_forgotten(fresh, monkeypatch):
 
 def test_a_plan_says_what_its_arguments_hold():
     plan = lines.forward_plan(LayerNorm)
-    assert plan.takes == (lines.ALL, lines.PLACE, lines.PLACE, None, None)
+    assert plan.takes == (lines.ALL, lines.WEIGHT, lines.WEIGHT, None, None)
     assert [plan.cls.names[i] for i in (plan.x, plan.dims, *plan.numbers)] == ["x", "dims", "eps"]

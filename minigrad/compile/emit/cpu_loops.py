@@ -80,7 +80,7 @@ class Loop:
         """The variables of the loops, outermost first, each with how far it counts."""
         if self.flat:
             return [("i", f"{next(iter(self.flats.values()))}.size")]
-        return list(zip(self.live, self.spelling.extent(self.group.like())))
+        return list(zip(self.live, self.spelling.counters(self.group.like())))
 
     # ------------------------------------------------------------------ operands
     def operand(self, a: Any, kind: np.dtype, op: Op) -> ast.expr:
@@ -243,7 +243,7 @@ class Loop:
     # ------------------------------------------------------------------ decided beforehand
     def is_flat(self) -> bool:
         """Whether all that a loop reads and writes lies in memory element by element in the loop's order."""
-        if not self.live:
+        if not self.live or self.spelling.ranged in self.shape:
             return False
         seen, made = False, {o for op in self.group.ops for o in op.outs}
         for op in self.group.ops:

@@ -51,7 +51,7 @@ class Rows:
 
     def counters(self) -> list:
         """The variables of the loops over lines, and how far they count."""
-        return list(zip(loop_index(self.group.shape), self.spelling.extent(self.group.like())[: self.group.lead]))
+        return list(zip(loop_index(self.group.shape), self.spelling.counters(self.group.like())[: self.group.lead]))
 
     def buffer(self, out: V) -> str:
         """Memory for what a line has of a value."""
@@ -117,7 +117,7 @@ class Part(Loop):
 
     def around(self, variables: list) -> list:
         """Some variables of the loops over a line, with how far they count."""
-        ends = dict(zip(self.live, self.spelling.extent(self.group.like())))
+        ends = dict(zip(self.live, self.spelling.counters(self.group.like())))
         return [(i, ends[i]) for i in variables]
 
     def operand(self, a: object, kind: np.dtype, op: Op) -> ast.expr:

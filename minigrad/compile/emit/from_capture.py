@@ -10,8 +10,13 @@ from .gpu_module import DeviceWriter
 from .module_text import Program, Writer
 
 
-def generate(steps: list[Step], inputs: list, outputs: list, writes: list, name: str, on_device: bool) -> Program:
-    """The program for some steps of a capture; `writes`: inputs and the values that are written to them."""
+def generate(
+    steps: list[Step], inputs: list, outputs: list, writes: list, name: str, on_device: bool, ranged: int | None = None
+) -> Program:
+    """The program for some steps of a capture; `writes`: inputs and the values that are written to them.
+
+    Loops over a size of `ranged` go from `low` to `high`, two further arguments: so threads share such a dimension.
+    """
     low = Lowering(CUDA if on_device else CPU)
     given = [V("input", v.shape, v.dtype, v.name, None, layout(v)) for v in inputs]
     low.values.update(zip(inputs, given))
@@ -25,7 +30,7 @@ def generate(steps: list[Step], inputs: list, outputs: list, writes: list, name:
     low.join_fills(wanted)
     outs += [w for p, w in pairs if not p.shape]
     writer = DeviceWriter if on_device else Writer
-    return writer(low, given, outs, pairs, name).write()
+    return writer(low, given, outs, pairs, name, ranged).write()
 
 
 def layout(v: Value) -> str:

@@ -28,8 +28,8 @@ TAKEN = {"np", "njit", "statics", "call", *HELPERS, *LOOP, *dir(builtins), *keyw
 class Spelling:
     """The names of one program, and how its values are written with them."""
 
-    def __init__(self, low: Lowering, inputs: list[V], reserved: set):
-        self.low, self.inputs = low, inputs
+    def __init__(self, low: Lowering, inputs: list[V], reserved: set, ranged: int | None = None):
+        self.low, self.inputs, self.ranged = low, inputs, ranged
         self.used: set[str] = {*TAKEN, *reserved}
         self.names: dict[V, str] = {}
         self.numbers: dict[str, str] = {}  # arguments that are floats -> their variables
@@ -134,6 +134,12 @@ class Spelling:
     def extent(self, v: V) -> list:
         """The text of the sizes that a loop over v counts through."""
         return [text for n, text in zip(v.shape, self.sizes(v)) if n != 1]
+
+    def counters(self, v: V) -> list:
+        """The text of how far each loop over v counts."""
+        return [
+            "low, high" if n == self.ranged else text for n, text in zip([n for n in v.shape if n != 1], self.extent(v))
+        ]
 
     def size(self, n: int) -> str:
         """A number that is a size of some input, or made of such, else the number itself."""

@@ -47,18 +47,22 @@ def NAME_of(ARGUMENTS):
 """
 
 
-def pairwise(name: str, term: str, arrays: str = "x", numbers: str = "") -> str:
-    """The text of a sum along memory, whose terms are made of `arrays` at i, and numbers; other kernels have it in theirs."""
-    first, rest = ([f"{a}[{part}]" for a in arrays] for part in (":half", "half:"))
-    words = {"NAME": name, "TERM": term, "SHORT": str(SHORT), "ARGUMENTS": ", ".join([*arrays, *numbers.split()]),
-             "FIRST": ", ".join([*first, *numbers.split()]), "REST": ", ".join([*rest, *numbers.split()])}  # fmt: skip
+def pairwise(name: str, term: str, arrays: str = "x") -> str:
+    """The text of a sum along memory, whose terms are made of `arrays` at i; other kernels have it in theirs."""
+    first, rest = (", ".join([f"{a}[{part}]" for a in arrays]) for part in (":half", "half:"))
+    words = {
+        "NAME": name,
+        "TERM": term,
+        "SHORT": str(SHORT),
+        "ARGUMENTS": ", ".join(arrays),
+        "FIRST": first,
+        "REST": rest,
+    }
     return re.sub("|".join(words), lambda m: words[m[0]], PAIRWISE)
 
 
 SUM, SQUARES = pairwise("sum", "x[i]"), pairwise("squares", "x[i] * x[i]")
 KNOWN = pairwise("known", "x[i] if x[i] == x[i] else real(0)")
-SPREAD = pairwise("spread", "(x[i] - mean) * (x[i] - mean)", numbers="mean")
-DOT = pairwise("dot", "x[i] * (y[i] - mean)", "xy", "mean")
 
 # Extremes of floats are taken on integers, which LLVM does in lanes without leave to ignore NaN: with those of negative
 # floats turned round, bits have the order of the floats, and NaN lies beyond one infinity or the other.

@@ -14,7 +14,8 @@ FORWARD = {
     "cross_entropy": softmax_cuda.cross_entropy,
     "from_logits": softmax_cuda.cross_entropy_backward,
     "standardize": normalize_cuda.standardize,
-    "layer_norm": normalize_cuda.layer_norm,
+    "layer_norm": lambda *args: normalize_cuda.layer_norm(*args) or normalize_cuda.norm(*args),
+    "channelwise": normalize_cuda.affine,
     "divide_by_rms": normalize_cuda.divide_by_rms,
 }
 BACKWARD = {  # of the gradients, the arguments and the results
@@ -23,8 +24,9 @@ BACKWARD = {  # of the gradients, the arguments and the results
     "standardize": lambda g, g1, g2, x, dims, eps, out, mean, variance: normalize_cuda.standardize_backward(
         g, x, mean, variance, dims, eps
     ),
-    "layer_norm": lambda g, g1, g2, x, weight, bias, dims, eps, out, mean, variance: normalize_cuda.layer_norm_backward(
-        g, x, weight, mean, variance, dims, eps
+    "layer_norm": lambda g, g1, g2, x, weight, bias, dims, eps, out, mean, variance: (
+        normalize_cuda.layer_norm_backward(g, x, weight, mean, variance, dims, eps)
+        or normalize_cuda.norm_backward(g, x, weight, mean, variance, dims, eps)
     ),
     "divide_by_rms": lambda g, g1, x, dims, eps, out, factor: normalize_cuda.divide_by_rms_backward(g, x, factor, dims),
 }

@@ -15,7 +15,6 @@ import numpy as np
 from ...core.backward import sum_to
 from ...core.tensor import Tensor
 from ...kernels import lines
-from ...kernels.cpu import batch_norm
 from ..base.families import Operation
 from ..base.layouts import channels_last, row_major
 from ..base.primitive import ShapeOf
@@ -82,9 +81,7 @@ class LayerNorm(Operation):
 
     @staticmethod
     def impl(x: np.ndarray, weight: np.ndarray, bias: np.ndarray, dims: tuple, eps: float) -> tuple:
-        found: Any = lines.forward(LayerNorm, x, weight, bias, dims, eps)
-        found = batch_norm.norm(x, weight, bias, dims, eps) if found is None else found
-        if found is not None:
+        if (found := lines.forward(LayerNorm, x, weight, bias, dims, eps)) is not None:
             return tuple(found)
         out, mean, variance = Standardize.impl(x, dims, eps)
         return out * weight + bias, mean, variance
@@ -121,10 +118,8 @@ class LayerNorm(Operation):
         (g, g_mean, g_variance), (x, weight, _, dims, eps, _, mean, variance) = gs, bound
         if g is None or g_mean is not None or g_variance is not None or type(x) is ShapeOf or type(weight) is ShapeOf:
             return None
-        found: Any = lines.backward(LayerNorm, gs, bound)
-        found = batch_norm.norm_backward(g, x, weight, mean, variance, dims, eps) if found is None else found[:3]
-        if found is not None:
-            return *found, None, None
+        if (found := lines.backward(LayerNorm, gs, bound)) is not None:
+            return tuple(found)
         (dx, *_) = Standardize.arrays((g * weight, None, None), (x, dims, eps, None, mean, variance))
         return dx, g * ((x - mean) / np.sqrt(variance + eps)), g, None, None
 
@@ -132,13 +127,17 @@ class LayerNorm(Operation):
 class Channelwise(Operation):
     """x * factor + begin, with one number for each channel (dimension 1), in shapes that meet x."""
 
-    layout = channels_last
+    layout, gives = channels_last, (lines.ALL,)
     node = "NativeBatchNorm"
 
     @staticmethod
     def impl(x: np.ndarray, factor: np.ndarray, begin: np.ndarray) -> np.ndarray:
-        found = batch_norm.affine(x, factor, begin)
-        return x * factor + begin if found is None else found
+        found = lines.forward(Channelwise, x, factor, begin)
+        return x * factor + begin if found is None else found[0]
+
+    @staticmethod
+    def program(x: Tensor, factor: Tensor, begin: Tensor) -> Tensor:
+        return x * factor + begin
 
     dx = lambda g, factor: g * factor
     dfactor = lambda g, x, shape: sum_to(g * x, shape)
@@ -147,10 +146,9 @@ class Channelwise(Operation):
 
     @staticmethod
     def arrays(gs: tuple, bound: tuple) -> tuple | None:
-        """The three gradients of a large array in one pass."""
-        x, factor = bound[:2]
-        kept = type(x) is np.ndarray and type(factor) is np.ndarray
-        return batch_norm.affine_backward(gs[0], x, factor) if kept else None
+        """The gradients of a large array in one pass."""
+        found = lines.backward(Channelwise, gs, bound)
+        return None if found is None else tuple(found)
 
 
 def meeting(t: Tensor, x: Tensor) -> Tensor:
