@@ -243,7 +243,7 @@ class Loop:
     # ------------------------------------------------------------------ decided beforehand
     def is_flat(self) -> bool:
         """Whether all that a loop reads and writes lies in memory element by element in the loop's order."""
-        if not self.live or self.spelling.ranged in self.shape:
+        if not self.live or self.spelling.shared in self.shape:
             return False
         seen, made = False, {o for op in self.group.ops for o in op.outs}
         for op in self.group.ops:

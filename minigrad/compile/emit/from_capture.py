@@ -11,11 +11,11 @@ from .module_text import Program, Writer
 
 
 def generate(
-    steps: list[Step], inputs: list, outputs: list, writes: list, name: str, on_device: bool, ranged: int | None = None
+    steps: list[Step], inputs: list, outputs: list, writes: list, name: str, on_device: bool, shared: int | None = None
 ) -> Program:
     """The program for some steps of a capture; `writes`: inputs and the values that are written to them.
 
-    Loops over a size of `ranged` go from `low` to `high`, two further arguments: so threads share such a dimension.
+    A size that is `shared` is one of which threads have a part each.
     """
     low = Lowering(CUDA if on_device else CPU)
     given = [V("input", v.shape, v.dtype, v.name, None, layout(v)) for v in inputs]
@@ -30,7 +30,10 @@ def generate(
     low.join_fills(wanted)
     outs += [w for p, w in pairs if not p.shape]
     writer = DeviceWriter if on_device else Writer
-    return writer(low, given, outs, pairs, name, ranged).write()
+    found = writer(low, given, outs, pairs, name)
+    if shared is not None:
+        found.spelling.share(shared)
+    return found.write()
 
 
 def layout(v: Value) -> str:

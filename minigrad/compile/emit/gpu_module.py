@@ -39,7 +39,7 @@ RESERVED = {"cuda", "grid", "block", "count", "part", "row", "rest", "outside", 
 class DeviceSpelling(Spelling):
     """Spell values for a GPU: arrays come from the device, and numbers lie there as arrays of one element."""
 
-    def __init__(self, low: Lowering, inputs: list[V], reserved: set, ranged: int | None = None):
+    def __init__(self, low: Lowering, inputs: list[V], reserved: set):
         super().__init__(low, inputs, reserved)
         self.places: list[str] = []  # of the operations whose kernels leave indices that they cannot follow
 
@@ -78,15 +78,7 @@ class DeviceWriter(Writer):
     offered = [*[(LAUNCHES, n) for n in LAUNCHING], *[(formula.CUDA.functions, n) for n in (*flat.IMPORTS, *CONVERSIONS)],
                ("ml_dtypes", "bfloat16")]  # fmt: skip
 
-    def __init__(
-        self,
-        low: Lowering,
-        inputs: list[V],
-        outputs: list[V],
-        writes: list[tuple[V, V]],
-        name: str,
-        ranged: int | None = None,
-    ):
+    def __init__(self, low: Lowering, inputs: list[V], outputs: list[V], writes: list[tuple[V, V]], name: str):
         super().__init__(low, inputs, outputs, writes, name)
         self.kernels: list[str] = []
 

@@ -29,7 +29,6 @@ from .subfunctions import JIT, Block, connect, freed, in_steps, indent, merged, 
 
 LOOPS = {"loop": Loop, "rows": Rows}
 LONGEST = 24  # characters of a variable for a number
-RANGE = ("low", "high")  # arguments that say which part of a dimension is the caller's
 
 
 class Program:
@@ -51,20 +50,12 @@ class Writer:
     decorator, helpers = "njit", (PLUS, ROW_SUM, HIGHER32, HIGHER64)
     offered = [("minigrad.compile.emit.module_text", "call")]  # what the text may import
 
-    def __init__(
-        self,
-        low: Lowering,
-        inputs: list[V],
-        outputs: list[V],
-        writes: list[tuple[V, V]],
-        name: str,
-        ranged: int | None = None,
-    ):
+    def __init__(self, low: Lowering, inputs: list[V], outputs: list[V], writes: list[tuple[V, V]], name: str):
         self.low, self.inputs, self.outputs, self.writes = low, inputs, outputs, writes
         self.needs: dict = {}  # what formulas need: (module, name) to import, or the text of a definition
         for op in low.ops:
             self.needs.update(op.data.get("needs", {}))
-        self.spelling = self.spelled(low, inputs, {*self.reserved, *defined(self.needs), *RANGE * bool(ranged)}, ranged)
+        self.spelling = self.spelled(low, inputs, {*self.reserved, *defined(self.needs)})
         self.entry = self.spelling.free(name)  # another one where a program is called exp, and computes exp
 
     def write(self) -> Program:
@@ -199,7 +190,7 @@ class Writer:
 
     def function(self, lines: list[str], *decorators: str) -> str:
         """Return the text of the entry."""
-        given = [*self.arguments(), *["statics"] * bool(self.spelling.statics), *RANGE * bool(self.spelling.ranged)]
+        given = [*self.arguments(), *["statics"] * bool(self.spelling.statics), *self.spelling.range]
         return "\n".join([*decorators, f"def {self.entry}({', '.join(given)}):", *indent([*self.computed, *lines])])
 
     def in_parts(self, parts: list[Block], returns: str) -> list[str]:

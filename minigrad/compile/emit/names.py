@@ -28,15 +28,23 @@ TAKEN = {"np", "njit", "statics", "call", *HELPERS, *LOOP, *dir(builtins), *keyw
 class Spelling:
     """The names of one program, and how its values are written with them."""
 
-    def __init__(self, low: Lowering, inputs: list[V], reserved: set, ranged: int | None = None):
-        self.low, self.inputs, self.ranged = low, inputs, ranged
+    def __init__(self, low: Lowering, inputs: list[V], reserved: set):
+        self.low, self.inputs = low, inputs
         self.used: set[str] = {*TAKEN, *reserved}
         self.names: dict[V, str] = {}
         self.numbers: dict[str, str] = {}  # arguments that are floats -> their variables
         self.taken: dict[V, V] = {}  # results in the memory of others (buffers.py)
+        self.shared: int | None = (
+            None  # the size that threads share, and the arguments that say which part is a thread's
+        )
+        self.range: tuple = ()
         self.statics: list = []  # what the text cannot hold: operations that are called, and their arguments
 
     # ------------------------------------------------------------------ variables
+    def share(self, size: int) -> None:
+        """Have loops over a size go from `low` to `high`, two further arguments."""
+        self.shared, self.range = size, (self.free("low"), self.free("high"))
+
     def name(self, v: V, wish: str = "") -> str:
         """The variable that holds v."""
         if v not in self.names:
@@ -138,7 +146,8 @@ class Spelling:
     def counters(self, v: V) -> list:
         """The text of how far each loop over v counts."""
         return [
-            "low, high" if n == self.ranged else text for n, text in zip([n for n in v.shape if n != 1], self.extent(v))
+            ", ".join(self.range) if n == self.shared else text
+            for n, text in zip([n for n in v.shape if n != 1], self.extent(v))
         ]
 
     def size(self, n: int) -> str:
