@@ -11,6 +11,7 @@ results hold.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cache
 from operator import itemgetter
@@ -29,7 +30,8 @@ HOLDS = {"x": ALL, "log_p": ALL, "target": EACH, "w": EACH} | dict.fromkeys(
 )
 # elements; below, NumPy's dozen calls cost less than a first lesson's wait for the compiler
 ROWS_FROM, OTHERS_FROM = 256, 2048
-FIRST = np.uint64(0)  # line; a loop over places that may be negative, which count from the end, is not vectorised
+CACHED = 1 << 17  # elements of some channels, which so stay in the nearest memory
+NARROW = 16  # elements of a channel in an image, below which all channels are gone through together
 MANY = 1000  # calls that are remembered
 write: Callable | None = None  # compile: writes a kernel, (plan, arguments, layout, dtype)
 
@@ -72,7 +74,7 @@ class Call(NamedTuple):
     shapes: list  # of results in memory
     seen_as: list
     order: list  # for each result which in memory it is, or which sum over the lines, with its shape
-    count: np.uint64  # of lines that lie side by side
+    ranges: np.ndarray | None  # of lines that lie side by side: which of them one call takes, one after the other
 
 
 class Plan:
@@ -161,7 +163,7 @@ def run(plan: Plan, args: tuple) -> list | None:
     call = plan.calls[key] if key in plan.calls else prepared(plan, args, key)
     if call is None:
         return None
-    (entry, whole, used, ranged), given, shapes, seen_as, order, count = call
+    (entry, whole, used, ranged), given, shapes, seen_as, order, ranges = call
     shared = x.size >= 2 * threads.GRAIN and threads.parts(x.size) > 1
     if whole and shared:
         return None
@@ -169,16 +171,16 @@ def run(plan: Plan, args: tuple) -> list | None:
     outs = [np.empty(shape, dtype) for shape in shapes]
     memory = outs if seen_as is shapes else [out.reshape(shape) for out, shape in zip(outs, seen_as)]
     numbers = [args[i] for i in used] if used else ()
-    if not shared:
-        sums = entry(*arrays, *memory, *numbers, FIRST, count) if ranged else entry(*arrays, *memory, *numbers)
-    else:
+    if ranged and len(ranges) > 1:
+        work = lambda some: [entry(*arrays, *memory, *numbers, *ends) for ends in some]
+        calls = [made for part in threads.launch(work, [ranges], x.size if shared else 0) for made in part]
+        sums = [sum(parts) for parts in zip(*calls)]
+    elif shared and not ranged:
         fixed, rows = arrays[: len(plan.fixed)], [*arrays[len(plan.fixed) :], *memory]
-        if ranged:
-            own = lambda some: entry(*arrays, *memory, *numbers, some[0, 0], some[-1, 0] + np.uint64(1))
-            slices = threads.launch(own, [np.arange(count, dtype=np.uint64).reshape(-1, 1)], x.size)
-        else:
-            slices = threads.launch(lambda *some: entry(*fixed, *some, *numbers), rows, x.size)
-        sums = [sum(of_slices) for of_slices in zip(*slices)]
+        calls = threads.launch(lambda *some: entry(*fixed, *some, *numbers), rows, x.size)
+        sums = [sum(parts) for parts in zip(*calls)]
+    else:
+        sums = entry(*arrays, *memory, *numbers, *ranges[0]) if ranged else entry(*arrays, *memory, *numbers)
     if not sums:
         return outs
     return [
@@ -203,10 +205,23 @@ def prepared(plan: Plan, args: tuple, key: tuple) -> Call | None:
     kept = [held for held in plan.gives if held in (ALL, LINE, EACH)]
     shapes = [shape_of(held, x.shape, dims if type(dims) is tuple else (dims,)) for held in kept]
     seen_as = [layout.shape(held) for held in kept]
-    count = np.uint64(layout.sizes[1] if kernel.ranged else 0)
-    found = Call(kernel, given, shapes, shapes if shapes == seen_as else seen_as, where_results_are(plan, args), count)
+    ranges = ranges_of(layout) if kernel.ranged else None
+    found = Call(kernel, given, shapes, shapes if shapes == seen_as else seen_as, where_results_are(plan, args), ranges)
     plan.calls[key] = found
     return found
+
+
+def ranges_of(layout: Layout) -> np.ndarray:
+    """Return where the channels that one call takes begin and end; one call takes all where no other thread would help.
+
+    As unsigned numbers: a loop over places that may be negative, which count from the end, is not vectorised.
+    """
+    images, count, *elements = layout.sizes
+    length = math.prod(elements)
+    one = length < NARROW or images * count * length < 2 * threads.GRAIN
+    step = count if one else max(1, CACHED // (images * length))
+    starts = np.arange(0, count, step, dtype=np.uint64)
+    return np.stack([starts, np.minimum(starts + np.uint64(step), np.uint64(count))], 1)
 
 
 def where_results_are(plan: Plan, args: tuple) -> list:

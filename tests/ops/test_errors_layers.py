@@ -32,6 +32,8 @@ CASES = [
     ('F.max_pool2d(T(4, 4), 2)', 'max_pool2d', 'expected 3D or 4D tensor, but got input of', 'pass (batch, channels,'),
     ('F.max_pool2d(T(1, 3, 4, 4), 2, padding=2)', 'max_pool2d', 'but got padding=(2, 2) and', 'write padding=(1, 1)'),
     ('F.avg_pool2d(T(1, 3, 4, 4), 2, divisor_override=0)', 'avg_pool2d', 'divisor must be not zero', 'leave'),
+    ('F.adaptive_max_pool1d(T(2, 3, 0), 4)', 'adaptive_max_pool1d', 'elements to pool, got shape (2, 3, 0)',
+     'pass a batch of 0 examples where there are none'),
     ('F.adaptive_avg_pool2d(T(1, 3, 4, 4), (1, 2, 3))', 'adaptive_avg_pool2d', 'output_size=(1, 2, 3) should be', 'write'),
     ('F.adaptive_avg_pool2d(T(1, 3, 4, 4), -1)', 'adaptive_avg_pool2d', 'output_size=-1 should be 2 sizes that', 'write'),
     ('F.unfold(T(1, 3, 4, 4), 5)', 'im2col', 'no window of size (5, 5) fits into an', 'pad the input (padding=), or'),
