@@ -25,6 +25,7 @@ def postpone(low: Lowering, groups: list[Group], kept: set) -> list[Group]:
         for op in [op for op in reversed(g.ops) if op.kind == "map" and op.outs[0].shape]:
             if op in order.place:
                 order.repeat(op)
+    low.ops = [op for g in groups for op in g.ops]
     return [g for g in groups if g.ops]
 
 
@@ -84,15 +85,12 @@ class Order:
             for v in self.low.bases([op]):
                 self.readers.setdefault(v, set()).add(op)
         group.ops[:0] = copies
-        at = self.low.ops.index(chain[-1]) + 1
-        self.low.ops[at:at] = copies
 
     def drop_unread(self, op: Op) -> None:
         """Leave out an operation that nobody reads any more."""
         if self.readers.get(op.outs[0]) or op.outs[0] in self.kept:
             return
         self.groups[self.place.pop(op)].ops.remove(op)
-        self.low.ops.remove(op)
         for v in self.low.bases([op]):
             self.readers[v].discard(op)
 

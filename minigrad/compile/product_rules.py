@@ -1,18 +1,24 @@
 """How products are lowered: matmul of any ranks, affine maps, einsum.
 
 `multiply` reduces all of them to a few cases: outer products are a map, scalar products a reduction, and what is left is one
-`dot`, for which library_calls.py writes one call of BLAS, or one for each matrix of a batch.
+`dot`, for which library_calls.py writes one call of BLAS, or one for each matrix of a batch.  When all steps are lowered,
+products of the parts of an array become one, and a factor that many products read is laid out as they read it best.
 """
 
 from __future__ import annotations
 
+import ast
 import math
 
 from ..ops.einsum import grouped
 from .captured_steps import Step
 from .fuse import extent
-from .ir import Lowering, V
+from .ir import Lowering, Op, V
 
+# Above this many elements of a product, several cost what one of them all does, which has to be in memory as a whole.
+SMALL = 1 << 16
+# Up to this many multiplications BLAS takes twice as long for x @ y.T as for x @ y.  A copy costs what one product saves.
+SMALL_PRODUCT, SEVERAL = 1 << 18, 3
 BLAS = {("minigrad.kernels.cpu.gemm", "product"): None}
 
 
@@ -123,6 +129,69 @@ def single(low: Lowering, x: V) -> V:
     out = low.new(x.shape[lead:], x.dtype)
     low.alias(x, out, [*[(None, 0, 1)] * lead, (0, 0, 1), (1, 0, 1)])
     return out
+
+
+# ---------------------------------------------------------------------- products of parts
+def join_products(low: Lowering, wanted: list) -> None:
+    """Products of all parts of an array with one matrix are parts of one product: words[:, t] @ w for all t is words @ w."""
+    kept = {low.base(v) for v in wanted}
+    found: dict[tuple, dict[int, Op]] = {}
+    for op in [op for op in low.ops if op.kind == "dot"]:
+        (x, y), out = op.ins, op.outs[0]
+        if (place := part_of(low, x)) and len(y.shape) == 2 and out not in kept and math.prod(out.shape) <= SMALL:
+            whole, dim, k = place
+            base, places = low.seen(y)
+            found.setdefault((whole, dim, base, tuple(places), y.shape), {}).setdefault(k, op)
+    for (whole, dim, *_), parts in found.items():
+        if len(parts) == whole.shape[dim]:
+            join(low, whole, dim, parts)
+
+
+def part_of(low: Lowering, x: V) -> tuple[V, int, int] | None:
+    """Return the array whose part k of dimension d a factor is, with d and k; None where it is none."""
+    whole, places = low.seen(x)
+    at = [d for d, (of_x, _, _) in enumerate(places) if of_x is None]
+    if whole.kind == "uniform" or whole.layout != "C" or len(at) != 1 or at[0] == len(whole.shape) - 1:
+        return None
+    (dim,) = at
+    rest = [n for d, n in enumerate(whole.shape) if d != dim]
+    straight = [(d - (d > dim), 0, 1) for d in range(len(whole.shape)) if d != dim]
+    same = [p for p in places if p[0] is not None] == straight and [*x.shape] == rest and whole.shape[dim] > 1
+    return (whole, dim, places[dim][1]) if same else None
+
+
+def join(low: Lowering, whole: V, dim: int, parts: dict[int, Op]) -> None:
+    """Put one product in the place of those of the parts, whose results become views."""
+    first = next(iter(parts.values()))
+    (_, y), (out,) = first.ins, first.outs
+    made = low.new((*whole.shape[:-1], y.shape[1]), out.dtype)
+    low.ops[low.ops.index(first)] = Op("dot", [whole, y], [made], "dot", first, **first.data)
+    for k, op in parts.items():
+        low.alias_index(made, op.outs[0], (slice(None),) * dim + (k,))
+    gone = {op.outs[0] for op in parts.values()}
+    low.ops = [op for op in low.ops if op.outs[0] not in gone]
+    for view, (base, places) in [*low.aliases.items()]:
+        if base in gone:
+            low.alias(base, view, places)
+
+
+def copy_into_rows(low: Lowering) -> None:
+    """Copy a right factor that lies in columns, where several small products read it."""
+    found: dict[tuple, list[Op]] = {}
+    for op in [op for op in low.ops if op.kind == "dot"]:
+        (x, y), (base, places) = op.ins, low.seen(op.ins[1])
+        in_columns = len(x.shape) == len(y.shape) == 2 and base.layout == "C" and places[-1][0] == 0
+        if in_columns and math.prod((*x.shape, y.shape[1])) <= SMALL_PRODUCT:
+            found.setdefault((base, tuple(places), y.shape), []).append(op)
+    for readers in [ops for ops in found.values() if len(ops) >= SEVERAL]:
+        first = readers[0]
+        y = first.ins[1]
+        rows = low.new(y.shape, y.dtype)
+        formula = {"tree": ast.Name("x"), "params": ("x",), "kinds": [y.dtype], "needs": {}, "natural": y.dtype}
+        copy = Op("map", [y], [rows], "copy", first, **formula)
+        low.ops.insert(low.ops.index(first), copy)
+        for op in readers:
+            op.ins[1] = rows
 
 
 PRODUCT_RULES = {

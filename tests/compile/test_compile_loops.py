@@ -18,7 +18,7 @@ STEPS = ["h = torch.tanh(x[t] @ w + h @ w.T)", "h = h * c.sigmoid() + x[t]", "c 
          "c = torch.where(h > c, h, c * 0.5)", "h = h.softmax(t % 2)", "c = (c + x[2 * t]) @ h.T",
          "h = h + c if t % 2 else h * c", "c = x[:t + 1].sum(0) * 0.1", "h = x[t + 1, 1:2] * h", "s = s + (h * c).sum()",
          "c, h = h * 0.5, c", "h = h + x[t].T", "h = torch.cat([h[1:], x[t, :1]])", "s = s * h[t % 3, 0].cos()",
-         "c = c.sin() + t * 0.1"]  # fmt: skip
+         "c = c.sin() + t * 0.1", "h = (y[t] @ w.T + h @ w.T).tanh()", "c = c + (y[:, t % 3] @ w).sum(0)"]  # fmt: skip
 
 
 def program(seed):
@@ -29,6 +29,7 @@ def program(seed):
     body = "\n        ".join(lines)
     return f"""def f(x, w):
     h, c, s = w.tanh(), w * 0.5, torch.zeros((), dtype=w.dtype)
+    y = x[:{steps}] * w
     for t in range({steps}):
         {body}
     return h + w * x[0], c * 2, s + x[1, 0, 0]
@@ -96,6 +97,26 @@ def test_a_long_program_is_several_functions(monkeypatch):
         wanted, found = [torch.autograd.grad(g(x, w, k)[0], w)[0] for g in (f, c)]
         assert torch.allclose(wanted, found, atol=1e-5)
     assert c.source().count("def part_") > 2
+
+
+def products(x, w, v):
+    """A recurrent network whose steps multiply what is given and what they have left by matrices."""
+    h = torch.zeros(len(x), N, dtype=x.dtype)
+    for t in range(x.shape[1]):
+        h = torch.tanh(x[:, t] @ w.T + h @ v.T)
+    return (h,)
+
+
+def test_products_of_all_parts_are_one(interpreted):
+    rng = np.random.default_rng(0)
+    given = [torch.tensor(rng.standard_normal(s), requires_grad=True) for s in ((4, 5, 2), (N, 2), (N, N))]
+    compared(products, given, "")
+    c = compile(products)
+    with torch.no_grad():
+        assert torch.allclose(c(*given)[0], products(*given)[0])
+    source = c.source()
+    assert "product(x.reshape(" in source and source.count(" w.T, dot_1.reshape") == 1
+    assert "product(h, copy_1, " in source  # v.T, in rows
 
 
 def test_a_derivative_is_computed_where_it_is_read(interpreted):

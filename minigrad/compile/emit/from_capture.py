@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...kernels.formula import CPU, CUDA
 from ..captured_steps import Refused, Step, Value
 from ..ir import Lowering, V
+from ..product_rules import copy_into_rows, join_products
 from ..rules import lower
 from .gpu_module import DeviceWriter
 from .module_text import Program, Writer
@@ -27,6 +28,9 @@ def generate(
     pairs = [(low.v(p), low.stored(w)) for p, w in writes]
     wanted = [*outs, *[w for _, w in pairs]]
     low.drop_unused(wanted)
+    join_products(low, wanted)
+    if not on_device:
+        copy_into_rows(low)
     low.join_fills(wanted)
     outs += [w for p, w in pairs if not p.shape]
     writer = DeviceWriter if on_device else Writer
