@@ -7,7 +7,7 @@ that n is not exact are rare, and go to the C library.
 
 from __future__ import annotations
 
-from .lanes import Lane, call, function, has_fma, plain, rarely, sign_of, two_product, where
+from .lanes import Lane, call, function, has, plain, rarely, sign_of, two_product, where
 
 MOST = (2.0**24, 2.0**53)  # integers up to here are numbers of the precision
 LARGE = (2.0**126, 2.0**1022)  # beyond, n * y might overflow
@@ -25,7 +25,7 @@ def by_library(x: Lane, y: Lane) -> Lane:
 
 def less_product(x: Lane, n: Lane, y: Lane) -> Lane:
     """x - n * y, rounded once."""
-    if has_fma():
+    if has("fma"):
         return x.new(x.b.fma((-n).v, y.v, x.v))
     p, lost = two_product(n, y)
     return plain(plain(x, "fsub", p), "fsub", lost)

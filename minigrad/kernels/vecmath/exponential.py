@@ -30,7 +30,8 @@ NEGLIGIBLE = (2.0**-25, 2.0**-54)  # and others that begin with x
 
 def clamp(x: Lane, lowest: float, highest: float) -> Lane:
     """x between two limits; NaN stays NaN."""
-    return where(x < lowest, lowest, where(x > highest, highest, x))
+    x = where(x > highest, highest, x)
+    return where(x < lowest, lowest, x)
 
 
 def reduce(x: Lane, low: Any = 0.0) -> tuple[Lane, Lane]:
@@ -44,13 +45,15 @@ def exp_single(x: Lane) -> Lane:
     """exp in float64 with the accuracy of float32, for arguments and results in the range of float32."""
     k, i = nearest(x, LOG2E)
     r = x - k * math.log(2)
-    return (1 + (r + r * r * polynomial(r, EXP_LONG))) * pow2(i)
+    return polynomial(r, (1.0, 1.0, *EXP_LONG)) * pow2(i)
 
 
 def exp_of(x: Lane, shift: int = 0) -> Lane:
     """exp(x) * 2**shift."""
-    t, i = reduce(clamp(x, x.pick(*LOWEST), x.pick(*HIGHEST) + 1.0))
-    return scale(1 + t, i + shift)
+    x = clamp(x, x.pick(*LOWEST), x.pick(*HIGHEST) + 1.0)
+    k, i = nearest(x, LOG2E)
+    r = x - k * x.pick(*LN2) - k * x.pick(*LN2_LOW)
+    return scale(polynomial(r, (1.0, 1.0, *x.pick(*EXP))), i + shift)
 
 
 @function
@@ -65,7 +68,7 @@ def exp2(x):
     x = clamp(x, *x.pick((-151.0, 129.0), (-1076.0, 1025.0)))
     k, i = nearest(x, 1.0)
     r = (x - k) * math.log(2)
-    return scale(1 + (r + r * r * polynomial(r, x.pick(*EXP))), i)
+    return scale(polynomial(r, (1.0, 1.0, *x.pick(*EXP))), i)
 
 
 @function

@@ -119,10 +119,15 @@ def call(name: str, x: Lane, *more: Any) -> Lane:
 
 def declared(module: ir.Module, name: str, t: ir.Type, n: int = 1) -> ir.Function:
     """The declaration of LLVM's function for numbers, or vectors of them."""
-    vector = isinstance(t, ir.VectorType)
-    suffix = (f"v{t.count}" if vector else "") + {F32: "f32", F64: "f64"}[t.element if vector else t]
-    found = module.globals.get(f"{name}.{suffix}")
-    return found or ir.Function(module, ir.FunctionType(t, [t] * n), f"{name}.{suffix}")
+    found = module.globals.get(f"{name}.{suffix(t)}")
+    return found or ir.Function(module, ir.FunctionType(t, [t] * n), f"{name}.{suffix(t)}")
+
+
+def suffix(t: ir.Type) -> str:
+    """What LLVM appends to the names of its functions for a type."""
+    if isinstance(t, ir.VectorType):
+        return f"v{t.count}{suffix(t.element)}"
+    return {F32: "f32", F64: "f64", I32: "i32"}[t]
 
 
 def bits(x: Lane) -> Lane:
@@ -157,10 +162,23 @@ def pow2(i: Lane) -> Lane:
 
 
 def scale(x: Lane, i: Lane) -> Lane:
-    """x * 2**i, in two steps, for i far out: denormals are rounded once, too large ones are infinite."""
+    """x * 2**i, for i far out: denormals are rounded once, too large ones are infinite.
+
+    AVX-512 has an instruction for it, all others take two multiplications.
+    """
+    if has("avx512vl"):
+        return ldexp(x, i)
     big = i.pick(1 << 20, 1 << 20)
     half = ((i + big) >> 1) - big // 2
     return x * pow2(half) * pow2(i - half)
+
+
+def ldexp(x: Lane, i: Lane) -> Lane:
+    """x * 2**i by LLVM's own function."""
+    t = ir.VectorType(I32, x.v.type.count) if isinstance(x.v.type, ir.VectorType) else I32
+    name = f"llvm.ldexp.{suffix(x.v.type)}.{suffix(t)}"
+    f = x.b.module.globals.get(name) or ir.Function(x.b.module, ir.FunctionType(x.v.type, [x.v.type, t]), name)
+    return x.new(x.b.call(f, [x.v, i.v if i.v.type == t else x.b.trunc(i.v, t)]))
 
 
 def polynomial(x: Lane, coefficients: tuple) -> Lane:
@@ -196,7 +214,7 @@ def two_product(x: Lane, y: Any) -> tuple[Lane, Lane]:
     """x * y rounded, and what rounding lost: by a fused multiplication, or halves of the mantissas (Dekker 1971)."""
     y = x.like(y)
     p = plain(x, "fmul", y)
-    if has_fma():
+    if has("fma"):
         return p, x.new(x.b.fma(x.v, y.v, (-p).v))
     (xh, xl), (yh, yl) = halves(x), halves(y)
     lost = plain(plain(xh, "fmul", yh), "fsub", p)
@@ -225,12 +243,12 @@ def plain(x: Lane, how: str, y: Any) -> Lane:
 
 
 @functools.cache
-def has_fma() -> bool:
-    """Whether the processor that Numba compiles for has fused multiplications; without, llvm.fma would be a slow call."""
+def has(feature: str) -> bool:
+    """Whether the processor that Numba compiles for has some instructions, such as "fma"; without, they would be slow calls."""
     from numba.core.registry import cpu_target
 
     triple, _, features = cpu_target.target_context.codegen().magic_tuple()
-    return "+fma" in features.split(",") or triple.startswith(("aarch64", "arm64"))
+    return f"+{feature}" in features.split(",") or feature == "fma" and triple.startswith(("aarch64", "arm64"))
 
 
 # ---------------------------------------------------------------------- functions for Numba
