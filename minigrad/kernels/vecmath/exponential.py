@@ -50,7 +50,11 @@ def exp_single(x: Lane) -> Lane:
 
 def exp_of(x: Lane, shift: int = 0) -> Lane:
     """exp(x) * 2**shift."""
-    x = clamp(x, x.pick(*LOWEST), x.pick(*HIGHEST) + 1.0)
+    return exp_inside(clamp(x, x.pick(*LOWEST), x.pick(*HIGHEST) + 1.0), shift)
+
+
+def exp_inside(x: Lane, shift: int = 0) -> Lane:
+    """exp(x) * 2**shift, for x that is not far beyond where that is 0 or infinite."""
     k, i = nearest(x, LOG2E)
     r = x - k * x.pick(*LN2) - k * x.pick(*LN2_LOW)
     return scale(polynomial(r, (1.0, 1.0, *x.pick(*EXP))), i + shift)

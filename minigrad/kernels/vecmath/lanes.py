@@ -215,12 +215,17 @@ def two_product(x: Lane, y: Any) -> tuple[Lane, Lane]:
     y = x.like(y)
     p = plain(x, "fmul", y)
     if has("fma"):
-        return p, x.new(x.b.fma(x.v, y.v, (-p).v))
+        return p, fused(x, y, -p)
     (xh, xl), (yh, yl) = halves(x), halves(y)
     lost = plain(plain(xh, "fmul", yh), "fsub", p)
     for a, c in ((xh, yl), (xl, yh), (xl, yl)):
         lost = plain(lost, "fadd", plain(a, "fmul", c))
     return p, lost
+
+
+def fused(x: Lane, y: Any, z: Lane) -> Lane:
+    """x * y + z, rounded once; only where the processor has that (`has`)."""
+    return x.new(x.b.fma(x.v, x.like(y).v, z.v))
 
 
 def quotient(x: Lane, y: Lane) -> tuple[Lane, Lane, Lane]:
@@ -259,7 +264,7 @@ def function(f: Callable) -> Any:
         t = types.float32 if all(a == types.float32 for a in args) else types.float64
 
         def emit(context: Any, builder: ir.IRBuilder, signature: Any, values: list) -> ir.Value:
-            attribute(builder.function, WIDEST)
+            attribute(builder.function, WIDEST, "alignstack(64)")
             return f(*[Lane(builder, v) for v in values]).v
 
         return t(*[t] * len(args)), emit

@@ -1,9 +1,10 @@
 """The error function, its complement and its inverse.
 
-Below a limit erf(x) = x + x * P(x*x).  Above, erfc(x) = exp(-x*x) / (1 + 2x) * R(t) with t = (x - K) / (x + K): a function so
-tame that one polynomial serves up to the largest x whose erfc is not 0.  Source of that form: Shepherd and Laframboise,
-Chebyshev approximation of (1 + 2x) exp(x**2) erfc x, Mathematics of Computation 36 (1981).  The coefficients are the best
-in the sense of Remez, computed in 60 digits: P for the relative error, R of erf for the absolute one (as 1 - erfc).
+Below a limit erf(x) = x + x * P(x*x).  Above, erf(x) = 1 - exp(L(x - 1)), up to where that is 1, and
+erfc(x) = exp(-x*x) / (1 + 2x) * R(t) with t = (x - K) / (x + K): a function so tame that one polynomial serves up to the
+largest x whose erfc is not 0.  Source of that form: Shepherd and Laframboise, Chebyshev approximation of
+(1 + 2x) exp(x**2) erfc x, Mathematics of Computation 36 (1981).  The coefficients are the best in the sense of Remez,
+computed in 60 digits: P and R for the relative error, L for the absolute error of erf.
 
 The inverse is x + x * P(w) with w = -log(1 - x*x) below 5, else s + s * Q((s - 3) / (s + 3)) with s = sqrt(w); P and Q are
 again the best for the relative error.  Source of w: Giles, Approximating the erfinv function, GPU Computing Gems 2 (2011).
@@ -11,7 +12,7 @@ again the best for the relative error.  Source of w: Giles, Approximating the er
 
 from __future__ import annotations
 
-from .exponential import clamp, exp_of, reduce
+from .exponential import clamp, exp_inside, reduce
 from .lanes import (
     INF,
     call,
@@ -34,13 +35,15 @@ ERF = (
      -0.0008548325929325238837, 0.0001205529357719622944, -0.00001492471230731222671, 1.644713163309041001e-6,
      -1.620631420956881986e-7, 1.371098226838837069e-8, -7.779471849573042739e-10),
 )  # fmt: skip
-FAR, FAR_K, FAR_END = (
-    (1.276978451742065616, -0.09276195681882122075, -0.1660332946547272715, 0.1637499239836609888,
-     -0.05659042674015642522, -0.0153637576448312705),
-    (1.276978381552526707, -0.09276382658567069597, -0.1660303976113896961, 0.1640512800474934898,
-     -0.0542200016142790874, -0.0080340207450984552, 0.00872266265754569745, 0.001271613025465018167,
-     -0.001455962644190855301, -0.0004563302696570814609, 0.0001904386840383647423, 0.0001238084703425715006),
-), 2, (4.0, 6.0)  # fmt: skip
+LOG_ERFC, ERF_END = (
+    (-1.84960551648021131, -2.63896681593725693, -0.843118336400838533, -0.0415006880153089621, 0.00989089090287127611,
+     -0.00182616203269030465, 0.000185573580659973843),
+    (-1.84960550993324826, -2.63896751423478825, -0.843107256358676767, -0.0415610980418095135, 0.0100338253744219701,
+     -0.001977902568008412, 0.000237322481886685794, 0.0000262778738684702046, -0.000027159109932711024,
+     9.60889741428151521e-6, -2.05976936066630868e-6, 1.42873528906160381e-7, 9.75483668219963002e-8,
+     -5.20382826063519639e-8, 1.49115749423260967e-8, -2.86406786958580704e-9, 3.68252364328614027e-10,
+     -2.88159757888431997e-11, 1.03911819828739278e-12),
+), (4.0, 6.0)  # fmt: skip
 ERFC, ERFC_K, ERFC_END = (
     (1.253008058267707284, -0.1356211059778489044, -0.04756229390264461592, 0.1296451474835025945,
      -0.1192736799271923185, 0.06830827200928878992, -0.02377029007187268608, 0.002527111663543403661,
@@ -81,11 +84,8 @@ def erf(x):
     """The error function: 2 / sqrt(pi) times the integral of exp(-t*t) from 0 to x."""
     a = abs(x)
     near = x + x * polynomial(x * x, x.pick(*ERF))
-    b = clamp(a, 0.0, x.pick(*FAR_END))
-    inverse = 1 / ((b + FAR_K) * (1 + 2 * b))
-    t = (b - FAR_K) * (1 + 2 * b) * inverse
-    rest = polynomial(t, x.pick(*FAR)) * exp_of(-b * b) * ((b + FAR_K) * inverse)
-    return where(a < 1, near, sign_of(1 - rest, x))
+    far = 1 - exp_inside(polynomial(where(a > x.pick(*ERF_END), x.pick(*ERF_END), a) - 1, x.pick(*LOG_ERFC)))
+    return where(a < 1, near, sign_of(far, x))
 
 
 @function

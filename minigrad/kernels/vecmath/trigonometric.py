@@ -2,7 +2,8 @@
 
 x = k * pi/2 + r with an integer k; polynomials give sine and cosine of r, and k's last two bits say which of them is meant,
 and its sign.  Subtracting k * pi/2 in three parts is exact enough for |x| <= 1e6, however close x is to a multiple of
-pi/2; larger arguments go to the C library (see `rarely`).  float32 is computed in float64.
+pi/2; larger arguments go to the C library (see `rarely`).  For float32 that takes fused multiplications: without them, and
+for tangents and inverses, it is computed in float64.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from .lanes import (
     fast_two_sum,
     from_bits,
     function,
+    fused,
+    has,
     libm,
     nearest,
     polynomial,
@@ -33,6 +36,7 @@ from .lanes import (
 )
 
 HALF_PI = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)
+HALF_PI_SINGLE = (1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15)
 LARGEST = 1e6
 # Source of the polynomials: fdlibm, k_sin.c and k_cos.c (Sun Microsystems 1993), and FreeBSD, k_sinf.c and k_cosf.c.
 SIN = (-1.66666666666666324348e-01, 8.33333333332248946124e-03, -1.98412698298579493134e-04,
@@ -50,15 +54,18 @@ def is_large(x: Lane) -> Lane:
     return abs(x) > LARGEST
 
 
-def sine_and_cosine(x: Lane) -> tuple:
-    """Sine and cosine of r, each as a sum of two numbers, and k."""
-    single = x.pick(True, False)
-    x = x.to(F64)
+def sine_and_cosine(x: Lane, single: bool) -> tuple:
+    """Sine and cosine of r, each as a sum of two numbers, and k; with `single` as exact as float32 needs."""
     k, i = nearest(x, 2 / math.pi)
-    p, lost = two_product(k, HALF_PI[0])
-    r = (x - p) - lost  # exact
+    if x.pick(True, False):
+        r = x
+        for part in HALF_PI_SINGLE:  # the first step is exact: all digits that are left have room
+            r = fused(-k, part, r)
+    else:
+        p, lost = two_product(k, HALF_PI[0])
+        r = (x - p) - lost  # exact
     if single:
-        r = r - k * HALF_PI[1]
+        r = r if x.pick(True, False) else r - k * HALF_PI[1]
         z = r * r
         return (r + r * z * polynomial(z, SIN_SINGLE), 0.0), (1 + z * polynomial(z, COS_SINGLE), 0.0), i
     p, lost = two_product(k, HALF_PI[1])
@@ -73,10 +80,10 @@ def sine_and_cosine(x: Lane) -> tuple:
 
 def turned(x: Lane, quarter: int) -> Lane:
     """sin(x + quarter * pi/2)."""
-    (sine, _), (cosine, _), i = sine_and_cosine(x)
+    (sine, _), (cosine, _), i = sine_and_cosine(x if has("fma") else x.to(F64), x.pick(True, False))
     i = i + quarter
     result = where((i & 1) == 0, sine, cosine)
-    return from_bits(bits(result) ^ ((i & 2) << 62)).to(x.v.type)
+    return from_bits(bits(result) ^ ((i & 2) << i.pick(30, 62))).to(x.v.type)
 
 
 @function
@@ -94,7 +101,7 @@ def cos(x):
 @function
 def tan(x):
     """Tangent of x in radians."""
-    (s, s_low), (c, c_low), i = sine_and_cosine(x)
+    (s, s_low), (c, c_low), i = sine_and_cosine(x.to(F64), x.pick(True, False))
     even = (i & 1) == 0
     over, below = where(even, s, -c), where(even, c, s)
     if x.pick(True, False):
