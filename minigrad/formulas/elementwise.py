@@ -173,9 +173,12 @@ defined(loss.WithLogits)(lambda x, y: (1 - y) * x - activation.logsigmoid(x))
 defined(loss.WeightedLogits)(lambda x, y, p: (1 - y) * x - (1 + (p - 1) * y) * activation.logsigmoid(x))
 
 
+defined(loss.SquaredError)(lambda x, y: (x - y) ** 2)
+
+
 @defined(loss.Huber)
-def _(x: Tensor, limit: float) -> Tensor:
-    return compare.where(x.abs() < limit, 0.5 * x**2, limit * (x.abs() - 0.5 * limit))
+def _(x: Tensor, y: Tensor, limit: float) -> Tensor:
+    return compare.where((x - y).abs() < limit, 0.5 * (x - y) ** 2, limit * ((x - y).abs() - 0.5 * limit))
 
 
 # ---------------------------------------------------------------------- conditions

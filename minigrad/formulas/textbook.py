@@ -50,7 +50,11 @@ textbook(
     lambda x, beta, threshold: threshold >= 15,  # where the sigmoid is 1
     dx=lambda g, x, beta: g * sigmoid(beta * x),
 )
-textbook(loss.Huber, dx=lambda g, x, limit: g * clamp(x, -limit, limit))
+textbook(
+    loss.Huber,
+    dx=lambda g, x, y, limit: g * clamp(x - y, -limit, limit),
+    dy=lambda g, x, y, limit: g * clamp(y - x, -limit, limit),
+)
 textbook(loss.WithLogits, dx=lambda g, x, y: g * (sigmoid(x) - y))
 
 

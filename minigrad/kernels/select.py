@@ -38,11 +38,11 @@ def forward(op: Any, args: tuple) -> np.ndarray:
     """op.kernel on arrays and numbers."""
     n, first = len(args) - op.n_settings, args[0]
     if type(first) is np.ndarray and first.dtype in unconverted_dtypes(op):
-        if first.size >= kernel_threshold(op):
+        if first.size >= kernel_threshold(op) and wanted(op, first.dtype, first.size):
             if first.dtype.kind == "f" and (out := straight(op, args)) is not None:
                 return out
         elif all([type(a) is np.ndarray and a.dtype is first.dtype and a.shape == first.shape for a in args[1:n]]):
-            # a few numbers with nothing to convert and nothing to broadcast
+            # nothing to convert and nothing to broadcast: NumPy's function
             return cast(numpy_function(op)(*args), dtypes.BOOL if op.kind == "bool" else first.dtype)
     operands, target = convert(op, args[:n])
     statics, result = args[n:], dtypes.BOOL if op.kind == "bool" else target
@@ -73,7 +73,7 @@ def straight(op: Any, args: tuple) -> np.ndarray | None:
             given.append(dtype.type(a.item()))
         else:
             return None
-    if not wanted(op, dtype, first.size) or fallback.numpy_alone():
+    if fallback.numpy_alone():
         return None
     kernel = compiled(op, "forward", tuple([type(a) is np.ndarray for a in given]), dtype)
     if kernel is None:

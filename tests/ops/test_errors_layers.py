@@ -68,6 +68,7 @@ CASES = [
     ('F.mse_loss(T(3), T(4))', 'mse_loss', 'the shapes (3,) and (4,) cannot be broadcast', 'give both one shape;'),
     ('F.mse_loss(T(3), None)', 'mse_loss', "argument 'target' must be Tensor, not NoneType", 'look for a function that'),
     ('F.smooth_l1_loss(T(3), T(3), beta=-1)', 'smooth_l1_loss', 'values for beta, got -1', 'write beta=1.0'),
+    ('F.mse_loss(I(3), I(3))', 'mse_loss', 'not implemented for minigrad.int64', 'convert first'),
     ('F.huber_loss(T(3), T(3), delta=0)', 'huber_loss', 'values for delta, got 0', 'write delta=1.0'),
     ('F.huber_loss(T(3), T(3), weight=T(2))', 'huber_loss', 'weight of shape (2,) and input of shape (3,) must', 'write'),
     ('F.mse_loss(T(3), T(3), weight=T(2))', 'mse_loss', 'weights of shape (2,) and losses of shape (3,) must', 'write'),

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays.shapes import apart, meet
+from ...arrays.shapes import apart, broadcast_shape, meet
 from ...core.tensor import Tensor
 from ...errors import error, warn
 from ...tensors.printing import about
@@ -24,13 +24,24 @@ REDUCTIONS = ("none", "mean", "sum")
 PAIRS = ("T(3, 4), T(3, 4)", "T(3), T(3), reduction='none'", "T(2, 3), T(2, 3), reduction='sum'", "T(), T()")
 
 
-class Huber(Pointwise):
-    """x * x / 2 up to a limit of |x|, and straight on beyond."""
+class SquaredError(Pointwise):
+    """(x - y) ** 2."""
 
-    node = "HuberLoss"
-    kind, n_settings = "float", 1
-    kernel = lambda x, limit: where(abs(x) < limit, 0.5 * x * x, limit * (abs(x) - 0.5 * limit))
-    dx = lambda g, x, limit: where(x >= limit, g * limit, where(x <= -limit, g * -limit, g * x))
+    name, node = "mse_loss", "MseLoss"
+    accepts = "f"
+    kernel = lambda x, y: (x - y) * (x - y)
+    dx = lambda x, y: 2 * (x - y)
+    dy = lambda x, y: 2 * (y - x)
+
+
+class Huber(Pointwise):
+    """d * d / 2 for d = x - y up to a limit of |d|, and straight on beyond."""
+
+    name, node = "huber_loss", "HuberLoss"
+    accepts, n_settings = "f", 1
+    kernel = lambda x, y, limit: where(abs(x - y) < limit, 0.5 * (x - y) * (x - y), limit * (abs(x - y) - 0.5 * limit))
+    dx = lambda x, y, limit: where(x - y >= limit, limit, where(y - x >= limit, -limit, x - y))
+    dy = lambda x, y, limit: where(y - x >= limit, limit, where(x - y >= limit, -limit, y - x))
 
 
 class WithLogits(Pointwise):
@@ -100,7 +111,9 @@ def mse_loss(
 ) -> Tensor:
     """`(input - target) ** 2`; the mean is weighted where a `weight` is given."""
     reduction = chosen("mse_loss", reduction, size_average, reduce)
-    return weighed("mse_loss", difference("mse_loss", input, target).square(), weight, reduction)
+    expect_pairs("mse_loss", input, target)
+    loss = SquaredError.apply(input, target) if weight is None else (input - target).square()  # also of integers
+    return weighed("mse_loss", loss, weight, reduction)
 
 
 @functional(*PAIRS, "T(3), T(3), weight=P(3)")
@@ -114,7 +127,8 @@ def l1_loss(
 ) -> Tensor:
     """|input - target|; the mean is weighted where a `weight` is given."""
     reduction = chosen("l1_loss", reduction, size_average, reduce)
-    return weighed("l1_loss", difference("l1_loss", input, target).abs(), weight, reduction)
+    expect_pairs("l1_loss", input, target)
+    return weighed("l1_loss", (input - target).abs(), weight, reduction)
 
 
 @functional(*PAIRS, "T(3), T(3), reduction='none', beta=0.3", "T(3), T(3), reduction='sum', beta=0")
@@ -132,8 +146,10 @@ def smooth_l1_loss(
         raise error(
             RuntimeError, "smooth_l1_loss", f"does not support negative values for beta, got {beta}", "write beta=1.0"
         )
-    d = difference("smooth_l1_loss", input, target)
-    return reduced(Huber.apply(d, float(beta)), reduction) * (1 / beta) if beta else reduced(d.abs(), reduction)
+    expect_pairs("smooth_l1_loss", input, target)
+    if not beta:
+        return reduced((input - target).abs(), reduction)
+    return reduced(Huber.apply(input, target, float(beta)), reduction) * (1 / beta)
 
 
 @functional(*PAIRS, "T(3), T(3), reduction='none', delta=0.3", "T(3), T(3), 'sum', 2.0", "T(3), T(3), weight=P(3)")
@@ -148,7 +164,7 @@ def huber_loss(
             f"does not support non-positive values for delta, got {delta}",
             "write delta=1.0",
         )
-    d = difference("huber_loss", input, target)
+    expect_pairs("huber_loss", input, target)
     if weight is not None and weight.shape != input.shape:
         raise error(
             ValueError,
@@ -156,7 +172,7 @@ def huber_loss(
             f"weight of shape {tuple(weight.shape)} and input of shape {tuple(input.shape)} must have the same size",
             "write weight.expand_as(input)",
         )
-    loss = Huber.apply(d, float(delta))
+    loss = Huber.apply(input, target, float(delta))
     return reduced(loss if weight is None else loss * weight, chosen("huber_loss", reduction, None, None))
 
 
@@ -352,22 +368,21 @@ def weighed(who: str, loss: Tensor, weight: Tensor | None, reduction: str) -> Te
     return averaged(loss * weight, weight, reduction)
 
 
-def difference(who: str, input: Tensor, target: Tensor) -> Tensor:
-    """input - target, with a warning where they are broadcast, which is seldom meant."""
-    differ = input.shape != target.shape
-    if differ and not meet(tuple(input.shape), tuple(target.shape)):
-        shapes = apart([input.shape, target.shape])
-        raise error(RuntimeError, who, shapes, resized(input, target), notes=about({"input": input, "target": target}))
-    result = input - target
-    if differ:
-        warn(
-            "broadcast-loss",
-            who,
-            f"a target size {tuple(target.shape)} that is different to the input size {tuple(input.shape)}: they are "
-            f"broadcast to {result.numel()} differences",
-            f"give both one shape, e.g. target.reshape({list(input.shape)})",
-        )
-    return result
+def expect_pairs(who: str, input: Tensor, target: Tensor) -> None:
+    """Warn where the two are broadcast, which is seldom meant; RuntimeError where they cannot be."""
+    if input.shape == target.shape:
+        return
+    sizes = tuple(input.shape), tuple(target.shape)
+    if not meet(*sizes):
+        notes = about({"input": input, "target": target})
+        raise error(RuntimeError, who, apart([*sizes]), resized(input, target), notes=notes)
+    warn(
+        "broadcast-loss",
+        who,
+        f"a target size {sizes[1]} that is different to the input size {sizes[0]}: they are broadcast to "
+        f"{math.prod(broadcast_shape(*sizes))} differences",
+        f"give both one shape, e.g. target.reshape({list(input.shape)})",
+    )
 
 
 def averaged(loss: Tensor, counts: Tensor, reduction: str) -> Tensor:
