@@ -180,7 +180,7 @@ def copy_into_rows(low: Lowering) -> None:
     found: dict[tuple, list[Op]] = {}
     for op in [op for op in low.ops if op.kind == "dot"]:
         (x, y), (base, places) = op.ins, low.seen(op.ins[1])
-        in_columns = len(x.shape) == len(y.shape) == 2 and base.layout == "C" and places[-1][0] == 0
+        in_columns = len(x.shape) == len(y.shape) == 2 and base.layout == "C" and [d for d, _, _ in places[-1:]] == [0]
         if in_columns and math.prod((*x.shape, y.shape[1])) <= SMALL_PRODUCT:
             found.setdefault((base, tuple(places), y.shape), []).append(op)
     for readers in [ops for ops in found.values() if len(ops) >= SEVERAL]:

@@ -119,6 +119,14 @@ def test_products_of_all_parts_are_one(interpreted):
     assert "product(h, copy_1, " in source  # v.T, in rows
 
 
+def test_a_number_that_is_expanded_is_a_factor(interpreted):
+    def f(x):
+        return ((x @ x.T).sum(), (x @ x.T).sum() * 2, (x @ x.T).mean())
+
+    x = torch.tensor(np.random.default_rng(0).standard_normal((4, N)), requires_grad=True)
+    compared(f, (x,), "")
+
+
 def test_a_derivative_is_computed_where_it_is_read(interpreted):
     def f(x, w):
         h = torch.tanh(x @ w)
