@@ -76,6 +76,8 @@ def compared(f, leaves, text):
     found, wanted = (torch.autograd.grad(sum([o.sum() for o in g(*leaves)]), leaves) for g in (outside, f))
     for a, b in zip(found, wanted, strict=True):
         close(a, b, f"{text}\n{outside.source('backward')}")
+    for made in (compiled, outside):
+        assert "failed" not in made.explain(), f"{made.explain()}\n{text}"
     return compiled
 
 
@@ -90,6 +92,17 @@ def test_random_programs_on_lines(part, interpreted):
 @pytest.mark.parametrize("seed", range(1000, 1006))
 def test_random_programs_on_lines_by_numba(seed):
     compare(seed)
+
+
+@pytest.mark.parametrize("lead", [(4,), (1, 3), (3, 1), (2, 3)])
+def test_a_line_of_several_dimensions_is_one_loop_where_no_weight_comes_between(lead, interpreted):
+    def f(x, w):
+        return F.group_norm(x.reshape(-1, 3 * lead[-1], 5), lead[-1], w.repeat(lead[-1])), x.exp().mean((-2, -1))
+
+    rng = np.random.default_rng(0)
+    x, w = (torch.tensor(rng.standard_normal(s), requires_grad=True) for s in ((*lead, 3, 5), (3,)))
+    source = compared(f, (x, w), lead).source()
+    assert ".reshape(-1)\n" in source and "row_sum(" in source
 
 
 @pytest.mark.parametrize("n", [5, 9])

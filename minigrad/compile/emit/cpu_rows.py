@@ -15,7 +15,7 @@ from ..fuse import Group, extent, is_simple, loop_index, of_line, operand_index,
 from ..ir import F4, Op, V
 from .cpu_loops import Loop, nested, parse, running_lines, start, wider
 from .library_calls import added, at_class, picked
-from .names import Spelling, cast
+from .names import Spelling, cast, grouped
 
 ROW_SUM = '''\
 @njit(nogil=True, fastmath={"reassoc", "nsz"})
@@ -40,6 +40,7 @@ class Rows:
         self.after: list[str] = []
         self.locals: dict[V, str] = {}  # one number for each line
         self.buffers: dict[V, str] = {}  # more than one
+        self.flats: set[str] = set()  # arrays and buffers whose line is there as a flat array, too
         self.makers: dict[V, Op] = {}  # what is computed again where it is read
         self.readers = readers(spelling, group)
         self.elsewhere = {v for v, parts in self.readers.items() if parts}
@@ -91,8 +92,9 @@ class Part(Loop):
 
     def __init__(self, rows: Rows, group: Group):
         super().__init__(rows.spelling, group, rows.stored, rows.direct)
-        self.rows, self.flat, self.lead = rows, False, rows.group.lead
-        self.inside = self.live[self.lead :]  # the variables of the loops over a line
+        self.rows, self.lead = rows, rows.group.lead
+        self.flat = self.is_one_loop()
+        self.inside = ["i"] if self.flat else self.live[self.lead :]  # the variables of the loops over a line
         self.narrow = not self.inside
         self.before, self.after = rows.before, rows.after
         self.first: list[str] = []  # lines before the loop over the line, and behind it
@@ -117,8 +119,45 @@ class Part(Loop):
 
     def around(self, variables: list) -> list:
         """Some variables of the loops over a line, with how far they count."""
-        ends = dict(zip(self.live, self.spelling.counters(self.group.like())))
+        sizes = self.spelling.counters(self.group.like())
+        ends = dict(zip(self.live, sizes)) | {"i": " * ".join(map(grouped, sizes[self.lead :]))}
         return [(i, ends[i]) for i in variables]
+
+    def is_one_loop(self) -> bool:
+        """Return whether one loop goes through the several dimensions of a line: all of it lies in memory in that order."""
+        inside = self.live[self.lead :]
+        if self.group.kind != "loop" or len(inside) < 2 or self.spelling.shared in self.shape[self.lead :]:
+            return False
+        if any(p.layout != "C" for p, v in self.direct.items() if v in self.written):
+            return False
+        for op in self.group.ops:
+            if op.kind == "reduce" and reduced(op) != list(range(self.lead, len(self.live))):
+                return False
+            for base, at in [self.low.resolve(v, operand_index(v, loop_index(over(op)))) for v in op.values]:
+                whole = at == loop_index(base.shape) and extent(base.shape) == self.shape and base.layout == "C"
+                if not whole and base.kind != "uniform" and {*at} & {*inside}:
+                    return False
+        return True
+
+    def access(self, name: str, at: list) -> str:
+        """An element of an array: where one loop goes through a line, of that line as a flat array."""
+        if self.flat and {*at} & {*self.live[self.lead :]}:
+            return f"{self.flat_line(name, at)}[i]"
+        return f"{name}[{', '.join(at)}]"
+
+    def flat_line(self, name: str, at: list) -> str:
+        """A variable for this line of an array, or for a buffer of a line, as a flat array."""
+        if name not in self.rows.flats:
+            self.rows.flats.add(name)
+            lead = at[: at.index(self.live[self.lead])]
+            line = name if name in self.rows.buffers.values() else f"{name}[{', '.join(lead)}]"
+            self.first.append(f"{name}_flat = {line}.reshape(-1)")
+        return f"{name}_flat"
+
+    def element(self, base: V, at: list) -> str:
+        """An element of this line, of what is kept for it or lies in memory."""
+        buffer = self.rows.buffers.get(base)
+        return self.access(buffer, at) if self.flat and buffer else self.rows.element(base, at)
 
     def operand(self, a: object, kind: np.dtype, op: Op) -> ast.expr:
         """Return what an operation reads: other parts' results from where they are kept for this line."""
@@ -126,7 +165,7 @@ class Part(Loop):
         if base in self.rows.makers and base not in self.texts:
             self.variable(base, self.formula(self.rows.makers[base]))
         if base in self.rows.locals or base in self.rows.buffers and base not in self.texts:
-            return parse(cast(self.rows.element(base, at), base.dtype, kind))
+            return parse(cast(self.element(base, at), base.dtype, kind))
         return super().operand(a, kind, op)
 
     # ------------------------------------------------------------------ operations
@@ -174,7 +213,7 @@ class Part(Loop):
             super().keep(out, text)
         elif out in self.rows.elsewhere and not self.narrow and out not in self.rows.makers:
             self.rows.buffer(out)
-            self.body.append(f"{self.rows.element(out, loop_index(out.shape))} = {text}")
+            self.body.append(f"{self.element(out, loop_index(out.shape))} = {text}")
 
     def reduce(self, op: Op) -> None:
         """Of this line, of all lines (a running array), or of everything (a running number)."""
@@ -235,11 +274,13 @@ class Part(Loop):
         """x's row as an array, where it lies in memory; nothing where it does not."""
         base, at = self.low.resolve(x, loop_index(x.shape))
         if base in self.rows.buffers:
-            return self.rows.buffers[base]
+            buffer = self.rows.buffers[base]
+            return self.flat_line(buffer, at) if self.flat else buffer
         lies = base in self.stored or base.kind in ("input", "constant")
         whole = extent(base.shape) == self.shape and at == loop_index(base.shape) and base.shape[-1] != 1
         if lies and whole and base.layout == "C" and base.dtype == x.dtype:
-            return f"{self.spelling.name(base)}[{', '.join(at[:-1])}]"
+            name = self.spelling.name(base)
+            return self.flat_line(name, at) if self.flat else f"{name}[{', '.join(at[:-1])}]"
         return ""
 
 

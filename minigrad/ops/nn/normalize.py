@@ -38,8 +38,6 @@ def layer_norm(
     tensor([-1.,  1.])
     """
     dims = last_dims("layer_norm", input, normalized_shape, weight, bias)
-    if weight is None and bias is None:
-        return Standardize.apply(input, dims, float(eps))[0]
     return scaled(input, dims, weight, bias, tuple(normalized_shape), eps)[0]
 
 
@@ -243,9 +241,9 @@ def affine(out: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
 def scaled(
     x: Tensor, dims: tuple, weight: Tensor | None, bias: Tensor | None, shape: tuple, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """LayerNorm with weight and bias in a shape that meets x; 1 and 0 where they are None."""
+    """LayerNorm with weight and bias in a shape that meets x; 1 and 0 where one is None, Standardize where both are."""
     w, b = (None if t is None else t if tuple(t.shape) == shape else t.reshape(shape) for t in (weight, bias))
-    if any(t is not None and t._np_dtype != x._np_dtype for t in (w, b)):
+    if w is b is None or any(t is not None and t._np_dtype != x._np_dtype for t in (w, b)):
         out, mean, variance = Standardize.apply(x, dims, float(eps))
         return affine(out, w, b), mean, variance
     w, b = x.new_ones(shape) if w is None else w, x.new_zeros(shape) if b is None else b
