@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .kernels import cache, formula, select
+from .kernels import cache, formula, pointwise_calls
 
 COMMON = ("abs add cos div erf exp gelu log maximum minimum mul pow relu sigmoid silu sin softplus sqrt square sub tanh "
           "where").split()  # fmt: skip
@@ -52,7 +52,7 @@ def row_functions() -> dict[str, Callable]:
 
 def of_rows(f: Callable, dtype: np.dtype) -> None:
     """A function of rows and its backward."""
-    x = tensor(np.ones((2, select.FUSE_FROM), dtype))
+    x = tensor(np.ones((2, pointwise_calls.FUSE_FROM), dtype))
     differentiate(f(x), [x])
 
 
@@ -60,7 +60,7 @@ def pointwise(op: Any, dtype: np.dtype) -> None:
     """An operation on large arrays and its backward; one of two operands also with a number in place of the second."""
     n = len(op.names) - op.n_settings
     kinds = [bool] * op.n_conditions + [dtype] * (n - op.n_conditions)
-    arrays = [tensor(np.full(select.QUICK_FROM, kind is not bool, kind)) for kind in kinds]
+    arrays = [tensor(np.full(pointwise_calls.QUICK_FROM, kind is not bool, kind)) for kind in kinds]
     for operands in [arrays, [arrays[0], 0.5]] if n == 2 else [arrays]:
         differentiate(op.apply(*operands, *op.defaults), operands)
 

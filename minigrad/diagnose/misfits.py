@@ -16,7 +16,7 @@ import numpy as np
 from ..arrays import dtypes
 from ..arrays.dtypes import ALL, FLOATS, bool_, uint8
 from ..core.tensor import Tensor
-from ..kernels.select import NUMERIC
+from ..kernels.operands import NUMERIC
 from ..ops.base.registry import SPELLINGS
 
 

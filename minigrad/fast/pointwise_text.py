@@ -12,7 +12,8 @@ import numpy as np
 from ..arrays import dtypes
 from ..arrays.errstate import ALARM, restore, silence
 from ..core.graph import Node
-from ..kernels import formula, select
+from ..kernels import formula, pointwise_calls, select
+from ..kernels.operands import cast
 from .text_plan import Plan
 
 APPLY = """\
@@ -108,7 +109,7 @@ def by_formula(cls: Any) -> Callable:
             return select.forward(cls, arrays)
         said = silence()
         try:
-            return select.cast(plain(*arrays), dtypes.BOOL if cls.kind == "bool" else arrays[0].dtype)
+            return cast(plain(*arrays), dtypes.BOOL if cls.kind == "bool" else arrays[0].dtype)
         finally:
             restore(said)
 
@@ -147,15 +148,15 @@ def write_apply(plan: Plan) -> str:
 
 def few(cls: Any, arrays: list) -> str:
     """When to compute at once: with few elements, or where NumPy's function is as fast as ours; "" for always."""
-    if not isinstance(cls.ufunc, np.ufunc) or select.has_kernel(cls):
-        return f"{arrays[0]}.size < {select.kernel_threshold(cls)}"
+    if not isinstance(cls.ufunc, np.ufunc) or pointwise_calls.has_kernel(cls):
+        return f"{arrays[0]}.size < {pointwise_calls.kernel_threshold(cls)}"
     if len(arrays) == 1:
         return ""
     x, y = arrays
     alike = (
         f"{x}.shape == {y}.shape and {x}.flags.forc and {y}.flags.forc"  # whole arrays, of which nothing is repeated
     )
-    return f"{x}.size < {select.BROADCAST_FROM} or {alike}"
+    return f"{x}.size < {pointwise_calls.BROADCAST_FROM} or {alike}"
 
 
 def write_partial(plan: Plan, k: str, scope: dict) -> str:
@@ -186,7 +187,7 @@ def write_pull(plan: Plan, scope: dict) -> str:
         )
     edges, known = [f"n{k}" if k in plan.operands else "None" for k in plan.names], [*read, *settings]
     large = f"large_pull(cls, ({', '.join(edges)},), g, ({', '.join(known)},), {known!r})"
-    fused = read and not select.light(plan.cls)
+    fused = read and not pointwise_calls.light(plan.cls)
     return PULL.format(
         edges=plan.edges(),
         node_edges=", ".join(f"node.n{k}" for k in plan.operands),
@@ -194,6 +195,6 @@ def write_pull(plan: Plan, scope: dict) -> str:
         forget=plan.forget(),
         scalars="; ".join(f"{k} = {k}[()] if type({k}) is ndarray else {k}" for k in read) or "pass",
         on_device=f"if type(g) in ARRAYS:  # memory of a GPU\n            return {large}\n        " if fused else "",
-        fused=f"elif g.size >= {select.FUSE_FROM}:\n        return {large}" if fused else "",
+        fused=f"elif g.size >= {pointwise_calls.FUSE_FROM}:\n        return {large}" if fused else "",
         gradients=", ".join(pairs),
     )

@@ -12,7 +12,7 @@ from ..arrays.kinds import KINDS
 from ..core.frames import OFF, ON, Frame
 from ..core.saved import INFERENCE, memory
 from ..core.tensor import Tensor
-from ..kernels import select
+from ..kernels import pointwise_calls, select
 from ..ops.base.families import Pointwise
 from ..ops.copy import Copy
 
@@ -50,7 +50,7 @@ def write_plain(frame: Frame, fn: Any, x: Tensor, others: tuple) -> bool:
 def write_short(fn: Any, a: np.ndarray, others: list) -> bool:
     """Write fn(a, *others) into a by NumPy's function, or by the formula.
 
-    False, with nothing written, where something has to be converted, or a kernel is quicker (kernels/select.py).
+    False, with nothing written, where something has to be converted, or a kernel is quicker (kernels/pointwise_calls.py).
     """
     if fn is Copy:
         if type(others[0]) in KINDS and others[0].ndim > a.ndim:
@@ -61,7 +61,7 @@ def write_short(fn: Any, a: np.ndarray, others: list) -> bool:
         return True
     if not issubclass(fn, Pointwise) or fn.n_conditions or fn.kind == "bool" or "f" not in fn.accepts:
         return False
-    if a.size >= select.FUSE_FROM or is_half(a) or a.dtype.kind not in fn.accepts:
+    if a.size >= pointwise_calls.FUSE_FROM or is_half(a) or a.dtype.kind not in fn.accepts:
         return False
     if isinstance(fn.ufunc, np.ufunc) and (fn.kind == "same" or a.dtype in FLOATS):
         fn.ufunc(a, *others, out=a)  # it sees for itself where others lie in the memory of a

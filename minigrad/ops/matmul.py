@@ -16,7 +16,7 @@ from ..arrays.kinds import KINDS
 from ..arrays.memory import sum_down
 from ..core.backward import sum_to
 from ..core.tensor import Tensor
-from ..kernels.select import BROADCAST_FROM
+from ..kernels.pointwise_calls import BROADCAST_FROM
 from ..layers.batching import lift
 from ..tensors.printing import about
 from .base.families import Bilinear

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minigrad
-from minigrad.kernels import cache, formula, generate, select
+from minigrad.kernels import cache, formula, generate, pointwise_calls
 from minigrad.ops.base.families import Pointwise
 from minigrad.ops.base.registry import TABLE
 from minigrad.ops.compare import where
@@ -79,9 +79,11 @@ def test_formula_written_as_a_function_of_statements_runs_on_arrays():
     x, y = minigrad.tensor([3.0], requires_grad=True), minigrad.tensor([4.0], requires_grad=True)
     assert formula.text(Distance.kernel) is None
     assert minigrad.autograd.gradcheck(Distance.apply, (x.double(), y.double()))
-    wide = x.expand(select.FUSE_FROM)
+    wide = x.expand(pointwise_calls.FUSE_FROM)
     Distance.apply(wide, y).sum().backward()
-    assert [x.grad.item(), y.grad.item()] == pytest.approx([0.6 * select.FUSE_FROM, 0.8 * select.FUSE_FROM])
+    assert [x.grad.item(), y.grad.item()] == pytest.approx(
+        [0.6 * pointwise_calls.FUSE_FROM, 0.8 * pointwise_calls.FUSE_FROM]
+    )
 
 
 @pytest.mark.parametrize(
@@ -101,12 +103,12 @@ def test_kernels_of_float32_compute_in_float32(name, monkeypatch, tmp_path):
 
 
 def test_large_arrays_take_the_quicker_of_numpy_and_the_kernel(monkeypatch):
-    assert select.quicker(TABLE["exp"].cls, F32, select.QUICK_FROM)
-    assert not select.quicker(TABLE["exp"].cls, np.dtype(np.int64), select.QUICK_FROM)
-    assert not select.quicker(TABLE["add"].cls, F32, 10**9)
-    monkeypatch.setattr(select, "parts", lambda size: 4)
-    assert select.quicker(TABLE["log2"].cls, F32, 10**7)
-    monkeypatch.setattr(select, "QUICK_FROM", 10)
+    assert pointwise_calls.quicker(TABLE["exp"].cls, F32, pointwise_calls.QUICK_FROM)
+    assert not pointwise_calls.quicker(TABLE["exp"].cls, np.dtype(np.int64), pointwise_calls.QUICK_FROM)
+    assert not pointwise_calls.quicker(TABLE["add"].cls, F32, 10**9)
+    monkeypatch.setattr(pointwise_calls, "parts", lambda size: 4)
+    assert pointwise_calls.quicker(TABLE["log2"].cls, F32, 10**7)
+    monkeypatch.setattr(pointwise_calls, "QUICK_FROM", 10)
     x = np.linspace(0.1, 3, 100, dtype=np.float32)
     out = minigrad.log2(minigrad.tensor(x))
     assert out.dtype == minigrad.float32
@@ -114,7 +116,7 @@ def test_large_arrays_take_the_quicker_of_numpy_and_the_kernel(monkeypatch):
 
 
 def test_every_pointwise_name_that_is_quick_has_a_kernel():
-    for name in select.QUICK:
+    for name in pointwise_calls.QUICK:
         assert issubclass(TABLE[name].cls, Pointwise) and TABLE[name].cls.ufunc is not None
 
 
@@ -130,8 +132,9 @@ def test_kernels_in_place_of_numpys_functions_agree_at_odd_numbers(name, dtype, 
     args = {"sign": (x,), "frac": (x,), "where": (x > y, x, y)}.get(name, (x, y))
     found = []
     for size in (10**9, 1):
-        monkeypatch.setattr(select, "QUICK_FROM", size)
-        monkeypatch.setattr(select, "FUSE_FROM", 1)
+        monkeypatch.setattr(pointwise_calls, "QUICK_FROM", size)
+        monkeypatch.setattr(pointwise_calls, "FUSE_FROM", 1)
+        monkeypatch.setattr(pointwise_calls, "calls", {})
         with np.errstate(all="ignore"):
             found.append(TABLE[name].cls.impl(*args))
     assert found[0].dtype == found[1].dtype == dtype

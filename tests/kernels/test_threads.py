@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 import minigrad
-from minigrad.kernels import select, threads
+from minigrad.kernels import pointwise_calls, threads
 
 
 @pytest.fixture
 def four(monkeypatch):
     """Four threads, and slices so small that they are used."""
     monkeypatch.setattr(threads, "GRAIN", 1000)
-    monkeypatch.setattr(select, "QUICK_FROM", 1000)
+    monkeypatch.setattr(pointwise_calls, "QUICK_FROM", 1000)
     before = threads.get_num_threads()
     threads.set_num_threads(4)
     yield

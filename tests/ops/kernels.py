@@ -5,7 +5,7 @@ import pytest
 
 import minigrad
 from minigrad.autograd import grad
-from minigrad.kernels import select
+from minigrad.kernels import pointwise_calls
 
 RTOL = {"float32": 1e-5, "float64": 1e-12}
 
@@ -30,9 +30,10 @@ def results(function, arrays, dtype):
 def check_fused(function, arrays, dtype):
     """The kernels, made to work from one element on, give what the formulas on arrays give."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(select, "FUSE_FROM", 1)
+        patch.setattr(pointwise_calls, "calls", {})
+        patch.setattr(pointwise_calls, "FUSE_FROM", 1)
         fused = results(function, arrays, dtype)
-        patch.setattr(select, "FUSE_FROM", 10**9)
+        patch.setattr(pointwise_calls, "FUSE_FROM", 10**9)
         plain = results(function, arrays, dtype)
     for i, (a, b) in enumerate(zip(fused, plain, strict=True)):
         what = "the result" if i == 0 else f"gradient {(i - 1) % len(arrays)}"

@@ -9,32 +9,21 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
 from ...arrays.kinds import strided
-from ..threads import launch
 
 NARROWEST = 8  # elements; shorter rows are not worth the way there
 
 
-def rows(operands: list, shape: tuple) -> tuple | None:
-    """The width of a row and for each operand (array, step), a number's and a column's step being None; None for other layouts.
-
-    Rows are as wide as can be.
-    """
-    kinds = tuple([(a.shape, a.strides, a.itemsize) if isinstance(a, np.ndarray) else None for a in operands])
-    found = layout(kinds, shape)
-    if found is None:
-        return None
-    width, places = found
-    return width, [(a, None) if place is None else in_rows(a, *place) for a, place in zip(operands, places)]
-
-
 @lru_cache(4096)
 def layout(kinds: tuple, shape: tuple) -> tuple | None:
-    """The width of a row, and for each operand its place there; `kinds` has shapes, strides and sizes of elements."""
+    """Return the width of a row, which is as wide as can be, and for each operand its place there; None for other layouts.
+
+    `kinds` has shapes, strides and sizes of elements, None for a number.  A place is (shape, strides, step), with the step
+    None for a column.
+    """
     for d in range(1, len(shape)):
         width = math.prod(shape[d:])
         if width < NARROWEST:
@@ -59,10 +48,9 @@ def place(sizes: tuple, strides: tuple, itemsize: int, shape: tuple, d: int) -> 
 
 
 def in_rows(a: np.ndarray, shape: tuple, strides: tuple, step: int | None) -> tuple:
-    """An array as flat memory with a step, or the numbers of its rows."""
-    if step is not None and a.flags.c_contiguous:
-        return a.reshape(-1), step
-    return strided(a, shape, strides).reshape(-1), step
+    """Return what a kernel takes for an array: flat memory and a step, or the numbers of its rows."""
+    memory = a if step is not None and a.flags.c_contiguous else strided(a, shape, strides)
+    return (memory.reshape(-1),) if step is None else (memory.reshape(-1), step)
 
 
 def merged(shape: tuple, strides: tuple) -> int | None:
@@ -75,10 +63,3 @@ def merged(shape: tuple, strides: tuple) -> int | None:
             return None
         found, expected = stride if found is None else found, n * stride
     return 0 if found is None else found
-
-
-def run(kernel: Any, width: int, seen: list, numbers: list, out: np.ndarray) -> None:
-    """The kernel that generate.rows writes, on operands as `rows` gives them."""
-    given = [x for a, step in seen for x in ((a,) if step is None else (a, step))]
-    table = out.reshape(-1, width)
-    launch(lambda *some: kernel(width, *given, *numbers, *some), [np.arange(len(table)), table], out.size)

@@ -39,7 +39,7 @@ from ...core.frames import OFF, ON, current
 from ...core.graph import Node
 from ...core.saved import unpack
 from ...core.tensor import Tensor, wrap
-from ...kernels import formula, select
+from ...kernels import formula, pointwise_calls, select
 from ...layers.batching import lift
 from ...layers.transform import laid_out_in
 from .layouts import row_major
@@ -154,7 +154,7 @@ class Pointwise(Primitive):
     def arrays(cls, gs: Sequence, bound: tuple) -> list | None:
         """The wanted gradients, whose formulas find what they read, on small arrays; None for large ones: see backward."""
         g, partials = gs[0], array_formulas(cls)
-        if partials is None or g.size >= select.FUSE_FROM:
+        if partials is None or g.size >= pointwise_calls.FUSE_FROM:
             return None
         return [None if p is None else array_gradient(cls, p, bound, g) for p in partials]
 
@@ -298,7 +298,7 @@ def spread(d: Array, shape: tuple) -> Array:
     """A gradient repeated over what was reduced; a small one in memory of its own, which NumPy makes much faster."""
     if d.shape == shape:
         return d
-    if math.prod(shape) > select.FUSE_FROM or on_device(d):
+    if math.prod(shape) > pointwise_calls.FUSE_FROM or on_device(d):
         return np.broadcast_to(d, shape)
     out = np.empty(shape, d.dtype)
     out[...] = d

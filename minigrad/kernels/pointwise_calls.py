@@ -1,0 +1,274 @@
+"""How a pointwise kernel is called: found out once for operands of some shapes, strides and dtypes, then looked up.
+
+A kernel goes along memory, in one loop over all of it, or row by row where operands meet by broadcasting
+(cpu/broadcast_cpu.py).  None stands for "NumPy's functions serve as well", for small arrays and what it is as fast for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache as kept
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..arrays import dtypes
+from ..arrays.memory import order_in_memory
+from ..arrays.shapes import broadcast_shape
+from . import cache, fallback, formula, generate
+from .cpu import broadcast_cpu
+from .operands import convert, number, plain, scalar
+from .threads import get_num_threads, launch, parts
+
+FUSE_FROM = 4096  # elements; below, the formulas on arrays need no compiler and cost a few microseconds
+# Where NumPy has a function, our kernel is called from so many elements on, if it is the faster one on a single thread.
+# Measured beside NumPy's own vector code (AVX-512): 0.1 to 1.4 of its time; the others, at 1 to 3, need some threads.
+# NumPy's `where` has a branch, and its power calls the C library for negative x: 60 times slower on shuffled numbers.
+QUICK_FROM = 1 << 16
+QUICK = {"exp", "exp2", "expm1", "sin", "cos", "sinh", "cosh", "sqrt", "rsqrt", "clamp_min", "clamp_max", "sinc"}
+# What takes a third of the time of NumPy's function, or less, is called from FUSE_FROM on.
+QUICKER = {"hypot", "erf", "erfc", "erfinv", "pow", "where", "sign", "fmod", "remainder", "floor_divide", "frac", "lgamma",
+           "polygamma", "logaddexp", "copysign", "logical_and", "logical_not", "logical_or", "logical_xor"}  # fmt: skip
+QUICK |= QUICKER
+THREADS_FOR_OTHERS = 3
+BROADCAST_FROM = 1 << 18  # where something is repeated, ours are faster for all from so many elements on
+REMEMBERED = 4096  # calls
+
+
+class Call(NamedTuple):
+    """A kernel, and how it is called for operands of some kinds."""
+
+    kernel: Callable
+    takes: list  # for each argument a function: what the kernel takes for it, as a tuple
+    shape: tuple  # of the result as it lies in memory
+    dtype: np.dtype
+    order: list | None  # of the result's dimensions, where that is another one
+    width: int  # of rows; 0 where one loop goes over all
+
+
+class BackwardCall(NamedTuple):
+    """A kernel for gradients, the places of what it reads, and how that is taken."""
+
+    kernel: Callable
+    same: bool  # whether the upstream gradient is one number throughout
+    places: tuple
+    takes: list
+    wanted: tuple  # the operands whose gradients it computes
+
+
+calls: dict[tuple, Call | BackwardCall | None] = {}
+
+
+def looked_up(key: tuple, prepare: Callable, *args: Any) -> Any:
+    """Return the call for a key, which is prepared the first time."""
+    if key not in calls:
+        if len(calls) >= REMEMBERED:
+            calls.clear()
+        calls[key] = prepare(*args)
+    return calls[key]
+
+
+def kind(a: Any) -> Any:
+    """Return what a call depends on: not the numbers."""
+    return (a.shape, a.strides, a.dtype) if type(a) is np.ndarray else type(a)
+
+
+def forward(op: Any, args: tuple) -> np.ndarray | None:
+    """Run op.kernel by compiled code."""
+    most = math.prod([a.size for a in args if type(a) is np.ndarray])  # elements of the result
+    if most < kernel_threshold(op) or fallback.numpy_alone():
+        return None
+    kinds = [kind(a) for a in args]
+    call = looked_up((op, get_num_threads(), *kinds), prepare, op, args)
+    if call is None:
+        return None
+    kernel, takes, shape, dtype, order, width = call
+    given = [x for take, a in zip(takes, args) for x in take(a)]
+    out = np.empty(shape, dtype)
+    if width:
+        table = out.reshape(-1, width)
+        launch(lambda *some: kernel(width, *given, *some), [np.arange(len(table)), table], out.size)
+    else:
+        launch(kernel, [*given, out.reshape(-1)])
+    return out if order is None else out.transpose(order)
+
+
+def prepare(op: Any, args: tuple) -> Call | None:
+    """Find out how a kernel is called for arguments of these kinds."""
+    n = len(args) - op.n_settings
+    if not all([type(a) in (np.ndarray, int, float) for a in args]):
+        return None
+    operands, target = convert(op, args[:n])
+    arrays = [a for a in args[:n] if type(a) is np.ndarray]
+    changed = [a for a, b in zip(args, operands) if type(a) is np.ndarray and a.size != 1 and a.dtype != b.dtype]
+    shape = broadcast_shape(*[a.shape for a in arrays])
+    size = math.prod(shape)
+    if changed or size < kernel_threshold(op) or target in dtypes.HALVES:
+        return None
+    # along memory, and the result lies like the operands
+    order = other_order([a for a in arrays if a.size != 1], len(shape))
+    lies = shape if order is None else tuple([shape[d] for d in order])
+    turned = (lambda a: a) if order is None else (lambda a: of_rank(a, len(shape)).transpose(order))
+    long = [turned(a) if type(a) is np.ndarray and a.size != 1 else None for a in args]
+    fast = wanted(op, target, size)
+    repeated = target.kind == "f" and (fast or size >= BROADCAST_FROM)
+    rows = None
+    if repeated and any([a is not None and not (a.shape == lies and a.flags.c_contiguous) for a in long]):
+        rows = broadcast_cpu.layout(tuple([a if a is None else (a.shape, a.strides, a.itemsize) for a in long]), lies)
+    if rows is None and not fast:
+        return None
+    width, places = rows or (0, [None] * len(args))
+    if rows is None:
+        kernel = compiled(op, "forward", tuple([a is not None for a in long]), target)
+    else:
+        kernel = compiled(op, "rows", tuple([in_rows(a, p) for a, p in zip(long, places)]), target)
+    if kernel is None:
+        return None
+    takes = [taken(op, i, target, a is not None, place, turned, lies) for i, (a, place) in enumerate(zip(long, places))]
+    back = None if order is None else [order.index(d) for d in range(len(shape))]
+    return Call(kernel, takes, lies, dtypes.BOOL if op.kind == "bool" else target, back, width)
+
+
+def in_rows(a: np.ndarray | None, place: tuple | None) -> str:
+    """Return what generate.rows has to know of an argument."""
+    return "number" if a is None else "column" if place[2] is None else "row"
+
+
+def taken(
+    op: Any, i: int, target: np.dtype, long: bool, place: tuple | None, turned: Callable, shape: tuple
+) -> Callable:
+    """Return how argument i becomes a kernel's: a number, flat memory, or memory with the step from row to row."""
+    if place is not None:
+        return lambda a: broadcast_cpu.in_rows(turned(a), *place)
+    dtype = target if i >= op.n_conditions else dtypes.BOOL
+    if not long:
+        return lambda a: (one(a, dtype, i < len(op.names) - op.n_settings),)
+    return lambda a: (flat(turned(a), shape),)
+
+
+def one(a: Any, dtype: np.dtype, is_operand: bool) -> Any:
+    """Return a number, or an array of one element, as a number of a dtype; settings beside integers stay as they are."""
+    if type(a) is np.ndarray:
+        return dtype.type(a.item())
+    return number(a, dtype)[()] if is_operand and dtype.kind != "f" else scalar(a, dtype)
+
+
+def flat(a: np.ndarray, shape: tuple) -> np.ndarray:
+    """Return contiguous memory of the full size."""
+    return (a if a.shape == shape else np.broadcast_to(a, shape)).reshape(-1)
+
+
+def other_order(arrays: list, ndim: int) -> tuple | None:
+    """Return the order of a result's dimensions in memory where arrays lie in another one than row by row."""
+    if all([a.flags.c_contiguous for a in arrays]):
+        return None
+    order = order_in_memory(*[of_rank(a, ndim) for a in arrays])
+    return None if order == tuple(range(ndim)) else order
+
+
+def of_rank(a: np.ndarray, ndim: int) -> np.ndarray:
+    """Return an array with so many dimensions: those of one element in front of its own."""
+    return a[(None,) * (ndim - a.ndim)] if a.ndim < ndim else a
+
+
+# ---------------------------------------------------------------------- gradients
+def backward(op: Any, kinds: list, g: np.ndarray, bound: tuple) -> tuple | None:
+    """Return all wanted gradients of op in one compiled pass; None where that cannot be done.
+
+    `kinds` has per operand the dtype that its gradient has to have, None where none is wanted.
+    """
+    n = len(kinds)
+    if op.simple(*bound[:n]) or fallback.numpy_alone():
+        return None
+    try:
+        call = looked_up((op, *kinds, kind(g), *map(kind, bound)), prepare_backward, op, kinds, g, bound)
+        if call is None:
+            return None
+        kernel, same, places, takes, wanted = call
+        upstream = g[(0,) * g.ndim] if same else g.reshape(-1)
+        outs = [np.empty(g.shape, g.dtype) for _ in wanted]
+        given = [take(bound[i]) for i, take in zip(places, takes)]
+        launch(kernel, [upstream, *given, *[o.reshape(-1) for o in outs]])
+    except Exception as e:
+        return fallback.again(e, lambda: None)  # the formulas serve as well
+    found = dict(zip(wanted, outs))
+    return tuple([found.get(i) for i in range(n)])
+
+
+def prepare_backward(op: Any, kinds: list, g: np.ndarray, bound: tuple) -> BackwardCall | None:
+    """Find out how a kernel for gradients is called for arrays of these kinds."""
+    shape, dtype = g.shape, g.dtype
+    wanted, names, places = read_by(op, kinds, dtype)
+    values = [bound[i] for i in places]
+    if not fused(op, wanted, values, dtype):
+        return None
+    same = not any(g.strides)  # one number throughout, as sums send it back: no need to lay it out
+    long = [type(v) is np.ndarray and v.ndim > 0 for v in values]
+    kernel = compiled_backward(op, wanted, (not same, *long), names, dtype)
+    whole, item = lambda v: flat(v, shape), lambda v: v[()] if type(v) is np.ndarray else scalar(v, dtype)
+    takes = [whole if array else item for array in long]
+    return None if kernel is None else BackwardCall(kernel, same, places, takes, wanted)
+
+
+def fused(op: Any, wanted: tuple | None, values: list, dtype: np.dtype) -> bool:
+    """Return whether one pass over what formulas read, these values, is possible and worth it."""
+    known = all([v.dtype in (dtype, dtypes.BOOL) for v in values if isinstance(v, np.ndarray)])
+    return bool(values) and wanted is not None and not light(op) and plain(values) and known
+
+
+def read_by(op: Any, kinds: list, dtype: np.dtype) -> tuple:
+    """Return which operands' gradients are wanted, what their formulas read, and the places of that; g does not count.
+
+    The first is None where that is more than one pass can give.
+    """
+    wanted = tuple([i for i, kind in enumerate(kinds) if kind is not None and i in op.formulas])
+    read = [(name, i) for i, name in enumerate((*op.names, "out")) if any(name in op.reads[k] for k in wanted)]
+    names, places = tuple(zip(*read)) or ((), ())
+    able = len(op.names) == len(kinds) and all([kinds[i] == dtype for i in wanted])
+    return wanted if able else None, names, places
+
+
+# ---------------------------------------------------------------------- kernels, and whether they are quicker
+@kept
+def compiled(op: Any, how: str, kinds: tuple, dtype: np.dtype) -> Any:
+    """The kernel of op that the function of generate.py called `how` writes; None if the formula cannot be compiled."""
+    return loaded(f"{op.name}_{how}", getattr(generate, how)(op.name, op.kernel, kinds, dtype))
+
+
+@kept
+def compiled_backward(op: Any, wanted: tuple, is_array: tuple, read: tuple, dtype: np.dtype) -> Any:
+    """The kernel for the gradients of the wanted operands, from g and what is read."""
+    partials = [("d" + op.names[i], op.formulas[i]) for i in wanted]
+    return loaded(f"{op.name}_backward", generate.backward(op.name, ["g", *read], is_array, partials, dtype))
+
+
+def loaded(name: str, source: str | None) -> Any:
+    """The function of that name in a generated module; None without a module."""
+    return None if source is None else getattr(cache.load(name, source), name)
+
+
+def wanted(op: Any, target: np.dtype, size: int) -> bool:
+    """Whether the kernel overtakes NumPy on that many elements."""
+    return op.ufunc is None or quicker(op, target, size)
+
+
+def quicker(op: Any, target: np.dtype, size: int) -> bool:
+    """Whether the kernel overtakes NumPy's function on that many elements."""
+    return target.kind == "f" and has_kernel(op) and (op.name in QUICK or parts(size) >= THREADS_FOR_OTHERS)
+
+
+def has_kernel(op: Any) -> bool:
+    """Whether there is a kernel that overtakes NumPy's function on large arrays."""
+    return op.name in QUICK or op.name in formula.SCALARS and op.kind == "float"
+
+
+def kernel_threshold(op: Any) -> int:
+    """Return from how many elements on compiled code may be quicker than NumPy's functions."""
+    return FUSE_FROM if op.ufunc is None or op.name in QUICKER else QUICK_FROM
+
+
+@kept
+def light(op: Any) -> bool:
+    """Whether each gradient is one multiplication at most: then NumPy's own loop over it is as good as a fused one."""
+    return all([(formula.text(f) or "?").isidentifier() or not formula.parameters(f) for f in op.formulas.values()])
