@@ -19,13 +19,14 @@ from .pointwise_calls import FUSE_FROM, kernel_threshold, read_by, wanted
 def forward(op: Any, args: tuple) -> np.ndarray:
     """op.kernel on arrays and numbers."""
     n, first = len(args) - op.n_settings, args[0]
+    large = type(first) is np.ndarray and first.size >= kernel_threshold(op)
     if type(first) is np.ndarray and first.dtype in unconverted_dtypes(op):
-        quick = first.size >= kernel_threshold(op) and wanted(op, first.dtype, first.size)
-        if not quick and all(
+        quicker = large and wanted(op, first.dtype, first.size)
+        if not quicker and all(
             [type(a) is np.ndarray and a.dtype is first.dtype and a.shape == first.shape for a in args[1:n]]
         ):  # nothing to convert or to broadcast: NumPy's function
             return cast(numpy_function(op)(*args), dtypes.BOOL if op.kind == "bool" else first.dtype)
-    if type(first) is np.ndarray and (out := pointwise_calls.forward(op, args)) is not None:
+    if large and (out := pointwise_calls.forward(op, args)) is not None:
         return out
     operands, target = convert(op, args[:n])
     statics, result = args[n:], dtypes.BOOL if op.kind == "bool" else target
