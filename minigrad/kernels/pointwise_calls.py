@@ -32,7 +32,7 @@ QUICKER = {"hypot", "erf", "erfc", "erfinv", "pow", "where", "sign", "fmod", "re
            "polygamma", "logaddexp", "copysign", "logical_and", "logical_not", "logical_or", "logical_xor"}  # fmt: skip
 QUICK |= QUICKER
 THREADS_FOR_OTHERS = 3
-BROADCAST_FROM = 1 << 18  # where something is repeated, ours are faster for all from so many elements on
+BROADCAST_FROM = 1 << 16  # where something is repeated, ours take half the time for all from so many elements on
 REMEMBERED = 4096  # calls
 
 
