@@ -265,8 +265,11 @@ def of_rank(cls: Any, who: str, ranks: tuple, x: Tensor, y: Tensor, names: tuple
             "give both the same first size; `@` broadcasts a batch of 1",
             notes=about({a: x, b: y}, marked=[-3]),
         )
-    fit(who, x, y, names)
-    return cls.apply(x, y)
+    try:
+        return cls.apply(x, y)
+    except Exception:
+        fit(who, x, y, names)
+        raise
 
 
 def combine(who: str, input: Tensor, product: Tensor, beta: Any, alpha: Any) -> Tensor:
