@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,37 @@ NUMERIC = (np.ndarray, int, float, np.generic)
 
 
 def convert(op: Any, operands: tuple) -> tuple[list, np.dtype]:
-    """The operands in the one dtype in which they meet, and that dtype; masks stay bools."""
+    """Return the operands in the one dtype in which they meet, and that dtype; masks stay bools."""
+    kinds = tuple([(a.dtype, a.ndim > 0) if type(a) is np.ndarray else type(a) for a in operands])
+    found = conversions(op, kinds, dtypes.default())
+    if found is None:
+        return converted(op, operands)
+    changes, target = found
+    return [a if change is None else change(a) for change, a in zip(changes, operands)], target
+
+
+@lru_cache(4096)
+def conversions(op: Any, kinds: tuple, default: Any) -> tuple | None:
+    """Return what makes operands of some kinds meet, None where nothing is to be done, and the dtype in which they do.
+
+    A kind is a dtype, and whether there are dimensions, or the type of a number; None for all if one is another type.
+    """
+    if any([type(k) is not tuple and k not in (int, float, bool) for k in kinds]):
+        return None
+    _, target = converted(op, tuple([np.ones((1,) * k[1], k[0]) if type(k) is tuple else k(1) for k in kinds]))
+    wanted = [dtypes.BOOL] * op.n_conditions + [target] * (len(kinds) - op.n_conditions)
+    return [change(k, dtype) for k, dtype in zip(kinds, wanted)], target
+
+
+def change(kind: Any, dtype: np.dtype) -> Callable | None:
+    """Return the function that brings an operand to a dtype."""
+    if type(kind) is not tuple:
+        return float if dtype in dtypes.FLOATS else lambda a: number(a, dtype)
+    return None if kind[0] == dtype else lambda a: a.astype(dtype)
+
+
+def converted(op: Any, operands: tuple) -> tuple[list, np.dtype]:
+    """Do the same for operands of any kind."""
     operands = tuple([a if type(a) is np.ndarray else operand(op, a) for a in operands])
     masks, values = [mask(op, a) for a in operands[: op.n_conditions]], operands[op.n_conditions :]
     first = values[0]

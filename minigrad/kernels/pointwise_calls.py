@@ -76,7 +76,10 @@ def kind(a: Any) -> Any:
 
 def forward(op: Any, args: tuple) -> np.ndarray | None:
     """Run op.kernel by compiled code."""
-    most = math.prod([a.size for a in args if type(a) is np.ndarray])  # elements of the result
+    most = 1  # elements of the result
+    for a in args:
+        if type(a) is np.ndarray:
+            most *= a.size
     if most < kernel_threshold(op) or fallback.numpy_alone():
         return None
     kinds = [kind(a) for a in args]
