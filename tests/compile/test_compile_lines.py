@@ -105,6 +105,23 @@ def test_a_line_of_several_dimensions_is_one_loop_where_no_weight_comes_between(
     assert ".reshape(-1)\n" in source and "row_sum(" in source
 
 
+def test_what_is_computed_again_in_a_line_counts_for_its_loops(interpreted):
+    def f(x):
+        a = torch.atan2(x, x)
+        mean = a.mean((1, 2), keepdim=True)
+        chosen = torch.where(a > 0, a, mean)
+        sums = x.sum(2, keepdim=True)
+        larger = torch.maximum(a, x)
+        outs = (chosen * x - sums).sum((1, 2)), larger.sum()
+        return (*outs, *torch.autograd.grad(sum([o.tanh().sum() for o in outs]), (x,), allow_unused=True))
+
+    x = torch.tensor(np.random.default_rng(0).standard_normal((5, 3, 4)), requires_grad=True)
+    c = compile(f)
+    for a, b in zip(c(x), f(x), strict=True):
+        close(a, b, c.source())
+    assert "failed" not in c.explain() and "add_1_row[i1, i2] + sum" in c.source()
+
+
 @pytest.mark.parametrize("n", [5, 9])
 def test_what_begins_behind_the_start_is_index_arithmetic(n, interpreted):
     def f(x):

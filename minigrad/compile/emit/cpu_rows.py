@@ -130,7 +130,10 @@ class Part(Loop):
             return False
         if any(p.layout != "C" for p, v in self.direct.items() if v in self.written):
             return False
-        for op in self.group.ops:
+        ops = [*self.group.ops]
+        for op in ops:
+            # what is computed again is written here, too
+            ops += [self.rows.makers[v] for v in self.low.bases([op]) if v in self.rows.makers]
             if op.kind == "reduce" and reduced(op) != list(range(self.lead, len(self.live))):
                 return False
             for base, at in [self.low.resolve(v, operand_index(v, loop_index(over(op)))) for v in op.values]:
@@ -147,6 +150,7 @@ class Part(Loop):
 
     def flat_line(self, name: str, at: list) -> str:
         """A variable for this line of an array, or for a buffer of a line, as a flat array."""
+        assert [i for i in at if i != "0"] == self.live, f"{name} has no whole lines"
         if name not in self.rows.flats:
             self.rows.flats.add(name)
             lead = at[: at.index(self.live[self.lead])]
