@@ -148,7 +148,7 @@ def run(title: str, kernel: str, t: DeviceArray, *args: Any) -> Any:
 def standardize(x: DeviceArray, dims: tuple, eps: float) -> tuple | None:
     """(x - mean) / sqrt(variance + eps), the mean and the variance."""
     if (t := middle(x, dims)) is None:
-        return None
+        return norm(x, 1.0, 0.0, dims, eps)
     out, mean, variance = empty(x.shape, x.dtype), kept(x, dims), kept(x, dims)
     run("standardize", "standardize", t, t, x.dtype.type(eps), each(mean, t), each(variance, t), seen(out, t))
     return out, mean, variance
@@ -159,7 +159,8 @@ def standardize_backward(
 ) -> DeviceArray | None:
     """The gradient by x of the first of them."""
     if (t := middle(x, dims)) is None:
-        return None
+        found = input_gradient(g, x, 1.0, mean, variance, dims, eps)
+        return None if found is None else found[0]
     dx, eps = empty(x.shape, x.dtype), x.dtype.type(eps)
     given = seen(g, t), t, each(mean, t), each(variance, t), eps, seen(dx, t)
     run("standardize", "standardize_backward", t, *given)
@@ -244,7 +245,9 @@ MEAN_AND_VARIANCE = {
 }
 
 
-def norm(x: DeviceArray, weight: DeviceArray, bias: DeviceArray, dims: tuple, eps: float) -> tuple | None:
+def norm(
+    x: DeviceArray, weight: DeviceArray | float, bias: DeviceArray | float, dims: tuple, eps: float
+) -> tuple | None:
     """(x - mean) / sqrt(variance + eps) * weight + bias, the mean and the variance over dims, kept as 1."""
     if x.dtype.kind != "f" or not x.size:
         return None
@@ -263,12 +266,28 @@ def norm_backward(
 ) -> tuple | None:
     """Its gradients by x, weight and bias, where there is one of these for each mean."""
     one_each = weight.size == mean.size and weight.shape == mean.shape[x.ndim - weight.ndim :]
-    if x.dtype.kind != "f" or not x.size or not one_each:
+    if not one_each or (found := input_gradient(g, x, weight, mean, variance, dims, eps)) is None:
+        return None
+    dx, total, along = found
+    dweight = formula("norm_weight_backward", WEIGHT_BACKWARD, along, variance, eps)
+    return dx, dweight.reshape(weight.shape), total.reshape(weight.shape)
+
+
+def input_gradient(
+    g: DeviceArray,
+    x: DeviceArray,
+    weight: DeviceArray | float,
+    mean: DeviceArray,
+    variance: DeviceArray,
+    dims: tuple,
+    eps: float,
+) -> tuple | None:
+    """Its gradient by x, and the sums of g and of g * (x - mean)."""
+    if x.dtype.kind != "f" or not x.size:
         return None
     total, along = reduce_to_two("gradients", [g, x, mean], dims, True, g.dtype)
     dx = formula("norm_backward", NORM_BACKWARD, g, x, mean, variance, weight, total, along, count(x, dims), eps)
-    dweight = formula("norm_weight_backward", WEIGHT_BACKWARD, along, variance, eps)
-    return dx, dweight.reshape(weight.shape), total.reshape(weight.shape)
+    return dx, total, along
 
 
 def affine(x: DeviceArray, factor: DeviceArray, begin: DeviceArray) -> DeviceArray | None:

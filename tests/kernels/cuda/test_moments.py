@@ -58,14 +58,17 @@ def test_sums_of_gradients_in_parts_and_of_other_layouts(threads, monkeypatch):
         np.testing.assert_allclose(sums[1], (turn(g) * turn(x - m)).sum((0, 2), keepdims=True), 1e-9)
 
 
-def test_batch_norm_reads_its_input_twice(monkeypatch):
+def test_batch_norm_and_its_gradient_read_the_input_twice(monkeypatch):
     read, launched = [], kernel_modules.Kernel.launch
-    x = torch.tensor(RANDOM.standard_normal((4, 3, 5)), dtype=torch.float32, device="cuda")
+    x = torch.tensor(RANDOM.standard_normal((4, 3, 5)), dtype=torch.float32, device="cuda", requires_grad=True)
 
     def noted(kernel, grid, block, *args):
         read.extend([kernel.name for a in args if getattr(a, "address", None) == x.data_ptr() and a.size == x.numel()])
         return launched(kernel, grid, block, *args)
 
     monkeypatch.setattr(kernel_modules.Kernel, "launch", noted)
-    torch.nn.functional.batch_norm(x, None, None, training=True)
+    out = torch.nn.functional.batch_norm(x, None, None, training=True)
     assert read == ["distances", "norm_forward"]
+    read.clear()
+    out.backward(out.detach())
+    assert read == ["gradients", "norm_backward_forward"]
