@@ -16,10 +16,13 @@ from .ir import Lowering, Op, V
 
 def stored(low: Lowering, groups: list[Group], outputs: list, writes: list) -> set:
     """Return the values that are read outside the loop that computes them, or returned."""
-    made = {o: g for g in groups for op in g.ops for o in op.outs}
+    made: dict[V, list] = {}
+    for g in groups:
+        for o in [o for op in g.ops for o in op.outs]:
+            made.setdefault(o, []).append(g)
     found = {low.base(v) for v in outputs} | {low.base(v) for _, v in writes}
     for g in groups:
-        found.update([v for v in low.bases(g.ops) if v in made and made[v] is not g])
+        found.update([v for v in low.bases(g.ops) if v in made and g not in made[v]])
         for op in g.ops:
             if op.kind == "scatter":
                 found.add(low.base(op.ins[0]))

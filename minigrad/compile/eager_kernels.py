@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.kinds import kernels_there
 from ..core.tensor import wrap
 from ..errors import InternalError, error
 from ..kernels import cache, lines
@@ -31,15 +32,16 @@ def install() -> None:
     lines.write = write
 
 
-def write(plan: Plan, args: tuple, layout: Layout, dtype: np.dtype) -> Kernel:
+def write(plan: Plan, args: tuple, layout: Layout, dtype: np.dtype, on_device: bool = False) -> Kernel:
     """Write the kernel for some arguments."""
-    program, given, whole = generated(plan, args, layout, dtype)
+    program, given, whole = generated(plan, args, layout, dtype, on_device)
     arrays = [x for kind, x in program.params if kind == "input"]
-    ranged = layout.reduced[0]
+    ranged = layout.reduced[0] and not on_device
     if program.statics or arrays != list(range(len(arrays))) or ranged and "[...] =" in program.text:
         what = f"its kernel is no loop over all of its arguments:\n{program.text}"
         raise error(InternalError, plan.cls.name, what, "report it; set MINIGRAD_GENERIC=1 to do without kernels")
-    entry = getattr(cache.load(f"{program.name}_{dtype.name}", program.text), program.name)
+    load = kernels_there("kernel_modules").load if on_device else cache.load
+    entry = getattr(load(f"{program.name}_{dtype.name}", program.text), program.name)
     read = [x for kind, x in program.params if kind == "number"]
     return Kernel(entry, whole and not ranged, [i for i in plan.numbers if given[i].name in read], ranged)
 
@@ -77,8 +79,8 @@ def captured(plan: Plan, args: tuple, layout: Layout, dtype: np.dtype, on_device
     sums = [out for held, out in outs if held in SUMS]
     name = cls.name if plan.formulas is None else f"{cls.name}_backward"
     inputs = [*fixed, *rows, *[m for m, _ in writes]]
-    own = layout.sizes[1] if layout.reduced[0] else None
-    program = generate(trace.steps, inputs, sums, writes, name, on_device, own)
+    own = layout.sizes[1] if layout.reduced[0] and not on_device else None
+    program = generate(trace.steps, inputs, sums, writes, name, on_device, own, True)
     whole = NUMBER in plan.gives or sees_all(trace.steps, rows)
     trace.forget()
     return program, given, whole

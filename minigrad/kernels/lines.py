@@ -2,7 +2,8 @@
 
 A line that has just been read lies in the processor's nearest memory, so all steps on it cost one trip to the far one.
 `forward` runs an operation's program and `backward` its formulas, by kernels that the compiler writes from these
-(compile/eager_kernels.py), one for each dtype and layout.  None stands for "NumPy serves as well": small arrays, other layouts.
+(compile/eager_kernels.py), one for each dtype and layout, for the processor or for a GPU (kernels/cuda/lines_cuda.py).  None
+stands for "NumPy serves as well": small arrays, other layouts.
 
 What an argument or a result holds: ALL an element for each of x, LINE a number for each line, its dimensions kept as 1, EACH
 that without them, WEIGHT numbers that are broadcast to x, NUMBER one for all.  An operation says in `gives` what its
@@ -13,13 +14,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..arrays.kinds import kernels_there, on_device
+from ..arrays.kinds import KINDS, kernels_there, on_device
 from . import threads
 from .compiler import loading
 from .fallback import alone
@@ -33,7 +34,7 @@ ROWS_FROM, OTHERS_FROM = 256, 2048
 CACHED = 1 << 17  # elements of some channels, which so stay in the nearest memory
 NARROW = 16  # elements of a channel in an image, below which all channels are gone through together
 MANY = 1000  # calls that are remembered
-write: Callable | None = None  # compile: writes a kernel, (plan, arguments, layout, dtype)
+write: Callable | None = None  # compile: writes a kernel, (plan, arguments, layout, dtype, whether it is for a GPU)
 
 
 class Layout(NamedTuple):
@@ -119,7 +120,7 @@ def forward_plan(cls: Any) -> Plan:
 @cache
 def backward_plan(cls: Any, types: tuple) -> Plan | None:
     """Return how the gradients are computed whose operands were kept, from the types of what there is."""
-    n, m, there = len(cls.names), len(cls.gives), [issubclass(t, (np.ndarray, np.floating)) for t in types]
+    n, m, there = len(cls.names), len(cls.gives), [issubclass(t, (*KINDS, np.floating)) for t in types]
     takes = (*[HOLDS.get(name) for name in cls.names], *cls.gives, *cls.gives)
     places = {name: i for i, name in enumerate(cls.names)} | {"out": n, "g": n + m}
     places |= {f"{what}{k}": n + first + k for what, first in (("out", 0), ("g", m)) for k in range(m)}
@@ -135,18 +136,15 @@ def backward_plan(cls: Any, types: tuple) -> Plan | None:
 
 def forward(cls: Any, *args: Any) -> list | None:
     """Run an operation's program; its results."""
-    if on_device(args[forward_plan(cls).x]):
-        return kernels_there("lines_cuda").forward(cls, args)
-    return run(forward_plan(cls), args)
+    plan = forward_plan(cls)
+    return (kernels_there("lines_cuda").run if on_device(args[plan.x]) else run)(plan, args)
 
 
 def backward(cls: Any, gs: tuple, bound: tuple) -> list | None:
     """Run an operation's formulas, as far as what they read was kept; the gradients of its arguments."""
-    if on_device(gs[0]):
-        return kernels_there("lines_cuda").backward(cls, gs, bound)
     args = (*bound, *gs)
     plan = backward_plan(cls, tuple(map(type, args)))
-    if plan is None or (made := run(plan, args)) is None:
+    if plan is None or (made := (kernels_there("lines_cuda").run if on_device(gs[0]) else run)(plan, args)) is None:
         return None
     return [None if k is None else made[k] for k in plan.gradients]
 
@@ -227,7 +225,7 @@ def ranges_of(layout: Layout) -> np.ndarray:
 def where_results_are(plan: Plan, args: tuple) -> list:
     """Say for each result which in memory it is, and None, or which of the sums, and its shape."""
     sums = [held in (WEIGHT, NUMBER) for held in plan.gives]
-    shape = lambda a: a.shape if type(a) is np.ndarray else tuple(a)
+    shape = lambda a: tuple(a) if isinstance(a, tuple) else a.shape
     own = [
         None if not a_sum else () if held is NUMBER or plan.formulas is None else shape(args[plan.formulas[k]])
         for k, (held, a_sum) in enumerate(zip(plan.gives, sums))
@@ -235,9 +233,10 @@ def where_results_are(plan: Plan, args: tuple) -> list:
     return [(sums[:k].count(sums[k]), own[k]) for k in range(len(sums))]
 
 
-def kernel_for(plan: Plan, args: tuple, layout: Layout, dtype: np.dtype) -> Kernel:
+def kernel_for(plan: Plan, args: tuple, layout: Layout, dtype: np.dtype, on_device: bool = False) -> Kernel:
     """Have a kernel written, by one thread at a time."""
     key = (
+        on_device,
         layout.reduced,
         layout.weights,
         dtype,
@@ -246,7 +245,7 @@ def kernel_for(plan: Plan, args: tuple, layout: Layout, dtype: np.dtype) -> Kern
     with loading:
         if key not in plan.kernels:
             assert write is not None
-            plan.kernels[key] = write(plan, args, layout, dtype)
+            plan.kernels[key] = write(plan, args, layout, dtype, on_device)
         return plan.kernels[key]
 
 
@@ -262,6 +261,7 @@ def shape_of(held: str, shape: tuple, dims: tuple) -> tuple:
     return () if held is NUMBER else tuple([1 if d in dims and held is LINE else n for d, n in enumerate(shape)])
 
 
+@lru_cache(MANY)
 def layout_of(shape: tuple, dims: tuple, weights: tuple) -> Layout | None:
     """Return how a kernel sees an array with lines along `dims`, and weights of some shapes that are broadcast to it.
 
@@ -282,8 +282,8 @@ def layout_of(shape: tuple, dims: tuple, weights: tuple) -> Layout | None:
         found.append([1, (True, *alone)])
     if dims and found[0][1][0] and (not weights or all(kind[0] for _, kind in found)):
         found.insert(0, [1, (False, *alone)])
-    sizes, kinds = zip(*found)
-    if len(sizes) > (4 if weights else 3):
+    if not 0 < len(found) <= (4 if weights else 3):
         return None
+    sizes, kinds = zip(*found)
     reduced, *has = zip(*kinds)
     return Layout(sizes, reduced, tuple(has))

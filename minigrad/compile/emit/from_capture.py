@@ -7,16 +7,24 @@ from ..captured_steps import Refused, Step, Value
 from ..ir import Lowering, V
 from ..product_rules import copy_into_rows, join_products
 from ..rules import lower
-from .gpu_module import DeviceWriter
+from .gpu_module import DeviceWriter, EagerWriter
 from .module_text import Program, Writer
 
 
 def generate(
-    steps: list[Step], inputs: list, outputs: list, writes: list, name: str, on_device: bool, shared: int | None = None
+    steps: list[Step],
+    inputs: list,
+    outputs: list,
+    writes: list,
+    name: str,
+    on_device: bool,
+    shared: int | None = None,
+    eager: bool = False,
 ) -> Program:
     """The program for some steps of a capture; `writes`: inputs and the values that are written to them.
 
-    A size that is `shared` is one of which threads have a part each.
+    A size that is `shared` is one of which threads have a part each.  An `eager` program is one operation, with new memory
+    for its results.
     """
     low = Lowering(CUDA if on_device else CPU)
     given = [V("input", v.shape, v.dtype, v.name, None, layout(v)) for v in inputs]
@@ -33,7 +41,7 @@ def generate(
         copy_into_rows(low)
     low.join_fills(wanted)
     outs += [w for p, w in pairs if not p.shape]
-    writer = DeviceWriter if on_device else Writer
+    writer = (EagerWriter if eager else DeviceWriter) if on_device else Writer
     found = writer(low, given, outs, pairs, name)
     if shared is not None:
         found.spelling.share(shared)

@@ -29,6 +29,8 @@ def higher_{dtype}(x, y):
 @cuda.jit(device=True)
 def block_{kind}_{dtype}(x):
     """The {kind} of x over the threads of a row: those of a warp exchange it, then, in a block of one row, its warps do."""
+    if cuda.blockDim.x == 1:
+        return x
     for lanes in (16, 8, 4, 2, 1):
         other = cuda.shfl_xor_sync(0xFFFFFFFF, x, lanes)
         x = {together}
@@ -227,8 +229,7 @@ class Adds(Kernel):
             f"k = {s.at(places, index)}",
             f"if 0 <= k and k < {s.sizes(x)[-1]}:",
             f"    cuda.atomic.add({out}, ({', '.join([*index[:-1], 'k'])}), {s.at(src, index)})",
-            "else:",
-            f"    {s.outside(op)} = k",
+            *left_outside(s, op),
         ]
         return of_each(self, name, places, body)
 
@@ -250,9 +251,14 @@ def picked(s: Spelling, op: Op, target: str, element: str, inside: tuple = ()) -
         f"    {name}_i = {dtype}(np.nan)",
         f"    if 0 <= k and k < {classes}:",
         *["        " + line for line in [*inside, f"{name}_i = -{element}"]],
-        "    else:",
-        f"        {s.outside(op)} = k",
+        *["    " + line for line in left_outside(s, op)],
     ]
+
+
+def left_outside(s: Spelling, op: Op) -> list[str]:
+    """Lines that leave an index that leads nowhere where the processor sees it, if there is a place."""
+    cell = s.outside(op)
+    return ["else:", f"    {cell} = k"] if cell else []
 
 
 # ---------------------------------------------------------------------- lines

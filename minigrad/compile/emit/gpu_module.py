@@ -69,6 +69,16 @@ class DeviceSpelling(Spelling):
         return cast(f"{self.numbers[a.name]}[0]", F8, dtype) if is_symbolic(a) else super().literal(a, dtype, op)
 
 
+class EagerSpelling(DeviceSpelling):
+    """Spell values for one operation: its numbers are arguments of the kernels, and its caller looks at the indices."""
+
+    def outside(self, op: Op) -> str:
+        return ""
+
+    def literal(self, a: Any, dtype: np.dtype, op: Op | None = None) -> str:
+        return Spelling.literal(self, a, dtype, op)
+
+
 class DeviceWriter(Writer):
     """Writes the module for one lowered program."""
 
@@ -121,6 +131,15 @@ class DeviceWriter(Writer):
 
     def constants(self) -> list[str]:
         return [f"outside = Outside({tuple(self.spelling.places)!r})"] * bool(self.spelling.places)
+
+
+class EagerWriter(DeviceWriter):
+    """Writes the module for one operation, whose results have new memory, which nothing reads: all kernels write to it."""
+
+    spelled = EagerSpelling
+
+    def place_results(self, kept: set) -> None:
+        self.direct = written_directly(self.low, self.groups, self.outputs, self.writes)
 
 
 # ---------------------------------------------------------------------- what is no loop

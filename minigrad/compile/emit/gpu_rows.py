@@ -38,8 +38,13 @@ class RowKernel(Kernel):
         head = f"for {row} in range({SLOT}, {product(sizes)}, {STEP}):"
         places = decoded(row, list(zip(self.live[:-1], sizes))) if len(sizes) > 1 else []
         rows = ["    " + line for line in [*places, *body]]
-        shape = [f"grid, block = rows({product(sizes)}, {width})"]
+        shape = [f"grid, block = rows({', '.join([product(sizes), width, *self.example()])})"]
         return self.finished(name, [*self.first, head, *rows, *self.last], shape)
+
+    def example(self) -> list[str]:
+        """An array of the group's shape that is there before the launch, as a text, if one is."""
+        bases = self.low.bases(self.group.ops)
+        return [self.spelling.name(v) for v in self.spelling.inputs if v in bases and v.shape == self.group.shape][:1]
 
 
 class Part(Kernel):

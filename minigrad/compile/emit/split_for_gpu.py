@@ -2,12 +2,12 @@
 
 A thread block that goes through rows cannot finish the sum of a column, to which other blocks add as well, and cannot
 read what other threads have just scattered.  So `apart` takes sums over columns and scatters out of their groups; each goes
-with the formulas that nothing else reads.
+with the formulas that nothing else reads, and with arithmetic that is done in both.
 """
 
 from __future__ import annotations
 
-from ..fuse import Group, extent, lead_of, of_rows, over, reduced
+from ..fuse import Group, extent, is_simple, lead_of, of_rows, over, reduced
 from ..ir import Lowering, Op
 
 
@@ -39,19 +39,21 @@ def runs(parts: list[Group]) -> list[list[Group]]:
 
 def of_parts(low: Lowering, parts: list[Group], kept: set) -> list[Group]:
     """One group for the parts, and one for each kind of sums over columns that they have."""
-    left, columns = [], []
+    sums: dict[tuple, list] = {}
     for part in parts:
-        sums: dict[tuple, list] = {}
         for op in part.ops:
             if op.kind == "reduce" and not of_rows(op) and len(reduced(op)) < len(extent(over(op))):
-                sums.setdefault(tuple(reduced(op)), []).append(op)
-        moved: list[Op] = []
-        for alike in sums.values():
-            ops = with_formulas(low, part, alike, kept)
-            columns.append(Group("columns", part.shape, ops))
-            moved += ops
-        if rest := [op for op in part.ops if op not in moved]:
-            left.append(Group(part.kind, part.shape, rest))
+                sums.setdefault((part.shape, *reduced(op)), []).append(op)
+    columns, moved, copied = [], set[Op](), set[Op]()
+    for (shape, *_), alike in sums.items():
+        ops = [op for part in parts if part.shape == shape for op in part.ops]
+        taken, twice = with_formulas(low, ops, alike, kept)
+        columns.append(Group("columns", shape, [op for op in ops if op in taken or op in twice]))
+        moved |= taken
+        copied |= twice
+    moved |= {op for op in copied if readers(low, op) <= moved}  # by sums of two kinds
+    rests = [(part, [op for op in part.ops if op not in moved]) for part in parts]
+    left = [Group(part.kind, part.shape, rest) for part, rest in rests if rest]
     if not left:
         return columns
     ops = [op for part in left for op in part.ops]
@@ -60,11 +62,21 @@ def of_parts(low: Lowering, parts: list[Group], kept: set) -> list[Group]:
     return [Group("rows", wide, ops, tuple(left)) if by_rows else Group("elements", wide, ops), *columns]
 
 
-def with_formulas(low: Lowering, part: Group, sums: list[Op], kept: set) -> list[Op]:
-    """Some sums, after the maps of their loop that only they read."""
-    taken = list(sums)
-    for op in reversed(part.ops):
-        readers = [o for o in low.ops if op.outs[0] in low.bases([o])]
-        if op.kind == "map" and readers and op.outs[0] not in kept and all(o in taken for o in readers):
-            taken.append(op)
-    return [op for op in part.ops if op in taken]
+def with_formulas(low: Lowering, ops: list[Op], sums: list[Op], kept: set) -> tuple[set[Op], set[Op]]:
+    """Some sums of a loop with the maps that only they read; and the maps that others of the loop read as well.
+
+    These are arithmetic on what is in memory: to do it twice costs less than to write its result and read it.
+    """
+    taken, twice, made = set(sums), set[Op](), {op.outs[0] for op in ops}
+    for op in [op for op in reversed(ops) if op.kind == "map" and op.outs[0] not in kept]:
+        others = readers(low, op)
+        if others and others <= taken:
+            taken.add(op)
+        elif others & taken and others <= {*ops} and is_simple(op) and not made & {*low.bases([op])}:
+            twice.add(op)
+    return taken, twice
+
+
+def readers(low: Lowering, op: Op) -> set[Op]:
+    """The operations that read a result."""
+    return {o for o in low.ops if op.outs[0] in low.bases([o])}

@@ -1,50 +1,68 @@
-"""The operations on lines that have kernels on the device, with the arguments that kernels/lines.py has for them."""
+"""Fused operations on the lines of arrays on the device, by the kernels that the compiler writes from their programs.
+
+Threads share rows (compile/emit/gpu_rows.py).  Columns are rows of the array seen otherwise: where the next row is nearer than
+the next element, each has a thread of its own, whose neighbour reads what lies beside it.  Lines in several pieces, as a
+channel's are, need their sums first: these operations are formulas of arrays (normalize_cuda.py).
+"""
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any
+from .. import lines
+from ..fallback import alone
+from ..lines import ALL, EACH, LINE, NUMBER, Layout, Plan
+from . import normalize_cuda
+from .device_array import DeviceArray, empty
+from .reductions_cuda import F4, F8
 
-from . import normalize_cuda, softmax_cuda
-
-FORWARD = {
-    "softmax": softmax_cuda.softmax,
-    "log_softmax": partial(softmax_cuda.softmax, log=True),
-    "logsumexp": softmax_cuda.logsumexp,
-    "cross_entropy": softmax_cuda.cross_entropy,
-    "from_logits": softmax_cuda.cross_entropy_backward,
-    "standardize": normalize_cuda.standardize,
-    "layer_norm": lambda *args: normalize_cuda.layer_norm(*args) or normalize_cuda.norm(*args),
-    "channelwise": normalize_cuda.affine,
-    "divide_by_rms": normalize_cuda.divide_by_rms,
-}
-BACKWARD = {  # of the gradients, the arguments and the results
-    "softmax": lambda g, x, dims, out: softmax_cuda.softmax_backward(g, out, dims),
-    "log_softmax": lambda g, x, dims, out: softmax_cuda.softmax_backward(g, out, dims, log=True),
-    "standardize": lambda g, g1, g2, x, dims, eps, out, mean, variance: normalize_cuda.standardize_backward(
+IN_PIECES = {  # by name, and whether it is the backward
+    ("standardize", False): lambda x, *rest: normalize_cuda.norm(x, 1.0, 0.0, *rest),
+    ("layer_norm", False): normalize_cuda.norm,
+    ("standardize", True): lambda x, dims, eps, out, mean, variance, g, *_: normalize_cuda.standardize_backward(
         g, x, mean, variance, dims, eps
     ),
-    "layer_norm": lambda g, g1, g2, x, weight, bias, dims, eps, out, mean, variance: (
-        normalize_cuda.layer_norm_backward(g, x, weight, mean, variance, dims, eps)
-        or normalize_cuda.norm_backward(g, x, weight, mean, variance, dims, eps)
+    ("layer_norm", True): lambda x, weight, bias, dims, eps, out, mean, variance, g, *_: normalize_cuda.norm_backward(
+        g, x, weight, mean, variance, dims, eps
     ),
-    "divide_by_rms": lambda g, g1, x, dims, eps, out, factor: normalize_cuda.divide_by_rms_backward(g, x, factor, dims),
 }
 
 
-def forward(cls: Any, args: tuple) -> list | None:
-    """Run an operation's kernel; its results, None where there is none for these arrays."""
-    return several(FORWARD[cls.name](*args)) if cls.name in FORWARD else None
-
-
-def backward(cls: Any, gs: tuple, bound: tuple) -> list | None:
-    """Run the kernel of its backward; the gradients of its arguments by that of its first result."""
-    if cls.name not in BACKWARD or any(g is not None for g in gs[1:]):
+def run(plan: Plan, args: tuple) -> list | None:
+    """Run a kernel on all lines; the results."""
+    x = args[plan.x]
+    weights = tuple([args[i] if isinstance(args[i], tuple) else args[i].shape for i in plan.weights])
+    layout = plan.layout(args, weights)
+    if alone() or not x.size:
         return None
-    made = several(BACKWARD[cls.name](*gs, *bound))
-    return None if made is None else made + [None] * (len(cls.names) - len(made))
+    if layout is None or in_pieces(layout):
+        found = IN_PIECES.get((plan.cls.name, plan.formulas is not None))
+        made = None if found is None else found(*args)
+        return None if made is None else [made[i] for i in plan.formulas or range(len(made))]
+    return by_rows(plan, args, layout) if x.dtype in (F4, F8) else None
 
 
-def several(made: Any) -> list | None:
-    """Return results as a list."""
-    return None if made is None else list(made) if type(made) is tuple else [made]
+def in_pieces(layout: Layout) -> bool:
+    """Return whether lines are other than rows, columns or elements."""
+    *before, last = layout.reduced
+    return any(before) and (last or before != [False, True] or bool(layout.weights))
+
+
+def by_rows(plan: Plan, args: tuple, layout: Layout) -> list:
+    """Run a kernel on rows, or on columns as rows of what is seen with them as its last dimension."""
+    shape, columns = args[plan.x].shape, layout.reduced == (False, True, False)
+    turned = lambda a: a.swapaxes(1, 2) if columns and a.ndim == 3 else a
+    sizes, dims = layout.sizes, () if plan.dims is None else args[plan.dims]
+    as_rows = Layout((sizes[0], sizes[2], sizes[1]), (False, False, True), ()) if columns else layout
+    kernel = lines.kernel_for(plan, args, as_rows, args[plan.x].dtype, True)
+
+    def seen(a: DeviceArray, held: str, weight: int) -> DeviceArray:
+        return a if held is NUMBER else turned(a.reshape(layout.shape(held, weight)))
+
+    given = [seen(args[i], held, plan.weight(i)) for i, held in (*plan.fixed, *plan.rows)]
+    held = [h for h in plan.gives if h in (ALL, LINE, EACH)]
+    outs = [empty(lines.shape_of(h, shape, dims if type(dims) is tuple else (dims,)), args[plan.x].dtype) for h in held]
+    memory = [turned(out.reshape(layout.shape(h))) for out, h in zip(outs, held)]
+    sums = kernel.entry(*given, *memory, *[args[i] for i in kernel.numbers])
+    return [
+        outs[k] if own is None else sums[k].reshape(own).astype(args[plan.x].dtype, copy=False)
+        for k, own in lines.where_results_are(plan, args)
+    ]

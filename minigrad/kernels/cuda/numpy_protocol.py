@@ -18,6 +18,7 @@ from .. import formula
 from . import pointwise_cuda
 from .device_array import DeviceArray, like
 from .functions import FUNCTIONS, of_arrays
+from .reductions_cuda import I8
 from .ufuncs import WHERE, formulas
 
 
@@ -54,6 +55,8 @@ class OnAnotherDevice(ValueError):
 def elementwise(ufunc: np.ufunc, inputs: tuple, out: Any) -> Any:
     """A ufunc of arrays and numbers."""
     f, names, target, result = loop_of(ufunc, tuple([kind(a) for a in inputs]))
+    if result.kind == "b" and target.kind in "iu" and not all([fits(a, target) for a in inputs]):
+        target = I8  # a comparison, which NumPy answers for any number
     operands = [a.astype(target, copy=False) if isinstance(a, DeviceArray) else a for a in inputs]
     given = out[0] if isinstance(out, tuple) else out
     given = None if given is Ellipsis else given
@@ -73,6 +76,11 @@ def loop_of(ufunc: np.ufunc, kinds: tuple) -> tuple[Callable, tuple, np.dtype, n
     *loop, result = ufunc.resolve_dtypes((*kinds, None))
     target = next((d for d in loop if d.kind != "b"), loop[0])
     return f, tuple(formula.parameters(f)), target, result
+
+
+def fits(a: Any, dtype: np.dtype) -> bool:
+    """Return whether a number is one of a dtype of integers."""
+    return type(a) is not int or int(np.iinfo(dtype).min) <= a <= int(np.iinfo(dtype).max)
 
 
 def kind(a: Any) -> Any:

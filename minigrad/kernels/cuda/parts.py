@@ -16,6 +16,10 @@ from .device_array import DeviceArray, empty
 
 LEAST = 64  # terms that a thread should have before others share its sum
 SHORT = 1024  # elements of a row that a warp goes through alone
+FEW = 8  # elements of a row that one thread does
+ENOUGH = 32 if simulator.SMALL else 4096  # rows that make work enough if each has one thread
+# threads for a long row, and in a block warps, or threads, that have a row each
+LONG, WARPS, NEIGHBOURS = (64, 1, 32) if simulator.SMALL else (256, 8, 128)
 
 SOURCE = '''\
 """Parts of a {kind} put together: out[i] = {kind} of parts[p * out.size + i] over all p."""
@@ -74,12 +78,18 @@ def module(kind: str, wide: str) -> Any:
 
 
 # ---------------------------------------------------------------------- sizes of launches
-def rows(count: int, width: int) -> tuple[int, tuple[int, int]]:
-    """Blocks and threads for rows: a warp for each short one, and eight of those in a block; a block for each long one."""
-    if simulator.SMALL:
-        return min(count, 2) or 1, (32, 1)
-    block = (32, 8) if width <= SHORT else (256, 1)
-    return min(-(-count // block[1]), 32 * machine.current().processors) or 1, block
+def rows(count: int, width: int, x: DeviceArray | None = None) -> tuple[int, tuple[int, int]]:
+    """Blocks and threads for rows: a warp for each short one, and some of those in a block; a block for each long one.
+
+    Many rows that are very short, or nearer to each other than their elements are, as columns of `x` are, have a thread each.
+    """
+    near = x is not None and x.strides[-1] > x.strides[-2]
+    if count >= ENOUGH and (width <= FEW or near):
+        block = 1, NEIGHBOURS
+    else:
+        block = (32, WARPS) if width <= SHORT else (LONG, 1)
+    most = 2 if simulator.SMALL else 32 * machine.current().processors
+    return min(-(-count // block[1]), most) or 1, block
 
 
 def shares(size: int, terms: int) -> int:

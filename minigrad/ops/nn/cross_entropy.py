@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...arrays.dtypes import FLOATS
-from ...arrays.kinds import kernels_there, on_device
+from ...arrays.kinds import on_device, zeros
 from ...core.tensor import Tensor
 from ...errors import error, warn
 from ...kernels import lines
@@ -37,8 +37,6 @@ class NLL(Linear):
 
     @staticmethod
     def impl(x: np.ndarray, target: np.ndarray, dim: int, ignore: int) -> np.ndarray:
-        if on_device(x):
-            return checked(kernels_there("softmax_cuda").nll(x, target, dim, ignore), target, x.shape, dim, ignore)
         valid, where = found(target, x.shape, dim, ignore)
         if not x.shape[dim]:
             return np.zeros(target.shape, x.dtype)
@@ -79,9 +77,7 @@ class AtTarget(Linear):
 
     @staticmethod
     def impl(x: np.ndarray, target: np.ndarray, size: tuple, dim: int, ignore: int) -> np.ndarray:
-        if on_device(x):
-            return kernels_there("softmax_cuda").at_target(x, target, size, dim, ignore)
-        out, valid = np.zeros(size, x.dtype), target != ignore
+        out, valid = zeros(size, x), target != ignore
         if not out.size:
             return out
         out[places(np.where(valid, target, 0), dim)] = np.where(valid, x, x.dtype.type(0))
@@ -237,7 +233,7 @@ def on_lines(cls: Any, x: np.ndarray, target: np.ndarray, dim: int, *rest: int) 
 
 def whole(target: np.ndarray) -> np.ndarray:
     """Return classes as kernels take them, int64."""
-    return target if target.dtype is I8 or on_device(target) else target.astype(I8)
+    return target if target.dtype == I8 else target.astype(I8)
 
 
 def checked(loss: np.ndarray, target: np.ndarray, shape: tuple, dim: int, ignore: int) -> np.ndarray:

@@ -129,6 +129,25 @@ def test_elements_beside_the_size_of_their_array(f):
 
 
 # ---------------------------------------------------------------------- halves
+SUMS = {  # of columns, with arithmetic that they share with rows, or with other sums
+    "rows": lambda d: torch.cat([(d * d).sum(0), d.softmax(1).sum(0)]),
+    "rows, and kept": lambda d: (d, (d * d).sum(0), (d * d.sum(1, keepdim=True)).sum(0)),
+    "other columns": lambda d: ((d * d).reshape(2, 3, 4).sum(0), d.reshape(2, 3, 4).sum((0, 2))),
+    "both": lambda d: ((d * d).sum(0), (d.exp() * d).sum(0), d.amax(1), d.exp() / d.sum(1, keepdim=True)),
+}
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_arithmetic_that_sums_of_columns_share_is_done_again(name):
+    def f(x, m):
+        return SUMS[name](x - m)
+
+    x, m = T(6, 4), T(6, 1)
+    here, there = f(x, m), torch.compile(f)(x.cuda(), m.cuda())
+    for a, b in zip(flatten(here)[0], flatten(there)[0], strict=True):
+        same(a, b)
+
+
 @pytest.mark.slow
 @HALVES
 @pytest.mark.parametrize("text", PROGRAMS)

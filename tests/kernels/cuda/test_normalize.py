@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import minigrad
-from minigrad.kernels.cuda import normalize_cuda, rows_cuda
+from minigrad.kernels.cuda import normalize_cuda, parts
 from tests.kernels.cuda.both import check, numbers
 
 F = minigrad.nn.functional
@@ -31,11 +31,9 @@ def test_rms_norm(shape, dtype):
     check(lambda x, w: F.rms_norm(x, shape[-1:], w), numbers(shape, dtype), numbers(shape[-1:], dtype, 2))
 
 
-@pytest.mark.parametrize("most", [64, 32])  # with 32 threads for 50 elements, the memory is read again
-def test_long_rows_are_shared_by_a_block(most, monkeypatch):
-    monkeypatch.setattr(rows_cuda, "MOST", most)
-    monkeypatch.setattr(rows_cuda, "FEW", 1)
-    monkeypatch.setattr(rows_cuda, "MANY", 1)
+@pytest.mark.parametrize("short", [64, 32])  # more than 32 elements for a block, or for a warp
+def test_long_rows_are_shared_by_a_block(short, monkeypatch):
+    monkeypatch.setattr(parts, "SHORT", short)
     check(lambda x, w, b: F.layer_norm(x, (50,), w, b), numbers((2, 50)), numbers(50, seed=2), numbers(50, seed=3))
     check(lambda x, w: F.rms_norm(x, (50,), w), numbers((2, 50)), numbers(50, seed=2))
 
@@ -85,7 +83,7 @@ def test_an_offset_costs_no_digits():
     np.testing.assert_allclose(there, exact, 1e-3, 1e-3)
 
 
-def test_many_rows_share_the_gradients_of_weights(monkeypatch):
-    monkeypatch.setattr(normalize_cuda, "THREADS", 64)
+def test_many_short_rows_and_the_gradients_of_weights(monkeypatch):
+    monkeypatch.setattr(parts, "ENOUGH", 4)
     shape = (100, 3)
     check(lambda x, w, b: F.layer_norm(x, (3,), w, b), numbers(shape), numbers(3, seed=2), numbers(3, seed=3))

@@ -7,6 +7,7 @@ import pytest
 
 import minigrad as torch
 from minigrad.kernels.cuda import functions
+from minigrad.kernels.cuda.device_array import to_device
 
 from .both import check, numbers
 
@@ -84,6 +85,15 @@ def test_integers_stay_integers():
     assert all(f(there([big])).tolist() == [big] for f in (torch.floor, torch.ceil, torch.trunc, torch.round))
     assert (there([1, -1, -1, 2, 0]) ** there([-1, -3, -2, -1, -1])).tolist() == [1, -1, 1, 0, 0]
     assert (there([3, -2]) ** there([4, 3])).tolist() == [81, -8]
+
+
+@pytest.mark.parametrize("compare", [np.less, np.greater_equal, np.equal, np.not_equal], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int32"])
+def test_integers_are_compared_with_numbers_that_are_none_of_their_dtype(dtype, compare):
+    x = np.asarray([0, 1, 127], dtype)
+    for number in (-(2**40), -129, -1, 128, 300, 2**40):
+        assert compare(to_device(x), number).to_host().tolist() == compare(x, number).tolist()
+        assert compare(number, to_device(x)).to_host().tolist() == compare(number, x).tolist()
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
