@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays.kinds import contiguous, near, zeros
+from ...arrays.kinds import contiguous, near
 from ...core.tensor import Tensor
 from ...errors import error
 from ...kernels.cpu import even_parts, max_pool
 from ..base.families import Linear, Operation
 from ..base.layouts import channels_last
-from ..index_places import add_at, take_at
+from ..index_places import take_at
 from .entry import expect_floats, expect_numbers, functional
 from .pool import check_rank, flat, put, put_arrays
 
@@ -34,16 +34,16 @@ class AdaptiveMaxPool(Operation):
             return np.empty_like(x, shape=shape), np.empty_like(x, np.int64, shape=shape)
         if max_pool.serves(x, x.size):
             return max_pool.largest(x, *zip(*map(bounds, size, number)), (1,) * n)
-        rows = [part(m, w) for m, w in zip(size, number)]
-        table = flat([r.reshape(-1) for r in rows], size).reshape([k for r in rows for k in r.shape])
-        table = near(table.transpose(*range(0, 2 * n, 2), *range(1, 2 * n, 2)).reshape(*number, -1), x)
-        values = x.reshape(*x.shape[: x.ndim - n], math.prod(size))[..., table]
+        rows = [table(*bounds(m, w)) for m, w in zip(size, number)]
+        places = flat([r.reshape(-1) for r in rows], size).reshape([k for r in rows for k in r.shape])
+        places = near(places.transpose(*range(0, 2 * n, 2), *range(1, 2 * n, 2)).reshape(*number, -1), x)
+        values = x.reshape(*x.shape[: x.ndim - n], math.prod(size))[..., places]
         best = np.expand_dims(values.argmax(-1), -1)
         largest = np.take_along_axis(values, best, -1)
         if (largest != largest).any():  # PyTorch finds the last NaN, NumPy the first
             last = values.shape[-1] - 1 - np.isnan(values)[..., ::-1].argmax(-1)
             best = np.where(largest != largest, np.expand_dims(last, -1), best)
-        found = np.take_along_axis(np.broadcast_to(table, values.shape), best, -1)
+        found = np.take_along_axis(np.broadcast_to(places, values.shape), best, -1)
         return largest[..., 0], found[..., 0]
 
     dx = lambda g0, x, out1, number: put(g0, x._sizes, out1, len(number))
@@ -82,36 +82,31 @@ class SpreadMeans(Linear):
 
 def means(x: np.ndarray, d: int, w: int) -> np.ndarray:
     """The means of w even parts of one dimension."""
-    total, m = even_parts.sums(x, d, *bounds(x.shape[d], w)), x.shape[d]
-    if total is None:
-        taken = take_at(x, (d,), (near(part(m, w), x),))
-        total = np.where(real_places(m, w, x, d), taken, x.dtype.type(0)).sum(d + 1)
-    return total / part_lengths(m, w, x, d)
+    m = x.shape[d]
+    return summed(x, d, of_even_parts(m, w)) / part_lengths(m, w, x, d)
 
 
 def spread_means(g: np.ndarray, d: int, m: int) -> np.ndarray:
-    """The transpose of means."""
+    """The transpose of means: what each element gets from the parts that it is in, which are neighbours."""
     w = g.shape[d]
-    g = g / part_lengths(m, w, g, d)
-    if (found := even_parts.spread(g, d, m, *bounds(m, w))) is not None:
+    return summed(g / part_lengths(m, w, g, d), d, holding(m, w))
+
+
+def summed(x: np.ndarray, d: int, ranges: even_parts.Ranges) -> np.ndarray:
+    """The sums over ranges of one dimension."""
+    if (found := even_parts.sums(x, d, ranges)) is not None:
         return found
-    out = zeros((*g.shape[:d], m, *g.shape[d + 1 :]), g)
-    each = np.where(real_places(m, w, g, d), np.expand_dims(g, d + 1), g.dtype.type(0))
-    add_at(out, each, (d,), (near(part(m, w), g),), known=True)
-    return out
+    start, end, _ = ranges
+    parts = table(start, end)
+    inside = np.arange(parts.shape[1], dtype=np.uint64) < (end - start)[:, None]  # no repeated last element
+    inside = near(inside.reshape(*parts.shape, *(1,) * (x.ndim - d - 1)), x)
+    return np.where(inside, take_at(x, (d,), (near(parts, x),)), x.dtype.type(0)).sum(d + 1)
 
 
 def part_lengths(m: int, w: int, x: np.ndarray, d: int) -> np.ndarray:
     """The numbers of elements of w even parts of m, as they divide an array that has the parts in dimension d."""
     start, end = bounds(m, w)
     return near((end - start).astype(x.dtype).reshape(-1, *(1,) * (x.ndim - d - 1)), x)
-
-
-def real_places(m: int, w: int, x: np.ndarray, d: int) -> np.ndarray:
-    """Which elements of `part` are no repeated last one, as it meets an array that has the parts in dimension d."""
-    start, end = bounds(m, w)
-    inside = np.arange((end - start).max(initial=0), dtype=np.uint64) < (end - start)[:, None]
-    return near(inside.reshape(*inside.shape, *(1,) * (x.ndim - d - 1)), x)
 
 
 @functional("T(2, 3, 8), 4", "T(3, 7), 3", "T(2, 2, 3), (5,)")
@@ -178,8 +173,20 @@ def bounds(m: int, w: int) -> tuple:
     return i * m // max(w, 1), ((i + 1) * m + max(w - 1, 0)) // max(w, 1)
 
 
-def part(m: int, w: int) -> np.ndarray:
-    """The elements of each of w even parts of m elements, (w, longest); shorter parts repeat their last element."""
-    start, end = bounds(m, w)
+@functools.lru_cache(256)
+def of_even_parts(m: int, w: int) -> even_parts.Ranges:
+    """The ranges of m elements that are w even parts."""
+    return even_parts.ranges(*bounds(m, w))
+
+
+@functools.lru_cache(256)
+def holding(m: int, w: int) -> even_parts.Ranges:
+    """For each of m elements the range of the parts that it is in, of w even ones."""
+    (start, end), k = bounds(m, w), np.arange(m)
+    return even_parts.ranges(np.searchsorted(end, k, "right"), np.searchsorted(start, k, "right"))
+
+
+def table(start: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """The elements of each of some parts, (parts, longest); shorter parts repeat their last element."""
     longest = (end - start).max(initial=0)
     return np.minimum(start[:, None] + np.arange(longest, dtype=np.uint64), end[:, None] - 1).astype(np.int64)
