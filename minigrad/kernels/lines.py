@@ -235,13 +235,8 @@ def where_results_are(plan: Plan, args: tuple) -> list:
 
 def kernel_for(plan: Plan, args: tuple, layout: Layout, dtype: np.dtype, on_device: bool = False) -> Kernel:
     """Have a kernel written, by one thread at a time."""
-    key = (
-        on_device,
-        layout.reduced,
-        layout.weights,
-        dtype,
-        plan.settings([None if i == plan.dims else a for i, a in enumerate(args)]),
-    )
+    settings = plan.settings([None if i == plan.dims else a for i, a in enumerate(args)])
+    key = (layout.reduced, layout.weights, dtype, settings, on_device)
     with loading:
         if key not in plan.kernels:
             assert write is not None
