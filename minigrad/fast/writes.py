@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from ..arrays.dtypes import FLOATS, check_fits, is_half
+from ..arrays.dtypes import FLOATS, HALVES, check_fits
 from ..arrays.errstate import restore, silence
 from ..arrays.kinds import KINDS
 from ..core.frames import OFF, ON, Frame
@@ -48,9 +50,9 @@ def write_plain(frame: Frame, fn: Any, x: Tensor, others: tuple) -> bool:
 
 
 def write_short(fn: Any, a: np.ndarray, others: list) -> bool:
-    """Write fn(a, *others) into a by NumPy's function, or by the formula.
+    """Write fn(a, *others) into a by NumPy's function, by the formula, or by a kernel (kernels/pointwise_calls.py).
 
-    False, with nothing written, where something has to be converted, or a kernel is quicker (kernels/pointwise_calls.py).
+    False, with nothing written, where something has to be converted.
     """
     if fn is Copy:
         if type(others[0]) in KINDS and others[0].ndim > a.ndim:
@@ -59,15 +61,28 @@ def write_short(fn: Any, a: np.ndarray, others: list) -> bool:
             check_fits("copy", a.dtype, others[0])
         a[...] = others[0]
         return True
-    if not issubclass(fn, Pointwise) or fn.n_conditions or fn.kind == "bool" or "f" not in fn.accepts:
+    if (function := function_for(fn, a.dtype)) is None:
         return False
-    if a.size >= pointwise_calls.FUSE_FROM or is_half(a) or a.dtype.kind not in fn.accepts:
-        return False
-    if isinstance(fn.ufunc, np.ufunc) and (fn.kind == "same" or a.dtype in FLOATS):
-        fn.ufunc(a, *others, out=a)  # it sees for itself where others lie in the memory of a
+    if a.size >= pointwise_calls.FUSE_FROM and pointwise_calls.wanted(fn, a.dtype, a.size):
+        result = pointwise_calls.forward(fn, (a, *others))
+    elif isinstance(function, np.ufunc):
+        function(a, *others, out=a)  # it sees for itself where others lie in the memory of a
         return True
-    result = select.numpy_function(fn)(a, *others) if a.dtype in FLOATS else None
+    else:
+        result = function(a, *others)
     if result is None or result.shape != a.shape or result.dtype is not a.dtype:
         return False
     a[...] = result
     return True
+
+
+@cache
+def function_for(fn: Any, dtype: np.dtype) -> Callable | None:
+    """Return NumPy's function for an operation among arrays of a dtype, or its formula; None where it is not that simple."""
+    if not issubclass(fn, Pointwise) or fn.n_conditions or fn.kind == "bool" or "f" not in fn.accepts:
+        return None
+    if dtype in HALVES or dtype.kind not in fn.accepts:
+        return None
+    if isinstance(fn.ufunc, np.ufunc) and (fn.kind == "same" or dtype in FLOATS):
+        return fn.ufunc
+    return select.numpy_function(fn) if dtype in FLOATS else None

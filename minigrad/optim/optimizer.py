@@ -20,6 +20,7 @@ from ..core.tensor import Tensor
 from ..diagnose import optimizers
 from ..errors import error, warn
 from ..nn.module import clear_grad
+from ..places import held, user_place
 from ..tensors.hooks import Handle
 
 
@@ -168,14 +169,18 @@ class Optimizer:
         earlier, without, twice = self._earlier, [], 0
         looks = computes_now()
         earlier.used.clear()
-        with set_grad_enabled(bool(self.defaults.get("differentiable"))):
-            for group in self.param_groups:
-                for p in group["params"]:
-                    if (g := p.grad) is not None:
-                        self.update(p, -g if group.get("maximize") else g, self.state[p], group)
-                        twice += looks and earlier.uses(g)
-                    elif p._edge is not None:
-                        without.append(p)
+        line = held.set(user_place() if type(self).__module__.startswith("minigrad.") else None)
+        try:
+            with set_grad_enabled(bool(self.defaults.get("differentiable"))):
+                for group in self.param_groups:
+                    for p in group["params"]:
+                        if (g := p.grad) is not None:
+                            self.update(p, -g if group.get("maximize") else g, self.state[p], group)
+                            twice += looks and earlier.uses(g)
+                        elif p._edge is not None:
+                            without.append(p)
+        finally:
+            held.reset(line)
         if looks:
             self._look(without, twice)
         earlier.cleared, earlier.stepped = False, True

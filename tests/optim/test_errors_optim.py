@@ -82,3 +82,32 @@ def test_a_schedule_without_a_rate_says_what_to_write(method, more):
         schedule(torch.optim.SGD([torch.ones(1, requires_grad=True)], lr=1.0))
     assert "Halved: it defines no rate" in str(e.value) and "def rate(self, i, now, first)" in str(e.value)
     assert ("PyTorch's get_lr" in str(e.value)) is more
+
+
+class Own(torch.optim.SGD):
+    def update(self, p, grad, state, group):
+        p.sub_(grad)  # a line of the user's
+
+
+@pytest.mark.parametrize("optimizer, line", [(torch.optim.SGD, "# the step"), (Own, "# a line of the user's")])
+def test_what_an_optimizer_writes_is_told_with_the_users_line(optimizer, line):
+    x = torch.ones(3, requires_grad=True)
+    loss = (x * x).sum()
+    loss.backward(retain_graph=True)
+    optimizer([x], 0.1, momentum=0.9).step()  # the step
+    with pytest.raises(RuntimeError, match=line):
+        loss.backward()
+
+
+def test_a_step_that_fails_leaves_the_line_of_what_comes_next():
+    x = torch.ones(3, requires_grad=True)
+    loss = (x * x).sum()
+    loss.backward(retain_graph=True)
+    optimizer = torch.optim.SGD([x], 0.1)
+    optimizer.param_groups[0]["lr"] = "none"
+    with pytest.raises(Exception, match="lr|str|alpha"):
+        optimizer.step()
+    with torch.no_grad():
+        x.add_(1)  # what comes next
+    with pytest.raises(RuntimeError, match="# what comes next"):
+        loss.backward()
