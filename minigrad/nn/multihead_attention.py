@@ -111,19 +111,20 @@ class MultiheadAttention(Module):
         apart = {id(t): t for t in (query, key, value)}  # one tensor, where it attends to itself
         in_front = {i: t.unsqueeze(0) if single else self.turned(t) for i, t in apart.items()}
         inputs = [in_front[id(t)] for t in (query, key, value)]
-        if self.in_proj_weight is None:
-            weights = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
+        if self.in_proj_weight is not None and len(apart) == 1:
+            q, k, v = linear(inputs[0], self.in_proj_weight, self.in_proj_bias).chunk(3, -1)
         else:
-            weights = self.in_proj_weight.chunk(3)
-        biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
-        q, k, v = (linear(t, w, b) for t, w, b in zip(inputs, weights, biases, strict=True))
+            weights = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
+            weights = weights if self.in_proj_weight is None else self.in_proj_weight.chunk(3)
+            biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
+            q, k, v = (linear(t, w, b) for t, w, b in zip(inputs, weights, biases, strict=True))
         k, v = self.longer(k, self.bias_k), self.longer(v, self.bias_v)
         added = k.shape[1] - inputs[1].shape[1]  # positions that no mask knows, and all may see
         attn_mask, key_padding_mask = (
             m if m is None or not added else pad(m, (0, added)) for m in (attn_mask, key_padding_mask)
         )
         q, k, v = (t.unflatten(-1, (self.num_heads, -1)).transpose(1, 2) for t in (q, k, v))
-        scores = q @ k.mT * (1 / math.sqrt(q.shape[-1]))
+        scores = q * (1 / math.sqrt(q.shape[-1])) @ k.mT
         if attn_mask is not None:
             scores = masked(scores, attn_mask if attn_mask.ndim == 2 else attn_mask.reshape(scores.shape))
         if key_padding_mask is not None:
