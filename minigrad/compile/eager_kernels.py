@@ -80,7 +80,7 @@ def captured(plan: Plan, args: tuple, layout: Layout, dtype: np.dtype, on_device
     name = cls.name if plan.formulas is None else f"{cls.name}_backward"
     inputs = [*fixed, *rows, *[m for m, _ in writes]]
     own = layout.sizes[1] if layout.reduced[0] and not on_device else None
-    program = generate(trace.steps, inputs, sums, writes, name, on_device, own, True)
+    program = generate(trace.steps, inputs, sums, writes, name, on_device, own, eager=True)
     whole = NUMBER in plan.gives or sees_all(trace.steps, rows)
     trace.forget()
     return program, given, whole

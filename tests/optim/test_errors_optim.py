@@ -105,7 +105,7 @@ def test_a_step_that_fails_leaves_the_line_of_what_comes_next():
     loss.backward(retain_graph=True)
     optimizer = torch.optim.SGD([x], 0.1)
     optimizer.param_groups[0]["lr"] = "none"
-    with pytest.raises(Exception, match="lr|str|alpha"):
+    with pytest.raises(TypeError, match="bad operand type"):
         optimizer.step()
     with torch.no_grad():
         x.add_(1)  # what comes next

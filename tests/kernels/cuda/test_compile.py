@@ -128,7 +128,6 @@ def test_elements_beside_the_size_of_their_array(f):
     assert "eagerly" not in compiled.explain()
 
 
-# ---------------------------------------------------------------------- halves
 SUMS = {  # of columns, with arithmetic that they share with rows, or with other sums
     "rows": lambda d: torch.cat([(d * d).sum(0), d.softmax(1).sum(0)]),
     "rows, and kept": lambda d: (d, (d * d).sum(0), (d * d.sum(1, keepdim=True)).sum(0)),
@@ -138,16 +137,24 @@ SUMS = {  # of columns, with arithmetic that they share with rows, or with other
 
 
 @pytest.mark.parametrize("name", SUMS)
-def test_arithmetic_that_sums_of_columns_share_is_done_again(name):
+def test_sums_of_columns_beside_others(name):
     def f(x, m):
         return SUMS[name](x - m)
 
     x, m = T(6, 4), T(6, 1)
-    here, there = f(x, m), torch.compile(f)(x.cuda(), m.cuda())
+    compiled = torch.compile(f)
+    here, there = f(x, m), compiled(x.cuda(), m.cuda())
     for a, b in zip(flatten(here)[0], flatten(there)[0], strict=True):
         same(a, b)
 
 
+def test_a_difference_that_rows_and_columns_read_is_not_stored():
+    f = torch.compile(lambda x, m: ((d := x - m).square().sum(1), d.exp().sum(1), (d * 2).sum(0)))
+    f(T(6, 4).cuda(), T(6, 1).cuda())
+    assert "d = empty" not in f.source() and f.source().count("d_i = x[i0, i1] - m[i0, 0]") == 2
+
+
+# ---------------------------------------------------------------------- halves
 @pytest.mark.slow
 @HALVES
 @pytest.mark.parametrize("text", PROGRAMS)

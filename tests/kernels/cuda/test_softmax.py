@@ -29,7 +29,7 @@ LAYOUTS = {"transposed": lambda x: x.mT, "every other": lambda x: x[:, ::2], "re
 
 @pytest.fixture
 def launches(monkeypatch):
-    """What kernels of rows and columns give."""
+    """Collect what kernels of rows and columns give."""
     seen, by_rows = [], lines_cuda.by_rows
     monkeypatch.setattr(lines_cuda, "by_rows", lambda *args: seen.append(by_rows(*args)) or seen[-1])
     return seen
@@ -58,6 +58,16 @@ def test_many_rows_that_are_short_or_columns_have_a_thread_each(name, monkeypatc
     check(lambda x: FUNCTIONS[name](x, 1), numbers((70, 3)))
     check(lambda x: FUNCTIONS[name](x, 1), numbers((2, 11, 40)))
     check(lambda x: FUNCTIONS[name](x, 0), numbers((11, 5)))
+
+
+def test_how_rows_are_shared_depends_on_their_number_their_width_and_where_they_lie(monkeypatch):
+    monkeypatch.setattr(parts, "ENOUGH", 50)
+    x = minigrad.ones(100, 40, device="cuda")._a
+    alone = (1, parts.NEIGHBOURS)
+    assert parts.rows(100, 40, x)[1] == parts.rows(100, 40)[1] == (32, parts.WARPS)
+    assert parts.rows(100, 40, minigrad.ones(40, 100, device="cuda").mT._a)[1] == alone
+    assert parts.rows(100, parts.FEW, x)[1] == alone and parts.rows(49, parts.FEW, x)[1] == (32, parts.WARPS)
+    assert parts.rows(100, parts.SHORT + 1, x)[1] == (parts.LONG, 1)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
