@@ -36,9 +36,9 @@ def mean_of_losses(low: Lowering, loss: V, target: V, ignore: int, lead: int) ->
 
 def at_target_rule(low: Lowering, step: Step, x: V, target: V, size: tuple, dim: int, ignore: int) -> bool:
     """Zeros with x at each row's class."""
-    zeros = V("uniform", size, x.dtype, content=0.0)
-    if not by_line(low, zeros, target, dim):
+    if not by_line(low, V("uniform", size, x.dtype, content=0.0), target, dim):
         return False
+    zeros = low.map("zero", {"zero": 0.0}, size, x.dtype, name="zeros")
     add_at_target(low, zeros, valid(low, x, target, ignore), target, dim, ignore)
     return True
 

@@ -5,6 +5,7 @@ import pytest
 
 import minigrad
 from minigrad.kernels import cache, lines
+from minigrad.ops.nn.cross_entropy import NLL, MeanNLL
 from minigrad.ops.nn.softmax import Softmax
 from minigrad.ops.nn.standardize import LayerNorm
 from tests.kernels.definitions import kernels, numbers
@@ -130,3 +131,34 @@ def test_a_plan_says_what_its_arguments_hold():
     plan = lines.forward_plan(LayerNorm)
     assert plan.takes == (lines.ALL, lines.WEIGHT, lines.WEIGHT, None, None)
     assert [plan.cls.names[i] for i in (plan.x, plan.dims, *plan.numbers)] == ["x", "dims", "eps"]
+
+
+@pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
+@pytest.mark.parametrize("shape", [(50, 7), (7, 50), (400, 3), (1, 300), (300, 1), (3, 40, 30)])
+@pytest.mark.parametrize("ignore", [-100, 0])
+def test_losses_of_classes_and_their_gradients_come_from_kernels(monkeypatch, shape, reduction, ignore):
+    x, g = numbers(shape), numbers((*shape[:1], *shape[2:]), seed=1)
+    target = minigrad.tensor(np.random.default_rng(2).integers(0, shape[1], g.shape))
+
+    def loss_and_gradient():
+        y = minigrad.tensor(x, requires_grad=True)
+        loss = F.nll_loss(y, target, reduction=reduction, ignore_index=ignore)
+        (dx,) = minigrad.autograd.grad(loss, y, minigrad.tensor(g) if loss.ndim else None)
+        return loss.detach().numpy(), dx.numpy()
+
+    found = loss_and_gradient()
+    with kernels(monkeypatch, False):
+        expected = loss_and_gradient()
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("operation", [NLL, MeanNLL], ids=lambda c: c.__name__)
+def test_the_kernel_of_a_gradient_at_classes_goes_through_memory_once(fresh, monkeypatch, operation):
+    texts, load = [], cache.load
+    monkeypatch.setattr(cache, "load", lambda name, text: (texts.append(text), load(name, text))[1])
+    x, target = minigrad.tensor(numbers((64, 40)), requires_grad=True), minigrad.arange(64) % 40
+    F.nll_loss(x, target, reduction="mean" if operation is MeanNLL else "none").sum().backward()
+    forward, backward = texts
+    assert "target" in forward and lines.forward_plan(operation).kernels
+    assert backward.count("in range(x.shape[0])") == 1, "zeros, and what belongs at the classes, by one loop over rows"

@@ -36,8 +36,6 @@ LINES = (
 
 HEAD = '''"""Reading, writing and adding {real} at places; wrong[0] becomes 1 where an index is out of range."""
 
-from math import nan
-
 from numba import njit
 from numpy import uint64 as at  # an index that needs no check whether it counts from the end
 
@@ -48,17 +46,6 @@ def within(index, n):
     for i in range(index.size):
         low, high = min(low, index[i]), max(high, index[i])
     return low >= 0 and high < n
-
-
-@njit(nogil=True, error_model="numpy")
-def mean_loss(ignore, x_, target_):
-    """The mean of -x at the class of each row, without those that are `ignore`; NaN where there is no such class."""
-    total, n = 0.0, 0
-    for r in range(len(x_)):
-        if target_[r] != ignore:
-            total += -x_[r, target_[r]] if 0 <= target_[r] < x_.shape[1] else nan
-            n += 1
-    return total / n
 
 
 @njit(nogil=True)
@@ -221,13 +208,6 @@ def positive(index: np.ndarray, n: int, kernels: Any, signed: bool) -> np.ndarra
         return None
     flat = np.where(flat < 0, flat + n, flat)
     return flat if kernels.within(flat, n) else None
-
-
-def mean_loss(x: np.ndarray, target: np.ndarray, dim: int, ignore: int) -> float | None:
-    """The mean of -x (n, classes) at the class of each row; NaN where a class is out of range."""
-    if not serves(x, x.size) or x.ndim != 2 or dim != 1 or target.dtype != np.int64 or not target.flags.c_contiguous:
-        return None
-    return module(x.dtype).mean_loss(ignore, x, target)
 
 
 def take(x: np.ndarray, dim: int, index: np.ndarray, signed: bool = True) -> np.ndarray | None:

@@ -16,7 +16,6 @@ from ...arrays.kinds import on_device, zeros
 from ...core.tensor import Tensor
 from ...errors import error, warn
 from ...kernels import lines
-from ...kernels.cpu import index_cpu as at_places
 from ...tensors.printing import about
 from ..base.families import Linear, NonDifferentiable, Operation
 from ..compare import where
@@ -33,10 +32,12 @@ class NLL(Linear):
 
     node = "NllLoss"
     depends_on_operand = True
-    integers = ("target",)
+    integers, gives = ("target",), (lines.EACH,)
 
     @staticmethod
     def impl(x: np.ndarray, target: np.ndarray, dim: int, ignore: int) -> np.ndarray:
+        if (by_line := on_lines(NLL, x, target, dim, ignore)) is not None:
+            return by_line[0]
         valid, where = found(target, x.shape, dim, ignore)
         if not x.shape[dim]:
             return np.zeros(target.shape, x.dtype)
@@ -44,6 +45,7 @@ class NLL(Linear):
 
     dx = lambda g, x, target, dim, ignore: AtTarget.apply(-g, target, x._sizes, dim, ignore)
     batch = lambda x, target, dim, ignore: (x, target, dim + 1, ignore)
+    arrays = lambda gs, bound: lines.backward(NLL, gs, (bound[0], whole(bound[1]), *bound[2:]))
 
 
 class MeanNLL(Linear):
@@ -51,15 +53,12 @@ class MeanNLL(Linear):
 
     node = "NllLoss"
     depends_on_operand = True
-    integers = ("target",)
+    integers, gives = ("target",), (lines.NUMBER,)
 
     @staticmethod
     def impl(x: np.ndarray, target: np.ndarray, dim: int, ignore: int, lead: int) -> Any:
-        mean = None if lead else at_places.mean_loss(x, target, dim, ignore)
-        if mean is not None:
-            if not math.isfinite(mean):
-                found(target, x.shape, dim, ignore)
-            return np.array(mean, x.dtype)
+        if not lead and (by_line := on_lines(MeanNLL, x, target, dim, ignore, 0)) is not None:
+            return by_line[0]
         loss = NLL.impl(x, target, dim, ignore)
         total = add_up(loss, tuple(range(lead, loss.ndim)), False)
         return total / CountValid.impl(target, ignore, loss.dtype, lead)
@@ -68,6 +67,9 @@ class MeanNLL(Linear):
         -shared(g, target, ignore, lead), target, x._sizes, dim, ignore
     )
     batch = lambda x, target, dim, ignore, lead: (x, target, dim + 1, ignore, lead + 1)
+    arrays = lambda gs, bound: (
+        None if bound[4] else lines.backward(MeanNLL, gs, (bound[0], whole(bound[1]), *bound[2:]))
+    )
 
 
 class AtTarget(Linear):
