@@ -49,6 +49,8 @@ def meet(*shapes: tuple) -> bool:
 
 def broadcast_shape(*shapes: tuple) -> tuple:
     """Return the shape in which shapes meet, of up to 64 dimensions; NumPy's function knows 32.  ValueError for none."""
+    if shapes and shapes.count(shapes[0]) == len(shapes):
+        return tuple(shapes[0])
     found = []
     for sizes in zip_longest(*[s[::-1] for s in shapes], fillvalue=1):
         size, *others = {*sizes} - {1} or {1}

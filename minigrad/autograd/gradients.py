@@ -195,8 +195,8 @@ methods.backward = tensor_backward
 
 def as_sequence(x: Any, who: str) -> tuple:
     """One tensor, or several, as a tuple.  Raises TypeError for what is neither."""
-    if type(x) is tuple:
-        return x
+    if type(x) is tuple or type(x) is list:
+        return tuple(x)
     if isinstance(x, Tensor) or hasattr(x, "edge"):
         return (x,)
     if not isinstance(x, Iterable):

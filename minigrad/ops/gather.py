@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.dtypes import I8
 from ..arrays.kinds import zeros
 from ..arrays.shapes import apart, broadcast_shape
 from ..core.tensor import Tensor
@@ -194,7 +195,7 @@ def lined_up(who: str, x: Tensor, dim: int, index: Tensor, *src: Any) -> tuple:
 # ---------------------------------------------------------------------- checks
 def check_index(who: str, index: Tensor, kind: type, dtypes: tuple = ("i8", "i4")) -> None:
     """Whether a tensor can hold indices."""
-    if index._np_dtype.str[1:] not in dtypes:
+    if index._np_dtype is not I8 and index._np_dtype.str[1:] not in dtypes:
         raise error(
             kind,
             who,

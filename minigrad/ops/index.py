@@ -30,6 +30,7 @@ from ..tensors.printing import about
 from .base import registry
 from .base.families import Linear, NonDifferentiable, Operation, View
 from .base.layouts import wrap_near
+from .base.primitive import ShapeOf
 from .base.registry import named, op, refuse
 from .compare import where
 from .copy import Copy, brought, written
@@ -41,6 +42,7 @@ from .index_places import (
     batch_places,
     batch_values,
     moved,
+    overwritten,
     place,
     places_where,
     selected_shape,
@@ -106,6 +108,7 @@ class Take(Linear):
     any_device = ("indices",)
     impl = lambda x, dims, *indices: take_at(x, dims, indices)
     dx = lambda g, shape, dims, indices: Untake.apply(g, shape, dims, *indices)
+    arrays = lambda gs, bound: (Untake.impl(gs[0], *bound[:-1]),)
 
     def vmap(info: Any, in_dims: tuple, x: Tensor, dims: tuple, *indices: Tensor) -> tuple:
         """Batched indices pick from their own example, which is one more index."""
@@ -130,6 +133,7 @@ class Untake(Linear):
         return out
 
     dx = lambda g, dims, indices: Take.apply(g, dims, *indices)
+    arrays = lambda gs, bound: (Take.impl(gs[0], *bound[2:-1]),)
 
     def vmap(info: Any, in_dims: tuple, x: Tensor, size: tuple, dims: tuple, *indices: Tensor) -> tuple:
         """As in Take."""
@@ -213,6 +217,19 @@ class Put(Write):
         if accumulate
         else where(stays(g, dims, indices), Take.apply(g, dims, *indices), 0.0)
     )
+
+    @staticmethod
+    def arrays(gs: tuple, bound: tuple) -> tuple | None:
+        """The same on NumPy's arrays."""
+        (g,), (_, value, dims, accumulate, *indices, _) = gs, bound
+        if type(g) is not np.ndarray:
+            return None
+        of_value = take_at(g, dims, indices) if type(value) is ShapeOf else None  # a number has no gradient
+        if accumulate:
+            return g, of_value
+        if of_value is not None and (lost := overwritten(g.shape, dims, indices)).any():
+            of_value = np.where(lost, 0, of_value)
+        return Put.impl(g, 0, dims, False, *indices), of_value
 
     def vmap(
         info: Any, in_dims: tuple, x: Tensor, value: Any, dims: tuple, accumulate: bool, *indices: Tensor
@@ -394,10 +411,10 @@ def fitting(x: Tensor, value: Any, dims: tuple, indices: tuple) -> Any:
             f"{value.dtype} for the source",
             "convert the value: value.to(x.dtype)",
         )
-    size = selected_shape(tuple(x.shape), dims, [tuple(i.shape) for i in indices])
+    size = selected_shape(x._sizes, dims, [i._sizes for i in indices])
     value = trimmed(value, len(size))
     try:
-        return value if tuple(value.shape) == size else value.expand(size)
+        return value if value._sizes == size else value.expand(size)
     except RuntimeError:
         raise unfit(value, size) from None
 
@@ -429,7 +446,7 @@ def places(advanced: list) -> tuple:
 def check_meeting(who: str, indices: list) -> None:
     """Raise IndexError where tensors of indices do not broadcast."""
     try:
-        broadcast_shape(*[tuple(i.shape) for i in indices])
+        broadcast_shape(*[i._sizes for i in indices])
     except ValueError:
         raise error(
             IndexError,

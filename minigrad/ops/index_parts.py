@@ -6,20 +6,23 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.dtypes import BOOL, I8
 from ..core.tensor import Box, Tensor, wrap
 from ..errors import error
 from ..tensors.printing import about
 from .from_data import tensor
 from .index_places import WHOLE
 
+MASKS = (BOOL, np.dtype(np.uint8))
+INDICES = (I8, np.dtype(np.int32), *MASKS)
+
 
 def parse(x: Tensor, index: Any) -> tuple:
     """(the basic part, [(dimension of the basic part's result, index tensor or mask), ...])."""
     items = index if type(index) is tuple else as_items(index)
-    shape, advanced, basic = tuple(x.shape), [], []
-    if any(type(i) is not int and type(i) is not slice for i in items):
-        items = [item_of(i) for i in items]
-    used = sum([consumed(i) for i in items])
+    shape, advanced, basic = x._sizes, [], []
+    items = [i if type(i) is int or type(i) is slice else item_of(i) for i in items]
+    used = sum([1 if type(i) is int or type(i) is slice else consumed(i) for i in items])
     if used > len(shape):
         raise error(
             IndexError,
@@ -55,7 +58,7 @@ def parse(x: Tensor, index: Any) -> tuple:
             d, r = d + 1, r + 1
         else:
             n = consumed(item)
-            if is_mask(item) and tuple(item.shape) != shape[d : d + n]:
+            if is_mask(item) and item._sizes != shape[d : d + n]:
                 raise error(
                     IndexError,
                     "index",
@@ -97,7 +100,7 @@ def item_of(i: Any) -> Any:
             f"got {type(i).__name__}",
             "write x[i], x[i:j] or x[mask], with integers; tensor(indices) makes a tensor of them",
         )
-    if i._np_dtype.str[1:] not in ("i8", "i4", "u1", "b1") and not (i.ndim == 0 and i._np_dtype.kind == "i"):
+    if i._np_dtype not in INDICES and not (i.ndim == 0 and i._np_dtype.kind == "i"):
         raise error(
             IndexError,
             "index",
@@ -120,7 +123,7 @@ def differs(i: Tensor) -> bool:
 
 def is_mask(i: Tensor) -> bool:
     """Return whether an index tensor says for each place yes or no."""
-    return i._np_dtype.kind == "b" or i._np_dtype == np.uint8
+    return i._np_dtype in MASKS
 
 
 def consumed(item: Any) -> int:

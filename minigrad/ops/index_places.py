@@ -35,15 +35,11 @@ def selected_shape(shape: tuple, dims: tuple, index_shapes: list) -> tuple:
 
 def flat_places(shape: tuple, dims: tuple, indices: tuple) -> Any:
     """The places as numbers in row-major order, index dimensions first.  One such array is much faster than several."""
-    flat: Any = 0
+    flat: Any = None
     for d, i in zip(dims, indices):
-        n = shape[d]
-        low, high = (i.min(), i.max()) if i.size else (0, -1)
-        if low < -n or high >= n:
-            raise kernels.out_of_range(low if low < -n else high, d, n)
-        step = math.prod(shape[d + 1 :])
-        i = (np.where(i < 0, i + n, i) if low < 0 else i).astype(np.int64, copy=False)
-        flat = flat + (i * step if step > 1 else i)
+        step, i = math.prod(shape[d + 1 :]), kernels.from_the_front(i, d, shape[d])
+        i = i * step if step > 1 else i
+        flat = i if flat is None else flat + i
     for d, n in enumerate(shape):
         if d not in dims:
             flat = flat[..., None] + np.arange(n) * math.prod(shape[d + 1 :])
@@ -70,7 +66,7 @@ def take_at(x: np.ndarray, dims: tuple, indices: tuple) -> np.ndarray:
     """x[indices]"""
     if len(dims) == 1 and (found := kernels.take(x, dims[0], indices[0])) is not None:
         return found
-    if len(dims) == x.ndim > 1 and type(x) is np.ndarray:
+    if len(dims) == x.ndim > 1 and type(x) is np.ndarray and indices[0].size >= kernels.PLACES_FROM:
         return x.reshape(-1).take(flat_places(x.shape, dims, indices))
     if len(dims) == 1:
         return x.take(indices[0], axis=dims[0])
@@ -92,8 +88,18 @@ def add_at(out: np.ndarray, value: Any, dims: tuple, indices: tuple, known: bool
     value = np.asarray(value, out.dtype)
     if value.ndim and adjacent(dims) and dims[0]:
         value = np.moveaxis(value, range(dims[0], dims[0] + rank), range(rank))
-    value = np.broadcast_to(value, flat.shape).reshape(-1)
-    np.add.at(out.reshape(-1), flat.reshape(-1), value.copy() if np.may_share_memory(value, out) else value)
+    value = value if value.shape == flat.shape else np.broadcast_to(value, flat.shape)
+    value = value.copy() if np.may_share_memory(value, out) else value
+    np.add.at(out.reshape(-1), flat.reshape(-1), value.reshape(-1))
+
+
+def overwritten(shape: tuple, dims: tuple, indices: tuple) -> np.ndarray:
+    """Whether what is written to places is gone at the end, as another value is written there later."""
+    size, table = broadcast_shape(*[i.shape for i in indices]), np.empty([shape[d] for d in dims], np.int64)
+    order = np.arange(math.prod(size)).reshape(size)
+    table[tuple(indices)] = order
+    rest = len(shape) - len(dims) - (dims[0] if adjacent(dims) else 0)
+    return (table[tuple(indices)] != order).reshape((*size, *(1,) * rest))
 
 
 def batch_places(size: int, dims: tuple, indices: tuple, index_dims: tuple) -> tuple:

@@ -116,29 +116,29 @@ def slices(who: str, x: Tensor, dim: int, index: Tensor, kind: type, low: int = 
     """(x, dim from the front, index of one dimension), 0-d tensors as ones of shape (1,), all of it checked."""
     d = axis(dim, x.ndim, who)
     check_index(who, index, RuntimeError)
-    if index.ndim > 1:
+    if len(index._sizes) > 1:
         raise error(
             IndexError,
             who,
             f"index is supposed to be a vector, got shape {tuple(index.shape)}",
             "write index.flatten()",
         )
-    x, index = [t.reshape(1) if t.ndim == 0 else t for t in (x, index)]
-    check_range(who, index, x.shape[d], d, kind, low)
+    x, index = [t if t._sizes else t.reshape(1) for t in (x, index)]
+    check_range(who, index, x._sizes[d], d, kind, low)
     return x, d, index
 
 
 def sliced(who: str, x: Tensor, dim: int, index: Tensor, source: Tensor, accumulate: bool) -> tuple:
     """What index_add and index_copy write."""
     x, d, index = slices(who, x, dim, index, RuntimeError if accumulate else IndexError)
-    source = source.reshape(1) if source.ndim == 0 else source
-    size = (*x.shape[:d], index.numel(), *x.shape[d + 1 :])
-    if tuple(source.shape) != size:
+    source = source if source._sizes else source.reshape(1)
+    size = (*x._sizes[:d], index._sizes[0], *x._sizes[d + 1 :])
+    if source._sizes != size:
         kind = RuntimeError if accumulate or source.ndim == x.ndim else IndexError
         raise error(
             kind,
             who,
-            f"the source should have shape {size}, one slice for each of the {index.numel()} indices, got "
+            f"the source should have shape {size}, one slice for each of the {size[d]} indices, got "
             f"{tuple(source.shape)}",
             f"pass a source of shape {size}: source.expand({', '.join(map(str, size))}) repeats one",
             notes=[sketch({"wanted": size, "source": tuple(source.shape)})],

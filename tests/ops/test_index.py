@@ -377,3 +377,21 @@ def test_a_loop_over_parts_makes_one_array_for_their_gradients(monkeypatch):
         sum((part * i).sum() for i, part in enumerate(parts(x * 1))).backward()
         assert len(made) == 1
         assert x.grad.tolist() == [[float(i)] * 3 for i in range(50)]
+
+
+@pytest.mark.parametrize("many", (10, 5000))
+@pytest.mark.parametrize("dtype", (np.int64, np.int32))
+def test_few_indices_and_many_read_and_add_the_same_places(many, dtype):
+    rng = np.random.default_rng(0)
+    x, i, j = rng.standard_normal((6, 7)), *[rng.integers(-n, n, many).astype(dtype) for n in (6, 7)]
+    x, rows, columns = minigrad.tensor(x, requires_grad=True), minigrad.tensor(i), minigrad.tensor(j)
+    y = x[rows, columns]
+    assert np.array_equal(y.detach().numpy(), x.detach().numpy()[i, j])
+    counts = np.zeros((6, 7))
+    np.add.at(counts, (i, j), 1)
+    for created in (False, True):  # on arrays, and on tensors
+        assert np.array_equal(grad(y.sum(), x, create_graph=created, retain_graph=True)[0].numpy(), counts)
+    rows[-1] = 6
+    for refused in (lambda: x[rows, columns], lambda: x.index_put((rows, columns), y, accumulate=True)):
+        with pytest.raises(IndexError, match="index 6 is out of bounds for dimension 0 with size 6"):
+            refused()

@@ -16,7 +16,7 @@ import numpy as np
 from ...arrays.kinds import kernels_there, on_device
 from ...errors import error
 from ..cache import by_dtype
-from ..fallback import again, alone
+from ..fallback import alone
 from ..threads import launch
 
 PLACES_FROM = 2048  # indices or elements; NumPy needs 20 microseconds for them, and a first lesson would wait
@@ -188,26 +188,30 @@ def like(a: Any, shape: tuple, x: np.ndarray) -> bool:
 
 
 def in_range(index: np.ndarray, n: int) -> bool:
-    """Whether all of many indices lie between 0 and n - 1; False also where somebody else has to look."""
+    """Whether all indices lie between 0 and n - 1; False also where somebody else has to look."""
     if on_device(index):
         return kernels_there("indexing").in_range(index, n)
-    if index.size < PLACES_FROM or alone() or index.dtype != np.int64 or not index.flags.c_contiguous:
-        return False
-    try:
-        return module(np.dtype(np.float32)).within(index.reshape(-1), n)
-    except Exception as e:
-        return again(e, lambda: False)
+    index = index.astype(np.int64, copy=False)
+    return not index.size or bool(index.view(np.uint64).max() < n)  # there a negative number is a very large one
 
 
-def positive(index: np.ndarray, n: int, kernels: Any, signed: bool) -> np.ndarray | None:
+def from_the_front(index: np.ndarray, dim: int, n: int) -> np.ndarray:
+    """Indices of int64 with those from the end counted from the front; IndexError where one is out of range."""
+    if not in_range(index, n):
+        low, high = index.min(), index.max()
+        if low < -n or high >= n:
+            raise out_of_range(low if low < -n else high, dim, n)
+        index = np.where(index < 0, index + n, index)
+    return index.astype(np.int64, copy=False)
+
+
+def positive(index: np.ndarray, n: int, signed: bool) -> np.ndarray | None:
     """Indices of int64, flat, those from the end (if `signed`) counted from the front; None where one is out of range."""
     flat = np.ascontiguousarray(index, np.int64).reshape(-1)
-    if flat.size and kernels.within(flat, n):
+    if in_range(flat, n):
         return flat
-    if not flat.size or not signed:
-        return None
     flat = np.where(flat < 0, flat + n, flat)
-    return flat if kernels.within(flat, n) else None
+    return flat if signed and in_range(flat, n) else None
 
 
 def take(x: np.ndarray, dim: int, index: np.ndarray, signed: bool = True) -> np.ndarray | None:
@@ -218,7 +222,7 @@ def take(x: np.ndarray, dim: int, index: np.ndarray, signed: bool = True) -> np.
     if not serves(x, math.prod(shape)) or index.dtype.kind != "i":
         return None
     kernels = module(x.dtype)
-    if (where := positive(index, x.shape[dim], kernels, signed)) is None:
+    if (where := positive(index, x.shape[dim], signed)) is None:
         return None
     out = np.empty(shape, x.dtype)
     arrays = [lines(x, dim), lines(out, dim, dim + index.ndim)]
@@ -241,7 +245,7 @@ def add(x: np.ndarray, dims: tuple, indices: tuple, rows: Any, known: bool = Fal
     if not serves(x, math.prod(shape)) or index.dtype.kind != "i" or not like(rows, shape, x):
         return False
     kernels = module(x.dtype)
-    if (where := positive(index, x.shape[dim], kernels, True)) is None:
+    if (where := positive(index, x.shape[dim], True)) is None:
         return False
     arrays = [lines(rows, dim, dim + index.ndim), lines(x, dim)]
     kernel = kernels.add_rows if arrays[1].ndim == 3 else kernels.add_columns
