@@ -19,6 +19,11 @@ def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, y: Tensor) -> Tree:
     return e.operator("@", layer.tree(x), layer.tree(y))
 
 
+@defined(matmul.Outer)
+def _(x: Tensor, y: Tensor) -> Tensor:
+    return matmul.column(x) * matmul.row(y)
+
+
 @written(matmul.Cross)
 def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, y: Tensor, dim: int) -> Tree:
     return e.call("linalg.cross", *layer.meeting((x, y), out), dim=dim - out.ndim)

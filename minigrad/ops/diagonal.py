@@ -15,6 +15,7 @@ from .base.layouts import row_major
 from .base.registry import op
 from .copy import Clone
 from .dimensions import axis
+from .index_places import WHOLE
 
 
 class Diagonal(View):
@@ -68,10 +69,12 @@ def diagonal_of(x: np.ndarray, offset: int, i: int, j: int) -> np.ndarray:
     """The diagonal as a view that can be written to (NumPy's own is read-only)."""
     rows, columns = max(-offset, 0), max(offset, 0)
     n = max(min(x.shape[i] - rows, x.shape[j] - columns), 0)
-    corner, others = [slice(None)] * x.ndim, [d for d in range(x.ndim) if d not in (i, j)]
-    corner[i], corner[j] = slice(rows, None), slice(columns, None)
+    if offset:
+        first = {i: slice(rows, None), j: slice(columns, None)}
+        x = x[tuple([first.get(d, WHOLE) for d in range(x.ndim)])]
+    others = [d for d in range(x.ndim) if d not in (i, j)]
     shape, steps = [x.shape[d] for d in others], [x.strides[d] for d in others]
-    return strided(x[tuple(corner)] if offset else x, (*shape, n), (*steps, x.strides[i] + x.strides[j]))
+    return strided(x, (*shape, n), (*steps, x.strides[i] + x.strides[j]))
 
 
 @op("T(3, 4)", "T(3, 4), 1", "T(3, 4), -2", "T(2, 3, 4), 0, 0, 2", "T(2, 3, 4), 1, -1, 0", "T(2, 2), 5", "T(4, 3).mT")

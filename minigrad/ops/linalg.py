@@ -274,6 +274,8 @@ def triangle_inverse(x: np.ndarray) -> np.ndarray:
 def substitute(a: np.ndarray, b: np.ndarray, upper: bool, unit: bool) -> np.ndarray:
     """Back substitution: by BLAS for each matrix of a short batch, row by row for all matrices of a long one."""
     shape, n = broadcast_shape(a.shape[:-2], b.shape[:-2]), a.shape[-1]
+    if not shape and b.size and not on_device(a):
+        return lapack.substituted(a, b, upper, unit)
     a, b = np.broadcast_to(a, (*shape, n, n)), np.broadcast_to(b, (*shape, *b.shape[-2:]))
     out = np.empty_like(b, order="C")
     if not out.size:

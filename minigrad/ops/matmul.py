@@ -23,6 +23,7 @@ from .base.families import Bilinear
 from .base.layouts import row_major
 from .base.registry import check_fits, op
 from .dimensions import axis
+from .pointwise import Mul
 from .products import broadcast, fit, linalg, multiple, one_dtype, ranked, refused
 
 BATCHES = ("batch1", "batch2")
@@ -73,6 +74,22 @@ class Mv(MatMul):
 
 class Dot(MatMul):
     """The scalar product of two vectors."""
+
+
+class Outer(Bilinear):
+    """All products of an element of one vector and one of another; its gradients are products with the vectors."""
+
+    arrays = True
+    node = "Mul"
+    impl = lambda x, y: all_products(x, y)
+    dx = lambda g, y: multiply(g, column(y)).squeeze(-1)
+    dy = lambda g, x: multiply(g.mT, column(x)).squeeze(-1)
+    batch = lambda x, y: (x, y)
+
+    @classmethod
+    def partial_text(cls, i: int) -> str:
+        """What the formulas come to for vectors."""
+        return ("g @ y", "x @ g")[i]
 
 
 class Cross(Bilinear):
@@ -162,9 +179,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """The matrix of all products of two vectors' elements, (n, m).  Raises RuntimeError for other ranks."""
     ranked("outer", input, vec2, (1, 1), ("input", "vec2"), "write input.flatten(), vec2.flatten()")
-    column, shape = input.unsqueeze(-1), (input.shape[0], vec2.shape[0])
-    many = shape[0] * shape[1] >= BROADCAST_FROM  # mul looks for a kernel where its first operand is as large
-    return (column.expand(shape) if many else column) * vec2
+    return Outer.apply(input, vec2) if input._np_dtype == vec2._np_dtype else column(input) * vec2
 
 
 @op("T(4, 3), T(4, 3)", "T(3, 4), T(3, 4), 0", "T(2, 3), T(1, 3), 1", "T(3), T(3)", out=True)
@@ -310,6 +325,12 @@ def product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.matmul(x, y)
 
 
+def all_products(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The products of outer; of many by a kernel, which there is where the first operand has the result's shape."""
+    shape = (*x.shape, y.shape[-1])
+    return Mul.impl(np.broadcast_to(column(x), shape) if math.prod(shape) >= BROADCAST_FROM else column(x), row(y))
+
+
 def left_gradient(g: Any, y: Any, shape: tuple) -> Any:
     """The gradient of x (of that shape) in x @ y; of tensors or arrays, like all that follows."""
     if y.ndim == 1:
@@ -322,7 +343,7 @@ def left_gradient(g: Any, y: Any, shape: tuple) -> Any:
 def right_gradient(g: Any, x: Any, shape: tuple) -> Any:
     """The gradient of y (of that shape) in x @ y."""
     if x.ndim == 1:
-        return column(x) * g.reshape((*g.shape[:-1], 1, g.shape[-1])) if len(shape) > 1 else column(g) * x
+        return column(x) * row(g) if len(shape) > 1 else column(g) * x
     if len(shape) == 1:
         return multiply(g.reshape((math.prod(g.shape),)), rows(x))
     if len(shape) == 2:  # one matrix met all of x's: their products are summed inside one product
@@ -343,6 +364,11 @@ def summed(g: Any, shape: tuple) -> Any:
 def column(x: Any) -> Any:
     """A vector as a matrix of one column."""
     return x.reshape((*x.shape, 1))
+
+
+def row(x: Any) -> Any:
+    """A vector as a matrix of one row."""
+    return x.reshape((*x.shape[:-1], 1, x.shape[-1]))
 
 
 def rows(x: Any) -> Any:

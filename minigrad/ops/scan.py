@@ -26,7 +26,7 @@ from .base.registry import op
 from .compare import where
 from .dimensions import axis
 from .elementary import exp
-from .join import cat
+from .join import cat, part
 from .order import spread
 from .reduce import result_dtype
 
@@ -270,8 +270,7 @@ def diff(
         raise error(RuntimeError, "diff", f"order must be non-negative but got {n}", "write n=1")
     ends = [t for t in (prepend, input, append) if t is not None]
     x = cat(ends, d) if n and len(ends) > 1 else input
-    before = (slice(None),) * d
-    for _ in range(min(n, x.shape[d])):
-        later, earlier = x[(*before, slice(1, None))], x[(*before, slice(0, max(x.shape[d] - 1, 0)))]
+    for m in range(x.shape[d], max(x.shape[d] - n, 0), -1):
+        later, earlier = part(x, d, 1, m), part(x, d, 0, m - 1)
         x = later ^ earlier if x._np_dtype.kind == "b" else later - earlier
     return x

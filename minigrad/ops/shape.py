@@ -17,6 +17,7 @@ import numpy as np
 
 from ..arrays import dtypes
 from ..arrays.kinds import strided
+from ..arrays.memory import sum_down
 from ..core.backward import sum_to
 from ..core.tensor import Tensor
 from ..errors import error
@@ -55,7 +56,8 @@ class Permute(View):
     """Dimensions in another order."""
 
     impl = lambda x, order: x.transpose(order)
-    dx = lambda g, order: g.permute(tuple([int(i) for i in np.argsort(order)]))
+    dx = lambda g, order: Permute.apply(g, back(order))
+    arrays = lambda gs, bound: (gs[0].transpose(back(bound[1])),)
     batch = lambda x, order: (x, (0, *[i + 1 for i in order]))
 
 
@@ -64,6 +66,7 @@ class Expand(View):
 
     impl = lambda x, size: strided(x, size, strides_of(x, size))
     dx = lambda g, shape: sum_to(g, shape)
+    arrays = lambda gs, bound: (sum_down(gs[0], bound[0]),)
 
     @staticmethod
     def batch(x: Any, size: tuple) -> tuple:
@@ -77,6 +80,11 @@ class ViewDtype(View):
     differentiable = False
     impl = lambda x, dtype: x.view(dtype)
     batch = lambda x, dtype: (x, dtype)
+
+
+def back(order: tuple) -> tuple:
+    """The order that puts permuted dimensions back into their places."""
+    return tuple(sorted(range(len(order)), key=order.__getitem__))
 
 
 def strides_of(x: np.ndarray, size: tuple) -> tuple:

@@ -192,3 +192,22 @@ def test_products_over_an_inner_size_of_one(shapes):
     x, y = [torch.tensor(np.random.default_rng(0).standard_normal(s), requires_grad=True) for s in shapes]
     np.testing.assert_allclose((x @ y).detach().numpy(), x.detach().numpy() @ y.detach().numpy())
     assert gradcheck(torch.matmul, (x, y))
+
+
+@pytest.mark.parametrize("n", (3, 300))  # by NumPy, and by a kernel
+def test_outer_keeps_the_sign_of_zero_and_its_gradients_are_products_with_the_vectors(n):
+    x, y = np.linspace(-1, 1, n), np.linspace(-2, 2, n + 1)
+    x[0] = -0.0
+    a, b = (torch.tensor(v, requires_grad=True) for v in (x, y))
+    out = torch.outer(a, b)
+    assert np.array_equal(out.detach().numpy(), x[:, None] * y)
+    assert np.array_equal(np.signbit(out.detach().numpy()), np.signbit(x[:, None] * y))
+    g = np.cos(np.arange(n * (n + 1))).reshape(n, n + 1)
+    for created in (False, True):  # on arrays, and on tensors
+        ga, gb = grad(out, (a, b), torch.tensor(g), retain_graph=True, create_graph=created)
+        assert np.allclose(ga.detach().numpy(), g @ y) and np.allclose(gb.detach().numpy(), x @ g)
+
+
+def test_outer_of_two_dtypes_promotes():
+    out = torch.outer(torch.arange(3), torch.tensor([0.5, 1.0]))
+    assert out.dtype is torch.float32 and out.tolist() == [[0.0, 0.0], [0.5, 1.0], [1.0, 2.0]]

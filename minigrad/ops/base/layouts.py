@@ -28,7 +28,9 @@ def row_major(out: np.ndarray, x: np.ndarray) -> np.ndarray:
 
 def as_operand(out: np.ndarray, x: np.ndarray) -> np.ndarray:
     """Return the result with its dimensions in the order that those of the first operand have in memory."""
-    return ordered(out, order_in_memory(x)) if out.shape == x.shape else out
+    if out.shape != x.shape or x.flags.c_contiguous and out.flags.c_contiguous:
+        return out
+    return ordered(out, order_in_memory(x))
 
 
 def column_major(out: np.ndarray, x: np.ndarray) -> np.ndarray:
