@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import linecache
 import os
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from numpy import ndarray
@@ -56,7 +58,9 @@ from .flat_nodes import (
 from .text_plan import Plan, is_pointwise
 from .writes import write_plain
 
-__all__ = ["PLAIN", "definition", "specialisable", "specialise"]
+__all__ = ["PLAIN", "definition", "specialisable", "specialise", "written_out"]
+
+MOST = 8  # tensors for `*xs` that texts are written for; a loop over more hides what the general way costs
 
 
 def install() -> None:
@@ -85,15 +89,34 @@ def writer(cls: Any) -> Any:
 
 def specialise(cls: Any) -> None:
     """Write the operation's apply and pull, and put them where they are called from."""
-    plan = Plan(cls)
+    fast = written_out(cls, Plan(cls)) if cls.variadic is None else by_number(cls)
+    cls.apply = staticmethod(fast)
+    for namespace in cls.namespaces:
+        namespace["apply"] = fast
+
+
+def by_number(cls: Any) -> Callable:
+    """Return an apply of operations with a parameter `*xs`, which is written out anew for each number of arguments."""
+    written: dict = {}
+
+    def apply(*args: Any) -> Any:
+        n = len(args)
+        if n not in written:
+            few = 0 < n - cls.variadic <= MOST
+            written[n] = written_out(cls, Plan(cls, n)) if few else partial(definition, cls)
+        return written[n](*args)
+
+    return apply
+
+
+def written_out(cls: Any, plan: Plan) -> Callable:
+    """Write the texts, and return the apply of which they tell."""
     cls.Flat = flat_class(plan)
     scope = {**globals(), "cls": cls, "Node": cls.Flat}  # the texts may name what this file imports
     cls.text = writer(cls).write(plan, scope)
     fast, pull = load(cls, scope)
     cls.Flat.backward_on_arrays = pull
-    cls.apply = staticmethod(fast)
-    for namespace in cls.namespaces:
-        namespace["apply"] = fast
+    return fast
 
 
 def load(cls: Any, scope: dict) -> tuple:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 import minigrad  # noqa: F401  (declares them all)
 
 from ..ops.base.primitive import Primitive
-from . import specialisable, specialise
+from . import specialisable, specialise, written_out
+from .text_plan import Plan
 
 
 def declared(cls: type) -> Iterator:
@@ -19,8 +20,8 @@ def declared(cls: type) -> Iterator:
 for name in sys.argv[1:]:
     operation = next((c for c in declared(Primitive) if name.lower() in (c.name, c.__name__.lower())), None)
     if operation is None or not specialisable(operation):
-        sys.exit(
-            f"{name} is no operation that is written out: it has to take a tensor and plain values, in a fixed number"
-        )
+        sys.exit(f"{name} is no operation that is written out: it goes the general way (ops/base/primitive.py)")
     specialise(operation)
+    if operation.variadic is not None:  # for two of what may be any number
+        written_out(operation, Plan(operation, operation.variadic + 2))
     print(operation.text)

@@ -85,7 +85,8 @@ def specialisable(cls: Any) -> bool:
     """Operations of a first tensor that differ from their family only in what they declare."""
     own = cls.keep.__func__ is Primitive.keep.__func__ and cls.backward is Primitive.backward
     clear = not set(cls.names) & (set(LOCALS) | set(dir(Node)))
-    return own and clear and cls.variadic is None and (0 in cls.formulas or not cls.differentiable and bool(cls.names))
+    known = 0 in cls.formulas or cls.variadic in cls.formulas or not cls.differentiable and bool(cls.names)
+    return own and clear and known and (cls.variadic is None or cls.differentiable)
 
 
 def write(plan: Plan, scope: dict) -> str:
@@ -123,7 +124,8 @@ def write_apply(plan: Plan) -> str:
         args=args,
         plain=" and ".join(
             [f"type({k}) in PLAIN" for k in plan.operands]
-            + [f"{x}._a.itemsize != 2"] * (not cls.takes_half)  # the halves take the general way (arrays/halves.py)
+            # the halves take the general way (arrays/halves.py)
+            + [f"{k}._a.itemsize != 2" for k in plan.operands[: None if plan.starred else 1] if not cls.takes_half]
             + [f"type({k}) in PLAIN and {k}._a.dtype not in FLOATS" for k in plan.integers]
             + [IS_BOOL if k == "keepdim" else f"not isinstance({k}, Tensor)" for k in plan.plain]
         ),
@@ -177,6 +179,7 @@ def indented(lines: str, by: int) -> str:
 def pullable(plan: Plan) -> bool:
     """Whether there are formulas, and they read only what a flat node has."""
     cls, known = plan.cls, {"g", "shape", *plan.outs, *plan.names, *(f"g{i}" for i in range(len(plan.outs)))}
+    known |= {"index"} if plan.starred else set()
     if not plan.formulas or not all(set(names) <= known for names in plan.reads.values()):
         return False
     if is_reduction(cls):
@@ -235,7 +238,7 @@ def gradient(plan: Plan, k: str, kind: str, reduction: bool) -> str:
     """The gradient of operand k."""
     if kind == "by function":
         return f"sent(found[{plan.names.index(k)}], n{k})"
-    body = f"d{k}({', '.join([f'node.s{k}' if n == 'shape' else n for n in plan.reads[k]])})"
+    body = f"d{k}({', '.join(plan.given(k))})"
     if reduction:
         body = "g" if not plan.reads[k] else body if "g" in plan.reads[k] else f"g * {body}"
         return f"spread({body}, node.s{k})"

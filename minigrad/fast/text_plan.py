@@ -9,28 +9,47 @@ from ..ops.base.families import Pointwise, Reduce
 
 
 class Plan:
-    """Read off a declaration, once.
+    """Read off a declaration, once; of an operation with a parameter `*xs`, for a number of arguments: xs0, xs1 and so on.
 
     By name: `operands` are the parameters that can have a gradient, `integers` those that take tensors of indices, `plain`
     the others, settings among them; `outs` the results.  `read` is what formulas read of all these, and so is saved;
     `shapes` are the operands of which a formula reads only the shape.
     """
 
-    def __init__(self, cls: Any):
+    def __init__(self, cls: Any, n_arguments: int = 0):
         pointwise = is_pointwise(cls)
-        self.cls, self.names, self.formulas = cls, cls.names, {cls.names[i]: f for i, f in cls.formulas.items()}
+        self.cls, self.names, self.starred = cls, cls.names, ()
+        if cls.variadic is not None:
+            self.starred = tuple([f"{cls.names[-1]}{i}" for i in range(n_arguments - cls.variadic)])
+            self.names = (*cls.names[:-1], *self.starred)
+        parameters = {k: cls.parameter(i) for i, k in enumerate(self.names)}
+        self.formulas = {k: cls.formulas[p] for k, p in parameters.items() if p in cls.formulas}
         n = len(cls.names) - cls.n_settings if pointwise else 0
-        self.operands = [k for i, k in enumerate(cls.names) if i < n or i in cls.formulas] or [cls.names[0]]
-        self.integers = list(cls.integers)
-        self.plain = [k for k in cls.names if k not in self.operands and k not in self.integers]
-        self.reads = {cls.names[i]: names for i, names in cls.reads.items()}
+        self.operands = [k for i, k in enumerate(self.names) if i < n or k in self.formulas] or [cls.names[0]]
+        self.integers = [k for k, p in parameters.items() if cls.names[p] in cls.integers]
+        self.plain = [k for k in self.names if k not in self.operands and k not in self.integers]
+        self.reads = {k: self.spelled(cls.reads[parameters[k]]) for k in self.formulas}
         self.outs = outputs([n for names in self.reads.values() for n in names])
         known = [*self.operands, *self.integers, *self.outs]
         found = {n for names in self.reads.values() for n in names if n in known}
         self.read = sorted(found, key=known.index)
-        self.shapes = [k for k in self.operands if is_reduction(cls) or "shape" in self.reads.get(k, ())]
+        whole = is_reduction(cls) or bool(self.starred)  # a drawing of cat shows what nobody reads, too
+        self.shapes = [k for k in self.operands if whole or "shape" in self.reads.get(k, ())]
         self.number_operand = cls.names[cls.number_operand] if pointwise and cls.number_operand is not None else None
         self.counts_numbers = pointwise and len(self.operands) == 2  # one of two may be a number
+
+    def spelled(self, names: tuple) -> tuple:
+        """What a formula reads, with all that `*xs` stands for."""
+        return tuple([k for n in names for k in (self.starred if self.starred and n == self.cls.names[-1] else (n,))])
+
+    def given(self, k: str) -> list:
+        """The arguments of operand k's formula, as texts."""
+        known = {"shape": f"node.s{k}"}
+        if k in self.starred:
+            known["index"] = str(self.starred.index(k))
+        if self.starred:
+            known[self.cls.names[-1]] = f"({', '.join(self.starred)},)"
+        return [known.get(n, n) for n in self.cls.reads[self.cls.parameter(self.names.index(k))]]
 
     def users(self, name: str) -> list:
         """The operands whose formula reads that."""

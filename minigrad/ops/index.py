@@ -105,7 +105,7 @@ class Take(Linear):
     """The elements at places: index tensors, broadcast together, for some dimensions, and all of the others."""
 
     node = "Index"
-    any_device = ("indices",)
+    any_device = integers = ("indices",)
     impl = lambda x, dims, *indices: take_at(x, dims, indices)
     dx = lambda g, shape, dims, indices: Untake.apply(g, shape, dims, *indices)
     arrays = lambda gs, bound: (Untake.impl(gs[0], *bound[:-1]),)
@@ -124,7 +124,7 @@ class Take(Linear):
 class Untake(Linear):
     """Zeros of a shape with values added at places, repeated ones more than once: the transpose of Take."""
 
-    any_device = ("indices",)
+    any_device = integers = ("indices",)
 
     @staticmethod
     def impl(x: np.ndarray, size: tuple, dims: tuple, *indices: np.ndarray) -> np.ndarray:
@@ -202,7 +202,7 @@ def writes(*samples: str, **options: Any) -> Callable:
 class Put(Write):
     """x with values written to places (of repeated ones the last stays), or with `accumulate` added there."""
 
-    any_device = ("indices",)
+    any_device = integers = ("indices",)
 
     @staticmethod
     def update(x: np.ndarray, value: Any, dims: tuple, accumulate: bool, *indices: np.ndarray) -> None:
