@@ -132,17 +132,17 @@ def contraction(op: Applied) -> list[Origin]:
 
 
 def joined(op: Applied) -> list[Origin]:
-    """Sizes along one dimension add up, or it is new."""
-    dim, new = op.value("dim"), issubclass(op.cls, join.Stack)
-    found = []
+    """Sizes along one dimension add up, or it is new; those of matrices along a diagonal add up in both."""
+    new, found = issubclass(op.cls, join.Stack), []
+    along = range(len(op.out))[-2:] if op.cls is join.BlockDiag else (op.value("dim"),)
     for d in range(len(op.out)):
-        if d != dim:
-            found.append(Origin([(k, d - (new and d > dim)) for k in op.tensors]))
+        if d not in along:
+            found.append(Origin([(k, d - (new and d > along[0])) for k in op.tensors]))
         elif new:
             found.append(Origin(why=f"new: {op.name} of {len(op.tensors)} tensors"))
         else:
-            sizes = " + ".join(str(op.shapes[k][dim]) for k in op.tensors)  # type: ignore[index]
-            found.append(Origin([(k, dim) for k in op.tensors], f"{sizes} = {op.out[d]}"))
+            sizes = " + ".join(str(op.shapes[k][d]) for k in op.tensors)  # type: ignore[index]
+            found.append(Origin([(k, d) for k in op.tensors], f"{sizes} = {op.out[d]}"))
     return found
 
 
@@ -267,6 +267,7 @@ RULES: list[tuple[tuple, Callable[[Applied], list[Origin] | None]]] = [
     ((shape.Reshape, shape.Permute, shape.Expand, copy.Alias, families.View), viewed),
     ((linear.Affine,), affine),
     ((matmul.MatMul,), product),
+    ((matmul.Outer,), lambda op: [Origin([(k, len(op.shapes[k] or ()) - 1)]) for k in (0, 1)]),
     ((einsum.Einsum,), contraction),
     ((join.Join,), joined),
     ((conv.Conv, conv.ConvBias), convolved),

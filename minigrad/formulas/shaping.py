@@ -243,6 +243,11 @@ def _(layer: Terms, cls: Any, out: Tensor, dim: int, starts: tuple, *xs: Tensor)
     return e.call("cat", [layer.tree(x) for x in xs], *[dim] * bool(dim))
 
 
+@written(join.BlockDiag)
+def _(layer: Terms, cls: Any, out: Tensor, rows: tuple, columns: tuple, *xs: Tensor) -> Tree:
+    return e.call("block_diag", *map(layer.tree, xs))
+
+
 @written(flip.Flip)
 def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, dims: tuple) -> Tree:
     return e.method(layer.tree(x), "flip", *dims)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import dtypes
-from ..arrays.kinds import contiguous
+from ..arrays.kinds import contiguous, zeros
 from ..core.tensor import Tensor
 from ..errors import error
 from ..tensors.printing import about
@@ -23,7 +23,6 @@ from .broadcast import atleast_1d, atleast_2d, atleast_3d, tensors_from
 from .dimensions import axis
 from .index import Index
 from .index_places import WHOLE
-from .pad import pad
 from .shape import reshape
 
 
@@ -71,6 +70,27 @@ class Cat(Join):
     def partial_text(cls, i: int) -> str:
         """What the formula comes to for one of the tensors, which follow the dimension and where they begin."""
         return f"split(g, sizes, dim)[{i - 2}]" if i > 1 else ""
+
+
+class BlockDiag(Join):
+    """Matrices along the diagonal of one; `rows` and `columns` say where each begins, and where the last ends."""
+
+    dxs = lambda g, rows, columns, index: Index.apply(g, block(g, rows, columns, index))
+    arrays = lambda gs, bound: (None, None, *[gs[0][block(gs[0], *bound[:2], i)] for i in range(len(bound) - 3)])
+    batch = lambda rows, columns, *xs: (rows, columns, *xs)
+
+    @staticmethod
+    def impl(rows: tuple, columns: tuple, *xs: np.ndarray) -> np.ndarray:
+        out = zeros((*xs[0].shape[:-2], rows[-1], columns[-1]), xs[0], dtypes.common(xs))
+        for i, x in enumerate(xs):
+            out[block(out, rows, columns, i)] = x
+        return out
+
+
+def block(whole: Any, rows: tuple, columns: tuple, i: int) -> tuple:
+    """The index of a matrix on the diagonal of another, or of many."""
+    lead = (WHOLE,) * (whole.ndim - 2)
+    return (*lead, slice(rows[i], rows[i + 1]), slice(columns[i], columns[i + 1]))
 
 
 # ---------------------------------------------------------------------- joining
@@ -195,7 +215,7 @@ def column_stack(tensors: Any) -> Tensor:
 @op("T(2, 3), T(1, 2)", "T(3), T(), T(2, 2)", method=False)
 def block_diag(*tensors: Any) -> Tensor:
     """A matrix with the given matrices along its diagonal and zeros elsewhere; vectors count as rows."""
-    xs = [atleast_2d(x) for x in tensors_from(tensors)]
+    xs = [atleast_2d(x) for x in some("block_diag", tensors_from(tensors))]
     for i, x in enumerate(xs):
         if x.ndim != 2:
             raise error(
@@ -204,11 +224,8 @@ def block_diag(*tensors: Any) -> Tensor:
                 f"tensors must have 2 or fewer dimensions, input {i} has {x.ndim}",
                 "write x.reshape(rows, columns)",
             )
-    width, left, rows = sum([x.shape[1] for x in xs]), 0, []
-    for x in xs:
-        rows.append(pad(x, (left, width - left - x.shape[1])))
-        left += x.shape[1]
-    return cat(rows, 0)
+    rows, columns = (tuple(itertools.accumulate([x._sizes[d] for x in xs], initial=0)) for d in (0, 1))
+    return BlockDiag.apply(rows, columns, *xs)
 
 
 def some(who: str, tensors: Any) -> tuple:
