@@ -131,7 +131,8 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
     """As `gather`, but `input` and `indices` are broadcast in the other dimensions; flattened without `dim`."""
     if dim is None:
         return gather(input.reshape(-1), 0, indices.reshape(-1))
-    if input.ndim != indices.ndim:
+    shapes = (input._sizes, indices._sizes)
+    if len(shapes[0]) != len(shapes[1]):
         raise error(
             RuntimeError,
             "take_along_dim",
@@ -140,14 +141,14 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
             "write indices.unsqueeze(d) for a missing dimension; the others are broadcast",
         )
     d = axis(dim, input.ndim, "take_along_dim")
-    others = [(*s[:d], 1, *s[d + 1 :]) for s in (tuple(input.shape), tuple(indices.shape))]
+    others = [(*s[:d], 1, *s[d + 1 :]) for s in shapes]
     try:
         size = broadcast_shape(*others)
     except ValueError:
         fix = f"give both the same sizes, or 1, except in dimension {d}"
         raise error(RuntimeError, "take_along_dim", f"beside dimension {d} {apart(others)}", fix) from None
-    sizes = [(*size[:d], t.shape[d], *size[d + 1 :]) for t in (input, indices)]
-    x, index = [t if tuple(t.shape) == size else t.expand(size) for t, size in zip((input, indices), sizes)]
+    sizes = [(*size[:d], s[d], *size[d + 1 :]) for s in shapes]
+    x, index = [t if t._sizes == size else t.expand(size) for t, size in zip((input, indices), sizes)]
     return gather(x, d, index)
 
 
@@ -155,9 +156,10 @@ def lined_up(who: str, x: Tensor, dim: int, index: Tensor, *src: Any) -> tuple:
     """(x, dim from the front, index, and src cut to index's shape), 0-d tensors with shape (1,), all of it checked."""
     d = axis(dim, x.ndim, who)
     check_index(who, index, RuntimeError)
-    x, index, *src = [t.reshape(1) if isinstance(t, Tensor) and t.ndim == 0 else t for t in (x, index, *src)]
-    for name, t in (("input", x), *[("src", s) for s in src if isinstance(s, Tensor)]):
-        if index.ndim != t.ndim:
+    x, index, *src = [t.reshape(1) if isinstance(t, Tensor) and not t._sizes else t for t in (x, index, *src)]
+    tensors, sizes = [("input", x), *[("src", s) for s in src if isinstance(s, Tensor)]], index._sizes
+    for name, t in tensors:
+        if len(sizes) != len(t._sizes):
             raise error(
                 RuntimeError,
                 who,
@@ -165,10 +167,8 @@ def lined_up(who: str, x: Tensor, dim: int, index: Tensor, *src: Any) -> tuple:
                 "write index.unsqueeze(-1), as index has a place for each element of the result",
                 notes=about({name: t, "index": index}, marked=()),
             )
-    for t in (x, *src):
-        wrong = [
-            e for e, n in enumerate(index.shape) if isinstance(t, Tensor) and n > t.shape[e] and (e != d or t is not x)
-        ]
+    for _, t in tensors:
+        wrong = [e for e, (n, m) in enumerate(zip(sizes, t._sizes)) if n > m and (e != d or t is not x)]
         if wrong and index.numel():
             raise error(
                 RuntimeError,
@@ -178,7 +178,7 @@ def lined_up(who: str, x: Tensor, dim: int, index: Tensor, *src: Any) -> tuple:
                 f"write index[{', '.join([':' + str(m) if e in wrong else ':' for e, m in enumerate(t.shape)])}]",
                 notes=about({"input": x, "index": index, **({} if t is x else {"src": t})}, marked=[wrong[0] - x.ndim]),
             )
-    check_range(who, index, x.shape[d], d, RuntimeError)
+    check_range(who, index, x._sizes[d], d, RuntimeError)
     if src and isinstance(src[0], Tensor):
         if src[0]._np_dtype != x._np_dtype:
             raise error(
@@ -187,8 +187,8 @@ def lined_up(who: str, x: Tensor, dim: int, index: Tensor, *src: Any) -> tuple:
                 f"expected self.dtype to be equal to src.dtype, got {x.dtype} and {src[0].dtype}",
                 "write src.to(input.dtype)",
             )
-        if src[0].shape != index.shape:
-            src = [src[0][tuple([slice(n) for n in index.shape])]]
+        if src[0]._sizes != sizes:
+            src = [src[0][tuple([slice(n) for n in sizes])]]
     return x, d, index, *src
 
 
