@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.kinds import laid_out, strided, zeros
+from ..arrays.kinds import laid_out, on_device, strided, zeros
 from ..arrays.memory import begin, storage
 from ..core.tensor import Tensor, wrap
 from ..errors import error
@@ -67,6 +67,18 @@ class AsStrided(View):
     dx = lambda g, shape, size, stride, offset, steps, lead: spread(g, tuple(shape), size, stride, offset, steps, lead)
     batch = lambda x, size, stride, offset, steps, lead: (x, size, stride, offset, steps, lead + 1)
 
+    @staticmethod
+    def arrays(gs: tuple, bound: tuple) -> tuple | None:
+        """Zeros with g at the places of the view, where these are places of x and no two of them are one."""
+        (g,), (shape, size, stride, offset, steps, lead, _) = gs, bound
+        last = offset + sum([(n - 1) * s for n, s in zip(size, stride)])
+        inside = 0 not in size and offset >= 0 and last < math.prod(shape)
+        if lead or on_device(g) or not inside or not row_by_row(shape, steps) or not distinct(size, stride):
+            return None
+        out = zeros(shape, g)
+        strided(out.reshape(-1)[offset:], size, tuple([s * g.itemsize for s in stride]))[...] = g
+        return (out,)
+
     @classmethod
     def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
         t, (_, size, stride, offset, steps, lead) = tangents[0], primals
@@ -92,13 +104,28 @@ def sources(shape: tuple, size: tuple, stride: tuple, offset: int, steps: tuple)
     n, theirs = math.prod(shape), memory_places(size, stride) + offset
     if not n or not theirs.size:
         return np.full(theirs.shape, n)
-    if all([m == 1 or step == math.prod(shape[d + 1 :]) for d, (m, step) in enumerate(zip(shape, steps))]):
-        return np.where((theirs >= 0) & (theirs < n), theirs, n)  # x lies row by row
+    if row_by_row(shape, steps):
+        return np.where((theirs >= 0) & (theirs < n), theirs, n)
     ours = memory_places(shape, steps).reshape(-1)
     low, high = min(ours.min(), theirs.min()), max(ours.max(), theirs.max())
     owner = np.full(high - low + 1, n)
     owner[ours - low] = np.arange(n)
     return owner[theirs - low]
+
+
+def row_by_row(shape: tuple, steps: tuple) -> bool:
+    """Whether elements with these strides lie row by row."""
+    return all([m == 1 or step == math.prod(shape[d + 1 :]) for d, (m, step) in enumerate(zip(shape, steps))])
+
+
+def distinct(size: tuple, stride: tuple) -> bool:
+    """Whether no two elements of a strided view lie at one place: each stride goes beyond what the shorter ones reach."""
+    reach = 0
+    for s, n in sorted(zip(stride, size)):
+        if n > 1 and s <= reach:
+            return False
+        reach += (n - 1) * s
+    return True
 
 
 def memory_of(whole: np.ndarray) -> np.ndarray:

@@ -215,6 +215,21 @@ def test_as_strided_and_unfold_add_gradients_where_windows_overlap_to_any_order(
         assert grad(g.sum(), x)[0].tolist() == [6.0, 24.0, 36.0, 24.0]
 
 
+STRIDES = [((2, 3), (3, 1), 0), ((3, 2), (1, 3), 5), ((2, 2), (1, 2), 1), ((3, 3), (1, 1), 0), ((3,), (0,), 2),
+           ((2, 2, 2), (12, 4, 1), 3), ((), (), 7), ((0, 3), (1, 1), 0), ((4, 1, 3), (6, 0, 2), 0)]  # fmt: skip
+
+
+@pytest.mark.parametrize("view", STRIDES)
+def test_gradients_of_as_strided_on_arrays_are_those_on_tensors(view):
+    x = minigrad.randn(4, 6, dtype=minigrad.float64, requires_grad=True)
+    for part in (x, (x * 2)[:, 1:4].contiguous(), (x * 2).reshape(-1)[2:]):
+        if view[2] + sum((n - 1) * s for n, s in zip(*view[:2])) < part.numel():
+            y = part.as_strided(*view)
+            g = minigrad.randn(y.shape, dtype=minigrad.float64)
+            once, again = (grad(y, x, g, retain_graph=True, create_graph=created)[0] for created in (False, True))
+            assert once.tolist() == again.tolist()
+
+
 def test_as_strided_of_a_transposed_tensor_finds_the_elements_in_memory():
     x = minigrad.arange(6.0).reshape(2, 3).requires_grad_()
     y = x.t()
