@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays import dtypes
-from ..arrays.kinds import contiguous, zeros
+from ..arrays.kinds import contiguous, near, on_device, zeros
 from ..core.tensor import Tensor
 from ..errors import error
 from ..tensors.printing import about
@@ -81,9 +81,10 @@ class BlockDiag(Join):
 
     @staticmethod
     def impl(rows: tuple, columns: tuple, *xs: np.ndarray) -> np.ndarray:
-        out = zeros((*xs[0].shape[:-2], rows[-1], columns[-1]), xs[0], dtypes.common(xs))
+        place = next((x for x in xs if on_device(x)), xs[0])  # two devices are refused by their names afterwards
+        out = zeros((*place.shape[:-2], rows[-1], columns[-1]), place, dtypes.common(xs))
         for i, x in enumerate(xs):
-            out[block(out, rows, columns, i)] = x
+            out[block(out, rows, columns, i)] = near(x, out)
         return out
 
 
