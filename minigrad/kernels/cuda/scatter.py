@@ -14,22 +14,20 @@ from typing import Any
 import numpy as np
 
 from ...arrays.dtypes import HALVES
-from ...arrays.kinds import near
 from ...errors import error
-from . import indexing, kernel_modules
-from .device_array import DeviceArray, empty
+from ..cpu.index_cpu import HOW
+from . import indexing
+from .device_array import DeviceArray, full
 from .functions import of_arrays
 from .indexing import Action, visit
-from .pointwise_cuda import computed_in
 
-COMBINE = {"multiply": "a * b", "maximum": "b if b > a or b != b else a", "minimum": "b if b < a or b != b else a"}
 ADD = Action("adding at indices", "cuda.atomic.add(x_, ({at}), {other})")
 
 IMPORTS = """from numpy import {names}
 from minigrad.kernels.cuda.device_functions import bits, of_bits
 
 @cuda.jit(device=True)
-def combine(a, b):
+def combine(old, new):
     return {dtype}({combine})
 
 """
@@ -50,7 +48,7 @@ def combining(how: str, dtype: np.dtype) -> Action:
     names = ", ".join(sorted({dtype.name, integer}))
     new = "combine(old, {other})" if dtype.kind in "iu" else "bits(combine(of_bits(old), {other}))"
     swap = SWAP.replace("INT", integer).replace("NEW", new)
-    return Action(f"{how} at indices", swap, IMPORTS.format(names=names, dtype=dtype.name, combine=COMBINE[how]))
+    return Action(f"{how} at indices", swap, IMPORTS.format(names=names, dtype=dtype.name, combine=HOW[how]))
 
 
 def combine(how: str, x: DeviceArray, select: Callable, other: Any, checked: bool = True) -> None:
@@ -83,49 +81,26 @@ def add(x: DeviceArray, dims: tuple, indices: tuple, rows: Any, known: bool) -> 
 
 
 # ---------------------------------------------------------------------- counting
-HISTOGRAM = '''"""How many numbers lie between one edge and the next."""
-
-from numba import cuda
-
-
-@cuda.jit
-def histogram(x_, edges_, scale, counts_):
-    """The part is guessed by a division, and put right by the edges themselves; the last one belongs to its part."""
-    last = counts_.size - 1
-    for i in range(cuda.grid(1), x_.size, cuda.gridsize(1)):
-        if edges_[0] <= x_[i] <= edges_[last + 1]:
-            k = min(int((x_[i] - edges_[0]) * scale), last)
-            while k > 0 and x_[i] < edges_[k]:
-                k -= 1
-            while k < last and x_[i] >= edges_[k + 1]:
-                k += 1
-            cuda.atomic.add(counts_, k, 1)
-'''
-
-
 @of_arrays(np.bincount)
 def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
     """How often each number from 0 on occurs, or the sum of its weights.  Raises RuntimeError for negative numbers."""
     low, high = (int(x.min()), int(x.max())) if x.size else (0, -1)
     if low < 0:
         raise error(RuntimeError, "bincount", f"there is a negative number, {low}", "write x - x.min()")
-    out = empty(max(high + 1, minlength), np.int64 if weights is None else np.float64)
-    out.fill(0)
+    out = full(max(high + 1, minlength), 0, np.int64 if weights is None else np.float64)
     combine("add", out, lambda a: indexing.selected(a, (0,), (x,)), 1 if weights is None else weights, False)
     return out
 
 
 @of_arrays(np.histogram)
 def histogram(a: Any, bins: int = 10, range: Any = None) -> tuple:
-    """How many elements lie in each of `bins` equal parts of a range, and the edges of the parts."""
+    """How many elements lie in each of `bins` equal parts of a range, and the edges of the parts.
+
+    The last edge belongs to its part.  What lies outside of the range, NaN too, is counted before and behind the parts.
+    """
     low, high = range
-    edges = np.linspace(low, high, bins + 1, dtype=np.result_type(low, high, a.dtype))
-    flat, dtype = a.reshape(-1), computed_in(edges.dtype)
-    counts, scale = empty(bins, np.int64), dtype.type(bins / (high - low))
-    counts.fill(0)
-    if flat.size:
-        kernel = kernel_modules.load("histogram", HISTOGRAM).histogram
-        kernel[kernel_modules.threads(flat.size)](
-            flat.astype(dtype, copy=False), near(edges.astype(dtype), flat), scale, counts
-        )
-    return counts, edges
+    edges, flat = np.linspace(low, high, bins + 1, dtype=np.result_type(low, high, a.dtype)), a.reshape(-1)
+    part = np.where(flat == edges[-1], bins, np.searchsorted(edges, flat, "right"))
+    counts = full(bins + 2, 0, np.int64)
+    combine("add", counts, lambda x: indexing.selected(x, (0,), (part,)), 1, False)
+    return counts[1:-1], edges

@@ -85,23 +85,17 @@ def flatnonzero(a: Any) -> Any:
 
 
 # ---------------------------------------------------------------------- sorted sequences
-def bisected(rows: DeviceArray, values: DeviceArray, right: bool) -> DeviceArray:
-    """Where values (r, m) belong in sorted rows (r, n)."""
-    out = empty(values.shape, np.int64)
-    dtype = pointwise_cuda.computed_in(np.result_type(rows.dtype, values.dtype))
-    if out.size:
-        rows, values = rows.astype(dtype, copy=False), values.astype(dtype, copy=False)
-        kernel_modules.load("bisect", BISECT).bisect[kernel_modules.threads(out.size)](right, rows, values, out)
-    return out
-
-
 def belonging(rows: DeviceArray, values: DeviceArray, right: bool) -> DeviceArray:
     """Where values belong in the last dimension of sorted rows of as many dimensions, or of one for all."""
     n = rows.shape[-1]
-    r = 1 if rows.ndim == 1 else rows.size // max(n, 1)
-    if not n:
+    if not n or not values.size:
         return np.zeros_like(values, np.int64)
-    return bisected(rows.reshape(r, n), values.reshape(r, -1), right).reshape(values.shape)
+    out, r = empty(values.shape, np.int64), 1 if rows.ndim == 1 else rows.size // n
+    dtype = pointwise_cuda.computed_in(np.result_type(rows.dtype, values.dtype))
+    given = [a.astype(dtype, copy=False).reshape(r, -1) for a in (rows, values)]
+    bisect = kernel_modules.load("bisect", BISECT).bisect
+    bisect[kernel_modules.threads(out.size)](right, *given, out.reshape(r, -1))
+    return out
 
 
 @of_arrays(np.searchsorted)

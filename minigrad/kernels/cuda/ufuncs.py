@@ -9,17 +9,10 @@ import numpy as np
 import scipy.special
 
 from ..formula import OPERATIONS
-from .device_functions import digamma, erf, erfc, erfinv, exp, lgamma, log1p, where
+from .device_functions import digamma, erf, erfc, erfinv, lgamma, where
 
 WHERE = lambda c, x, y: where(c, x, y)
-LOG_TWO = 0.6931471805599453
 MORE: dict[np.ufunc, Callable] = {
-    np.equal: lambda x, y: x == y,
-    np.not_equal: lambda x, y: x != y,
-    np.logical_and: lambda x, y: (x != 0) & (y != 0),
-    np.logical_or: lambda x, y: (x != 0) | (y != 0),
-    np.logical_xor: lambda x, y: (x != 0) ^ (y != 0),
-    np.logical_not: lambda x: x == 0,
     np.positive: lambda x: x,
     np.floor_divide: lambda x, y: x // y,
     np.power: lambda x, y: x**y,
@@ -29,9 +22,6 @@ MORE: dict[np.ufunc, Callable] = {
     scipy.special.erfc: lambda x: erfc(x),
     scipy.special.gammaln: lambda x: lgamma(x),
     scipy.special.erfinv: lambda x: erfinv(x),
-    np.maximum: lambda x, y: where(x != x, x, where(x > y, x, y)),
-    np.minimum: lambda x, y: where(x != x, x, where(x < y, x, y)),
-    np.logaddexp: lambda x, y: where(x == y, x + LOG_TWO, where(x > y, x + log1p(exp(y - x)), y + log1p(exp(x - y)))),
 }
 
 
