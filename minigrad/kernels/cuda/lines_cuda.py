@@ -10,20 +10,9 @@ from __future__ import annotations
 from .. import lines
 from ..fallback import alone
 from ..lines import ALL, EACH, LINE, NUMBER, Layout, Plan
-from . import normalize_cuda
 from .device_array import DeviceArray, empty
+from .normalize_cuda import IN_PIECES
 from .reductions_cuda import F4, F8
-
-IN_PIECES = {  # by name, and whether it is the backward
-    ("standardize", False): lambda x, *rest: normalize_cuda.norm(x, 1.0, 0.0, *rest),
-    ("layer_norm", False): normalize_cuda.norm,
-    ("standardize", True): lambda x, dims, eps, out, mean, variance, g, *_: normalize_cuda.standardize_backward(
-        g, x, mean, variance, dims, eps
-    ),
-    ("layer_norm", True): lambda x, weight, bias, dims, eps, out, mean, variance, g, *_: normalize_cuda.norm_backward(
-        g, x, weight, mean, variance, dims, eps
-    ),
-}
 
 
 def run(plan: Plan, args: tuple) -> list | None:
@@ -31,7 +20,7 @@ def run(plan: Plan, args: tuple) -> list | None:
     x = args[plan.x]
     weights = tuple([args[i] if isinstance(args[i], tuple) else args[i].shape for i in plan.weights])
     layout = plan.layout(args, weights)
-    if alone() or not x.size:
+    if alone() or not x.size or x.dtype.kind != "f":
         return None
     if layout is None or in_pieces(layout):
         found = IN_PIECES.get((plan.cls.name, plan.formulas is not None))
