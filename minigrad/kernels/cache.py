@@ -79,8 +79,11 @@ def load(name: str, source: str) -> Any:
         return _modules[key]
 
 
-def by_dtype(name: str, source: str) -> Callable:
-    """The modules of one text by dtype: {real} is its name there, {whole} that of the integers of its size."""
+def by_dtype(name: str, source: str, load: Callable = load) -> Callable:
+    """The modules of one text by dtype: {real} is its name there, {whole} that of the integers of its size.
+
+    `load` is another function for the kernels of a device (cuda/kernel_modules.py).
+    """
 
     def module(dtype: Any) -> Any:
         return load(f"{name}_{dtype.name}", source.format(real=dtype.name, whole=f"int{8 * dtype.itemsize}"))
@@ -92,15 +95,21 @@ def build(key: str, source: str) -> Any:
     """Run the text as a module, and have Numba keep in our files what it compiles."""
     from numba.core.dispatcher import Dispatcher
 
-    place = folder()
-    shown = place is not None and (read(f"{key}.py") == source.encode() or write(f"{key}.py", source.encode()))
-    module = types.ModuleType(key)
-    module.__file__ = str(place / f"{key}.py") if shown else f"<{key}>"  # type: ignore[operator]
-    sys.modules[key] = module  # compiled code that was kept looks its module up by name
-    exec(compile(source, module.__file__, "exec"), module.__dict__)
+    module = executed(key, source)
     for name, f in vars(module).items():
         if isinstance(f, Dispatcher) and not f.targetoptions.get("forceinline"):
             f._cache = Compiled(f"{key}.{name}")
+    return module
+
+
+def executed(key: str, source: str) -> types.ModuleType:
+    """Run the text as a module; it lies in the cache folder for people to read."""
+    place, name, text = folder(), f"{key}.py", source.encode()
+    shown = place is not None and (read(name) == text or write(name, text))
+    module = types.ModuleType(key)
+    module.__file__ = str(place / name) if shown else f"<{key}>"  # type: ignore[operator]
+    sys.modules[key] = module  # compiled code that was kept looks its module up by name
+    exec(compile(source, module.__file__, "exec"), module.__dict__)
     return module
 
 

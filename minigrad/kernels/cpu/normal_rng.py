@@ -15,6 +15,7 @@ import numpy as np
 
 from .. import cache as modules
 from ..fallback import again, alone
+from ..formula import CPU, Target
 from ..threads import launch
 
 NOISE_FROM = 4096  # numbers; NumPy needs 40 microseconds for them, and a first lesson would wait for the compiler
@@ -22,24 +23,22 @@ TURN = 2 * math.pi
 
 SOURCE = '''"""Normal numbers of {real} from random bits."""
 
-from minigrad.kernels.vecmath import cos, log, sin, sqrt
-from numba import njit
+from {functions} import cos, log, sin, sqrt
+from numba import {imported}
 from numpy import {real} as real, {signed} as signed
 
 TURN = real(2 * 3.141592653589793)
 UNIT = real(2.0**-{digits})
 
 
-@njit(nogil=True)
+@{mark}
 def normal(length_, angle_, first_, second_):
     """Pairs from two integers each: the length is that of u in (0, 1], the angle a part of a turn."""
-    for i in range(second_.size):
-'''
-
-PAIR = """        length = sqrt(real(-2) * log(real(signed(length_[i] >> {spare}) + signed(1)) * UNIT))
+    for i in range({elements}):
+        length = sqrt(real(-2) * log(real(signed(length_[i] >> {spare}) + signed(1)) * UNIT))
         angle = real(signed(angle_[i] >> {spare})) * UNIT * TURN
         first_[i], second_[i] = length * cos(angle), length * sin(angle)
-"""
+'''
 
 SHUFFLE = '''"""Numbers in random order."""
 
@@ -63,13 +62,14 @@ def shuffle(bits_, out_):
 @cache
 def module(dtype: np.dtype) -> Any:
     """The kernels for one dtype."""
-    return modules.load(f"noise_{dtype.name}", filled(SOURCE + PAIR, dtype))
+    return modules.load(f"noise_{dtype.name}", text(dtype, CPU, "njit(nogil=True)", "second_.size"))
 
 
-def filled(text: str, dtype: np.dtype) -> str:
-    """The text of kernels for one dtype."""
+def text(dtype: np.dtype, target: Target, mark: str, elements: str) -> str:
+    """The text of the kernel for one dtype, on the processor or on a device, which goes through these elements."""
     bits, digits = 8 * dtype.itemsize, np.finfo(dtype).nmant + 1
-    return text.format(real=dtype.name, signed=f"int{bits}", digits=digits, spare=bits - digits)
+    return SOURCE.format(real=dtype.name, signed=f"int{bits}", digits=digits, spare=bits - digits, mark=mark,
+                         elements=elements, functions=target.functions, imported=target.imported)  # fmt: skip
 
 
 def normal(rng: np.random.Generator, size: tuple, dtype: np.dtype) -> np.ndarray:

@@ -5,11 +5,7 @@ A thread has one pair of points, or one coordinate of a point.  kernels/cpu/dist
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any
-
-import numpy as np
-
+from ..cache import by_dtype
 from . import kernel_modules
 from .device_array import DeviceArray, empty
 
@@ -44,10 +40,7 @@ def pulls(x, y, g, dx):
 '''
 
 
-@cache
-def module(dtype: np.dtype) -> Any:
-    """The kernels for one dtype."""
-    return kernel_modules.load(f"distances_{dtype.name}", SOURCE.format(real=dtype.name))
+module = by_dtype("distances", SOURCE, kernel_modules.load)
 
 
 def distances(x: DeviceArray, y: DeviceArray) -> DeviceArray:

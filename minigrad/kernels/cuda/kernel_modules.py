@@ -49,17 +49,11 @@ def load(name: str, source: str) -> Any:
 
 
 def build(key: str, source: str) -> types.ModuleType:
-    """Run the text as a module."""
-    place, name, text = cache.folder(), f"{key}.py", source.encode()
-    shown = place is not None and (cache.read(name) == text or cache.write(name, text))
-    module = types.ModuleType(key)
-    module.__file__ = str(place / name) if shown else f"<{key}>"  # type: ignore[operator]
-    sys.modules[key] = module
-    exec(compile(source, module.__file__, "exec"), module.__dict__)
+    """Run the text as a module, whose kernels can be launched."""
+    module = cache.executed(key, source)
     if simulator.SIMULATED:
         simulator.prepare(module, source)
-    kernels = re.findall(r"^@cuda\.jit\ndef (\w+)", source, re.M)
-    for name in kernels:
+    for name in re.findall(r"^@cuda\.jit\ndef (\w+)", source, re.M):
         setattr(module, name, Kernel(key, source, name, getattr(module, name)))
     return module
 

@@ -7,11 +7,11 @@ one row.  ops/nn/pool.py has the definitions.
 from __future__ import annotations
 
 import math
-from functools import cache
-from typing import Any
 
 import numpy as np
 
+from ..cache import by_dtype
+from ..cpu.max_pool import two
 from . import kernel_modules
 from .device_array import DeviceArray, empty
 
@@ -20,7 +20,10 @@ SOURCE = '''"""Windows of images of {real}: arrays are (images, height, width)."
 from math import inf
 
 from numba import cuda
+from numpy import floating, iinfo
 from numpy import {real} as real
+
+LOWEST = -inf if issubclass(real, floating) else iinfo(real).min
 
 
 @cuda.jit
@@ -32,7 +35,7 @@ def max_pool(x, kernel_h, kernel_w, stride_h, stride_w, padding_h, padding_w, di
         top, left = row * stride_h - padding_h, column * stride_w - padding_w
         bottom, right = min(top + kernel_h * dilation_h, height), min(left + kernel_w * dilation_w, width)
         top, left = top if top >= 0 else top % dilation_h, left if left >= 0 else left % dilation_w
-        best, found = real({low}), top * width + left
+        best, found = real(LOWEST), top * width + left
         for h in range(top, bottom, dilation_h):
             for w in range(left, right, dilation_w):
                 value = x[image, h, w]
@@ -75,11 +78,7 @@ def spread_windows(g, kernel_h, kernel_w, stride_h, stride_w, padding_h, padding
 '''
 
 
-@cache
-def module(dtype: np.dtype) -> Any:
-    """The kernels for one dtype."""
-    low = "-inf" if dtype.kind == "f" else np.iinfo(dtype).min
-    return kernel_modules.load(f"pool_{dtype.name}", SOURCE.format(real=dtype.name, low=low))
+module = by_dtype("pool", SOURCE, kernel_modules.load)
 
 
 def max_pool(x: DeviceArray, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple, number: tuple) -> tuple:
@@ -123,8 +122,3 @@ def launch(name: str, x: DeviceArray, settings: tuple, number: tuple, *outs: Dev
         getattr(module(x.dtype), name)[kernel_modules.threads(outs[0].size)](image(x), *settings, *map(image, outs))
     else:
         outs[0].fill(0)
-
-
-def two(t: tuple, fill: int = 1) -> tuple:
-    """Settings of one dimension as those of two."""
-    return (fill,) * (2 - len(t)) + tuple(t)

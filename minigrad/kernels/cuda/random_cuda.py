@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..cpu import normal_rng
+from ..formula import CUDA
 from . import kernel_modules
 from .device_array import DeviceArray, empty, to_device
 
@@ -77,22 +78,6 @@ def singles(start, key0, key1, out):
                 out[at + 1] = float32(found[k] >> uint64(40)) * float32(2.0**-24)
 '''
 
-NORMAL = '''"""Normal numbers of {real} from random bits."""
-
-from minigrad.kernels.cuda.device_functions import cos, log, sin, sqrt
-from numba import cuda
-from numpy import {real} as real, {signed} as signed
-
-TURN = real(2 * 3.141592653589793)
-UNIT = real(2.0**-{digits})
-
-
-@cuda.jit
-def normal(length_, angle_, first_, second_):
-    """Pairs from two integers each: the length is that of u in (0, 1], the angle a part of a turn."""
-    for i in range(cuda.grid(1), second_.size, cuda.gridsize(1)):
-'''
-
 
 @cache
 def uniform_kernels() -> Any:
@@ -103,7 +88,8 @@ def uniform_kernels() -> Any:
 @cache
 def normal_kernel(dtype: np.dtype) -> Any:
     """The kernel that makes pairs of normal numbers."""
-    return kernel_modules.load(f"noise_{dtype.name}", normal_rng.filled(NORMAL + normal_rng.PAIR, dtype)).normal
+    elements = "cuda.grid(1), second_.size, cuda.gridsize(1)"
+    return kernel_modules.load(f"noise_{dtype.name}", normal_rng.text(dtype, CUDA, "cuda.jit", elements)).normal
 
 
 class Stream:
