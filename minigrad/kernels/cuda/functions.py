@@ -44,10 +44,11 @@ def kernel_of(function: Any) -> Callable:
     fill()
     found = FUNCTIONS.get(function)
     if found is None:
-        raise error(
-            NotImplementedError,
-            getattr(function, "__name__", "numpy"),
-            "there is no kernel for this on the device",
-            "compute it on the processor: x.cpu()",
-        )
+        raise no_kernel(getattr(function, "__name__", "numpy"))
     return found
+
+
+def no_kernel(name: str) -> Exception:
+    """The error for what is not computed on the device."""
+    what = "there is no kernel for this on the device"
+    return error(NotImplementedError, name, what, "compute it on the processor: x.cpu()")

@@ -23,9 +23,9 @@ from ...arrays.kinds import near, strided, zeros
 from ...errors import error
 from ..cpu import index_cpu
 from . import kernel_modules, pointwise_cuda
-from .device_array import DeviceArray, as_tuple, empty, full, plain
+from .device_array import DeviceArray, as_tuple, empty, plain
 from .functions import of_arrays
-from .outside import NONE, later
+from .outside import later
 
 WHOLE = slice(None)
 
@@ -60,6 +60,7 @@ class Action(NamedTuple):
 
 READ = Action("reading at indices", "{other} = x_[{at}]")
 WRITE = Action("writing at indices", "x_[{at}] = {other}")
+LOOK = Action("looking at indices", "pass")
 
 
 class Selected(NamedTuple):
@@ -77,8 +78,14 @@ def visit(action: Action, x: DeviceArray, at: Selected, other: Any, checked: boo
 
     Raises IndexError for indices out of range if `checked`; else those are left out.  `signed` ones count from the end.
     """
+    if (outside := visited(action, x, at, other, checked, signed)) is not None:
+        raise outside
+
+
+def visited(action: Action, x: DeviceArray, at: Selected, other: Any, checked: bool, signed: bool) -> Exception | None:
+    """Do the same, and return the error for an index out of range instead of raising it."""
     if not math.prod(at.shape):
-        return
+        return None
     is_array = isinstance(other, DeviceArray)
     # x, the indices and the other in the shape of what is selected, then with as few dimensions as do
     arrays = [strided(x, at.shape, at.steps), *at.indices, *[other] * is_array]
@@ -93,8 +100,7 @@ def visit(action: Action, x: DeviceArray, at: Selected, other: Any, checked: boo
     wrong = [zeros((len(sizes),), x, np.int64) if late is None else late] * checked
     chosen = kernel(action, len(shape), len(sizes), checked, signed, is_array)
     chosen[kernel_modules.threads(math.prod(shape))](*wrong, *seen, *[other] * (not is_array))
-    if checked and late is None:
-        refuse(wrong[0], at.dims, sizes, signed)
+    return out_of_range(wrong[0], at.dims, sizes, signed) if checked and late is None else None
 
 
 @functools.cache
@@ -115,11 +121,12 @@ def kernel(action: Action, rank: int, number: int, checked: bool, signed: bool, 
     return kernel_modules.load("indexing", head + "".join(body)).visit
 
 
-def refuse(wrong: DeviceArray, dims: tuple, sizes: list, signed: bool) -> None:
-    """IndexError for an index that a kernel has left."""
+def out_of_range(wrong: DeviceArray, dims: tuple, sizes: list, signed: bool) -> Exception | None:
+    """The error for an index that a kernel has left."""
     for found, d, n in zip(wrong.tolist(), dims, sizes):
         if not (-n if signed else 0) <= found < n:
-            raise index_cpu.out_of_range(found, d, n)
+            return index_cpu.out_of_range(found, d, n)
+    return None
 
 
 # ---------------------------------------------------------------------- what is selected
@@ -262,29 +269,13 @@ def gather(x: DeviceArray, dim: int, index: DeviceArray) -> DeviceArray:
 
 def slices(x: DeviceArray, dim: int, index: Any, signed: bool) -> DeviceArray | None:
     """The slices at indices along dim; None where one is out of range, and the caller has words for it."""
-    try:
-        return read(x, selected(x, (dim,), (index,)), signed=signed)
-    except IndexError:
-        return None
-
-
-IN_RANGE = '''"""Whether all indices lie from 0 to n - 1."""
-
-from numba import cuda
-
-
-@cuda.jit
-def look(n, index_, wrong_):
-    for i in range(cuda.grid(1), index_.size, cuda.gridsize(1)):
-        if index_[i] < 0 or index_[i] >= n:
-            cuda.atomic.exch(wrong_, 0, index_[i])
-'''
+    at = selected(x, (dim,), (index,))
+    out = empty(at.shape, x.dtype)
+    return out if visited(READ, x, at, out, True, signed) is None else None
 
 
 def in_range(index: DeviceArray, n: int) -> bool:
     """Whether all indices lie between 0 and n - 1; waits for the device, but in a capture, where that is told later."""
-    late = later((f"index for a dimension of size {n}",))
-    wrong = full((1,), NONE, np.int64) if late is None else late
-    if index.size:
-        kernel_modules.load("in_range", IN_RANGE).look[kernel_modules.threads(index.size)](n, index.reshape(-1), wrong)
-    return late is not None or wrong.item() == NONE
+    flat = index.reshape(-1)
+    x = strided(flat, (n,), (0,))  # only its size is asked for
+    return visited(LOOK, x, along(x, 0, flat), 0, True, False) is None

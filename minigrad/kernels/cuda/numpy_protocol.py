@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from ...arrays.dtypes import can_cast
-from ...errors import error
 from .. import formula
 from . import pointwise_cuda
 from .device_array import DeviceArray, like
-from .functions import FUNCTIONS, of_arrays
+from .functions import FUNCTIONS, no_kernel, of_arrays
 from .reductions_cuda import I8
 from .ufuncs import WHERE, formulas
 
@@ -31,12 +30,7 @@ def ufunc_of_arrays(ufunc: np.ufunc, method: str, inputs: tuple, options: dict) 
     if known is None and method == "__call__":
         return elementwise(ufunc, inputs, options.get("out"))
     if known is None:
-        raise error(
-            NotImplementedError,
-            f"{ufunc.__name__}.{method}",
-            "there is no kernel for this on the device",
-            "use x.cpu()",
-        )
+        raise no_kernel(f"{ufunc.__name__}.{method}")
     return known(*inputs, **options)
 
 
@@ -71,7 +65,7 @@ def elementwise(ufunc: np.ufunc, inputs: tuple, out: Any) -> Any:
 def loop_of(ufunc: np.ufunc, kinds: tuple) -> tuple[Callable, tuple, np.dtype, np.dtype]:
     """A ufunc's formula, its parameters, and the dtypes that it computes in and returns, for operands of these kinds."""
     if ufunc not in formulas():
-        raise error(NotImplementedError, ufunc.__name__, "there is no kernel for this on the device", "use x.cpu()")
+        raise no_kernel(ufunc.__name__)
     f = formulas()[ufunc]
     *loop, result = ufunc.resolve_dtypes((*kinds, None))
     target = next((d for d in loop if d.kind != "b"), loop[0])
