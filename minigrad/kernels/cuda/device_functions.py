@@ -64,31 +64,26 @@ else:
         """The upper half of the product of two unsigned numbers of 64 bits."""
         return np.uint64(libdevice.umul64hi(x, y))  # which Numba knows as signed
 
-    def of_library(name):
-        """libdevice's function of that name, which makes whole numbers; the one for float32 has an f behind its name."""
+    def by_type(name, of_short, of_long, kinds=(types.float32, types.float64)):
+        """A function that is one of libdevice's for each of two types; numbers of others stay as they are."""
 
         def chosen(x):
             raise NotImplementedError(f"{name} is for kernels")
 
-        single, double = getattr(libdevice, name + "f"), getattr(libdevice, name)
-
         @overload(chosen)
         def chosen_for(x):
-            if isinstance(x, types.Integer):
+            if x not in kinds:
                 return lambda x: x
-            return (lambda x: single(x)) if x == types.float32 else (lambda x: double(x))
+            return (lambda x: of_short(x)) if x == kinds[0] else (lambda x: of_long(x))
 
         return chosen
 
-    ceil, floor, trunc, round = [of_library(n) for n in ("ceil", "floor", "trunc", "rint")]
-
-    def erfinv(x):
-        """The number whose error function is x."""
-        raise NotImplementedError("erfinv is for kernels")
-
-    @overload(erfinv)
-    def erfinv_of_library(x):
-        return (lambda x: libdevice.erfinvf(x)) if x == types.float32 else (lambda x: libdevice.erfinv(x))
+    ceil, floor, trunc, round, erfinv = [
+        by_type(name, getattr(libdevice, name + "f"), getattr(libdevice, name))
+        for name in ("ceil", "floor", "trunc", "rint", "erfinv")
+    ]
+    bits = by_type("bits", libdevice.float_as_int, libdevice.double_as_longlong)
+    of_bits = by_type("of_bits", libdevice.int_as_float, libdevice.longlong_as_double, (types.int32, types.int64))
 
     def pow(x, y):
         """x to the power of y."""
@@ -99,24 +94,6 @@ else:
         if x == types.float64 or y == types.float64:
             return lambda x, y: libdevice.pow(x, y)
         return lambda x, y: libdevice.powf(x, y)
-
-    def bits(x):
-        """A float's bits as an integer of its size."""
-        raise NotImplementedError("bits is for kernels")
-
-    @overload(bits)
-    def bits_of_library(x):
-        return (
-            (lambda x: libdevice.float_as_int(x)) if x == types.float32 else lambda x: libdevice.double_as_longlong(x)
-        )
-
-    def of_bits(n):
-        """The float of these bits."""
-        raise NotImplementedError("of_bits is for kernels")
-
-    @overload(of_bits)
-    def of_bits_of_library(n):
-        return (lambda n: libdevice.int_as_float(n)) if n == types.int32 else lambda n: libdevice.longlong_as_double(n)
 
     def vector(builder, context, a, array, i, n):
         """The place of n elements of a flat array, as a vector, and the bytes that it lies at a multiple of."""
