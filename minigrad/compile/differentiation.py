@@ -6,16 +6,17 @@ Where gradients are to be differentiated again, or not all outputs were used, th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..arrays.kinds import KINDS
-from ..core.backward import saved_array
+from ..core.context import Ctx
 from ..core.frames import OFF, Frame, current, push
 from ..core.function import Function
 from ..core.graph import Leaf, OutputEdge, history
-from ..core.saved import Freed, memory, save, version
+from ..core.saved import INFERENCE, Freed, Saved, memory, next_number, save, version
 from ..core.tensor import Box, Tensor, describe, wrap
 from ..errors import error
 from ..func.reverse import pull
@@ -26,34 +27,68 @@ if TYPE_CHECKING:
     from .specialization import Specialisation
 
 
+class CompiledNode(Ctx):
+    """The node of a compiled call.  What it saves are inputs, which it has anyway, twins of results, and arrays."""
+
+    __slots__ = ("_entries", "leaves", "made", "program", "states", "tensors", "twins", "versions")
+    _layer = _hooks = _trace = _forward = None
+    _dirty = _nondiff = ()
+
+    def __init__(self, program: Specialisation, tensors: list, made: list, leaves: Any):
+        self.program, self.tensors, self.made, self.leaves = program, tensors, made, leaves
+        self._needs, self._meta, self._given = program.described
+        self._places, self._seq, self._materialize, self._entries = program.saved_places, next_number(), False, None
+
+    @property
+    def _saved(self) -> Any:
+        """What other nodes have, made when it is asked for: `backward` asks for none of it."""
+        if self._entries is None:
+            self._entries = self.entries(Saved)
+        return self._entries
+
+    def entries(self, keep: Callable) -> tuple:
+        """Return a Saved tensor for each value that the backward program reads."""
+        twins, made, found = iter(self.twins), iter(self.made), []
+        for what, k, _ in self.program.saved_order:
+            if what == "out":
+                found.append(next(twins))
+                continue
+            found.append(keep(self.tensors[k] if what == "input" else wrap(next(made))))
+            found[-1].version = self.versions[k] if what == "input" else 0
+        return tuple(found)
+
+    def _free(self, freed: Freed) -> None:
+        """Drop what was saved."""
+        if self.program.saved_order and type(self._entries) is not Freed:
+            self._entries, self.made, self.twins = freed, [], []
+
+    def backward_on_arrays(self, g: Any, freed: Freed | None) -> list | None:
+        """Run the backward program where gradients flow as arrays (`way_back` in fast_call.py)."""
+        return self.program.back(self, g, freed)
+
+
 def track(program: Specialisation, tensors: list, outs: list, made: list, leaves: Any) -> Any:
     """Give the results their node; `made` are the values that the program has computed for its backward."""
     tracked = [o for o, t in zip(outs, program.out_tracked) if t]
     if not program.described:  # sizes and dtypes are those of every call
         needs = tuple([k in program.by for k in range(len(tensors))])
         program.described = needs, describe(tuple(tracked)), describe(tuple(tensors))
-    needs, meta, given = program.described
-    ctx = CompiledFunction.Node(None, needs)
-    ctx.program, ctx.tensors, ctx.leaves = program, tensors, leaves
-    ctx.versions = [0 if t._ver is None else t._ver.n for t in tensors]
-    ctx._materialize, ctx._meta, ctx._given = False, meta, given
-    ctx._edges = tuple([history(t) if need else None for t, need in zip(tensors, needs)])
-    if program.backward is not None:
-        rest = iter(made)
-        ctx._saved = tuple(
-            [
-                save(tensors[k] if what == "input" else outs[k] if what == "out" else next(rest), i)
-                for what, k, i in program.saved_order
-            ]
-        )
-        ctx._places = program.saved_places
+    node = CompiledFunction.Node(program, tensors, made, leaves)
+    node._edges = tuple([history(t) if need else None for t, need in zip(tensors, node._needs)])
+    counters = [t._ver for t in tensors]
+    node.versions = [0 if v is None else v.n for v in counters]
+    node.twins = [save(outs[k], i) for k, i in program.saved_outs]
+    if INFERENCE in counters:
+        node._entries = node.entries(save)  # which refuses it, if it is saved
     for i, o in enumerate(tracked):
-        o._edge = ctx if len(tracked) == 1 else OutputEdge(ctx, i)
-    return ctx
+        o._edge = node if len(tracked) == 1 else OutputEdge(node, i)
+    return node
 
 
 class CompiledFunction(Function):
-    """The node of a compiled call."""
+    """What the results of a compiled call were computed by."""
+
+    Node = CompiledNode
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> tuple:
@@ -75,29 +110,6 @@ class CompiledFunction(Function):
                 g = next(raw)
                 found[k] = wrap(g if type(g) in KINDS else np.asarray(g, ctx.tensors[k]._a.dtype))
         return tuple(found)
-
-
-def backward_on_arrays(node: Any, g: Any, freed: Freed | None) -> list | None:
-    """Run the other program where gradients flow as arrays: pairs of edge and gradient; None where tensors have to."""
-    program, gs = node.program, g if type(g) is list else [g]
-    if program.backward is None or any([x is None for x in gs]):
-        return None
-    arrays = [saved_array(s, node) for s in node._alive()] + [x if x.flags.c_contiguous else x.copy() for x in gs]
-    try:
-        raw = iter(program.pull(arrays, node.leaves))
-    except Exception:
-        return None  # backward says what has failed
-    if freed is not None:
-        node._free(freed)
-    pairs = []
-    for k, known in zip(program.by, program.grads_known):
-        if known:
-            x, edge = next(raw), node._edges[k]
-            pairs.append((edge, x if type(x) in KINDS else edge._dtype.type(x)))
-    return pairs
-
-
-CompiledFunction.Node.backward_on_arrays = backward_on_arrays
 
 
 # ---------------------------------------------------------------------- by eager code

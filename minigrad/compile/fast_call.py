@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..arrays.dtypes import default
+from ..arrays.kinds import KINDS
 from ..core.frames import OFF, ON, current
 from ..core.graph import history
 from ..core.saved import INFERENCE, memory
@@ -216,9 +218,10 @@ class Writer:
             "    return program.failed(owner, e, args, kwargs)",
         ]
         made = [f"r{k}" for k in range(len(program.out_dtypes))]
+        outs = made[: program.n_outs]  # behind them is what the backward program reads
         for r, dtype in zip(made, program.out_dtypes):
             array = r if program.on_device else f"{r} if type({r}) is array else asarray({r}, {self.constant(dtype)})"
-            self.lines.append(f"{r} = wrap({array})")
+            self.lines.append(f"{r} = wrap({array})" if r in outs else f"{r} = {array}")
         for j, k in enumerate(program.zero_writes):
             self.lines.append(f"{self.arrays[k]}[...] = r{len(made) + j}")
         for k, content in program.counts:
@@ -228,8 +231,8 @@ class Writer:
         self.results()
         self.effects()
         if tracked:
-            outs, rest = f"[{', '.join(made[: program.n_outs])}]", f"[{', '.join(made[program.n_outs :])}]"
-            self.lines.append(f"track(program, {tensors}, {outs}, {rest}, {leaves}).states = states")
+            results, rest = f"[{', '.join(outs)}]", f"[{', '.join(made[program.n_outs :])}]"
+            self.lines.append(f"track(program, {tensors}, {results}, {rest}, {leaves}).states = states")
         self.lines.append(f"return {self.result()}")
 
     def effects(self) -> None:
@@ -300,6 +303,62 @@ class Writer:
         return f"{self.constant(tree)}.unflatten([{joined}])"
 
 
+# ---------------------------------------------------------------------- the way back
+def way_back(program: Specialisation, shapes: list) -> Callable:
+    """A function of (node, gradient, freed) that runs the backward program on arrays, and gives pairs of edge and gradient.
+
+    It gives None where tensors have to flow: something was written or freed, or an output has no gradient.  `shapes` are those
+    of what the program reads, of saved values and then of gradients.
+    """
+    seeds = [f"g{i}" for i in range(len(shapes) - len(program.saved_order))]
+    if len(seeds) == 1:
+        seeds, lines = ["g"], []
+    else:
+        lines = [f"{', '.join(seeds)} = g", f"if {' is None or '.join(seeds)} is None: return None"]
+    read, twins, made = [], count(), count()
+    for j, (what, k, _) in enumerate(program.saved_order):
+        if what == "made":
+            read.append(f"node.made[{next(made)}]")
+        elif what == "input":
+            lines += [f"t{j} = node.tensors[{k}]", unwritten(f"t{j}", f"node.versions[{k}]")]
+            read.append(f"t{j}._a")
+        else:
+            lines += [f"s{j} = node.twins[{next(twins)}]", f"t{j} = s{j}.tensor", unwritten(f"t{j}", f"s{j}.version")]
+            read.append(f"t{j}._a")
+    lines += [f"if not {g}.flags.c_contiguous: {g} = {g}.copy()" for g in seeds]
+    values = [x if shape or program.on_device else f"{x}[()]" for x, shape in zip([*read, *seeds], shapes)]
+    scope: dict[str, Any] = {"entry": program.pull.entry, "math": math, "KINDS": KINDS}
+    given = []
+    for kind, x in program.pull.plan:
+        if kind not in ("input", "number"):
+            scope[f"c{len(given)}"] = x
+        given.append(values[x] if kind == "input" else x if kind == "number" else f"c{len(given)}")
+    by = [k for k, known in zip(program.by, program.grads_known) if known]
+    text = "\n    ".join([
+        "def back(node, g, freed):",
+        "if node._entries is not None: return None",
+        *lines,
+        "leaves, edges = node.leaves, node._edges",
+        f"try: {', '.join([f'r{k}' for k in by])}{',' if by else '_'} = entry({', '.join(given)})",
+        "except Exception: return None",  # `backward` says what has failed
+        "if freed is not None: node._free(freed)",
+        *[f"if type(r{k}) not in KINDS: r{k} = edges[{k}]._dtype.type(r{k})" for k in by],
+        f"return [{', '.join([f'(edges[{k}], r{k})' for k in by])}]\n",
+    ])  # fmt: skip
+    exec(compile(text, f"<way back of {program.owner.name}>", "exec"), scope)
+    return scope["back"]
+
+
+def unwritten(t: str, version: str) -> str:
+    """A line that leaves the way back where a tensor was written since."""
+    return f"if {t}._ver is not None and {t}._ver.n != {version}: return None"
+
+
+def nothing(node: Any, g: Any, freed: Any) -> None:
+    """The way back where there is no backward program."""
+
+
+# ---------------------------------------------------------------------- memory that is there twice
 def overlapping(tensors: list, written: list, needs_grad: list) -> bool:
     """Return whether a write would be refused or seen through another input, or a tensor that requires grad is given twice."""
     arrays = [t._a for t in tensors]

@@ -24,7 +24,7 @@ from ..places import Place
 from .captured_program import Captured, argument_names
 from .captured_steps import Draw, Refused, Value
 from .effects import Surroundings
-from .fast_call import road
+from .fast_call import nothing, road, way_back
 from .function_parts import plain
 from .guards import PLAIN, Environment
 from .symbols import EXACT, Reads, in_names, value_of
@@ -252,11 +252,13 @@ class Specialisation:
         self.on_device = lies_on_device(trace, inputs, outputs)
         self.watch_hidden(trace)
         writes = self.find_writes(trace, inputs)
+        self.saved_order, self.saved_outs, self.saved_places = [], [], ()
         saved = self.build_backward(c, inputs, writes) if c.seeds else []
         outputs += [v for v in saved if v not in inputs and v not in outputs]
         self.forward = generated(c.forward_steps, inputs, outputs, writes, owner_name(self.owner), self.on_device)
         self.entry = Loaded(self.forward, self.written)
         self.pull = None if self.backward is None else Loaded(self.backward, [])
+        self.back = nothing if self.pull is None else way_back(self, [v.shape for v in (*saved, *c.seeds)])
         self.out_dtypes = [v.dtype for v in outputs]
         written = [p for p, _ in writes]
         self.example_arrays = [
@@ -274,8 +276,7 @@ class Specialisation:
             steps, [*saved, *c.seeds], grads, [], owner_name(self.owner) + "_backward", self.on_device
         )
         outs, tracked = [c.trace.value(b) for b in c.outs], [k for k, t in enumerate(c.tracked) if t]
-        self.saved_order = []  # where each saved value is found: which of them, and which of the node's results it is
-        for v in saved:
+        for v in saved:  # where each is found: which of them, and which of the node's results it is
             if v in inputs:
                 self.saved_order.append(("input", inputs.index(v), None))
             elif v in outs:
@@ -283,6 +284,7 @@ class Specialisation:
                 self.saved_order.append(("out", k, tracked.index(k) if k in tracked else None))
             else:
                 self.saved_order.append(("made", 0, None))
+        self.saved_outs = [(k, i) for what, k, i in self.saved_order if what == "out"]
         self.saved_places = tuple([k if what == "input" else None for what, k, _ in self.saved_order])
         return saved
 
