@@ -73,12 +73,17 @@ def copied_like(g: Array, like: Array) -> Array:
     return out
 
 
+def add_up(x: Array, dims: tuple, keepdim: bool) -> Array:
+    """Return the sum over dimensions; ops/reduce.py puts one here that has kernels for large arrays."""
+    return np.add.reduce(x, dims, keepdims=keepdim)
+
+
 def sum_down(g: Array, shape: tuple) -> Array:
     """Return g summed over the dimensions along which an array of `shape` was broadcast."""
     if g.shape == shape:
         return g
     axes = broadcast_axes(g.shape, shape)
-    out = (narrowed(np.add.reduce(g, axes, F4), g.dtype) if is_half(g) else np.add.reduce(g, axes)) if axes else g
+    out = (narrowed(np.add.reduce(g, axes, F4), g.dtype) if is_half(g) else add_up(g, axes, False)) if axes else g
     return out if out.shape == shape else np.reshape(out, shape)
 
 

@@ -39,9 +39,19 @@ class Clone(Linear):
     """A copy in memory of its own."""
 
     arrays = quiet = takes_half = True
-    impl = lambda x: x.copy(order="C" if 0 in x.strides else "K")  # an expanded tensor has no order to keep
+    impl = lambda x: repeated(x) if 0 in x.strides else x.copy(order="K")  # an expanded tensor has no order to keep
     dx = lambda g: g
     batch = lambda x: (x,)
+
+
+def repeated(x: np.ndarray) -> np.ndarray:
+    """A copy of an expanded array.  NumPy goes along the last dimension, however short it is."""
+    if x.strides[-1] or not 1 < x.shape[-1] <= 8 or is_on_device(x):
+        return x.copy(order="C")
+    out = np.empty(x.shape, x.dtype)
+    for k in range(x.shape[-1]):
+        out[..., k] = x[..., 0]
+    return out
 
 
 class Contiguous(Clone):

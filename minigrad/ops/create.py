@@ -113,14 +113,15 @@ def blank(shape: tuple, value: Any, dtype: np.dtype, device: Any, who: str = "em
     try:
         if value is None:
             return np.empty(shape, dtype)
-        array = np.empty(shape, dtype) if value else np.zeros(shape, dtype)  # the operating system has zeros at hand
+        zero = not value and math.copysign(1, value) > 0  # the operating system has those at hand
+        array = np.zeros(shape, dtype) if zero else np.empty(shape, dtype)
     except (MemoryError, ValueError, OverflowError):
         if len(shape) > 32:  # NumPy 1 has so many dimensions at most; below, it is the size that is too large
             raise
         told = no_room(who, shape, dtype)
         told.below = True
         raise told from None
-    if value:
+    if not zero:
         array.fill(value)
     return array
 
@@ -328,10 +329,14 @@ def filled_like(input: Tensor, value: Any, dtype: Any, device: Any, memory_forma
     """A tensor of `value` with input's shape, dtype and order of memory."""
     if type(input) is Box:
         return beside(input, tuple(input.shape), value, dtype, device, who)
-    rows = memory_format is not None and row_major(memory_format, who) or 0 in input._a.strides
-    array = np.empty_like(input._a, None if dtype is None else dtypes.numpy_dtype(dtype), "C" if rows else "K")
+    a, kind = input._a, input._np_dtype if dtype is None else dtypes.numpy_dtype(dtype)
+    value = fitting(value, kind, who) if value else value
+    rows = memory_format is not None and row_major(memory_format, who) or 0 in a.strides
+    if type(a) is np.ndarray and (rows or a.flags.c_contiguous):
+        return made(blank(a.shape, value, kind, CPU, who), device=device)
+    array = np.empty_like(a, kind, "C" if rows else "K")
     if value is not None:
-        array.fill(fitting(value, array.dtype, who))
+        array.fill(value)
     return made(array, device=device)
 
 

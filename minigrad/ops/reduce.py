@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import dtypes
+from ..arrays import dtypes, memory
 from ..core.frames import current
 from ..core.tensor import Tensor
 from ..errors import error
+from ..kernels import fallback
 from ..kernels.cpu import reductions_cpu
 from .base.families import NonDifferentiable, Reduce
 from .base.registry import op
@@ -74,6 +75,17 @@ def add_up(x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray:
     ):
         return np.add.reduce(x, dims, x.dtype, None, keepdim)
     return np.add.reduce(x, axis=dims, keepdims=keepdim, dtype=dtypes.F8).astype(dtypes.F4)
+
+
+def add_up_anyway(x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray:
+    """Do the same where no operation stands around that would run once more without kernels."""
+    try:
+        return add_up(x, dims, keepdim)
+    except Exception as e:
+        return fallback.again(e, add_up, x, dims, keepdim)
+
+
+memory.add_up = add_up_anyway
 
 
 class OverAll(Reduce):

@@ -6,6 +6,7 @@ the kernel, the stride from one window to the next, the padding on both sides an
 
 from __future__ import annotations
 
+import math
 from operator import index
 from typing import Any
 
@@ -55,7 +56,8 @@ def padded(x: np.ndarray, before: Any, after: Any, value: Any = 0) -> np.ndarray
         return x
     lead = x.ndim - len(before)
     shape = (*x.shape[:lead], *[n + b + a for n, b, a in zip(x.shape[lead:], before, after)])
-    out = np.full_like(x, value, shape=shape, order="C")
+    zero = not value and math.copysign(1, value) > 0
+    out = zeros(shape, x) if zero else np.full_like(x, value, shape=shape, order="C")
     out[(..., *[slice(b, b + n) for b, n in zip(before, x.shape[lead:])])] = x
     return out
 

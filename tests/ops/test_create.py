@@ -249,3 +249,14 @@ def test_frombuffer_shares_memory():
 def test_arrays_of_foreign_byte_order_are_refused():
     with pytest.raises(ValueError, match="byte order"):
         minigrad.from_numpy(np.zeros(2, np.dtype("i4").newbyteorder()))
+
+
+def test_a_zero_keeps_its_sign():
+    x = minigrad.ones(2, 3)
+    for made in (
+        minigrad.full((2, 3), -0.0),
+        minigrad.full_like(x, -0.0),
+        minigrad.nn.functional.pad(x, (1, 0), value=-0.0)[:, :1],
+    ):
+        assert np.signbit(made.numpy()).all()
+    assert not np.signbit(minigrad.full_like(x, 0.0).numpy()).any()

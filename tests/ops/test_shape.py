@@ -278,3 +278,19 @@ def test_64_dimensions_are_broadcast(n):
     assert minigrad.autograd.grad(out.sum(), x)[0].shape == x.shape
     with pytest.raises(RuntimeError, match="cannot be broadcast"):
         minigrad.ones((1,) * 63 + (2,)) * minigrad.ones((1,) * 63 + (3,))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 8, 9])
+def test_a_copy_of_what_is_repeated_along_a_short_last_dimension(n):
+    x = minigrad.arange(12.0).reshape(3, 4)
+    repeated = x.unsqueeze(-1).expand(3, 4, n)
+    copy = repeated.clone()
+    assert copy.is_contiguous() and np.array_equal(copy.numpy(), np.repeat(x.numpy()[..., None], n, -1))
+
+
+def test_the_gradient_of_what_was_repeated_is_as_accurate_as_a_sum():
+    g = np.random.default_rng(0).random((200_000, 3), "f4")
+    x = minigrad.zeros(3, requires_grad=True)
+    for use in (lambda x: x.expand(200_000, 3), lambda x: minigrad.zeros(200_000, 3) + x):
+        (found,) = minigrad.autograd.grad(use(x), x, minigrad.tensor(g))
+        np.testing.assert_allclose(found.numpy(), g.astype("f8").sum(0), rtol=1e-6)
