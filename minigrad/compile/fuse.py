@@ -155,7 +155,7 @@ def by_rows(low: Lowering, groups: list[Group]) -> list[Group]:
         else:
             found.append(g)
     for g in found:
-        g.lead = g.lead or len(g.shape) - 1
+        g.lead = g.lead or max(len(g.shape) - 1, 0)
     return [g if g.kind != "rows" or len(g.parts) > 1 or lead_of(low, g) else g.parts[0] for g in found]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from ..fuse import Group, extent, is_simple, loop_index, of_line, operand_index, over, reduced
 from ..ir import F4, Op, V
 from .cpu_loops import Loop, nested, parse, running_lines, start, wider
-from .library_calls import added, at_class, picked
+from .library_calls import at_class, followed, picked, whole
 from .names import Spelling, cast, grouped
 
 ROW_SUM = '''\
@@ -32,7 +32,7 @@ def row_sum(row):
 
 
 class Rows:
-    """One rows group.  Its lines are the last dimensions, those behind the first `lead`."""
+    """One rows group, or a pick or scatter on its own.  Its lines are the last dimensions, those behind the first `lead`."""
 
     def __init__(self, spelling: Spelling, group: Group, stored: set, direct: dict):
         self.spelling, self.group, self.stored, self.direct = spelling, group, stored, direct
@@ -47,12 +47,13 @@ class Rows:
 
     def lines(self) -> list[str]:
         """The loop over the lines, with all around it."""
-        body = [line for part in self.group.parts for line in WRITERS[part.kind](self, part).lines()]
+        body = [line for part in self.group.parts or [self.group] for line in WRITERS[part.kind](self, part).lines()]
         return [*self.before, *nested(self.counters(), body), *self.after]
 
     def counters(self) -> list:
         """The variables of the loops over lines, and how far they count."""
-        return list(zip(loop_index(self.group.shape), self.spelling.counters(self.group.like())[: self.group.lead]))
+        sizes = self.spelling.counters(self.group.like())[: self.group.lead] if self.group.lead else []
+        return list(zip(loop_index(self.group.shape), sizes))
 
     def buffer(self, out: V) -> str:
         """Memory for what a line has of a value."""
@@ -320,13 +321,18 @@ class Pick(Part):
 
 
 class AddAtClass(Part):
-    """A number added to each line's element at its class, in the memory of what it is added to."""
+    """A number added to each line's element at its class, in the memory of what it is added to, or in a copy."""
 
     def lines(self) -> list[str]:
         (op,), s = self.group.ops, self.spelling
-        _, places, src = op.ins
-        index = loop_index(places.shape)
-        lines = added(s, op, index, *[self.rows.element(*s.low.resolve(v, index)) for v in (places, src)])
+        x, places, src = op.ins
+        name, dim, index = s.name(op.outs[0], "scatter"), op.data["dim"], loop_index(places.shape)
+        if not op.data["inside"]:
+            lines, text = whole(s, x)
+            self.before += [*lines, f"{name} = {text}" + ("" if x.kind == "uniform" else ".copy()")]
+        place, number = [self.rows.element(*s.low.resolve(v, index)) for v in (places, src)]
+        element = f"{name}[{', '.join([*index[:dim], 'k', *index[dim + 1 :]])}]"
+        lines = [f"k = {place}", *followed(s, op, [f"{element} += {number}"])]
         return nested([(i, n) for i, n in zip(index, s.sizes(places)) if i != "0"][self.rows.group.lead :], lines)
 
 

@@ -17,6 +17,7 @@ from ...kernels.cuda import flat
 from ..fuse import Group, loop_index, reduced
 from ..ir import Op, V
 from .cpu_loops import Loop, start, wider
+from .library_calls import followed, picked
 from .names import Spelling, cast, grouped
 
 BLOCK = '''\
@@ -225,13 +226,8 @@ class Adds(Kernel):
         index = loop_index(places.shape)
         if not op.data["inside"]:
             self.before.append(f"{out} = {s.copied(x)}")
-        body = [
-            f"k = {s.at(places, index)}",
-            f"if 0 <= k and k < {s.sizes(x)[-1]}:",
-            f"    cuda.atomic.add({out}, ({', '.join([*index[:-1], 'k'])}), {s.at(src, index)})",
-            *left_outside(s, op),
-        ]
-        return of_each(self, name, places, body)
+        add = f"cuda.atomic.add({out}, ({', '.join([*index[:-1], 'k'])}), {s.at(src, index)})"
+        return of_each(self, name, places, [f"k = {s.at(places, index)}", *followed(s, op, [add])])
 
 
 def of_each(kernel: Kernel, name: str, v: V, body: list) -> tuple[str, list]:
@@ -239,26 +235,6 @@ def of_each(kernel: Kernel, name: str, v: V, body: list) -> tuple[str, list]:
     live = [i for i in loop_index(v.shape) if i != "0"]
     sizes = kernel.spelling.extent(v)
     return kernel.finished(name, counted(live, sizes, body), [f"grid, block = threads({product(sizes)})"])
-
-
-def picked(s: Spelling, op: Op, target: str, element: str, inside: tuple = ()) -> list[str]:
-    """Lines that put the loss of a row into a variable; `inside` are those that compute the element at k."""
-    name, dtype, classes = s.name(op.outs[0]), f"np.{op.outs[0].dtype.name}", s.sizes(op.ins[0])[-1]
-    return [
-        f"k = {target}",
-        f"{name}_i = {dtype}(0)",
-        f"if k != {op.data['ignore']}:",
-        f"    {name}_i = {dtype}(np.nan)",
-        f"    if 0 <= k and k < {classes}:",
-        *["        " + line for line in [*inside, f"{name}_i = -{element}"]],
-        *["    " + line for line in left_outside(s, op)],
-    ]
-
-
-def left_outside(s: Spelling, op: Op) -> list[str]:
-    """Lines that leave an index that leads nowhere where the processor sees it, if there is a place."""
-    cell = s.outside(op)
-    return ["else:", f"    {cell} = k"] if cell else []
 
 
 # ---------------------------------------------------------------------- lines

@@ -43,10 +43,15 @@ class DeviceSpelling(Spelling):
         super().__init__(low, inputs, reserved)
         self.places: list[str] = []  # of the operations whose kernels leave indices that they cannot follow
 
-    def outside(self, op: Op) -> str:
-        """The cell for an index that an operation cannot follow."""
+    def outside(self, op: Op) -> list[str]:
+        """The loss is NaN, and the index is left in a cell, where the processor sees it."""
         self.places.append(op.name if op.place is None else f"{op.name} at {comment(op)[2:]}")
-        return f"outside[{len(self.places) - 1}]"
+        return [*self.no_loss(op), f"outside[{len(self.places) - 1}] = k"]
+
+    def no_loss(self, op: Op) -> list[str]:
+        """The loss of a class that there is not."""
+        out = op.outs[0]
+        return [f"{self.name(out)}_i = np.{out.dtype.name}(np.nan)"] * (op.kind == "pick")
 
     def repeated(self, v: V) -> str:
         return f"full({self.shape(v)}, {self.literal(v.content, v.dtype)}, {dtype_text(v.dtype)})"
@@ -72,8 +77,8 @@ class DeviceSpelling(Spelling):
 class EagerSpelling(DeviceSpelling):
     """Spell values for one operation: its numbers are arguments of the kernels, and its caller looks at the indices."""
 
-    def outside(self, op: Op) -> str:
-        return ""
+    def outside(self, op: Op) -> list[str]:
+        return self.no_loss(op)
 
     def literal(self, a: Any, dtype: np.dtype, op: Op | None = None) -> str:
         return Spelling.literal(self, a, dtype, op)

@@ -13,7 +13,8 @@ from ..fuse import Group, loop_index, reduced
 from ..ir import Op, V
 from .cpu_loops import parse, wider
 from .cpu_rows import readers
-from .gpu_loops import SLOT, Kernel, decoded, picked, product
+from .gpu_loops import SLOT, Kernel, decoded, product
+from .library_calls import picked
 from .names import Spelling, cast
 
 STEP = "cuda.gridDim.x * cuda.blockDim.y"

@@ -87,52 +87,24 @@ def reshape(s: Spelling, op: Op) -> list[str]:
     return [*lines, f"{s.name(op.outs[0], 'reshape')} = {text}.reshape({s.shape(op.outs[0])})"]
 
 
-def pick(s: Spelling, op: Op) -> list[str]:
-    """The negative of each line's element at its class."""
-    x, target = op.ins
-    lines, text = whole(s, x)
-    name, index = s.name(op.outs[0], "loss"), loop_index(target.shape)
-    body = picked(s, op, s.at(target, index), f"{text}[{', '.join(at_class(op, index))}]")
-    body.append(f"{name}[{', '.join(index)}] = {name}_i")
-    return [*lines, f"{name} = {s.empty(op.outs[0])}", *around(s, target, body)]
-
-
 def at_class(op: Op, index: list) -> list:
     """The place of class k in the line that belongs to an index without the lines' dimension."""
     return [*index[: op.data["dim"]], "k", *index[op.data["dim"] :]]
 
 
-def picked(s: Spelling, op: Op, target: str, element: str) -> list[str]:
-    """Lines that put the loss of a row into a variable; `element` is what it has at class k."""
-    x, out = op.ins[0], op.outs[0]
-    return [
-        f"k, {s.name(out)}_i = {target}, np.{out.dtype.name}(0)",
-        f"if k != {op.data['ignore']}:",
-        f"    if k < 0 or k >= {s.sizes(x)[op.data['dim']]}:",
-        '        raise IndexError("class out of bounds")',
-        f"    {s.name(out)}_i = -{element}",
-    ]
+def picked(s: Spelling, op: Op, target: str, element: str, before: tuple = ()) -> list[str]:
+    """Lines that put the loss of a line into a variable; `element` is what it has at class k, once lines `before` have run."""
+    out = op.outs[0]
+    found = followed(s, op, [*before, f"{s.name(out)}_i = -{element}"])
+    start = [f"k = {target}", f"{s.name(out)}_i = np.{out.dtype.name}(0)", f"if k != {op.data['ignore']}:"]
+    return [*start, *["    " + line for line in found]]
 
 
-def scatter(s: Spelling, op: Op) -> list[str]:
-    """x with numbers added at places of each row."""
-    x, places, src = op.ins
-    lines, text = whole(s, x)
-    name, index = s.name(op.outs[0], "scatter"), loop_index(places.shape)
-    body = added(s, op, index, s.at(places, index), s.at(src, index))
-    start = f"{name} = {text}" if x.kind == "uniform" else f"{name} = {text}.copy()"
-    return [*lines, *([] if op.data["inside"] else [start]), *around(s, places, body)]
-
-
-def added(s: Spelling, op: Op, index: list, place: str, number: str) -> list[str]:
-    """Lines that add a number at a place of a line."""
-    dim = op.data["dim"]
-    return [
-        f"k = {place}",
-        f"if k < 0 or k >= {s.sizes(op.ins[0])[dim]}:",
-        '    raise IndexError("index out of bounds")',
-        f"{s.name(op.outs[0])}[{', '.join([*index[:dim], 'k', *index[dim + 1 :]])}] += {number}",
-    ]
+def followed(s: Spelling, op: Op, lines: list) -> list[str]:
+    """Lines that are run where there is a place k in a line, and what is done where there is none."""
+    missing = ["else:", *["    " + line for line in s.outside(op)]]
+    there = [f"if 0 <= k and k < {s.sizes(op.ins[0])[op.data['dim']]}:", *["    " + line for line in lines]]
+    return there + missing * (len(missing) > 1)
 
 
 def fill(s: Spelling, op: Op) -> list[str]:
@@ -160,7 +132,7 @@ def call(s: Spelling, op: Op) -> list[str]:
     return [f"{', '.join(outs)}{',' if len(outs) == 1 else ''} = call({cls}, {', '.join(texts)})  # {op.name}"]
 
 
-STATEMENTS = {"dot": dot, "reshape": reshape, "pick": pick, "scatter": scatter, "fill": fill, "call": call}
+STATEMENTS = {"dot": dot, "reshape": reshape, "fill": fill, "call": call}
 
 
 # ---------------------------------------------------------------------- whole arrays

@@ -27,7 +27,7 @@ from .library_calls import STATEMENTS, whole
 from .names import Spelling
 from .subfunctions import JIT, Block, connect, freed, in_steps, indent, merged, shared, words
 
-LOOPS = {"loop": Loop, "rows": Rows}
+LOOPS = {"loop": Loop, **dict.fromkeys(("rows", "pick", "scatter"), Rows)}
 LONGEST = 24  # characters of a variable for a number
 
 

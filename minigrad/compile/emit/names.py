@@ -184,6 +184,10 @@ class Spelling:
             for o in op.outs:
                 o.dims = [f"{self.name(o, op.name)}.shape[{d}]" for d in range(len(o.shape))]
 
+    def outside(self, op: Op) -> list[str]:
+        """What is done about an index k that an operation cannot follow, in a line of the text each."""
+        return [f'raise IndexError("{"class" if op.kind == "pick" else "index"} out of bounds")']
+
     def size_among(self, ins: list, n: int, d: int) -> str:
         """Dimension d, counted from the end, of operands that are broadcast: the size that one of them has there."""
         for v in ins:
