@@ -95,38 +95,12 @@ class Code:
 
 @intrinsic
 def copy(typing: Any, x: Any, at: Any, y: Any, to: Any, size: Any) -> tuple:
-    """y[to + i] = x[at + i] for i in range(size).
-
-    Up to 16 numbers are two vectors that overlap: a call of memcpy, and slices of arrays, take longer than such rows.
-    """
+    """y[to + i] = x[at + i] for i in range(size): slices of arrays take longer than short rows."""
 
     def generate(context: Any, builder: Any, signature: Any, args: tuple) -> Any:
         code = Code(context, builder, signature, args)
         x, at, y, to, size = code.args
-        source, target = builder.gep(x, [at]), builder.gep(y, [to])
-
-        def shorter(widths: tuple) -> None:
-            """For sizes from widths[0] to twice that; the smaller ones, which are one number at least, inside."""
-            if not widths:
-                return
-            part = ir.VectorType(code.element, widths[0]).as_pointer()
-            with builder.if_else(builder.icmp_signed(">=", size, I64(widths[0]))) as (then, otherwise):
-                with then:
-                    end = builder.sub(size, I64(widths[0]))
-                    ends = [
-                        builder.load(builder.bitcast(builder.gep(source, [i]), part), align=code.size)
-                        for i in (I64(0), end)
-                    ]
-                    for value, i in zip(ends, (I64(0), end)):
-                        builder.store(value, builder.bitcast(builder.gep(target, [i]), part), align=code.size)
-                with otherwise:
-                    shorter(widths[1:])
-
-        with builder.if_else(builder.icmp_signed(">", size, I64(16))) as (then, otherwise):
-            with then:
-                cgutils.raw_memcpy(builder, target, source, size, code.size)
-            with otherwise:
-                shorter((8, 4, 2, 1))
+        cgutils.raw_memcpy(builder, builder.gep(y, [to]), builder.gep(x, [at]), size, code.size)
         return context.get_dummy_value()
 
     return types.void(x, types.int64, y, types.int64, types.int64), generate
