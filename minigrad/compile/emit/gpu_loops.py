@@ -20,43 +20,8 @@ from .cpu_loops import Loop, start, wider
 from .library_calls import followed, picked
 from .names import Spelling, cast, grouped
 
-BLOCK = '''\
-@cuda.jit(device=True)
-def higher_{dtype}(x, y):
-    """The larger of two numbers; NaN, if one is."""
-    return x if x > y or x != x else y
-
-
-@cuda.jit(device=True)
-def block_{kind}_{dtype}(x):
-    """The {kind} of x over the threads of a row: those of a warp exchange it, then, in a block of one row, its warps do."""
-    if cuda.blockDim.x == 1:
-        return x
-    for lanes in (16, 8, 4, 2, 1):
-        other = cuda.shfl_xor_sync(0xFFFFFFFF, x, lanes)
-        x = {together}
-    if cuda.blockDim.x == 32:
-        return x
-    of_warps = cuda.shared.array(32, np.{dtype})
-    if cuda.threadIdx.x % 32 == 0:
-        of_warps[cuda.threadIdx.x // 32] = x
-    cuda.syncthreads()
-    x = of_warps[0]
-    for warp in range(1, cuda.blockDim.x // 32):
-        other = of_warps[warp]
-        x = {together}
-    cuda.syncthreads()  # the next call writes there again
-    return x
-'''
-TOGETHER = {"sum": "x + other", "max": "higher_{dtype}(x, other)"}
 SIZE = r"\b(\w+)\.(?:size|shape\[0\])"  # of flat memory
 SLOT = "cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y"  # which part is this row of threads'
-
-
-def block_function(kind: str, dtype: str) -> str:
-    """The text of block_<kind>_<dtype>, with what it needs."""
-    text = BLOCK.format(kind=kind, dtype=dtype, together=TOGETHER[kind].format(dtype=dtype))
-    return text if kind == "max" else text[text.index("@cuda.jit", 1) :]
 
 
 class Kernel(Loop):

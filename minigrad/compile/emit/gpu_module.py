@@ -14,11 +14,12 @@ import numpy as np
 
 from ...kernels import formula
 from ...kernels.cuda import flat
+from ...kernels.cuda.parts import block_function
 from ..buffers import written_directly
 from ..fuse import Group
 from ..ir import F8, Lowering, Op, V
 from ..symbols import Number, Whole, is_symbolic
-from .gpu_loops import Adds, Columns, Elements, Picks, block_function
+from .gpu_loops import Adds, Columns, Elements, Picks
 from .gpu_rows import RowKernel
 from .library_calls import call
 from .module_text import Writer, comment, comments, functions_in, tupled

@@ -21,6 +21,35 @@ ENOUGH = 32 if simulator.SMALL else 4096  # rows that make work enough if each h
 # threads for a long row, and in a block warps, or threads, that have a row each
 LONG, WARPS, NEIGHBOURS = (64, 1, 32) if simulator.SMALL else (256, 8, 128)
 
+BLOCK = '''\
+@cuda.jit(device=True)
+def higher_{dtype}(x, y):
+    """The larger of two numbers; NaN, if one is."""
+    return x if x > y or x != x else y
+
+
+@cuda.jit(device=True)
+def block_{kind}_{dtype}(x):
+    """The {kind} of x over the threads of a row: those of a warp exchange it, then, in a block of one row, its warps do."""
+    if cuda.blockDim.x == 1:
+        return x
+    for lanes in (16, 8, 4, 2, 1):
+        other = cuda.shfl_xor_sync(0xFFFFFFFF, x, lanes)
+        x = {together}
+    if cuda.blockDim.x == 32:
+        return x
+    of_warps = cuda.shared.array(32, np.{dtype})
+    if cuda.threadIdx.x % 32 == 0:
+        of_warps[cuda.threadIdx.x // 32] = x
+    cuda.syncthreads()
+    x = of_warps[0]
+    for warp in range(1, cuda.blockDim.x // 32):
+        other = of_warps[warp]
+        x = {together}
+    cuda.syncthreads()  # the next call writes there again
+    return x
+'''
+TOGETHER = {"sum": "x + other", "max": "higher_{dtype}(x, other)"}
 SOURCE = '''\
 """Parts of a {kind} put together: out[i] = {kind} of parts[p * out.size + i] over all p."""
 
@@ -28,28 +57,26 @@ import numpy as np
 from numba import cuda
 
 
+{block}
+
 @cuda.jit
 def join_parts(parts, out):
-    of_warps = cuda.shared.array(32, np.{wide})
     for i in range(cuda.blockIdx.x, out.size, cuda.gridDim.x):
         x = np.{wide}({start})
         for p in range(i + cuda.threadIdx.x * out.size, parts.size, cuda.blockDim.x * out.size):
-            y = parts[p]
+            other = parts[p]
             x = {together}
-        for lanes in (16, 8, 4, 2, 1):
-            y = cuda.shfl_xor_sync(0xFFFFFFFF, x, lanes)
-            x = {together}
-        if cuda.threadIdx.x % 32 == 0:
-            of_warps[cuda.threadIdx.x // 32] = x
-        cuda.syncthreads()
+        x = block_{kind}_{wide}(x)
         if cuda.threadIdx.x == 0:
-            for warp in range(1, cuda.blockDim.x // 32):
-                y = of_warps[warp]
-                x = {together}
             out[i] = x
-        cuda.syncthreads()  # the next result's warps write there again
 '''
-TOGETHER = {"sum": ("0", "x + y"), "max": ("-np.inf", "x if x > y or x != x else y")}
+STARTS = {"sum": "0", "max": "-np.inf"}
+
+
+def block_function(kind: str, dtype: str) -> str:
+    """The text of block_<kind>_<dtype>, with what it needs."""
+    text = BLOCK.format(kind=kind, dtype=dtype, together=TOGETHER[kind].format(dtype=dtype))
+    return text if kind == "max" else text[text.index("@cuda.jit", 1) :]
 
 
 def parts(count: int, size: int, dtype: Any, wide: Any) -> DeviceArray:
@@ -73,8 +100,15 @@ def joined(kind: str, parts: DeviceArray, shape: tuple, dtype: Any) -> DeviceArr
 @functools.cache
 def module(kind: str, wide: str) -> Any:
     """The kernel's module."""
-    start, together = TOGETHER[kind]
-    return kernel_modules.load(f"join_{kind}", SOURCE.format(kind=kind, wide=wide, start=start, together=together))
+    together = TOGETHER[kind].format(dtype=wide)
+    values = {
+        "kind": kind,
+        "wide": wide,
+        "start": STARTS[kind],
+        "together": together,
+        "block": block_function(kind, wide),
+    }
+    return kernel_modules.load(f"join_{kind}", SOURCE.format(**values))
 
 
 # ---------------------------------------------------------------------- sizes of launches
