@@ -44,13 +44,7 @@ ODD = {errno.ELOOP: "it is a link", errno.EISDIR: "it is a folder", errno.ENXIO:
 def folder() -> pathlib.Path | None:
     """Where generated modules lie: MINIGRAD_CACHE, or minigrad/ under XDG_CACHE_HOME or ~/.cache; None without a home."""
     own = os.environ.get("MINIGRAD_CACHE")
-    if own:
-        return pathlib.Path(own)
-    base = pathlib.Path(os.environ.get("XDG_CACHE_HOME", ""))
-    try:
-        return (base if base.is_absolute() else pathlib.Path.home() / ".cache") / "minigrad"
-    except RuntimeError:
-        return None
+    return pathlib.Path(own) if own else seal.folder("XDG_CACHE_HOME", ".cache")
 
 
 @functools.cache

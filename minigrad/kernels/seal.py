@@ -22,13 +22,19 @@ from ..errors import warn
 LENGTH = 32  # bytes of a key, and of a seal
 
 
-def file() -> pathlib.Path | None:
-    """Where the key lies: in minigrad/ under XDG_STATE_HOME or ~/.local/state; None without a home."""
-    base = pathlib.Path(os.environ.get("XDG_STATE_HOME", ""))
+def folder(variable: str, usual: str) -> pathlib.Path | None:
+    """The folder minigrad/ under the one that a variable names, or under the usual one at home; None without a home."""
+    base = pathlib.Path(os.environ.get(variable, ""))
     try:
-        return (base if base.is_absolute() else pathlib.Path.home() / ".local" / "state") / "minigrad" / "kernel_key"
+        return (base if base.is_absolute() else pathlib.Path.home() / usual) / "minigrad"
     except RuntimeError:
         return None
+
+
+def file() -> pathlib.Path | None:
+    """Where the key lies; None without a home."""
+    place = folder("XDG_STATE_HOME", ".local/state")
+    return place and place / "kernel_key"
 
 
 def seal(name: str, data: bytes) -> bytes | None:
