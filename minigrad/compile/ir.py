@@ -158,14 +158,14 @@ class Lowering:
         self.ops.append(op)
         return outs[0]
 
-    def alias_index(self, x: V, out: V, index: tuple) -> bool:
+    def alias_index(self, x: V, out: V, index: tuple) -> V | None:
         """x[index] for integers, slices and None; places counted from the back are left to a call, for sizes may change."""
         for part, n in zip([p for p in index if p is not None], x.shape):
             if isinstance(part, slice) and (part.start or 0) >= 0 and (part.step or 1) > 0:
                 if part.stop is None and (part.step or 1) > 1 or (part.stop or 0) < 0:
-                    return False
+                    return None
             elif type(part) is not int or not 0 <= part < n:
-                return False
+                return None
         places: list = []
         of_out = itertools.count()
         for part in [*index, *[slice(None)] * (len(x.shape) - sum(p is not None for p in index))]:
@@ -211,30 +211,31 @@ class Lowering:
             return self.map("x", {"x": self.reshape(x, self.new(shape, x.dtype))}, shape, x.dtype, out)
         return self.add("reduce", [x], [out], kind, dims=dims, keepdim=keepdim)
 
-    def alias(self, x: V, out: V, places: list) -> bool:
+    def alias(self, x: V, out: V, places: list) -> V:
         """See x as `out`; `places` has (d, start, step) for each dimension of x: `out`'s dimension d goes through it so.
 
         Where d is None, there is only the place `start`.
         """
         if x.kind == "uniform":
             out.kind, out.content = x.kind, x.content
-            return True
+            return out
         base, of_x = self.seen(x)
         of_out = [(None, 0, 1) if d is None else places[d] for d, _, _ in of_x]
         chained = [(d, start + step * first, step * pace) for (_, start, step), (d, first, pace) in zip(of_x, of_out)]
         self.aliases[out] = base, chained
-        return True
+        return out
 
-    def alias_permute(self, x: V, out: V, order: tuple) -> bool:
+    def permuted(self, x: V, order: tuple, out: V | None = None) -> V:
         """The dimensions in another order."""
+        out = out or self.new(tuple([x.shape[d] for d in order]), x.dtype)
         return self.alias(x, out, [(order.index(d), 0, 1) for d in range(len(order))])
 
-    def alias_expand(self, x: V, out: V) -> bool:
+    def alias_expand(self, x: V, out: V) -> V:
         """Sizes of 1 repeated, new dimensions in front."""
         lead = len(out.shape) - len(x.shape)
         return self.alias(x, out, [(None if n == 1 else lead + d, 0, 1) for d, n in enumerate(x.shape)])
 
-    def alias_reshape(self, x: V, out: V) -> bool:
+    def alias_reshape(self, x: V, out: V) -> V:
         """Sizes of 1 put in or taken out: index arithmetic."""
         of_out = iter([d for d, n in enumerate(out.shape) if n != 1])
         return self.alias(x, out, [(None if n == 1 else next(of_out), 0, 1) for n in x.shape])
@@ -242,8 +243,7 @@ class Lowering:
     def reshape(self, x: V, out: V) -> V:
         """The elements in order under another shape."""
         if [n for n in x.shape if n != 1] == [n for n in out.shape if n != 1]:
-            self.alias_reshape(x, out)
-            return out
+            return self.alias_reshape(x, out)
         return self.add("reshape", [x], [out], "reshape")
 
     def join_fills(self, wanted: list) -> None:

@@ -47,7 +47,7 @@ class Order:
         if len(targets) != 1 or self.place[op] in targets:
             return
         (target,) = targets
-        chain, read = self.chain(op, self.is_for)
+        chain, read = self.chain(op, lambda readers, chain: readers <= chain)
         arrays = large(read, op)
         if len(arrays) == 1 and self.is_there(arrays[0], target, op, chain):
             group, later = self.groups[self.place[op]], self.groups[target]
@@ -58,7 +58,7 @@ class Order:
     def repeat(self, op: Op) -> None:
         """Compute an operation's result again in each later loop that reads it."""
         later = self.targets(op) - {self.place[op]}
-        chain, read = self.chain(op, self.is_inside)
+        chain, read = self.chain(op, lambda readers, _: all(self.place[one] == self.place[op] for one in readers))
         arrays = large(read, op)
         if not later or len(arrays) > 1 or not all(map(is_simple, chain)):
             return
@@ -117,25 +117,18 @@ class Order:
             else set()
         )
 
-    def chain(self, op: Op, is_part: Callable) -> tuple[set[Op], list[V]]:
-        """Return an operation with those of its loop that compute for it alone, and the arrays that these read."""
-        chain, read = {op}, set(self.low.bases([op]))
-        while more := {self.maker[v] for v in read if is_part(v, chain, self.place[op])}:
+    def chain(self, op: Op, fit: Callable) -> tuple[set[Op], list[V]]:
+        """Return an operation with the formulas of its loop that compute for it, and the arrays that these read.
+
+        `fit` says of those who read a formula's result whether they let it be a part of the chain.
+        """
+        chain, read, k = {op}, set(self.low.bases([op])), self.place[op]
+        makers = lambda: {self.maker[v] for v in read if v in self.maker and v not in self.kept}
+        alike = lambda one: one.kind == "map" and self.place[one] == k and fit(self.readers[one.outs[0]], chain)
+        while more := {one for one in makers() if alike(one)}:
             chain |= more
             read = set(self.low.bases(list(chain))) - {o for one in chain for o in one.outs}
         return chain, [v for v in read if v.kind != "uniform" and v.shape]
-
-    def is_for(self, v: V, chain: set[Op], k: int) -> bool:
-        """Return whether a value is made by a formula in group k, and read by nobody but a chain of them."""
-        maker = self.maker.get(v)
-        inside = maker is not None and maker.kind == "map" and self.place[maker] == k
-        return inside and v not in self.kept and self.readers[v] <= chain
-
-    def is_inside(self, v: V, chain: set[Op], k: int) -> bool:
-        """Return whether a value is made by a formula in group k, and read by nobody outside of it."""
-        maker = self.maker.get(v)
-        inside = maker is not None and maker.kind == "map" and self.place[maker] == k
-        return inside and v not in self.kept and all(self.place[one] == k for one in self.readers[v])
 
     def is_there(self, v: V, target: int, op: Op, chain: set[Op]) -> bool:
         """Return whether an array is in memory until then, or stays there in place of a result that is no smaller."""

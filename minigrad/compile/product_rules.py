@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import math
+from typing import Any
 
 from ..ops.einsum import grouped
 from .captured_steps import Step
@@ -22,25 +23,21 @@ SMALL_PRODUCT, SEVERAL = 1 << 18, 3
 BLAS = {("minigrad.kernels.cpu.gemm", "product"): None}
 
 
-def product_rule(low: Lowering, step: Step, x: V, y: V) -> bool:
+def product_rule(low: Lowering, step: Step, x: V, y: V) -> Any:
     if x.dtype != y.dtype or x.dtype.kind != "f":
         return False
-    multiply(low, x, y, low.out())
-    return True
+    return multiply(low, x, y, low.out())
 
 
-def affine_rule(low: Lowering, step: Step, x: V, weight: V, bias: V) -> bool:
+def affine_rule(low: Lowering, step: Step, x: V, weight: V, bias: V) -> Any:
     if len(weight.shape) != 2 or not x.dtype == weight.dtype == bias.dtype or x.dtype.kind != "f":
         return False
     out = low.out()
-    flipped = low.new(weight.shape[::-1], weight.dtype)
-    low.alias_permute(weight, flipped, (1, 0))
-    product = multiply(low, x, flipped, low.new(out.shape, out.dtype))
-    low.map("x + b", {"x": product, "b": bias}, out.shape, out.dtype, out)
-    return True
+    product = multiply(low, x, low.permuted(weight, (1, 0)), low.new(out.shape, out.dtype))
+    return low.map("x + b", {"x": product, "b": bias}, out.shape, out.dtype, out)
 
 
-def einsum_rule(low: Lowering, step: Step, x: V, y: V, of_x: tuple, of_y: tuple, of_out: tuple) -> bool:
+def einsum_rule(low: Lowering, step: Step, x: V, y: V, of_x: tuple, of_y: tuple, of_out: tuple) -> Any:
     """Dimensions sorted by what they are, then one product of batches of matrices."""
     if x.dtype != y.dtype or x.dtype.kind != "f":
         return False
@@ -53,14 +50,12 @@ def einsum_rule(low: Lowering, step: Step, x: V, y: V, of_x: tuple, of_y: tuple,
     found = [*both, *rows, *columns]
     product = multiply(low, left, right, low.new((*batch, n, m), x.dtype))
     made = reshaped(low, product, tuple([sizes[label] for label in found]))
-    return low.alias_permute(made, low.out(), tuple([found.index(label) for label in of_out]))
+    return low.permuted(made, tuple([found.index(label) for label in of_out]), low.out())
 
 
 def sorted_as(low: Lowering, x: V, labels: tuple, order: list) -> V:
     """x with its dimensions in another order."""
-    out = low.new([x.shape[labels.index(n)] for n in order], x.dtype)
-    low.alias_permute(x, out, tuple([labels.index(n) for n in order]))
-    return out
+    return low.permuted(x, tuple([labels.index(n) for n in order]))
 
 
 def reshaped(low: Lowering, x: V, shape: tuple) -> V:
@@ -81,8 +76,7 @@ def multiply(low: Lowering, x: V, y: V, out: V) -> V:
         return matrices(low, x, y, out)
     lead = out.shape[: len(out.shape) - (left is x) - (right is y)]
     made = matrices(low, left, right, low.new((*lead, left.shape[-2], right.shape[-1]), out.dtype))
-    low.alias_reshape(made, out)
-    return out
+    return low.alias_reshape(made, out)
 
 
 def matrices(low: Lowering, x: V, y: V, out: V) -> V:
@@ -95,16 +89,13 @@ def matrices(low: Lowering, x: V, y: V, out: V) -> V:
         return low.reduction("sum", terms, (len(lead) + 1,), True, out)
     x, y = single(low, x), single(low, y)
     if len(x.shape) == len(y.shape) == 2 < len(out.shape):
-        made = dot(low, x, y, low.new((n, m), out.dtype))
-        low.alias_expand(made, out)
-    elif m == 1 and len(x.shape) == 2 < len(y.shape):  # (y.T @ x.T).T: one product for the whole batch
-        low.alias_reshape(dot(low, turned(low, y), turned(low, x), low.new((*lead, 1, n), out.dtype)), out)
-    elif len(y.shape) == 2 < len(x.shape) and x.shape[:-2] == lead and len(extent(x.shape[:-1])) == 1:
+        return low.alias_expand(dot(low, x, y, low.new((n, m), out.dtype)), out)
+    if m == 1 and len(x.shape) == 2 < len(y.shape):  # (y.T @ x.T).T: one product for the whole batch
+        return low.alias_reshape(dot(low, turned(low, y), turned(low, x), low.new((*lead, 1, n), out.dtype)), out)
+    if len(y.shape) == 2 < len(x.shape) and x.shape[:-2] == lead and len(extent(x.shape[:-1])) == 1:
         rows = reshaped(low, x, (math.prod(x.shape[:-1]), k))
-        low.alias_reshape(dot(low, rows, y, low.new((rows.shape[0], m), out.dtype)), out)
-    else:
-        dot(low, x, y, out)
-    return out
+        return low.alias_reshape(dot(low, rows, y, low.new((rows.shape[0], m), out.dtype)), out)
+    return dot(low, x, y, out)
 
 
 def dot(low: Lowering, x: V, y: V, out: V) -> V:
@@ -114,10 +105,8 @@ def dot(low: Lowering, x: V, y: V, out: V) -> V:
 
 def turned(low: Lowering, x: V) -> V:
     """The transpose of matrices."""
-    order = [*range(len(x.shape))]
-    out = low.new((*x.shape[:-2], x.shape[-1], x.shape[-2]), x.dtype)
-    low.alias_permute(x, out, (*order[:-2], order[-1], order[-2]))
-    return out
+    *lead, row, column = range(len(x.shape))
+    return low.permuted(x, (*lead, column, row))
 
 
 def single(low: Lowering, x: V) -> V:
@@ -126,9 +115,7 @@ def single(low: Lowering, x: V) -> V:
     batch = [d for d, _, _ in places if d is not None and d < lead and x.shape[d] != 1]
     if not lead or base.kind != "uniform" and batch:
         return x
-    out = low.new(x.shape[lead:], x.dtype)
-    low.alias(x, out, [*[(None, 0, 1)] * lead, (0, 0, 1), (1, 0, 1)])
-    return out
+    return low.alias(x, low.new(x.shape[lead:], x.dtype), [*[(None, 0, 1)] * lead, (0, 0, 1), (1, 0, 1)])
 
 
 # ---------------------------------------------------------------------- products of parts

@@ -16,44 +16,39 @@ from .ir import F4, F8, I8, Lowering, V
 VEC = "minigrad.kernels.vecmath"
 
 
-def losses_rule(low: Lowering, step: Step, x: V, target: V, dim: int, ignore: int, lead: int | None = None) -> bool:
+def losses_rule(low: Lowering, step: Step, x: V, target: V, dim: int, ignore: int, lead: int | None = None) -> Any:
     """The loss of each row, or with `lead` their mean."""
     if not by_line(low, x, target, dim):
         return False
     loss = low.out() if lead is None else low.new(target.shape, x.dtype, "losses")
     low.add("pick", [x, target], [loss], "pick", ignore=int(ignore), dim=dim)
-    if lead is not None:
-        mean_of_losses(low, loss, target, ignore, lead)
-    return True
+    return loss if lead is None else mean_of_losses(low, loss, target, ignore, lead)
 
 
-def mean_of_losses(low: Lowering, loss: V, target: V, ignore: int, lead: int) -> None:
+def mean_of_losses(low: Lowering, loss: V, target: V, ignore: int, lead: int) -> V:
     """The step's result: the mean over all dimensions but the first `lead`, without classes that are `ignore`."""
     total = low.reduction("sum", loss, tuple(range(lead, len(loss.shape))), False)
     count = number_valid(low, target, ignore, loss.dtype, lead)
-    low.map("x / n", {"x": total, "n": count}, total.shape, loss.dtype, low.out(0))
+    return low.map("x / n", {"x": total, "n": count}, total.shape, loss.dtype, low.out(0))
 
 
-def at_target_rule(low: Lowering, step: Step, x: V, target: V, size: tuple, dim: int, ignore: int) -> bool:
+def at_target_rule(low: Lowering, step: Step, x: V, target: V, size: tuple, dim: int, ignore: int) -> Any:
     """Zeros with x at each row's class."""
     if not by_line(low, V("uniform", size, x.dtype, content=0.0), target, dim):
         return False
     zeros = low.map("zero", {"zero": 0.0}, size, x.dtype, name="zeros")
-    add_at_target(low, zeros, valid(low, x, target, ignore), target, dim, ignore)
-    return True
+    return add_at_target(low, zeros, valid(low, x, target, ignore), target, dim, ignore)
 
 
-def from_logits_rule(low: Lowering, step: Step, w: V, target: V, log_p: V, dim: int, ignore: int) -> bool:
+def from_logits_rule(low: Lowering, step: Step, w: V, target: V, log_p: V, dim: int, ignore: int) -> Any:
     """Softmax less one at each row's class, times w."""
     if not by_line(low, log_p, target, dim):
         return False
     kept = valid(low, w, target, ignore)
-    column = low.new(kept_shape(w, dim), w.dtype)
-    low.alias_reshape(kept, column)
+    column = low.alias_reshape(kept, low.new(kept_shape(w, dim), w.dtype))
     ins, needs = {"x": log_p, "w": column}, [(VEC, "exp")]
     soft = low.map("exp(x) * w", ins, log_p.shape, w.dtype, None, needs, "softmax")
-    add_at_target(low, soft, low.map("-w", {"w": kept}, w.shape, w.dtype), target, dim, ignore)
-    return True
+    return add_at_target(low, soft, low.map("-w", {"w": kept}, w.shape, w.dtype), target, dim, ignore)
 
 
 def by_line(low: Lowering, x: V, target: V, dim: int) -> bool:
@@ -72,22 +67,19 @@ def kept_shape(x: V, dim: int) -> tuple:
     return (*x.shape[:dim], 1, *x.shape[dim:])
 
 
-def add_at_target(low: Lowering, onto: V, x: V, target: V, dim: int, ignore: int) -> None:
+def add_at_target(low: Lowering, onto: V, x: V, target: V, dim: int, ignore: int) -> V:
     """The step's result: `onto` with x added at each line's class, for that is what scatter does."""
     rows = kept_shape(x, dim)
     safe = low.map(f"t if t != {int(ignore)} else 0", {"t": target}, x.shape, I8, name="class")
-    places, src = low.new(rows, I8), low.new(rows, x.dtype)
-    low.alias_reshape(safe, places)
-    low.alias_reshape(x, src)
-    low.add("scatter", [onto, places, src], [low.out()], "at_target", dim=dim)
+    places, src = [low.alias_reshape(v, low.new(rows, v.dtype)) for v in (safe, x)]
+    return low.add("scatter", [onto, places, src], [low.out()], "at_target", dim=dim)
 
 
-def count_valid_rule(low: Lowering, step: Step, target: V, ignore: int, dtype: Any, lead: int) -> bool:
+def count_valid_rule(low: Lowering, step: Step, target: V, ignore: int, dtype: Any, lead: int) -> Any:
     out = low.out()
     if target.dtype != I8 or not target.shape or out.dtype not in (F4, F8):
         return False
-    number_valid(low, target, ignore, out.dtype, lead, out)
-    return True
+    return number_valid(low, target, ignore, out.dtype, lead, out)
 
 
 def number_valid(low: Lowering, target: V, ignore: int, dtype: Any, lead: int, out: V | None = None) -> V:

@@ -1,9 +1,9 @@
 """How each operation is lowered: a rule writes it as maps, reductions, products and views of the lowered program.
 
-A rule takes the operation's arguments and returns whether it has lowered them; one that declines leaves the operation to be
-called as it is, which is right but not fused.  Pointwise operations share one rule, for their declaration holds the
-formula; RULES has the others, also those of product_rules.py and row_rules.py.  The next stop is fuse.py, which puts the
-results into loops.
+A rule takes the operation's arguments and returns what it has made of them; one that returns nothing, or False, declines, and
+leaves the operation to be called as it is, which is right but not fused.  Pointwise operations share one rule, for their
+declaration holds the formula; RULES has the others, also those of product_rules.py and row_rules.py.  The next stop is
+fuse.py, which puts the results into loops.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def call(low: Lowering, step: Step) -> None:
     low.add("call", [a for a in args if isinstance(a, V)], outs, step.cls.name, cls=step.cls, args=args, dtype=dtype)
 
 
-def pointwise(low: Lowering, step: Step, *args: Any) -> bool:
+def pointwise(low: Lowering, step: Step, *args: Any) -> Any:
     """One formula over the elements."""
     cls = step.cls
     n = len(args) - cls.n_settings
@@ -98,17 +98,17 @@ def pointwise(low: Lowering, step: Step, *args: Any) -> bool:
     if needs is None:
         return False
     if cls.name == "mul" and any(one(a, target) for a in args):
-        low.add("map", [a for a in args if not one(a, target)][:1] or [args[0]], [low.out()], cls.name,
-                tree=ast.parse("x", mode="eval").body, params=("x",), kinds=[target], needs={}, natural=target)  # fmt: skip
-        return True
+        rest, same = [a for a in args if not one(a, target)][:1] or [args[0]], ast.parse("x", mode="eval").body
+        return low.add(
+            "map", rest, [low.out()], cls.name, tree=same, params=("x",), kinds=[target], needs={}, natural=target
+        )
     made = expression(cls, args, target)
     switches = [BOOL if type(a) is bool else target for a in args[n:]]
     kinds = [BOOL] * cls.n_conditions + [target] * (n - cls.n_conditions) + switches
     natural = BOOL if cls.kind == "bool" else target
-    low.add(
+    return low.add(
         "map", list(args), [low.out()], cls.name, tree=made, params=cls.names, kinds=kinds, needs=needs, natural=natural
     )
-    return True
 
 
 def expression(cls: Any, args: tuple, target: np.dtype) -> ast.expr:
@@ -139,8 +139,8 @@ def simple(a: Any) -> bool:
 
 
 def reduce_rule(kind: str, dtypes: str) -> Callable:
-    def rule(low: Lowering, step: Step, x: V, dims: tuple, keepdim: bool) -> bool:
-        return x.dtype.kind in dtypes and bool(low.reduction(kind, x, dims, keepdim, low.out()))
+    def rule(low: Lowering, step: Step, x: V, dims: tuple, keepdim: bool) -> Any:
+        return x.dtype.kind in dtypes and low.reduction(kind, x, dims, keepdim, low.out())
 
     return rule
 
@@ -148,96 +148,90 @@ def reduce_rule(kind: str, dtypes: str) -> Callable:
 def logical_rule(counted: str, test: str) -> Callable:
     """Whether as many elements are zero, or not zero, as it takes."""
 
-    def rule(low: Lowering, step: Step, x: V, dims: tuple, keepdim: bool) -> bool:
+    def rule(low: Lowering, step: Step, x: V, dims: tuple, keepdim: bool) -> Any:
         out = low.out()
         count = low.reduction("sum", low.map(counted, {"x": x}, x.shape, I8), dims, keepdim)
-        low.map(test, {"n": count}, out.shape, BOOL, out)
-        return True
+        return low.map(test, {"n": count}, out.shape, BOOL, out)
 
     return rule
 
 
-def mean_rule(low: Lowering, step: Step, x: V, dims: tuple, keepdim: bool) -> bool:
+def mean_rule(low: Lowering, step: Step, x: V, dims: tuple, keepdim: bool) -> Any:
     if x.dtype.kind != "f":
         return False
     out = low.out()
     total = low.reduction("sum", x, dims, keepdim)
-    low.map("x / n", {"x": total, "n": Count(x, dims)}, out.shape, out.dtype, out, name="mean")
-    return True
+    return low.map("x / n", {"x": total, "n": Count(x, dims)}, out.shape, out.dtype, out, name="mean")
 
 
-def scatter_rule(low: Lowering, step: Step, x: V, dim: int, index: V, src: Any) -> bool:
+def scatter_rule(low: Lowering, step: Step, x: V, dim: int, index: V, src: Any) -> Any:
     fits = isinstance(src, V) and len(x.shape) == 2 and dim == 1 and index.dtype == I8 and src.shape == index.shape
     if not fits or src.dtype != x.dtype or index.shape[0] > x.shape[0] or step.written is not None:
         return False
-    low.add("scatter", [x, index, src], [low.out()], "scatter_add", dim=1)
-    return True
+    return low.add("scatter", [x, index, src], [low.out()], "scatter_add", dim=1)
 
 
-def masked_fill_rule(low: Lowering, step: Step, x: V, mask: V, value: Any) -> bool:
+def masked_fill_rule(low: Lowering, step: Step, x: V, mask: V, value: Any) -> Any:
     same = not isinstance(value, V) or value.dtype == x.dtype
     if not simple(value) or x.dtype.kind != "f" or mask.dtype != BOOL or not same:
         return False
     out = low.out()
-    low.map("value if mask else x", {"x": x, "mask": mask, "value": value}, out.shape, x.dtype, out, name="masked_fill")
-    return True
+    given = {"x": x, "mask": mask, "value": value}
+    return low.map("value if mask else x", given, out.shape, x.dtype, out, name="masked_fill")
 
 
-def permute_rule(low: Lowering, step: Step, x: V, order: tuple) -> bool:
-    return low.alias_permute(x, low.out(dtype=x.dtype), order)
+def permute_rule(low: Lowering, step: Step, x: V, order: tuple) -> Any:
+    return low.permuted(x, order, low.out(dtype=x.dtype))
 
 
-def expand_rule(low: Lowering, step: Step, x: V, size: tuple) -> bool:
+def expand_rule(low: Lowering, step: Step, x: V, size: tuple) -> Any:
     return low.alias_expand(x, low.out(dtype=x.dtype))
 
 
-def reshape_rule(low: Lowering, step: Step, x: V, size: tuple) -> bool:
-    return bool(low.reshape(x, low.out(dtype=x.dtype)))
+def reshape_rule(low: Lowering, step: Step, x: V, size: tuple) -> Any:
+    return low.reshape(x, low.out(dtype=x.dtype))
 
 
-def index_rule(low: Lowering, step: Step, x: V, index: tuple) -> bool:
+def index_rule(low: Lowering, step: Step, x: V, index: tuple) -> Any:
     return low.alias_index(x, low.out(dtype=x.dtype), index)
 
 
-def unindex_rule(low: Lowering, step: Step, x: V, size: tuple, index: tuple) -> bool:
+def unindex_rule(low: Lowering, step: Step, x: V, size: tuple, index: tuple) -> Any:
     out, place = low.out(dtype=x.dtype), low.new(x.shape, x.dtype)
     if math.prod(x.shape) == math.prod(out.shape):
-        return bool(low.reshape(x, out))
+        return low.reshape(x, out)
     if not low.alias_index(out, place, index):
         return False
-    low.add("fill", [x], [out], "unindex", places=[place])
-    return True
+    return low.add("fill", [x], [out], "unindex", places=[place])
 
 
-def stack_rule(low: Lowering, step: Step, dim: int, *xs: V) -> bool:
+def stack_rule(low: Lowering, step: Step, dim: int, *xs: V) -> Any:
     return joined(low, xs, [(slice(None),) * dim + (k,) for k in range(len(xs))], "stack")
 
 
-def cat_rule(low: Lowering, step: Step, dim: int, starts: tuple, *xs: V) -> bool:
+def cat_rule(low: Lowering, step: Step, dim: int, starts: tuple, *xs: V) -> Any:
     return joined(low, xs, [(slice(None),) * dim + (slice(a, b),) for a, b in itertools.pairwise(starts)], "cat")
 
 
-def joined(low: Lowering, xs: tuple, index: list[tuple], name: str) -> bool:
+def joined(low: Lowering, xs: tuple, index: list[tuple], name: str) -> Any:
     """Fill the places of an array with others, which cover all of it."""
     out, places = low.out(), [low.new(x.shape, x.dtype) for x in xs]
     fits = out.dtype.kind in "fi" and all(x.dtype == out.dtype and 0 not in x.shape for x in xs)
     if not fits or not all(low.alias_index(out, place, i) for place, i in zip(places, index)):
         return False
-    low.add("fill", [*xs], [out], name, places=places)
-    return True
+    return low.add("fill", [*xs], [out], name, places=places)
 
 
-def to_rule(low: Lowering, step: Step, x: Any, dtype: Any = None) -> bool:
+def to_rule(low: Lowering, step: Step, x: Any, dtype: Any = None) -> Any:
     """Convert x to the dtype of the result."""
     out = low.out(dtype=step.outs[0].dtype)
     own = x.dtype if isinstance(x, V) else F8
     if dtypes.kind(own) == "f" and dtypes.kind(out.dtype) != "f":
         return False
-    low.map("x", {"x": x}, out.shape, own, out)
-    return True
+    return low.map("x", {"x": x}, out.shape, own, out)
 
 
-def write_rule(low: Lowering, step: Step, x: V, y: Any) -> bool:
+def write_rule(low: Lowering, step: Step, x: V, y: Any) -> Any:
     """copy_, fill_: what the memory holds afterwards."""
     return simple(y) and to_rule(low, step, y)
 
