@@ -196,17 +196,21 @@ def prepared(plan: Plan, args: tuple, key: tuple) -> Call | None:
     if layout is None or x.dtype.kind != "f" or x.size < (ROWS_FROM if rows else OTHERS_FROM):
         return None
     kernel = kernel_for(plan, args, layout, x.dtype)
+    ranges = ranges_of(layout) if kernel.ranged else None
+    plan.calls[key] = found = Call(kernel, *arranged(plan, args, layout), ranges)
+    return found
+
+
+def arranged(plan: Plan, args: tuple, layout: Layout) -> tuple:
+    """Return how a kernel sees what it is given and what it makes: the fields of a Call between the kernel and the ranges."""
     given = [
         (i, None if held is NUMBER else layout.shape(held, plan.weight(i))) for i, held in (*plan.fixed, *plan.rows)
     ]
     dims = () if plan.dims is None else args[plan.dims]
     kept = [held for held in plan.gives if held in (ALL, LINE, EACH)]
-    shapes = [shape_of(held, x.shape, dims if type(dims) is tuple else (dims,)) for held in kept]
+    shapes = [shape_of(held, args[plan.x].shape, dims if type(dims) is tuple else (dims,)) for held in kept]
     seen_as = [layout.shape(held) for held in kept]
-    ranges = ranges_of(layout) if kernel.ranged else None
-    found = Call(kernel, given, shapes, shapes if shapes == seen_as else seen_as, where_results_are(plan, args), ranges)
-    plan.calls[key] = found
-    return found
+    return given, shapes, shapes if shapes == seen_as else seen_as, where_results_are(plan, args)
 
 
 def ranges_of(layout: Layout) -> np.ndarray:

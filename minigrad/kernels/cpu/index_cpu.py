@@ -46,41 +46,22 @@ def within(index, n):
     for i in range(index.size):
         low, high = min(low, index[i]), max(high, index[i])
     return low >= 0 and high < n
-
-
-@njit(nogil=True)
-def take_rows(index, x_, out_):
-    for r in range(len(out_)):
-        for k in range(index.size):
-            row, out = x_[r, index[k]], out_[r, k]
-            for j in range(out.size):
-                out[j] = row[j]
-
-
-@njit(nogil=True)
-def take_columns(index, x_, out_):
-    for r in range(len(out_)):
-        for k in range(index.size):
-            out_[r, k] = x_[r, at(index[k])]
-
-
-@njit(nogil=True)
-def add_rows(index, rows_, x_):
-    for r in range(len(x_)):
-        for k in range(index.size):
-            row, x = rows_[r, k], x_[r, index[k]]
-            for j in range(x.size):
-                x[j] += row[j]
-
-
-@njit(nogil=True)
-def add_columns(index, rows_, x_):
-    for r in range(len(x_)):
-        for k in range(index.size):
-            x_[r, at(index[k])] += rows_[r, k]
 '''
+SLICES = """
+@njit(nogil=True)
+def {name}_rows(index, given_, made_):
+    for r in range(len(made_)):
+        for k in range(index.size):
+            given, made = given_[r, {source}], made_[r, {target}]
+            for j in range(made.size):
+                made[j] {does} given[j]
 
-
+@njit(nogil=True)
+def {name}_columns(index, given_, made_):
+    for r in range(len(made_)):
+        for k in range(index.size):
+            made_[r, {target}] {does} given_[r, {source}]
+"""
 GATHER = """
 
 @njit(nogil=True)
@@ -110,11 +91,18 @@ def scatter_{name}{along}(wrong, index_, src_, x_):
                 x[{place}] = {how}
 """
 
-SOURCE = HEAD + "".join(
-    [
-        GATHER.format(**words) + "".join([SCATTER.format(name=name, how=how, **words) for name, how in HOW.items()])
-        for words in LINES
-    ]
+TAKE = SLICES.format(name="take", source="at(index[k])", target="k", does="=")
+ADD = SLICES.format(name="add", source="k", target="at(index[k])", does="+=")
+SOURCE = (
+    HEAD
+    + TAKE
+    + ADD
+    + "".join(
+        [
+            GATHER.format(**words) + "".join([SCATTER.format(name=name, how=how, **words) for name, how in HOW.items()])
+            for words in LINES
+        ]
+    )
 )
 
 module = by_dtype("places", SOURCE)
@@ -221,14 +209,9 @@ def take(x: np.ndarray, dim: int, index: np.ndarray, signed: bool = True) -> np.
     shape = x.shape[:dim] + index.shape + x.shape[dim + 1 :]
     if not serves(x, math.prod(shape)) or index.dtype.kind != "i":
         return None
-    kernels = module(x.dtype)
-    if (where := positive(index, x.shape[dim], signed)) is None:
-        return None
     out = np.empty(shape, x.dtype)
     arrays = [lines(x, dim), lines(out, dim, dim + index.ndim)]
-    kernel = kernels.take_rows if arrays[0].ndim == 3 else kernels.take_columns
-    launch(partial(kernel, where), arrays)
-    return out
+    return out if by_slices("take", x, dim, index, signed, arrays, out.size) else None
 
 
 def add(x: np.ndarray, dims: tuple, indices: tuple, rows: Any, known: bool = False) -> bool:
@@ -244,10 +227,13 @@ def add(x: np.ndarray, dims: tuple, indices: tuple, rows: Any, known: bool = Fal
     shape = x.shape[:dim] + index.shape + x.shape[dim + 1 :]
     if not serves(x, math.prod(shape)) or index.dtype.kind != "i" or not like(rows, shape, x):
         return False
-    kernels = module(x.dtype)
-    if (where := positive(index, x.shape[dim], True)) is None:
+    return by_slices("add", x, dim, index, True, [lines(rows, dim, dim + index.ndim), lines(x, dim)], rows.size)
+
+
+def by_slices(name: str, x: np.ndarray, dim: int, index: np.ndarray, signed: bool, arrays: list, work: int) -> bool:
+    """Run a kernel on slices of x and of an array with those at the indices; False if one is out of range."""
+    if (where := positive(index, x.shape[dim], signed)) is None:
         return False
-    arrays = [lines(rows, dim, dim + index.ndim), lines(x, dim)]
-    kernel = kernels.add_rows if arrays[1].ndim == 3 else kernels.add_columns
-    launch(partial(kernel, where), arrays, math.prod(shape))
+    kernel = getattr(module(x.dtype), f"{name}_rows" if arrays[0].ndim == 3 else f"{name}_columns")
+    launch(partial(kernel, where), arrays, work)
     return True

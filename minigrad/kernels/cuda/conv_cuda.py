@@ -21,15 +21,10 @@ from .matmul_cuda import Operand, run
 
 def forward(x: DeviceArray, w: DeviceArray, bias: Any, number: tuple, geometry: Any) -> DeviceArray:
     """The convolution, of so many windows in each direction; `bias` is a number per channel, or None."""
-    out, groups = empty((x.shape[0], w.shape[0], *number), x.dtype), geometry.groups
+    out = empty((x.shape[0], w.shape[0], *number), x.dtype)
     if out.size:
-        channels, taps, windows = w.shape[1], math.prod(w.shape[2:]), math.prod(number)
-        line = surrounded(x, geometry.padding, geometry.padding)
-        elements, begins = windows_of(line, channels, w.shape[2:], number, geometry)
-        weight = Operand(whole(w), 0, w.size // groups, channels * taps, 1, True)
-        product = Operand(whole(out), 0, w.shape[0] // groups * windows, windows, images(out, windows), True)
-        seen = Operand(whole(line), 0, steps(line)[1] * channels, elements, begins, True)
-        run(weight, seen, product, (1, groups), w.shape[0] // groups, len(x) * windows, channels * taps)
+        weight, seen, product, sizes = operands(w, x, out, geometry)
+        run(weight, seen, product, (1, geometry.groups), *sizes)
     if bias is not None:
         out += bias.reshape(-1, *[1] * len(number))
     return out
@@ -37,19 +32,25 @@ def forward(x: DeviceArray, w: DeviceArray, bias: Any, number: tuple, geometry: 
 
 def by_weight(y: DeviceArray, x: DeviceArray, kernel: tuple, geometry: Any) -> DeviceArray:
     """The gradient by the weight, with kernels of that shape; y is that of the result."""
-    groups, number = geometry.groups, y.shape[2:]
-    out = empty((y.shape[1], x.shape[1] // groups, *kernel), y.dtype)
+    out = empty((y.shape[1], x.shape[1] // geometry.groups, *kernel), y.dtype)
     if not y.size:
         out.fill(0)
     elif out.size:
-        channels, taps, windows = out.shape[1], math.prod(kernel), math.prod(number)
-        line = surrounded(x, geometry.padding, geometry.padding)
-        elements, begins = windows_of(line, channels, kernel, number, geometry)
-        given = Operand(whole(y), 0, y.shape[1] // groups * windows, windows, images(y, windows), True)
-        seen = Operand(whole(line), 0, steps(line)[1] * channels, begins, elements, False)
-        weight = Operand(whole(out), 0, out.size // groups, channels * taps, 1, True)
-        run(given, seen, weight, (1, groups), y.shape[1] // groups, channels * taps, len(y) * windows)
+        weight, seen, given, (channels, windows, elements) = operands(out, x, y, geometry)
+        run(given, seen.T, weight, (1, geometry.groups), channels, elements, windows)
     return out
+
+
+def operands(w: DeviceArray, x: DeviceArray, y: DeviceArray, geometry: Any) -> tuple:
+    """The weight, the windows of the input and the result of a convolution as matrices, and the sizes of their product."""
+    (channels, *kernel), number, groups = w.shape[1:], y.shape[2:], geometry.groups
+    rows, taps, windows = w.shape[0] // groups, math.prod(kernel), math.prod(number)
+    line = surrounded(x, geometry.padding, geometry.padding)
+    elements, begins = windows_of(line, channels, tuple(kernel), number, geometry)
+    weight = Operand(w.reshape(-1), 0, w.size // groups, channels * taps, 1, True)
+    seen = Operand(line.reshape(-1), 0, steps(line)[1] * channels, elements, begins, True)
+    result = Operand(y.reshape(-1), 0, rows * windows, windows, images(y, windows), True)
+    return weight, seen, result, (rows, len(x) * windows, channels * taps)
 
 
 def by_input(y: DeviceArray, w: DeviceArray, size: tuple, geometry: Any) -> DeviceArray:
@@ -95,9 +96,9 @@ def by_phase(line: DeviceArray, w: DeviceArray, out: DeviceArray, groups: int, p
     elements = table(scaled(range(inner), of_line[1]), *along(shifts, line))
     first = table(scaled(range(len(line)), of_line[0]), *along(begins, line))
     target = table(scaled(range(len(out)), of_out[0]), *along(places, out))
-    weight = Operand(whole(w), 0, inner * of_w[0], of_w[1], chosen, False)
-    seen = Operand(whole(line), 0, inner * of_line[1], elements, first, True)
-    product = Operand(whole(out), 0, channels * of_out[1], of_out[1], target, True)
+    weight = Operand(w.reshape(-1), 0, inner * of_w[0], of_w[1], chosen, False)
+    seen = Operand(line.reshape(-1), 0, inner * of_line[1], elements, first, True)
+    product = Operand(out.reshape(-1), 0, channels * of_out[1], of_out[1], target, True)
     run(weight, seen, product, (1, groups), channels, first.size, chosen.size)
 
 
@@ -132,11 +133,6 @@ def table(*dimensions: Any) -> DeviceArray:
 def steps(a: DeviceArray) -> list:
     """The distance of neighbours along each dimension of an array in C order."""
     return [math.prod(a.shape[d + 1 :]) for d in range(a.ndim)]
-
-
-def whole(a: DeviceArray) -> DeviceArray:
-    """An array's elements in C order, flat."""
-    return a.reshape(-1)
 
 
 def surrounded(x: DeviceArray, before: Any, after: Any) -> DeviceArray:

@@ -11,6 +11,7 @@ Nothing crosses to the computer's memory unasked: `to_host` and `item` copy, `np
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from operator import attrgetter, getitem, setitem
 from typing import Any
 
@@ -24,6 +25,11 @@ from .allocator import ALLOCATOR, Block
 from .functions import kernel_of
 
 
+def of_shadow(name: str) -> Callable:
+    """The method that gives the view which NumPy's method of that name gives of the shadow."""
+    return lambda a, *args, **kwargs: a.seen(getattr(a.shadow, name)(*args, **kwargs))
+
+
 class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
     """An array on the device: its `shadow`, the `block` of memory, and, for a view, its `base`."""
 
@@ -34,14 +40,9 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
         self.shadow, self.block, self.base, self.begin = shadow, block, base, begin
 
     # ------------------------------------------------------------------ what it is
-    shape = property(attrgetter("shadow.shape"))
-    dtype = property(attrgetter("shadow.dtype"))
-    ndim = property(attrgetter("shadow.ndim"))
-    size = property(attrgetter("shadow.size"))
-    strides = property(attrgetter("shadow.strides"))
-    itemsize = property(attrgetter("shadow.itemsize"))
-    nbytes = property(attrgetter("shadow.nbytes"))
-    flags = property(attrgetter("shadow.flags"))
+    shape, dtype, ndim, size, strides, itemsize, nbytes, flags = [
+        property(attrgetter(f"shadow.{name}")) for name in "shape dtype ndim size strides itemsize nbytes flags".split()
+    ]
 
     @property
     def address(self) -> int:
@@ -79,17 +80,7 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
             whole = self.copy("C")
             return whole.seen(whole.shadow.reshape(shape, copy=False))
 
-    def transpose(self, *axes: Any) -> DeviceArray:
-        return self.seen(self.shadow.transpose(*axes))
-
-    def swapaxes(self, a: int, b: int) -> DeviceArray:
-        return self.seen(self.shadow.swapaxes(a, b))
-
-    def squeeze(self, axis: Any = None) -> DeviceArray:
-        return self.seen(self.shadow.squeeze(axis))
-
-    def diagonal(self, offset: int = 0, axis1: int = 0, axis2: int = 1) -> DeviceArray:
-        return self.seen(self.shadow.diagonal(offset, axis1, axis2))
+    transpose, swapaxes, squeeze, diagonal = map(of_shadow, ("transpose", "swapaxes", "squeeze", "diagonal"))
 
     def __getitem__(self, index: Any) -> Any:
         return self.seen(self.shadow[basic(index)]) if is_basic(index) else kernel_of(getitem)(self, index)

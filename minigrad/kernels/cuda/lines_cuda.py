@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from .. import lines
 from ..fallback import alone
-from ..lines import ALL, EACH, LINE, NUMBER, Layout, Plan
+from ..lines import Layout, Plan
 from .device_array import DeviceArray, empty
 from .normalize_cuda import IN_PIECES
 from .reductions_cuda import F4, F8
@@ -37,21 +37,14 @@ def in_pieces(layout: Layout) -> bool:
 
 def by_rows(plan: Plan, args: tuple, layout: Layout) -> list:
     """Run a kernel on rows, or on columns as rows of what is seen with them as its last dimension."""
-    shape, columns = args[plan.x].shape, layout.reduced == (False, True, False)
+    dtype, columns = args[plan.x].dtype, layout.reduced == (False, True, False)
     turned = lambda a: a.swapaxes(1, 2) if columns and a.ndim == 3 else a
-    sizes, dims = layout.sizes, () if plan.dims is None else args[plan.dims]
+    sizes = layout.sizes
     as_rows = Layout((sizes[0], sizes[2], sizes[1]), (False, False, True), ()) if columns else layout
-    kernel = lines.kernel_for(plan, args, as_rows, args[plan.x].dtype, True)
-
-    def seen(a: DeviceArray, held: str, weight: int) -> DeviceArray:
-        return a if held is NUMBER else turned(a.reshape(layout.shape(held, weight)))
-
-    given = [seen(args[i], held, plan.weight(i)) for i, held in (*plan.fixed, *plan.rows)]
-    held = [h for h in plan.gives if h in (ALL, LINE, EACH)]
-    outs = [empty(lines.shape_of(h, shape, dims if type(dims) is tuple else (dims,)), args[plan.x].dtype) for h in held]
-    memory = [turned(out.reshape(layout.shape(h))) for out, h in zip(outs, held)]
-    sums = kernel.entry(*given, *memory, *[args[i] for i in kernel.numbers])
-    return [
-        outs[k] if own is None else sums[k].reshape(own).astype(args[plan.x].dtype, copy=False)
-        for k, own in lines.where_results_are(plan, args)
-    ]
+    kernel = lines.kernel_for(plan, args, as_rows, dtype, True)
+    given, shapes, seen_as, order = lines.arranged(plan, args, layout)
+    arrays = [args[i] if shape is None else turned(args[i].reshape(shape)) for i, shape in given]
+    outs = [empty(shape, dtype) for shape in shapes]
+    memory = [turned(out.reshape(shape)) for out, shape in zip(outs, seen_as)]
+    sums = kernel.entry(*arrays, *memory, *[args[i] for i in kernel.numbers])
+    return [outs[k] if own is None else sums[k].reshape(own).astype(dtype, copy=False) for k, own in order]

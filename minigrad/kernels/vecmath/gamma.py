@@ -12,9 +12,7 @@ Source: Abramowitz and Stegun, Handbook of Mathematical Functions, 6.1 and 6.4.
 
 from __future__ import annotations
 
-from llvmlite import ir
-
-from .lanes import F64, INF, Lane, call, function, polynomial, where
+from .lanes import F64, INF, Lane, call, declared, function, polynomial, where
 from .logarithm import log_of
 from .trigonometric import turned
 
@@ -77,5 +75,4 @@ def lgamma(x):
 
 def by_library(x: Lane) -> Lane:
     """The C library's lgamma."""
-    found = x.b.module.globals.get("lgamma")
-    return x.new(x.b.call(found or ir.Function(x.b.module, ir.FunctionType(F64, [F64]), "lgamma"), [x.v]))
+    return x.new(x.b.call(declared(x.b.module, "lgamma", F64), [x.v]))

@@ -114,13 +114,12 @@ def where(c: Lane, x: Any, y: Any) -> Lane:
 def call(name: str, x: Lane, *more: Any) -> Lane:
     """One of LLVM's own functions that is a single instruction, such as sqrt."""
     args = [x.v, *[x.like(a).v for a in more]]
-    return x.new(x.b.call(declared(x.b.module, f"llvm.{name}", x.v.type, len(args)), args))
+    return x.new(x.b.call(declared(x.b.module, f"llvm.{name}.{suffix(x.v.type)}", *[a.type for a in args]), args))
 
 
-def declared(module: ir.Module, name: str, t: ir.Type, n: int = 1) -> ir.Function:
-    """The declaration of LLVM's function for numbers, or vectors of them."""
-    found = module.globals.get(f"{name}.{suffix(t)}")
-    return found or ir.Function(module, ir.FunctionType(t, [t] * n), f"{name}.{suffix(t)}")
+def declared(module: ir.Module, name: str, *types: ir.Type) -> ir.Function:
+    """The declaration of a function that is compiled already, which gives what its first argument is."""
+    return module.globals.get(name) or ir.Function(module, ir.FunctionType(types[0], types), name)
 
 
 def suffix(t: ir.Type) -> str:
@@ -176,8 +175,7 @@ def scale(x: Lane, i: Lane) -> Lane:
 def ldexp(x: Lane, i: Lane) -> Lane:
     """x * 2**i by LLVM's own function."""
     t = ir.VectorType(I32, x.v.type.count) if isinstance(x.v.type, ir.VectorType) else I32
-    name = f"llvm.ldexp.{suffix(x.v.type)}.{suffix(t)}"
-    f = x.b.module.globals.get(name) or ir.Function(x.b.module, ir.FunctionType(x.v.type, [x.v.type, t]), name)
+    f = declared(x.b.module, f"llvm.ldexp.{suffix(x.v.type)}.{suffix(t)}", x.v.type, t)
     return x.new(x.b.call(f, [x.v, i.v if i.v.type == t else x.b.trunc(i.v, t)]))
 
 
