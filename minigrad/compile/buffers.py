@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .fuse import LOOPED, Group, loop_index, of_rows, operand_index, over
+from .fuse import LOOPED, Group, element_read, loop_index, of_rows
 from .ir import Lowering, Op, V
 
 
@@ -60,7 +60,7 @@ def read_later(low: Lowering, groups: list[Group], views: set, d: V, k: int, wri
                 return True
             if op in part and part[op] == part[writer] and is_late(op):
                 return True
-            if low.resolve(a, operand_index(a, loop_index(over(op)))) != (d, loop_index(d.shape)):
+            if element_read(low, op, a) != (d, loop_index(d.shape)):
                 return True
     return False
 

@@ -128,6 +128,11 @@ def loop_index(shape: tuple) -> list:
     return ["0" if n == 1 else f"i{next(variables)}" for n in shape]
 
 
+def element_read(low: Lowering, op: Op, v: V) -> tuple[V, list]:
+    """Return what is read of an operand in an operation's loop: the value that has the memory, and which element of it."""
+    return low.resolve(v, operand_index(v, loop_index(over(op))))
+
+
 def operand_index(v: V, index: list) -> list:
     """Which element of v meets element `index` of the loop, by broadcasting."""
     own = index[len(index) - len(v.shape) :]
@@ -166,8 +171,7 @@ def begins(low: Lowering, n: Group, g: Group, found: list[Group]) -> bool:
     if any(op.kind != "map" for op in n.ops):
         return False
     made = {o: op for op in n.ops for o in op.outs}
-    reads = [(v, operand_index(v, loop_index(over(op)))) for op in g.ops for v in op.values]
-    rows = [low.resolve(v, at) for v, at in reads if low.base(v) in made]
+    rows = [element_read(low, op, v) for op in g.ops for v in op.values if low.base(v) in made]
     if not rows or any(at != loop_index(v.shape) for v, at in rows):
         return False
     return not any(v in made for other in found[found.index(n) + 1 :] for v in low.bases(other.ops))

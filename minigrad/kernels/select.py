@@ -89,22 +89,17 @@ def backward(op: Any, kinds: list, g: Any, bound: tuple) -> tuple | None:
     """
     if not on_device(g):
         return pointwise_calls.backward(op, kinds, g, bound)
+    from .cuda import pointwise_cuda
+    from .cuda.device_array import empty
+
     wanted, names, places = read_by(op, kinds, g.dtype)
     values = [bound[i] for i in places]
     if not pointwise_calls.fused(op, wanted, values, g.dtype) or op.simple(*bound[: len(kinds)]):
         return None
-    return device_backward(op, len(kinds), wanted, g, dict(zip(names, values)))
-
-
-def device_backward(op: Any, n: int, wanted: tuple, g: Any, values: dict) -> tuple | None:
-    """The same in the memory of a GPU."""
-    from .cuda import pointwise_cuda
-    from .cuda.device_array import empty
-
     formulas = {f"d{op.names[i]}": op.formulas[i] for i in wanted}
     scaled = [f for f in formulas.values() if "g" not in formula.parameters(f) and formula.text(f) != "0"]
-    outs = [empty(g.shape, g.dtype) for _ in wanted]
-    if not pointwise_cuda.run(f"{op.name}_backward", formulas, {"g": g, **values}, g.dtype, outs, scaled):
+    outs, given = [empty(g.shape, g.dtype) for _ in wanted], {"g": g, **dict(zip(names, values))}
+    if not pointwise_cuda.run(f"{op.name}_backward", formulas, given, g.dtype, outs, scaled):
         return None
     found = dict(zip(wanted, outs))
-    return tuple([found.get(i) for i in range(n)])
+    return tuple([found.get(i) for i in range(len(kinds))])

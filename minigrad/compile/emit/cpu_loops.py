@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..fuse import Group, extent, loop_index, operand_index, over, reduced
+from ..fuse import Group, element_read, extent, loop_index, over, reduced
 from ..ir import F4, F8, Names, Op, V
 from .names import Spelling, cast, grouped
 
@@ -87,7 +87,7 @@ class Loop:
         """What an operation reads at this element, in the dtype that it wants."""
         if not isinstance(a, V):
             return parse(self.spelling.literal(a, kind, op))
-        base, at = self.low.resolve(a, operand_index(a, loop_index(over(op))))
+        base, at = element_read(self.low, op, a)
         if base.kind == "uniform":
             return parse(self.spelling.literal(base.content, kind, op))
         if base in self.texts:
@@ -250,7 +250,7 @@ class Loop:
             if op.kind == "reduce" and len(reduced(op)) < len(self.live):
                 return False
             for a in op.values:
-                base, at = self.low.resolve(a, operand_index(a, loop_index(over(op))))
+                base, at = element_read(self.low, op, a)
                 if base.kind == "uniform" or all(n == 1 and i == "0" for n, i in zip(base.shape, at)):
                     continue
                 if at != loop_index(base.shape) or extent(base.shape) != self.shape or base.layout != "C":

@@ -11,7 +11,7 @@ import ast
 
 import numpy as np
 
-from ..fuse import Group, extent, is_simple, loop_index, of_line, operand_index, over, reduced
+from ..fuse import Group, element_read, extent, is_simple, loop_index, of_line, reduced
 from ..ir import F4, Op, V
 from .cpu_loops import Loop, nested, parse, running_lines, start, wider
 from .library_calls import at_class, followed, picked, whole
@@ -137,7 +137,7 @@ class Part(Loop):
             ops += [self.rows.makers[v] for v in self.low.bases([op]) if v in self.rows.makers]
             if op.kind == "reduce" and reduced(op) != list(range(self.lead, len(self.live))):
                 return False
-            for base, at in [self.low.resolve(v, operand_index(v, loop_index(over(op)))) for v in op.values]:
+            for base, at in [element_read(self.low, op, v) for v in op.values]:
                 whole = at == loop_index(base.shape) and extent(base.shape) == self.shape and base.layout == "C"
                 if not whole and base.kind != "uniform" and {*at} & {*inside}:
                     return False
@@ -166,7 +166,7 @@ class Part(Loop):
 
     def operand(self, a: object, kind: np.dtype, op: Op) -> ast.expr:
         """Return what an operation reads: other parts' results from where they are kept for this line."""
-        base, at = self.low.resolve(a, operand_index(a, loop_index(over(op)))) if isinstance(a, V) else (None, [])
+        base, at = element_read(self.low, op, a) if isinstance(a, V) else (None, [])
         if base in self.rows.makers and base not in self.texts:
             self.variable(base, self.formula(self.rows.makers[base]))
         if base in self.rows.locals or base in self.rows.buffers and base not in self.texts:
@@ -199,10 +199,8 @@ class Part(Loop):
     def reads_alike(self, part: Group, out: V) -> bool:
         """Return whether a part reads of a result the element that its own loop is at."""
         index = loop_index(out.shape)
-        reads = [(v, over(op)) for op in part.ops for v in op.values if self.low.base(v) is out]
-        return part.kind == "loop" and all(
-            self.low.resolve(v, operand_index(v, loop_index(shape)))[1] == index for v, shape in reads
-        )
+        reads = [(op, v) for op in part.ops for v in op.values if self.low.base(v) is out]
+        return part.kind == "loop" and all(element_read(self.low, op, v)[1] == index for op, v in reads)
 
     def is_kept(self, out: V) -> bool:
         return super().is_kept(out) or out in self.rows.elsewhere

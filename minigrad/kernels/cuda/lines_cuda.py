@@ -10,8 +10,8 @@ from __future__ import annotations
 from .. import lines
 from ..fallback import alone
 from ..lines import Layout, Plan
-from .device_array import DeviceArray, empty
-from .normalize_cuda import IN_PIECES
+from . import normalize_cuda
+from .device_array import empty
 from .reductions_cuda import F4, F8
 
 
@@ -23,8 +23,10 @@ def run(plan: Plan, args: tuple) -> list | None:
     if alone() or not x.size or x.dtype.kind != "f":
         return None
     if layout is None or in_pieces(layout):
-        found = IN_PIECES.get((plan.cls.name, plan.formulas is not None))
-        made = None if found is None else found(*args)
+        if (scale := normalize_cuda.SCALED.get(plan.cls.name)) is None:
+            return None
+        compute = normalize_cuda.forward if plan.formulas is None else normalize_cuda.backward
+        made = compute(x, *scale, *args[1:])
         return None if made is None else [made[i] for i in plan.formulas or range(len(made))]
     return by_rows(plan, args, layout) if x.dtype in (F4, F8) else None
 

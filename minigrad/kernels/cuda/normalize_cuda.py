@@ -34,59 +34,27 @@ MEAN_AND_VARIANCE = {
 
 
 # ---------------------------------------------------------------------- operations, with the arguments of lines_cuda.py's plans
-def standardize(x: DeviceArray, dims: tuple, eps: float) -> tuple:
-    """(x - mean) / sqrt(variance + eps), the mean and the variance over dims, kept as 1."""
-    return layer_norm(x, 1.0, 0.0, dims, eps)
+SCALED = {"standardize": (1.0, 0.0), "layer_norm": ()}  # by name: the weight and the bias of what has none
 
 
-def layer_norm(
-    x: DeviceArray, weight: DeviceArray | float, bias: DeviceArray | float, dims: tuple, eps: float
-) -> tuple:
-    """The same times weight, plus bias."""
+def forward(x: DeviceArray, weight: Any, bias: Any, dims: tuple, eps: float) -> tuple:
+    """(x - mean) / sqrt(variance + eps) * weight + bias, the mean and the variance over dims, kept as 1."""
     mean, variance = mean_and_variance(x, dims)
     return formula("norm", NORM, x, mean, variance, weight, bias, eps), mean, variance
 
 
-def standardize_backward(
-    x: DeviceArray, dims: tuple, eps: float, out: Any, mean: DeviceArray, variance: DeviceArray, g: DeviceArray, *_: Any
-) -> tuple:
-    """The gradient by x."""
-    return input_gradient(g, x, 1.0, mean, variance, dims, eps)[:1]
-
-
-def layer_norm_backward(
-    x: DeviceArray, weight: DeviceArray, bias: Any, dims: tuple, eps: float, out: Any, mean: DeviceArray,
-    variance: DeviceArray, g: DeviceArray, *_: Any
-) -> tuple | None:  # fmt: skip
-    """The gradients by x, weight and bias, where there is one of these for each mean."""
-    if weight.size != mean.size or weight.shape != mean.shape[x.ndim - weight.ndim :]:
+def backward(x: DeviceArray, weight: Any, bias: Any, dims: tuple, eps: float, out: Any, mean: DeviceArray,
+             variance: DeviceArray, g: DeviceArray, *_: Any) -> tuple | None:  # fmt: skip
+    """The gradients by x and, where these are arrays with an element for each mean, by weight and bias."""
+    alone = isinstance(weight, float)
+    if not alone and (weight.size != mean.size or weight.shape != mean.shape[x.ndim - weight.ndim :]):
         return None
-    dx, total, along = input_gradient(g, x, weight, mean, variance, dims, eps)
-    dweight = formula("norm_weight_backward", WEIGHT_BACKWARD, along, variance, eps)
-    return dx, dweight.reshape(weight.shape), total.reshape(weight.shape)
-
-
-IN_PIECES = {  # by the operation's name, and whether it is the backward
-    ("standardize", False): standardize,
-    ("layer_norm", False): layer_norm,
-    ("standardize", True): standardize_backward,
-    ("layer_norm", True): layer_norm_backward,
-}
-
-
-def input_gradient(
-    g: DeviceArray,
-    x: DeviceArray,
-    weight: DeviceArray | float,
-    mean: DeviceArray,
-    variance: DeviceArray,
-    dims: tuple,
-    eps: float,
-) -> tuple:
-    """The gradient by x, and the sums of g and of g * (x - mean)."""
     total, along = reduce_to_two("gradients", [g, x, mean], dims, True, g.dtype)
     dx = formula("norm_backward", NORM_BACKWARD, g, x, mean, variance, weight, total, along, count(x, dims), eps)
-    return dx, total, along
+    if alone:
+        return (dx,)
+    dweight = formula("norm_weight_backward", WEIGHT_BACKWARD, along, variance, eps)
+    return dx, dweight.reshape(weight.shape), total.reshape(weight.shape)
 
 
 NORM = lambda x, mean, variance, weight, bias, eps: (x - mean) * (rsqrt(variance + eps) * weight) + bias
