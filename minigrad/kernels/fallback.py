@@ -11,6 +11,8 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..config import GENERIC
 from ..errors import MinigradError, warn
 from ..places import chain
@@ -35,6 +37,11 @@ def numpy_alone() -> bool:
 def alone() -> bool:
     """Return whether everything runs by its definition."""
     return GENERIC or Compiler.failed is not None or without.get()
+
+
+def worth(x: Any, work: int, least: int) -> bool:
+    """Return whether so much work on an array is worth a kernel: one of floats in the computer's memory."""
+    return work >= least and type(x) is np.ndarray and not alone() and x.dtype.kind == "f"
 
 
 def again(cause: Exception, f: Callable, *args: Any, **kwargs: Any) -> Any:

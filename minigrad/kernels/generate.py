@@ -20,14 +20,22 @@ HEAD = '"""{title}"""\n\n{prelude}\n\n\n@njit(nogil=True, error_model="numpy")\n
 def forward(name: str, kernel: Callable, is_array: tuple, dtype: np.dtype) -> str | None:
     """The kernel module for out = kernel(...), a function `<name>_forward`; None if the formula has no scalar form."""
     title = f"{name}: out = {text(kernel)}"
-    return module(f"{name}_forward", title, list(parameters(kernel)), is_array, [("out", kernel)], {}, dtype)
+    return flat(f"{name}_forward", title, list(parameters(kernel)), is_array, [("out", kernel)], {}, dtype)
 
 
 def backward(name: str, inputs: list, is_array: tuple, partials: list, dtype: np.dtype) -> str | None:
     """The kernel module for all wanted gradients; `partials` are (name, formula) and `inputs` begins with g."""
     title = f"{name} backward: " + "; ".join(f"{n} = {text(f)}" for n, f in partials)
     scaled = {n: "" if "g" in parameters(f) or text(f) == "0" else "g * " for n, f in partials}
-    return module(f"{name}_backward", title, inputs, is_array, partials, scaled, dtype)
+    return flat(f"{name}_backward", title, inputs, is_array, partials, scaled, dtype)
+
+
+def flat(
+    name: str, title: str, inputs: list, is_array: tuple, outputs: list, scaled: dict, dtype: np.dtype
+) -> str | None:
+    """The module of a function that reads inputs[i] and writes outputs[i]."""
+    args = [n + "_" if a else n for n, a in zip(inputs, is_array)] + [n + "_" for n, _ in outputs]
+    return module(name, title, args, [n for n, a in zip(inputs, is_array) if a], outputs, scaled, dtype)
 
 
 def rows(name: str, kernel: Callable, kinds: tuple, dtype: np.dtype) -> str | None:
@@ -36,37 +44,25 @@ def rows(name: str, kernel: Callable, kinds: tuple, dtype: np.dtype) -> str | No
     The kind of an argument is "row" (memory, and the step from row to row), "column" (an array of one number for each row),
     or "number".  `numbers_` are those of the rows.
     """
-    head = prelude([kernel], dtype)
-    if head is None:
-        return None
     inputs = list(zip(parameters(kernel), kinds))
     args = ["width", *[f"{n}_all, {n}_step" if k == "row" else f"{n}_all" if k == "column" else n for n, k in inputs]]
     here = [f"{n}_ = {n}_all[r * {n}_step : r * {n}_step + width]" for n, k in inputs if k == "row"]
     here += [f"{n} = {n}_all[r]" for n, k in inputs if k == "column"] + ["out_ = out_all[k]"]
-    body = [f"{n} = {n}_[i]" for n, k in inputs if k == "row"] + [f"out_[i] = {scalar_text(kernel, dtype)}"]
-    title = f"{name}, row by row: out = {text(kernel)}  [{dtype.name}]"
-    return (
-        HEAD.format(title=title, prelude=head, name=f"{name}_rows", args=", ".join([*args, "numbers_, out_all"]))
-        + "    for k in range(len(out_all)):\n        r = numbers_[k]\n"
-        + "".join(f"        {line}\n" for line in here)
-        + "        for i in range(out_.size):\n"
-        + "".join(f"            {line}\n" for line in body)
-    )
+    title, read = f"{name}, row by row: out = {text(kernel)}", [n for n, k in inputs if k == "row"]
+    return module(f"{name}_rows", title, [*args, "numbers_, out_all"], read, [("out", kernel)], {}, dtype, here)
 
 
 def module(
-    name: str, title: str, inputs: list, is_array: tuple, outputs: list, scaled: dict, dtype: np.dtype
+    name: str, title: str, args: list, read: list, outputs: list, scaled: dict, dtype: np.dtype, row: list | None = None
 ) -> str | None:
-    """One function that reads inputs[i] and writes outputs[i]."""
+    """One function with a loop over elements, in one over rows if there are lines that begin a `row`."""
     head = prelude([f for _, f in outputs], dtype)
     if head is None:
         return None
-    texts = [(n, scalar_text(f, dtype)) for n, f in outputs]
-    args = [n + "_" if a else n for n, a in zip(inputs, is_array)] + [n + "_" for n, _ in outputs]
-    lines = [f"{n} = {n}_[i]" for n, a in zip(inputs, is_array) if a]
-    lines += [f"{n}_[i] = {scaled[n]}({t})" if scaled.get(n) else f"{n}_[i] = {t}" for n, t in texts]
-    body = "".join(f"        {line}\n" for line in lines)
-    return (
-        HEAD.format(title=f"{title}  [{dtype.name}]", prelude=head, name=name, args=", ".join(args))
-        + f"    for i in range({outputs[0][0]}_.size):\n{body}"
-    )
+    texts = [(n, scaled.get(n), scalar_text(f, dtype)) for n, f in outputs]
+    body = [f"{n} = {n}_[i]" for n in read] + [f"{n}_[i] = {g}({t})" if g else f"{n}_[i] = {t}" for n, g, t in texts]
+    lines = [f"for i in range({outputs[0][0]}_.size):", *["    " + line for line in body]]
+    if row:
+        lines = ["for k in range(len(out_all)):", "    r = numbers_[k]", *["    " + line for line in [*row, *lines]]]
+    first = HEAD.format(title=f"{title}  [{dtype.name}]", prelude=head, name=name, args=", ".join(args))
+    return first + "".join(f"    {line}\n" for line in lines)

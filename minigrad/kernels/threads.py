@@ -88,18 +88,6 @@ def launch(kernel: Any, args: list, work: int | None = None) -> list:
     return [kernel(*slices[0]), *[other.result() for other in others]]
 
 
-def launch_sums(kernel: Any, shape: tuple, args: list, dtype: Any = np.float64, work: int | None = None) -> np.ndarray:
-    """Launch kernel(*sums, *args), which adds to its sums: each slice to zeros of its own, and these are added up."""
-
-    def part(*some: Any) -> np.ndarray:
-        sums = np.zeros(shape, dtype)
-        kernel(*sums, *some)
-        return sums
-
-    first, *others = launch(part, args, work)
-    return sum(others, first)
-
-
 def pool() -> Any:
     """The threads besides the caller."""
     global _pool

@@ -6,7 +6,7 @@ import threading
 import numpy as np
 
 import minigrad
-from minigrad.kernels import cache, lines, threads
+from minigrad.kernels import cache, fallback, lines, threads
 from minigrad.kernels.cpu import (
     even_parts,
     index_cpu,
@@ -16,7 +16,7 @@ from minigrad.kernels.cpu import (
     topk,
 )
 
-MODULES = (even_parts, lines, index_cpu, topk, reductions_cpu, scans_cpu, max_pool)
+MODULES = (fallback, lines, topk, reductions_cpu)
 THRESHOLDS = ((lines, "OTHERS_FROM"), (lines, "ROWS_FROM"), (index_cpu, "PLACES_FROM"),
               (scans_cpu, "SCAN_FROM"), (topk, "RANK_FROM"), (reductions_cpu, "REDUCE_FROM"),
               (max_pool, "POOL_FROM"), (even_parts, "PARTS_FROM"))  # fmt: skip

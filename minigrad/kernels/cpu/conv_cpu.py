@@ -23,7 +23,7 @@ import numpy as np
 from ...arrays.kinds import kernels_there, on_device
 from ..cache import load
 from ..fallback import alone
-from ..threads import launch, launch_sums
+from ..threads import launch
 
 CONV_FROM = 1 << 15  # multiplications; below, NumPy's dozen calls take no longer than a lesson's wait for the compiler
 CALL = (
@@ -376,7 +376,12 @@ def by_weight(y: np.ndarray, x: np.ndarray, kernel: tuple, geometry: Any) -> np.
         return None
     plan, outer = to_correlate(x.shape, y.shape, kernel, geometry, x.dtype, BLOCK), y.shape[1] // groups
     rows, width = -(-outer // plan.rows) * plan.rows, plan.settings[0].size
-    correlate = partial(plan.kernels.correlate, *plan.settings)
-    (dw,) = launch_sums(correlate, (1, groups, rows, width), [volume(x), volume(y)], x.dtype, work // WORK)
-    dw = dw[:, :outer, : width - plan.padding]
+
+    def part(*some: np.ndarray) -> np.ndarray:
+        sums = np.zeros((groups, rows, width), x.dtype)
+        plan.kernels.correlate(*plan.settings, sums, *some)
+        return sums
+
+    first, *others = launch(part, [volume(x), volume(y)], work // WORK)
+    dw = sum(others, first)[:, :outer, : width - plan.padding]
     return dw.reshape(shape) if np.isfinite(dw).all() else None

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..cache import by_dtype
-from ..fallback import alone
+from ..fallback import worth
 from ..threads import launch
 
 PARTS_FROM = 2048  # elements; below, NumPy's dozen calls cost less than a first lesson's wait for the compiler
@@ -94,7 +94,7 @@ def sums(x: np.ndarray, d: int, over: Ranges) -> np.ndarray | None:
     """The sums over ranges of dimension d."""
     n, before, behind = over.start.size, math.prod(x.shape[:d]), math.prod(x.shape[d + 1 :])
     work = before * max(n, x.shape[d]) * behind
-    if work < PARTS_FROM or not x.size or type(x) is not np.ndarray or alone() or x.dtype.kind != "f":
+    if not x.size or not worth(x, work, PARTS_FROM):
         return None
     out = np.empty((*x.shape[:d], n, *x.shape[d + 1 :]), x.dtype)
     given = [np.ascontiguousarray(a).reshape(before, a.shape[d], behind) for a in (x, out)]

@@ -16,7 +16,7 @@ import numpy as np
 from ...arrays.kinds import kernels_there, on_device
 from ...errors import error
 from ..cache import by_dtype
-from ..fallback import alone
+from ..fallback import worth
 from ..threads import launch
 
 PLACES_FROM = 2048  # indices or elements; NumPy needs 20 microseconds for them, and a first lesson would wait
@@ -110,9 +110,7 @@ module = by_dtype("places", SOURCE)
 
 def serves(x: np.ndarray, number: int) -> bool:
     """Whether an array, and so many elements to be read or written, are worth a kernel."""
-    if number < PLACES_FROM or type(x) is not np.ndarray:
-        return False
-    return x.size > 0 and not alone() and x.dtype.kind == "f" and x.flags.c_contiguous
+    return worth(x, number, PLACES_FROM) and x.size > 0 and x.flags.c_contiguous
 
 
 def fits(x: np.ndarray, dim: int, index: np.ndarray) -> bool:

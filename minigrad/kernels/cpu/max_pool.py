@@ -14,7 +14,7 @@ import numpy as np
 
 from ...arrays.kinds import kernels_there, on_device
 from ..cache import by_dtype
-from ..fallback import alone
+from ..fallback import worth
 from ..threads import launch
 
 POOL_FROM = 2048  # comparisons; below, NumPy's dozen calls cost less than a first lesson's wait for the compiler
@@ -138,7 +138,7 @@ def largest(x: np.ndarray, begin: Sequence, end: Sequence, dilation: tuple) -> t
 
 def serves(x: np.ndarray, comparisons: int) -> bool:
     """Whether so many comparisons are worth a kernel."""
-    return comparisons >= POOL_FROM and type(x) is np.ndarray and not alone() and x.dtype.kind == "f"
+    return worth(x, comparisons, POOL_FROM)
 
 
 def results(x: np.ndarray, shape: tuple, n: int) -> tuple:
@@ -151,7 +151,7 @@ def put(g: np.ndarray, place: np.ndarray, shape: tuple, n: int) -> np.ndarray | 
     """Zeros of a shape with g added at the places in the last n dimensions."""
     if on_device(g):
         return kernels_there("pool_cuda").put(g, place, shape, n)
-    if g.size < POOL_FROM // 4 or alone() or g.dtype.kind != "f":
+    if not worth(g, g.size, POOL_FROM // 4):
         return None
     dx, number = np.empty(shape, g.dtype), math.prod(g.shape[g.ndim - n :])
     given = [np.ascontiguousarray(a).reshape(-1, number) for a in (g, place)]

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...arrays.kinds import kernels_there, on_device
 from ..cache import by_dtype
-from ..fallback import alone
+from ..fallback import worth
 from ..threads import launch
 
 SCAN_FROM = 4096  # elements; NumPy needs 15 microseconds for them, and a first lesson would wait for the compiler
@@ -139,11 +139,6 @@ SOURCE = (
 module = by_dtype("scans", SOURCE)
 
 
-def serves(x: np.ndarray) -> bool:
-    """Whether an array is worth a kernel."""
-    return x.size >= SCAN_FROM and type(x) is np.ndarray and not alone() and x.dtype.kind == "f"
-
-
 def lines(x: np.ndarray, dim: int) -> np.ndarray:
     """(outer, n, inner)"""
     return np.ascontiguousarray(x).reshape(math.prod(x.shape[:dim]), x.shape[dim], math.prod(x.shape[dim + 1 :]))
@@ -153,7 +148,7 @@ def running(ufunc: np.ufunc, x: np.ndarray, dim: int, reverse: bool) -> np.ndarr
     """`ufunc` accumulated along dim, from the end if `reverse`."""
     if on_device(x):
         return kernels_there("scans_cuda").running(ufunc, x, dim, reverse)
-    kernel = getattr(module(x.dtype), f"running_{ufunc.__name__}", None) if serves(x) else None
+    kernel = getattr(module(x.dtype), f"running_{ufunc.__name__}", None) if worth(x, x.size, SCAN_FROM) else None
     if kernel is None:
         return None
     out = np.empty(x.shape, x.dtype)
@@ -165,7 +160,7 @@ def running_extreme(ufunc: np.ufunc, x: np.ndarray, dim: int) -> tuple | None:
     """Running extremes and their places."""
     if on_device(x):
         return kernels_there("scans_cuda").running_extreme(ufunc, x, dim)
-    if not serves(x):
+    if not worth(x, x.size, SCAN_FROM):
         return None
     out, place = np.empty(x.shape, x.dtype), np.empty(x.shape, np.int64)
     kernel = getattr(module(x.dtype), f"running_{ufunc.__name__}")
@@ -177,7 +172,7 @@ def recurrence(a: np.ndarray, b: np.ndarray, dim: int, reverse: bool) -> np.ndar
     """y[i] = a[i] * y[i-1] + b[i] along a dimension, from its end if `reverse`."""
     if on_device(b):
         return kernels_there("scans_cuda").recurrence(a, b, dim, reverse)
-    if not serves(b) or a.dtype != b.dtype or a.shape != b.shape:
+    if not worth(b, b.size, SCAN_FROM) or a.dtype != b.dtype or a.shape != b.shape:
         return None
     out = np.empty(b.shape, b.dtype)
     launch(module(b.dtype).recurrence, [reverse, *[lines(x, dim) for x in (a, b, out)]], b.size)
@@ -186,7 +181,7 @@ def recurrence(a: np.ndarray, b: np.ndarray, dim: int, reverse: bool) -> np.ndar
 
 def others(x: np.ndarray, g: np.ndarray, dims: tuple) -> np.ndarray | None:
     """The gradient of the product of x over dimensions that follow one another: g times the other elements."""
-    if not serves(x) or not x.flags.c_contiguous or not dims:
+    if not worth(x, x.size, SCAN_FROM) or not x.flags.c_contiguous or not dims:
         return None
     outer, n, inner = (
         math.prod(some) for some in (x.shape[: dims[0]], x.shape[dims[0] : dims[-1] + 1], x.shape[dims[-1] + 1 :])
