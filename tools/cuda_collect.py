@@ -170,7 +170,8 @@ def formula_kernel(cls, direction: str, wanted: dict, names: list, dtype: str, r
     computed = pointwise_cuda.computed_in(np.dtype(dtype))
     result = np.dtype(bool if cls.kind == "bool" else dtype)
     write, layout = pointwise_cuda.how_written(result), pointwise_cuda.Layout(rank, "uint32" if rank else "")
-    kernel = pointwise_cuda.kernel(f"{cls.name}_{direction}", wanted, inputs, write, computed, layout, scaled)
+    given = tuple(wanted.items()), tuple(inputs), write, computed, layout, tuple(scaled)
+    kernel = pointwise_cuda.kernel(f"{cls.name}_{direction}", *given)
     if kernel is None:
         return
     steps = "[:, :]" if rank else "[::1]"

@@ -49,9 +49,8 @@ CHANGING = {"random", "time", "datetime", "secrets", "uuid", "os", "sys", "threa
 TRUSTED = {"minigrad", "numpy", "scipy", "optree", "numba", "math", "functools", "itertools", "operator", "collections"}
 MISSING, MISS = object(), object()
 UNTOUCHED: Any = object()  # in the place of a `.grad` that a capture has neither read nor set
-GONE = (
-    "(KeyError, IndexError, ValueError, AttributeError, TypeError)"  # what a look-up raises where something is missing
-)
+# what a look-up raises where something is missing
+GONE = "(KeyError, IndexError, ValueError, AttributeError, TypeError)"
 RETURN = "return what is to be kept, and let the caller store it"
 
 

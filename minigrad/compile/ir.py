@@ -208,7 +208,7 @@ class Lowering:
         shape = tuple([1 if d in dims else n for d, n in enumerate(x.shape) if keepdim or d not in dims])
         out = out or self.new(shape, x.dtype)
         if all(x.shape[d] == 1 for d in dims):
-            return self.map("x", {"x": self.reshape(x, self.new(shape, x.dtype))}, shape, x.dtype, out)
+            return self.map("x", {"x": self.reshape(x, shape)}, shape, x.dtype, out)
         return self.add("reduce", [x], [out], kind, dims=dims, keepdim=keepdim)
 
     def alias(self, x: V, out: V, places: list) -> V:
@@ -240,8 +240,11 @@ class Lowering:
         of_out = iter([d for d, n in enumerate(out.shape) if n != 1])
         return self.alias(x, out, [(None if n == 1 else next(of_out), 0, 1) for n in x.shape])
 
-    def reshape(self, x: V, out: V) -> V:
-        """The elements in order under another shape."""
+    def reshape(self, x: V, shape: tuple, out: V | None = None) -> V:
+        """The elements in order under another shape: x itself where that has it, and no other value is named."""
+        if out is None and x.shape == shape:
+            return x
+        out = out or self.new(shape, x.dtype)
         if [n for n in x.shape if n != 1] == [n for n in out.shape if n != 1]:
             return self.alias_reshape(x, out)
         return self.add("reshape", [x], [out], "reshape")

@@ -45,11 +45,11 @@ def einsum_rule(low: Lowering, step: Step, x: V, y: V, of_x: tuple, of_y: tuple,
     sizes = dict(zip(of_x + of_y, x.shape + y.shape))
     batch = [sizes[n] for n in both]
     n, k, m = (math.prod([sizes[label] for label in group]) for group in (rows, over, columns))
-    left = reshaped(low, sorted_as(low, x, of_x, [*both, *rows, *over]), (*batch, n, k))
-    right = reshaped(low, sorted_as(low, y, of_y, [*both, *over, *columns]), (*batch, k, m))
+    left = low.reshape(sorted_as(low, x, of_x, [*both, *rows, *over]), (*batch, n, k))
+    right = low.reshape(sorted_as(low, y, of_y, [*both, *over, *columns]), (*batch, k, m))
     found = [*both, *rows, *columns]
     product = multiply(low, left, right, low.new((*batch, n, m), x.dtype))
-    made = reshaped(low, product, tuple([sizes[label] for label in found]))
+    made = low.reshape(product, tuple([sizes[label] for label in found]))
     return low.permuted(made, tuple([found.index(label) for label in of_out]), low.out())
 
 
@@ -58,20 +58,13 @@ def sorted_as(low: Lowering, x: V, labels: tuple, order: list) -> V:
     return low.permuted(x, tuple([labels.index(n) for n in order]))
 
 
-def reshaped(low: Lowering, x: V, shape: tuple) -> V:
-    """x under another shape: itself, a view, or its elements in order."""
-    if x.shape == shape:
-        return x
-    return low.reshape(x, low.new(shape, x.dtype))
-
-
 # ---------------------------------------------------------------------- matmul
 def multiply(low: Lowering, x: V, y: V, out: V) -> V:
     """out = x @ y by matmul's rules; beside a batch, vectors are matrices of one row or one column."""
     if len(x.shape) + len(y.shape) < 4:
         return dot(low, x, y, out)
-    left = x if len(x.shape) > 1 else reshaped(low, x, (1, *x.shape))
-    right = y if len(y.shape) > 1 else reshaped(low, y, (*y.shape, 1))
+    left = x if len(x.shape) > 1 else low.reshape(x, (1, *x.shape))
+    right = y if len(y.shape) > 1 else low.reshape(y, (*y.shape, 1))
     if left is x and right is y:
         return matrices(low, x, y, out)
     lead = out.shape[: len(out.shape) - (left is x) - (right is y)]
@@ -93,7 +86,7 @@ def matrices(low: Lowering, x: V, y: V, out: V) -> V:
     if m == 1 and len(x.shape) == 2 < len(y.shape):  # (y.T @ x.T).T: one product for the whole batch
         return low.alias_reshape(dot(low, turned(low, y), turned(low, x), low.new((*lead, 1, n), out.dtype)), out)
     if len(y.shape) == 2 < len(x.shape) and x.shape[:-2] == lead and len(extent(x.shape[:-1])) == 1:
-        rows = reshaped(low, x, (math.prod(x.shape[:-1]), k))
+        rows = low.reshape(x, (math.prod(x.shape[:-1]), k))
         return low.alias_reshape(dot(low, rows, y, low.new((rows.shape[0], m), out.dtype)), out)
     return dot(low, x, y, out)
 

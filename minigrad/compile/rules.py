@@ -189,7 +189,7 @@ def expand_rule(low: Lowering, step: Step, x: V, size: tuple) -> Any:
 
 
 def reshape_rule(low: Lowering, step: Step, x: V, size: tuple) -> Any:
-    return low.reshape(x, low.out(dtype=x.dtype))
+    return low.reshape(x, size, low.out(dtype=x.dtype))
 
 
 def index_rule(low: Lowering, step: Step, x: V, index: tuple) -> Any:
@@ -199,7 +199,7 @@ def index_rule(low: Lowering, step: Step, x: V, index: tuple) -> Any:
 def unindex_rule(low: Lowering, step: Step, x: V, size: tuple, index: tuple) -> Any:
     out, place = low.out(dtype=x.dtype), low.new(x.shape, x.dtype)
     if math.prod(x.shape) == math.prod(out.shape):
-        return low.reshape(x, out)
+        return low.reshape(x, size, out)
     if not low.alias_index(out, place, index):
         return False
     return low.add("fill", [x], [out], "unindex", places=[place])

@@ -50,9 +50,8 @@ def kind(a: Any, grad: bool) -> tuple:
         except TypeError:
             return (type(a), repr(a))
         return (type(a), a, repr(a)) if isinstance(a, (float, complex)) else (type(a), a)
-    return (
-        (type(a),) if isinstance(a, np.ndarray) else (type(a), id(a))
-    )  # with an array it runs eagerly, whichever it is
+    # with an array it runs eagerly, whichever it is
+    return (type(a),) if isinstance(a, np.ndarray) else (type(a), id(a))
 
 
 # factors and summands for other floats, summands for other ints
@@ -237,10 +236,8 @@ class Specialisation:
         self.n_args, self.arg_places = len(c.places), c.places
         self.needs_grad = [b._edge is not None for b in trace.input_boxes()]
         self.result_tree, self.results = c.result_tree, c.results
-        self.effects, self.once = (
-            c.effects,
-            c.once,
-        )  # what a call leaves behind; whether no other call will be like this one
+        # what a call leaves behind; whether no other call will be like this one
+        self.effects, self.once = c.effects, c.once
         self.inputs = trace.outside
         inputs_by_id = {id(t): k for k, t in enumerate(trace.outside)}
         asked = {leaf: ("input", inputs_by_id.get(who)) for who, leaf in self.items.items()}

@@ -26,9 +26,8 @@ from .compiler import loading
 from .fallback import alone
 
 ALL, LINE, EACH, WEIGHT, NUMBER = "all", "line", "each", "weight", "number"
-HOLDS = {"x": ALL, "log_p": ALL, "target": EACH, "w": EACH} | dict.fromkeys(
-    ("weight", "bias", "factor", "begin"), WEIGHT
-)
+HOLDS = {"x": ALL, "log_p": ALL, "target": EACH, "w": EACH}
+HOLDS |= dict.fromkeys(("weight", "bias", "factor", "begin"), WEIGHT)
 # elements; below, NumPy's dozen calls cost less than a first lesson's wait for the compiler
 ROWS_FROM, OTHERS_FROM = 256, 2048
 CACHED = 1 << 17  # elements of some channels, which so stay in the nearest memory
@@ -97,9 +96,8 @@ class Plan:
         self.fixed = [(i, held) for i, held in enumerate(takes) if held in (WEIGHT, NUMBER)]
         self.rows = [(i, held) for i, held in enumerate(takes) if held in (ALL, LINE, EACH)]
         self.kernels: dict[tuple, Kernel] = {}
-        self.calls: dict[
-            tuple, Call | None
-        ] = {}  # by the shape of x, its dtype, the settings and the shapes of weights
+        # by the shape of x, its dtype, the settings and the shapes of weights
+        self.calls: dict[tuple, Call | None] = {}
 
     def layout(self, args: tuple, weights: tuple) -> Layout | None:
         """Return how arguments are seen that have weights of some shapes; None where these are not broadcast to x."""

@@ -233,10 +233,7 @@ class Loop:
         zeros = op.name == "sum" and wide.kind == "f"
         self.before.append(f"{running} = np.zeros({shape}, np.{wide.name})" if zeros else
                            f"{running} = np.full({shape}, {start(op)})")  # fmt: skip
-        if op.name == "max":
-            lines += [f"term = {term}", f"{place} = term if term > {place} or term != term else {place}"]
-        else:
-            lines.append(f"{place} += {term}")
+        lines += more_lines(op, place, term)
         if running != name:
             self.after.append(f"{name} = {running}.astype(np.{out.dtype.name})")
 
@@ -318,6 +315,13 @@ def running_lines(op: Op, name: str, running: str, term: str) -> tuple[str, str,
     term = cast(term, dtype, wide)
     more = f"plus({running}, {term})" if wide.kind == "f" else f"{running} + {grouped(term)}"
     return f"{running} = {start(op)}", f"{running} = {more}", running
+
+
+def more_lines(op: Op, place: str, term: str) -> list[str]:
+    """The lines that add one more term to what stands at a place."""
+    if op.name == "sum":
+        return [f"{place} += {term}"]
+    return [f"term = {term}", f"{place} = term if (term > {place}) | (term != term) else {place}"]
 
 
 def parse(text: str) -> ast.expr:

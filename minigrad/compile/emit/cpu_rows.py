@@ -13,7 +13,7 @@ import numpy as np
 
 from ..fuse import Group, element_read, extent, is_simple, loop_index, of_line, reduced
 from ..ir import F4, Op, V
-from .cpu_loops import Loop, nested, parse, running_lines, start, wider
+from .cpu_loops import Loop, more_lines, nested, parse, running_lines, start, wider
 from .library_calls import at_class, followed, picked, whole
 from .names import Spelling, cast, grouped
 
@@ -190,9 +190,8 @@ class Part(Loop):
         if not all(self.reads_alike(rows.group.parts[k], out) for k in rows.readers[out]):
             return False
         written = {*self.direct, *self.spelling.taken.values()}
-        known = lambda v: (
-            v.kind in ("input", "constant", "uniform") or v in {**rows.locals, **rows.buffers, **rows.makers}
-        )
+        there = {**rows.locals, **rows.buffers, **rows.makers}
+        known = lambda v: v.kind in ("input", "constant", "uniform") or v in there
         once = not self.uses[out] and len(rows.readers[out]) == 1
         return (is_simple(op) or once) and all(known(v) and v not in written for v in self.low.bases([op]))
 
@@ -264,10 +263,7 @@ class Part(Loop):
         buffer = self.rows.buffer(out)
         place = f"{buffer}[{', '.join(kept)}]"
         self.first.append(f"{buffer}[:] = {cast(start(op), wider(op), out.dtype)}")
-        if op.name == "max":
-            self.body += [f"term = {term}", f"{place} = term if (term > {place}) | (term != term) else {place}"]
-        else:
-            self.body.append(f"{place} += {cast(term, x.dtype, out.dtype)}")
+        self.body += more_lines(op, place, cast(term, x.dtype, out.dtype))
         if out in self.stored:
             self.allocate(out)
             name = self.spelling.name(out)

@@ -34,9 +34,8 @@ class Spelling:
         self.names: dict[V, str] = {}
         self.numbers: dict[str, str] = {}  # arguments that are floats -> their variables
         self.taken: dict[V, V] = {}  # results in the memory of others (buffers.py)
-        self.shared: int | None = (
-            None  # the size that threads share, and the arguments that say which part is a thread's
-        )
+        # the size that threads share, and the arguments that say which part is a thread's
+        self.shared: int | None = None
         self.range: tuple = ()
         self.statics: list = []  # what the text cannot hold: operations that are called, and their arguments
 

@@ -26,9 +26,8 @@ from ..fallback import alone
 from ..threads import launch
 
 CONV_FROM = 1 << 15  # multiplications; below, NumPy's dozen calls take no longer than a lesson's wait for the compiler
-CALL = (
-    1 << 10
-)  # multiplications that take as long as a call of NumPy's: the transpose makes one per element of the kernel
+# multiplications that take as long as a call of NumPy's: the transpose makes one per element of the kernel
+CALL = 1 << 10
 BLOCK = 1 << 16  # numbers that are worked on at once: they have to stay in the second cache
 WORK = 32  # multiplications that take as long as another kernel's element: what is worth a thread (threads.py)
 

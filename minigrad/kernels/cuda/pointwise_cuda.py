@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,8 +21,6 @@ from .. import formula
 from . import flat, kernel_modules
 from .device_array import DeviceArray, empty, plain
 from .device_functions import WIDEST
-
-_kernels: dict[tuple, Any] = {}
 
 
 class Layout(NamedTuple):
@@ -94,10 +93,7 @@ def run(
     layout, laid = laid_out(outs[0].shape, arrays)
     reads = tuple([how_read(v.dtype) if isinstance(v, DeviceArray) else "" for v in values.values()])
     write = how_written(outs[0].dtype)
-    key = (name, *formulas.values(), tuple(scaled), tuple(values), reads, write, target, layout)
-    if key not in _kernels:
-        _kernels[key] = kernel(name, formulas, list(zip(values, reads)), write, target, layout, scaled)
-    found = _kernels[key]
+    found = kernel(name, tuple(formulas.items()), tuple(zip(values, reads)), write, target, layout, tuple(scaled))
     if found is not None and (size := outs[0].size):
         rest = iter([plain(a) for a in laid])
         args = [next(rest) if read else v for v, read in zip(values.values(), reads)]
@@ -106,25 +102,20 @@ def run(
     return found is not None
 
 
+@cache
 def kernel(
-    name: str,
-    formulas: dict[str, Callable],
-    inputs: list,
-    write: str,
-    target: np.dtype,
-    layout: Layout,
-    scaled: Sequence,
+    name: str, formulas: tuple, inputs: tuple, write: str, target: np.dtype, layout: Layout, scaled: tuple
 ) -> Any:
     """The kernel of these formulas; None where one has no text for single numbers."""
-    head = formula.prelude(list(formulas.values()), target, formula.CUDA)
+    head = formula.prelude([f for _, f in formulas], target, formula.CUDA)
     if head is None:
         return None
     head += imports([write, *[read for _, read in inputs]])
     results = []
-    for n, f in formulas.items():
+    for n, f in formulas:
         expression = formula.scalar_text(f, target)
         results.append((n, write.format(f"g * ({expression})" if f in scaled else expression)))
-    title = f"{name}: " + "; ".join(f"{n} = {formula.text(f)}" for n, f in formulas.items()) + f"  [{target.name}]"
+    title = f"{name}: " + "; ".join(f"{n} = {formula.text(f)}" for n, f in formulas) + f"  [{target.name}]"
     return getattr(kernel_modules.load(name, text(name, title, head, inputs, results, layout)), name)
 
 

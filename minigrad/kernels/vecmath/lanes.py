@@ -77,9 +77,8 @@ class Lane:
     __or__ = lambda x, y: x.new(x.b.or_(x.v, x.like(y).v))
     __xor__ = lambda x, y: x.new(x.b.xor(x.v, x.like(y).v))
     __lshift__ = lambda x, n: x.new(x.b.shl(x.v, x.like(n).v))
-    __rshift__ = lambda x, n: x.new(
-        x.b.lshr(x.v, x.like(n).v)
-    )  # logical: vectors of int64 have no other before AVX-512
+    # logical: vectors of int64 have no other before AVX-512
+    __rshift__ = lambda x, n: x.new(x.b.lshr(x.v, x.like(n).v))
     __invert__ = lambda x: x.new(x.b.not_(x.v))
 
     def _compare(self, how: str, other: Any) -> Lane:
