@@ -272,7 +272,7 @@ def compare_fast(func: Callable, inputs: tuple, settings: Settings, mode: str) -
     random = np.random.default_rng()
 
     def direction(t: Tensor) -> np.ndarray:
-        v = random.random(tuple(t.shape))
+        v = 0.5 + random.random(tuple(t.shape))  # near zero, a weight would hide its element
         return np.asarray(v / max(float(np.linalg.norm(v)), 1e-30)).astype(t._np_dtype)
 
     for i, x in checked(inputs):

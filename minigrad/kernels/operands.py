@@ -29,9 +29,10 @@ def convert(op: Any, operands: tuple) -> tuple[list, np.dtype]:
 def conversions(op: Any, kinds: tuple, default: Any) -> tuple | None:
     """Return what makes operands of some kinds meet, None where nothing is to be done, and the dtype in which they do.
 
-    A kind is a dtype, and whether there are dimensions, or the type of a number; None for all if one is another type.
+    A kind is a dtype, and whether there are dimensions, or the type of a number; None for all if one is another type,
+    or if there are numbers alone.
     """
-    if any([type(k) is not tuple and k not in (int, float, bool) for k in kinds]):
+    if tuple not in map(type, kinds) or any([type(k) is not tuple and k not in (int, float, bool) for k in kinds]):
         return None
     _, target = converted(op, tuple([np.ones((1,) * k[1], k[0]) if type(k) is tuple else k(1) for k in kinds]))
     wanted = [dtypes.BOOL] * op.n_conditions + [target] * (len(kinds) - op.n_conditions)
@@ -58,6 +59,8 @@ def converted(op: Any, operands: tuple) -> tuple[list, np.dtype]:
         target = dtypes.default()
     elif alone:
         return [*masks, first], target
+    if not any([isinstance(a, np.ndarray) for a in values]):  # Python's own numbers raise where arrays divide by zero
+        values = tuple(map(np.asarray, values))
     return masks + [
         a.astype(target, copy=False) if isinstance(a, np.ndarray) else number(a, target) for a in values
     ], target

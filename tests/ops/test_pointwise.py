@@ -332,6 +332,13 @@ def test_fused_kernels_give_what_numpy_gives(name, dtype):
     check_fused(F[name], [random.uniform(0.2, 2, (60, 1)), random.uniform(-2, -0.2, 80)], dtype)
 
 
+def test_numbers_alone_are_divided_as_tensors_are():
+    assert torch.reciprocal(0).tolist() == torch.reciprocal(0.0).tolist() == INF
+    assert same(torch.fmod(1.0, 0.0), NAN) and same(torch.remainder(1.0, 0.0), NAN)
+    assert torch.pow(0, -1.0).tolist() == torch.div(1, 0).tolist() == INF
+    assert torch.reciprocal(2).dtype == torch.float32 and torch.pow(2, 3).dtype == torch.int64
+
+
 @pytest.mark.parametrize("name", ["mul", "remainder", "fmod", "copysign", "abs, nan_to_num"])
 def test_fused_kernels_agree_at_edge_values(name):
     x, y = np.meshgrid(EDGES[:-1], EDGES[:-1])
