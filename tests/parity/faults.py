@@ -100,8 +100,8 @@ FAULTS = {
     ),
     "kernels: gathered rows begin at the second place": Fault(
         "kernels/cpu/index_cpu.py",
-        "out_[r, k] = x_[r, at(index[k])]",
-        "out_[r, k] = x_[r, at(index[min(k + 1, index.size - 1)])]",
+        'source="at(index[k])", target="k"',
+        'source="at(index[min(k + 1, index.size - 1)])", target="k"',
         "kernels",
     ),
 }
