@@ -94,7 +94,9 @@ class CompiledFunction(Function):
     def backward(ctx: Any, *grads: Any) -> tuple:
         program = ctx.program
         if program.backward is None:
-            raise program.freed
+            if program.written or None not in grads:
+                raise program.freed
+            return recompute(program, ctx, grads)  # what is wanted may not need what was overwritten
         saved = ctx.saved_tensors
         if current() is not OFF or any([g is None or type(g) is Box for g in grads]):
             return recompute(program, ctx, grads)

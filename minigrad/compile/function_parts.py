@@ -4,7 +4,8 @@ The function is written anew from its own text.  `driver` calls one part, which 
 the statement, and calls the other part, whose result is the function's.  If that statement is a loop or a branch, what stands
 in it becomes parts likewise; if it calls a function or a module in which the reason lies, that is compiled in parts of its own.
 A part that has such a statement itself is taken apart in turn.  Statements whose variables may not be there yet stay as they
-are; where an inner function has a hold on variables, nothing is taken apart.
+are.  An inner function is defined anew in each part that reads its name (variables.py says when that is the same); where it
+has a hold on variables that change, nothing is taken apart.
 """
 
 from __future__ import annotations
@@ -17,20 +18,31 @@ import itertools
 import re
 import textwrap
 import types
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..places import ours
 from .captured_steps import Refused
 from .guards import codes
+from .variables import (
+    LOOPS,
+    Variables,
+    definition_of,
+    is_definition,
+    leaves,
+    maybe_read_first,
+    names,
+    needed,
+    note_inner_functions,
+    parameters,
+    surely_set,
+)
 
 # what keeps variables, binds names in other ways, or leaves the function in another way
-KEEPS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda, ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await,
-         ast.Global, ast.Nonlocal, ast.Delete, ast.Import, ast.ImportFrom, ast.Match)  # fmt: skip
-COMPREHENSION = ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp
+KEEPS = (ast.AsyncFunctionDef, ast.ClassDef, ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal, ast.Delete)
 SEEING = {"locals", "vars", "dir", "eval", "exec", "super", "__class__"}  # what sees the variables of a function
 WORK = ast.Call, ast.BinOp
-LOOPS = ast.For, ast.While
+IMPORTS = ast.Import, ast.ImportFrom
 INNER = "__inner"  # what looks up the functions that are called
 
 
@@ -63,10 +75,11 @@ def split(f: Any, tree: ast.FunctionDef | None, refused: Refused) -> Parts | Non
         return None
     if any(isinstance(node, ast.GeneratorExp) and node not in used for node in nodes):
         return None
+    inner = note_inner_functions(tree)
     stop = Stop(f, given, refused, tree.body)
-    if not any(map(stop.meets, tree.body)):
+    if inner is None or not any(map(stop.meets, tree.body)):
         return None
-    return Splitter(f, tree, stop).split(given)
+    return Splitter(f, tree, inner, stop).split(given)
 
 
 def plain(f: Any) -> tuple[Any, tuple]:
@@ -131,6 +144,8 @@ class Stop:
 
     def meets(self, one: ast.stmt) -> bool:
         """Return whether a statement is the one, or has it in it."""
+        if is_definition(one):  # it is where it is called that it stops
+            return False
         if self.name:
             return self.name in texts(one)
         first, last = (one.lineno, one.col_offset), (one.end_lineno or 0, one.end_col_offset or 0)
@@ -148,93 +163,18 @@ def mentioned(path: str, self_: str, body: list[ast.stmt]) -> str:
 
 
 def texts(one: ast.stmt) -> set[str]:
-    """Return the names and attributes that a statement reads."""
-    return names([one], ast.Load) | {ast.unparse(node) for node in ast.walk(one) if isinstance(node, ast.Attribute)}
-
-
-def names(body: Iterable[ast.AST], kind: type) -> set[str]:
-    """Return the names that statements read (Load) or set (Store); `x += 1` does both, a comprehension has its own."""
-    found: set[str] = set()
-    for node in body:
-        if isinstance(node, ast.Name):
-            found |= {node.id} if isinstance(node.ctx, kind) else set()
-        elif isinstance(node, COMPREHENSION):
-            first, *others = node.generators
-            inner = [one for one in ast.iter_child_nodes(node) if not isinstance(one, ast.comprehension)]
-            inner += [part for one in others for part in (one.iter, *one.ifs)] + first.ifs
-            own = names([one.target for one in node.generators], ast.Store)
-            found |= names([first.iter], kind) | (names(inner, kind) - own)
-        else:
-            found |= names(ast.iter_child_nodes(node), kind)
-            found |= names([node.target], ast.Store) if isinstance(node, ast.AugAssign) else set()
-    return found
-
-
-def surely_set(body: Iterable[ast.stmt]) -> set[str]:
-    """Return the names that statements set, whatever happens."""
-    found: set[str] = set()
-    for one in body:
-        if isinstance(one, ast.With):
-            found |= surely_set(one.body)
-        elif isinstance(one, (ast.Assign, ast.AugAssign)) or isinstance(one, ast.AnnAssign) and one.value is not None:
-            found |= names([one], ast.Store)
-    return found
-
-
-def maybe_read_first(body: Iterable[ast.stmt], known: set[str]) -> set[str]:
-    """Return the names that statements may read before they have set them; `known` are set."""
-    found: set[str] = set()
-    for one in body:
-        if isinstance(one, LOOPS):
-            head = [one.iter if isinstance(one, ast.For) else one.test]
-            inner = known | names([one.target], ast.Store) if isinstance(one, ast.For) else known
-            found |= names(head, ast.Load) - known
-            found |= maybe_read_first(one.body, inner) | maybe_read_first(one.orelse, known)
-        elif isinstance(one, ast.If):
-            found |= names([one.test], ast.Load) - known
-            found |= maybe_read_first(one.body, known) | maybe_read_first(one.orelse, known)
-        else:
-            found |= names([one], ast.Load) - known
-        known = known | surely_set([one])
-    return found
-
-
-def leaves(one: ast.AST) -> bool:
-    """Return whether a statement may end the function, or the loop that it stands in."""
-    if isinstance(one, (ast.Return, ast.Break, ast.Continue)):
-        return True
-    if isinstance(one, LOOPS):
-        return any(isinstance(node, ast.Return) for node in ast.walk(one)) or any(map(leaves, one.orelse))
-    return any(map(leaves, ast.iter_child_nodes(one)))
-
-
-class Variables(NamedTuple):
-    """What is known of variables at a place: those that are there, those that may be, and those that are read later.
-
-    At the end of a function, where its result is made, `later` is None.
-    """
-
-    known: set[str]
-    maybe: set[str]
-    later: set[str] | None
-
-    def behind(self, body: list[ast.stmt]) -> Variables:
-        """Return what is known after statements."""
-        return self._replace(known=self.known | surely_set(body), maybe=self.maybe | names(body, ast.Store))
-
-    def before(self, body: list[ast.stmt]) -> Variables:
-        """Return what is known where these statements follow."""
-        return self._replace(later=(self.later or set()) | names(body, ast.Load))
+    """Return the names and attributes that a statement reads, in the inner functions that it names as well."""
+    named = [definition for node in ast.walk(one) if (definition := definition_of(node))]
+    own = {ast.unparse(node) for node in ast.walk(one) if isinstance(node, ast.Attribute)}
+    return names([one], ast.Load) | own.union(*map(texts, named))
 
 
 class Splitter:
     """Write a function's parts."""
 
-    def __init__(self, f: types.FunctionType, tree: ast.FunctionDef, stop: Stop):
-        self.f, self.tree, self.stop = f, tree, stop
-        a = tree.args
-        given = [*a.posonlyargs, *a.args, *a.kwonlyargs, *filter(None, (a.vararg, a.kwarg))]
-        self.given = {one.arg for one in given}
+    def __init__(self, f: types.FunctionType, tree: ast.FunctionDef, inner: dict[str, ast.stmt], stop: Stop):
+        self.f, self.tree, self.inner, self.stop = f, tree, inner, stop
+        self.given = {one.arg for one in parameters(tree.args)}
         self.locals = self.given | names(tree.body, ast.Store)
         self.parts: list[Part] = []
         self.line = 0
@@ -273,47 +213,66 @@ class Splitter:
     def is_unsure(self, one: ast.stmt, at: Variables) -> bool:
         """Return whether a variable may not be there that a statement reads, or sets for others."""
         read = maybe_read_first([one], at.known) & at.maybe
-        return bool(read | names([one], ast.Store) & (at.later or set()) - surely_set([one]) - at.known)
+        unset = names([one], ast.Store) & (at.later or set()) - surely_set([one]) - at.known
+        return bool(read | unset) or isinstance(one, IMPORTS)
 
     def stopped(self, one: ast.stmt, at: Variables) -> ast.stmt:
         """Return the statement that stops; of one with others in it, these as parts."""
         self.line = one.lineno
         made: Any = copy.copy(one)
-        if isinstance(one, LOOPS):  # what is read in it may be read in its next round
+        if isinstance(one, LOOPS):  # after its body comes its next round, or what follows it
+            after = at.later or set()
             at = at.before([one])._replace(maybe=at.maybe | names([one], ast.Store))
+            at = at._replace(later=(at.later or set()) | after)
+        heads = [name for name in ("iter", "test", "subject") if hasattr(one, name)]
+        for name in heads:
+            setattr(made, name, self.with_inner(getattr(one, name)))
+        at = at.behind([getattr(one, name) for name in heads])
         if isinstance(one, (*LOOPS, ast.If, ast.With)):
             own = [one.target] if isinstance(one, ast.For) else one.items if isinstance(one, ast.With) else []
             made.body = self.block(one.body, at._replace(known=at.known | names(own, ast.Store)))
             if not isinstance(one, ast.With):
                 made.orelse = self.block(one.orelse, at)
-            for head in ("iter", "test"):
-                if hasattr(one, head):
-                    setattr(made, head, self.with_inner(getattr(one, head)))
+            return made
+        if isinstance(one, ast.Match):
+            made.cases = [self.case(case, at) for case in one.cases]
             return made
         return self.with_inner(made)
+
+    def case(self, one: ast.match_case, at: Variables) -> ast.match_case:
+        """Return a case of the statement that stops."""
+        at = at._replace(maybe=at.maybe | names([one], ast.Store))  # by the patterns and guards that did not fit, too
+        own = names([one.pattern], ast.Store) | surely_set(filter(None, [one.guard]))
+        return ast.match_case(one.pattern, one.guard, self.block(one.body, at._replace(known=at.known | own)))
 
     def with_inner(self, node: Any) -> Any:
         """Return a statement, or an expression, that calls what stands for the functions in it."""
         return InnerCalls().visit(copy.deepcopy(node))
 
     def called(self, body: list[ast.stmt], at: Variables) -> list[ast.stmt]:
-        """Return a call of a part in place of statements, where that gains something."""
-        outs = None if at.later is None else sorted(names(body, ast.Store) & at.later)
-        if not any(isinstance(node, WORK) for one in body for node in ast.walk(one)):
+        """Return a call of a part in place of statements, where that gains something, and its inner functions."""
+        work = [one for one in body if not is_definition(one)]
+        if not any(isinstance(node, WORK) for one in work for node in ast.walk(one)):
             return body
-        inputs = sorted((names(body, ast.Load) | set(outs or ()) - surely_set(body)) & self.locals & at.known)
-        lines = body[0].lineno, body[-1].end_lineno or body[-1].lineno
+        read, set_, inner = names(body, ast.Load), names(body, ast.Store), self.inner.keys()
+        outs = None if at.later is None else sorted(set_ & at.later - inner)
+        inputs = sorted(needed(body, set(outs or ())) & self.locals & at.known - inner)
+        lines = work[0].lineno, work[-1].end_lineno or work[-1].lineno
         name = f"{self.tree.name}_lines_{lines[0]}_to_{lines[1]}"
         tuple_of = lambda kind: ast.Tuple([ast.Name(one, kind()) for one in outs or ()], kind())
         arguments = ast.arguments([], [ast.arg(one) for one in inputs], None, [], [], None, [])
         end = [] if outs is None else [ast.Return(tuple_of(ast.Load))]
-        tree = placed(defined(name, arguments, [*body, *end]), body[-1])
+        tree = placed(defined(name, arguments, [*self.definitions(read - set_), *body, *end]), body[-1])
         self.parts.append(Part(function(tree, self.f), tree, lines))
         call = ast.Call(
             ast.Name(part_name(len(self.parts) - 1), ast.Load()), [ast.Name(x, ast.Load()) for x in inputs], []
         )
         made = ast.Return(call) if outs is None else ast.Assign([tuple_of(ast.Store)], call) if outs else ast.Expr(call)
-        return [placed(made, body[0])]
+        return [placed(made, body[0]), *self.definitions(set_ & (at.later or set()))]
+
+    def definitions(self, wanted: set[str]) -> list[ast.stmt]:
+        """Return those statements that define inner functions of some names."""
+        return [one for name, one in self.inner.items() if name in wanted]
 
     def driver(self, body: list[ast.stmt], given: tuple) -> Any:
         """Return what makes the function that runs the parts, once they are compiled."""
@@ -328,10 +287,15 @@ class Splitter:
 
 
 class InnerCalls(ast.NodeTransformer):
-    """Let what is called be looked up first."""
+    """Let what is called be looked up first, apart from inner functions, which are others in each call."""
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.Lambda:
+        return node
 
     def visit_Call(self, node: ast.Call) -> ast.Call:
         self.generic_visit(node)
+        if definition_of(node.func):
+            return node
         node.func = placed(ast.Call(ast.Name(INNER, ast.Load()), [node.func], []), node.func)
         return node
 

@@ -126,3 +126,17 @@ def test_a_saved_result_that_was_written_to_raises():
             y.detach().mul_(2)
             with pytest.raises(RuntimeError, match="its own result"):
                 y.sum().backward()
+
+
+def test_of_results_some_of_which_lost_what_they_need_the_others_have_gradients():
+    def f(x):
+        y = x * 1
+        z = y.cos()
+        y += 1
+        return z, y
+
+    for g in (f, compile(f)):
+        x = T(3).requires_grad_()
+        assert torch.autograd.grad(g(x)[1].sum(), x)[0].tolist() == [1, 1, 1]
+        with pytest.raises(RuntimeError, match="CosBackward0: one of its inputs"):
+            torch.autograd.grad(g(x)[0].sum(), x)

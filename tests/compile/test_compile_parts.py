@@ -1,5 +1,6 @@
 """A function in which a line cannot be compiled runs in parts: that line as it is, what stands around it compiled."""
 
+import contextlib
 import importlib
 import linecache
 import random
@@ -171,13 +172,105 @@ def comprehends(x):
     return x[1] * len([i for i in range(4) if i])
 
 
+def imports(x):
+    import math
+
+    y = x * 2
+    print(end="")
+    return y * math.pi + w
+
+
+def walrus(x):
+    y = (half := x / 2) + 1
+    print(end="")
+    return y * half + w
+
+
+def names_in_conditions(x):
+    if (total := x.sum().item()) > 1:
+        x = x * total
+    while (left := x.shape[0] - 1) > 0:
+        x = x[:left] * 2 + w[:left]
+        print(end="")
+    return x + left
+
+
+def defines_functions(x, scale=2):
+    y = x * 2 + w
+    doubled = lambda t: t * scale  # noqa: E731
+
+    def added(t, k=3):
+        return doubled(t) + y * k
+
+    def power(t, n):
+        return t if n == 1 else t * power(t, n - 1)
+
+    z = added(x).sin()
+    print(end="")
+    z = power(added(z, 2), 3)
+    if z.sum().item() > 1:
+        z = added(z) * 0.5
+    by_size = sorted([z, z + 1], key=lambda t: t.sum().item())
+    return doubled(by_size[0]) + torch.func.grad(lambda t: added(t).sum())(x)
+
+
+def defines_and_prints(x):
+    seen = x + w
+
+    def told(t):
+        print(end="")
+        return t * seen
+
+    y = told(x.sin() * 2) + 1
+    return told(y.cos() * 3) * 2
+
+
+def matches_sizes(x):
+    y = x.sin() * 2
+    match x.shape:
+        case (n,) | (n, _) if n > 5:
+            y = y * n
+        case [n, *others]:
+            y = y * n + len(others)
+            print(end="")
+            y = y.cos() * n
+    return y + w
+
+
+def fails(x):
+    print(end="")
+    raise ValueError
+
+
+def goes_on_after_an_error(x):
+    y = x * 2 + w
+    with contextlib.suppress(ValueError):
+        print(end="")
+        y = fails(y * 3)
+    return y * 4
+
+
+def leaves_before_it_is_set(x):
+    y = x * 2 + w
+    for n in range(3):
+        if (y := y.cos() + n).sum().item() > 5:
+            break
+        x = y * 3
+        if x.sum().item() < 3:
+            continue
+        y = x.sin()
+    return x + y
+
+
 PROGRAMS = {
     comprehends: lambda k: ((torch.ones(2, 2) * k,), {}),
     decides: lambda k: ((torch.ones(2, 2) * (-1) ** k,), {}), returns_early: lambda k: ((torch.ones(2, 2) * (-1) ** k,), {}),
     masked: lambda k: ((torch.ones(2, 2) * k - 1,), {}), loops: lambda k: ((torch.ones(2, 2) * k,), {}),
     twice: lambda k: ((torch.ones(2, 2) * k, torch.ones(2)), {"last": torch.ones(2) * 3, "scale": 1.5 + k}),
     **{f: lambda k: ((torch.ones(2, 2) * (k - 1),), {})
-       for f in (keeps, one_line, set_in_a_branch, skips, remembers, halves, set_in_a_loop, calls, around, around.first.twice)},
+       for f in (keeps, one_line, set_in_a_branch, skips, remembers, halves, set_in_a_loop, calls, around, around.first.twice,
+                 imports, walrus, names_in_conditions, defines_functions, defines_and_prints, matches_sizes,
+                 goes_on_after_an_error, leaves_before_it_is_set)},
 }  # fmt: skip
 
 
@@ -370,18 +463,54 @@ def looks_at_its_variables(x):
     return z * len(locals())
 
 
-def imports(x):
-    import math
+def calls_what_comes_later(x):
+    y = x * 2
 
+    def scaled(t, k=3):
+        return twice_as_much(t).sin() * y * k if k else y
+
+    twice_as_much = lambda t: t * 2  # noqa: E731
+    print(end="")
+    return scaled(x)
+
+
+def counts(x):
+    calls = 0
+
+    def f(t):
+        nonlocal calls
+        calls += 1
+        return t * calls
+
+    y = f(x) * 2
+    print(end="")
+    return f(y) + f(x)
+
+
+def decorates(x):
+    @torch.no_grad()
+    def f(t):
+        return t * 2
+
+    y = f(x) * 2
+    print(end="")
+    return f(y) + x
+
+
+def keeps_functions(x):
+    functions = []
+    for k in range(3):
+        functions.append(lambda t: t * k)  # noqa: B023
     y = x * 2
     print(end="")
-    return y * math.pi + x
+    return sum([f(y) for f in functions])
 
 
-def walrus(x):
-    y = (half := x / 2) + 1
+def changes_its_argument(x):
+    f = lambda: x * 2  # noqa: E731
     print(end="")
-    return y * half + x
+    x = x + 1
+    return f() + x
 
 
 def matches(x):
@@ -411,8 +540,8 @@ def generates(x):
     return sum(later) + y
 
 
-UNDIVIDED = [maybe_unbound, inner_function, with_a_lambda, looks_at_its_variables, imports, walrus, matches, catches,
-             generates]  # fmt: skip
+UNDIVIDED = [maybe_unbound, inner_function, with_a_lambda, looks_at_its_variables, matches, catches, generates, counts,
+             calls_what_comes_later, decorates, keeps_functions, changes_its_argument]  # fmt: skip
 
 
 @pytest.mark.parametrize("f", UNDIVIDED)

@@ -17,11 +17,13 @@ from .test_compile_random import close
 __all__ = ["interpreted"]
 SIMPLE = ["{a} = {b}.sin() * 2 + {c}", "{a} = {b} * {c} - {a}", "{a} = {b} @ w", "{a} += {b}.cos()", "{a}, {b} = {b} * 2, {a}",
           "m = {b}.mean()", "{a} = {b} + m", "n = n + 1", "{a} = {b} * n", "{a} = box.net({b})", "box.calls += 1",
-          "rows = [{a} * i for i in range(2)]; {b} = rows[1]", "{a} = helper({b}, n)"]  # fmt: skip
+          "rows = [{a} * i for i in range(2)]; {b} = rows[1]", "{a} = helper({b}, n)", "{a} = inner({b}) + shifted({a})",
+          "{a} = (lambda t: t * n0 + box.calls)({b})", "{a} = (half := {b} / 2) + half", "import math; {a} = {b} * math.pi",
+          "{a} = torch.func.grad(lambda t: inner(t).sum())({b})"]  # fmt: skip
 STOPS = ["print({a}.shape, n)", "seen.append(n)", "m = {a}.sum().item()", "{a} = {a} + float({b}.max())",
          "{a} = speaking({a}, n)", "{a} = box.loud({b})"]  # fmt: skip
 HEADS = ["for k in range({n}):", "if {a}.sum().item() > n:", "if n % 2:", "for x in ({a}, {b}):", "with torch.no_grad():",
-         "while n < {n}:"]  # fmt: skip
+         "while n < {n}:", "if (k := n) % 2:", "if (m := {a}.mean()) > 0.1:"]  # fmt: skip
 WORLD = """import minigrad as torch
 
 w = torch.tensor([[0.5, -0.25], [0.75, 0.1]], requires_grad=True)
@@ -52,7 +54,12 @@ class Box:
 
 
 def f(x, y, n, box):
-    m = 0.5
+    m, n0, first = 0.5, n, x * 2
+    shifted = lambda t: t + first
+
+    def inner(t, k=2):
+        return shifted(t).cos() * k + box.calls
+
 """
 
 
