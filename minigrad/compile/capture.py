@@ -11,10 +11,12 @@ from typing import Any
 
 from ..core.events import slots
 from ..core.frames import OFF, Frame, current, use
+from ..core.graph import Leaf
 from ..core.tensor import Box, Tensor
+from ..func.tree import flatten, rebuild
 from ..kernels.cache import without
 from .captured_steps import VALUES, Refused
-from .symbols import functions_of_numbers
+from .symbols import functions_of_numbers, is_symbolic, plain
 from .trace import Trace
 
 capturing: ContextVar[Any] = ContextVar("minigrad.capture", default=None)  # the running Trace
@@ -23,7 +25,7 @@ capturing: ContextVar[Any] = ContextVar("minigrad.capture", default=None)  # the
 @contextmanager
 def tracing(trace: Trace, grad: bool):
     """Run under a capture."""
-    slots.reading = reading
+    slots.reading, slots.tracking, slots.changing, slots.numbers = reading, tracking, changing, numbers
     around, alone = capturing.get(), without.get()
     try:
         capturing.set(trace)
@@ -40,6 +42,8 @@ def tracing(trace: Trace, grad: bool):
         without.set(alone)
         for generator, state in trace.generators.values():
             generator.set_state(state)
+        for t, edge in trace.edges.values():
+            t._edge = edge
     if trace.refused is not None:
         raise trace.refused
 
@@ -63,10 +67,39 @@ def refused(name: str, *args: Any, **kwargs: Any) -> Any:
     raise trace.refuse(f"it calls {name}(), which does something at each call")
 
 
+def traced(t: Tensor | None) -> Trace | None:
+    """Return the running capture, if what happens to a tensor (or to None) is its concern."""
+    trace = capturing.get()
+    elsewhere = t._layer is not trace if type(t) is Box else current() is OFF
+    return None if elsewhere else trace
+
+
+def tracking(t: Tensor, before: Leaf | None) -> None:
+    """Note that a tensor asks for gradients from now on, or no more."""
+    if (trace := traced(t)) is not None:
+        trace.track(t, before)
+
+
+def changing(what: str, t: Tensor | None = None) -> None:
+    """Refuse what changes a tensor from outside, or a generator, and is no value."""
+    if (trace := traced(t)) is not None and (type(t) is not Box or trace.is_input(t)):
+        raise trace.refuse(f"it {what}, which outlives the call")
+
+
+def numbers(data: Any) -> Any:
+    """Note that a tensor is about to be made of numbers that the program is given; return them as Python's own."""
+    if (trace := traced(None)) is None:
+        return data
+    flat, tree = flatten(data)
+    if not any(map(is_symbolic, flat)):
+        return data
+    trace.elements = flat
+    return rebuild(tree, list(map(plain, flat)))
+
+
 def reading(t: Tensor, how: str) -> Any:
     """Refuse that the user reads the values of a tensor, be it from outside or a traced one; return a number for item()."""
-    trace = capturing.get()
-    if trace is None or type(t) is not Box and current() is OFF or type(t) is Box and t._layer is not trace:
+    if (trace := traced(t)) is None:
         return None
     if how == "grad":
         return trace.look_at_grad(t)

@@ -59,6 +59,10 @@ class Captured:
             self.effects, self.once = effects(program.surroundings, trace, self.leaf)
             self.results_of = {leaf: self.result_of(b, v) for leaf, (b, v) in self.computed.items()}
             self.look_at_memory(trace)
+            if trace.tracks_others():
+                raise Refused("it changes requires_grad of a tensor that outlives the call")
+            if any(type(history(o)) is Leaf for o in self.outs):
+                raise Refused("it returns a leaf that it has made", None, False)
             boxes = trace.input_boxes()
             self.tracked = [program.grad and history(o) is not None for o in self.outs]
             self.by = [k for k, b in enumerate(boxes) if history(b) is not None]
@@ -205,6 +209,8 @@ class Captured:
                 return (a.__code__, [repr(c.cell_contents) for c in a.__closure__ or ()])
             if not isinstance(a, Value):
                 return (type(plain(a)).__name__, told(a))
+            if as_values and a in self.trace.spelled:
+                return ("constant", a.dtype, a.shape, self.trace.spelled[a][0].tobytes())
             if a.kind == "number":
                 return ("number", told(a.content))
             if a.kind == "constant":
@@ -212,7 +218,9 @@ class Captured:
             return (numbers.setdefault(a, len(numbers)), a.shape, a.dtype.str)
 
         made = [
-            (s.cls, s.phase, s.written is not None, *map(seen, s.args), *map(seen, s.outs)) for s in self.trace.steps
+            (s.cls, s.phase, s.written is not None, *map(seen, s.args), *map(seen, s.outs))
+            for s in self.trace.steps
+            if not as_values or s not in self.trace.spelling
         ]
         ends = [seen(self.trace.value(o)) for o in self.outs]
         rest = [parts(part, told) for part in self.results]

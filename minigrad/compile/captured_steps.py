@@ -10,10 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.kinds import as_array
+from ..arrays.kinds import as_array, on_device
+from ..core.function import Function
+from ..core.tensor import Tensor
+from ..ops.copy import Copy
 from ..places import Place
+from .symbols import Number, is_symbolic, plain
 
 HANDLED = tuple(map(np.dtype, ("f4", "f8", "i8", "?")))  # what the processor's loops compute with
+MOST = 64  # Python numbers that are elements of one tensor, and parameters of the program
 
 
 class Refused(RuntimeError):
@@ -60,3 +65,42 @@ class Draw:
     def compute(sample: Any, generator: Any, size: tuple) -> Any:
         """Numbers of the generator's stream."""
         return as_array(sample(generator._rng, size))
+
+
+def is_count(fn: type, a: Any, others: tuple) -> bool:
+    """Return whether a write puts a number into a tensor without dimensions, as a counter has it: no work for a kernel."""
+    if fn is not Copy or a.ndim or on_device(a) or isinstance(others[0], Tensor):
+        return False
+    return a.dtype.kind == "f" or a.dtype.kind == "i" and isinstance(others[0], int)
+
+
+def holds(t: Tensor, numbers: list) -> bool:
+    """Return whether a tensor is made of these numbers, one for each element or for all, and they may be parameters."""
+    if len(numbers) > MOST or t._np_dtype not in HANDLED or t._np_dtype.kind == "b" or on_device(t._a):
+        return False
+    held = np.array(list(map(plain, numbers))).astype(t._np_dtype)
+    return np.array_equal(t._a.ravel(), held if len(held) > 1 else np.repeat(held, t._a.size), equal_nan=True)
+
+
+def touch(numbers: list) -> None:
+    """Note that the digits of numbers are read."""
+    for a in filter(is_symbolic, numbers):
+        a.reads.touch(a.sources)
+
+
+def setting(a: Any) -> Any:
+    """Return a number as formulas read it: a float may be a symbol there."""
+    return a if type(a) is Number else plain(a)
+
+
+def opaque(cls: type[Function]) -> bool:
+    """Return whether a Function, or a class that it is made from, has said that it is not to be traced."""
+    said = next(c for c in cls.__mro__ if "is_traceable" in vars(c))
+    return said is not Function and not cls.is_traceable
+
+
+def holds_tensor(a: Any) -> bool:
+    """Return whether a tensor is hidden in a structure."""
+    if isinstance(a, (tuple, list)):
+        return any(map(holds_tensor, a))
+    return isinstance(a, Tensor) or isinstance(a, dict) and any(map(holds_tensor, a.values()))

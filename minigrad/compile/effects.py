@@ -46,6 +46,8 @@ class Surroundings:
             self.containers = []
             for t, g in grads:
                 t._grad = g
+            for source, number in environment.numbers.values():
+                source.put(number)
             for container, before, _ in environment.containers:
                 if ids(container) != ids(before):
                     container.clear()
@@ -56,8 +58,6 @@ class Surroundings:
                 for name, value in before.items():
                     if vars(cls).get(name, MISSING) is not value:
                         setattr(cls, name, value)
-            for source, number in environment.numbers.values():
-                source.put(number)
 
     def changes(self) -> Iterator[tuple[Any, Any, Any, Any]]:
         """Give what a capture has set in lists, dicts and attributes: container, key, before and now, MISSING for nothing."""

@@ -159,7 +159,7 @@ class Environment:
             self.names[id(value)] = name = f"o{len(self.names)}"
             self.lines.append(f"{name} = {source.text}")
             self.guard(path, value, f"type({name}) is {type(value).__name__}")
-            self.look_through(path, value, name)
+            self.look_through(path, value, name, source)
         else:
             self.names[id(value)] = name = self.constant(value)
             if source is not None:
@@ -179,7 +179,7 @@ class Environment:
             known = self.constant(value)
             self.guard(path, value, f"(o := {source.text}) is {known} or equal(o, {known})", True)
 
-    def look_through(self, path: str, value: Any, name: str) -> None:
+    def look_through(self, path: str, value: Any, name: str, source: Source | None = None) -> None:
         """Note what can be reached through a value, which stands in a variable."""
         self.kept.append(value)
         if isinstance(value, types.ModuleType):
@@ -187,7 +187,7 @@ class Environment:
                 why = f"it uses {value.__name__}, whose results change from call to call"
                 raise Refused(why, culprit=path.partition(".")[0])
         elif isinstance(value, (list, tuple)):
-            self.look_into(path, value, name, range(len(value)))
+            self.look_into(path, value, name, range(len(value)), source)
         elif isinstance(value, dict):
             self.look_into(path, value, name, list(value))
         elif isinstance(value, (set, frozenset)):
@@ -208,20 +208,21 @@ class Environment:
         elif not isinstance(value, (types.BuiltinFunctionType, np.ufunc)):
             self.look_object(path, value)
 
-    def look_into(self, path: str, container: Any, name: str, keys: Any) -> None:
+    def look_into(self, path: str, container: Any, name: str, keys: Any, source: Source | None = None) -> None:
         """The elements of a list, tuple or dict."""
+        put = container_put(container, source)
         if not isinstance(container, tuple):
             self.containers.append((container, container.copy(), path))
         if not isinstance(container, tuple) or name not in self.scope:
             self.guard(f"len({path})", len(container), f"len({name}) == {len(container)}", True)
         for key in keys:
             shown = f"{path}[{key!r}]" if isinstance(key, (int, str)) else path
-            self.look(shown, container[key], self.entry(container, name, key))
+            self.look(shown, container[key], self.entry(name, key, put))
 
-    def entry(self, container: Any, name: str, key: Any) -> Source:
-        """Say where an element of a list, tuple or dict is."""
+    def entry(self, name: str, key: Any, put: Callable | None) -> Source:
+        """Say where an element of a list, tuple or dict is; `put(key, value)` puts another one there."""
         word = repr(key) if type(key) in (int, str) else self.constant(key)
-        return Source(f"{name}[{word}]", None if isinstance(container, tuple) else partial(container.__setitem__, key))
+        return Source(f"{name}[{word}]", put and partial(put, key))
 
     def look_function(self, name: str, f: Any) -> None:
         """A user's function: its cells, the globals that it names, its defaults.  Library functions are taken as they are."""
@@ -252,7 +253,7 @@ class Environment:
         for n in names:
             if n in scope:
                 value = scope[n]
-                self.look(n, value, self.entry(scope, self.name_of(scope), n))
+                self.look(n, value, self.entry(self.name_of(scope), n, scope.__setitem__))
                 self.look_module(value, code)
                 if value is math or isinstance(value, types.BuiltinFunctionType) and value.__module__ == "math":
                     self.mathematics.append((scope, n, value))
@@ -274,7 +275,7 @@ class Environment:
         self.modules.add((id(module), id(code)))
         for n in code.co_names:
             if n in vars(module):
-                self.look(n, vars(module)[n], self.entry(vars(module), self.name_of(vars(module)), n))
+                self.look(n, vars(module)[n], self.entry(self.name_of(vars(module)), n, vars(module).__setitem__))
                 self.look_module(vars(module)[n], code)
 
     def look_methods(self, names: set[str]) -> None:
@@ -289,7 +290,11 @@ class Environment:
         """What the methods of a user's class read that may be called, and its other attributes."""
         for base in cls.__mro__:
             module = sys.modules.get(base.__module__)
-            if base.__module__ == "builtins" or module is None or library(module) or id(base) in self.modules:
+            if base.__module__ == "builtins" or module is None or id(base) in self.modules:
+                continue
+            if library(module):
+                if vars(module).get("math") is math:  # a schedule's rates are computed with it
+                    self.mathematics.append((vars(module), "math", math))
                 continue
             self.modules.add(id(base))
             self.classes.append((base, attributes(base)))
@@ -317,7 +322,22 @@ class Environment:
         self.names[id(held)] = name = self.constant(held)
         self.guard(f"len(vars({path}))", len(held), f"len({name}) == {len(held)}", True)
         for key, part in list(held.items()):
-            self.look(f"{path}.{key}", part, self.entry(held, name, key))
+            self.look(f"{path}.{key}", part, self.entry(name, key, held.__setitem__))
+
+
+def container_put(container: Any, source: Source | None) -> Callable | None:
+    """Return what puts an element into a list or dict, or a new tuple in the place of a tuple; None where that cannot be."""
+    if not isinstance(container, tuple):
+        return container.__setitem__
+    if source is None or source.put is None or type(container) is not tuple:
+        return None
+    now = list(container)
+
+    def put(key: int, value: Any) -> None:
+        now[key] = value
+        source.put(tuple(now))
+
+    return put
 
 
 PACKAGE_NAME = __name__.partition(".")[0]

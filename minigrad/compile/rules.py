@@ -225,7 +225,7 @@ def joined(low: Lowering, xs: tuple, index: list[tuple], name: str) -> Any:
 def to_rule(low: Lowering, step: Step, x: Any, dtype: Any = None) -> Any:
     """Convert x to the dtype of the result."""
     out = low.out(dtype=step.outs[0].dtype)
-    own = x.dtype if isinstance(x, V) else F8
+    own = x.dtype if isinstance(x, V) else I8 if isinstance(plain(x), int) else F8
     if dtypes.kind(own) == "f" and dtypes.kind(out.dtype) != "f":
         return False
     return low.map("x", {"x": x}, out.shape, own, out)

@@ -18,18 +18,31 @@ from ..arrays.memory import same_layout
 from ..core import engine
 from ..core.context import attach
 from ..core.engine import running
-from ..core.frames import Frame, apply_at, use
-from ..core.function import Function, as_returned, as_tuple, run_forward
+from ..core.frames import Frame, apply_at, current, use
+from ..core.function import as_returned, as_tuple, run_forward
 from ..core.graph import Leaf, history, key
 from ..core.inplace import inplace_at, link_view, write
 from ..core.tensor import Box, Tensor, describe, wrap
 from ..layers.grad import Grad
 from ..ops.base.families import Pointwise
-from ..ops.copy import Copy
 from ..ops.index import NonZero
+from ..ops.join import Stack
 from ..ops.sort import DataDependent
 from ..places import Place, user_frame
-from .captured_steps import HANDLED, VALUES, Draw, Refused, Step, Value
+from .captured_steps import (
+    HANDLED,
+    VALUES,
+    Draw,
+    Refused,
+    Step,
+    Value,
+    holds,
+    holds_tensor,
+    is_count,
+    opaque,
+    setting,
+    touch,
+)
 from .guards import UNTOUCHED
 from .symbols import is_symbolic, plain, settled
 
@@ -43,7 +56,7 @@ class Trace(Grad):
     """One running capture."""
 
     name = "compile"
-    accumulates = True
+    accumulates = compares = True
 
     def __init__(self, environment: Any, numbers: Any):
         self.steps: list[Step] = []
@@ -66,8 +79,13 @@ class Trace(Grad):
         self.made: list[Tensor] = []  # constants that did not come through `adopt`
         self.generators: dict[int, tuple] = {}  # those drawn from, with the state they had
         self._drawn: tuple | None = None
+        self.elements: list | None = None  # numbers that the next tensor is made of
+        self.spelled: dict[Value, tuple] = {}  # tensors that were, with what is in them and these numbers
+        self.spelling: set[Step] = set()  # the steps that make these
         self.write_places: dict[Value, Place | None] = {}  # the user's line for each write
         self.nonleaf = False
+        self.memories = {id(t._a): t for _, _, t in environment.tensors if type(t) is not Box}
+        self.edges: dict[int, tuple[Tensor, Any]] = {}  # a tensor whose requires_grad was set, and the edge that it had
 
     def forget(self) -> None:
         """Hold no tensor any more.  Boxes hold their Trace: in a circle all would stay until Python looks for circles."""
@@ -122,13 +140,19 @@ class Trace(Grad):
         return self._boxes[id(a)]
 
     def found(self, a: Tensor) -> Box:
-        """A tensor that nobody has announced: a constant, if the library has made it while it ran.
+        """Take in a tensor that no variable has: `.detach()` or `.data` of one from outside, or a constant of the library's.
 
         Formulas and transforms make such, from shapes and numbers alone.  One that is there already in the next capture
         was not made inside (specialization.py compares), and might change.
         """
-        if history(a) is not None:
+        original, edge = self.memories.get(id(a._a)), history(a)
+        if edge is not None and (original is None or type(edge) is not Leaf):
             raise self.refuse(UNKNOWN)
+        if original is not None:
+            b = self._boxes[id(a)] = self.detach(self.own(original))
+            b._edge = edge
+            self._kept.append(a)
+            return b
         self.made.append(a)
         b = self._boxes[id(a)] = self.adopt(a)
         return b
@@ -164,6 +188,11 @@ class Trace(Grad):
                 Step(Draw, list(given), [self.note("computed", fresh._a)], self.look_around(), self.phase)
             )
             return self.box(fresh)
+        elements, self.elements = self.elements, None
+        if elements is not None:
+            if holds(value, elements):
+                return self.spell(elements, value)
+            touch(elements)
         fresh = wrap(value._a.copy("K"))
         self.note("constant", fresh._a, host(fresh._a.copy("K")))
         return self.box(fresh)
@@ -184,6 +213,24 @@ class Trace(Grad):
         self.note("number", b._value._a, a)
         return b
 
+    def spell(self, elements: list, like: Tensor) -> Any:
+        """A tensor made of numbers that the program is given: one for all of its elements, or one for each."""
+        frame: Any = current()
+        while frame.layer is not self:
+            frame = frame.parent
+        kind, before = like._np_dtype, len(self.steps)
+        if kind.kind != "f" and any(isinstance(a, float) for a in elements):  # they are rounded
+            elements = [a.__trunc__() for a in elements]
+        with use(frame.all_grad(False)):
+            parts = [self.operand(a, kind).clone() for a in elements]
+            if len(parts) == 1:
+                made = parts[0].expand(like._sizes).clone()
+            else:
+                made = apply_at(frame, Stack, (0, *parts)).reshape(like._sizes)
+        self.spelled[self.value(made)] = like._a, elements
+        self.spelling |= set(self.steps[before:])
+        return made
+
     def look_at_grad(self, t: Tensor) -> None:
         """Note that the user asks for a `.grad`: one from before is an input, and None has to stay None."""
         if t._grad is not UNTOUCHED:
@@ -202,12 +249,29 @@ class Trace(Grad):
         """Return whether the user has asked for the `.grad` that a tensor had from before."""
         return id(t) in self._seen
 
+    def track(self, t: Tensor, before: Leaf | None) -> None:
+        """Note that a tensor asks for gradients from now on, or no more; `before` is the edge that it had."""
+        self.edges.setdefault(id(t), (t, before))
+        self.own(t)._edge = t._edge
+
+    def tracks_others(self) -> bool:
+        """Return whether tensors from outside ask for gradients in the end that did not before, or no more."""
+        outside = [(t, edge) for t, edge in self.edges.values() if id(t) in self._outside or self.is_input(t)]
+        return any((t._edge is None) != (edge is None) for t, edge in outside)
+
+    def is_input(self, b: Tensor) -> bool:
+        """Return whether a box stands for what the program reads from outside."""
+        return any(b is one for one in self.input_boxes())
+
     def number(self, t: Tensor) -> Any:
         """Return what item() gives: a number that the program is given, or one that it computes; None where it cannot."""
         b = self.own(t)
         v, a = self.value(b), b._value._a
         if v.kind in ("constant", "number"):
             return v.content.item() if v.kind == "constant" else v.content
+        if v in self.spelled:
+            touch(self.spelled[v][1])
+            return a.item()
         if a.size != 1 or a.dtype.kind not in "fi" or not a.dtype.isnative:
             return None
         k = next((k for k, (given, _, box) in enumerate(self.inputs) if box is b and given is v), None)
@@ -266,7 +330,7 @@ class Trace(Grad):
     def expands(self, cls: Any, args: tuple) -> bool:
         """Return whether an operation is one loop: of dtypes that loops compute with, over lines that are not empty."""
         given, arrays = dict(zip(cls.names, args)), [a._value._a for a in args if isinstance(a, Box)]
-        lines = given["dims"] if "dims" in given else (given["dim"],)
+        lines = given["dims"] if "dims" in given else (given["dim"],) if "dim" in given else ()
         return all(arrays[0].shape[d] for d in lines) and all(a.dtype in HANDLED or on_device(a) for a in arrays)
 
     def expanded(self, frame: Frame, cls: Any, args: tuple, needs: tuple) -> Any:
@@ -290,10 +354,10 @@ class Trace(Grad):
     def as_tensors(self, cls: Any, args: tuple) -> tuple:
         """Numbers among the operands as 0-d tensors, for formulas would make tensors of them that nobody has noted."""
         if not issubclass(cls, Pointwise):
-            return tuple([plain(a) for a in args])
+            return tuple([setting(a) for a in args])
         kind = next((a._np_dtype for a in args if isinstance(a, Tensor) and a._np_dtype in FLOATS), np.dtype("f8"))
         n = len(args) - cls.n_settings
-        return tuple([self.operand(a, kind) if i < n and isinstance(a, (int, float)) else plain(a)
+        return tuple([self.operand(a, kind) if i < n and isinstance(a, (int, float)) else setting(a)
                       for i, a in enumerate(args)])  # fmt: skip
 
     def custom_function(self, frame: Frame, cls: Any, args: tuple, needs: tuple) -> Any:
@@ -375,23 +439,3 @@ class Trace(Grad):
         found = engine.run([history(o) for o in outs], seeds, {key(e) for e in edges}, keep=True)
         grads = [found.get(key(e)) for e in edges]
         return [self.value(g) for g in seeds], [None if g is None else self.value(self.own(g)) for g in grads]
-
-
-def is_count(fn: type, a: Any, others: tuple) -> bool:
-    """Return whether a write puts a number into a tensor without dimensions, as a counter has it: no work for a kernel."""
-    if fn is not Copy or a.ndim or on_device(a) or isinstance(others[0], Tensor):
-        return False
-    return a.dtype.kind == "f" or a.dtype.kind == "i" and isinstance(others[0], int)
-
-
-def opaque(cls: type[Function]) -> bool:
-    """Return whether a Function, or a class that it is made from, has said that it is not to be traced."""
-    said = next(c for c in cls.__mro__ if "is_traceable" in vars(c))
-    return said is not Function and not cls.is_traceable
-
-
-def holds_tensor(a: Any) -> bool:
-    """Whether a tensor is hidden in a structure."""
-    if isinstance(a, (tuple, list)):
-        return any(map(holds_tensor, a))
-    return isinstance(a, Tensor) or isinstance(a, dict) and any(map(holds_tensor, a.values()))

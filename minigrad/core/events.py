@@ -86,6 +86,12 @@ class Slots:
     lent: Callable = staticmethod(lambda t, how: None)
     # compile, from the first capture on: the user asks for a tensor's values or `.grad`, (tensor, how) -> what to give, or None
     reading: Callable = staticmethod(lambda t, how: None)
+    # compile, from the first capture on: a tensor asks for gradients from now on, or no more, (tensor, the edge it had)
+    tracking: Callable = staticmethod(lambda t, before: None)
+    # compile, from the first capture on: something is about to change that outlives the call, (what happens, tensor or None)
+    changing: Callable = staticmethod(lambda what, t=None: None)
+    # compile, from the first capture on: numbers, or nested lists, become elements of a tensor -> the same as Python's own
+    numbers: Callable = staticmethod(lambda data: data)
     # diagnose: the user's own memory becomes that of a tensor, (array, how)
     lent_array: Callable = staticmethod(lambda memory, how: None)
     # record: the context of a backward from these edges in debug mode

@@ -26,6 +26,7 @@ class Layer:
     title = ""  # what errors call it, where that is more than its name
     transparent = True  # it sees tensors as the layer below does
     records = False  # it notes operations and does nothing to them
+    compares = False  # what is made inside is compared with what another run makes, memory that is not set included
     accumulates = False  # backward() inside it gives `.grad` to tensors of the level below
     opaque = False  # a user's methods or hooks take part in its backward, and may use any tensor there
 

@@ -18,7 +18,7 @@ from ..arrays.devices import CPU, CUDA, Size, device
 from ..arrays.kinds import Array, on_device
 from .events import slots
 from .frames import current
-from .graph import Edge, Leaf, ViewOf, history, output_index, producer, retains
+from .graph import Edge, Leaf, ViewOf, history, leaf_of, output_index, producer, retains, retire_leaf
 from .saved import INFERENCE, Version, bottom, version
 
 if TYPE_CHECKING:
@@ -89,10 +89,12 @@ class Tensor(Methods):
             raise slots.problem("inference tensors have no gradients", t=self)
         if flag and self._np_dtype not in dtypes.FLOATS:
             raise slots.problem("only floating-point tensors have gradients", t=self)
-        if self._layer is not None:
+        if self._layer is not None and not self._layer.accumulates:
             raise slots.problem("a transform decides what is tracked", t=self)
         if flag != (self._edge is not None):
-            self._edge = Leaf(self) if flag else None
+            before = self._edge
+            self._edge = leaf_of(self) if flag else retire_leaf(self)
+            slots.tracking(self, before)
         return self
 
     is_leaf = property(lambda t: t.grad_fn is None, doc="Whether no recorded operation made it.")

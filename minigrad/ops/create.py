@@ -18,6 +18,7 @@ import numpy as np
 from ..arrays import dtypes
 from ..arrays.devices import CPU, default_device, row_major
 from ..arrays.kinds import strided
+from ..core.events import slots
 from ..core.frames import current
 from ..core.tensor import Box, Tensor
 from ..errors import error, no_room
@@ -112,7 +113,8 @@ def blank(shape: tuple, value: Any, dtype: np.dtype, device: Any, who: str = "em
         return transfer.blank(shape, value, dtype)
     try:
         if value is None:
-            return np.empty(shape, dtype)
+            compared = any([layer.compares for layer in current().layers()])
+            return (np.zeros if compared else np.empty)(shape, dtype)
         zero = not value and math.copysign(1, value) > 0  # the operating system has those at hand
         array = np.zeros(shape, dtype) if zero else np.empty(shape, dtype)
     except (MemoryError, ValueError, OverflowError):
@@ -152,7 +154,7 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -
     """A tensor of the given size with `fill_value` everywhere, whose kind (bool, int, float) decides the dtype."""
     if dtype is None:
         dtype = fill_value.dtype if isinstance(fill_value, Tensor) else dtypes.of_numpy(dtypes.number_dtype(fill_value))
-    value = fitting(number(fill_value, "full"), chosen(dtype), "full")
+    value = fitting(slots.numbers(number(fill_value, "full")), chosen(dtype), "full")
     return blank(whole_size(size, "full"), value, value.dtype, device)
 
 
@@ -361,7 +363,8 @@ def full_like(
     input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, memory_format: Any = None
 ) -> Tensor:
     """A tensor with `fill_value` everywhere, with the shape, dtype and memory order of `input`; not tracked."""
-    return filled_like(input, number(fill_value, "full_like"), dtype, device, memory_format, "full_like")
+    value = slots.numbers(number(fill_value, "full_like"))
+    return filled_like(input, value, dtype, device, memory_format, "full_like")
 
 
 def new_tensor(
@@ -392,7 +395,8 @@ def new_full(
     self: Tensor, size: Sequence, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """A tensor of the given size with `fill_value` everywhere, of this tensor's dtype unless another is given."""
-    t = beside(self, whole_size(size, "new_full"), number(fill_value, "new_full"), dtype, device, "new_full")
+    value = slots.numbers(number(fill_value, "new_full"))
+    t = beside(self, whole_size(size, "new_full"), value, dtype, device, "new_full")
     return t.requires_grad_() if requires_grad else t
 
 

@@ -201,7 +201,7 @@ def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_gra
     tensor(3.)
     """
     number = s if isinstance(s, (bool, int, float)) else np.asarray(s).item()
-    return leaf(fitting(number, chosen(dtype), "scalar_tensor"), requires_grad, device)
+    return leaf(fitting(slots.numbers(number), chosen(dtype), "scalar_tensor"), requires_grad, device)
 
 
 def array_of(data: Any, dtype: Any, who: str) -> np.ndarray:
@@ -209,7 +209,7 @@ def array_of(data: Any, dtype: Any, who: str) -> np.ndarray:
     if isinstance(data, (np.ndarray, np.generic)):
         target = native(data) if dtype is None else dtypes.numpy_dtype(dtype)
         return np.array(unmasked(data, who), dtype=target, order="C")
-    if not isinstance(data, (list, tuple, range)) and type(data) not in NUMBERS:
+    if not isinstance(data, (list, tuple, range, int, float)):
         if hasattr(data, "__cuda_array_interface__"):
             array = on_gpu(data)._a
             return array.astype(array.dtype if dtype is None else dtypes.numpy_dtype(dtype), "C")
@@ -221,6 +221,7 @@ def array_of(data: Any, dtype: Any, who: str) -> np.ndarray:
         data, found = plain(data, who), found - {Tensor}
     check_lengths(data, who)
     target = inferred_dtype(found) if dtype is None else dtypes.numpy_dtype(dtype)
+    data = slots.numbers(data)
     return filled(data, target, who)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..arrays.devices import CPU, CUDA, device
 from ..arrays.kinds import on_device as is_on_device
+from ..core.events import slots
 from ..core.tensor import Tensor, wrap
 from ..errors import error
 from . import transfer as devices
@@ -56,6 +57,7 @@ class Generator:
                 f"overflow: the seed {seed} has more than 64 bits",
                 "pass a number below 2**64",
             )
+        slots.changing("seeds a generator")
         self._seed = seed % 2**64
         self._rng = self._stream(np.random.Philox(self._seed))
         return self
@@ -98,6 +100,7 @@ class Generator:
                 f"a state has {14 * 8} bytes, got {new_state.numel()}",
                 "pass what generator.get_state() returned",
             )
+        slots.changing("sets the state of a generator")
         words = np.ascontiguousarray(new_state._a).view(np.uint64)
         bits = np.random.Philox(0)
         position, has_uint32, uinteger, seed = [int(w) for w in words[10:]]

@@ -258,6 +258,7 @@ class Conversions:
                 f"only leaf tensors can be pickled: this one is the result of {type(self.grad_fn).__name__}",
                 "use .detach() first",
             )
+        slots.reading(self, "pickle")
         a, whole, notes = self._a, storage(self._a), self.__dict__ or None
         if not whole.flags.c_contiguous:
             return restore, (type(self), a, self.requires_grad, None), notes
@@ -274,6 +275,7 @@ class Conversions:
                 "use x.detach().clone()",
             )
         if id(self) not in memo:
+            slots.reading(self, "deepcopy")
             grad = None if self._grad is None else self._grad.__deepcopy__(memo)
             memo[id(self)] = t = restore(type(self), copied(self._a, memo), self.requires_grad, grad)
             t.__dict__.update(copy.deepcopy(self.__dict__, memo))

@@ -12,10 +12,10 @@ from ..arrays import dtypes
 from ..arrays.devices import strided
 from ..arrays.memory import address, begin, storage
 from ..core.events import slots
-from ..core.frames import current
+from ..core.frames import EAGER, current
 from ..core.graph import Leaf, Node
 from ..core.inplace import example
-from ..core.saved import INFERENCE, Version, version
+from ..core.saved import INFERENCE, Version, bottom, version
 from ..core.tensor import Box, Tensor, wrap
 from ..errors import error
 from .conversion import Conversions
@@ -121,6 +121,10 @@ class Methods(Conversions, TensorMethods):
     def data(self, other: Tensor) -> None:
         if not isinstance(other, Tensor) or other._np_dtype not in dtypes.FLOATS and self.requires_grad:
             raise slots.problem("data is a tensor, of floats where it requires grad", t=self, other=other)
+        if type(other) is Box or other._a is not self._a:
+            slots.changing("replaces the memory of a tensor (.data =)", self)
+        elif current().layer is not EAGER:  # p.data -= ..., which the layer has taken as a write
+            return
         slots.replacing()
         now, self._ver = version(self), Version()  # what has saved this tensor notices; the old memory was not written
         self._ver.n = now
@@ -151,6 +155,15 @@ class BoxMethods:
 
     def tolist(self):
         return self._layer.readable(self).tolist()
+
+    @property
+    def data(self) -> Tensor:
+        return self._layer.detach(self)
+
+    @data.setter
+    def data(self, other: Tensor) -> None:
+        if bottom(other)._a is not bottom(self)._a:  # it is, after x.data -= ...
+            raise slots.problem("a tensor inside a transform has no memory", box=self)
 
     def _number(self, who: str) -> Any:
         slots.notice("number of box", box=self)

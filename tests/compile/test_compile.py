@@ -223,6 +223,16 @@ def test_running_statistics_of_a_module_are_updated(either):
         same(models[0].running_var, models[1].running_var)
 
 
+def test_running_statistics_are_used(either):
+    model = torch.nn.BatchNorm1d(3)
+    model(T(8, 3))
+    model.eval()
+    c = compile(lambda x: model(x) * 2, fullgraph=True)
+    for x in (T(8, 3), T(2, 3)):
+        same(c(x), model(x) * 2)
+        same(*[torch.autograd.grad(f(x).sum(), model.weight)[0] for f in (c, c.function)])
+
+
 def test_recursion_and_threads():
     @compile
     def product(x, n):

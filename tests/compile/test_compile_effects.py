@@ -118,6 +118,7 @@ SCHEDULES = {
     "exponential": lambda o: torch.optim.lr_scheduler.ExponentialLR(o, 0.9),
     "lambda": lambda o: torch.optim.lr_scheduler.LambdaLR(o, lambda k: 1 / (k + 1)),
     "cosine": lambda o: torch.optim.lr_scheduler.CosineAnnealingLR(o, 10),
+    "one cycle": lambda o: torch.optim.lr_scheduler.OneCycleLR(o, 0.1, total_steps=30),
 }
 
 
@@ -178,11 +179,12 @@ def test_a_closure_and_a_loop_over_layers():
     runs_as_eager(training(OPTIMIZERS["momentum"], step=step), 4)
 
 
-def test_a_schedule_inside():
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_a_schedule_inside(name):
     def make():
         w = torch.randn(3, requires_grad=True)
-        opt = torch.optim.SGD([w], lr=0.1)
-        scheduler = torch.optim.lr_scheduler.ExponentialLR(opt, 0.5)
+        opt = torch.optim.SGD([w], lr=0.1, momentum=0.9)
+        scheduler = SCHEDULES[name](opt)
 
         def step(x):
             opt.zero_grad()

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import minigrad as torch
 from minigrad import compile
 from minigrad.compile.trace import Trace
+from minigrad.nn import functional as F
 
 X = torch.tensor([0.5, -1.0, 2.0], dtype=torch.float64)
 STEPS = {
@@ -28,6 +29,20 @@ STEPS = {
         lambda x, s, t: torch.clamp(x, -s, s).pow(2) + torch.lerp(x, x * 2, s / 10),
         1,
     ),
+    "a tensor made of numbers": (
+        lambda x, s, t: x * torch.tensor(s) + torch.tensor([[s, 1.0, s * t]], dtype=torch.float64) + x.new_tensor([t]),
+        1,
+    ),
+    "a tensor full of a number": (
+        lambda x, s, t: torch.full((3,), s) + torch.full_like(x, t) * x.new_full((3,), s) + torch.scalar_tensor(t),
+        1,
+    ),
+    "a number that fills": (lambda x, s, t: x * torch.empty(3).fill_(s) + x.masked_fill(x > 0, t), 1),
+    "settings": (
+        lambda x, s, t: x.add(x, alpha=s) + F.leaky_relu(x, t) + F.elu(x, s) + x.clone().addcmul_(x, x, value=t),
+        1,
+    ),
+    "settings of losses": (lambda x, s, t: F.smooth_l1_loss(x, x * 2, beta=s) + F.huber_loss(x, x * 2, delta=t), 1),
     "numbers that are returned": (lambda x, s, t: (x * s, s * 2, [t, s - t]), 1),
     "a comparison": (lambda x, s, t: x * s if s > 1 else x * t, 2),
     "min and max": (lambda x, s, t: x * min(s, t) + max(s, 0.5), 4),
@@ -111,6 +126,54 @@ def test_gradients_with_respect_to_tensors_follow_the_number():
         f(x, s).backward()
         np.testing.assert_allclose(x.grad.numpy(), np.full(3, math.exp(s) ** 2), rtol=1e-12)
     assert len(f.versions) == 1
+
+
+def test_gradients_know_the_settings_of_each_call():
+    c = compile(lambda x, s: x.add(x.sin(), alpha=s) + F.leaky_relu(x, s) + F.softplus(x, beta=s))
+    for s in (0.5, 1.5, 2.5):
+        x = X.clone().requires_grad_()
+        same(*[torch.autograd.grad(f(x, s).sum(), x)[0] for f in (c, c.function)])
+    assert len(c.versions) == 1
+
+
+MADE_OF_NUMBERS = {
+    "ints": (lambda x, s, k: x * torch.tensor([k, 2]) + torch.tensor(k).floor_divide(2), 1),
+    "ints and floats": (lambda x, s, k: x * torch.tensor([k, s]) + torch.tensor([[s], [k]]).sum(), 1),
+    "floats as ints": (lambda x, s, k: x * torch.tensor([s, 2], dtype=torch.int64) + k, 1),
+    "full of an int": (lambda x, s, k: x * torch.full((2,), k) + torch.tensor(k).clamp(0, 2) * s, 1),
+    "filled with an int": (lambda x, s, k: x * torch.tensor([1, 2]).fill_(k) * s, 1),
+    "operations of ints": (lambda x, s, k: x * torch.maximum(torch.tensor(k) ** 2, torch.tensor(3)) * s, 1),
+    "a comparison": (lambda x, s, k: torch.where(torch.tensor(k) > 2, x, x * torch.tensor(s)), 1),
+    "rounded to an integer": (lambda x, s, k: x * torch.tensor([s, k], dtype=torch.int32), None),
+    "rounded to a half": (lambda x, s, k: x * torch.tensor([s, k], dtype=torch.float16), None),
+    "truth": (lambda x, s, k: x * torch.tensor([s, k], dtype=torch.bool), None),
+    "one that is taken back": (lambda x, s, k: x * torch.tensor(s).item() + torch.tensor([k]).item(), None),
+    "many": (lambda x, s, k: x * torch.tensor([s] * 100).sum() * k, None),
+}
+
+
+@pytest.mark.parametrize("name", MADE_OF_NUMBERS)
+def test_tensors_made_of_numbers_have_those_of_each_call(name):
+    f, versions = MADE_OF_NUMBERS[name]
+    c, x = compile(f, fullgraph=True), torch.tensor([1.0, 2.0])
+    for s, k in [(0.5, 3), (0.75, 4), (1.5, 1), (-2.5, 0), (0.0, -3)]:
+        a, b = c(x, s, k), f(x, s, k)
+        assert a.dtype == b.dtype and torch.allclose(a, b), (s, k)
+    assert not c.explain().count("the generated code failed"), c.explain()
+    assert versions is None or len([v for v in c.versions if v.arguments[1][1] == "any float"]) == versions, c.explain()
+
+
+def test_a_tensor_that_cannot_be_made_leaves_no_numbers_to_the_next():
+    def f(x, s):
+        try:
+            torch.full((2,), s, device="nowhere")
+        except RuntimeError:
+            pass
+        return x * torch.tensor([1.0, 2.0])
+
+    c, x = compile(f), torch.tensor([1.0, 2.0])
+    for s in (0.5, 1.5):
+        same(c(x, s), f(x, s))
 
 
 def test_a_whole_step_with_a_schedule_is_compiled_once():

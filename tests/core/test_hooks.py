@@ -84,3 +84,13 @@ def test_a_type_error_inside_a_hook_stays_what_it_is():
 @BY_NUMPY
 def test_a_hook_without_signature_is_called():
     assert gradient(np.abs) == [2.0, 4.0]
+
+
+def test_a_leaf_keeps_its_hooks_and_its_graph_while_it_wants_no_gradient():
+    x, seen = torch.tensor([1.0, 2.0], requires_grad=True), []
+    x.register_hook(lambda g: seen.append(g.tolist()))
+    y = (x * 2).sum()
+    x.requires_grad_(False).requires_grad_(True)
+    assert torch.autograd.grad(y, x, retain_graph=True)[0].tolist() == [2.0, 2.0]
+    y.backward()
+    assert x.grad.tolist() == [2.0, 2.0] and seen == [[2.0, 2.0], [2.0, 2.0]]

@@ -149,7 +149,7 @@ def smooth_l1_loss(
     expect_pairs("smooth_l1_loss", input, target)
     if not beta:
         return reduced((input - target).abs(), reduction)
-    return reduced(Huber.apply(input, target, float(beta)), reduction) * (1 / beta)
+    return reduced(Huber.apply(input, target, 1.0 * beta), reduction) * (1 / beta)
 
 
 @functional(*PAIRS, "T(3), T(3), reduction='none', delta=0.3", "T(3), T(3), 'sum', 2.0", "T(3), T(3), weight=P(3)")
@@ -172,7 +172,7 @@ def huber_loss(
             f"weight of shape {tuple(weight.shape)} and input of shape {tuple(input.shape)} must have the same size",
             "write weight.expand_as(input)",
         )
-    loss = Huber.apply(input, target, float(delta))
+    loss = Huber.apply(input, target, 1.0 * delta)
     return reduced(loss if weight is None else loss * weight, chosen("huber_loss", reduction, None, None))
 
 

@@ -481,3 +481,27 @@ def retain_grad_follows_a_view_whose_base_is_written(torch):
     y.mul_(5)
     (v * 5).backward()
     return v.retains_grad, v.grad
+
+
+@gives([None, [3.0, 3.0], [[2.0, 2.0], [3.0, 3.0]]])
+def a_leaf_that_asks_for_gradients_again_has_its_hooks(torch):
+    x, seen = leaf(torch, [1.0, 2.0]), []
+    x.register_hook(seen.append)
+    y = (x * 2).sum()
+    x.requires_grad_(False)
+    y.backward()
+    before = x.grad
+    x.requires_grad_(True)
+    (x * 3).sum().backward()
+    return before, x.grad, seen
+
+
+@gives([[2.0, 2.0], [2.0, 2.0]])
+def a_graph_leads_to_a_leaf_that_asks_for_gradients_again(torch):
+    x = leaf(torch, [1.0, 2.0])
+    y = (x * 2).sum()
+    x.requires_grad_(False)
+    x.requires_grad_(True)
+    (g,) = torch.autograd.grad(y, x, retain_graph=True)
+    y.backward()
+    return g, x.grad
