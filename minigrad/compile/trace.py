@@ -28,7 +28,8 @@ from ..ops.base.families import Pointwise
 from ..ops.index import NonZero
 from ..ops.join import Stack
 from ..ops.sort import DataDependent
-from ..places import Place, user_frame
+from ..places import Place, user_frame, user_place
+from . import selections
 from .captured_steps import (
     HANDLED,
     VALUES,
@@ -44,6 +45,7 @@ from .captured_steps import (
     touch,
 )
 from .guards import UNTOUCHED
+from .selections import is_part
 from .symbols import is_symbolic, plain, settled
 
 NEEDED = "it needs the value of a tensor (item(), float(), `if`, ...), which differs from call to call"
@@ -84,13 +86,14 @@ class Trace(Grad):
         self.spelling: set[Step] = set()  # the steps that make these
         self.write_places: dict[Value, Place | None] = {}  # the user's line for each write
         self.nonleaf = False
+        self.selections: dict[Value, Any] = {}  # by what the mask is made of (selections.py)
         self.memories = {id(t._a): t for _, _, t in environment.tensors if type(t) is not Box}
         self.edges: dict[int, tuple[Tensor, Any]] = {}  # a tensor whose requires_grad was set, and the edge that it had
 
     def forget(self) -> None:
         """Hold no tensor any more.  Boxes hold their Trace: in a circle all would stay until Python looks for circles."""
         self.numbers, self.inputs, self.outside, self.made = None, [], [], []
-        for found in (self._boxes, self._known, self.grads, self._kept, self._written, self.steps):
+        for found in (self._boxes, self._known, self.selections, self.grads, self._kept, self._written, self.steps):
             found.clear()
 
     # ------------------------------------------------------------------ values
@@ -159,6 +162,8 @@ class Trace(Grad):
 
     def value(self, b: Box) -> Value:
         """What a box holds now."""
+        if is_part(b):
+            raise b._extra.selection.refused()
         a = b._value._a
         v = self._known.get(id(a))
         if v is None:
@@ -283,24 +288,31 @@ class Trace(Grad):
         """Return the exception for a program that would depend on what it computes itself."""
         return self.refuse(NEEDED, fix=VALUES)
 
-    def refuse(self, why: str, loud: bool = True, fix: str = "") -> Refused:
+    def refuse(self, why: str, loud: bool = True, fix: str = "", place: Place | None = None) -> Refused:
         """The exception that ends the capture; remembered, should the user's code catch it."""
-        frame = user_frame(2)
-        place = None if frame is None else Place(frame.f_code.co_filename, frame.f_lineno)
-        self.refused = self.refused or Refused(why, place, loud, fix)
+        self.refused = self.refused or Refused(why, place or user_place(), loud, fix)
         return self.refused
 
     def readable(self, t: Box) -> Tensor:
         raise self.depends()
 
     def detach(self, t: Box) -> Box:
+        if is_part(t):
+            raise t._extra.selection.refused()
         return self.box(t._value.detach())
+
+    def shape(self, t: Box) -> tuple:
+        return t._extra.shape if is_part(t) else t._value._sizes
 
     # ------------------------------------------------------------------ operations
     def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
         """Run the operation on the values, and note it."""
         place = self.look_around()
         args = tuple([self.own(a) for a in args])
+        if any(map(is_part, args)):
+            return selections.process(frame, cls, args)
+        if cls is NonZero and args[0].ndim:
+            return selections.places(self, frame, args[0])
         needs = tuple([self.tracks(frame, a) for a in args])
         if not cls.primitive:
             return self.custom_function(frame, cls, args, needs)
@@ -373,7 +385,10 @@ class Trace(Grad):
         if ctx._dirty:
             raise self.refuse(f"{cls.__name__} writes to its inputs")
         lows = as_tuple(low)
-        outs = tuple([self.box(self.own(o)._value) if isinstance(o, Tensor) else o for o in lows])
+        owned = [self.own(o) for o in lows]
+        for o in filter(is_part, owned):
+            raise o._extra.selection.refused()
+        outs = tuple([self.box(o._value) if isinstance(o, Tensor) else o for o in owned])
         return as_returned(low, attach(ctx, args, args, lows, outs))
 
     def inplace(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:

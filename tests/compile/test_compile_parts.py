@@ -32,7 +32,7 @@ def returns_early(x):
 
 def masked(x):
     y = x * 2 + w
-    total = y[y > 0].sum()
+    total = y[y > 0].sort().values.sum()
     return total / y.sin().abs().sum() + y.mean()
 
 

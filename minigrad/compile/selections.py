@@ -1,0 +1,150 @@
+"""`x[mask]` in a capture.  How many elements that has is known only while the program runs, so the program never makes it.
+
+It computes with all elements of x, where the mask does not hold with 1 in their place, and a sum or a mean leaves these out.
+`where` chooses: what has been computed with the 1 comes into no result and no gradient, be it NaN or infinite.  Operations
+element by element, sums and means of everything can be done so.  Whatever else looks at a selection, or at its size, ends the
+capture at the line of `x[mask]`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.frames import Frame, use
+from ..core.graph import history
+from ..core.tensor import Box, Tensor, wrap
+from ..ops.base.families import Pointwise
+from ..ops.compare import where
+from ..ops.copy import Clone, To
+from ..ops.index import Index, Take
+from ..ops.reduce import Mean, Sum
+from ..places import user_place
+from .captured_steps import HANDLED, VALUES, Draw, Refused, Value
+from .symbols import Reads, Whole, is_symbolic
+
+WHOLE = slice(None)
+INDICES = wrap(np.zeros(0, np.int64))  # has the dtype of places
+TRACKED = object()  # stands for the history of a selection, which no program can follow
+
+
+class Selection:
+    """The places where a mask holds."""
+
+    def __init__(self, trace: Any, mask: Box):
+        self.mask, self.trace, self.line = mask, trace, user_place()
+        reads = Reads([], self.refused)
+        reads.results.add(0)
+        self.count = Whole(1, "count", frozenset([0]), reads)  # a number that nothing may read
+
+    def refused(self) -> Refused:
+        """Return the exception for a program that needs the elements one by one, or their number."""
+        why = "the size of what nonzero gives depends on values, which differ from call to call"
+        return self.trace.refuse(why, fix=VALUES, place=self.line)
+
+    def mask_for(self, full: Tensor) -> Tensor:
+        """Return the mask with the dimensions that `full` has behind its own."""
+        return self.mask.reshape((*self.mask._sizes, *(1,) * (full.ndim - self.mask.ndim)))
+
+
+class Part(NamedTuple):
+    """What a box stands for, in its `_extra`: elements of `full`, or else the places themselves, or a column of these."""
+
+    selection: Selection
+    shape: tuple
+    full: Box | None = None
+    column: int | None = None
+
+    def box(self) -> Box:
+        """Return the box."""
+        like = INDICES if self.full is None else self.full._value
+        b = Box(self.selection.trace, like, self)
+        b._edge = None if self.full is None or history(self.full) is None else TRACKED
+        return b
+
+
+def is_part(a: Any) -> bool:
+    """Return whether an argument stands for elements that a mask selects, or for their places."""
+    return type(a) is Box and type(a._extra) is Part
+
+
+def places(trace: Any, frame: Frame, x: Box) -> Box:
+    """Return the places where x is not zero."""
+    with use(frame):
+        mask = x.clone() if x._np_dtype.kind == "b" else x != 0  # as it is now, whatever is written to it later
+    known = trace.selections.setdefault(origin(trace.steps, trace.value(x)), Selection(trace, mask))
+    return Part(known, (known.count, x.ndim)).box()
+
+
+def origin(steps: list, v: Any, depth: int = 3) -> Any:
+    """Return how a value was computed, so that `y[x > 0]` and `x[x > 0]` are found to have one mask."""
+    if not isinstance(v, Value):
+        return v.name if is_symbolic(v) else repr(v)
+    step = next((s for s in reversed(steps) if v in s.outs), None)
+    if step is None or step.cls is Draw or not depth:
+        return v
+    return (step.cls, step.outs.index(v), *[origin(steps, a, depth - 1) for a in step.args])
+
+
+def selected(part: Part, full: Tensor) -> Box:
+    """Return the elements of `full` that a part stands for."""
+    sizes = full._sizes[part.selection.mask.ndim :]
+    return Part(part.selection, (part.selection.count, *sizes), full).box()
+
+
+def process(frame: Frame, cls: Any, args: tuple) -> Any:
+    """Do an operation of which an argument is a part."""
+    part = next(a._extra for a in args if is_part(a))
+    selection = part.selection
+    with use(frame):
+        if cls is Index and part.full is None and args[1][:1] == (WHOLE,) and isinstance(args[1][-1], int):
+            return Part(selection, part.shape[:1], column=args[1][1]).box()
+        if cls is Take and takes_all(selection, *args):
+            return selected(part, where(selection.mask_for(args[0]), args[0], 1))
+        if part.full is not None and by_element(cls, part, args):
+            return selected(part, cls.apply(*[operand(part, a) for a in args]))
+        if cls in (Sum, Mean) and computes(part.full) and len(args[1]) == len(part.shape) and not args[2]:
+            return total(part, cls)
+    raise selection.refused()
+
+
+def takes_all(selection: Selection, x: Any, dims: tuple, *columns: Any) -> bool:
+    """Return whether the places of one mask are the only index, from the first dimension on."""
+    n = selection.mask.ndim
+    known = [(a._extra.selection, a._extra.column) for a in columns if is_part(a)]
+    alone = len(columns) == n and known == [(selection, k) for k in range(n)] and dims == tuple(range(n))
+    return alone and not is_part(x) and computes(x) and x._sizes[:n] == selection.mask._sizes
+
+
+def computes(x: Tensor | None) -> bool:
+    """Return whether there are sums of a tensor's dtype in a program."""
+    return x is not None and x._np_dtype in HANDLED and x._np_dtype.kind != "b"
+
+
+def by_element(cls: Any, part: Part, args: tuple) -> bool:
+    """Return whether an operation goes element by element, over parts of one selection and what all of these share."""
+    if not issubclass(cls, (Pointwise, Clone, To)):
+        return False
+    kind, n = part.full._np_dtype, len(part.shape) - 1
+    return all(
+        a._extra.selection is part.selection and a._extra.full is not None
+        if is_part(a)
+        else not isinstance(a, Tensor) or a.ndim <= n and (a.ndim > 0 or a._np_dtype == kind)
+        for a in args
+    )
+
+
+def operand(part: Part, a: Any) -> Any:
+    """Return an argument for all elements, with 1 where the mask does not hold."""
+    if is_part(a):
+        return a._extra.full
+    return where(part.selection.mask_for(part.full), a, 1) if isinstance(a, Tensor) else a
+
+
+def total(part: Part, cls: Any) -> Tensor:
+    """Return the sum or the mean of all elements."""
+    mask = part.selection.mask_for(part.full)
+    found = Sum.apply(where(mask, part.full, 0), tuple(range(part.full.ndim)), False)
+    return found if cls is Sum else found / (mask.sum() * math.prod(part.shape[1:]))
