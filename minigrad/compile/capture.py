@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import builtins
-from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import partial
 from typing import Any
 
 from ..core.events import slots
@@ -16,7 +13,8 @@ from ..core.tensor import Box, Tensor
 from ..func.tree import flatten, rebuild
 from ..kernels.cache import without
 from .captured_steps import VALUES, Refused
-from .symbols import functions_of_numbers, is_symbolic, plain
+from .stand_ins import standing_in
+from .symbols import is_symbolic, plain
 from .trace import Trace
 
 capturing: ContextVar[Any] = ContextVar("minigrad.capture", default=None)  # the running Trace
@@ -30,8 +28,7 @@ def tracing(trace: Trace, grad: bool):
     try:
         capturing.set(trace)
         without.set(True)  # its values are looked at by nobody
-        watched = functions_of_numbers(trace.environment.mathematics), refusing(trace.environment.speaking)
-        with use(Frame(trace, grad, None, False, OFF)), watched[0], watched[1]:
+        with use(Frame(trace, grad, None, False, OFF)), standing_in(trace.environment, capturing.get):
             yield trace
     except Refused:
         raise
@@ -46,25 +43,6 @@ def tracing(trace: Trace, grad: bool):
             t._edge = edge
     if trace.refused is not None:
         raise trace.refused
-
-
-@contextmanager
-def refusing(names: dict[tuple[int, str], dict]) -> Iterator[None]:
-    """While a function is captured, have the user's globals hold functions that refuse, in place of print and its like."""
-    try:
-        for (_, name), scope in names.items():
-            scope[name] = partial(refused, name)
-        yield
-    finally:
-        for (_, name), scope in names.items():
-            del scope[name]
-
-
-def refused(name: str, *args: Any, **kwargs: Any) -> Any:
-    """Refuse what has to be done at each call; in threads that capture nothing it is done."""
-    if (trace := capturing.get()) is None:
-        return getattr(builtins, name)(*args, **kwargs)
-    raise trace.refuse(f"it calls {name}(), which does something at each call")
 
 
 def traced(t: Tensor | None) -> Trace | None:

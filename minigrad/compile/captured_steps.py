@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.kinds import as_array, on_device
+from ..arrays.kinds import as_array, host, on_device
 from ..core.function import Function
 from ..core.tensor import Tensor
 from ..ops.copy import Copy
@@ -76,10 +76,10 @@ def is_count(fn: type, a: Any, others: tuple) -> bool:
 
 def holds(t: Tensor, numbers: list) -> bool:
     """Return whether a tensor is made of these numbers, one for each element or for all, and they may be parameters."""
-    if len(numbers) > MOST or t._np_dtype not in HANDLED or t._np_dtype.kind == "b" or on_device(t._a):
+    if len(numbers) > MOST or t._np_dtype not in HANDLED or t._np_dtype.kind == "b":
         return False
     held = np.array(list(map(plain, numbers))).astype(t._np_dtype)
-    return np.array_equal(t._a.ravel(), held if len(held) > 1 else np.repeat(held, t._a.size), equal_nan=True)
+    return np.array_equal(host(t._a).ravel(), held if len(held) > 1 else np.repeat(held, t._a.size), equal_nan=True)
 
 
 def touch(numbers: list) -> None:

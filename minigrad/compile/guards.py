@@ -24,6 +24,7 @@ from ..arrays.dtypes import dtype
 from ..core.tensor import Tensor
 from ..places import PACKAGE
 from .captured_steps import Refused
+from .stand_ins import is_cache, is_replaced, speaks
 
 PLAIN = (
     bool,
@@ -45,7 +46,7 @@ LIMIT = 3000  # entries; what reads more than that is not watched
 ARRAY = 1 << 16  # bytes of a NumPy array that is compared at each call
 SPEAKING = {"print", "input", "open", "exec", "eval", "globals", "locals", "vars", "setattr", "delattr", "next", "id",
             "breakpoint"}  # fmt: skip
-CHANGING = {"random", "time", "datetime", "secrets", "uuid", "os", "sys", "threading", "numpy.random", "io", "logging"}
+CHANGING = {"random", "time", "datetime", "secrets", "uuid", "os", "sys", "threading", "numpy.random", "io"}
 TRUSTED = {"minigrad", "numpy", "scipy", "optree", "numba", "math", "functools", "itertools", "operator", "collections"}
 MISSING, MISS = object(), object()
 UNTOUCHED: Any = object()  # in the place of a `.grad` that a capture has neither read nor set
@@ -80,7 +81,9 @@ class Environment:
         self.lines: list[str] = []
         self.scope: dict[str, Any] = {"equal": equal, "equal_arrays": equal_arrays, "MISSING": MISSING, "MISS": MISS}
         self.tensors: list[tuple[str, str, Tensor]] = []
-        self.mathematics: list[tuple[dict, str, Any]] = []  # globals that hold `math` or a function of it
+        self.stand_ins: list[
+            tuple[Callable, Any]
+        ] = []  # what a capture replaces (stand_ins.py), and what puts it there
         self.speaking: dict[tuple[int, str], dict] = {}  # the globals of functions that name one of these
         self.containers: list[tuple[Any, Any, str]] = []  # lists, dicts and attributes, what they held, and their path
         self.classes: list[tuple[type, dict]] = []  # classes with a copy of their attributes
@@ -134,11 +137,20 @@ class Environment:
     def look(self, path: str, value: Any, source: Source | None) -> None:
         """Note one value, and what can be reached through it; without a source it is always there."""
         try:
+            if is_replaced(value):
+                self.replace(path, value, source)
             self.look_at(path, value, source)
         except Refused as e:
             if e.culprit and not e.is_own and not e.culprit.startswith((path + ".", path + "[")):
                 e.culprit = path
             raise
+
+    def replace(self, path: str, value: Any, source: Source | None) -> None:
+        """Note that something stands in a value's place while the function is captured."""
+        if source is not None and source.put is not None:
+            self.stand_ins.append((source.put, value))
+        elif is_cache(value) or speaks(value):
+            raise Refused(f"it can call {path}, which does something at each call, or keeps what it gives")
 
     def look_at(self, path: str, value: Any, source: Source | None) -> None:
         """Note one value by its kind."""
@@ -164,7 +176,7 @@ class Environment:
             self.names[id(value)] = name = self.constant(value)
             if source is not None:
                 self.guard(path, value, f"{source.text} is {name}")
-            self.look_through(path, value, name)
+            self.look_through(path, value, name, source)
 
     def look_value(self, path: str, value: Any, source: Source | None) -> None:
         """Note a number, a text or the like, which has to stay equal."""
@@ -182,14 +194,14 @@ class Environment:
     def look_through(self, path: str, value: Any, name: str, source: Source | None = None) -> None:
         """Note what can be reached through a value, which stands in a variable."""
         self.kept.append(value)
+        if speaks(value):
+            return
         if isinstance(value, types.ModuleType):
             if value.__name__ in CHANGING:
                 why = f"it uses {value.__name__}, whose results change from call to call"
                 raise Refused(why, culprit=path.partition(".")[0])
-        elif isinstance(value, (list, tuple)):
-            self.look_into(path, value, name, range(len(value)), source)
-        elif isinstance(value, dict):
-            self.look_into(path, value, name, list(value))
+        elif isinstance(value, (list, tuple, dict)):
+            self.look_into(path, value, name, list(value) if isinstance(value, dict) else range(len(value)), source)
         elif isinstance(value, (set, frozenset)):
             self.guard(f"frozenset({path})", frozenset(value), f"{name} == {self.constant(frozenset(value))}", True)
         elif isinstance(value, types.FunctionType):
@@ -255,8 +267,6 @@ class Environment:
                 value = scope[n]
                 self.look(n, value, self.entry(self.name_of(scope), n, scope.__setitem__))
                 self.look_module(value, code)
-                if value is math or isinstance(value, types.BuiltinFunctionType) and value.__module__ == "math":
-                    self.mathematics.append((scope, n, value))
             else:
                 self.guard(n, MISSING, f"{n!r} not in {self.name_of(scope)}")
                 if n in SPEAKING:
@@ -294,7 +304,7 @@ class Environment:
                 continue
             if library(module):
                 if vars(module).get("math") is math:  # a schedule's rates are computed with it
-                    self.mathematics.append((vars(module), "math", math))
+                    self.stand_ins.append((partial(vars(module).__setitem__, "math"), math))
                 continue
             self.modules.add(id(base))
             self.classes.append((base, attributes(base)))
@@ -302,7 +312,7 @@ class Environment:
                 if n in ("__init__", "__new__", "__repr__"):
                     continue
                 value = getattr(value, "__func__", getattr(value, "fget", value))
-                if isinstance(value, types.FunctionType):
+                if isinstance(value, types.FunctionType) or is_cache(value):
                     self.methods.setdefault(n, []).append((f"{path}.{n}", value))
                     if n.startswith("__") or n in self.mentioned or is_overridden(base, n):
                         self.mentioned.discard(n)

@@ -12,8 +12,7 @@ import ast
 import math
 import operator
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import wraps
 from types import SimpleNamespace
 from typing import Any
@@ -213,24 +212,10 @@ def of_numbers(name: str, f: Callable) -> Callable:
     return run
 
 
+# stands for the module, which stays as it is: other threads, which may be compiling, read it
 MATH = SimpleNamespace(
     **{name: of_numbers(name, f) if callable(f) else f for name, f in vars(math).items() if name[0] != "_"}
 )
-
-
-@contextmanager
-def functions_of_numbers(places: list[tuple[dict, str, Any]]) -> Iterator[None]:
-    """While a function is captured, have the user's globals hold functions of `math` that give symbols for symbols.
-
-    The module itself stays as it is: other threads, which may be compiling, read it.
-    """
-    try:
-        for scope, name, value in places:
-            scope[name] = MATH if value is math else getattr(MATH, value.__name__)
-        yield
-    finally:
-        for scope, name, value in places:
-            scope[name] = value
 
 
 def settled(a: Any) -> Any:

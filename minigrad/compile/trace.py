@@ -8,6 +8,7 @@ program; a capture notes what a program needs to be run again without Python.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from ..core.tensor import Box, Tensor, describe, wrap
 from ..layers.grad import Grad
 from ..ops.base.families import Pointwise
 from ..ops.index import NonZero
-from ..ops.join import Stack
+from ..ops.join import stack
 from ..ops.sort import DataDependent
 from ..places import Place, user_frame, user_place
 from . import selections
@@ -226,13 +227,13 @@ class Trace(Grad):
         kind, before = like._np_dtype, len(self.steps)
         if kind.kind != "f" and any(isinstance(a, float) for a in elements):  # they are rounded
             elements = [a.__trunc__() for a in elements]
+        ones = partial(like.new_ones, dtype=like.dtype)
         with use(frame.all_grad(False)):
-            parts = [self.operand(a, kind).clone() for a in elements]
-            if len(parts) == 1:
-                made = parts[0].expand(like._sizes).clone()
+            if len(elements) == 1:
+                made = ones(like._sizes) * self.operand(elements[0], kind)
             else:
-                made = apply_at(frame, Stack, (0, *parts)).reshape(like._sizes)
-        self.spelled[self.value(made)] = like._a, elements
+                made = stack([ones(()) * self.operand(a, kind) for a in elements]).reshape(like._sizes)
+        self.spelled[self.value(made)] = host(like._a), elements
         self.spelling |= set(self.steps[before:])
         return made
 

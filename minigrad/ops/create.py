@@ -109,12 +109,13 @@ def sizes(args: tuple, size: Any, who: str) -> tuple:
 def blank(shape: tuple, value: Any, dtype: np.dtype, device: Any, who: str = "empty") -> Any:
     """An array of one value, made where it is wanted; None says that its elements need not be set."""
     device = default_device() if device is None else device
+    if value is None and any([layer.compares for layer in current().layers()]):
+        value = 0
     if device is not None and on_device(device) is not CPU:
         return transfer.blank(shape, value, dtype)
     try:
         if value is None:
-            compared = any([layer.compares for layer in current().layers()])
-            return (np.zeros if compared else np.empty)(shape, dtype)
+            return np.empty(shape, dtype)
         zero = not value and math.copysign(1, value) > 0  # the operating system has those at hand
         array = np.zeros(shape, dtype) if zero else np.empty(shape, dtype)
     except (MemoryError, ValueError, OverflowError):
