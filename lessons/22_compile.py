@@ -320,7 +320,8 @@ for numbers in ([1.0, 1.0], [-1.0, -1.0]):
 
 # %% [markdown]
 # Effects that are no values, such as `print` or a list that grows, would happen once, during the capture, and never
-# again. Sizes that depend on numbers, as `x[x > 0]` has them, would be those of the first call. Both are refused.
+# again. Sizes that depend on numbers, as `x[x > 0]` has them, would be those of the first call. Both are refused. A sum of
+# `x[x > 0]` needs no size, and is compiled.
 
 # %%
 seen = []
@@ -332,8 +333,16 @@ def noting(x):
 
 
 def positive(x):
+    return x[x > 0]
+
+
+def sum_of_positive(x):
     return x[x > 0].sum()
 
+
+x = torch.tensor([1.0, -2.0, 3.0])
+print(torch.compile(sum_of_positive, fullgraph=True)(x))
+assert torch.compile(sum_of_positive, fullgraph=True)(x).item() == 4.0
 
 for f in (noting, positive):
     try:

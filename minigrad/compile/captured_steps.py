@@ -6,12 +6,14 @@ fills them in; ir.py and rules.py turn them into what can be fused.  `Refused` s
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from ..arrays.kinds import as_array, host, on_device
 from ..core.function import Function
+from ..core.graph import ViewOf
 from ..core.tensor import Tensor
 from ..ops.copy import Copy
 from ..places import Place
@@ -104,3 +106,10 @@ def holds_tensor(a: Any) -> bool:
     if isinstance(a, (tuple, list)):
         return any(map(holds_tensor, a))
     return isinstance(a, Tensor) or isinstance(a, dict) and any(map(holds_tensor, a.values()))
+
+
+def views_above(t: Tensor) -> Iterator[ViewOf]:
+    """Give what makes a tensor a view, then its parent, and so on."""
+    while (view := t._view) is not None:
+        yield view
+        t = view.parent

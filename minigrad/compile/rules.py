@@ -20,6 +20,7 @@ from ..arrays import dtypes
 from ..arrays.dtypes import HALVES
 from ..kernels import formula
 from ..ops.base.families import Pointwise
+from ..ops.index import Index
 from .captured_steps import HANDLED, Step, Value
 from .ir import BOOL, F4, F8, I8, Count, Lowering, Names, V
 from .product_rules import PRODUCT_RULES
@@ -213,8 +214,12 @@ def cat_rule(low: Lowering, step: Step, dim: int, starts: tuple, *xs: V) -> Any:
     return joined(low, xs, [(slice(None),) * dim + (slice(a, b),) for a, b in itertools.pairwise(starts)], "cat")
 
 
+def replace_rule(low: Lowering, step: Step, x: V, part: V, view: type, *args: Any) -> Any:
+    return view is Index and joined(low, (x, part), [(slice(None),) * len(x.shape), *args], "replace")
+
+
 def joined(low: Lowering, xs: tuple, index: list[tuple], name: str) -> Any:
-    """Fill the places of an array with others, which cover all of it."""
+    """Fill the places of an array with others, one after the other, which cover all of it."""
     out, places = low.out(), [low.new(x.shape, x.dtype) for x in xs]
     fits = out.dtype.kind in "fi" and all(x.dtype == out.dtype and 0 not in x.shape for x in xs)
     if not fits or not all(low.alias_index(out, place, i) for place, i in zip(places, index)):
@@ -245,8 +250,8 @@ RULES: dict[str, Callable] = {
     "AnyOf": logical_rule("np.int64(x != 0)", "n > 0"),
     "Sum": reduce_rule("sum", "if"), "Mean": mean_rule, "MaskedFill": masked_fill_rule, "ScatterAdd": scatter_rule,
     "Expand": expand_rule, "Index": index_rule, "Permute": permute_rule, "Reshape": reshape_rule,
-    "Unindex": unindex_rule, "Copy": write_rule, "Stack": stack_rule, "Cat": cat_rule,
+    "Unindex": unindex_rule, "Copy": write_rule, "Replace": replace_rule, "Stack": stack_rule, "Cat": cat_rule,
 }  # fmt: skip
 MOVES = {"Expand", "Index", "Permute", "Reshape", "Unindex"}  # these compute nothing: halves stay what they are
 # these are given memory as it is: halves are left to a call
-WHOLE = {*PRODUCT_RULES, "MeanNLL", "NLL", "ScatterAdd", "Stack", "Cat"}
+WHOLE = {*PRODUCT_RULES, "MeanNLL", "NLL", "ScatterAdd", "Replace", "Stack", "Cat"}

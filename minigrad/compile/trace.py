@@ -21,13 +21,14 @@ from ..core.context import attach
 from ..core.engine import running
 from ..core.frames import Frame, apply_at, current, use
 from ..core.function import as_returned, as_tuple, run_forward
-from ..core.graph import Leaf, history, key
+from ..core.graph import Leaf, ViewOf, history, key
 from ..core.inplace import inplace_at, link_view, write
 from ..core.tensor import Box, Tensor, describe, wrap
 from ..layers.grad import Grad
 from ..ops.base.families import Pointwise
 from ..ops.index import NonZero
 from ..ops.join import stack
+from ..ops.replaced_parts import Replace
 from ..ops.sort import DataDependent
 from ..places import Place, user_frame, user_place
 from . import selections
@@ -44,6 +45,7 @@ from .captured_steps import (
     opaque,
     setting,
     touch,
+    views_above,
 )
 from .guards import UNTOUCHED
 from .selections import is_part
@@ -171,7 +173,16 @@ class Trace(Grad):
             raise self.refuse("it reads a tensor that was made in a way that is not recorded")
         for time, memory in self._written:
             if v.born < time and memory is not a and np.may_share_memory(memory, a):
-                raise self.refuse("it reads memory that was written through another view")
+                return self.viewed_again(b)
+        return v
+
+    def viewed_again(self, b: Box) -> Value:
+        """What a view holds, after its memory was written to by way of another one: the same view of what its parent holds."""
+        if (view := b._view) is None:
+            raise self.refuse("it reads memory that was written to by way of another tensor")
+        whole = self.value(view.parent)
+        v = self.note("computed", b._value._a)
+        self.steps.append(Step(view.fn, [whole, *view.args], [v], None, self.phase))
         return v
 
     def held(self, b: Box) -> Value:
@@ -396,9 +407,8 @@ class Trace(Grad):
         """Write: the memory holds a new value from now on."""
         place, written = self.look_around(), x
         x, others = self.own(x), tuple([self.own(o) for o in others])
-        if x._view is not None:
-            raise self.refuse("it writes to a view", fix="write to the whole tensor, as with x.copy_(y) or x.add_(y)")
         old: Any = self.value(x)
+        parents = [(view, self.value(view.parent)) for view in views_above(x)]
         befores: list = []
 
         def lower(others: tuple) -> tuple:
@@ -410,17 +420,28 @@ class Trace(Grad):
                 inplace_at(frame.parent, fn, x._value, tuple([self.inner(plain(o)) for o in others]))
             self._known[id(value._a)] = old
             self._kept += [value, x._value, *befores]
-            count = is_count(fn, x._value._a, others)
+            count = not parents and is_count(fn, x._value._a, others)
             new = self.note("number" if count else "computed", x._value._a, others[0] if count else None)
             new.array = x._value._a.copy()
             self._written.append((self._clock, x._value._a))
             self.write_places[new] = place
             if not count:
                 self.steps.append(Step(fn, [old, *given], [new], place, self.phase, old))
+            for view, whole in parents:
+                new = self.replaced(view, whole, new, place)
             return self.as_tensors(fn, (x, *others))[1:]
 
         write(self, frame, fn, x, others, befores.append, lower)
         return written
+
+    def replaced(self, view: ViewOf, whole: Value, part: Value, place: Place | None) -> Value:
+        """Note what the parent of a view holds after a write to the view."""
+        array = view.parent._value._a
+        new = self.note("computed", array)
+        new.array, new.name = array.copy(), whole.name
+        self.write_places[new] = place
+        self.steps.append(Step(Replace, [whole, part, view.fn, *view.args], [new], place, self.phase))
+        return new
 
     def look_around(self) -> Place | None:
         """The user's line; his variables give their names to the values."""
