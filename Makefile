@@ -16,7 +16,8 @@ export PYTHONDONTWRITEBYTECODE :=
 
 # of the suites that also run with their tensors on a device (docs/howto/cuda.md), those that find most in a minute
 ON_DEVICE := tests/spec tests/core tests/autograd tests/compile/test_compile_random.py tests/compile/test_compile_numbers.py \
-  tests/compile/test_compile_effects.py tests/compile/test_compile_random_effects.py \
+  tests/compile/test_compile_effects.py tests/compile/test_compile_random_effects.py tests/compile/test_compile_outside.py \
+  tests/compile/test_compile_views.py tests/compile/test_compile_selections.py \
   $(addprefix tests/ops/test_,pointwise.py index.py memory.py shape.py)
 
 .DEFAULT_GOAL := help

@@ -383,7 +383,7 @@ def lies_on_device(trace: Trace, inputs: list[Value], outputs: list[Value]) -> b
     """Whether the program runs on the device.  What moves between devices is not compiled; numbers may come from anywhere."""
     used = {a for step in trace.steps for a in step.args if isinstance(a, Value)}
     ends = [on_device(v.array) for v in [*inputs, *outputs] if v.shape or v in used]
-    made = [on_device(o.array) for step in trace.steps for o in step.outs if o.shape]
+    made = [on_device(o.array) for step in trace.steps for o in step.outs if o.shape or on_device(o.array)]
     there = any(ends) or any(made)
     if there and not (all(ends) and all(made)):
         raise Refused("it computes with tensors on different devices", None, True, "move tensors before the call")

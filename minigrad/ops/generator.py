@@ -45,7 +45,7 @@ class Generator:
 
     def __init__(self, device: Any = "cpu"):
         self.device = on_device(device)
-        self.manual_seed(67280421310721)
+        self._start(67280421310721)
 
     def manual_seed(self, seed: int) -> Generator:
         """Start the stream anew from a seed of at most 64 bits (else ValueError); returns the generator."""
@@ -58,6 +58,10 @@ class Generator:
                 "pass a number below 2**64",
             )
         slots.changing("seeds a generator")
+        return self._start(seed)
+
+    def _start(self, seed: int) -> Generator:
+        """Start the stream from a seed."""
         self._seed = seed % 2**64
         self._rng = self._stream(np.random.Philox(self._seed))
         return self
@@ -132,7 +136,7 @@ _on_gpu: list[Generator] = []  # the default generator there, once something has
 def on_gpu() -> Generator:
     """The default generator of the GPU.  It starts from the seed of the processor's, unless it is given its own."""
     if not _on_gpu:
-        _on_gpu.append(Generator(CUDA).manual_seed(default_generator.initial_seed()))
+        _on_gpu.append(Generator(CUDA)._start(default_generator.initial_seed()))
     return _on_gpu[0]
 
 
