@@ -80,9 +80,9 @@ class CompiledNothing(Mistake):
 
 
 class CompiledMask(Mistake):
-    """A function compiled with fullgraph=True selects elements by a condition.
+    """A function compiled with fullgraph=True returns the elements that a condition selects.
 
-    How many are selected depends on their values, and the compiled program is made for one size.
+    How many these are depends on their values, and the compiled program is made for one size.
     """
 
     operation = "compile(positive)"
@@ -92,14 +92,14 @@ class CompiledMask(Mistake):
     def wrong():
         @torch.compile(fullgraph=True)
         def positive(x):
-            return x[x > 0].sum()  # <-
+            return x[x > 0]  # <-
 
         return positive(torch.ones(3))
 
     def right():
         @torch.compile(fullgraph=True)
         def positive(x):
-            return torch.where(x > 0, x, 0.0).sum()
+            return torch.where(x > 0, x, 0.0)
 
         return positive(torch.ones(3))
 
