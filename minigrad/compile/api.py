@@ -231,11 +231,10 @@ class Compiled:
         """The generated text of the latest specialisation: "forward" (or the whole step), or "backward"."""
         if part not in ("forward", "backward"):
             raise error(ValueError, "source", f"{part!r} is no part", "use 'forward' or 'backward'")
-        made = self._made("source")
-        program = made.forward if part == "forward" else made.backward
-        if program is None:
+        texts = {name: program.text for name, program, _ in self._made("source").told()}
+        if part == "backward" and part not in texts:
             raise error(RuntimeError, "source", f"{self.name} has no backward: none of its results requires grad")
-        return program.text
+        return texts[part] if part in texts else texts["program"]
 
     def graph(self) -> Any:
         """The record (minigrad.record/1) of the function on the arguments of its latest specialisation."""

@@ -41,12 +41,18 @@ VALUES = "use minigrad.where(condition, a, b) in place of `if` and of masks, and
 class Value:
     """One array of the program at one moment."""
 
-    __slots__ = ("array", "born", "content", "dtype", "kind", "name", "shape")
+    __slots__ = ("array", "born", "content", "dtype", "kind", "layout", "name", "shape")
 
     def __init__(self, kind: str, array: Any, born: int, name: str = ""):
         self.kind, self.array, self.born, self.name = kind, array, born, name  # input | number | constant | computed
         self.shape, self.dtype = array.shape, array.dtype
         self.content: Any = None  # of a number, or a constant
+        self.layout = layout(array) if kind == "input" and not name.startswith("grad_") else "C"
+
+
+def layout(array: Any) -> str:
+    """Return how an array lies in memory: in rows (C), in columns (F) or otherwise (A)."""
+    return "C" if array.flags.c_contiguous else "F" if array.flags.f_contiguous else "A"
 
 
 class Step:

@@ -1,7 +1,8 @@
 """How the results of a compiled call are differentiated: they get one node, whose backward is the other generated program.
 
-Where gradients are to be differentiated again, or not all outputs were used, the function itself is run under a Grad layer
-(`recompute`): that is right for any order, and no slower than eager code.
+Where gradients are to be differentiated again, the function itself is run under a Grad layer (`recompute`): that is right for
+any order, and no slower than eager code.  Where only some outputs were used, there is a program for these
+(partial_backward.py).
 """
 
 from __future__ import annotations
@@ -93,24 +94,23 @@ class CompiledFunction(Function):
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> tuple:
         program = ctx.program
-        if program.backward is None:
+        if program.backwards is None:
             if program.written or None not in grads:
                 raise program.freed
             return recompute(program, ctx, grads)  # what is wanted may not need what was overwritten
-        saved = ctx.saved_tensors
-        if current() is not OFF or any([g is None or type(g) is Box for g in grads]):
+        saved, there = ctx.saved_tensors, [g for g in grads if g is not None]
+        pull = program.backwards.pull(tuple([g is not None for g in grads]))
+        if pull is None or current() is not OFF or any([type(g) is Box for g in there]):
             return recompute(program, ctx, grads)
-        arrays = [t._a for t in saved] + [g._a if g._a.flags.c_contiguous else g._a.copy() for g in grads]
+        arrays = [t._a for t in saved] + [g._a if g._a.flags.c_contiguous else g._a.copy() for g in there]
         try:
-            raw = iter(program.pull(arrays, ctx.leaves))
+            raw = pull.entry(arrays, ctx.leaves)
         except Exception as e:
             program.give_up(program.owner, e)
             return recompute(program, ctx, grads)
         found: list = [None] * len(ctx._edges)
-        for k, known in zip(program.by, program.grads_known):
-            if known:
-                g = next(raw)
-                found[k] = wrap(g if type(g) in KINDS else np.asarray(g, ctx.tensors[k]._a.dtype))
+        for k, g in zip(pull.by, raw):
+            found[k] = wrap(g if type(g) in KINDS else np.asarray(g, ctx.tensors[k]._a.dtype))
         return tuple(found)
 
 

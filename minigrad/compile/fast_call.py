@@ -27,6 +27,7 @@ from .guards import GONE, MISS, PLAIN
 from .symbols import EXACT, LEAF, in_leaves, is_symbolic
 
 if TYPE_CHECKING:
+    from .loaded import Loaded
     from .specialization import Specialisation
 
 
@@ -304,17 +305,19 @@ class Writer:
 
 
 # ---------------------------------------------------------------------- the way back
-def way_back(program: Specialisation, shapes: list) -> Callable:
-    """A function of (node, gradient, freed) that runs the backward program on arrays, and gives pairs of edge and gradient.
+def way_back(
+    program: Specialisation, pull: Loaded, by: list, shapes: list, present: tuple, partly: Callable
+) -> Callable:
+    """Write a function of (node, gradient, freed) that runs a backward program on arrays, and gives pairs of edge and gradient.
 
-    It gives None where tensors have to flow: something was written or freed, or an output has no gradient.  `shapes` are those
-    of what the program reads, of saved values and then of gradients.
+    It gives None where tensors have to flow, because something was written or freed; `partly` is called where an output that
+    is to be `present` has no gradient.  `by` are the inputs that the program gives gradients of, and `shapes` those of what it
+    reads, of saved values and then of gradients.
     """
-    seeds = [f"g{i}" for i in range(len(shapes) - len(program.saved_order))]
-    if len(seeds) == 1:
-        seeds, lines = ["g"], []
-    else:
-        lines = [f"{', '.join(seeds)} = g", f"if {' is None or '.join(seeds)} is None: return None"]
+    seeds = ["g"] if len(present) == 1 else [f"g{i}" for i in range(len(present))]
+    lines = [] if len(present) == 1 else [f"{', '.join(seeds)} = g"]
+    seeds = [s for s, there in zip(seeds, present) if there]
+    lines += [] if len(present) == 1 else [f"if {' is None or '.join(seeds)} is None: return partly(node, g, freed)"]
     read, twins, made = [], count(), count()
     for j, (what, k, _) in enumerate(program.saved_order):
         if what == "made":
@@ -327,13 +330,12 @@ def way_back(program: Specialisation, shapes: list) -> Callable:
             read.append(f"t{j}._a")
     lines += [f"if not {g}.flags.c_contiguous: {g} = {g}.copy()" for g in seeds]
     values = [x if shape or program.on_device else f"{x}[()]" for x, shape in zip([*read, *seeds], shapes)]
-    scope: dict[str, Any] = {"entry": program.pull.entry, "math": math, "KINDS": KINDS}
+    scope: dict[str, Any] = {"entry": pull.entry, "math": math, "KINDS": KINDS, "partly": partly}
     given = []
-    for kind, x in program.pull.plan:
+    for kind, x in pull.plan:
         if kind not in ("input", "number"):
             scope[f"c{len(given)}"] = x
         given.append(values[x] if kind == "input" else x if kind == "number" else f"c{len(given)}")
-    by = [k for k, known in zip(program.by, program.grads_known) if known]
     text = "\n    ".join([
         "def back(node, g, freed):",
         "if node._entries is not None: return None",

@@ -19,20 +19,20 @@ from ..core.graph import history
 from ..core.saved import version
 from ..core.tensor import Tensor, wrap
 from ..func.tree import flatten, rebuild
-from ..kernels import cache
 from ..places import Place
+from .backward_programs import BackwardPrograms
 from .captured_program import Captured, argument_names
-from .captured_steps import Draw, Refused, Value
+from .captured_steps import Refused, Value
 from .effects import Surroundings
-from .fast_call import nothing, road, way_back
+from .fast_call import nothing, road
 from .function_parts import plain
 from .guards import PLAIN, Environment
+from .loaded import Loaded, generated
 from .symbols import EXACT, Reads, in_names, value_of
 from .trace import UNKNOWN, Trace
 
 if TYPE_CHECKING:
     from .api import Compiled
-    from .emit.module_text import Program
 
 
 def kind(a: Any, grad: bool) -> tuple:
@@ -116,7 +116,7 @@ class Specialisation:
         self.computed: list[int] = []  # leaves for numbers that the program computes
         self.plainly = False  # a capture with plain numbers is running
         self.numbers = [i for i, a in enumerate(self.leaves) if may_vary(a)]  # those that are parameters
-        self.backward: Program | None = None
+        self.backwards: BackwardPrograms | None = None
         self.described: tuple = ()  # what all nodes of this program have in common (differentiation.py)
         before = {id(t): version(t) for _, _, t in self.environment.tensors}
         first = self.captured()
@@ -254,24 +254,21 @@ class Specialisation:
         outputs += [v for v in saved if v not in inputs and v not in outputs]
         self.forward = generated(c.forward_steps, inputs, outputs, writes, owner_name(self.owner), self.on_device)
         self.entry = Loaded(self.forward, self.written)
-        self.pull = None if self.backward is None else Loaded(self.backward, [])
-        self.back = nothing if self.pull is None else way_back(self, [v.shape for v in (*saved, *c.seeds)])
+        self.back = nothing if self.backwards is None else self.backwards.whole.back
         self.out_dtypes = [v.dtype for v in outputs]
         written = [p for p, _ in writes]
         self.example_arrays = [
             np.zeros_like(v.array, order="C") if v in written else v.array.copy() for v in inputs[: self.n_args]
         ]
+        if self.backwards is not None:
+            for v in saved:  # no memory of the first call is kept
+                v.array = None
 
     def build_backward(self, c: Captured, inputs: list[Value], writes: list) -> list[Value]:
         """The backward program; the forward values that it reads."""
         saved, again = c.needed()
         if any(v in [p for p, _ in writes] for v in saved):
             raise Refused("it writes to an input that its backward needs", None, False)
-        grads = [g for g in c.grads if g is not None]
-        steps = [*again, *c.backward_steps]
-        self.backward = generated(
-            steps, [*saved, *c.seeds], grads, [], owner_name(self.owner) + "_backward", self.on_device
-        )
         outs, tracked = [c.trace.value(b) for b in c.outs], [k for k, t in enumerate(c.tracked) if t]
         for v in saved:  # where each is found: which of them, and which of the node's results it is
             if v in inputs:
@@ -283,6 +280,8 @@ class Specialisation:
                 self.saved_order.append(("made", 0, None))
         self.saved_outs = [(k, i) for what, k, i in self.saved_order if what == "out"]
         self.saved_places = tuple([k if what == "input" else None for what, k, _ in self.saved_order])
+        name = owner_name(self.owner) + "_backward"
+        self.backwards = BackwardPrograms(self, name, [*again, *c.backward_steps], saved, c.seeds, c.grads)
         return saved
 
     def watch_hidden(self, trace: Trace) -> None:
@@ -329,9 +328,10 @@ class Specialisation:
     # ------------------------------------------------------------------ what it shows
     def told(self) -> list:
         """The programs and how they are called, for explain()."""
-        if self.backward is None:
+        if self.backwards is None:
             return [("program", self.forward, self.entry)]
-        return [("forward", self.forward, self.entry), ("backward", self.backward, self.pull)]
+        whole = self.backwards.whole.entry
+        return [("forward", self.forward, self.entry), ("backward", whole.program, whole)]
 
     def example(self) -> tuple:
         """Arguments like those of the first call."""
@@ -341,42 +341,6 @@ class Specialisation:
             if needs:
                 leaves[place].requires_grad_()
         return rebuild(self.tree, leaves)
-
-
-def generated(*args: Any) -> Program:
-    """The text of a program.  What writes it is imported when it is first needed: a tenth of what minigrad takes to start."""
-    from .emit.from_capture import generate
-
-    return generate(*args)
-
-
-class Loaded:
-    """A generated program, compiled, and where each of its parameters comes from; `written` are inputs that it writes to."""
-
-    def __init__(self, program: Program, written: list):
-        self.plan = list(program.params)
-        self.number = {x: eval(f"lambda leaves: {x}", {"math": math}) for k, x in self.plan if k == "number"}
-        if program.statics:
-            self.plan.append(("statics", program.statics))
-        self.on_device = program.on_device
-        if not program.on_device:
-            self.entry = getattr(cache.load(program.name, program.text), program.name)
-            return
-        from ..kernels.cuda import device_array, kernel_modules, launch_graph
-
-        self.plan = [(k, device_array.to_device(x) if k == "constant" else x) for k, x in self.plan]
-        function = getattr(kernel_modules.load(program.name, program.text), program.name)
-        places = {j for j, (k, x) in enumerate(self.plan) if k == "input" and x in written}
-        draws = any(op.data.get("cls") is Draw for group in program.groups for op in group.ops)
-        self.entry = launch_graph.Launches(function, places, "it draws random numbers" if draws else "")
-
-    def __call__(self, arrays: list, leaves: Any) -> tuple:
-        """Run it; on the processor arrays without dimensions are given as numbers."""
-        return self.entry(*[
-            (arrays[x] if arrays[x].ndim or self.on_device else arrays[x][()]) if k == "input"
-            else self.number[x](leaves) if k == "number" else x
-            for k, x in self.plan
-        ])  # fmt: skip
 
 
 def lies_on_device(trace: Trace, inputs: list[Value], outputs: list[Value]) -> bool:

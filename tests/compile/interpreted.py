@@ -10,7 +10,7 @@ import types
 import numpy as np
 import pytest
 
-from minigrad.compile import specialization
+from minigrad.compile import loaded
 
 VECMATH = ("acos acosh asin asinh atan atan2 atanh ceil copysign cos cosh exp exp2 expm1 floor hypot log log10 log1p log2 "
            "sin sinh sqrt tan tanh trunc")  # fmt: skip
@@ -55,7 +55,7 @@ def __getattr__(name):
 @pytest.fixture
 def interpreted(monkeypatch):
     """Compile without Numba."""
-    monkeypatch.setattr(specialization, "cache", types.SimpleNamespace(load=load))
+    monkeypatch.setattr(loaded, "cache", types.SimpleNamespace(load=load))
     with np.errstate(all="ignore"):
         yield
 

@@ -28,7 +28,7 @@ import numpy as np
 import torch
 
 import minigrad
-from minigrad.compile import specialization
+from minigrad.compile import loaded
 from minigrad.compile.api import compile
 from minigrad.kernels.compiler import prepare
 from tests.compile import interpreted
@@ -102,7 +102,7 @@ def differs_recorded(program: Any) -> list[str]:
 
 def differs_compiled(program: Any) -> list[str]:
     """Run a compiled program, captured, looked up, and by the short road; its generated text runs as Python."""
-    specialization.cache = types.SimpleNamespace(load=interpreted.load)  # type: ignore[attr-defined]
+    loaded.cache = types.SimpleNamespace(load=interpreted.load)  # type: ignore[attr-defined]
     make, f = program.arguments(minigrad), compile(program.function(minigrad))
     given = program.arguments(torch)
     wanted = attempt(lambda: compiled.outcome(torch, program.function(torch), given()))

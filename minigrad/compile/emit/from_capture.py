@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...kernels.formula import CPU, CUDA
-from ..captured_steps import Refused, Step, Value
+from ..captured_steps import Refused, Step
 from ..ir import Lowering, V
 from ..product_rules import copy_into_rows, join_products
 from ..rules import lower
@@ -27,7 +27,7 @@ def generate(
     for its results.
     """
     low = Lowering(CUDA if on_device else CPU)
-    given = [V("input", v.shape, v.dtype, v.name, None, layout(v)) for v in inputs]
+    given = [V("input", v.shape, v.dtype, v.name, None, v.layout) for v in inputs]
     low.values.update(zip(inputs, given))
     lower(low, steps)
     outs = [low.stored(v) for v in outputs]
@@ -46,10 +46,3 @@ def generate(
     if shared is not None:
         found.spelling.share(shared)
     return found.write()
-
-
-def layout(v: Value) -> str:
-    """Return how an input lies in memory: in rows (C), in columns (F) or otherwise (A)."""
-    if v.kind != "input" or v.name.startswith("grad_") or v.array.flags.c_contiguous:
-        return "C"
-    return "F" if v.array.flags.f_contiguous else "A"

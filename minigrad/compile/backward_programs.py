@@ -1,0 +1,116 @@
+"""The backward programs of a compiled function: one for all of its results, and others for some of them.
+
+`loss, logits = step(x)`, and only the loss is differentiated: what flows back from a result that was not used is left out, as
+if its operations had never run.  It is not zero, for 0 * inf would be no number.  Where it meets what flows, a sum is the
+other summand, and any other operation gets zeros.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..ops.base.families import Linear
+from ..ops.pointwise import Add
+from .captured_steps import Step, Value
+from .fast_call import way_back
+from .loaded import Loaded, generated
+
+if TYPE_CHECKING:
+    from .specialization import Specialisation
+
+
+class Pull(NamedTuple):
+    """Hold a backward program; `by` are the inputs that it gives gradients of, `back` runs it on arrays (fast_call.py)."""
+
+    entry: Loaded
+    by: list[int]
+    back: Callable
+
+
+class BackwardPrograms:
+    """The backward programs of one kind of call, made when they are first needed."""
+
+    def __init__(self, owner: Specialisation, name: str, steps: list, saved: list, seeds: list, grads: list):
+        self.owner, self.name = owner, name
+        self.steps, self.saved, self.seeds, self.grads = steps, saved, seeds, grads
+        everything = (True,) * len(seeds)
+        self.whole = self.load(everything, steps, grads)
+        self.pulls: dict[tuple, Pull | None] = {everything: self.whole}  # by which results have a gradient
+
+    def pull(self, present: tuple[bool, ...]) -> Pull | None:
+        """Return the program where the gradients of some results are there; None where only eager code can tell."""
+        if present not in self.pulls:
+            found = without(self.steps, self.seeds, self.grads, present)
+            self.pulls[present] = None if found is None else self.load(present, *found)
+        return self.pulls[present]
+
+    def load(self, present: tuple[bool, ...], steps: list, grads: list) -> Pull:
+        """Generate and compile the program."""
+        owner, read = self.owner, [*self.saved, *[s for s, there in zip(self.seeds, present) if there]]
+        made = generated(steps, read, [g for g in grads if g is not None], [], self.name, owner.on_device)
+        by = [k for k, g in zip(owner.by, grads) if g is not None]
+        entry = Loaded(made, [])
+        return Pull(entry, by, way_back(owner, entry, by, [v.shape for v in read], present, self.back_partly))
+
+    def back_partly(self, node: Any, g: list, freed: Any) -> list | None:
+        """Run the program for the gradients that are there, on arrays."""
+        pull = self.pull(tuple([one is not None for one in g]))
+        return None if pull is None else pull.back(node, g, freed)
+
+
+# ---------------------------------------------------------------------- leaving out what does not flow
+class Flow:
+    """What is known of a backward program when some of its seeds are missing."""
+
+    def __init__(self, seeds: Sequence[Value], present: Sequence[bool]):
+        self.flowing = set(seeds)  # the values that gradients flow through
+        self.absent = {seed for seed, there in zip(seeds, present) if not there}
+        self.zero: set[Value] = set()  # what is zero wherever gradients come from
+        self.same: dict[Value, Value] = {}  # sums of which one summand is absent -> the other one
+        self.steps: list[Step] = []
+
+    def follow(self, step: Step) -> bool:
+        """Take in the next step; False where something is added that no gradient flows through."""
+        read = [a for a in step.args if isinstance(a, Value)]
+        if issubclass(step.cls, Linear) and all(map(self.is_zero, read)):
+            self.zero.update(step.outs)
+        gradients = [a for a in read if a in self.flowing]
+        missing = [a for a in gradients if a in self.absent]
+        if gradients:
+            self.flowing.update(step.outs)
+        if step.cls is Add and gradients and not all(a in gradients or self.is_zero(a) for a in read):
+            return False
+        if gradients and len(missing) == len(gradients):
+            self.absent.update(step.outs)
+        elif step.cls is Add and missing and read[0].shape == read[1].shape == step.outs[0].shape:
+            (other,) = [a for a in read if a not in missing]
+            self.same[step.outs[0]] = self.same.get(other, other)
+        else:
+            args = [zeros(a) if a in missing else self.same.get(a, a) if isinstance(a, Value) else a for a in step.args]
+            self.steps.append(Step(step.cls, args, step.outs, step.place, step.phase, step.written))
+        return True
+
+    def is_zero(self, v: Value) -> bool:
+        """Return whether a value is zero everywhere, however large the gradients are."""
+        return v in self.zero or v.kind == "constant" and not v.content.any()
+
+
+def zeros(like: Value) -> Value:
+    """Return a constant that is zero everywhere."""
+    content = np.zeros(like.shape, like.dtype)
+    made = Value("constant", content, 0, like.name)
+    made.content = content
+    return made
+
+
+def without(
+    steps: Sequence[Step], seeds: Sequence[Value], grads: Sequence[Value | None], present: Sequence[bool]
+) -> tuple[list[Step], list[Value | None]] | None:
+    """Return the steps and the gradients (None: none) where only some seeds are there; None where that cannot be told."""
+    flow = Flow(seeds, present)
+    if not all(map(flow.follow, steps)) or any(g is not None and g not in flow.flowing for g in grads):
+        return None
+    return flow.steps, [None if g is None or g in flow.absent else flow.same.get(g, g) for g in grads]

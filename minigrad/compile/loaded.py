@@ -1,0 +1,48 @@
+"""A generated program, loaded: its compiled function, and where each argument of that comes from."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from ..kernels import cache
+from .captured_steps import Draw
+
+if TYPE_CHECKING:
+    from .emit.module_text import Program
+
+
+def generated(*args: Any) -> Program:
+    """The text of a program.  What writes it is imported when it is first needed: a tenth of what minigrad takes to start."""
+    from .emit.from_capture import generate
+
+    return generate(*args)
+
+
+class Loaded:
+    """A generated program, compiled, and where each of its parameters comes from; `written` are inputs that it writes to."""
+
+    def __init__(self, program: Program, written: list):
+        self.program, self.plan = program, list(program.params)
+        self.number = {x: eval(f"lambda leaves: {x}", {"math": math}) for k, x in self.plan if k == "number"}
+        if program.statics:
+            self.plan.append(("statics", program.statics))
+        self.on_device = program.on_device
+        if not program.on_device:
+            self.entry = getattr(cache.load(program.name, program.text), program.name)
+            return
+        from ..kernels.cuda import device_array, kernel_modules, launch_graph
+
+        self.plan = [(k, device_array.to_device(x) if k == "constant" else x) for k, x in self.plan]
+        function = getattr(kernel_modules.load(program.name, program.text), program.name)
+        places = {j for j, (k, x) in enumerate(self.plan) if k == "input" and x in written}
+        draws = any(op.data.get("cls") is Draw for group in program.groups for op in group.ops)
+        self.entry = launch_graph.Launches(function, places, "it draws random numbers" if draws else "")
+
+    def __call__(self, arrays: list, leaves: Any) -> tuple:
+        """Run it; on the processor arrays without dimensions are given as numbers."""
+        return self.entry(*[
+            (arrays[x] if arrays[x].ndim or self.on_device else arrays[x][()]) if k == "input"
+            else self.number[x](leaves) if k == "number" else x
+            for k, x in self.plan
+        ])  # fmt: skip
