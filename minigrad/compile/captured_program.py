@@ -70,8 +70,8 @@ class Captured:
                 raise Refused("it writes to an input in a way that is tracked", None, False)
             if any(self.tracked):
                 self.run_backward(trace, boxes)
-            if self.seeds and self.effects:
-                what = "it changes what outlives the call, and returns what can be differentiated"
+            if self.seeds and any(what == "grad" for what, *_ in self.effects):
+                what = "it changes a .grad, which outlives the call, and returns what can be differentiated"
                 raise Refused(what, None, True, "return tensor.detach(), or what is to be kept")
         self.reads.refuse = lambda: Refused(NEEDED)  # what is kept of the numbers keeps nothing of the capture
         self.free_results()

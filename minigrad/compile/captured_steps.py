@@ -6,21 +6,17 @@ fills them in; ir.py and rules.py turn them into what can be fused.  `Refused` s
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from ..arrays.kinds import as_array, host, on_device
+from ..arrays.kinds import as_array
 from ..core.function import Function
-from ..core.graph import ViewOf
 from ..core.tensor import Tensor
-from ..ops.copy import Copy
 from ..places import Place
-from .symbols import Number, is_symbolic, plain
+from .symbols import Number, plain
 
 HANDLED = tuple(map(np.dtype, ("f4", "f8", "i8", "?")))  # what the processor's loops compute with
-MOST = 64  # Python numbers that are elements of one tensor, and parameters of the program
 
 
 class Refused(RuntimeError):
@@ -75,27 +71,6 @@ class Draw:
         return as_array(sample(generator._rng, size))
 
 
-def is_count(fn: type, a: Any, others: tuple) -> bool:
-    """Return whether a write puts a number into a tensor without dimensions, as a counter has it: no work for a kernel."""
-    if fn is not Copy or a.ndim or on_device(a) or isinstance(others[0], Tensor):
-        return False
-    return a.dtype.kind == "f" or a.dtype.kind == "i" and isinstance(others[0], int)
-
-
-def holds(t: Tensor, numbers: list) -> bool:
-    """Return whether a tensor is made of these numbers, one for each element or for all, and they may be parameters."""
-    if len(numbers) > MOST or t._np_dtype not in HANDLED or t._np_dtype.kind == "b":
-        return False
-    held = np.array(list(map(plain, numbers))).astype(t._np_dtype)
-    return np.array_equal(host(t._a).ravel(), held if len(held) > 1 else np.repeat(held, t._a.size), equal_nan=True)
-
-
-def touch(numbers: list) -> None:
-    """Note that the digits of numbers are read."""
-    for a in filter(is_symbolic, numbers):
-        a.reads.touch(a.sources)
-
-
 def setting(a: Any) -> Any:
     """Return a number as formulas read it: a float may be a symbol there."""
     return a if type(a) is Number else plain(a)
@@ -112,10 +87,3 @@ def holds_tensor(a: Any) -> bool:
     if isinstance(a, (tuple, list)):
         return any(map(holds_tensor, a))
     return isinstance(a, Tensor) or isinstance(a, dict) and any(map(holds_tensor, a.values()))
-
-
-def views_above(t: Tensor) -> Iterator[ViewOf]:
-    """Give what makes a tensor a view, then its parent, and so on."""
-    while (view := t._view) is not None:
-        yield view
-        t = view.parent

@@ -117,7 +117,11 @@ class CompiledFunction(Function):
 # ---------------------------------------------------------------------- by eager code
 def recompute(program: Specialisation, ctx: Any, grads: tuple) -> tuple:
     """The gradients by eager code: where they are to be differentiated again, or not all outputs were used."""
-    check_unchanged(program, ctx)
+    where = f"compile({program.owner.name})"
+    if program.effects:  # which would happen once more
+        what = "its gradient has to be computed by the function itself, which changes what outlives the call"
+        raise error(RuntimeError, where, what, "call it uncompiled where create_graph=True is wanted: f.function(x)")
+    check_unchanged(program, ctx, where)
     n = program.n_args
     with push(Again(ctx.tensors[n:])) as layer:
         boxes = [layer.variable(t) if k in program.by else layer.box(t) for k, t in enumerate(ctx.tensors[:n])]
@@ -131,9 +135,8 @@ def recompute(program: Specialisation, ctx: Any, grads: tuple) -> tuple:
     return tuple([by_place.get(k) for k in range(len(ctx.tensors))])
 
 
-def check_unchanged(program: Specialisation, ctx: Any) -> None:
+def check_unchanged(program: Specialisation, ctx: Any, where: str) -> None:
     """What the function is to be run on again has to be what it was run on."""
-    where = f"compile({program.owner.name})"
     if any(version(t) != n for t, n in zip(ctx.tensors, ctx.versions)):
         what = "an input was modified in place after the call: its gradient cannot be computed again for create_graph"
         raise error(RuntimeError, where, what, "clone() it before")

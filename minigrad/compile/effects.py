@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..core.graph import history
 from ..core.tensor import Tensor
 from .captured_steps import Refused
 from .guards import MISSING, PLAIN, RETURN, UNTOUCHED, Environment, attributes, equal
@@ -124,8 +123,6 @@ def alike(old: Any, new: Part | None) -> bool:
 
 def part(value: Any, environment: Environment, leaf: Callable, made: set[int]) -> Part:
     """Return what an object that is left behind is made of; `made` are the lists and dicts that are new."""
-    if isinstance(value, Tensor) and history(value) is not None and not is_input(value, leaf):
-        raise Refused("it keeps a tensor with its history", None, True, "keep tensor.detach(), or return it")
     if (known := leaf(value)) is not None:
         return known
     if id(value) in environment.names:
@@ -137,11 +134,6 @@ def part(value: Any, environment: Environment, leaf: Callable, made: set[int]) -
     if type(value) is dict:
         return dict, [(key, part(one, environment, leaf, made)) for key, one in value.items()]
     return type(value), [part(one, environment, leaf, made) for one in value]
-
-
-def is_input(t: Tensor, leaf: Callable) -> bool:
-    """Return whether a tensor is one of the function's own."""
-    return leaf(t)[0] == "input"
 
 
 def places(one: Part) -> list[Part]:

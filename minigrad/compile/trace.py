@@ -8,7 +8,6 @@ program; a capture notes what a program needs to be run again without Python.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,19 +18,17 @@ from ..arrays.memory import same_layout
 from ..core import engine
 from ..core.context import attach
 from ..core.engine import running
-from ..core.frames import Frame, apply_at, current, use
+from ..core.frames import Frame, apply_at, use
 from ..core.function import as_returned, as_tuple, run_forward
-from ..core.graph import Leaf, ViewOf, history, key
-from ..core.inplace import inplace_at, link_view, write
+from ..core.graph import Leaf, history, key
+from ..core.inplace import link_view
 from ..core.tensor import Box, Tensor, describe, wrap
 from ..layers.grad import Grad
 from ..ops.base.families import Pointwise
 from ..ops.index import NonZero
-from ..ops.join import stack
-from ..ops.replaced_parts import Replace
 from ..ops.sort import DataDependent
 from ..places import Place, user_frame, user_place
-from . import selections
+from . import selections, spelled, traced_writes
 from .captured_steps import (
     HANDLED,
     VALUES,
@@ -39,13 +36,9 @@ from .captured_steps import (
     Refused,
     Step,
     Value,
-    holds,
     holds_tensor,
-    is_count,
     opaque,
     setting,
-    touch,
-    views_above,
 )
 from .guards import UNTOUCHED
 from .selections import is_part
@@ -173,16 +166,7 @@ class Trace(Grad):
             raise self.refuse("it reads a tensor that was made in a way that is not recorded")
         for time, memory in self._written:
             if v.born < time and memory is not a and np.may_share_memory(memory, a):
-                return self.viewed_again(b)
-        return v
-
-    def viewed_again(self, b: Box) -> Value:
-        """What a view holds, after its memory was written to by way of another one: the same view of what its parent holds."""
-        if (view := b._view) is None:
-            raise self.refuse("it reads memory that was written to by way of another tensor")
-        whole = self.value(view.parent)
-        v = self.note("computed", b._value._a)
-        self.steps.append(Step(view.fn, [whole, *view.args], [v], None, self.phase))
+                return traced_writes.viewed_again(self, b)
         return v
 
     def held(self, b: Box) -> Value:
@@ -207,9 +191,9 @@ class Trace(Grad):
             return self.box(fresh)
         elements, self.elements = self.elements, None
         if elements is not None:
-            if holds(value, elements):
-                return self.spell(elements, value)
-            touch(elements)
+            if spelled.holds(value, elements):
+                return spelled.spell(self, elements, value)
+            spelled.touch(elements)
         fresh = wrap(value._a.copy("K"))
         self.note("constant", fresh._a, host(fresh._a.copy("K")))
         return self.box(fresh)
@@ -229,24 +213,6 @@ class Trace(Grad):
         b = self.box(wrap(np.array(plain(a), kind)))
         self.note("number", b._value._a, a)
         return b
-
-    def spell(self, elements: list, like: Tensor) -> Any:
-        """A tensor made of numbers that the program is given: one for all of its elements, or one for each."""
-        frame: Any = current()
-        while frame.layer is not self:
-            frame = frame.parent
-        kind, before = like._np_dtype, len(self.steps)
-        if kind.kind != "f" and any(isinstance(a, float) for a in elements):  # they are rounded
-            elements = [a.__trunc__() for a in elements]
-        ones = partial(like.new_ones, dtype=like.dtype)
-        with use(frame.all_grad(False)):
-            if len(elements) == 1:
-                made = ones(like._sizes) * self.operand(elements[0], kind)
-            else:
-                made = stack([ones(()) * self.operand(a, kind) for a in elements]).reshape(like._sizes)
-        self.spelled[self.value(made)] = host(like._a), elements
-        self.spelling |= set(self.steps[before:])
-        return made
 
     def look_at_grad(self, t: Tensor) -> None:
         """Note that the user asks for a `.grad`: one from before is an input, and None has to stay None."""
@@ -287,7 +253,7 @@ class Trace(Grad):
         if v.kind in ("constant", "number"):
             return v.content.item() if v.kind == "constant" else v.content
         if v in self.spelled:
-            touch(self.spelled[v][1])
+            spelled.touch(self.spelled[v][1])
             return a.item()
         if a.size != 1 or a.dtype.kind not in "fi" or not a.dtype.isnative:
             return None
@@ -405,43 +371,7 @@ class Trace(Grad):
 
     def inplace(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
         """Write: the memory holds a new value from now on."""
-        place, written = self.look_around(), x
-        x, others = self.own(x), tuple([self.own(o) for o in others])
-        old: Any = self.value(x)
-        parents = [(view, self.value(view.parent)) for view in views_above(x)]
-        befores: list = []
-
-        def lower(others: tuple) -> tuple:
-            given = [self.given(o) for o in others]
-            with use(frame.parent):
-                value = x._value.clone()
-                for before in befores:
-                    before._value = value
-                inplace_at(frame.parent, fn, x._value, tuple([self.inner(plain(o)) for o in others]))
-            self._known[id(value._a)] = old
-            self._kept += [value, x._value, *befores]
-            count = not parents and is_count(fn, x._value._a, others)
-            new = self.note("number" if count else "computed", x._value._a, others[0] if count else None)
-            new.array = x._value._a.copy()
-            self._written.append((self._clock, x._value._a))
-            self.write_places[new] = place
-            if not count:
-                self.steps.append(Step(fn, [old, *given], [new], place, self.phase, old))
-            for view, whole in parents:
-                new = self.replaced(view, whole, new, place)
-            return self.as_tensors(fn, (x, *others))[1:]
-
-        write(self, frame, fn, x, others, befores.append, lower)
-        return written
-
-    def replaced(self, view: ViewOf, whole: Value, part: Value, place: Place | None) -> Value:
-        """Note what the parent of a view holds after a write to the view."""
-        array = view.parent._value._a
-        new = self.note("computed", array)
-        new.array, new.name = array.copy(), whole.name
-        self.write_places[new] = place
-        self.steps.append(Step(Replace, [whole, part, view.fn, *view.args], [new], place, self.phase))
-        return new
+        return traced_writes.inplace(self, frame, fn, x, others)
 
     def look_around(self) -> Place | None:
         """The user's line; his variables give their names to the values."""

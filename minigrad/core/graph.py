@@ -52,24 +52,6 @@ class Leaf:
         return f"<AccumulateGrad object at {id(self):#x}>"
 
 
-_retired: dict[int, Leaf] = {}  # by the id of a tensor that wants no `.grad` at present
-
-
-def retire_leaf(t: Tensor) -> None:
-    """Keep the Leaf of a tensor that wants no `.grad` any more: it has the hooks, and earlier graphs lead to it."""
-    leaf: Any = t._edge
-    i = id(t)
-    leaf._ref = weakref.ref(t, lambda _: _retired.pop(i, None))
-    _retired[i] = leaf
-
-
-def leaf_of(t: Tensor) -> Leaf:
-    """Return the Leaf that a tensor had before, or a new one."""
-    leaf = _retired.pop(id(t), None) or Leaf(t)
-    leaf._shape, leaf._dtype = tuple(t.shape), t._np_dtype
-    return leaf
-
-
 Leaf.__name__ = "AccumulateGrad"  # what programs that walk through a graph find by type(node).__name__
 
 

@@ -8,6 +8,7 @@ from minigrad/tensors (conversion, printing, questions) and minigrad/ops (the op
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeGuard
 
@@ -18,7 +19,7 @@ from ..arrays.devices import CPU, CUDA, Size, device
 from ..arrays.kinds import Array, on_device
 from .events import slots
 from .frames import current
-from .graph import Edge, Leaf, ViewOf, history, leaf_of, output_index, producer, retains, retire_leaf
+from .graph import Edge, Leaf, ViewOf, history, output_index, producer, retains
 from .saved import INFERENCE, Version, bottom, version
 
 if TYPE_CHECKING:
@@ -182,6 +183,23 @@ class Box(Tensor):
 
     def detach(self) -> Tensor:
         return self._layer.detach(self)
+
+
+_retired: dict[int, Any] = {}  # the Leafs of tensors whose requires_grad was turned off, by the id of the tensor
+
+
+def retire_leaf(t: Tensor) -> None:
+    """Keep the Leaf of a tensor that wants no `.grad` any more: it has the hooks, and earlier graphs lead to it."""
+    if id(t) not in _retired:
+        weakref.finalize(t, _retired.pop, id(t)).atexit = False
+    _retired[id(t)] = t._edge
+
+
+def leaf_of(t: Tensor) -> Leaf:
+    """Return the Leaf that a tensor had before, or a new one."""
+    leaf = _retired.get(id(t)) or Leaf(t)
+    leaf._shape, leaf._dtype = tuple(t.shape), t._np_dtype
+    return leaf
 
 
 def wrap(array: np.ndarray) -> Tensor:

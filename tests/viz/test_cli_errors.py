@@ -149,7 +149,6 @@ WRONG = {
 
 AGAIN = {
     "they make another value when they run again": "v = w * 1\nv.add_(1)\nloss = v * v\n",
-    "decides itself what is tracked": "v = tensor(1.0, requires_grad=True)\nv = v * w\nloss = v * v\n",
     "item()": "loss = w * w if w > 0 else w\n",
 }
 

@@ -1,0 +1,53 @@
+"""Tensors that a captured function makes of numbers: tensor([lr, 1.0]), full((3,), k), x.fill_(s).
+
+The numbers are parameters of the program, and the tensor is made of them at each call.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..arrays.kinds import host
+from ..core.frames import current, use
+from ..core.tensor import Tensor
+from ..ops.join import stack
+from .captured_steps import HANDLED
+from .symbols import is_symbolic, plain
+
+MOST = 64  # Python numbers that are elements of one tensor, and parameters of the program
+
+
+def spell(trace: Any, elements: list, like: Tensor) -> Any:
+    """Make a tensor of numbers that the program is given: one for all of its elements, or one for each."""
+    frame: Any = current()
+    while frame.layer is not trace:
+        frame = frame.parent
+    kind, before = like._np_dtype, len(trace.steps)
+    if kind.kind != "f" and any(isinstance(a, float) for a in elements):  # they are rounded
+        elements = [a.__trunc__() for a in elements]
+    ones = partial(like.new_ones, dtype=like.dtype)
+    with use(frame.all_grad(False)):
+        if len(elements) == 1:
+            made = ones(like._sizes) * trace.operand(elements[0], kind)
+        else:
+            made = stack([ones(()) * trace.operand(a, kind) for a in elements]).reshape(like._sizes)
+    trace.spelled[trace.value(made)] = host(like._a), elements
+    trace.spelling |= set(trace.steps[before:])
+    return made
+
+
+def holds(t: Tensor, numbers: list) -> bool:
+    """Return whether a tensor is made of these numbers, one for each element or for all, and they may be parameters."""
+    if len(numbers) > MOST or t._np_dtype not in HANDLED or t._np_dtype.kind == "b":
+        return False
+    held = np.array(list(map(plain, numbers))).astype(t._np_dtype)
+    return np.array_equal(host(t._a).ravel(), held if len(held) > 1 else np.repeat(held, t._a.size), equal_nan=True)
+
+
+def touch(numbers: list) -> None:
+    """Note that the digits of numbers are read."""
+    for a in filter(is_symbolic, numbers):
+        a.reads.touch(a.sources)

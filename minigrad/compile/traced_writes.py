@@ -1,0 +1,87 @@
+"""Writes in place in a capture: a memory that is written to is a new value of the program.
+
+A write to a view is one to a part of its parent: `y[1:3] = x` gives y a value in which that part is replaced.  Other views of
+y are taken anew when they are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..arrays.kinds import on_device
+from ..core.frames import Frame, use
+from ..core.graph import ViewOf
+from ..core.inplace import inplace_at, write
+from ..core.tensor import Box, Tensor
+from ..ops.copy import Copy
+from ..ops.replaced_parts import Replace
+from ..places import Place
+from .captured_steps import Step, Value
+from .symbols import plain
+
+
+def inplace(trace: Any, frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
+    """Write fn(x, *others) into x: its memory, and that of what it is a view of, holds a new value from now on."""
+    place, written = trace.look_around(), x
+    x, others = trace.own(x), tuple([trace.own(o) for o in others])
+    old: Any = trace.value(x)
+    parents = [(view, trace.value(view.parent)) for view in views_above(x)]
+    befores: list = []
+
+    def lower(others: tuple) -> tuple:
+        given = [trace.given(o) for o in others]
+        with use(frame.parent):
+            value = x._value.clone()
+            for before in befores:
+                before._value = value
+            inplace_at(frame.parent, fn, x._value, tuple([trace.inner(plain(o)) for o in others]))
+        trace._known[id(value._a)] = old
+        trace._kept += [value, x._value, *befores]
+        count = not parents and is_count(fn, x._value._a, others)
+        new = trace.note("number" if count else "computed", x._value._a, others[0] if count else None)
+        new.array = x._value._a.copy()
+        trace._written.append((trace._clock, x._value._a))
+        trace.write_places[new] = place
+        if not count:
+            trace.steps.append(Step(fn, [old, *given], [new], place, trace.phase, old))
+        for view, whole in parents:
+            new = replaced(trace, view, whole, new, place)
+        return trace.as_tensors(fn, (x, *others))[1:]
+
+    write(trace, frame, fn, x, others, befores.append, lower)
+    return written
+
+
+def replaced(trace: Any, view: ViewOf, whole: Value, part: Value, place: Place | None) -> Value:
+    """Note what the parent of a view holds after a write to the view."""
+    array = view.parent._value._a
+    new = trace.note("computed", array)
+    new.array, new.name = array.copy(), whole.name
+    trace.write_places[new] = place
+    trace.steps.append(Step(Replace, [whole, part, view.fn, *view.args], [new], place, trace.phase))
+    return new
+
+
+def viewed_again(trace: Any, b: Box) -> Value:
+    """What a view holds, after its memory was written to by way of another one: the same view of what its parent holds."""
+    if (view := b._view) is None:
+        raise trace.refuse("it reads memory that was written to by way of another tensor")
+    whole = trace.value(view.parent)
+    v = trace.note("computed", b._value._a)
+    trace.steps.append(Step(view.fn, [whole, *view.args], [v], None, trace.phase))
+    return v
+
+
+def views_above(t: Tensor) -> Iterator[ViewOf]:
+    """Give what makes a tensor a view, then its parent, and so on."""
+    while (view := t._view) is not None:
+        yield view
+        t = view.parent
+
+
+def is_count(fn: type, a: Any, others: tuple) -> bool:
+    """Return whether a write puts a number into a tensor without dimensions, as a counter has it: no work for a kernel."""
+    if fn is not Copy or a.ndim or on_device(a) or isinstance(others[0], Tensor):
+        return False
+    return a.dtype.kind == "f" or a.dtype.kind == "i" and isinstance(others[0], int)
