@@ -44,8 +44,19 @@ class BackwardPrograms:
         """Return the program where the gradients of some results are there; None where only eager code can tell."""
         if present not in self.pulls:
             found = without(self.steps, self.seeds, self.grads, present)
-            self.pulls[present] = None if found is None else self.load(present, *found)
+            try:
+                self.pulls[present] = None if found is None else self.load(present, *found)
+            except Exception as e:
+                self.owner.give_up(self.owner.owner, e)
+                return None
         return self.pulls[present]
+
+    def release(self) -> None:
+        """Keep no array of the capture, and no steps where they are not needed again."""
+        for v in [*self.saved, *self.seeds, *[o for step in self.steps for o in step.outs]]:
+            v.array = None
+        if len(self.seeds) == 1:
+            self.steps = []
 
     def load(self, present: tuple[bool, ...], steps: list, grads: list) -> Pull:
         """Generate and compile the program."""

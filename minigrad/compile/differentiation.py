@@ -2,7 +2,7 @@
 
 Where gradients are to be differentiated again, the function itself is run under a Grad layer (`recompute`): that is right for
 any order, and no slower than eager code.  Where only some outputs were used, there is a program for these
-(partial_backward.py).
+(backward_programs.py).
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class CompiledFunction(Function):
 
 # ---------------------------------------------------------------------- by eager code
 def recompute(program: Specialisation, ctx: Any, grads: tuple) -> tuple:
-    """The gradients by eager code: where they are to be differentiated again, or not all outputs were used."""
+    """Return the gradients by eager code, where they are to be differentiated again."""
     where = f"compile({program.owner.name})"
     if program.effects:  # which would happen once more
         what = "its gradient has to be computed by the function itself, which changes what outlives the call"

@@ -261,8 +261,7 @@ class Specialisation:
             np.zeros_like(v.array, order="C") if v in written else v.array.copy() for v in inputs[: self.n_args]
         ]
         if self.backwards is not None:
-            for v in saved:  # no memory of the first call is kept
-                v.array = None
+            self.backwards.release()
 
     def build_backward(self, c: Captured, inputs: list[Value], writes: list) -> list[Value]:
         """The backward program; the forward values that it reads."""
