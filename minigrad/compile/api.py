@@ -52,13 +52,26 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=forget)
 
 
-def compile(f: Callable | None = None, *, fullgraph: bool = False) -> Any:
-    """The function `f` compiled: a call captures what it computes, generates one readable Numba module and runs that.
+def compile(
+    model: Callable | None = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: str = "inductor",
+    mode: str | None = None,
+    options: dict | None = None,
+    disable: bool = False,
+) -> Any:
+    """Compile a function or a module: a call captures what it computes, generates one readable Numba module and runs that.
 
     For functions of tensors, whose results can be differentiated, and for whole steps: loss, gradients, update.  Also as a
     decorator.  A call is captured again for other dtypes, sizes, layouts and Python values; what cannot be compiled runs
     eagerly with one MinigradWarning, or with `fullgraph` raises RuntimeError naming the line.  `f.source()` is the text,
     `f.explain()` what was fused and what was not, `f.graph()` the record.
+
+    A compiled module is a module with the same parameters; `module.compile()` compiles it in place.  With `disable` the
+    function stays what it is.  `dynamic`, `backend`, `mode` and `options` are there for PyTorch's programs and change
+    nothing: there is one backend, and each size has a program of its own, of which equal texts are compiled once.
 
     >>> import minigrad
     >>> @minigrad.compile
@@ -67,9 +80,20 @@ def compile(f: Callable | None = None, *, fullgraph: bool = False) -> Any:
     >>> wave(minigrad.tensor([0., 1.]), minigrad.tensor([2., 0.]))
     tensor([0., 1.])
     """
-    if f is None:
-        return functools.partial(compile, fullgraph=fullgraph)
-    check_function("compile", f)
+    if model is None:
+        return functools.partial(
+            compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable
+        )
+    check_function("compile", model)
+    if not isinstance(backend, str):
+        what = f"the backend is {type(backend).__name__}: a backend of your own cannot be used"
+        raise error(TypeError, "compile", what, "leave out backend=; f.source() is the generated text")
+    return model if disable else as_compiled(model, fullgraph)
+
+
+@functools.singledispatch
+def as_compiled(f: Any, fullgraph: bool) -> Any:
+    """Return what `compile` gives for a function; nn says what it gives for a module."""
     return f if isinstance(f, Compiled) else Compiled(f, fullgraph)
 
 
@@ -79,7 +103,7 @@ class Compiled:
     __wrapped_by_compile__ = True
 
     def __init__(self, f: Callable, fullgraph: bool):
-        functools.update_wrapper(self, f)
+        functools.update_wrapper(self, f, updated=("__dict__",) if isinstance(f, types.FunctionType) else ())
         self.function, self.fullgraph = f, fullgraph
         self.name = self.title = getattr(f, "__name__", type(f).__name__)
         self._table: dict[tuple, list] = {}
@@ -96,6 +120,9 @@ class Compiled:
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
+
+    def __reduce__(self) -> tuple:
+        return Compiled, (self.function, self.fullgraph)
 
     def __repr__(self) -> str:
         return f"<minigrad.compile of {self.name}, {self._counted()}>"

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..arrays import dtypes
 from ..arrays.devices import device
+from ..compile.api import compile
 from ..core.tensor import Tensor
 from ..diagnose import optimizers
 from ..diagnose.modules import inside, no_forward, not_initialised, note_replaced, warn_requires_grad
@@ -310,6 +311,10 @@ class Module(Stateful):
     def eval(self) -> Module:
         """Set evaluation mode, the opposite of train()."""
         return self.train(False)
+
+    def compile(self, **options: Any) -> None:
+        """Compile `forward` in place; `options` are those of `minigrad.compile`."""
+        object.__setattr__(self, "forward", compile(self.forward, **options))
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients of all parameters, or with `set_to_none=False` fill them with zeros."""
