@@ -59,9 +59,9 @@ def tracking(t: Tensor, before: Leaf | None) -> None:
 
 
 def changing(what: str, t: Tensor | None = None) -> None:
-    """Refuse what changes a tensor from outside, or a generator, and is no value."""
+    """Refuse what changes a tensor from outside, or asks for the state of a generator or changes it, which is no value."""
     if (trace := traced(t)) is not None and (type(t) is not Box or trace.is_input(t)):
-        raise trace.refuse(f"it {what}, which outlives the call")
+        raise trace.refuse(f"it {what}")
 
 
 def numbers(data: Any) -> Any:
@@ -81,6 +81,8 @@ def reading(t: Tensor, how: str) -> Any:
         return None
     if how == "grad":
         return trace.look_at_grad(t)
+    if how == "grad_fn":
+        return trace.look_at_history(t)
     if how == "item" and ((symbol := trace.number(t)) is not None or type(t) is Box):
         return symbol
     if type(t) is not Box:

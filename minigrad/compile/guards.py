@@ -22,6 +22,7 @@ import numpy as np
 from ..arrays.devices import device
 from ..arrays.dtypes import dtype
 from ..core.tensor import Tensor
+from ..ops.generator import Generator
 from ..places import PACKAGE
 from .captured_steps import Refused
 from .stand_ins import is_cache, is_replaced, speaks
@@ -321,7 +322,9 @@ class Environment:
                     self.look(n, value, Source(f"{self.constant(base)}.{n}", partial(setattr, base, n)))
 
     def look_object(self, path: str, value: Any) -> None:
-        """An object's attributes, and the methods of its class."""
+        """An object's attributes, and the methods of its class.  What a generator holds is asked of it (Trace.drawing)."""
+        if isinstance(value, Generator):
+            return
         held = getattr(value, "__dict__", None)
         if held is None or isinstance(value, types.GeneratorType):
             if type(value).__module__.partition(".")[0] == PACKAGE_NAME:

@@ -201,7 +201,7 @@ class Trace(Grad):
     def drawing(self, generator: Any, sample: Any, size: tuple) -> None:
         """Random numbers are about to be drawn: a step of the program.  The generator will be put back."""
         if id(generator) not in self.generators:
-            self.generators[id(generator)] = (generator, generator.get_state())
+            self.generators[id(generator)] = (generator, generator._state())
         self._drawn = (sample, generator, size)
 
     def reading(self, who: str) -> None:
@@ -227,6 +227,11 @@ class Trace(Grad):
             self._outside.setdefault(id(t._grad), (f"{self.value(self.own(t)).name}_grad", source))
             t._grad = self.own(t._grad)
             self.grads[id(t)] = t, t._grad
+
+    def look_at_history(self, t: Tensor) -> None:
+        """Refuse that the user asks which node an input was made by: another one may be given the next time."""
+        if history(t) is not None and (type(t) is not Box or self.is_input(t)):
+            raise self.refuse("it asks how a tensor that it is given was made (grad_fn, is_leaf)")
 
     def asked_for_grad(self, t: Tensor) -> bool:
         """Return whether the user has asked for the `.grad` that a tensor had from before."""

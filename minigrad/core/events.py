@@ -88,7 +88,7 @@ class Slots:
     reading: Callable = staticmethod(lambda t, how: None)
     # compile, from the first capture on: a tensor asks for gradients from now on, or no more, (tensor, the edge it had)
     tracking: Callable = staticmethod(lambda t, before: None)
-    # compile, from the first capture on: something is about to change that outlives the call, (what happens, tensor or None)
+    # compile, from the first capture on: what a program cannot do again is about to happen, (in words, tensor or None)
     changing: Callable = staticmethod(lambda what, t=None: None)
     # compile, from the first capture on: numbers, or nested lists, become elements of a tensor -> the same as Python's own
     numbers: Callable = staticmethod(lambda data: data)

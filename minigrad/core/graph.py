@@ -218,6 +218,12 @@ def history(t: Tensor) -> Any:
     return t._edge
 
 
+def is_leaf(t: Tensor) -> bool:
+    """Return whether no recorded operation made a tensor."""
+    edge = history(t)
+    return edge is None or type(edge) is Leaf
+
+
 def derive(t: Tensor) -> None:
     """Bring the histories of a view, and of all it is a view of, up to date, from the base downwards."""
     now, chain = version(t), []

@@ -19,7 +19,7 @@ from ..arrays.devices import CPU, CUDA, Size, device
 from ..arrays.kinds import Array, on_device
 from .events import slots
 from .frames import current
-from .graph import Edge, Leaf, ViewOf, history, output_index, producer, retains
+from .graph import Edge, Leaf, ViewOf, history, is_leaf, output_index, producer, retains
 from .saved import INFERENCE, Version, bottom, version
 
 if TYPE_CHECKING:
@@ -76,13 +76,13 @@ class Tensor(Methods):
         if not isinstance(flag, bool):
             raise slots.problem("requires_grad is True or False", t=self, flag=flag)
         self.requires_grad_(flag)
-        if not self.is_leaf:
+        if not is_leaf(self):
             raise slots.problem("only leaves can change requires_grad", t=self, flag=flag)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Ask for `.grad` (leaves only), in place.  Raises RuntimeError for integer tensors and for results of operations."""
         flag = bool(requires_grad)
-        if not self.is_leaf:
+        if not is_leaf(self):
             if not flag:
                 raise slots.problem("the result of an operation cannot stop requiring grad", t=self)
             return self
@@ -100,11 +100,12 @@ class Tensor(Methods):
 
     is_leaf = property(lambda t: t.grad_fn is None, doc="Whether no recorded operation made it.")
     output_nr = property(lambda t: output_index(t._edge), doc="Which output of grad_fn it is.")
-    retains_grad = property(lambda t: not t.is_leaf and retains(t), doc="Whether retain_grad() was called on it.")
+    retains_grad = property(lambda t: not is_leaf(t) and retains(t), doc="Whether retain_grad() was called on it.")
 
     @property
     def grad_fn(self):
         """The node of the operation that made this tensor; None for leaves."""
+        slots.reading(self, "grad_fn")
         edge = history(self)
         return None if edge is None or type(edge) is Leaf else producer(edge)
 
@@ -112,7 +113,7 @@ class Tensor(Methods):
     def grad(self) -> Tensor | None:
         """The gradient that backward has accumulated here; None before the first."""
         slots.reading(self, "grad")
-        if self._grad is None and not self.is_leaf and not retains(self):
+        if self._grad is None and not is_leaf(self) and not retains(self):
             slots.notice("grad of non-leaf", t=self)
         return self._grad
 
@@ -128,6 +129,7 @@ class Tensor(Methods):
 
     @property
     def _version(self) -> int:
+        slots.reading(self, "_version")
         if self._ver is INFERENCE:
             raise slots.problem("inference tensors do not track versions", t=self)
         return version(self)

@@ -32,6 +32,9 @@ __all__ = [
 ]
 
 
+READS = "reads the state of a generator, which differs from call to call"
+
+
 class Generator:
     """A stream of random numbers of its own.  Safe to draw from in several threads.
 
@@ -57,7 +60,7 @@ class Generator:
                 f"overflow: the seed {seed} has more than 64 bits",
                 "pass a number below 2**64",
             )
-        slots.changing("seeds a generator")
+        slots.changing("seeds a generator, which outlives the call")
         return self._start(seed)
 
     def _start(self, seed: int) -> Generator:
@@ -76,10 +79,16 @@ class Generator:
 
     def initial_seed(self) -> int:
         """The seed that the stream started from."""
+        slots.changing(READS)
         return self._seed
 
     def get_state(self) -> Tensor:
         """The place in the stream, as a uint8 tensor for set_state."""
+        slots.changing(READS)
+        return self._state()
+
+    def _state(self) -> Tensor:
+        """The same, for a capture, which puts it back."""
         bits = self._rng.bit_generator
         with bits.lock:
             state = bits.state
@@ -104,7 +113,7 @@ class Generator:
                 f"a state has {14 * 8} bytes, got {new_state.numel()}",
                 "pass what generator.get_state() returned",
             )
-        slots.changing("sets the state of a generator")
+        slots.changing("sets the state of a generator, which outlives the call")
         words = np.ascontiguousarray(new_state._a).view(np.uint64)
         bits = np.random.Philox(0)
         position, has_uint32, uinteger, seed = [int(w) for w in words[10:]]
@@ -136,7 +145,7 @@ _on_gpu: list[Generator] = []  # the default generator there, once something has
 def on_gpu() -> Generator:
     """The default generator of the GPU.  It starts from the seed of the processor's, unless it is given its own."""
     if not _on_gpu:
-        _on_gpu.append(Generator(CUDA)._start(default_generator.initial_seed()))
+        _on_gpu.append(Generator(CUDA)._start(default_generator._seed))
     return _on_gpu[0]
 
 

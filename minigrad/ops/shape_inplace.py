@@ -41,7 +41,7 @@ def reshaping(view: Callable) -> Callable:
                 f"use the out-of-place form: x.{view.__name__}()",
             )
         slots.replacing()
-        slots.changing(f"changes the shape of a tensor ({name})", self)
+        slots.changing(f"changes the shape of a tensor ({name}), which outlives the call", self)
         old = self._edge
         new = view(twin(self), *args, **kwargs)
         if type(self) is Box:

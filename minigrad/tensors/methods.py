@@ -122,7 +122,7 @@ class Methods(Conversions, TensorMethods):
         if not isinstance(other, Tensor) or other._np_dtype not in dtypes.FLOATS and self.requires_grad:
             raise slots.problem("data is a tensor, of floats where it requires grad", t=self, other=other)
         if type(other) is Box or other._a is not self._a:
-            slots.changing("replaces the memory of a tensor (.data =)", self)
+            slots.changing("replaces the memory of a tensor (.data =), which outlives the call", self)
         elif current().layer is not EAGER:  # p.data -= ..., which the layer has taken as a write
             return
         slots.replacing()

@@ -219,3 +219,36 @@ def test_what_a_program_does_to_tensors_outside(program, interpreted):
         assert asks == asked
         for a, b in zip(found, wanted, strict=True):
             assert torch.allclose(a, b, rtol=1e-4, atol=1e-6)
+
+
+generator = torch.Generator().manual_seed(1)
+STATES = {
+    "the version of an argument": lambda x, w: x * x._version,
+    "the version of a tensor outside": lambda x, w: x * w._version,
+    "a version inside": lambda x, w: (lambda y: y.add_(1) * y._version)(x * 1),
+    "whether an argument is a leaf": lambda x, w: x * (2 if x.is_leaf else 3),
+    "what made a tensor outside": lambda x, w: x * (2 if w.grad_fn is None else 3),
+    "the state of the generator": lambda x, w: x * torch.get_rng_state().sum(),
+    "a seed": lambda x, w: x * (torch.initial_seed() % 97),
+    "a generator of one's own": lambda x, w: x + torch.rand(2, generator=generator),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", STATES)
+def test_what_differs_from_call_to_call_is_asked_at_each_call(name, interpreted):
+    w, f = torch.ones(2, requires_grad=True), STATES[name]
+    c = compile(lambda x: f(x, w))
+    for k in range(4):
+        x = torch.ones(2, requires_grad=True)
+        x = x * 2 if k % 2 else x.detach() if k == 2 else x
+        outs = []
+        for g in (c, c.function):
+            torch.manual_seed(k)
+            generator.manual_seed(k)
+            outs.append(g(x))
+        assert torch.equal(*outs), k
+        with torch.no_grad():
+            w.mul_(2)
+        torch.rand(1)
+    assert c.versions or name != "a generator of one's own"
