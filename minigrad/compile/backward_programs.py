@@ -74,7 +74,7 @@ class BackwardPrograms:
 
 # ---------------------------------------------------------------------- leaving out what does not flow
 class Flow:
-    """What is known of a backward program when some of its seeds are missing."""
+    """Follow what flows back when some of the seeds are missing."""
 
     def __init__(self, seeds: Sequence[Value], present: Sequence[bool]):
         self.flowing = set(seeds)  # the values that gradients flow through

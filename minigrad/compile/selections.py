@@ -50,7 +50,7 @@ class Selection:
 
 
 class Part(NamedTuple):
-    """What a box stands for, in its `_extra`: elements of `full`, or else the places themselves, or a column of these."""
+    """Hold what a box stands for, in its `_extra`: elements of `full`, or else the places themselves, or a column of these."""
 
     selection: Selection
     shape: tuple

@@ -1,4 +1,4 @@
-"""What stands in the place of functions that a capture must not call, in the user's globals, cells and attributes.
+"""Stand-ins for functions that a capture must not call, put into the user's globals, cells and attributes.
 
 Functions of `math` give symbols for symbols.  What keeps its results, as functools.cache does, is the function itself, so that
 nothing of a capture is kept.  What has to be done at each call, as `print`, warnings.warn and a logger do it, refuses.

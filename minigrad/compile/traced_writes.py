@@ -64,7 +64,7 @@ def replaced(trace: Any, view: ViewOf, whole: Value, part: Value, place: Place |
 
 
 def viewed_again(trace: Any, b: Box) -> Value:
-    """What a view holds, after its memory was written to by way of another one: the same view of what its parent holds."""
+    """Take a view of its parent again, after its memory was written to by way of another one; return its value."""
     if (view := b._view) is None:
         raise trace.refuse("it reads memory that was written to by way of another tensor")
     whole = trace.value(view.parent)

@@ -1,4 +1,4 @@
-"""What `minigrad.compile` gives for a module: a module whose child is the one that is compiled, under PyTorch's names."""
+"""Compiled modules, as `minigrad.compile(module)` gives them: a module whose child is the one that is compiled."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class OptimizedModule(Module):
 
     @property
     def training(self) -> bool:
-        """Whether the module is in training mode."""
+        """Return whether the module is in training mode."""
         return self._modules["_orig_mod"].training
 
     @training.setter

@@ -88,7 +88,7 @@ class Generator:
         return self._state()
 
     def _state(self) -> Tensor:
-        """The same, for a capture, which puts it back."""
+        """Return the same to a capture, which puts it back."""
         bits = self._rng.bit_generator
         with bits.lock:
             state = bits.state

@@ -198,7 +198,7 @@ IN_PART = [freezes, unfreezes, argument_asks, copies_deeply, seeds, goes_back_in
 
 
 def outcome(program, run, k):
-    """What some calls give, and what they leave behind."""
+    """Return what some calls give, and what they leave behind."""
     torch.manual_seed(0)
     w, m = torch.tensor([1.0, 2, 3], requires_grad=True), torch.arange(9.0).view(3, 3).sin().requires_grad_()
     b = torch.tensor([1.0, 1, 2])

@@ -1,4 +1,4 @@
-"""What a capture must not call: functions that keep their results, warnings, loggers."""
+"""Stand-ins while a function is captured: for functions that keep their results, for warnings and loggers."""
 
 import functools
 import logging
