@@ -84,7 +84,7 @@ class Environment:
         self.tensors: list[tuple[str, str, Tensor]] = []
         self.stand_ins: list[
             tuple[Callable, Any]
-        ] = []  # what a capture replaces (stand_ins.py), and what puts it there
+        ] = []  # what a capture replaces, and how it is put there (stand_ins.py)
         self.speaking: dict[tuple[int, str], dict] = {}  # the globals of functions that name one of these
         self.containers: list[tuple[Any, Any, str]] = []  # lists, dicts and attributes, what they held, and their path
         self.classes: list[tuple[type, dict]] = []  # classes with a copy of their attributes
@@ -151,7 +151,8 @@ class Environment:
         if source is not None and source.put is not None:
             self.stand_ins.append((source.put, value))
         elif is_cache(value) or speaks(value):
-            raise Refused(f"it can call {path}, which does something at each call, or keeps what it gives")
+            does = "keeps its results" if is_cache(value) else "warns or logs at each call"
+            raise Refused(f"it can call {path}, which {does}", fix="call it by a global variable or an attribute")
 
     def look_at(self, path: str, value: Any, source: Source | None) -> None:
         """Note one value by its kind."""

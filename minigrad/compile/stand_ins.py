@@ -79,7 +79,8 @@ def speaks(value: Any) -> bool:
     """Return whether a value warns or logs: one of these modules, a function or an object of theirs, or a method of such."""
     if isinstance(value, types.ModuleType):
         return value.__name__ in WARNING
-    value = getattr(value, "__self__", None) or value
+    if isinstance(value, types.MethodType):
+        value = value.__self__
     return getattr(value, "__module__", None) in WARNING and not isinstance(value, type)
 
 

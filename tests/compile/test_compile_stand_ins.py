@@ -5,6 +5,7 @@ import logging
 import math
 import warnings
 from math import sqrt
+from warnings import warn
 
 import pytest
 
@@ -85,7 +86,13 @@ def informs_by_a_method(x):
     return y + 1
 
 
-SPEAKERS = [warns, informs, informs_by_the_module, informs_by_a_method]
+def warns_by_the_function(x):
+    y = x * 2
+    warn("from inside", stacklevel=1)
+    return y + 1
+
+
+SPEAKERS = [warns, warns_by_the_function, informs, informs_by_the_module, informs_by_a_method]
 
 
 @pytest.mark.parametrize("f", SPEAKERS)
@@ -102,6 +109,15 @@ def test_what_is_said_is_said_at_each_call_between_compiled_parts(f, caplog, int
     assert "which does something at each call" in str(told.message)
     assert f"{__file__}:{f.__code__.co_firstlineno + 2}" in str(told.message)
     assert c.explain().count("one loop") == 2
+
+
+sine = torch.tensor([0.5, 1.0]).sin
+
+
+def test_a_method_of_a_tensor_is_looked_at_and_not_asked_for_its_truth(interpreted):
+    c = compile(lambda x: x * sine())
+    with pytest.warns(MinigradWarning, match="it uses a tensor that is neither an argument nor in a variable"):
+        assert torch.equal(c(X), X * sine())
 
 
 def quiet(x, loud):

@@ -71,10 +71,8 @@ def test_copies_are_compiled_anew(copied):
         other = copied(c)
         with torch.no_grad():
             next(other.parameters()).add_(1)
-        assert type(other) is type(c) and not torch.allclose(other(X), c(X))
-        assert (
-            torch.allclose(other(X) - c(X), X.sum(1, keepdim=True) * torch.ones(1, 2)[:, :1] * 1.0, atol=1e-5) or True
-        )
+        assert type(other) is type(c)
+        assert torch.allclose(other(X), c(X) + X.sum(1, keepdim=True), atol=1e-5)
 
 
 def test_a_module_compiled_in_place_is_itself():
