@@ -156,11 +156,14 @@ def convolved(op: Applied) -> list[Origin]:
 
 
 def pooled(op: Applied) -> list[Origin]:
-    """As many windows as fit over the last dimensions."""
-    x, kernel = op.shapes[0] or (), op.value("kernel")
-    dilation = op.value("dilation") if "dilation" in op.cls.names else (1,) * len(kernel)
-    lead = len(x) - len(kernel)
-    return same(0, range(lead)) + windows(lead, x, kernel, op.value("stride"), op.value("padding"), dilation, op.out)
+    """As many windows as fit over the last dimensions, or as many parts as were asked for."""
+    x, shape = op.shapes[0] or (), op.value("windows")
+    lead = len(x) - len(shape.size)
+    if isinstance(shape, pool.EvenParts):
+        parts = zip(shape.number, shape.size)
+        return same(0, range(lead)) + [Origin([(0, d)], f"{w} parts of {m}") for d, (w, m) in enumerate(parts, lead)]
+    settings = shape.kernel, shape.stride, shape.padding, shape.dilation
+    return same(0, range(lead)) + windows(lead, x, *settings, op.out)
 
 
 def windows(lead: int, x: tuple, kernel: Any, stride: Any, padding: Any, dilation: Any, out: tuple) -> list[Origin]:
@@ -271,7 +274,7 @@ RULES: list[tuple[tuple, Callable[[Applied], list[Origin] | None]]] = [
     ((einsum.Einsum,), contraction),
     ((join.Join,), joined),
     ((conv.Conv, conv.ConvBias), convolved),
-    ((pool.MaxPool, pool.WindowSum), pooled),
+    ((pool.MaxPool, pool.AvgPool), pooled),
     ((pad.Pad,), padded),
     ((embedding.Embed,), looked_up),
     ((gather.Gather,), gathered),

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.tensor import Tensor
+from ..kernels.pool_windows import bounds
 from ..ops.compare import where
 from ..ops.create import ones
 from ..ops.elementary import exp, log, sqrt
 from ..ops.from_data import tensor
 from ..ops.join import cat
 from ..ops.masks import one_hot
-from ..ops.nn import activation, adaptive_pool, conv, conv_transpose, cross_entropy, embedding, loss, pool, standardize
+from ..ops.nn import activation, conv, conv_transpose, cross_entropy, embedding, loss, pool, standardize
 from ..ops.nn.unfold_fold import Col2Im, Im2Col
 from ..ops.windows import count
 from . import expression as e
@@ -75,70 +76,85 @@ def _(y: Tensor, x: Tensor, kernel: tuple, geometry: conv.Geometry) -> Tensor:
 
 # ---------------------------------------------------------------------- pooling
 @written(pool.MaxPool)
-def _(layer: Terms, cls: Any, outs: tuple, x: Tensor, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple,
-      number: tuple) -> list:  # fmt: skip
-    ceil = number != tuple(map(count, x.shape[-len(kernel) :], kernel, stride, padding, dilation))
-    settings = {
-        "stride": None if stride == kernel else one(stride), "padding": other_than(0, padding),
-        "dilation": other_than(1, dilation), "ceil_mode": ceil or None,
-    }  # fmt: skip
-    word, given = f"max_pool{len(kernel)}d", (layer.tree(x), one(kernel))
+def _(layer: Terms, cls: Any, outs: tuple, x: Tensor, shape: pool.Sliding) -> list:
+    word, given, settings = f"max_pool{len(shape.size)}d", (layer.tree(x), one(shape.kernel)), sliding(shape)
     return [e.call(word, *given, **settings), e.subscript(e.call(word, *given, **settings, return_indices=True), 1)]
 
 
-@written(adaptive_pool.AdaptiveMaxPool)
-def _(layer: Terms, cls: Any, outs: tuple, x: Tensor, number: tuple) -> list:
-    word, given = f"adaptive_max_pool{len(number)}d", (layer.tree(x), one(number))
+@written(pool.AdaptiveMaxPool)
+def _(layer: Terms, cls: Any, outs: tuple, x: Tensor, parts: pool.EvenParts) -> list:
+    word, given = f"adaptive_max_pool{len(parts.size)}d", (layer.tree(x), one(parts.number))
     return [e.call(word, *given), e.subscript(e.call(word, *given, return_indices=True), 1)]
 
 
-@written(adaptive_pool.Means)
-def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, number: tuple) -> Tree:
-    if len(number) > 2:
-        return e.call("interpolate", layer.tree(x), one(number), mode="area")
-    return e.call(f"adaptive_avg_pool{len(number)}d", layer.tree(x), one(number))
-
-
-@defined(adaptive_pool.SpreadMeans)
-def _(x: Tensor, size: tuple) -> Tensor:
-    """Each element divided among the places of its part, one dimension after the other."""
-    for d, m in enumerate(size, x.ndim - len(size)):
-        start, end = (ends.tolist() for ends in adaptive_pool.bounds(m, x.shape[d]))
-        lengths = tensor([b - a for a, b in zip(start, end)])
-        each = (x / lengths.to(x.dtype).reshape(-1, *(1,) * (x.ndim - d - 1))).repeat_interleave(lengths, d)
-        places = tensor([k for a, b in zip(start, end) for k in range(a, b)])
-        x = each.new_zeros((*x.shape[:d], m, *x.shape[d + 1 :])).index_add(d, places, each)
-    return x
-
-
-@written(pool.WindowSum)
+@written(pool.AvgPool)
 def _(
-    layer: Terms, cls: Any, out: Tensor, x: Tensor, kernel: tuple, stride: tuple, padding: tuple, number: tuple
+    layer: Terms, cls: Any, out: Tensor, x: Tensor, shape: pool.Sliding, count_pad: bool, divisor: int | None
 ) -> Tree:
-    """The mean with a divisor of 1, which there is in two dimensions."""
-    ceil = number != tuple(map(count, x.shape[-len(kernel) :], kernel, stride, padding, (1,) * len(kernel)))
-    tree, rows = layer.tree(x), len(kernel) == 1
+    """A divisor is an argument in two dimensions only."""
+    tree, n, rows = layer.tree(x), len(shape.size), divisor is not None and len(shape.size) == 1
     if rows:
-        tree, kernel, stride, padding = e.method(tree, "unsqueeze", -2), (1, *kernel), (1, *stride), (0, *padding)
+        tree, n = e.method(tree, "unsqueeze", -2), 2
+        shape = pool.Sliding(*[(usual, *given) for usual, given in zip((1, 1, 1, 1, 0, 1), shape)])
+    counts_less = any(shape.padding) and not count_pad and divisor is None
     made = e.call(
-        "avg_pool2d", tree, one(kernel), stride=None if stride == kernel else one(stride),
-        padding=other_than(0, padding), ceil_mode=ceil or None, divisor_override=1,
+        f"avg_pool{n}d", tree, one(shape.kernel), **sliding(shape),
+        count_include_pad=False if counts_less else None, divisor_override=divisor,
     )  # fmt: skip
     return e.method(made, "squeeze", -2) if rows else made
 
 
-@defined(pool.SpreadWindows)
-def _(x: Tensor, size: tuple, kernel: tuple, stride: tuple, padding: tuple) -> Tensor:
-    """Each element copied to all places of its window: the transposed convolution with ones."""
-    n = len(kernel)
-    channels = x.shape[-n - 1]
+@written(pool.AdaptiveAvgPool)
+def _(
+    layer: Terms, cls: Any, out: Tensor, x: Tensor, parts: pool.EvenParts, count_pad: bool, divisor: int | None
+) -> Tree:
+    if len(parts.size) > 2:
+        return e.call("interpolate", layer.tree(x), one(parts.number), mode="area")
+    return e.call(f"adaptive_avg_pool{len(parts.size)}d", layer.tree(x), one(parts.number))
+
+
+def sliding(shape: pool.Sliding) -> dict:
+    """Return how windows slide, as far as that is not usual."""
+    each = zip(shape.size, shape.kernel, shape.stride, shape.padding, shape.dilation)
+    ceil = shape.number != tuple([count(*settings) for settings in each])
+    return {
+        "stride": None if shape.stride == shape.kernel else one(shape.stride),
+        "padding": other_than(0, shape.padding),
+        "dilation": other_than(1, shape.dilation),
+        "ceil_mode": ceil or None,
+    }
+
+
+@defined(pool.SpreadAvg)
+def _(x: Tensor, shape: pool.Sliding | pool.EvenParts, count_pad: bool, divisor: int | None) -> Tensor:
+    """Each element divided among the places of its window: the transposed convolution with ones, where windows slide."""
+    by = divisor or pool.counted(shape, count_pad)
+    if not isinstance(by, int) or by != 1:
+        x = x / (by if isinstance(by, int) else tensor(by.tolist(), dtype=x.dtype))
+    return copied(x, shape) if isinstance(shape, pool.Sliding) else repeated(x, shape)
+
+
+def copied(x: Tensor, shape: pool.Sliding) -> Tensor:
+    """Return a tensor with each element of x added to all places of its window."""
+    n, channels = len(shape.size), x.shape[-len(shape.size) - 1]
     run = (conv_transpose.conv_transpose1d, conv_transpose.conv_transpose2d)[n - 1]
-    each = zip(size, x.shape[-n:], stride, padding, kernel)
-    extra = [m - ((k_ - 1) * s - 2 * p + k) for m, k_, s, p, k in each]
+    each = zip(shape.size, shape.number, shape.stride, shape.padding, shape.kernel)
+    extra = [m - ((w - 1) * s - 2 * p + k) for m, w, s, p, k in each]
     made = run(
-        x, ones(channels, 1, *kernel, dtype=x.dtype), None, stride, padding, [max(v, 0) for v in extra], channels
-    )
-    return made if min(extra) >= 0 else made[(..., *[slice(m) for m in size])]
+        x, ones(channels, 1, *shape.kernel, dtype=x.dtype), None, shape.stride, shape.padding,
+        [max(v, 0) for v in extra], channels,
+    )  # fmt: skip
+    return made if min(extra) >= 0 else made[(..., *[slice(m) for m in shape.size])]
+
+
+def repeated(x: Tensor, parts: pool.EvenParts) -> Tensor:
+    """The same for even parts, one dimension after the other."""
+    for d, window in enumerate(parts.along(), x.ndim - len(parts.size)):
+        start, end = (ends.tolist() for ends in bounds(window))
+        each = x.repeat_interleave(tensor([b - a for a, b in zip(start, end)]), d)
+        places = tensor([k for a, b in zip(start, end) for k in range(a, b)])
+        x = each.new_zeros((*x.shape[:d], window.size, *x.shape[d + 1 :])).index_add(d, places, each)
+    return x
 
 
 @written(Im2Col)

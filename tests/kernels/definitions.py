@@ -8,9 +8,8 @@ import numpy as np
 import minigrad
 from minigrad.kernels import cache, fallback, lines, threads
 from minigrad.kernels.cpu import (
-    even_parts,
     index_cpu,
-    max_pool,
+    pool_cpu,
     reductions_cpu,
     scans_cpu,
     topk,
@@ -19,7 +18,7 @@ from minigrad.kernels.cpu import (
 MODULES = (fallback, lines, topk, reductions_cpu)
 THRESHOLDS = ((lines, "OTHERS_FROM"), (lines, "ROWS_FROM"), (index_cpu, "PLACES_FROM"),
               (scans_cpu, "SCAN_FROM"), (topk, "RANK_FROM"), (reductions_cpu, "REDUCE_FROM"),
-              (max_pool, "POOL_FROM"), (even_parts, "PARTS_FROM"))  # fmt: skip
+              (pool_cpu, "POOL_FROM"))  # fmt: skip
 
 
 def numbers(shape, dtype="float64", seed=0):

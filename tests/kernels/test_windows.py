@@ -93,3 +93,21 @@ def test_an_infinity_stays_in_its_part(monkeypatch):
     x = numbers((2, 3, 10))
     x[0, 1, 4], x[1, 2, 0] = np.inf, np.nan
     agree(monkeypatch, lambda x: F.adaptive_avg_pool1d(x, 4), x)
+
+
+@pytest.mark.parametrize(
+    "kernel, stride, padding", [(2, 2, 0), (3, 1, 1), (3, 2, 1), (2, 3, 1), ((5, 4), (3, 2), (2, 1))]
+)
+@pytest.mark.parametrize("ceil", [False, True])
+@pytest.mark.parametrize("count_pad", [False, True])
+@FLOATS
+def test_means_of_windows(kernel, stride, padding, ceil, count_pad, dtype, monkeypatch):
+    x = numbers((2, 3, 9, 11), dtype)
+    agree(monkeypatch, lambda x: F.avg_pool2d(x, kernel, stride, padding, ceil, count_pad), x)
+    agree(
+        monkeypatch,
+        lambda x: F.avg_pool2d(x, kernel, stride, padding, divisor_override=5),
+        x[:, :, ::-1].swapaxes(0, 1),
+    )
+    along = [c if isinstance(c, int) else c[1] for c in (kernel, stride, padding)]
+    agree(monkeypatch, lambda x: F.avg_pool1d(x, *along, ceil, count_pad), x[:, 0])

@@ -1,25 +1,57 @@
-"""Pooling: the largest element, or the mean, of each window.
+"""Pooling: the largest element, or the mean, of each window, which slides over the input or is one of its even parts.
 
-The gradient of a maximum goes to the place where it was found, which is the second result; that of a sum over windows
-is spread over them.
+The gradient of a maximum goes to the place where it was found, which is the second result; that of a mean is spread over
+its window.  The functions for even parts are in adaptive_pool.py.
 """
 
 from __future__ import annotations
 
+import functools
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...arrays.dtypes import FLOATS
-from ...arrays.kinds import kernels_there, on_device
+from ...arrays.kinds import near
 from ...core.tensor import Tensor
 from ...errors import error
-from ...kernels.cpu import max_pool as kernels
+from ...kernels.cpu import pool_cpu as kernels
+from ...kernels.pool_windows import Windows, table
 from ..base.families import Linear, Operation
 from ..base.layouts import channels_last, wrap_near
-from ..windows import add_windows, count, element, padded, per_dim, ranks, reach
+from ..windows import count, per_dim, ranks
 from .entry import expect_numbers, functional
+
+
+class Sliding(NamedTuple):
+    """Windows that slide over the last dimensions; each field has a value per dimension."""
+
+    size: tuple
+    number: tuple
+    kernel: tuple
+    stride: tuple
+    padding: tuple
+    dilation: tuple
+
+    def along(self) -> tuple[Windows, ...]:
+        """Return the windows along each dimension."""
+        each = zip(*self)
+        return tuple([Windows(m, w, s, -p, (k - 1) * d + 1 - p, 1, d) for m, w, k, s, p, d in each])
+
+
+class EvenParts(NamedTuple):
+    """Even parts of the last dimensions, from floor(i * size / number) to ceil((i + 1) * size / number) in each of them."""
+
+    size: tuple
+    number: tuple
+
+    def along(self) -> tuple[Windows, ...]:
+        """Return the windows along each dimension: they slide where they do not overlap."""
+        return tuple([
+            Windows(m, w, m, 0, m + w - 1, w) if w and m % w else Windows(m, w, m // (w or 1), 0, m // (w or 1))
+            for m, w in zip(*self)
+        ])  # fmt: skip
 
 
 class MaxPool(Operation):
@@ -31,64 +63,68 @@ class MaxPool(Operation):
     depends_on_operand = True
 
     @staticmethod
-    def impl(x: np.ndarray, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple, number: tuple) -> tuple:
-        if (by_kernel := kernels.max_pool(x, kernel, stride, padding, dilation, number)) is not None:
-            return by_kernel
-        size = x.shape[x.ndim - len(kernel) :]
+    def impl(x: np.ndarray, windows: Sliding | EvenParts) -> tuple:
+        along = windows.along()
+        if (found := kernels.largest(x, along)) is not None:
+            return found
+        places, inside = crossed(along)
         low = -np.inf if x.dtype in FLOATS else np.iinfo(x.dtype).min
-        x = padded(x, padding, reach(size, number, kernel, stride, padding, dilation), low)
-        best = np.full((*x.shape[: x.ndim - len(kernel)], *number), low, x.dtype)
-        found = np.empty(best.shape, np.int64)
-        found[...] = flat(first_inside(number, stride, padding, dilation), size)
-        for offset in np.ndindex(*kernel):
-            values = x[element(offset, number, stride, dilation)]
-            better = (values > best) | (values != values)
-            np.copyto(best, values, where=better)
-            np.copyto(found, flat(places(offset, number, stride, padding, dilation), size), where=better)
-        return best, found
+        elements = x.reshape(*x.shape[: x.ndim - len(along)], math.prod(windows.size))
+        values = np.where(inside, elements[..., np.where(inside, places, 0)], x.dtype.type(low))
+        best = np.expand_dims(values.argmax(-1), -1)
+        largest = np.take_along_axis(values, best, -1)
+        if (largest != largest).any():  # PyTorch finds the last NaN, NumPy the first
+            last = values.shape[-1] - 1 - np.isnan(values)[..., ::-1].argmax(-1)
+            best = np.where(largest != largest, np.expand_dims(last, -1), best)
+        return largest[..., 0], np.take_along_axis(np.broadcast_to(places, values.shape), best, -1)[..., 0]
 
-    dx = lambda g0, x, out1, kernel: put(g0, x._sizes, out1, len(kernel))
-    batch = lambda x, *settings: (x, *settings)
+    dx = lambda g0, x, out1, windows: put(g0, x._sizes, out1, len(windows.size))
+    batch = lambda x, windows: (x, windows)
 
     arrays = lambda gs, bound: put_arrays(gs, bound)
 
 
-class WindowSum(Linear):
-    """The sum of each window over the last dimensions."""
+class AdaptiveMaxPool(MaxPool):
+    """The largest elements of even parts."""
+
+    node = "AdaptiveMaxPool2D"
+
+
+class AvgPool(Linear):
+    """The mean of each window over the last dimensions: its sum divided by `divisor`, or else by how many elements it has.
+
+    With `count_pad` those in the padding are elements, too.
+    """
 
     layout = channels_last
+    node = "AvgPool2D"
     depends_on_operand = True
 
     @staticmethod
-    def impl(x: np.ndarray, kernel: tuple, stride: tuple, padding: tuple, number: tuple) -> np.ndarray:
-        if on_device(x):
-            return kernels_there("pool_cuda").window_sum(x, kernel, stride, padding, number)
-        size, ones = x.shape[x.ndim - len(kernel) :], (1,) * len(kernel)
-        x = padded(x, padding, reach(size, number, kernel, stride, padding, ones))
-        total = np.zeros((*x.shape[: x.ndim - len(kernel)], *number), x.dtype)
-        for offset in np.ndindex(*kernel):
-            total += x[element(offset, number, stride, ones)]
-        return total
+    def impl(x: np.ndarray, windows: Sliding | EvenParts, count_pad: bool, divisor: int | None) -> np.ndarray:
+        return divided(sums(x, windows.along()), windows, count_pad, divisor)
 
-    dx = lambda g, x, kernel, stride, padding: SpreadWindows.apply(g, x._sizes[-len(kernel) :], kernel, stride, padding)
+    dx = lambda g, x, windows, count_pad, divisor: SpreadAvg.apply(g, windows, count_pad, divisor)
     batch = lambda x, *settings: (x, *settings)
 
 
-class SpreadWindows(Linear):
-    """Each element added to all places of its window: the transpose of WindowSum."""
+class AdaptiveAvgPool(AvgPool):
+    """The means of even parts."""
+
+    node = "AdaptiveAvgPool2D"
+    depends_on_operand = False
+
+    dx = lambda g, windows, count_pad, divisor: SpreadAvg.apply(g, windows, count_pad, divisor)
+
+
+class SpreadAvg(Linear):
+    """Each element divided among all places of its window: the transpose of AvgPool."""
 
     @staticmethod
-    def impl(x: np.ndarray, size: tuple, kernel: tuple, stride: tuple, padding: tuple) -> np.ndarray:
-        if on_device(x):
-            return kernels_there("pool_cuda").spread_windows(x, size, kernel, stride, padding)
-        n = len(kernel)
-        lead, number = x.shape[: x.ndim - n], x.shape[x.ndim - n :]
-        columns = np.broadcast_to(x.reshape(*lead, *(1,) * n, *number), (*lead, *kernel, *number))
-        return add_windows(columns, size, stride, padding, (1,) * n)
+    def impl(x: np.ndarray, windows: Sliding | EvenParts, count_pad: bool, divisor: int | None) -> np.ndarray:
+        return sums(divided(x, windows, count_pad, divisor), tuple([w.transposed() for w in windows.along()]))
 
-    dx = lambda g, shape, kernel, stride, padding: WindowSum.apply(
-        g, kernel, stride, padding, tuple(shape[-len(kernel) :])
-    )
+    dx = lambda g, windows, count_pad, divisor: AvgPool.apply(g, windows, count_pad, divisor)
     batch = lambda x, *settings: (x, *settings)
 
 
@@ -186,7 +222,7 @@ def max_pool(
     gap = per_dim(dilation, n, who, "dilation")
     if min(gap) < 1:
         raise error(RuntimeError, who, f"dilation has to be positive, got {gap}", "write dilation=1")
-    out = MaxPool.apply(input, kernel, step, pad, gap, number_of(who, input, kernel, step, pad, gap, ceil))
+    out = MaxPool.apply(input, sliding(who, input, kernel, step, pad, gap, ceil))
     return out if return_indices else out[0]
 
 
@@ -195,25 +231,13 @@ def avg_pool(
 ) -> Tensor:
     """The mean of windows over the last n dimensions, their padding counted or not."""
     who = f"avg_pool{n}d"
-    kernel, step, pad = window(who, n, input, kernel_size, stride, padding)
-    number = number_of(who, input, kernel, step, pad, (1,) * n, ceil)
-    total = WindowSum.apply(input, kernel, step, pad, number)
+    windows = sliding(who, input, *window(who, n, input, kernel_size, stride, padding), (1,) * n, ceil)
     if divisor == 0:
         raise error(RuntimeError, who, "divisor must be not zero", "leave divisor_override away")
-    if divisor is None and not ceil and (count_pad or not any(pad)):
-        divisor = math.prod(kernel)
-    rounding = None if input.is_floating_point() else "trunc"
-    if divisor is not None:
-        return total.div(divisor, rounding_mode=rounding)
-    margin = pad if count_pad else (0,) * n
-    sizes = [covered(m, *settings) for m, *settings in zip(input.shape[-n:], kernel, step, pad, number, margin)]
-    return total.div(wrap_near(math.prod(np.ix_(*sizes)).astype(input._np_dtype), input), rounding_mode=rounding)
-
-
-def covered(m: int, kernel: int, stride: int, padding: int, number: int, margin: int) -> np.ndarray:
-    """How many elements of the input, and of `margin` on both sides of it, lie in each window."""
-    start = np.arange(number) * stride - padding
-    return np.minimum(start + kernel, m + margin) - np.maximum(start, -margin)
+    if input.is_floating_point():
+        return AvgPool.apply(input, windows, bool(count_pad), divisor)
+    total, by = AvgPool.apply(input, windows, False, 1), divisor or counted(windows, count_pad)
+    return total.div(by if type(by) is int else wrap_near(by, input).to(input.dtype), rounding_mode="trunc")
 
 
 def window(who: str, n: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any) -> tuple:
@@ -248,13 +272,16 @@ def check_rank(who: str, n: int, input: Tensor) -> None:
             f"expected {n + 1}D or {n + 2}D tensor, but got input of shape {tuple(input.shape)}",
             ranks(input, n),
         )
+    if 0 in input._sizes[-n:]:
+        what = f"expected an input with elements to pool, got shape {tuple(input.shape)}"
+        raise error(RuntimeError, who, what, "pass a batch of 0 examples where there are none, of their usual sizes")
 
 
-def number_of(
+def sliding(
     who: str, input: Tensor, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple, ceil: bool
-) -> tuple:
-    """How many windows there are in each direction; RuntimeError where there is none."""
-    size = input.shape[-len(kernel) :]
+) -> Sliding:
+    """Return how windows slide over the input; RuntimeError where there is none in some direction."""
+    size = input._sizes[-len(kernel) :]
     number = tuple([count(*settings, ceil) for settings in zip(size, kernel, stride, padding, dilation)])
     if min(number) < 1:
         raise error(
@@ -264,7 +291,7 @@ def number_of(
             "is too small",
             "use a smaller kernel_size, or a larger padding",
         )
-    return number
+    return Sliding(size, number, kernel, stride, padding, dilation)
 
 
 def put(g: Tensor, shape: tuple, at: Tensor, n: int) -> Tensor:
@@ -277,24 +304,51 @@ def put(g: Tensor, shape: tuple, at: Tensor, n: int) -> Tensor:
 
 def put_arrays(gs: tuple, bound: tuple) -> tuple | None:
     """The gradient of the largest elements, on arrays."""
-    dx = None if gs[0] is None else kernels.put(gs[0], bound[-1], bound[0].shape, len(bound[1]))
-    return None if dx is None else (dx, *[None] * (len(bound) - 3))
+    x, windows, _, place = bound
+    dx = None if gs[0] is None else kernels.put(gs[0], place, x.shape, len(windows.size))
+    return None if dx is None else (dx, None)
 
 
-def places(offset: tuple, number: tuple, stride: tuple, padding: tuple, dilation: tuple) -> list:
-    """Per dimension, where the element at `offset` of each window lies in the input."""
-    return [np.arange(w) * s - p + o * d for o, w, s, p, d in zip(offset, number, stride, padding, dilation)]
+def sums(x: np.ndarray, windows: tuple[Windows, ...]) -> np.ndarray:
+    """Return the sum of each window over the last dimensions."""
+    if len(windows) > 2:  # the first dimension alone: what is behind it is one element after the other
+        first, d = windows[0], x.ndim - len(windows)
+        behind = math.prod(x.shape[d + 1 :])
+        rows = sums(x.reshape(*x.shape[: d + 1], behind), (first, Windows(behind, behind, 1, 0, 1)))
+        return sums(rows.reshape(*x.shape[:d], first.number, *x.shape[d + 1 :]), windows[1:])
+    if (found := kernels.sums(x, windows)) is not None:
+        return found
+    for d, w in enumerate(windows, x.ndim - len(windows)):
+        places, inside = table(w)
+        there = inside.reshape(*inside.shape, *(1,) * (x.ndim - d - 1))
+        x = np.where(there, x.take(np.where(inside, places, 0), d), x.dtype.type(0)).sum(d + 1, dtype=x.dtype)
+    return x
 
 
-def first_inside(number: tuple, stride: tuple, padding: tuple, dilation: tuple) -> list:
-    """Per dimension, the first place of each window that does not lie in the padding."""
-    begin = places((0,) * len(number), number, stride, padding, dilation)
-    return [np.where(i < 0, i % d, i) for i, d in zip(begin, dilation)]
+def divided(x: np.ndarray, windows: Sliding | EvenParts, count_pad: bool, divisor: int | None) -> np.ndarray:
+    """Return what there is of each window divided by `divisor`, or else by how many elements it has."""
+    by = divisor or counted(windows, count_pad)
+    if type(by) is int:
+        return x if by == 1 else x / by
+    return x / near(by.astype(x.dtype), x)
 
 
-def flat(index: list, size: tuple) -> np.ndarray:
-    """The places in the flattened array of shape `size` that lie at all combinations of one index per dimension."""
-    total = np.zeros((), np.int64)
-    for i, m in zip(index, size):
-        total = total[..., None] * m + i
-    return total
+@functools.lru_cache(1024)
+def counted(windows: Sliding | EvenParts, count_pad: bool) -> Any:
+    """Return how many elements each window has, those in the padding with it or not: one number, where all have as many."""
+    along = windows.along()
+    margins = windows.padding if count_pad and isinstance(windows, Sliding) else (0,) * len(along)
+    counts = math.prod(np.ix_(*[w.lengths(margin) for w, margin in zip(along, margins)]))
+    return int(counts.flat[0]) if counts.size and (counts == counts.flat[0]).all() else counts
+
+
+def crossed(windows: tuple[Windows, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the flat places of the elements of all windows, (*number, elements), and which of them there are."""
+    (places, inside), *others = map(table, windows)
+    for w, (more, there) in zip(windows[1:], others):
+        places, inside = np.add.outer(places * w.size, more), np.logical_and.outer(inside, there)
+    n = len(windows)
+    order, number = (*range(0, 2 * n, 2), *range(1, 2 * n, 2)), [w.number for w in windows]
+    elements = math.prod(places.shape[1::2])
+    places, inside = [a.transpose(order).reshape(*number, elements) for a in (places, inside)]
+    return places, inside

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from minigrad.kernels.cuda import pool_cuda as there
 from minigrad.kernels.cuda.device_array import to_device
-from minigrad.ops.nn.pool import MaxPool, SpreadWindows, WindowSum
+from minigrad.ops.nn.pool import AvgPool, EvenParts, MaxPool, Sliding, SpreadAvg
 from minigrad.ops.windows import count
 
 random = np.random.default_rng(0)
@@ -21,46 +21,50 @@ def same(found, expected):
 
 
 @st.composite
-def windows(draw):
-    """Shape, kernel, stride, padding and dilation of windows that fit."""
+def shapes(draw):
+    """Windows that slide and fit, or even parts."""
     n = draw(st.integers(1, 2))
     each = lambda low, high: tuple(draw(st.integers(low, high)) for _ in range(n))
+    if draw(st.booleans()):
+        return EvenParts(each(1, 9), each(0, 11))
     kernel, stride, dilation = each(1, 3), each(1, 3), each(1, 2)
     padding = tuple(draw(st.integers(0, k // 2)) for k in kernel)
     size = tuple(
         max(1, d * (k - 1) + 1 - 2 * p) + draw(st.integers(0, 3)) for k, p, d in zip(kernel, padding, dilation)
     )
-    return (2, *size), kernel, stride, padding, dilation
+    ceil = draw(st.booleans())
+    number = tuple(count(*s, ceil) for s in zip(size, kernel, stride, padding, dilation))
+    return Sliding(size, number, kernel, stride, padding, dilation)
 
 
-@settings(max_examples=40)
-@given(windows(), st.booleans(), st.sampled_from([np.float32, np.float64, np.int64]))
-def test_the_largest_elements_and_their_places(given_windows, ceil, dtype):
-    shape, kernel, stride, padding, dilation = given_windows
-    number = tuple(count(*s, ceil) for s in zip(shape[1:], kernel, stride, padding, dilation))
-    x = random.integers(-3, 4, shape).astype(dtype)  # many are equal
-    expected = MaxPool.impl(x, kernel, stride, padding, dilation, number)
-    found = MaxPool.impl(to_device(x), kernel, stride, padding, dilation, number)
-    same(found, expected)
+def row(size, number, kernel, stride):
+    """Windows of a row, without padding."""
+    return Sliding((size,), (number,), (kernel,), (stride,), (0,), (1,))
 
 
-@settings(max_examples=40)
-@given(windows(), st.booleans())
-def test_sums_of_windows_and_their_transpose(given_windows, ceil):
-    shape, kernel, stride, padding, _ = given_windows
-    number = tuple(count(m, k, s, p, 1, ceil) for m, k, s, p in zip(shape[1:], kernel, stride, padding))
-    x, g = random.integers(-9, 10, shape).astype(np.float64), random.integers(-9, 10, (2, *number)).astype(np.float64)
-    same(
-        WindowSum.impl(to_device(x), kernel, stride, padding, number),
-        WindowSum.impl(x, kernel, stride, padding, number),
-    )
-    same(SpreadWindows.impl(to_device(g), shape[1:], kernel, stride, padding),
-         SpreadWindows.impl(g, shape[1:], kernel, stride, padding))  # fmt: skip
+@settings(max_examples=60)
+@given(shapes(), st.sampled_from([np.float32, np.float64, np.int64]))
+def test_the_largest_elements_and_their_places(shape, dtype):
+    x = random.integers(-3, 4, (2, *shape.size)).astype(dtype)  # many are equal
+    same(MaxPool.impl(to_device(x), shape), MaxPool.impl(x, shape))
+
+
+@settings(max_examples=60)
+@given(shapes(), st.booleans(), st.sampled_from([None, 1, 3]))
+def test_means_of_windows_and_their_transpose(shape, count_pad, divisor):
+    if isinstance(shape, Sliding):
+        shape = shape._replace(dilation=(1,) * len(shape.size))
+        shape = shape._replace(number=tuple(map(count, *shape[:1], *shape[2:])))
+    x, g = (random.integers(-9, 10, (2, *n)).astype(np.float64) for n in (shape.size, shape.number))
+    for f, a in ((AvgPool, x), (SpreadAvg, g)):
+        found, expected = f.impl(to_device(a), shape, count_pad, divisor), f.impl(a, shape, count_pad, divisor)
+        assert found.dtype == expected.dtype
+        np.testing.assert_allclose(found.to_host(), expected, 1e-14, 1e-14)
 
 
 def test_nan_is_the_largest_and_the_last_counts():
     x = np.array([[1.0, np.nan, 3.0, np.nan, 5.0, -np.inf]])
-    same(MaxPool.impl(to_device(x), (3,), (3,), (0,), (1,), (2,)), MaxPool.impl(x, (3,), (3,), (0,), (1,), (2,)))
+    same(MaxPool.impl(to_device(x), row(6, 2, 3, 3)), MaxPool.impl(x, row(6, 2, 3, 3)))
 
 
 def test_gradients_of_windows_that_overlap_are_added_at_one_place():
@@ -70,12 +74,12 @@ def test_gradients_of_windows_that_overlap_are_added_at_one_place():
 
 @pytest.mark.parametrize("shape", [(0, 4), (2, 0, 4)])
 def test_of_no_images(shape):
-    best, place = MaxPool.impl(to_device(np.zeros(shape)), (2,), (2,), (0,), (1,), (2,))
+    best, place = MaxPool.impl(to_device(np.zeros(shape)), row(4, 2, 2, 2))
     assert best.shape == place.shape == (*shape[:-1], 2)
-    assert WindowSum.impl(to_device(np.zeros(shape)), (2,), (2,), (0,), (2,)).shape == (*shape[:-1], 2)
+    assert AvgPool.impl(to_device(np.zeros(shape)), row(4, 2, 2, 2), True, None).shape == (*shape[:-1], 2)
 
 
 def test_images_in_any_order_in_memory():
     x = random.standard_normal((4, 3, 2))
-    same(MaxPool.impl(to_device(x).T, (2, 2), (1, 1), (0, 0), (1, 1), (2, 3)),
-         MaxPool.impl(x.T, (2, 2), (1, 1), (0, 0), (1, 1), (2, 3)))  # fmt: skip
+    shape = Sliding((3, 4), (2, 3), (2, 2), (1, 1), (0, 0), (1, 1))
+    same(MaxPool.impl(to_device(x).T, shape), MaxPool.impl(x.T, shape))

@@ -1,0 +1,217 @@
+"""Kernels for pooling: the largest element of each window with its place, its gradient, put back there, and sums.
+
+Written by hand, as nothing else goes through windows: sums of all three by three of 100,000 elements take NumPy 390
+microseconds and these 238, sums of seven by seven that do not overlap 315 and 52.
+ops/nn/pool.py has the definitions, and does what is small.  None stands for "NumPy serves as well".
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import numpy as np
+
+from ...arrays.kinds import contiguous, kernels_there, on_device
+from ..cache import by_dtype
+from ..fallback import worth
+from ..threads import launch
+from ..pool_windows import Windows, bounds
+
+POOL_FROM = 256  # elements; below, NumPy's dozen calls cost less than a first lesson's wait for the compiler
+ONE_ROW = Windows(1, 1, 1, 0, 1)
+
+SOURCE = '''"""Windows of images of {real}."""
+
+from math import inf
+
+from numba import njit
+from numpy import empty
+from numpy import {real} as real
+from numpy import uint64 as at
+
+
+@njit(nogil=True)
+def max_pool(top, bottom, left, right, down, along, x_, place_, out_):
+    """Windows from top to bottom and from left to right, in steps: unsigned, so that no index counts from the end.
+
+    Of equal elements the first counts, of several NaN the last.  Choices without branches: data cannot be foreseen.  Each
+    waits for the one before; with NaN in the same comparison a window takes twice the time.
+    """
+    width = at(x_.shape[2])
+    for r in range(len(x_)):
+        x, place, out, to = x_[r].reshape(-1), place_[r].reshape(-1), out_[r].reshape(-1), 0
+        for i in range(out_.shape[1]):
+            for j in range(out_.shape[2]):
+                found = top[i] * width + left[j]
+                best, odd = real(-inf), False  # a window may lie wholly in the padding
+                h = top[i]
+                while h < bottom[i]:  # a range with a step would divide to find its length, which takes longer than a window
+                    k, end = h * width + left[j], h * width + right[j]
+                    while k < end:
+                        value = x[k]
+                        better = value > best
+                        best = value if better else best
+                        found = k if better else found
+                        odd |= value != value
+                        k += along
+                    h += down
+                if odd:
+                    for h in range(top[i], bottom[i], down):
+                        for k in range(h * width + left[j], h * width + right[j], along):
+                            if x[k] != x[k]:
+                                best, found = x[k], k
+                out[to], place[to] = best, found
+                to += 1
+
+
+@njit(nogil=True)
+def max_pool_two(width, x_, place_, out_):
+    """The same for windows of two by two that neither overlap nor leave the input, as in most networks."""
+    for r in range(len(x_)):
+        for i in range(out_.shape[1]):
+            out, place, x, y = out_[r, i], place_[r, i], x_[r, 2 * i], x_[r, 2 * i + 1]
+            for j in range(out.size):
+                a, b, c, d = x[2 * j], x[2 * j + 1], y[2 * j], y[2 * j + 1]
+                right = (b > a) | (b != b)
+                a, at = b if right else a, 1 if right else 0
+                right = (d > c) | (d != d)
+                c, low = d if right else c, width + 1 if right else width
+                below = (c > a) | (c != c)
+                out[j] = c if below else a
+                place[j] = 2 * (i * width + j) + (low if below else at)
+
+
+@njit(nogil=True)
+def max_pool_pairs(x_, place_, out_):
+    """The same for neighbours in one dimension."""
+    for r in range(len(x_)):
+        out, place, x = out_[r, 0], place_[r, 0], x_[r, 0]
+        for j in range(out.size):
+            a, b = x[2 * j], x[2 * j + 1]
+            right = (b > a) | (b != b)
+            out[j] = b if right else a
+            place[j] = 2 * j + (1 if right else 0)
+
+
+@njit(nogil=True)
+def put(g_, place_, dx_):
+    for r in range(len(dx_)):
+        g, place, dx = g_[r], place_[r], dx_[r]
+        dx[:] = 0
+        for i in range(g.size):
+            if place[i] < dx.size:
+                dx[place[i]] += g[i]
+
+
+@njit(nogil=True)
+def sums(top, bottom, left, right, x_, out_):
+    """The rows of a window are added up to a line; of that the first elements of all windows are added, then the second."""
+    line = empty(x_.shape[2], real)
+    narrow, wide = at(line.size), at(0)  # windows have at least, and at most, so many columns
+    for j in range(left.size):
+        columns = right[j] - left[j] if right[j] > left[j] else at(0)
+        narrow, wide = min(narrow, columns), max(wide, columns)
+    for r in range(len(x_)):
+        x = x_[r]
+        for i in range(out_.shape[1]):
+            out, along = out_[r, i], line
+            if i and top[i] == top[i - 1] and bottom[i] == bottom[i - 1]:
+                above = out_[r, i - 1]
+                for j in range(out.size):
+                    out[j] = above[j]
+                continue
+            if bottom[i] == top[i] + at(1):
+                along = x[top[i]]
+            elif bottom[i] > top[i]:
+                first, second = x[top[i]], x[top[i] + at(1)]
+                for k in range(line.size):
+                    line[k] = first[k] + second[k]
+                for h in range(top[i] + at(2), bottom[i]):
+                    row = x[h]
+                    for k in range(line.size):
+                        line[k] += row[k]
+            else:
+                line[:] = 0
+            for j in range(out.size):
+                out[j] = along[left[j]] if narrow else real(0)
+            for column in range(at(1), narrow):
+                for j in range(out.size):
+                    out[j] += along[left[j] + column]
+            for column in range(narrow, wide):
+                for j in range(out.size):
+                    inside = left[j] + column < right[j]
+                    value = along[left[j] + column if inside else at(0)]
+                    out[j] += value if inside else real(0)
+'''
+
+
+module = by_dtype("windows", SOURCE)
+
+
+def largest(x: np.ndarray, windows: tuple[Windows, ...]) -> tuple | None:
+    """Return the largest element of each window over the last one or two dimensions, and its place in the flattened input."""
+    if on_device(x):
+        return kernels_there("pool_cuda").largest(x, windows)
+    n, shape = len(windows), results_shape(x, windows)
+    out, place = np.empty(shape, x.dtype), np.empty(shape, np.int64)
+    if not out.size:
+        return out, place
+    if not worth(x, x.size, POOL_FROM):
+        return None
+    images = [as_images(a, n) for a in (x, place, out)]
+    if all(w[2:] == (2, 0, 2, 1, 1) and 2 * w.number <= w.size for w in windows):
+        kernels = module(x.dtype)
+        launch(*((kernels.max_pool_pairs, images) if n == 1 else (kernels.max_pool_two, [x.shape[-1], *images])))
+    else:
+        rows, columns = as_two(windows)
+        steps = np.uint64(rows.every), np.uint64(columns.every)
+        launch(partial(module(x.dtype).max_pool, *bounds(rows), *bounds(columns), *steps), images, x.size)
+    return out, place
+
+
+def sums(x: np.ndarray, windows: tuple[Windows, ...]) -> np.ndarray | None:
+    """Return the sum of each window over the last one or two dimensions."""
+    if on_device(x):
+        return kernels_there("pool_cuda").sums(x, windows)
+    shape = results_shape(x, windows)
+    if not x.size or 0 in shape:
+        return np.zeros(shape, x.dtype)
+    work = max(x.size, math.prod(shape))
+    if not worth(x, work, POOL_FROM):
+        return None
+    out = np.empty(shape, x.dtype)
+    rows, columns = as_two(windows)
+    launch(
+        partial(module(x.dtype).sums, *bounds(rows), *bounds(columns)),
+        [as_images(a, len(windows)) for a in (x, out)],
+        work,
+    )
+    return out
+
+
+def put(g: np.ndarray, place: np.ndarray, shape: tuple, n: int) -> np.ndarray | None:
+    """Zeros of a shape with g added at the places in the last n dimensions."""
+    if on_device(g):
+        return kernels_there("pool_cuda").put(g, place, shape, n)
+    if not worth(g, math.prod(shape), POOL_FROM):
+        return None
+    dx, number = np.empty(shape, g.dtype), math.prod(g.shape[g.ndim - n :])
+    given = [np.ascontiguousarray(a).reshape(-1, number) for a in (g, place)]
+    launch(module(g.dtype).put, [*given, dx.reshape(-1, math.prod(shape[len(shape) - n :]))])
+    return dx
+
+
+def results_shape(x: np.ndarray, windows: tuple[Windows, ...]) -> tuple:
+    """Return the shape of what there is one of for each window."""
+    return (*x.shape[: x.ndim - len(windows)], *[w.number for w in windows])
+
+
+def as_images(a: np.ndarray, n: int) -> np.ndarray:
+    """Return an array as images of its last n dimensions; one dimension is one row."""
+    return contiguous(a).reshape(-1, *(1,) * (2 - n), *a.shape[a.ndim - n :])
+
+
+def as_two(windows: tuple[Windows, ...]) -> tuple[Windows, ...]:
+    """Return the windows over rows and columns; one dimension is one row."""
+    return (ONE_ROW,) * (2 - len(windows)) + windows

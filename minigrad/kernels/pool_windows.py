@@ -1,0 +1,57 @@
+"""Windows along a dimension of an array, as the kernels of pooling take them.
+
+Windows that slide and even parts are cases of one formula, and so are, for each element, the windows that it is in.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Windows(NamedTuple):
+    """`number` windows along a dimension of `size`.
+
+    Window i takes every `every`-th element from (i * step + begin) // by to (i * step + end) // by, as far as there are such.
+    """
+
+    size: int
+    number: int
+    step: int
+    begin: int
+    end: int
+    by: int = 1
+    every: int = 1
+
+    def transposed(self) -> Windows:
+        """Return for each element the windows that it is in: they are neighbours, where `every` is 1."""
+        size, number, step, begin, end, by, _ = self
+        return Windows(number, size, by, by + step - end - 1, by + step - begin - 1, step)
+
+    def lengths(self, margin: int) -> np.ndarray:
+        """Return how many elements there are in each window, `margin` of them on both sides of the array counted."""
+        start, end = unbounded(self)
+        return np.minimum(end, self.size + margin) - np.maximum(start, -margin)
+
+
+def unbounded(w: Windows) -> tuple[np.ndarray, np.ndarray]:
+    """Return where windows begin and end, also outside of the array."""
+    i = np.arange(w.number) * w.step
+    return (i + w.begin) // w.by, (i + w.end) // w.by
+
+
+@lru_cache(1024)
+def bounds(w: Windows) -> tuple[np.ndarray, np.ndarray]:
+    """Return where windows begin and end inside, unsigned, so that no index in a kernel counts from the end."""
+    start, end = unbounded(w)
+    start = np.where(start < 0, start % w.every, start)
+    return start.astype(np.uint64), np.clip(end, 0, w.size).astype(np.uint64)
+
+
+def table(w: Windows) -> tuple[np.ndarray, np.ndarray]:
+    """Return the elements of each window, (number, longest), and which of them there are."""
+    start, end = [a.astype(np.int64)[:, None] for a in bounds(w)]
+    places = start + np.arange(0, max((end - start).max(initial=0), 1), w.every)
+    return places, places < end
