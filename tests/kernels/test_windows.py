@@ -102,7 +102,7 @@ def test_an_infinity_stays_in_its_part(monkeypatch):
 @pytest.mark.parametrize("count_pad", [False, True])
 @FLOATS
 def test_means_of_windows(kernel, stride, padding, ceil, count_pad, dtype, monkeypatch):
-    x = numbers((2, 3, 9, 11), dtype)
+    x = numbers((2, 3, 9, 41), dtype)  # few windows are added up in another way than many
     agree(monkeypatch, lambda x: F.avg_pool2d(x, kernel, stride, padding, ceil, count_pad), x)
     agree(
         monkeypatch,
@@ -111,3 +111,11 @@ def test_means_of_windows(kernel, stride, padding, ceil, count_pad, dtype, monke
     )
     along = [c if isinstance(c, int) else c[1] for c in (kernel, stride, padding)]
     agree(monkeypatch, lambda x: F.avg_pool1d(x, *along, ceil, count_pad), x[:, 0])
+
+
+@FLOATS
+@pytest.mark.parametrize("parts", [1, 3, 17, 25, 60])
+def test_means_of_even_parts_of_long_rows(parts, dtype, monkeypatch):
+    x = numbers((2, 3, 5, 40), dtype)
+    agree(monkeypatch, lambda x: F.adaptive_avg_pool2d(x, (3, parts)), x)
+    agree(monkeypatch, lambda x: F.adaptive_avg_pool1d(x, parts), x[0])

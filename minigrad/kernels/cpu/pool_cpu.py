@@ -15,8 +15,8 @@ import numpy as np
 from ...arrays.kinds import contiguous, kernels_there, on_device
 from ..cache import by_dtype
 from ..fallback import worth
-from ..threads import launch
 from ..pool_windows import Windows, bounds
+from ..threads import launch
 
 POOL_FROM = 256  # elements; below, NumPy's dozen calls cost less than a first lesson's wait for the compiler
 ONE_ROW = Windows(1, 1, 1, 0, 1)
@@ -105,8 +105,30 @@ def put(g_, place_, dx_):
 
 
 @njit(nogil=True)
+def add_columns(left, right, narrow, wide, line, out):
+    """Few windows are added up one by one; of many the first elements are added, then the second."""
+    if out.size < 16:
+        for j in range(out.size):
+            total = real(0)
+            for k in range(left[j], right[j]):
+                total += line[k]
+            out[j] = total
+        return
+    for j in range(out.size):
+        out[j] = line[left[j]] if narrow else real(0)
+    for column in range(at(1), narrow):
+        for j in range(out.size):
+            out[j] += line[left[j] + column]
+    for column in range(narrow, wide):
+        for j in range(out.size):
+            inside = left[j] + column < right[j]
+            value = line[left[j] + column if inside else at(0)]
+            out[j] += value if inside else real(0)
+
+
+@njit(nogil=True)
 def sums(top, bottom, left, right, x_, out_):
-    """The rows of a window are added up to a line; of that the first elements of all windows are added, then the second."""
+    """The rows of a window are added up to a line, then the columns of that."""
     line = empty(x_.shape[2], real)
     narrow, wide = at(line.size), at(0)  # windows have at least, and at most, so many columns
     for j in range(left.size):
@@ -133,16 +155,7 @@ def sums(top, bottom, left, right, x_, out_):
                         line[k] += row[k]
             else:
                 line[:] = 0
-            for j in range(out.size):
-                out[j] = along[left[j]] if narrow else real(0)
-            for column in range(at(1), narrow):
-                for j in range(out.size):
-                    out[j] += along[left[j] + column]
-            for column in range(narrow, wide):
-                for j in range(out.size):
-                    inside = left[j] + column < right[j]
-                    value = along[left[j] + column if inside else at(0)]
-                    out[j] += value if inside else real(0)
+            add_columns(left, right, narrow, wide, along, out)
 '''
 
 
