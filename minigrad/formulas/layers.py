@@ -270,4 +270,10 @@ def _(x: Tensor, dims: tuple, eps: float) -> tuple:
     return x * factor, factor
 
 
+@defined(standardize.DivideByNorm)
+def _(x: Tensor, dims: tuple, eps: float) -> tuple:
+    norm = x.norm(2, dims, True)
+    return x / norm.clamp_min(eps), norm
+
+
 defined(standardize.Channelwise)(lambda x, factor, begin: x * factor + begin)

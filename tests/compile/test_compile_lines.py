@@ -17,6 +17,7 @@ __all__ = ["interpreted"]
 WHOLE = ["softmax(x, d)", "log_softmax(x, d)", "x - x.mean(d, True)", "x / (x * x).sum(d, True).sqrt()", "x * y.amax(d, True)",
          "x + y.softmax(e).sum(d, True)", "x - x.logsumexp(d, True)", "x * x.softmax(d).amax(e, True)", "torch.exp(x - y)",
          "F.layer_norm(x, x.shape[-1:])", "F.layer_norm(x, x.shape[-2:])", "F.rms_norm(x, x.shape[-1:])",
+         "F.normalize(x, 2, d)", "F.normalize(x, 2, (d, e), 1e-3)",
          "x.transpose(-1, -2).softmax(d).transpose(-1, -2)", "x * x.sum((e, d), True).tanh()",
          "(x - x.mean((d, e), True)) / (x.var((d, e), unbiased=False, keepdim=True) + 1).sqrt()"]  # fmt: skip
 ENDS = ["x.sum()", "x.sum(d)", "x.amax(d).sum(0)", "x.mean((0, d))", "x[0] + 1", "x.logsumexp(d)", "x.select(d, 0).exp()",

@@ -46,6 +46,8 @@ FUNCTIONS = {
     "affine layer_norm": affine,
     "rms_norm": lambda x: F.rms_norm(x, x.shape[-1:], eps=1e-3),
     "rms_norm of two dimensions": lambda x: F.rms_norm(x, x.shape[-2:], eps=1e-3),
+    "normalize": lambda x: F.normalize(x, dim=-1 if x.shape[-1] > 1 else (-2, -1)),  # one element is its own norm
+    "normalize of two dimensions, shorter than eps": lambda x: F.normalize(x / 100, dim=(-2, -1), eps=1),
     "cross_entropy": loss,
     "cross_entropy without a class": lambda x: loss(x, ignore_index=3),
     "mean of cross_entropy": mean_loss,

@@ -142,3 +142,25 @@ def test_batch_norm_of_an_empty_batch_is_empty():
 def test_what_does_not_fit_is_refused_with_its_numbers(call, kind, words):
     with pytest.raises(kind, match=words):
         call(minigrad.ones(2, 4))
+
+
+@pytest.mark.parametrize("n", [2, 3, 300])
+def test_the_gradient_of_a_unit_vector(n):
+    x = minigrad.tensor(np.random.default_rng(0).standard_normal((4, n))).requires_grad_()
+    g = minigrad.tensor(np.random.default_rng(1).standard_normal((4, n)))
+    unit = F.normalize(x)
+    (dx,) = minigrad.autograd.grad(unit, x, g)
+    length, along = np.linalg.norm(x.detach().numpy(), axis=1, keepdims=True), unit.detach().numpy()
+    expected = (g.numpy() - along * (g.numpy() * along).sum(1, keepdims=True)) / length
+    np.testing.assert_allclose(dx.numpy(), expected, 1e-12)
+
+
+@pytest.mark.parametrize("n", [2, 300])
+def test_what_is_shorter_than_eps_is_divided_by_eps(n):
+    x = minigrad.zeros(3, n, dtype=minigrad.float64)
+    x[1], x[2, 0] = 1e-6, 4.0
+    x.requires_grad_()
+    y = F.normalize(x, eps=2.0)
+    y.sum().backward()
+    assert y[1].tolist() == [5e-7] * n and y[2].tolist() == [1.0] + [0.0] * (n - 1)
+    assert x.grad[:2].tolist() == [[0.5] * n] * 2 and x.grad[2].tolist() == [0.0] + [0.25] * (n - 1)

@@ -13,10 +13,12 @@ from ...core.frames import current, use
 from ...core.tensor import Tensor
 from ...errors import error
 from ...tensors.printing import about
+from ..dimensions import axes
 from ..pad import pad
+from ..reduce import count
 from .entry import expect_floats, functional
 from .pool import avg_pool2d
-from .standardize import Channelwise, DivideByRMS, LayerNorm, Standardize
+from .standardize import Channelwise, DivideByNorm, DivideByRMS, LayerNorm, Standardize
 
 
 @functional(
@@ -197,6 +199,8 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
 @functional("T(3, 4)", "T(3, 4), 1.0, 0", "T(2, 3), 2.0, -1", "T(4), dim=0")
 def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Tensor:
     """`input` divided by its p-norm along `dim`, which is taken as at least `eps`."""
+    if p == 2 and input.is_floating_point() and count(input._sizes, dims := axes(input, dim, "norm")) > 1:
+        return DivideByNorm.apply(input, dims, float(eps))[0]
     return input / input.norm(p, dim, True).clamp_min(eps)
 
 

@@ -10,6 +10,7 @@ from ..compare import where
 from ..norms import pairwise_distance
 from .entry import functional
 from .loss import chosen, reduced
+from .normalize import normalize
 
 
 @functional(
@@ -20,9 +21,8 @@ from .loss import chosen, reduced
 )
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between vectors along `dim`; lengths count as at least `eps`."""
-    x1, x2 = broadcast_tensors(x1, x2)
-    lengths = [x.norm(2, dim, True).clamp_min(eps) for x in (x1, x2)]
-    return ((x1 / lengths[0]) * (x2 / lengths[1])).sum(dim)
+    x1, x2 = [normalize(x, 2, dim, eps) for x in broadcast_tensors(x1, x2)]
+    return (x1 * x2).sum(dim)
 
 
 @functional("T(3, 4), 2 * B(3, 4) - 1.0", "T(3), 2 * B(3) - 1.0, 0.3", "T(2, 2), 2 * B(2, 2) - 1.0, 0.5")

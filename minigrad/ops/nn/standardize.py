@@ -1,4 +1,4 @@
-"""The operations behind the norms: standardising over dimensions, with an affine map behind it, and dividing by the RMS.
+"""The operations behind the norms: standardising over dimensions, with an affine map behind it, dividing by RMS or 2-norm.
 
 Layer, group, instance and batch norm are one operation over different dimensions: `Standardize`, (x - mean) / std.  Its
 mean and variance are outputs too, with gradients of their own, so its pull-back may read them and is right at any
@@ -16,8 +16,9 @@ from ...core.backward import sum_to
 from ...core.tensor import Tensor
 from ...kernels import lines
 from ..base.families import Operation
-from ..base.layouts import channels_last, row_major
+from ..base.layouts import as_operand, channels_last, row_major
 from ..base.primitive import ShapeOf
+from ..compare import where
 from ..create import zeros_like
 from .softmax import behind
 
@@ -214,3 +215,46 @@ def undivide(g: Any, g_factor: Any, x: Tensor, factor: Tensor, dims: tuple) -> T
     along = along if g_factor is None else along + g_factor / n
     out = x * (along * -(factor * factor * factor))
     return out if g is None else g * factor + out
+
+
+class DivideByNorm(Operation):
+    """x divided by its 2-norm over dimensions, which counts as at least `eps`, and that norm."""
+
+    n_internal = 1
+    layout, gives = as_operand, (lines.ALL, lines.LINE)
+    node = "Div"
+
+    @staticmethod
+    def impl(x: np.ndarray, dims: tuple, eps: float) -> tuple:
+        if (found := lines.forward(DivideByNorm, x, dims, eps)) is not None:
+            return tuple(found)
+        norm = np.sqrt(np.add.reduce(x * x, axis=dims, keepdims=True))
+        return x / np.maximum(norm, eps), norm
+
+    @staticmethod
+    def program(x: Tensor, dims: tuple, eps: float) -> tuple:
+        norm = (x * x).sum(dims, True).sqrt()
+        return x / norm.clamp_min(eps), norm
+
+    dx = lambda g0, g1, x, out1, dims, eps: undivide_by_norm(g0, g1, x, out1, dims, eps)
+    batch = lambda x, dims, eps: (x, behind(dims), eps)
+
+    @staticmethod
+    def arrays(gs: tuple, bound: tuple) -> tuple | None:
+        """The gradient of the result alone, of a large array."""
+        if gs[0] is None or gs[1] is not None:
+            return None
+        found = lines.backward(DivideByNorm, gs, bound)
+        return None if found is None else tuple(found)
+
+
+def undivide_by_norm(g: Any, g_norm: Any, x: Tensor, norm: Tensor, dims: tuple, eps: float) -> Tensor:
+    """The gradient by x, where d norm / dx = x / norm, and 0 at the zero vector."""
+    length, along = norm.clamp_min(eps), 0.0
+    if g is not None:
+        along = where(norm >= eps, -(g * x).sum(dims, True) / (length * length), 0.0)
+    if g_norm is not None:
+        along = along + g_norm
+    zero = norm == 0
+    out = x * where(zero, 0.0, along / where(zero, 1.0, norm))
+    return out if g is None else g / length + out

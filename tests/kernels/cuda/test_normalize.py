@@ -31,6 +31,14 @@ def test_rms_norm(shape, dtype):
     check(lambda x, w: F.rms_norm(x, shape[-1:], w), numbers(shape, dtype), numbers(shape[-1:], dtype, 2))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_normalize(shape, dtype):
+    check(lambda x: F.normalize(x), numbers(shape, dtype))
+    check(lambda x: F.normalize(x, dim=-1, eps=2.0), numbers(shape, dtype))
+    check(lambda x, y: F.cosine_similarity(x, y, -1), numbers(shape, dtype), numbers(shape, dtype, 2))
+
+
 @pytest.mark.parametrize("short", [64, 32])  # more than 32 elements for a block, or for a warp
 def test_long_rows_are_shared_by_a_block(short, monkeypatch):
     monkeypatch.setattr(parts, "SHORT", short)
