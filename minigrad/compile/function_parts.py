@@ -223,7 +223,7 @@ class Splitter:
         if isinstance(one, LOOPS):  # after its body comes its next round, or what follows it
             after = at.later or set()
             at = at.before([one])._replace(maybe=at.maybe | names([one], ast.Store))
-            at = at._replace(later=(at.later or set()) | after)
+            at = at._replace(later=(at.later or set()) | after, left=(at.later or set()) | after)
         heads = [name for name in ("iter", "test", "subject") if hasattr(one, name)]
         for name in heads:
             setattr(made, name, self.with_inner(getattr(one, name)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from typing import Any, NamedTuple
 
 COMPREHENSION = ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp
@@ -104,14 +104,19 @@ def maybe_read_first(body: Iterable[ast.stmt], known: set[str]) -> set[str]:
             found |= maybe_read_first(one.body, inner | own) | maybe_read_first(one.orelse, inner)
         else:
             found |= names([one], ast.Load) - known
-        known = known | surely_set([one])
+        known = known | surely_set(one.items if isinstance(one, ast.With) else [one])  # `with suppress(...)`
     return found
 
 
-def needed(body: list[ast.stmt], later: set[str]) -> set[str]:
-    """Return the names that are read from these statements on, where `later` are read after them, or where they are left."""
-    left_at = (k for k, one in enumerate(body) if leaves(one) or isinstance(one, ast.With))  # `with suppress(...)`
-    return maybe_read_first(body, set()) | later - surely_set(body[: next(left_at, None)])
+def needed(body: list[ast.stmt], later: set[str], left: Set[str] = frozenset()) -> set[str]:
+    """Return the names that are read from these statements on.
+
+    `later` are read after them, `left` where they leave the loop that they stand in, or begin its next round.
+    """
+    left_at = next((k for k, one in enumerate(body) if leaves(one)), None)
+    ends = (k for k, one in enumerate(body) if k == left_at or isinstance(one, ast.With))
+    found = maybe_read_first(body, set()) | later - surely_set(body[: next(ends, None)])
+    return found if left_at is None else found | left - surely_set(body[:left_at])
 
 
 def leaves(one: ast.AST) -> bool:
@@ -200,12 +205,13 @@ def places_of_setting(tree: ast.FunctionDef) -> dict[str, tuple[int, int]]:
 class Variables(NamedTuple):
     """What is known of variables at a place: those that are there, those that may be, and those that are read later.
 
-    At the end of a function, where its result is made, `later` is None.
+    At the end of a function, where its result is made, `later` is None.  In a loop `left` are read where a round ends early.
     """
 
     known: set[str]
     maybe: set[str]
     later: set[str] | None
+    left: Set[str] = frozenset()
 
     def behind(self, body: list[ast.stmt]) -> Variables:
         """Return what is known after statements."""
@@ -213,4 +219,4 @@ class Variables(NamedTuple):
 
     def before(self, body: list[ast.stmt]) -> Variables:
         """Return what is known where these statements follow."""
-        return self._replace(later=needed(body, self.later or set()))
+        return self._replace(later=needed(body, self.later or set(), self.left))

@@ -624,3 +624,50 @@ def test_a_training_step_that_prints(capsys):
     with pytest.warns(MinigradWarning, match="runs eagerly in one line, because it needs the value"):
         fast = trained(True)
     assert fast == trained(False) and fast.count("step") == 5
+
+
+def test_a_variable_that_a_round_left_early_has_set():
+    def f(x, y, n):
+        while n < 3:
+            n = n + 1
+            x = y.cos() * n
+            if n == 3:
+                break
+            x = y.sin().tolist()
+        return x * 2, n
+
+    x, y = torch.zeros(2), torch.tensor([0.5, -1.0])
+    with pytest.warns(MinigradWarning, match="runs eagerly in one line"):
+        found, n = compile(f)(x, y, 0)
+    assert n == 3 and torch.equal(found, f(x, y, 0)[0])
+
+
+def test_a_variable_that_the_next_round_reads_though_this_one_would_set_it_later():
+    def f(x):
+        y = x
+        for k in range(4):
+            x = x + y.cos()
+            y = x * 2
+            if k % 2:
+                continue
+            y = x - float(x.sum())
+        return x, y
+
+    with pytest.warns(MinigradWarning, match="runs eagerly in one line"):
+        found = compile(f)(torch.tensor([0.5, -1.0]))
+    assert all(torch.allclose(a, b) for a, b in zip(found, f(torch.tensor([0.5, -1.0]))))
+
+
+def test_a_variable_that_a_with_sets_anew_is_there_before_it():
+    def f(x):
+        m, y = 0.5, x.cos()
+        with torch.no_grad():
+            y = y + float(y.max())
+            with torch.no_grad():
+                m = y.mean()
+            y = y * 2
+        return y * m
+
+    with pytest.warns(MinigradWarning, match="runs eagerly in one line"):
+        found = compile(f)(torch.tensor([0.5, -1.0]))
+    assert torch.allclose(found, f(torch.tensor([0.5, -1.0])))
