@@ -228,7 +228,7 @@ class Splitter:
         for name in heads:
             setattr(made, name, self.with_inner(getattr(one, name)))
         at = at.behind([getattr(one, name) for name in heads])
-        if isinstance(one, (*LOOPS, ast.If, ast.With)):
+        if isinstance(one, (*LOOPS, ast.If)) or isinstance(one, ast.With) and all(map(self.raises_on, one.items)):
             own = [one.target] if isinstance(one, ast.For) else one.items if isinstance(one, ast.With) else []
             made.body = self.block(one.body, at._replace(known=at.known | names(own, ast.Store)))
             if not isinstance(one, ast.With):
@@ -238,6 +238,20 @@ class Splitter:
             made.cases = [self.case(case, at) for case in one.cases]
             return made
         return self.with_inner(made)
+
+    def raises_on(self, item: ast.withitem) -> bool:
+        """Return whether a context raises what is raised in it, as minigrad's do: after another one the function may go on.
+
+        Then it reads what the statements before the error have set, which is lost where they are one part with it.
+        """
+        named = item.context_expr.func if isinstance(item.context_expr, ast.Call) else item.context_expr
+        cells = inspect.getclosurevars(self.f)
+        scope = {**cells.globals, **cells.nonlocals}
+        try:
+            found = eval(compile(ast.Expression(named), "", "eval"), {}, scope) if is_dotted(named) else None
+        except (NameError, AttributeError):
+            return False
+        return getattr(found, "__module__", "").partition(".")[0] == "minigrad"
 
     def case(self, one: ast.match_case, at: Variables) -> ast.match_case:
         """Return a case of the statement that stops."""
@@ -298,6 +312,11 @@ class InnerCalls(ast.NodeTransformer):
             return node
         node.func = placed(ast.Call(ast.Name(INNER, ast.Load()), [node.func], []), node.func)
         return node
+
+
+def is_dotted(node: ast.AST) -> bool:
+    """Return whether an expression is a name, or an attribute of one."""
+    return isinstance(node, ast.Name) or isinstance(node, ast.Attribute) and is_dotted(node.value)
 
 
 def part_name(i: int) -> str:

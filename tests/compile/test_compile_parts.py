@@ -671,3 +671,17 @@ def test_a_variable_that_a_with_sets_anew_is_there_before_it():
     with pytest.warns(MinigradWarning, match="runs eagerly in one line"):
         found = compile(f)(torch.tensor([0.5, -1.0]))
     assert torch.allclose(found, f(torch.tensor([0.5, -1.0])))
+
+
+def test_what_was_set_before_an_error_that_is_suppressed():
+    def f(x):
+        y = x.cos()
+        with contextlib.suppress(ValueError):
+            y = y * float(y.max())
+            x, y = y * 2, x
+            raise ValueError
+        return x * 3, y
+
+    with pytest.warns(MinigradWarning, match="runs eagerly in one line"):
+        found = compile(f)(torch.tensor([0.5, -1.0]))
+    assert all(torch.allclose(a, b) for a, b in zip(found, f(torch.tensor([0.5, -1.0]))))
