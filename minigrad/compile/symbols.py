@@ -12,7 +12,7 @@ import ast
 import math
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from types import SimpleNamespace
 from typing import Any
@@ -140,6 +140,12 @@ def is_number(a: Any) -> bool:
     return type(a) in (int, bool, *SYMBOLIC) or type(a) is float and math.isfinite(a)
 
 
+def touch(numbers: Iterable) -> None:
+    """Note that the digits of those that are symbols are read."""
+    for a in filter(is_symbolic, numbers):
+        a.reads.touch(a.sources)
+
+
 def arithmetic(f: Callable, text: str, decides: bool = False) -> Callable:
     """Make the method for a function of `operator`; `text` is the expression."""
 
@@ -147,8 +153,7 @@ def arithmetic(f: Callable, text: str, decides: bool = False) -> Callable:
         if not all(map(is_number, args)):
             if any(isinstance(a, (Tensor, str, bytes, list, tuple)) for a in args):
                 return NotImplemented
-            for a in filter(is_symbolic, args):
-                a.reads.touch(a.sources)
+            touch(args)
             return f(*map(plain, args))
         return result(f(*map(plain, args)), text.format(*map(word, args)), args, decides)
 
@@ -200,13 +205,11 @@ def of_numbers(name: str, f: Callable) -> Callable:
 
     @wraps(f)
     def run(*args: Any, **kwargs: Any) -> Any:
-        symbols = [a for a in args if is_symbolic(a)]
-        if not symbols:
-            return f(*args, **kwargs)
         if kwargs or not all(map(is_number, args)):
-            for a in symbols:
-                a.reads.touch(a.sources)
+            touch(args)
             return f(*map(plain, args), **kwargs)
+        if not any(map(is_symbolic, args)):
+            return f(*args)
         return result(f(*map(plain, args)), f"math.{name}({', '.join(map(word, args))})", args)
 
     return run
