@@ -194,12 +194,12 @@ class Lowering:
             text = ast.unparse(Names(places).visit(ast.parse(ast.unparse(tree), mode="eval").body))
         return op.kind, text, repr(told), *ins, op.outs[0].shape, op.outs[0].dtype
 
-    def map(self, text: str, ins: dict, shape: tuple, dtype: Any, out: V | None = None, needs: Any = (),
-            name: str = "map") -> V:  # fmt: skip
-        """A map of a formula; its names are those of `ins`."""
+    def map(self, formula: str | ast.expr, ins: dict, shape: tuple, dtype: Any, out: V | None = None, needs: Any = (),
+            name: str = "map", kinds: Any = None) -> V:  # fmt: skip
+        """A map of a formula; its names are those of `ins`, which it reads in the dtypes `kinds`, by default as they are."""
         out = out or self.new(shape, dtype)
-        kinds = [a.dtype if isinstance(a, V) else np.dtype(dtype) for a in ins.values()]
-        tree = ast.parse(text, mode="eval").body
+        kinds = kinds or [a.dtype if isinstance(a, V) else np.dtype(dtype) for a in ins.values()]
+        tree = ast.parse(formula, mode="eval").body if isinstance(formula, str) else formula
         return self.add("map", list(ins.values()), [out], name, tree=tree, params=tuple(ins), kinds=kinds,
                         needs=dict.fromkeys(needs), natural=np.dtype(dtype))  # fmt: skip
 
