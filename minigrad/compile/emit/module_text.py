@@ -34,9 +34,7 @@ LONGEST = 24  # characters of a variable for a number
 class Program:
     """A generated module and how it is called."""
 
-    def __init__(
-        self, text: str, name: str, params: list, statics: tuple, groups: list, notes: list, on_device: bool = False
-    ):
+    def __init__(self, text: str, name: str, params: list, statics: tuple, groups: list, notes: list, on_device: bool):
         self.text, self.name, self.params, self.statics = text, name, params, statics
         self.groups, self.notes, self.on_device = groups, notes, on_device
 

@@ -17,11 +17,13 @@ from typing import Any
 import numpy as np
 
 from ...arrays.dtypes import BF2, HALVES
+from ..fuse import loop_index
 from ..ir import F4, F8, Count, Lowering, Op, V
 from ..symbols import Number, Whole, is_symbolic
 
 LOOP = {"i", "k", "term", "start", "end", *[f"i{d}" for d in range(32)]}
 HELPERS = {"plus", "row_sum", "higher32", "higher64", "peak32", "peak64"}
+SINGLE = ast.Attribute, ast.Call, ast.Constant, ast.Name, ast.Subscript  # expressions that need no brackets
 TAKEN = {"np", "njit", "statics", "call", *HELPERS, *LOOP, *dir(builtins), *keyword.kwlist, *keyword.softkwlist}
 
 
@@ -144,10 +146,12 @@ class Spelling:
 
     def counters(self, v: V) -> list:
         """The text of how far each loop over v counts."""
-        return [
-            ", ".join(self.range) if n == self.shared else text
-            for n, text in zip([n for n in v.shape if n != 1], self.extent(v))
-        ]
+        sizes = zip([n for n in v.shape if n != 1], self.extent(v))
+        return [", ".join(self.range) if n == self.shared else text for n, text in sizes]
+
+    def loops(self, v: V) -> list[tuple[str, str]]:
+        """The variables of the loops over all of v, each with how far it counts."""
+        return [(i, n) for i, n in zip(loop_index(v.shape), self.sizes(v)) if i != "0"]
 
     def size(self, n: int) -> str:
         """A number that is a size of some input, or made of such, else the number itself."""
@@ -242,10 +246,7 @@ def dtype_text(dtype: np.dtype) -> str:
 
 def grouped(text: str) -> str:
     """An expression as an operand."""
-    single = isinstance(
-        ast.parse(text, mode="eval").body, (ast.Attribute, ast.Call, ast.Constant, ast.Name, ast.Subscript)
-    )
-    return text if single else f"({text})"
+    return text if isinstance(ast.parse(text, mode="eval").body, SINGLE) else f"({text})"
 
 
 def said(op: Op, a: float) -> bool:
