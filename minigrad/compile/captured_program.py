@@ -252,14 +252,13 @@ def argument_names(f: Callable, args: tuple, kwargs: dict) -> list[str]:
         star = next((p.name for p in parameters.values() if p.kind is p.VAR_POSITIONAL), "args")
     except (TypeError, ValueError):
         names, star = [], "args"
-    found, used = [], set()
+    found: dict[str, None] = {}
     for path in optree.tree_paths((args, kwargs), none_is_leaf=True):
-        first = (
-            path[1] if path[0] == 1 else names[path[1]] if path[1] < len(names) else f"{star}_{path[1] - len(names)}"
-        )
-        name = "_".join([str(first), *[str(p) for p in path[2:]]])
-        while name in used:
+        kind, first, *rest = path
+        if kind == 0:  # by its place
+            first = names[first] if first < len(names) else f"{star}_{first - len(names)}"
+        name = "_".join(map(str, [first, *rest]))
+        while name in found:
             name += "_"
-        used.add(name)
-        found.append(name)
-    return found
+        found[name] = None
+    return [*found]

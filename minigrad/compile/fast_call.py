@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 def road(program: Specialisation, args: tuple, kwargs: dict) -> Callable:
     """A function of (owner, args, kwargs) that runs the program, or gives MISS."""
-    text, scope = Writer(program, args, kwargs).write(args, kwargs)
+    text, scope = Writer(program).write(args, kwargs)
     exec(compile(text, f"<road of {program.owner.name}>", "exec"), scope)
     return scope["road"]
 
@@ -41,7 +41,7 @@ def road(program: Specialisation, args: tuple, kwargs: dict) -> Callable:
 class Writer:
     """The text for one specialisation."""
 
-    def __init__(self, program: Specialisation, args: tuple, kwargs: dict):
+    def __init__(self, program: Specialisation):
         self.program, self.given_leaves = program, program.leaves
         self.tensors = program.inputs
         self.lines: list[str] = []
@@ -136,9 +136,8 @@ class Writer:
         self.lines.append(f"{a} = {name}._a")
         layout = f"{a}.flags.c_contiguous"
         layout = layout if x.flags.c_contiguous else f"{a}.strides == {x.strides} and not {layout}"
-        dtype = self.constant(
-            x.dtype
-        )  # what Numba has loaded from a file makes arrays of an equal dtype, not of the same
+        # what Numba has loaded from a file makes arrays of an equal dtype, not of the same
+        dtype = self.constant(x.dtype)
         self.need(f"type({a}) is {self.constant(type(x))} and ({a}.dtype is {dtype} or {a}.dtype == {dtype})")
         self.need(f"{a}.shape == {x.shape} and {layout}")
         if self.program.grad:

@@ -110,12 +110,9 @@ class Order:
         out, like, there = op.outs[0], self.groups[self.place[op]], self.readers.keys()
         readers = self.readers.get(out, set())
         found = {self.place[one] for one in readers}
-        fit = all((g.kind, g.shape) == (like.kind, like.shape) for g in [self.groups[k] for k in found])
-        return (
-            found
-            if out not in self.kept and fit and all(joins(self.low, one, {out}, there) for one in readers)
-            else set()
-        )
+        alike = all((g.kind, g.shape) == (like.kind, like.shape) for g in [self.groups[k] for k in found])
+        fit = out not in self.kept and alike and all(joins(self.low, one, {out}, there) for one in readers)
+        return found if fit else set()
 
     def chain(self, op: Op, fit: Callable) -> tuple[set[Op], list[V]]:
         """Return an operation with the formulas of its loop that compute for it, and the arrays that these read.

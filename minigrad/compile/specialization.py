@@ -244,7 +244,7 @@ class Specialisation:
         first = self.n_leaves + len(self.environment.numbers)
         self.items_of = [(asked | c.results_of).get(i) for i in range(first, len(self.leaves))]
         self.n_outs, self.out_tracked = len(outputs), c.tracked
-        self.by, self.grads_known, self.freed = c.by, [g is not None for g in c.grads], c.freed
+        self.by, self.freed = c.by, c.freed
         self.generators = [g for g, _ in trace.generators.values()]
         self.on_device = lies_on_device(trace, inputs, outputs)
         self.watch_hidden(trace)
