@@ -77,11 +77,10 @@ class Environment:
         self.speaking: dict[tuple[int, str], dict] = {}  # the globals of functions that name one of these
         self.containers: list[tuple[Any, Any, str]] = []  # lists, dicts and attributes, what they held, and their path
         self.classes: list[tuple[type, dict]] = []  # classes with a copy of their attributes
-        self.names: dict[int, str] = {}  # what has been found, by id, with a variable for it
+        self.names: dict[int, str] = {}  # what has been found, by id, with a variable for it: scope and guards hold it
         self.modules: set[tuple] = set()
         self.mentioned: set[str] = set()  # names that stand in a function, of attributes too
         self.methods: dict[str, list[tuple]] = {}  # of users' classes, that no function has mentioned yet
-        self.kept: list = []  # so that ids stay
         for name, root in roots.items():
             self.look(name, root)
 
@@ -178,7 +177,6 @@ class Environment:
 
     def look_through(self, path: str, value: Any, name: str, source: Source) -> None:
         """Note what can be reached through a value, which stands in a variable."""
-        self.kept.append(value)
         if speaks(value):
             return
         if isinstance(value, types.ModuleType):
