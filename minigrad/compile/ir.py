@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import itertools
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -142,6 +143,14 @@ class Lowering:
     def bases(self, ops: list[Op]) -> list[V]:
         """Return the values that some operations read, as often as they read them."""
         return [self.base(v) for op in ops for v in op.values]
+
+    def readers(self, ops: Iterable[Op]) -> dict[V, set[Op]]:
+        """Return which of some operations read a value, for each that they read."""
+        found: dict[V, set[Op]] = {}
+        for op in ops:
+            for v in self.bases([op]):
+                found.setdefault(v, set()).add(op)
+        return found
 
     # ------------------------------------------------------------------ what rules add
     def add(self, kind: str, ins: list, outs: list, name: str = "", **data: Any) -> Any:

@@ -36,10 +36,7 @@ class Order:
         self.low, self.groups, self.kept = low, groups, kept
         self.place = {op: k for k, g in enumerate(groups) for op in g.ops}
         self.maker = {o: op for op in self.place for o in op.outs}
-        self.readers: dict[V, set[Op]] = {}
-        for op in self.place:
-            for v in low.bases([op]):
-                self.readers.setdefault(v, set()).add(op)
+        self.readers = low.readers(self.place)
 
     def postpone(self, op: Op) -> None:
         """Move an operation to the loop that reads it, and with it what computes for it alone."""
