@@ -102,11 +102,6 @@ def in_names(name: str, names: list[str]) -> str:
     return ast.unparse(ast.parse(in_leaves(name, [n if n.isidentifier() else f"v_{n}" for n in names]), mode="eval"))
 
 
-def value_of(name: str, leaves: Any) -> Any:
-    """Evaluate an expression for some arguments."""
-    return eval(name, {"math": math, "leaves": leaves})
-
-
 def is_symbolic(a: Any) -> bool:
     """Return whether an argument is a Number or a Whole."""
     return type(a) in SYMBOLIC
