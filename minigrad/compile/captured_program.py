@@ -217,18 +217,13 @@ class Captured:
                 return ("constant", a.dtype, a.shape, a.content.tobytes())
             return (numbers.setdefault(a, len(numbers)), a.shape, a.dtype.str)
 
-        made = [
-            (s.cls, s.phase, s.written is not None, *map(seen, s.args), *map(seen, s.outs))
-            for s in self.trace.steps
-            if not as_values or s not in self.trace.spelling
-        ]
+        steps = [s for s in self.trace.steps if not as_values or s not in self.trace.spelling]
+        made = [(s.cls, s.phase, s.written is not None, *map(seen, s.args), *map(seen, s.outs)) for s in steps]
         ends = [seen(self.trace.value(o)) for o in self.outs]
         rest = [parts(part, told) for part in self.results]
-        left = [
-            (what, holder, id(key) if isinstance(key, Tensor) else key, parts(part, told))
-            for what, holder, key, part, changes in self.effects
-            if changes or not as_values
-        ]
+        known = lambda key: id(key) if isinstance(key, Tensor) else key
+        effects = [e for e in self.effects if e.changes or not as_values]
+        left = [(e.what, e.holder, known(e.key), parts(e.part, told)) for e in effects]
         counts = [told(w.content) for b in self.trace.input_boxes() if (w := self.trace.held(b)).kind == "number"]
         return [made, ends, rest, left, counts, self.tracked, self.by, [seen(g) for g in self.grads]]
 
