@@ -21,7 +21,7 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ..places import ours
+from ..places import chain, ours
 from .captured_steps import Refused
 from .guards import codes
 from .variables import (
@@ -132,15 +132,13 @@ class Stop:
         if refused.culprit:
             self.name = mentioned(refused.culprit, f.__code__.co_varnames[0] if given else "self", body)
             return
-        step = refused.__traceback__
-        while step is not None:
+        for step in chain(refused.__traceback__):
             code = step.tb_frame.f_code
             if code is f.__code__:
                 _, _, column, _ = next(itertools.islice(code.co_positions(), step.tb_lasti // 2, None))
                 self.line, self.column, self.inside = step.tb_lineno, -1 if column is None else column, False
             elif not ours(step.tb_frame) or code.co_name == "forward":  # or a module's of minigrad
                 self.inside = True
-            step = step.tb_next
 
     def meets(self, one: ast.stmt) -> bool:
         """Return whether a statement is the one, or has it in it."""
