@@ -166,7 +166,7 @@ class Spelling:
         return next((text for m, text in [*sizes, *wholes, *pairs, *multiples] if m == n), str(n))
 
     def measure(self, op: Op) -> None:
-        """The text of the sizes of what an operation makes."""
+        """The text of the sizes of what an operation makes; of a reshape and a fill `sizes` finds them."""
         out, ins = op.outs[0], op.values
         if op.kind == "map":
             out.dims = [self.size_among(ins, n, d - len(out.shape)) for d, n in enumerate(out.shape)]
@@ -181,9 +181,7 @@ class Spelling:
             out.dims += [*rows, *columns]
         elif op.kind in ("pick", "scatter"):
             out.dims = [n for d, n in enumerate(self.sizes(ins[0])) if op.kind == "scatter" or d != op.data["dim"]]
-        elif op.kind in ("reshape", "fill"):
-            out.dims = [self.size(n) for n in out.shape]
-        else:
+        elif op.kind == "call":
             for o in op.outs:
                 o.dims = [f"{self.name(o, op.name)}.shape[{d}]" for d in range(len(o.shape))]
 
