@@ -59,9 +59,11 @@ class Loop:
         self.early: dict[str, str] = {}  # elements that are read before the innermost loops -> their variables
         self.texts: dict[V, ast.expr] = {}  # what stands for a map's result in this loop
         self.flats: dict[str, str] = {}  # arrays -> their flat views
-        self.before: list[str] = []
-        self.body: list[str] = []
+        self.before: list[str] = []  # lines around all loops
         self.after: list[str] = []
+        self.first: list[str] = []  # lines around the loop over a line, or that of a thread
+        self.last: list[str] = []
+        self.body: list[str] = []
         self.starts: dict[int, list] = {}  # lines before the loop of a level, and after it
         self.ends: dict[int, list] = {}
 

@@ -98,8 +98,6 @@ class Part(Loop):
         self.inside = ["i"] if self.flat else self.live[self.lead :]  # the variables of the loops over a line
         self.narrow = not self.inside
         self.before, self.after = rows.before, rows.after
-        self.first: list[str] = []  # lines before the loop over the line, and behind it
-        self.last: list[str] = []
         self.sums: list[str] = []  # of float32
 
     def lines(self) -> list[str]:

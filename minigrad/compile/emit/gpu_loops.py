@@ -29,11 +29,6 @@ class Kernel(Loop):
 
     slots = "grid"  # how many rows of threads there are, of which each has a part of a sum
 
-    def __init__(self, spelling: Spelling, group: Group, stored: set, direct: dict):
-        super().__init__(spelling, group, stored, direct)
-        self.first: list[str] = []
-        self.last: list[str] = []
-
     def finished(self, name: str, lines: list, shape: list) -> tuple[str, list]:
         """The kernel around its lines; `shape` are the lines that set `grid` and `block`."""
         given = self.arguments(lines)
