@@ -81,9 +81,7 @@ def compile(
     tensor([0., 1.])
     """
     if model is None:
-        return functools.partial(
-            compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable
-        )
+        return functools.partial(compile, fullgraph=fullgraph, backend=backend, disable=disable)
     check_function("compile", model)
     if not isinstance(backend, str):
         what = f"the backend is {type(backend).__name__}: a backend of your own cannot be used"
@@ -107,7 +105,7 @@ class Compiled:
         self.function, self.fullgraph = f, fullgraph
         self.name = self.title = getattr(f, "__name__", type(f).__name__)
         self._table: dict[tuple, list] = {}
-        self._count, self._last = 0, None
+        self._count = 0
         self.versions: list[Specialisation] = []
         self.varying: frozenset[str] = frozenset()  # paths of numbers outside that have changed between calls
         self._texts: set[str] = set()  # what was compiled
@@ -154,9 +152,8 @@ class Compiled:
             return self._eagerly(Eager(f"it was called in more than {ALL} different ways", None, False), args, kwargs)
         if len(self._texts) >= MANY:
             why, fix = self.often()
-            return self._eagerly(
-                Eager(f"it was compiled {len(self._texts)} times: {why}", None, True, fix), args, kwargs
-            )
+            made = Eager(f"it was compiled {len(self._texts)} times: {why}", None, True, fix)
+            return self._eagerly(made, args, kwargs)
         with _capture_lock:
             try:
                 made = Specialisation(self, leaves, spec, args, kwargs)
@@ -192,9 +189,8 @@ class Compiled:
         self._table.setdefault(key, []).insert(0, made)
         self._count += 1
         if isinstance(made, Specialisation):
-            self._last = made
             self._remember(made)
-            self._texts |= set() if made.once else {made.forward.text}
+            self._texts |= set() if made.once else {made.entry.program.text}
             self.versions.append(made)
             if len(self._texts) > OFTEN and not self._warned:
                 self._warned = True
@@ -258,7 +254,7 @@ class Compiled:
         """The generated text of the latest specialisation: "forward" (or the whole step), or "backward"."""
         if part not in ("forward", "backward"):
             raise error(ValueError, "source", f"{part!r} is no part", "use 'forward' or 'backward'")
-        texts = {name: program.text for name, program, _ in self._made("source").told()}
+        texts = {name: loaded.program.text for name, loaded in self._made("source").told()}
         if part == "backward" and part not in texts:
             raise error(RuntimeError, "source", f"{self.name} has no backward: none of its results requires grad")
         return texts[part] if part in texts else texts["program"]
@@ -275,16 +271,14 @@ class Compiled:
     def explain(self) -> str:
         """What was fused, what was not, and why."""
         lines = [f"{self.name}: {self._counted()}"]
-        if self._last is not None:
-            for title, program, loaded in self._last.told():
-                lines.append(f"{title}:")
-                for group in program.groups:
-                    names = ", ".join([op.name for op in group.ops])
-                    what = f"{KINDS.get(group.kind, group.kind).format(group.shape)}: "
-                    lines.append(f"  {what}{names}")
-                lines += [f"  note: {n}" for n in dict.fromkeys(program.notes)]
-                if program.on_device:
-                    lines.append(f"  its kernels are {loaded.entry.told()}")
+        for title, loaded in self.versions[-1].told() if self.versions else ():
+            lines.append(f"{title}:")
+            for group in loaded.program.groups:
+                names = ", ".join([op.name for op in group.ops])
+                lines.append(f"  {KINDS.get(group.kind, group.kind).format(group.shape)}: {names}")
+            lines += [f"  note: {n}" for n in dict.fromkeys(loaded.program.notes)]
+            if loaded.on_device:
+                lines.append(f"  its kernels are {loaded.entry.told()}")
         lines += [f"specialisation {i}: {told(version, self.versions)}" for i, version in enumerate(self.versions, 1)]
         lines += [f"runs eagerly in some calls: {why}" for why in self._reasons]
         for line, (_, parts) in self.parts.items():
@@ -292,8 +286,9 @@ class Compiled:
             lines += [f"  {told}" for part in parts for told in part.explain().splitlines()]
         return "\n".join(lines)
 
-    def _made(self, who: str) -> Any:
-        if self._last is None:
+    def _made(self, who: str) -> Specialisation:
+        """The latest specialisation."""
+        if not self.versions:
             why = "; ".join(self._reasons) or "it has not been called yet"
             raise error(RuntimeError, who, f"{self.name} has no compiled program: {why}", "call it first")
-        return self._last
+        return self.versions[-1]

@@ -217,18 +217,13 @@ class Captured:
                 return ("constant", a.dtype, a.shape, a.content.tobytes())
             return (numbers.setdefault(a, len(numbers)), a.shape, a.dtype.str)
 
-        made = [
-            (s.cls, s.phase, s.written is not None, *map(seen, s.args), *map(seen, s.outs))
-            for s in self.trace.steps
-            if not as_values or s not in self.trace.spelling
-        ]
+        steps = [s for s in self.trace.steps if not as_values or s not in self.trace.spelling]
+        made = [(s.cls, s.phase, s.written is not None, *map(seen, s.args), *map(seen, s.outs)) for s in steps]
         ends = [seen(self.trace.value(o)) for o in self.outs]
         rest = [parts(part, told) for part in self.results]
-        left = [
-            (what, holder, id(key) if isinstance(key, Tensor) else key, parts(part, told))
-            for what, holder, key, part, changes in self.effects
-            if changes or not as_values
-        ]
+        known = lambda key: id(key) if isinstance(key, Tensor) else key
+        effects = [e for e in self.effects if e.changes or not as_values]
+        left = [(e.what, e.holder, known(e.key), parts(e.part, told)) for e in effects]
         counts = [told(w.content) for b in self.trace.input_boxes() if (w := self.trace.held(b)).kind == "number"]
         return [made, ends, rest, left, counts, self.tracked, self.by, [seen(g) for g in self.grads]]
 
@@ -252,14 +247,13 @@ def argument_names(f: Callable, args: tuple, kwargs: dict) -> list[str]:
         star = next((p.name for p in parameters.values() if p.kind is p.VAR_POSITIONAL), "args")
     except (TypeError, ValueError):
         names, star = [], "args"
-    found, used = [], set()
+    found: dict[str, None] = {}
     for path in optree.tree_paths((args, kwargs), none_is_leaf=True):
-        first = (
-            path[1] if path[0] == 1 else names[path[1]] if path[1] < len(names) else f"{star}_{path[1] - len(names)}"
-        )
-        name = "_".join([str(first), *[str(p) for p in path[2:]]])
-        while name in used:
+        kind, first, *rest = path
+        if kind == 0:  # by its place
+            first = names[first] if first < len(names) else f"{star}_{first - len(names)}"
+        name = "_".join(map(str, [first, *rest]))
+        while name in found:
             name += "_"
-        used.add(name)
-        found.append(name)
-    return found
+        found[name] = None
+    return [*found]

@@ -43,7 +43,7 @@ class Value:
         self.kind, self.array, self.born, self.name = kind, array, born, name  # input | number | constant | computed
         self.shape, self.dtype = array.shape, array.dtype
         self.content: Any = None  # of a number, or a constant
-        self.layout = layout(array) if kind == "input" and not name.startswith("grad_") else "C"
+        self.layout = layout(array) if kind == "input" else "C"
 
 
 def layout(array: Any) -> str:

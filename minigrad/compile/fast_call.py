@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 def road(program: Specialisation, args: tuple, kwargs: dict) -> Callable:
     """A function of (owner, args, kwargs) that runs the program, or gives MISS."""
-    text, scope = Writer(program, args, kwargs).write(args, kwargs)
+    text, scope = Writer(program).write(args, kwargs)
     exec(compile(text, f"<road of {program.owner.name}>", "exec"), scope)
     return scope["road"]
 
@@ -41,7 +41,7 @@ def road(program: Specialisation, args: tuple, kwargs: dict) -> Callable:
 class Writer:
     """The text for one specialisation."""
 
-    def __init__(self, program: Specialisation, args: tuple, kwargs: dict):
+    def __init__(self, program: Specialisation):
         self.program, self.given_leaves = program, program.leaves
         self.tensors = program.inputs
         self.lines: list[str] = []
@@ -136,9 +136,8 @@ class Writer:
         self.lines.append(f"{a} = {name}._a")
         layout = f"{a}.flags.c_contiguous"
         layout = layout if x.flags.c_contiguous else f"{a}.strides == {x.strides} and not {layout}"
-        dtype = self.constant(
-            x.dtype
-        )  # what Numba has loaded from a file makes arrays of an equal dtype, not of the same
+        # what Numba has loaded from a file makes arrays of an equal dtype, not of the same
+        dtype = self.constant(x.dtype)
         self.need(f"type({a}) is {self.constant(type(x))} and ({a}.dtype is {dtype} or {a}.dtype == {dtype})")
         self.need(f"{a}.shape == {x.shape} and {layout}")
         if self.program.grad:
@@ -219,7 +218,8 @@ class Writer:
             "    return program.failed(owner, e, args, kwargs)",
         ]
         made = [f"r{k}" for k in range(len(program.out_dtypes))]
-        outs = made[: program.n_outs]  # behind them is what the backward program reads
+        n = len(program.out_tracked)
+        outs, rest = made[:n], f"[{', '.join(made[n:])}]"  # behind the results is what the backward program reads
         for r, dtype in zip(made, program.out_dtypes):
             array = r if program.on_device else f"{r} if type({r}) is array else asarray({r}, {self.constant(dtype)})"
             self.lines.append(f"{r} = wrap({array})" if r in outs else f"{r} = {array}")
@@ -232,8 +232,7 @@ class Writer:
         self.results()
         self.effects()
         if tracked:
-            results, rest = f"[{', '.join(outs)}]", f"[{', '.join(made[program.n_outs :])}]"
-            self.lines.append(f"track(program, {tensors}, {results}, {rest}, {leaves}).states = states")
+            self.lines.append(f"track(program, {tensors}, [{', '.join(outs)}], {rest}, {leaves}).states = states")
         self.lines.append(f"return {self.result()}")
 
     def effects(self) -> None:
@@ -252,7 +251,8 @@ class Writer:
         if kind is dict:
             return "{" + ", ".join([f"{self.constant(key)}: {self.part(one)}" for key, one in x]) + "}"
         if kind in (list, tuple):
-            return f"{kind.__name__}([{', '.join(map(self.part, x))}])"
+            joined = ", ".join(map(self.part, x))
+            return f"[{joined}]" if kind is list else f"({joined}{',' if len(x) == 1 else ''})"
         if kind == "count":
             return f"wrap(asarray({self.word(x.content)}, {self.constant(x.dtype)}))"
         made = {"out": lambda x: f"r{x}", "input": lambda x: self.places[x], "number": self.word, "known": str}
@@ -294,14 +294,12 @@ class Writer:
 
     def result(self) -> str:
         """What the function returns: a tensor, a flat tuple or list, or another structure by its general name."""
-        parts = [self.part(one) for one in self.program.results]
-        tree = self.program.result_tree
+        tree, results = self.program.result_tree, self.program.results
         if tree is None:
-            return parts[0]
-        joined = ", ".join(parts)
-        if tree.type in (tuple, list) and tree.num_nodes == len(parts) + 1:
-            return f"[{joined}]" if tree.type is list else f"({joined}{',' if len(parts) == 1 else ''})"
-        return f"{self.constant(tree)}.unflatten([{joined}])"
+            return self.part(results[0])
+        if tree.type in (tuple, list) and tree.num_nodes == len(results) + 1:
+            return self.part((tree.type, results))
+        return f"{self.constant(tree)}.unflatten({self.part((list, results))})"
 
 
 # ---------------------------------------------------------------------- the way back

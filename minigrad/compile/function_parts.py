@@ -21,7 +21,7 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from ..places import ours
+from ..places import chain, ours
 from .captured_steps import Refused
 from .guards import codes
 from .variables import (
@@ -132,15 +132,13 @@ class Stop:
         if refused.culprit:
             self.name = mentioned(refused.culprit, f.__code__.co_varnames[0] if given else "self", body)
             return
-        step = refused.__traceback__
-        while step is not None:
+        for step in chain(refused.__traceback__):
             code = step.tb_frame.f_code
             if code is f.__code__:
                 _, _, column, _ = next(itertools.islice(code.co_positions(), step.tb_lasti // 2, None))
                 self.line, self.column, self.inside = step.tb_lineno, -1 if column is None else column, False
             elif not ours(step.tb_frame) or code.co_name == "forward":  # or a module's of minigrad
                 self.inside = True
-            step = step.tb_next
 
     def meets(self, one: ast.stmt) -> bool:
         """Return whether a statement is the one, or has it in it."""
@@ -273,14 +271,13 @@ class Splitter:
         inputs = sorted(needed(body, set(outs or ())) & self.locals & at.known - inner)
         lines = work[0].lineno, work[-1].end_lineno or work[-1].lineno
         name = f"{self.tree.name}_lines_{lines[0]}_to_{lines[1]}"
-        tuple_of = lambda kind: ast.Tuple([ast.Name(one, kind()) for one in outs or ()], kind())
+        names_of = lambda some, kind: [ast.Name(one, kind()) for one in some or ()]
+        tuple_of = lambda kind: ast.Tuple(names_of(outs, kind), kind())
         arguments = ast.arguments([], [ast.arg(one) for one in inputs], None, [], [], None, [])
         end = [] if outs is None else [ast.Return(tuple_of(ast.Load))]
         tree = placed(defined(name, arguments, [*self.definitions(read - set_), *body, *end]), body[-1])
         self.parts.append(Part(function(tree, self.f), tree, lines))
-        call = ast.Call(
-            ast.Name(part_name(len(self.parts) - 1), ast.Load()), [ast.Name(x, ast.Load()) for x in inputs], []
-        )
+        call = ast.Call(ast.Name(part_name(len(self.parts) - 1), ast.Load()), names_of(inputs, ast.Load), [])
         made = ast.Return(call) if outs is None else ast.Assign([tuple_of(ast.Store)], call) if outs else ast.Expr(call)
         return [placed(made, body[0]), *self.definitions(set_ & (at.later or set()))]
 
@@ -337,11 +334,9 @@ def function(tree: ast.FunctionDef, like: types.FunctionType, more: dict[str, An
     around = ast.arguments([], [ast.arg(name) for name in cells], None, [], [], None, [])
     outer = placed(defined("around", around, [placed(bare, tree)]), tree)
     module = compile(ast.Module([outer], []), like.__code__.co_filename, "exec", dont_inherit=True)
-    (whole,) = [c for c in module.co_consts if isinstance(c, types.CodeType)]
-    (code,) = [c for c in whole.co_consts if isinstance(c, types.CodeType)]
-    return types.FunctionType(
-        code, like.__globals__, tree.name, None, tuple([cells[name] for name in code.co_freevars])
-    )
+    _, _, code, *_ = codes(module)
+    closure = tuple([cells[name] for name in code.co_freevars])
+    return types.FunctionType(code, like.__globals__, tree.name, None, closure)
 
 
 def defined(name: str, arguments: ast.arguments, body: Sequence[ast.stmt]) -> ast.FunctionDef:
@@ -352,13 +347,8 @@ def defined(name: str, arguments: ast.arguments, body: Sequence[ast.stmt]) -> as
 
 def without_defaults(a: ast.arguments) -> ast.arguments:
     """Return parameters without defaults and annotations, which are evaluated where a function is defined."""
-    bare = lambda one: one and ast.arg(one.arg)
-    return ast.arguments(
-        [bare(one) for one in a.posonlyargs],
-        [bare(one) for one in a.args],
-        bare(a.vararg),
-        [bare(one) for one in a.kwonlyargs],
-        [None] * len(a.kwonlyargs),
-        bare(a.kwarg),
-        [],
-    )
+    bare = copy.deepcopy(a)
+    bare.defaults, bare.kw_defaults = [], [None] * len(a.kwonlyargs)
+    for one in parameters(bare):
+        one.annotation = None
+    return bare

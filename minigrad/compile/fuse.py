@@ -46,10 +46,7 @@ def schedule(low: Lowering, done: set, kept: set) -> list[Group]:
     done = set(done)
     lacks = {op: {v for v in low.bases([op]) if v not in done and v.kind != "uniform"} for op in pending}
     reads = {op: frozenset(values) for op, values in lacks.items()}
-    readers: dict[V, set[Op]] = {}  # those that are not in a group yet
-    for op, values in reads.items():
-        for v in values:
-            readers.setdefault(v, set()).add(op)
+    readers = low.readers(pending)  # those that are not in a group yet
     while pending:
         ready = [op for op in pending if not lacks[op]]
         op = chosen(ready, reads, lambda op: frozenset([v for v in reads[op] - kept if len(readers[v]) == 1]))

@@ -27,22 +27,7 @@ from ..places import PACKAGE
 from .captured_steps import Refused
 from .stand_ins import is_cache, is_replaced, speaks
 
-PLAIN = (
-    bool,
-    int,
-    float,
-    complex,
-    str,
-    bytes,
-    type(None),
-    type(...),
-    slice,
-    range,
-    dtype,
-    np.dtype,
-    np.generic,
-    device,
-)
+PLAIN = (int, float, complex, str, bytes, type(None), type(...), slice, range, dtype, np.dtype, np.generic, device)
 LIMIT = 3000  # entries; what reads more than that is not watched
 ARRAY = 1 << 16  # bytes of a NumPy array that is compared at each call
 SPEAKING = {"print", "input", "open", "exec", "eval", "globals", "locals", "vars", "setattr", "delattr", "next", "id",
@@ -50,6 +35,8 @@ SPEAKING = {"print", "input", "open", "exec", "eval", "globals", "locals", "vars
 CHANGING = {"random", "time", "datetime", "secrets", "uuid", "os", "sys", "threading", "numpy.random", "io"}
 TRUSTED = {"minigrad", "numpy", "scipy", "optree", "numba", "math", "functools", "itertools", "operator", "collections"}
 MISSING, MISS = object(), object()
+EMPTY = types.CellType()  # equal to a cell that holds nothing, and to no other
+MADE_OF = {types.MethodType: ("__self__", "__func__"), partial: ("func", "args", "keywords")}
 UNTOUCHED: Any = object()  # in the place of a `.grad` that a capture has neither read nor set
 # what a look-up raises where something is missing
 GONE = "(KeyError, IndexError, ValueError, AttributeError, TypeError)"
@@ -71,6 +58,9 @@ class Source(NamedTuple):
     put: Callable | None = None
 
 
+ALWAYS = Source("")  # of what is there whatever happens, as the function itself is
+
+
 class Environment:
     """Hold all that some functions and objects can read: `guards`, and `tensors` (name, expression, tensor)."""
 
@@ -80,21 +70,19 @@ class Environment:
         self.numbers: dict[str, tuple[Source, Any]] = {}  # those of them that are here, and can be parameters
         self.guards: list[Guard] = []
         self.lines: list[str] = []
-        self.scope: dict[str, Any] = {"equal": equal, "equal_arrays": equal_arrays, "MISSING": MISSING, "MISS": MISS}
+        self.scope: dict[str, Any] = dict(equal=equal, equal_arrays=equal_arrays, empty=EMPTY, MISS=MISS)
         self.tensors: list[tuple[str, str, Tensor]] = []
-        self.stand_ins: list[
-            tuple[Callable, Any]
-        ] = []  # what a capture replaces, and how it is put there (stand_ins.py)
+        # what a capture replaces, and how it is put there (stand_ins.py)
+        self.stand_ins: list[tuple[Callable, Any]] = []
         self.speaking: dict[tuple[int, str], dict] = {}  # the globals of functions that name one of these
         self.containers: list[tuple[Any, Any, str]] = []  # lists, dicts and attributes, what they held, and their path
         self.classes: list[tuple[type, dict]] = []  # classes with a copy of their attributes
-        self.names: dict[int, str] = {}  # what has been found, by id, with a variable for it
+        self.names: dict[int, str] = {}  # what has been found, by id, with a variable for it: scope and guards hold it
         self.modules: set[tuple] = set()
         self.mentioned: set[str] = set()  # names that stand in a function, of attributes too
         self.methods: dict[str, list[tuple]] = {}  # of users' classes, that no function has mentioned yet
-        self.kept: list = []  # so that ids stay
         for name, root in roots.items():
-            self.look(name, root, None)
+            self.look(name, root)
 
     @cached_property
     def numbers_now(self) -> Callable[[list], Any]:
@@ -114,12 +102,8 @@ class Environment:
     def numbers_that_changed(self, others: Iterable[Environment]) -> set[str]:
         """Return the paths of numbers that are others elsewhere."""
         mine = {path: value for path, value, _ in self.guards if type(value) in (int, float)}
-        return {
-            path
-            for other in others
-            for path, value, _ in other.guards
-            if path in mine and type(value) is type(mine[path]) and value != mine[path]
-        }
+        theirs = [(path, value) for other in others for path, value, _ in other.guards if path in mine]
+        return {path for path, value in theirs if type(value) is type(mine[path]) and value != mine[path]}
 
     # ------------------------------------------------------------------ the walk
     def guard(self, path: str, value: Any, condition: str, shown: bool = False) -> None:
@@ -135,8 +119,8 @@ class Environment:
         self.scope[name] = a
         return name
 
-    def look(self, path: str, value: Any, source: Source | None) -> None:
-        """Note one value, and what can be reached through it; without a source it is always there."""
+    def look(self, path: str, value: Any, source: Source = ALWAYS) -> None:
+        """Note one value, and what can be reached through it."""
         try:
             if is_replaced(value):
                 self.replace(path, value, source)
@@ -146,44 +130,42 @@ class Environment:
                 e.culprit = path
             raise
 
-    def replace(self, path: str, value: Any, source: Source | None) -> None:
+    def replace(self, path: str, value: Any, source: Source) -> None:
         """Note that something stands in a value's place while the function is captured."""
-        if source is not None and source.put is not None:
+        if source.put is not None:
             self.stand_ins.append((source.put, value))
         elif is_cache(value) or speaks(value):
             does = "keeps its results" if is_cache(value) else "warns or logs at each call"
             raise Refused(f"it can call {path}, which {does}", fix="call it by a global variable or an attribute")
 
-    def look_at(self, path: str, value: Any, source: Source | None) -> None:
+    def look_at(self, path: str, value: Any, source: Source) -> None:
         """Note one value by its kind."""
+        if source is ALWAYS and (isinstance(value, (Tensor, *PLAIN)) or id(value) in self.names):
+            return
         if isinstance(value, Tensor):
-            if source is not None:
-                self.tensors.append((re.sub(r"\W+", "_", path).strip("_"), source.text, value))
+            self.tensors.append((re.sub(r"\W+", "_", path).strip("_"), source.text, value))
         elif isinstance(value, PLAIN):
             self.look_value(path, value, source)
         elif isinstance(value, np.ndarray):
             if value.nbytes > ARRAY or value.dtype.hasobject:
                 raise Refused(f"it can read the NumPy array {path}, too large to be compared at each call")
-            if source is not None:
+            if source is not ALWAYS:
                 self.guard(path, value, f"equal_arrays({source.text}, {self.constant(value.copy())})", True)
         elif id(value) in self.names:
-            if source is not None:
-                self.guard(path, value, f"{source.text} is {self.names[id(value)]}")
-        elif source is not None and type(value) in (list, tuple, dict):
+            self.guard(path, value, f"{source.text} is {self.names[id(value)]}")
+        elif source is not ALWAYS and type(value) in (list, tuple, dict):
             self.names[id(value)] = name = f"o{len(self.names)}"
             self.lines.append(f"{name} = {source.text}")
             self.guard(path, value, f"type({name}) is {type(value).__name__}")
             self.look_through(path, value, name, source)
         else:
             self.names[id(value)] = name = self.constant(value)
-            if source is not None:
+            if source is not ALWAYS:
                 self.guard(path, value, f"{source.text} is {name}")
             self.look_through(path, value, name, source)
 
-    def look_value(self, path: str, value: Any, source: Source | None) -> None:
+    def look_value(self, path: str, value: Any, source: Source) -> None:
         """Note a number, a text or the like, which has to stay equal."""
-        if source is None:
-            return
         varies = path in self.varying and type(value) in (int, float) and source.put is not None
         if varies and self.numbers.setdefault(path, (source, value))[0].text == source.text:
             return
@@ -193,9 +175,8 @@ class Environment:
             known = self.constant(value)
             self.guard(path, value, f"(o := {source.text}) is {known} or equal(o, {known})", True)
 
-    def look_through(self, path: str, value: Any, name: str, source: Source | None = None) -> None:
+    def look_through(self, path: str, value: Any, name: str, source: Source) -> None:
         """Note what can be reached through a value, which stands in a variable."""
-        self.kept.append(value)
         if speaks(value):
             return
         if isinstance(value, types.ModuleType):
@@ -203,28 +184,25 @@ class Environment:
                 why = f"it uses {value.__name__}, whose results change from call to call"
                 raise Refused(why, culprit=path.partition(".")[0])
         elif isinstance(value, (list, tuple, dict)):
-            self.look_into(path, value, name, list(value) if isinstance(value, dict) else range(len(value)), source)
+            self.look_into(path, value, name, source)
         elif isinstance(value, (set, frozenset)):
             self.guard(f"frozenset({path})", frozenset(value), f"{name} == {self.constant(frozenset(value))}", True)
         elif isinstance(value, types.FunctionType):
             self.look_function(path, value)
-        elif isinstance(value, types.MethodType):
-            self.look(path, value.__self__, None)
-            self.look(path, value.__func__, None)
-        elif isinstance(value, partial):
-            self.look(path, value.func, None)
-            self.look(path, value.args, None)
-            self.look(path, value.keywords, None)
         elif isinstance(value, type):
             self.look_class(path, value)
+        elif made_of := next((names for kind, names in MADE_OF.items() if isinstance(value, kind)), None):
+            for part in made_of:
+                self.look(path, getattr(value, part))
         elif hasattr(value, "__wrapped_by_compile__"):
-            self.look(path, value.function, None)
+            self.look(path, value.function)
         elif not isinstance(value, (types.BuiltinFunctionType, np.ufunc)):
             self.look_object(path, value)
 
-    def look_into(self, path: str, container: Any, name: str, keys: Any, source: Source | None = None) -> None:
+    def look_into(self, path: str, container: Any, name: str, source: Source) -> None:
         """The elements of a list, tuple or dict."""
         put = container_put(container, source)
+        keys = list(container) if isinstance(container, dict) else range(len(container))
         if not isinstance(container, tuple):
             self.containers.append((container, container.copy(), path))
         if not isinstance(container, tuple) or name not in self.scope:
@@ -244,13 +222,12 @@ class Environment:
             return
         for name, cell in zip(f.__code__.co_freevars, f.__closure__ or ()):
             source = Source(f"{self.constant(cell)}.cell_contents", partial(setattr, cell, "cell_contents"))
-            try:
+            if cell == EMPTY:  # not bound yet
+                self.guard(name, MISSING, f"{self.constant(cell)} == empty")
+            else:
                 self.look(name, cell.cell_contents, source)
-            except ValueError:  # not bound yet
-                self.guard(name, MISSING, f"is_empty({self.constant(cell)})")
-                self.scope["is_empty"] = is_empty
-        self.look("defaults", f.__defaults__ or (), None)
-        self.look("defaults", f.__kwdefaults__, None) if f.__kwdefaults__ else None
+        for defaults in (f.__defaults__ or (), f.__kwdefaults__):
+            self.look("defaults", defaults)
         try:
             for code in codes(f.__code__):
                 self.look_names(code, f.__globals__)
@@ -266,15 +243,18 @@ class Environment:
             raise Refused(f"it assigns to {writes[0]}, which outlives the call")
         for n in names:
             if n in scope:
-                value = scope[n]
-                self.look(n, value, self.entry(self.name_of(scope), n, scope.__setitem__))
-                self.look_module(value, code)
+                self.look_global(n, scope, code)
             else:
                 self.guard(n, MISSING, f"{n!r} not in {self.name_of(scope)}")
                 if n in SPEAKING:
                     self.speaking[id(scope), n] = scope
         if "random" in code.co_names and any(scope.get(m) is np for m in code.co_names):
             raise Refused("it uses numpy.random, whose results change from call to call")
+
+    def look_global(self, n: str, scope: dict, code: Any) -> None:
+        """One name of a module, and where that is a module, what a code object can read of it."""
+        self.look(n, scope[n], self.entry(self.name_of(scope), n, scope.__setitem__))
+        self.look_module(scope[n], code)
 
     def name_of(self, scope: dict) -> str:
         """Return a variable for the names of a module, which are not walked as a whole."""
@@ -287,8 +267,7 @@ class Environment:
         self.modules.add((id(module), id(code)))
         for n in code.co_names:
             if n in vars(module):
-                self.look(n, vars(module)[n], self.entry(self.name_of(vars(module)), n, vars(module).__setitem__))
-                self.look_module(vars(module)[n], code)
+                self.look_global(n, vars(module), code)
 
     def look_methods(self, names: set[str]) -> None:
         """Note that names are mentioned, and look at the methods that are called so."""
@@ -296,7 +275,7 @@ class Environment:
         self.mentioned |= names
         for name in [n for n in names if n in self.methods]:
             for path, f in self.methods.pop(name):
-                self.look(path, f, None)
+                self.look(path, f)
 
     def look_class(self, path: str, cls: type) -> None:
         """What the methods of a user's class read that may be called, and its other attributes."""
@@ -339,17 +318,17 @@ class Environment:
             self.look(f"{path}.{key}", part, self.entry(name, key, held.__setitem__))
 
 
-def container_put(container: Any, source: Source | None) -> Callable | None:
+def container_put(container: Any, source: Source) -> Callable | None:
     """Return what puts an element into a list or dict, or a new tuple in the place of a tuple; None where that cannot be."""
     if not isinstance(container, tuple):
         return container.__setitem__
-    if source is None or source.put is None or type(container) is not tuple:
+    if (put_whole := source.put) is None or type(container) is not tuple:
         return None
     now = list(container)
 
     def put(key: int, value: Any) -> None:
         now[key] = value
-        source.put(tuple(now))
+        put_whole(tuple(now))
 
     return put
 
@@ -380,11 +359,11 @@ def library(module: Any) -> bool:
 
 def codes(code: Any) -> list:
     """A code object and those inside it."""
-    found = [code]
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            found += codes(constant)
-    return found
+    inside = [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
+    return [code, *[found for one in inside for found in codes(one)]]
+
+
+SETS, SETS_CELL = {"STORE_GLOBAL", "DELETE_GLOBAL"}, {"STORE_DEREF", "DELETE_DEREF"}
 
 
 @cache
@@ -394,21 +373,11 @@ def named(code: Any) -> tuple[list, list]:
     for i in dis.get_instructions(code):
         if i.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
             reads.append(i.argval)
-        elif i.opname in ("STORE_GLOBAL", "DELETE_GLOBAL") or (
-            i.opname in ("STORE_DEREF", "DELETE_DEREF") and i.argval in code.co_freevars
-        ):
+        elif i.opname in SETS or i.opname in SETS_CELL and i.argval in code.co_freevars:
             writes.append(i.argval)
         elif i.opname == "IMPORT_NAME" and i.argval.partition(".")[0] not in TRUSTED:
             raise Refused(f"it imports {i.argval} while it runs: import it outside")
     return list(dict.fromkeys(reads)), writes
-
-
-def is_empty(cell: Any) -> bool:
-    """Return whether a cell holds nothing yet."""
-    try:
-        return cell.cell_contents is MISSING
-    except ValueError:
-        return True
 
 
 def attributes(cls: type) -> dict:

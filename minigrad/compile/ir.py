@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import itertools
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -143,6 +144,14 @@ class Lowering:
         """Return the values that some operations read, as often as they read them."""
         return [self.base(v) for op in ops for v in op.values]
 
+    def readers(self, ops: Iterable[Op]) -> dict[V, set[Op]]:
+        """Return which of some operations read a value, for each that they read."""
+        found: dict[V, set[Op]] = {}
+        for op in ops:
+            for v in self.bases([op]):
+                found.setdefault(v, set()).add(op)
+        return found
+
     # ------------------------------------------------------------------ what rules add
     def add(self, kind: str, ins: list, outs: list, name: str = "", **data: Any) -> Any:
         """Note an operation; its first result.  What has been computed before is not computed again."""
@@ -194,12 +203,12 @@ class Lowering:
             text = ast.unparse(Names(places).visit(ast.parse(ast.unparse(tree), mode="eval").body))
         return op.kind, text, repr(told), *ins, op.outs[0].shape, op.outs[0].dtype
 
-    def map(self, text: str, ins: dict, shape: tuple, dtype: Any, out: V | None = None, needs: Any = (),
-            name: str = "map") -> V:  # fmt: skip
-        """A map of a formula; its names are those of `ins`."""
+    def map(self, formula: str | ast.expr, ins: dict, shape: tuple, dtype: Any, out: V | None = None, needs: Any = (),
+            name: str = "map", kinds: Any = None) -> V:  # fmt: skip
+        """A map of a formula; its names are those of `ins`, which it reads in the dtypes `kinds`, by default as they are."""
         out = out or self.new(shape, dtype)
-        kinds = [a.dtype if isinstance(a, V) else np.dtype(dtype) for a in ins.values()]
-        tree = ast.parse(text, mode="eval").body
+        kinds = kinds or [a.dtype if isinstance(a, V) else np.dtype(dtype) for a in ins.values()]
+        tree = ast.parse(formula, mode="eval").body if isinstance(formula, str) else formula
         return self.add("map", list(ins.values()), [out], name, tree=tree, params=tuple(ins), kinds=kinds,
                         needs=dict.fromkeys(needs), natural=np.dtype(dtype))  # fmt: skip
 

@@ -41,8 +41,6 @@ class Loaded:
 
     def __call__(self, arrays: list, leaves: Any) -> tuple:
         """Run it; on the processor arrays without dimensions are given as numbers."""
-        return self.entry(*[
-            (arrays[x] if arrays[x].ndim or self.on_device else arrays[x][()]) if k == "input"
-            else self.number[x](leaves) if k == "number" else x
-            for k, x in self.plan
-        ])  # fmt: skip
+        given = [a if a.ndim or self.on_device else a[()] for a in arrays]
+        of = {"input": lambda x: given[x], "number": lambda x: self.number[x](leaves)}
+        return self.entry(*[of[k](x) if k in of else x for k, x in self.plan])

@@ -36,10 +36,7 @@ class Order:
         self.low, self.groups, self.kept = low, groups, kept
         self.place = {op: k for k, g in enumerate(groups) for op in g.ops}
         self.maker = {o: op for op in self.place for o in op.outs}
-        self.readers: dict[V, set[Op]] = {}
-        for op in self.place:
-            for v in low.bases([op]):
-                self.readers.setdefault(v, set()).add(op)
+        self.readers = low.readers(self.place)
 
     def postpone(self, op: Op) -> None:
         """Move an operation to the loop that reads it, and with it what computes for it alone."""
@@ -110,12 +107,9 @@ class Order:
         out, like, there = op.outs[0], self.groups[self.place[op]], self.readers.keys()
         readers = self.readers.get(out, set())
         found = {self.place[one] for one in readers}
-        fit = all((g.kind, g.shape) == (like.kind, like.shape) for g in [self.groups[k] for k in found])
-        return (
-            found
-            if out not in self.kept and fit and all(joins(self.low, one, {out}, there) for one in readers)
-            else set()
-        )
+        alike = all((g.kind, g.shape) == (like.kind, like.shape) for g in [self.groups[k] for k in found])
+        fit = out not in self.kept and alike and all(joins(self.low, one, {out}, there) for one in readers)
+        return found if fit else set()
 
     def chain(self, op: Op, fit: Callable) -> tuple[set[Op], list[V]]:
         """Return an operation with the formulas of its loop that compute for it, and the arrays that these read.

@@ -84,9 +84,8 @@ def pointwise(low: Lowering, step: Step, *args: Any) -> Any:
     n = len(args) - cls.n_settings
     if cls.name in NO_RULE or len(args) != len(cls.names) or any(not simple(a) for a in args):
         return False
-    target = dtypes.common(
-        [example(a, given) for a, given in zip(args[cls.n_conditions : n], step.args[cls.n_conditions :])]
-    )
+    operands = slice(cls.n_conditions, n)
+    target = dtypes.common([example(a, given) for a, given in zip(args[operands], step.args[operands])])
     if cls.kind == "float" and target.kind != "f":
         target = dtypes.default()
     if target.kind != "f" and (cls.name not in EXACT or target == BOOL and cls.name not in LOGICAL):
@@ -98,18 +97,14 @@ def pointwise(low: Lowering, step: Step, *args: Any) -> Any:
     needs = formula.needs([cls.kernel], target, low.target)
     if needs is None:
         return False
+    out = low.out()
     if cls.name == "mul" and any(one(a, target) for a in args):
-        rest, same = [a for a in args if not one(a, target)][:1] or [args[0]], ast.parse("x", mode="eval").body
-        return low.add(
-            "map", rest, [low.out()], cls.name, tree=same, params=("x",), kinds=[target], needs={}, natural=target
-        )
-    made = expression(cls, args, target)
+        rest = next((a for a in args if not one(a, target)), args[0])
+        return low.map("x", {"x": rest}, out.shape, target, out, name=cls.name, kinds=[target])
     switches = [BOOL if type(a) is bool else target for a in args[n:]]
     kinds = [BOOL] * cls.n_conditions + [target] * (n - cls.n_conditions) + switches
-    natural = BOOL if cls.kind == "bool" else target
-    return low.add(
-        "map", list(args), [low.out()], cls.name, tree=made, params=cls.names, kinds=kinds, needs=needs, natural=natural
-    )
+    natural, given = BOOL if cls.kind == "bool" else target, dict(zip(cls.names, args))
+    return low.map(expression(cls, args, target), given, out.shape, natural, out, needs, cls.name, kinds)
 
 
 def expression(cls: Any, args: tuple, target: np.dtype) -> ast.expr:
@@ -181,20 +176,9 @@ def masked_fill_rule(low: Lowering, step: Step, x: V, mask: V, value: Any) -> An
     return low.map("value if mask else x", given, out.shape, x.dtype, out, name="masked_fill")
 
 
-def permute_rule(low: Lowering, step: Step, x: V, order: tuple) -> Any:
-    return low.permuted(x, order, low.out(dtype=x.dtype))
-
-
-def expand_rule(low: Lowering, step: Step, x: V, size: tuple) -> Any:
-    return low.alias_expand(x, low.out(dtype=x.dtype))
-
-
-def reshape_rule(low: Lowering, step: Step, x: V, size: tuple) -> Any:
-    return low.reshape(x, size, low.out(dtype=x.dtype))
-
-
-def index_rule(low: Lowering, step: Step, x: V, index: tuple) -> Any:
-    return low.alias_index(x, low.out(dtype=x.dtype), index)
+def move_rule(move: Callable) -> Callable:
+    """See x otherwise."""
+    return lambda low, step, x, how: move(low, x, how, low.out(dtype=x.dtype))
 
 
 def unindex_rule(low: Lowering, step: Step, x: V, size: tuple, index: tuple) -> Any:
@@ -241,6 +225,11 @@ def write_rule(low: Lowering, step: Step, x: V, y: Any) -> Any:
     return simple(y) and to_rule(low, step, y)
 
 
+MOVES = {  # these compute nothing: halves stay what they are
+    "Expand": move_rule(lambda low, x, size, out: low.alias_expand(x, out)),
+    "Index": move_rule(lambda low, x, index, out: low.alias_index(x, out, index)),
+    "Permute": move_rule(Lowering.permuted), "Reshape": move_rule(Lowering.reshape), "Unindex": unindex_rule,
+}  # fmt: skip
 RULES: dict[str, Callable] = {
     **PRODUCT_RULES,
     **ROW_RULES,
@@ -249,9 +238,8 @@ RULES: dict[str, Callable] = {
     "AllOf": logical_rule("np.int64(x == 0)", "n == 0"),
     "AnyOf": logical_rule("np.int64(x != 0)", "n > 0"),
     "Sum": reduce_rule("sum", "if"), "Mean": mean_rule, "MaskedFill": masked_fill_rule, "ScatterAdd": scatter_rule,
-    "Expand": expand_rule, "Index": index_rule, "Permute": permute_rule, "Reshape": reshape_rule,
-    "Unindex": unindex_rule, "Copy": write_rule, "Replace": replace_rule, "Stack": stack_rule, "Cat": cat_rule,
+    "Copy": write_rule, "Replace": replace_rule, "Stack": stack_rule, "Cat": cat_rule,
+    **MOVES,
 }  # fmt: skip
-MOVES = {"Expand", "Index", "Permute", "Reshape", "Unindex"}  # these compute nothing: halves stay what they are
 # these are given memory as it is: halves are left to a call
 WHOLE = {*PRODUCT_RULES, "MeanNLL", "NLL", "ScatterAdd", "Replace", "Stack", "Cat"}

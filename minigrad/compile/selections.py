@@ -128,12 +128,9 @@ def by_element(cls: Any, part: Part, args: tuple) -> bool:
     if not issubclass(cls, (Pointwise, Clone, To)):
         return False
     kind, n = part.full._np_dtype, len(part.shape) - 1
-    return all(
-        a._extra.selection is part.selection and a._extra.full is not None
-        if is_part(a)
-        else not isinstance(a, Tensor) or a.ndim <= n and (a.ndim > 0 or a._np_dtype == kind)
-        for a in args
-    )
+    own = all(a._extra.selection is part.selection and a._extra.full is not None for a in args if is_part(a))
+    others = [a for a in args if isinstance(a, Tensor) and not is_part(a)]
+    return own and all(a.ndim <= n and (a.ndim > 0 or a._np_dtype == kind) for a in others)
 
 
 def operand(part: Part, a: Any) -> Any:

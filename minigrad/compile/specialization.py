@@ -28,7 +28,7 @@ from .fast_call import nothing, road
 from .function_parts import plain
 from .guards import PLAIN, Environment
 from .loaded import Loaded, generated
-from .symbols import EXACT, Reads, in_names, value_of
+from .symbols import EXACT, Reads, in_names
 from .trace import UNKNOWN, Trace
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ OTHERS = ((1.37, 0.1, 1), (1.01, 0.0, 2), (0.99, 0.0, -1), (1 + 1e-9, 0.0, 3))
 def gives(name: str, leaves: Any, known: Any) -> bool:
     """Return whether an expression gives what is known for other arguments."""
     try:
-        return value_of(name, leaves) == known
+        return eval(name, {"math": math, "leaves": leaves}) == known
     except (ArithmeticError, ValueError, TypeError):
         return False
 
@@ -94,13 +94,11 @@ class Specialisation:
         self.names = argument_names(owner.function, args, kwargs)
         self.example_leaves = [None if isinstance(a, Tensor) else a for a in leaves]
         roots: dict[str, Any] = {"self": owner.function}
-        self.held = []  # so that ids in the key stay
         for name, a in zip(self.names, leaves):
+            if isinstance(a, np.ndarray):
+                raise Refused(f"its argument {name} is a NumPy array", None, False)
             if not isinstance(a, (Tensor, *PLAIN)):
-                if isinstance(a, np.ndarray):
-                    raise Refused(f"its argument {name} is a NumPy array", None, False)
                 roots[name] = a
-                self.held.append(a)
         own = plain(owner.function)[0]
         self.environment = Environment(roots, owner.varying, own)
         if changed := self.environment.numbers_that_changed([v.environment for v in owner.versions]):
@@ -243,8 +241,8 @@ class Specialisation:
         asked = {leaf: ("input", inputs_by_id.get(who)) for who, leaf in self.items.items()}
         first = self.n_leaves + len(self.environment.numbers)
         self.items_of = [(asked | c.results_of).get(i) for i in range(first, len(self.leaves))]
-        self.n_outs, self.out_tracked = len(outputs), c.tracked
-        self.by, self.grads_known, self.freed = c.by, [g is not None for g in c.grads], c.freed
+        self.out_tracked = c.tracked
+        self.by, self.freed = c.by, c.freed
         self.generators = [g for g, _ in trace.generators.values()]
         self.on_device = lies_on_device(trace, inputs, outputs)
         self.watch_hidden(trace)
@@ -252,14 +250,13 @@ class Specialisation:
         self.saved_order, self.saved_outs, self.saved_places = [], [], ()
         saved = self.build_backward(c, inputs, writes) if c.seeds else []
         outputs += [v for v in saved if v not in inputs and v not in outputs]
-        self.forward = generated(c.forward_steps, inputs, outputs, writes, owner_name(self.owner), self.on_device)
-        self.entry = Loaded(self.forward, self.written)
+        made = generated(c.forward_steps, inputs, outputs, writes, owner_name(self.owner), self.on_device)
+        self.entry = Loaded(made, self.written)
         self.back = nothing if self.backwards is None else self.backwards.whole.back
         self.out_dtypes = [v.dtype for v in outputs]
         written = [p for p, _ in writes]
-        self.example_arrays = [
-            np.zeros_like(v.array, order="C") if v in written else v.array.copy() for v in inputs[: self.n_args]
-        ]
+        example = lambda v: np.zeros_like(v.array, order="C") if v in written else v.array.copy()
+        self.example_arrays = list(map(example, inputs[: self.n_args]))
         if self.backwards is not None:
             self.backwards.release()
 
@@ -288,12 +285,11 @@ class Specialisation:
         self.sources = [source for _, source, _ in trace.inputs if source is not None]
         hidden = trace.outside[self.n_args :]
         self.sources_of_same = []  # other places where a hidden input was found, which have to go on holding it
-        for path, source, t in self.environment.tensors:
+        for path, source, t in [one for one in self.environment.tensors if one[1] not in self.sources]:
             places = [k for k, one in enumerate(hidden) if one is t]
-            if source not in self.sources and not places:
+            self.sources_of_same += [(source, k) for k in places]
+            if not places:
                 self.environment.guard(path, type(t), f"type({source}) is {self.environment.constant(type(t))}")
-            if source not in self.sources:
-                self.sources_of_same += [(source, k) for k in places]
 
     def find_writes(self, trace: Trace, inputs: list[Value]) -> list[tuple[Value, Value]]:
         """The inputs that the program writes to, each with what it holds in the end."""
@@ -326,11 +322,10 @@ class Specialisation:
 
     # ------------------------------------------------------------------ what it shows
     def told(self) -> list:
-        """The programs and how they are called, for explain()."""
+        """The programs, for explain()."""
         if self.backwards is None:
-            return [("program", self.forward, self.entry)]
-        whole = self.backwards.whole.entry
-        return [("forward", self.forward, self.entry), ("backward", whole.program, whole)]
+            return [("program", self.entry)]
+        return [("forward", self.entry), ("backward", self.backwards.whole.entry)]
 
     def example(self) -> tuple:
         """Arguments like those of the first call."""

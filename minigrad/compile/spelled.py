@@ -15,7 +15,7 @@ from ..core.frames import current, use
 from ..core.tensor import Tensor
 from ..ops.join import stack
 from .captured_steps import HANDLED
-from .symbols import is_symbolic, plain
+from .symbols import plain
 
 MOST = 64  # Python numbers that are elements of one tensor, and parameters of the program
 
@@ -45,9 +45,3 @@ def holds(t: Tensor, numbers: list) -> bool:
         return False
     held = np.array(list(map(plain, numbers))).astype(t._np_dtype)
     return np.array_equal(host(t._a).ravel(), held if len(held) > 1 else np.repeat(held, t._a.size), equal_nan=True)
-
-
-def touch(numbers: list) -> None:
-    """Note that the digits of numbers are read."""
-    for a in filter(is_symbolic, numbers):
-        a.reads.touch(a.sources)

@@ -12,7 +12,7 @@ import ast
 import math
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from types import SimpleNamespace
 from typing import Any
@@ -102,11 +102,6 @@ def in_names(name: str, names: list[str]) -> str:
     return ast.unparse(ast.parse(in_leaves(name, [n if n.isidentifier() else f"v_{n}" for n in names]), mode="eval"))
 
 
-def value_of(name: str, leaves: Any) -> Any:
-    """Evaluate an expression for some arguments."""
-    return eval(name, {"math": math, "leaves": leaves})
-
-
 def is_symbolic(a: Any) -> bool:
     """Return whether an argument is a Number or a Whole."""
     return type(a) in SYMBOLIC
@@ -140,6 +135,12 @@ def is_number(a: Any) -> bool:
     return type(a) in (int, bool, *SYMBOLIC) or type(a) is float and math.isfinite(a)
 
 
+def touch(numbers: Iterable) -> None:
+    """Note that the digits of those that are symbols are read."""
+    for a in filter(is_symbolic, numbers):
+        a.reads.touch(a.sources)
+
+
 def arithmetic(f: Callable, text: str, decides: bool = False) -> Callable:
     """Make the method for a function of `operator`; `text` is the expression."""
 
@@ -147,8 +148,7 @@ def arithmetic(f: Callable, text: str, decides: bool = False) -> Callable:
         if not all(map(is_number, args)):
             if any(isinstance(a, (Tensor, str, bytes, list, tuple)) for a in args):
                 return NotImplemented
-            for a in filter(is_symbolic, args):
-                a.reads.touch(a.sources)
+            touch(args)
             return f(*map(plain, args))
         return result(f(*map(plain, args)), text.format(*map(word, args)), args, decides)
 
@@ -200,13 +200,11 @@ def of_numbers(name: str, f: Callable) -> Callable:
 
     @wraps(f)
     def run(*args: Any, **kwargs: Any) -> Any:
-        symbols = [a for a in args if is_symbolic(a)]
-        if not symbols:
-            return f(*args, **kwargs)
         if kwargs or not all(map(is_number, args)):
-            for a in symbols:
-                a.reads.touch(a.sources)
+            touch(args)
             return f(*map(plain, args), **kwargs)
+        if not any(map(is_symbolic, args)):
+            return f(*args)
         return result(f(*map(plain, args)), f"math.{name}({', '.join(map(word, args))})", args)
 
     return run

@@ -29,20 +29,10 @@ from ..ops.index import NonZero
 from ..ops.sort import DataDependent
 from ..places import Place, user_frame, user_place
 from . import selections, spelled, traced_writes
-from .captured_steps import (
-    HANDLED,
-    VALUES,
-    Draw,
-    Refused,
-    Step,
-    Value,
-    holds_tensor,
-    opaque,
-    setting,
-)
+from .captured_steps import HANDLED, VALUES, Draw, Refused, Step, Value, holds_tensor, opaque, setting
 from .guards import UNTOUCHED
 from .selections import is_part
-from .symbols import is_symbolic, plain, settled
+from .symbols import is_symbolic, plain, settled, touch
 
 NEEDED = "it needs the value of a tensor (item(), float(), `if`, ...), which differs from call to call"
 UNKNOWN = "it uses a tensor that is neither an argument nor in a variable that it names"
@@ -93,8 +83,8 @@ class Trace(Grad):
             found.clear()
 
     # ------------------------------------------------------------------ values
-    def enter(self, t: Tensor, name: str) -> Box:
-        """An input: a box around a copy, for a capture changes nothing outside."""
+    def enter(self, t: Tensor, name: str, source: str | None = None) -> Box:
+        """An input, with the expression for a hidden one: a box around a copy, for a capture changes nothing outside."""
         value = wrap(same_layout(t._a))
         b = self.box(value)
         edge = history(t)
@@ -102,9 +92,10 @@ class Trace(Grad):
             if type(edge) is Leaf and edge._hooks is not None:
                 raise self.refuse("a hook is to see the gradient of one of its tensors")
             self.nonleaf |= type(edge) is not Leaf
-            b._edge = edge if type(edge) is Leaf and name == "" else Leaf(b)
-        self._known[id(value._a)] = Value("input", value._a, 0, name)
+            b._edge = edge if type(edge) is Leaf and source is not None else Leaf(b)
+        self._known[id(value._a)] = v = Value("input", value._a, 0, name)
         self._boxes[id(t)] = b
+        self.inputs.append((v, source, b))
         self.outside.append(t)
         return b
 
@@ -113,7 +104,6 @@ class Trace(Grad):
         b = self.enter(t, name)
         self.grads[id(b)], b._grad = (b, t._grad), UNTOUCHED
         self._sources[id(b)] = source
-        self.inputs.append((self.value(b), None, b))
         return b
 
     def input_boxes(self) -> list[Box]:
@@ -131,11 +121,7 @@ class Trace(Grad):
         if id(a) not in self._boxes:
             if id(a) not in self._outside:
                 return self.found(a)
-            name, source = self._outside[id(a)]
-            b = self.enter(a, "")
-            v = self.value(b)
-            v.name = name
-            self.inputs.append((v, source, b))
+            self.enter(a, *self._outside[id(a)])
         return self._boxes[id(a)]
 
     def found(self, a: Tensor) -> Box:
@@ -180,28 +166,30 @@ class Trace(Grad):
         v.content = content
         return v
 
+    def computed(self, cls: Any, args: list, arrays: list, place: Place | None) -> list[Value]:
+        """A step of the program, and the values that it gives."""
+        outs = [self.note("computed", a) for a in arrays]
+        self.steps.append(Step(cls, args, outs, place, self.phase))
+        return outs
+
     def adopt(self, value: Tensor) -> Box:
         """A tensor made inside: a constant."""
         if self._drawn is not None:
             given, self._drawn = self._drawn, None
-            fresh = wrap(value._a)
-            self.steps.append(
-                Step(Draw, list(given), [self.note("computed", fresh._a)], self.look_around(), self.phase)
-            )
-            return self.box(fresh)
+            self.computed(Draw, [*given], [value._a], self.look_around())
+            return self.box(wrap(value._a))
         elements, self.elements = self.elements, None
         if elements is not None:
             if spelled.holds(value, elements):
                 return spelled.spell(self, elements, value)
-            spelled.touch(elements)
+            touch(elements)
         fresh = wrap(value._a.copy("K"))
         self.note("constant", fresh._a, host(fresh._a.copy("K")))
         return self.box(fresh)
 
     def drawing(self, generator: Any, sample: Any, size: tuple) -> None:
         """Random numbers are about to be drawn: a step of the program.  The generator will be put back."""
-        if id(generator) not in self.generators:
-            self.generators[id(generator)] = (generator, generator._state())
+        self.generators.setdefault(id(generator), (generator, generator._state()))
         self._drawn = (sample, generator, size)
 
     def reading(self, who: str) -> None:
@@ -258,7 +246,7 @@ class Trace(Grad):
         if v.kind in ("constant", "number"):
             return v.content.item() if v.kind == "constant" else v.content
         if v in self.spelled:
-            spelled.touch(self.spelled[v][1])
+            touch(self.spelled[v][1])
             return a.item()
         if a.size != 1 or a.dtype.kind not in "fi" or not a.dtype.isnative:
             return None
@@ -305,17 +293,15 @@ class Trace(Grad):
             self.reading(cls.name)
         if self.nonleaf and self.phase == "forward" and running.get() is not None:
             raise self.refuse("it differentiates while an argument is itself the result of tracked operations")
-        n = len(args) - cls.n_settings if issubclass(cls, Pointwise) else 0  # operands, which may be numbers
+        n = n_operands(cls, args)
         args = tuple([a if i < n else settled(a) for i, a in enumerate(args)])
         if cls.program is not None and self.expands(cls, args):
             return self.expanded(frame, cls, args, needs)
         given = [self.given(a) for a in args]
         low = apply_at(frame.parent, cls, tuple([self.inner(plain(a)) for a in args]))
-        lows = low if isinstance(low, tuple) else (low,)
-        lows = tuple([wrap(o._a.copy()) if id(o._a) in self._known else o for o in lows])
-        self.steps.append(Step(cls, given, [self.note("computed", o._a) for o in lows], place, self.phase))
-        out = tuple([self.box(o) for o in lows])
-        out = out if isinstance(low, tuple) else out[0]
+        lows = [wrap(o._a.copy()) if id(o._a) in self._known else o for o in as_tuple(low)]
+        self.computed(cls, given, [o._a for o in lows], place)
+        out = as_returned(low, tuple([self.box(o) for o in lows]))
         if cls.view and self.owns(args[0]):
             link_view(frame, cls, args, out)
         if any(needs) and cls.differentiable:
@@ -348,10 +334,8 @@ class Trace(Grad):
 
     def as_tensors(self, cls: Any, args: tuple) -> tuple:
         """Numbers among the operands as 0-d tensors, for formulas would make tensors of them that nobody has noted."""
-        if not issubclass(cls, Pointwise):
-            return tuple([setting(a) for a in args])
         kind = next((a._np_dtype for a in args if isinstance(a, Tensor) and a._np_dtype in FLOATS), np.dtype("f8"))
-        n = len(args) - cls.n_settings
+        n = n_operands(cls, args)
         return tuple([self.operand(a, kind) if i < n and isinstance(a, (int, float)) else setting(a)
                       for i, a in enumerate(args)])  # fmt: skip
 
@@ -374,9 +358,7 @@ class Trace(Grad):
         outs = tuple([self.box(o._value) if isinstance(o, Tensor) else o for o in owned])
         return as_returned(low, attach(ctx, args, args, lows, outs))
 
-    def inplace(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
-        """Write: the memory holds a new value from now on."""
-        return traced_writes.inplace(self, frame, fn, x, others)
+    inplace = traced_writes.inplace
 
     def look_around(self) -> Place | None:
         """The user's line; his variables give their names to the values."""
@@ -404,10 +386,14 @@ class Trace(Grad):
         seeds = []
         for o in outs:
             g = self.box(wrap(np.ones_like(o._value._a, order="C")))
-            self._clock += 1
             self._known[id(g._value._a)] = Value("input", g._value._a, 0, "grad_" + (self.value(o).name or "output"))
             seeds.append(g)
         edges = [history(b) for b in by]
         found = engine.run([history(o) for o in outs], seeds, {key(e) for e in edges}, keep=True)
         grads = [found.get(key(e)) for e in edges]
         return [self.value(g) for g in seeds], [None if g is None else self.value(self.own(g)) for g in grads]
+
+
+def n_operands(cls: Any, args: tuple) -> int:
+    """Return how many of an operation's arguments are operands, which may be numbers."""
+    return len(args) - cls.n_settings if issubclass(cls, Pointwise) else 0

@@ -56,10 +56,9 @@ def inplace(trace: Any, frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tens
 def replaced(trace: Any, view: ViewOf, whole: Value, part: Value, place: Place | None) -> Value:
     """Note what the parent of a view holds after a write to the view."""
     array = view.parent._value._a
-    new = trace.note("computed", array)
+    (new,) = trace.computed(Replace, [whole, part, view.fn, *view.args], [array], place)
     new.array, new.name = array.copy(), whole.name
     trace.write_places[new] = place
-    trace.steps.append(Step(Replace, [whole, part, view.fn, *view.args], [new], place, trace.phase))
     return new
 
 
@@ -67,9 +66,7 @@ def viewed_again(trace: Any, b: Box) -> Value:
     """Take a view of its parent again, after its memory was written to by way of another one; return its value."""
     if (view := b._view) is None:
         raise trace.refuse("it reads memory that was written to by way of another tensor")
-    whole = trace.value(view.parent)
-    v = trace.note("computed", b._value._a)
-    trace.steps.append(Step(view.fn, [whole, *view.args], [v], None, trace.phase))
+    (v,) = trace.computed(view.fn, [trace.value(view.parent), *view.args], [b._value._a], None)
     return v
 
 

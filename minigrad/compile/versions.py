@@ -50,14 +50,12 @@ def changes(versions: Sequence[Specialisation]) -> list[Change]:
         for name, said, value in [*seen, *guards]:
             by_name.setdefault(name, {})[said] = value
         outside -= {name for name, _, _ in seen}  # a number that has changed once is a parameter
-    return [
-        Change(
-            name,
-            [f"{value:.6g}" if type(value) is float else said for said, value in values.items()],
-            remedy("outside" if name in outside else "argument", name, list(values.values())),
-        )
-        for name, values in by_name.items()
-    ]
+    found = []
+    for name, values in by_name.items():
+        shown = [f"{value:.6g}" if type(value) is float else said for said, value in values.items()]
+        where = "outside" if name in outside else "argument"
+        found.append(Change(name, shown, remedy(where, name, list(values.values()))))
+    return found
 
 
 def remedy(what: str, name: str, values: list) -> str:

@@ -305,6 +305,13 @@ def test_layouts(x):
     same(compile(f)(x, y), f(x, y))
 
 
+def test_an_argument_may_be_called_as_a_gradient_is():
+    made = compile(lambda grad_x: (grad_x * 2 + 1).sin())
+    x = T(3, 4).T
+    same(made(x), (x * 2 + 1).sin())
+    assert "eagerly" not in made.explain()
+
+
 def test_a_second_process_is_served_from_the_cache(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(

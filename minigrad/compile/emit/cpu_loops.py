@@ -59,9 +59,11 @@ class Loop:
         self.early: dict[str, str] = {}  # elements that are read before the innermost loops -> their variables
         self.texts: dict[V, ast.expr] = {}  # what stands for a map's result in this loop
         self.flats: dict[str, str] = {}  # arrays -> their flat views
-        self.before: list[str] = []
-        self.body: list[str] = []
+        self.before: list[str] = []  # lines around all loops
         self.after: list[str] = []
+        self.first: list[str] = []  # lines around the loop over a line, or that of a thread
+        self.last: list[str] = []
+        self.body: list[str] = []
         self.starts: dict[int, list] = {}  # lines before the loop of a level, and after it
         self.ends: dict[int, list] = {}
 
@@ -138,10 +140,8 @@ class Loop:
 
     def place(self, op: Op) -> str:
         """Where in a reduction's result this element is counted."""
-        keepdim, dims = op.data["keepdim"], op.data["dims"]
-        return ", ".join(
-            ["0" if d in dims else i for d, i in enumerate(loop_index(over(op))) if keepdim or d not in dims]
-        )
+        keepdim, dims, index = op.data["keepdim"], op.data["dims"], enumerate(loop_index(over(op)))
+        return ", ".join(["0" if d in dims else i for d, i in index if keepdim or d not in dims])
 
     # ------------------------------------------------------------------ operations
     def map(self, op: Op) -> None:
@@ -262,9 +262,8 @@ class Loop:
         """The arrays whose memory the loop writes to, and those that have to be read first: not if there is one result."""
         made = {o for op in self.group.ops for o in op.outs}
         results = [o for o in made if o in self.stored or o.name or self.uses[o] != 1]
-        old = {p for p, v in self.direct.items() if v in made} | {
-            d for v, d in self.spelling.taken.items() if v in made
-        }
+        places = [*[(v, p) for p, v in self.direct.items()], *self.spelling.taken.items()]
+        old = {place for v, place in places if v in made}
         return made | old, old if len(results) > 1 else set()
 
     def count_uses(self) -> Counter:
@@ -278,15 +277,12 @@ class Loop:
         return uses
 
 
-def nested(
-    counters: list, body: list, starts: dict | None = None, ends: dict | None = None, level: int = 0
-) -> list[str]:
+def nested(counters: list, body: list, starts: dict | None = None, ends: dict | None = None) -> list[str]:
     """Loops around some lines; `starts[level]` and `ends[level]` stand before and after the loop of a level."""
-    if level == len(counters):
-        return body
-    i, n = counters[level]
-    inner = ["    " + line for line in nested(counters, body, starts, ends, level + 1)]
-    return [*(starts or {}).get(level, []), f"for {i} in range({n}):", *inner, *(ends or {}).get(level, [])]
+    for level, (i, n) in reversed([*enumerate(counters)]):
+        loop = [f"for {i} in range({n}):", *["    " + line for line in body]]
+        body = [*(starts or {}).get(level, []), *loop, *(ends or {}).get(level, [])]
+    return body
 
 
 def wider(op: Op) -> np.dtype:

@@ -98,8 +98,6 @@ class Part(Loop):
         self.inside = ["i"] if self.flat else self.live[self.lead :]  # the variables of the loops over a line
         self.narrow = not self.inside
         self.before, self.after = rows.before, rows.after
-        self.first: list[str] = []  # lines before the loop over the line, and behind it
-        self.last: list[str] = []
         self.sums: list[str] = []  # of float32
 
     def lines(self) -> list[str]:
@@ -302,7 +300,7 @@ class Pick(Part):
         (x, target), out = op.ins, op.outs[0]
         index, name = loop_index(target.shape), s.name(out, "loss")
         lines = picked(s, op, s.at(target, index), rows.element(*s.low.resolve(x, at_class(op, index))))
-        counters = [(i, n) for i, n in zip(index, s.sizes(target)) if i != "0"][rows.group.lead :]
+        counters = s.loops(target)[rows.group.lead :]
         if not counters:
             rows.locals[out] = f"{name}_i"
         elif out in rows.elsewhere:
@@ -327,7 +325,7 @@ class AddAtClass(Part):
         place, number = [self.rows.element(*s.low.resolve(v, index)) for v in (places, src)]
         element = f"{name}[{', '.join([*index[:dim], 'k', *index[dim + 1 :]])}]"
         lines = [f"k = {place}", *followed(s, op, [f"{element} += {number}"])]
-        return nested([(i, n) for i, n in zip(index, s.sizes(places)) if i != "0"][self.rows.group.lead :], lines)
+        return nested(s.loops(places)[self.rows.group.lead :], lines)
 
 
 WRITERS = {"loop": Part, "pick": Pick, "scatter": AddAtClass}

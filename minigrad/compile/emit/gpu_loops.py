@@ -29,11 +29,6 @@ class Kernel(Loop):
 
     slots = "grid"  # how many rows of threads there are, of which each has a part of a sum
 
-    def __init__(self, spelling: Spelling, group: Group, stored: set, direct: dict):
-        super().__init__(spelling, group, stored, direct)
-        self.first: list[str] = []
-        self.last: list[str] = []
-
     def finished(self, name: str, lines: list, shape: list) -> tuple[str, list]:
         """The kernel around its lines; `shape` are the lines that set `grid` and `block`."""
         given = self.arguments(lines)
@@ -98,13 +93,11 @@ class Elements(Kernel):
 
     def write(self, name: str) -> tuple[str, list]:
         self.take_operations()
-        sizes = self.spelling.extent(self.group.like())
+        size = product(self.spelling.extent(self.group.like()))
         if self.flat and not self.first:
-            return self.by_four(name, product(sizes))
-        loop = counted(self.live, sizes, self.body)
-        if self.flat:
-            loop = ranged("i", f"{next(iter(self.flats.values()))}.size", self.body)
-        return self.finished(name, [*self.first, *loop, *self.last], [f"grid, block = threads({product(sizes)})"])
+            return self.by_four(name, size)
+        lines = [*self.first, *counted(self.counters(), self.body), *self.last]
+        return self.finished(name, lines, [f"grid, block = threads({size})"])
 
     def by_four(self, name: str, size: str) -> tuple[str, list]:
         """The kernel over flat memory without sums: the loop's body is a function of one element (kernels/cuda/flat.py)."""
@@ -138,9 +131,9 @@ class Columns(Kernel):
         super().__init__(spelling, group, stored, direct)
         self.flat = False
         over = reduced(next(op for op in group.ops if op.kind == "reduce"))
-        sizes = spelling.extent(group.like())
-        self.kept = [(i, n) for k, (i, n) in enumerate(zip(self.live, sizes)) if k not in over]
-        self.over = [(i, n) for k, (i, n) in enumerate(zip(self.live, sizes)) if k in over]
+        loops = spelling.loops(group.like())
+        self.kept = [loop for k, loop in enumerate(loops) if k not in over]
+        self.over = [loop for k, loop in enumerate(loops) if k in over]
         self.size = product([n for _, n in self.kept])
         self.results: list[str] = []
 
@@ -160,10 +153,8 @@ class Columns(Kernel):
             *["    " + line for line in [*decoded("term", self.over), *self.body]],
             *[f"{n}_parts[i] = {n}_running" for n in self.results],
         ]
-        count = f"count = shares({self.size}, {terms})"
-        return self.finished(
-            name, ranged("i", f"{first}.size", body), [count, f"grid, block = threads(count * {self.size})"]
-        )
+        launch = [f"count = shares({self.size}, {terms})", f"grid, block = threads(count * {self.size})"]
+        return self.finished(name, ranged("i", f"{first}.size", body), launch)
 
 
 class Picks(Kernel):
@@ -197,9 +188,8 @@ class Adds(Kernel):
 
 def of_each(kernel: Kernel, name: str, v: V, body: list) -> tuple[str, list]:
     """A kernel that runs some lines for each element of v."""
-    live = [i for i in loop_index(v.shape) if i != "0"]
-    sizes = kernel.spelling.extent(v)
-    return kernel.finished(name, counted(live, sizes, body), [f"grid, block = threads({product(sizes)})"])
+    size = product(kernel.spelling.extent(v))
+    return kernel.finished(name, counted(kernel.spelling.loops(v), body), [f"grid, block = threads({size})"])
 
 
 # ---------------------------------------------------------------------- lines
@@ -208,11 +198,11 @@ def ranged(i: str, size: str, body: list) -> list[str]:
     return [f"for {i} in range(cuda.grid(1), {size}, cuda.gridsize(1)):", *["    " + line for line in body]]
 
 
-def counted(live: list, sizes: list, body: list) -> list[str]:
+def counted(counters: list, body: list) -> list[str]:
     """The loop of a thread over elements of several dimensions, which are counted out of the element's number."""
-    if len(live) == 1:
-        return ranged(live[0], sizes[0], body)
-    return ranged("i", product(sizes), [*decoded("i", list(zip(live, sizes))), *body])
+    if len(counters) == 1:
+        return ranged(*counters[0], body)
+    return ranged("i", product([n for _, n in counters]), [*decoded("i", counters), *body])
 
 
 def decoded(number: str, counters: list, outermost: str = "") -> list[str]:

@@ -15,7 +15,6 @@ import numpy as np
 from ...kernels import formula
 from ...kernels.cuda import flat
 from ...kernels.cuda.parts import block_function
-from ..buffers import written_directly
 from ..fuse import Group
 from ..ir import F8, Lowering, Op, V
 from ..symbols import Number, Whole, is_symbolic
@@ -104,8 +103,7 @@ class DeviceWriter(Writer):
     def place_results(self, kept: set) -> None:
         """Let kernels over elements write to inputs; rows are computed again and again from what they read."""
         whole = {o for g in self.groups if g.kind == "elements" for op in g.ops for o in op.outs}
-        direct = written_directly(self.low, self.groups, self.outputs, self.writes)
-        self.direct = {p: v for p, v in direct.items() if v in whole}
+        self.direct = {p: v for p, v in self.direct.items() if v in whole}
 
     def functions(self) -> str:
         """The kernels, and the function that launches them."""
@@ -145,7 +143,7 @@ class EagerWriter(DeviceWriter):
     spelled = EagerSpelling
 
     def place_results(self, kept: set) -> None:
-        self.direct = written_directly(self.low, self.groups, self.outputs, self.writes)
+        """Leave them where they are."""
 
 
 # ---------------------------------------------------------------------- what is no loop

@@ -43,7 +43,7 @@ def each_matrix(s: Spelling, op: Op, name: str) -> list[str]:
         more, text = matrix(s, v, operand_index(v, [*index, "row", "column"])[:-2])
         lines += more
         texts.append(text)
-    counters = [(i, n) for i, n in zip(index, s.sizes(out)) if i != "0"]
+    counters = [(i, n) for i, n in s.loops(out) if i in index]
     line = f"product({', '.join(texts)}, {name}[{', '.join(index)}])"
     return [*lines, f"{name} = {s.empty(out)}", *nested(counters, [line])]
 
@@ -111,15 +111,12 @@ def fill(s: Spelling, op: Op) -> list[str]:
     """Zeros with parts of them filled in, or arrays that fill all of it."""
     out = op.outs[0]
     name = s.name(out, op.name)
-    lines = [
-        f"{name} = np.zeros({s.shape(out)}, np.{out.dtype.name})"
-        if op.name == "unindex"
-        else f"{name} = {s.empty(out)}"
-    ]
+    zeros = f"np.zeros({s.shape(out)}, np.{out.dtype.name})"
+    lines = [f"{name} = {zeros if op.name == 'unindex' else s.empty(out)}"]
     for x, place in zip(op.ins, op.data["places"]):
         index = loop_index(x.shape)
         _, at = s.low.resolve(place, index)
-        lines += around(s, x, [f"{name}[{', '.join(at)}] = {s.at(x, index)}"])
+        lines += nested(s.loops(x), [f"{name}[{', '.join(at)}] = {s.at(x, index)}"])
     return lines
 
 
@@ -147,7 +144,7 @@ def whole(s: Spelling, v: V) -> tuple[list, str]:
     name = s.name(s.low.new(v.shape, v.dtype), "copy")
     index = loop_index(v.shape)
     body = [f"{name}[{', '.join(index)}] = {s.at(v, index)}"]
-    return [f"{name} = {s.empty(v)}", *around(s, v, body)], name
+    return [f"{name} = {s.empty(v)}", *nested(s.loops(v), body)], name
 
 
 def as_it_lies(s: Spelling, v: V) -> str:
@@ -174,8 +171,3 @@ def contiguous(s: Spelling, v: V) -> tuple[list, str]:
     lines, text = whole(s, v)
     fine = lines or s.low.base(v).layout == "C" or s.low.base(v).layout == "F" and len(v.shape) == 2
     return lines, text if fine else f"np.ascontiguousarray({text})"
-
-
-def around(s: Spelling, v: V, body: list) -> list[str]:
-    """Loops over v around some lines."""
-    return nested([(i, n) for i, n in zip(loop_index(v.shape), s.sizes(v)) if i != "0"], body)

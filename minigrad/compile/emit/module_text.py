@@ -34,9 +34,7 @@ LONGEST = 24  # characters of a variable for a number
 class Program:
     """A generated module and how it is called."""
 
-    def __init__(
-        self, text: str, name: str, params: list, statics: tuple, groups: list, notes: list, on_device: bool = False
-    ):
+    def __init__(self, text: str, name: str, params: list, statics: tuple, groups: list, notes: list, on_device: bool):
         self.text, self.name, self.params, self.statics = text, name, params, statics
         self.groups, self.notes, self.on_device = groups, notes, on_device
 
@@ -65,6 +63,7 @@ class Writer:
         self.groups = self.grouped(kept)
         self.name_results()
         self.stored = stored(self.low, self.groups, self.outputs, self.writes)
+        self.direct = written_directly(self.low, self.groups, self.outputs, self.writes)
         self.place_results(kept)
         for p, v in self.direct.items():
             self.spelling.names[v] = self.spelling.names[p]
@@ -81,8 +80,7 @@ class Writer:
         return by_rows(self.low, postpone(self.low, groups, kept))
 
     def place_results(self, kept: set) -> None:
-        """Decide which results are put into memory that is there already."""
-        self.direct = written_directly(self.low, self.groups, self.outputs, self.writes)
+        """Decide which other results are put into memory that is there already."""
         self.spelling.taken = taken_over(self.low, self.groups, self.stored, kept, self.direct)
 
     # ------------------------------------------------------------------ names

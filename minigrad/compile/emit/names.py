@@ -17,11 +17,13 @@ from typing import Any
 import numpy as np
 
 from ...arrays.dtypes import BF2, HALVES
+from ..fuse import loop_index
 from ..ir import F4, F8, Count, Lowering, Op, V
 from ..symbols import Number, Whole, is_symbolic
 
 LOOP = {"i", "k", "term", "start", "end", *[f"i{d}" for d in range(32)]}
 HELPERS = {"plus", "row_sum", "higher32", "higher64", "peak32", "peak64"}
+SINGLE = ast.Attribute, ast.Call, ast.Constant, ast.Name, ast.Subscript  # expressions that need no brackets
 TAKEN = {"np", "njit", "statics", "call", *HELPERS, *LOOP, *dir(builtins), *keyword.kwlist, *keyword.softkwlist}
 
 
@@ -144,10 +146,12 @@ class Spelling:
 
     def counters(self, v: V) -> list:
         """The text of how far each loop over v counts."""
-        return [
-            ", ".join(self.range) if n == self.shared else text
-            for n, text in zip([n for n in v.shape if n != 1], self.extent(v))
-        ]
+        sizes = zip([n for n in v.shape if n != 1], self.extent(v))
+        return [", ".join(self.range) if n == self.shared else text for n, text in sizes]
+
+    def loops(self, v: V) -> list[tuple[str, str]]:
+        """The variables of the loops over all of v, each with how far it counts."""
+        return [(i, n) for i, n in zip(loop_index(v.shape), self.sizes(v)) if i != "0"]
 
     def size(self, n: int) -> str:
         """A number that is a size of some input, or made of such, else the number itself."""
@@ -162,7 +166,7 @@ class Spelling:
         return next((text for m, text in [*sizes, *wholes, *pairs, *multiples] if m == n), str(n))
 
     def measure(self, op: Op) -> None:
-        """The text of the sizes of what an operation makes."""
+        """The text of the sizes of what an operation makes; of a reshape and a fill `sizes` finds them."""
         out, ins = op.outs[0], op.values
         if op.kind == "map":
             out.dims = [self.size_among(ins, n, d - len(out.shape)) for d, n in enumerate(out.shape)]
@@ -177,9 +181,7 @@ class Spelling:
             out.dims += [*rows, *columns]
         elif op.kind in ("pick", "scatter"):
             out.dims = [n for d, n in enumerate(self.sizes(ins[0])) if op.kind == "scatter" or d != op.data["dim"]]
-        elif op.kind in ("reshape", "fill"):
-            out.dims = [self.size(n) for n in out.shape]
-        else:
+        elif op.kind == "call":
             for o in op.outs:
                 o.dims = [f"{self.name(o, op.name)}.shape[{d}]" for d in range(len(o.shape))]
 
@@ -242,10 +244,7 @@ def dtype_text(dtype: np.dtype) -> str:
 
 def grouped(text: str) -> str:
     """An expression as an operand."""
-    single = isinstance(
-        ast.parse(text, mode="eval").body, (ast.Attribute, ast.Call, ast.Constant, ast.Name, ast.Subscript)
-    )
-    return text if single else f"({text})"
+    return text if isinstance(ast.parse(text, mode="eval").body, SINGLE) else f"({text})"
 
 
 def said(op: Op, a: float) -> bool:

@@ -7,6 +7,8 @@ with the formulas that nothing else reads, and with arithmetic that is done in b
 
 from __future__ import annotations
 
+import itertools
+
 from ..fuse import Group, extent, is_simple, lead_of, of_rows, over, reduced
 from ..ir import Lowering, Op
 
@@ -18,23 +20,10 @@ def apart(low: Lowering, groups: list[Group], kept: set) -> list[Group]:
         if g.kind not in ("loop", "rows"):
             found.append(g)
             continue
-        for parts in runs(g.parts or [g]):
-            if parts[0].kind == "scatter":
-                found += parts
-            else:
-                found += of_parts(low, parts, kept)
+        for is_scatter, run in itertools.groupby(g.parts or [g], lambda part: part.kind == "scatter"):
+            some = [*run]
+            found += some if is_scatter else of_parts(low, some, kept)
     return found
-
-
-def runs(parts: list[Group]) -> list[list[Group]]:
-    """The parts of a group, cut before and after each scatter."""
-    found: list[list[Group]] = [[]]
-    for part in parts:
-        if part.kind == "scatter":
-            found += [[part], []]
-        else:
-            found[-1].append(part)
-    return [run for run in found if run]
 
 
 def of_parts(low: Lowering, parts: list[Group], kept: set) -> list[Group]:
