@@ -94,9 +94,7 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
     # ------------------------------------------------------------------ copies
     def copy(self, order: str = "C") -> DeviceArray:
         """A copy in memory of its own; order K keeps the order of the dimensions in memory."""
-        out = like(self, order=order)
-        kernel_of(np.copyto)(out, self)
-        return out
+        return self.astype(self.dtype, order)
 
     def astype(self, dtype: Any, order: str = "K", casting: str = "unsafe", copy: bool = True) -> DeviceArray:
         """The elements converted; the array itself where nothing changes and `copy` is False."""
@@ -227,16 +225,15 @@ def like(a: Any, shape: Any = None, dtype: Any = None, order: str = "K") -> Devi
     dtype = a.dtype if dtype is None else np.dtype(dtype)
     if shape is not None or order == "C" or a.flags.c_contiguous:
         return empty(a.shape if shape is None else shape, dtype)
-    layout = np.empty_like(a.shadow, dtype)  # untouched memory costs nothing
+    layout = np.empty_like(a.shadow if type(a) is DeviceArray else a, dtype)  # untouched memory costs nothing
     return placed(ALLOCATOR.take(layout.nbytes), a.shape, dtype, layout.strides)
 
 
 def to_device(a: Any) -> DeviceArray:
     """A NumPy array's elements in device memory, in the same order."""
     a = np.asarray(a)
-    layout = np.empty_like(a)  # untouched memory costs nothing
-    whole = a if layout.strides == a.strides else a.copy("K")
-    out = placed(ALLOCATOR.take(a.nbytes), a.shape, a.dtype, layout.strides)
+    out = like(a)
+    whole = a if out.strides == a.strides else a.copy("K")
     if a.size:
         machine.current().upload(out.address, whole.ravel("K"))
     return out
