@@ -149,8 +149,8 @@ def along(x: DeviceArray, dim: int, index: DeviceArray) -> Selected:
     return Selected(index.shape, steps, (dim,), [index])
 
 
-def parse(x: DeviceArray, index: Any) -> tuple:
-    """The view that the basic part of an index gives, the dimensions of it that arrays index, and those arrays.
+def parse(x: DeviceArray, index: Any) -> tuple[DeviceArray, Selected]:
+    """The view that the basic part of an index gives, and what its arrays select of that.
 
     As in NumPy, integers beside arrays count as arrays; a mask counts as one array for each of its dimensions.
     """
@@ -182,7 +182,8 @@ def parse(x: DeviceArray, index: Any) -> tuple:
             dims += range(len(basic), len(basic) + len(found))
             arrays += found
             basic += [WHOLE] * n or [None]  # a single True is a dimension of its own
-    return x[tuple(basic)], tuple(dims), arrays
+    view = x[tuple(basic)]
+    return view, selected(view, tuple(dims), arrays)
 
 
 def where_true(mask: DeviceArray) -> tuple:
@@ -200,13 +201,10 @@ def read(x: DeviceArray, at: Selected, checked: bool = True, signed: bool = True
 
 def partner(value: Any, x: DeviceArray, at: Selected) -> Any:
     """What is to be written into x, in the shape of the places; numbers as they are."""
-    if isinstance(value, np.ndarray) and value.ndim:
+    if isinstance(value, DeviceArray) or isinstance(value, np.ndarray) and value.ndim:
         value = near(value, x).astype(x.dtype, copy=False)
         value = value.copy() if np.may_share_memory(value.shadow, x.shadow) else value
         return np.broadcast_to(value, at.shape)
-    value = value[()] if isinstance(value, np.ndarray) and not isinstance(value, DeviceArray) else value
-    if isinstance(value, DeviceArray):
-        return np.broadcast_to(value.astype(x.dtype, copy=False), at.shape)
     number = np.asarray(value).astype(x.dtype)
     return number.view(np.uint16)[()] if x.dtype == BF2 else number.astype(pointwise_cuda.computed_in(x.dtype))[()]
 
@@ -214,8 +212,7 @@ def partner(value: Any, x: DeviceArray, at: Selected) -> Any:
 @of_arrays(operator.getitem)
 def take(x: DeviceArray, index: Any) -> DeviceArray:
     """x[index]"""
-    view, dims, arrays = parse(x, index)
-    return read(view, selected(view, dims, arrays))
+    return read(*parse(x, index))
 
 
 @of_arrays(operator.setitem)
@@ -226,8 +223,7 @@ def put(x: DeviceArray, index: Any, value: Any) -> None:
         wide = near(masks[0], x)
         np.copyto(x, value, where=wide.reshape(*wide.shape, *[1] * (x.ndim - wide.ndim)))
         return
-    view, dims, arrays = parse(x, index)
-    at = selected(view, dims, arrays)
+    view, at = parse(x, index)
     visit(WRITE, view, at, partner(value, x, at))
 
 
@@ -253,11 +249,8 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: int) -> None:
 
 def beside(x: DeviceArray, index: DeviceArray, dim: int) -> tuple:
     """x and what the index selects, both broadcast to each other in the other dimensions."""
-    size = np.broadcast_shapes(
-        (*x.shape[:dim], 1, *x.shape[dim + 1 :]), (*index.shape[:dim], 1, *index.shape[dim + 1 :])
-    )
-    x = np.broadcast_to(x, (*size[:dim], x.shape[dim], *size[dim + 1 :]))
-    index = np.broadcast_to(index, (*size[:dim], index.shape[dim], *size[dim + 1 :]))
+    size = np.broadcast_shapes(*[(*a.shape[:dim], 1, *a.shape[dim + 1 :]) for a in (x, index)])
+    x, index = [np.broadcast_to(a, (*size[:dim], a.shape[dim], *size[dim + 1 :])) for a in (x, index)]
     return x, along(x, dim, index)
 
 
