@@ -12,12 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from ...arrays.dtypes import can_cast
+from ...arrays.dtypes import I8, can_cast
 from .. import formula
 from . import pointwise_cuda
 from .device_array import DeviceArray, like
 from .functions import FUNCTIONS, no_kernel, of_arrays
-from .reductions_cuda import I8
 from .ufuncs import WHERE, formulas
 
 

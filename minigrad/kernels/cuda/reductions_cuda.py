@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...arrays.dtypes import FLOATS
+from ...arrays.dtypes import F4, F8, FLOATS, I8
 from . import kernel_modules, pointwise_cuda, simulator
 from .device_array import DeviceArray, empty, full, plain
 from .functions import of_arrays
@@ -25,7 +25,6 @@ WARP = 32
 BLOCK = WARP if simulator.SMALL else 256
 THREADS = 1 << 18  # as many as the largest GPUs run at once; with more there is nothing to gain from parts
 GRAIN = 16  # elements that are worth a thread
-F4, F8, I8 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64)
 
 
 class Reduction(NamedTuple):
@@ -149,24 +148,17 @@ def kernel(name: str, acc: np.dtype, reads: tuple, write: str) -> Any:
 # ---------------------------------------------------------------------- over dimensions
 def reduce(name: str, arrays: Sequence, dims: Sequence, keepdim: bool, dtype: Any = None) -> DeviceArray:
     """A reduction over dimensions, its result in `dtype`; what it reads beside the first array is broadcast to that."""
-    dtype = arrays[0].dtype if dtype is None else np.dtype(dtype)
-    acc = kept_in(NAMED[name].kept, dtype)
-    begin = acc.type(identity(NAMED[name].start, acc))
-    return results(name, arrays, dims, keepdim, [dtype], [begin])[0]
+    return results(name, arrays, dims, keepdim, arrays[0].dtype if dtype is None else np.dtype(dtype))[0]
 
 
-def reduce_to_two(name: str, arrays: Sequence, dims: Sequence, keepdim: bool, dtype: Any = None) -> list:
-    """A reduction with two results, both in `dtype`, or as they are kept if none is named."""
-    how = NAMED[name]
-    acc = kept_in(how.kept, arrays[0].dtype)
+def results(name: str, arrays: Sequence, dims: Sequence, keepdim: bool, dtype: Any = None) -> list:
+    """The one or two results of a reduction, in `dtype`, or as they are kept if none is named."""
+    how, shape = NAMED[name], arrays[0].shape
+    starts = how.start if isinstance(how.start, tuple) else (how.start,)
+    acc = kept_in(how.kept, arrays[0].dtype if dtype is None else dtype)
     kinds = acc, I8 if how.kept == "same" else acc
-    begin = [kind.type(identity(s, kind)) for kind, s in zip(kinds, how.start)]
-    return results(name, arrays, dims, keepdim, kinds if dtype is None else [dtype] * 2, begin)
-
-
-def results(name: str, arrays: Sequence, dims: Sequence, keepdim: bool, dtypes: Sequence, begin: Sequence) -> list:
-    """The results of a reduction, each of which has its dtype, and what it begins with."""
-    shape = arrays[0].shape
+    begin = [kind.type(identity(s, kind)) for kind, s in zip(kinds, starts)]
+    dtypes = kinds if dtype is None else [dtype] * len(begin)
     if arrays[0].size:
         found = groups(name, list(arrays), set(dims), dtypes, begin)
     else:
@@ -306,7 +298,7 @@ def place(name: str, a: Any, axis: int | None = None, *, keepdims: bool = False)
     dims = dimensions(0 if axis is None else axis, x.ndim)
     if not count(x, dims):
         raise ValueError(f"attempt to get {name} of an empty sequence")
-    _, found = reduce_to_two(name, [x], dims, keepdims)
+    _, found = results(name, [x], dims, keepdims)
     return found.reshape([1] * a.ndim) if keepdims and axis is None else found
 
 
