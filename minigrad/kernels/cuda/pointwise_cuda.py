@@ -161,7 +161,7 @@ def laid_out(shape: tuple, arrays: list) -> tuple[Layout, list[DeviceArray]]:
     if all([a.shape == shape and a.flags.c_contiguous for a in arrays]):  # most are: nothing has to be looked at
         return Layout(0), [a.reshape(-1) for a in arrays]
     shape, steps = walked(shape, arrays)
-    if all([is_whole(s, shape, a.itemsize) for s, a in zip(steps, arrays)]):
+    if not shape or all([s == (a.itemsize,) for s, a in zip(steps, arrays)]):
         return Layout(0), [a.reshape(-1) for a in arrays]
     layout = Layout(len(shape), counter_of(math.prod(shape)), in_fours(shape, arrays, steps))
     as_it_lies = lambda a, s: a.shape == shape and a.strides == s
@@ -204,11 +204,6 @@ def repeated_steps(a: DeviceArray, shape: tuple) -> list[int]:
     if lead < 0 or any([n != 1 and n != m for n, m in zip(a.shape, shape[lead:])]):
         raise ValueError(f"an array of shape {a.shape} cannot be broadcast into shape {tuple(shape)}")
     return [0] * lead + [0 if n == 1 and m != 1 else s for n, m, s in zip(a.shape, shape[lead:], a.strides)]
-
-
-def is_whole(steps: tuple, shape: tuple, itemsize: int) -> bool:
-    """Whether steps are those of memory without gaps, in order."""
-    return not shape or len(shape) == 1 and steps[0] == itemsize
 
 
 def apply(name: str, kernel: Callable, names: Sequence, operands: Sequence, target: np.dtype, result: np.dtype,
