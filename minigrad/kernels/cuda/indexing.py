@@ -199,6 +199,11 @@ def read(x: DeviceArray, at: Selected, checked: bool = True, signed: bool = True
     return out
 
 
+def write(x: DeviceArray, at: Selected, value: Any, checked: bool = True) -> None:
+    """Write a value, or one for each, over the selected elements."""
+    visit(WRITE, x, at, partner(value, x, at), checked)
+
+
 def partner(value: Any, x: DeviceArray, at: Selected) -> Any:
     """What is to be written into x, in the shape of the places; numbers as they are."""
     if isinstance(value, DeviceArray) or isinstance(value, np.ndarray) and value.ndim:
@@ -223,8 +228,7 @@ def put(x: DeviceArray, index: Any, value: Any) -> None:
         wide = near(masks[0], x)
         np.copyto(x, value, where=wide.reshape(*wide.shape, *[1] * (x.ndim - wide.ndim)))
         return
-    view, at = parse(x, index)
-    visit(WRITE, view, at, partner(value, x, at))
+    write(*parse(x, index), value)
 
 
 @of_arrays(np.take)
@@ -243,8 +247,7 @@ def take_along_axis(arr: Any, indices: Any, axis: int = -1) -> DeviceArray:
 @of_arrays(np.put_along_axis)
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: int) -> None:
     """Write one element for each index."""
-    arr, at = beside(arr, near(indices, arr), axis % arr.ndim)
-    visit(WRITE, arr, at, partner(values, arr, at))
+    write(*beside(arr, near(indices, arr), axis % arr.ndim), values)
 
 
 def beside(x: DeviceArray, index: DeviceArray, dim: int) -> tuple:
