@@ -181,21 +181,17 @@ def in_fours(shape: tuple, arrays: list, steps: list) -> tuple:
 
 def walked(shape: tuple, arrays: list) -> tuple[tuple, list]:
     """The shape with as few dimensions as do, and in it the steps of each array, in bytes: 0 where it is repeated."""
-    steps = [repeated_steps(a, shape) for a in arrays]
     sizes: list[int] = []
-    kept: list[list[int]] = [[] for _ in arrays]
-    for d, n in enumerate(shape):
+    kept: list[tuple] = []  # for each dimension the steps of all arrays
+    for n, steps in zip(shape, zip(*[repeated_steps(a, shape) for a in arrays])):
         if n == 1:
             continue
-        if sizes and all([k[-1] == s[d] * n for k, s in zip(kept, steps)]):
-            sizes[-1] *= n
-            for k, s in zip(kept, steps):
-                k[-1] = s[d]
-            continue
-        sizes.append(n)
-        for k, s in zip(kept, steps):
-            k.append(s[d])
-    return tuple(sizes), [tuple(k) for k in kept]
+        if sizes and kept[-1] == tuple([s * n for s in steps]):
+            sizes[-1], kept[-1] = sizes[-1] * n, steps
+        else:
+            sizes.append(n)
+            kept.append(steps)
+    return tuple(sizes), list(zip(*kept)) or [()] * len(arrays)
 
 
 def repeated_steps(a: DeviceArray, shape: tuple) -> list[int]:
