@@ -65,10 +65,6 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
         """The view of this memory that the shadow describes; `begin` is its address, where that is known."""
         return DeviceArray(shadow, self.block, self if self.base is None else self.base, begin)
 
-    def view(self, dtype: Any = None) -> DeviceArray:
-        """The same elements, or the same bytes as elements of another dtype."""
-        return self.seen(self.shadow.view() if dtype is None else self.shadow.view(dtype))
-
     def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> DeviceArray:
         """The elements in another shape: a view where the memory allows it; else a copy, or ValueError where none is wanted."""
         shape = shape[0] if len(shape) == 1 else shape
@@ -80,7 +76,7 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
             whole = self.copy("C")
             return whole.seen(whole.shadow.reshape(shape, copy=False))
 
-    transpose, swapaxes, squeeze, diagonal = map(of_shadow, ("transpose", "swapaxes", "squeeze", "diagonal"))
+    view, transpose, swapaxes, squeeze, diagonal = map(of_shadow, "view transpose swapaxes squeeze diagonal".split())
 
     def __getitem__(self, index: Any) -> Any:
         return self.seen(self.shadow[basic(index)]) if is_basic(index) else kernel_of(getitem)(self, index)
