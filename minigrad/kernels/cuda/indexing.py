@@ -22,7 +22,7 @@ from ...arrays.dtypes import BF2
 from ...arrays.kinds import near, strided, zeros
 from ...errors import error
 from ..cpu import index_cpu
-from . import kernel_modules, pointwise_cuda
+from . import flat, kernel_modules, pointwise_cuda
 from .device_array import DeviceArray, as_tuple, empty, plain
 from .functions import of_arrays
 from .outside import later
@@ -37,17 +37,10 @@ from numpy import int64
 
 @cuda.jit
 def visit({args}):
-    for i in range(cuda.grid(1), index0_.size, cuda.gridsize(1)):
 '''
-PLACE = """        p{k} = int64(index{k}_[{at}])
-        inside{k} = {low} <= p{k} < x_.shape[{d}]
-"""
-COMPLAIN = """        if not inside{k}:
-            cuda.atomic.exch(wrong_, {k}, p{k})
-"""
-FROM_END = """        if p{k} < 0:
-            p{k} += x_.shape[{d}]
-"""
+PLACE = ["p{k} = int64(index{k}_[{at}])", "inside{k} = {low} <= p{k} < x_.shape[{d}]"]
+COMPLAIN = ["if not inside{k}:", "    cuda.atomic.exch(wrong_, {k}, p{k})"]
+FROM_END = ["if p{k} < 0:", "    p{k} += x_.shape[{d}]"]
 
 
 class Action(NamedTuple):
@@ -108,17 +101,16 @@ def kernel(action: Action, rank: int, number: int, checked: bool, signed: bool, 
     """The kernel for `number` index arrays of `rank` dimensions."""
     args = ["wrong_"] * checked + ["x_", *[f"index{k}_" for k in range(number)], "other_" if is_array else "other"]
     at = ", ".join([f"i{d}" for d in range(rank)])
-    body = [f"        {line}\n" for line in pointwise_cuda.coordinates("index0_", rank)]
+    lines = flat.coordinates("index0_", rank)
     for k in range(number):
         names = {"k": k, "d": rank + k, "at": at, "low": f"-x_.shape[{rank + k}]" if signed else "0"}
-        parts = [PLACE] + [COMPLAIN] * checked + [FROM_END] * signed
-        body += [part.format(**names) for part in parts]
-    body.append(f"        if {' and '.join([f'inside{k}' for k in range(number)])}:\n")
+        lines += [line.format(**names) for line in PLACE + COMPLAIN * checked + FROM_END * signed]
+    lines.append(f"if {' and '.join([f'inside{k}' for k in range(number)])}:")
     place = ", ".join([at] + [f"p{k}" for k in range(number)])
     does = action.does.format(at=place, other=f"other_[{at}]" if is_array else "other")
-    body += [f"            {line}\n" for line in does.splitlines()]
+    lines += [f"    {line}" for line in does.splitlines()]
     head = HEAD.format(title=action.title, imports=action.imports, args=", ".join(args))
-    return kernel_modules.load("indexing", head + "".join(body)).visit
+    return kernel_modules.load("indexing", head + flat.loop("index0_.size", lines)).visit
 
 
 def out_of_range(wrong: DeviceArray, dims: tuple, sizes: list, signed: bool) -> Exception | None:

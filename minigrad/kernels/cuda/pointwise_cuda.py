@@ -35,43 +35,22 @@ class Layout(NamedTuple):
     along: tuple = ()
 
 
-HEAD = '"""{title}"""\n\n{prelude}\n\n\n@cuda.jit\ndef {name}({args}):\n'
-LOOP = "    for i in range(cuda.grid(1), {out}_.size, cuda.gridsize(1)):\n"
-
-
 def text(name: str, title: str, head: str, inputs: Sequence, results: Sequence, layout: Layout) -> str:
     """One kernel: `inputs` are names and how arrays are read ("" for numbers), `results` names and expressions."""
     args = [n + "_" if read else n for n, read in inputs] + [n + "_" for n, _ in results]
     rank, counter, along = layout
-    out = results[0][0]
-    if rank:
-        head += f"\nfrom numpy import {counter}"
-        lines = coordinates(f"{out}_", rank, counter)
-    if rank and not along:
-        at = ", ".join([f"i{d}" for d in range(rank)])
-        lines += [f"{n} = {read.format(f'{n}_[{at}]')}" for n, read in inputs if read]
-        lines += [f"{n}_[{at}] = {expression}" for n, expression in results]
-        first = HEAD.format(title=title, prelude=head, name=name, args=", ".join(args))
-        return first + LOOP.format(out=out) + flat.indented(lines)
-    head += f"\nfrom minigrad.kernels.cuda.device_functions import {', '.join(flat.IMPORTS)}"
     parameters = {n: (read, n + "_") if read else (n, "") for n, read in inputs}
     expressions = {n + "_": expression for n, expression in results}
     if rank:
+        head += f"\nfrom numpy import {counter}"
         arrays = [n + "_" for n, read in inputs if read]
-        repeated = {a for a, lies in zip(arrays, along) if not lies}
-        body = flat.rows_text(name, args, parameters, expressions, lines, repeated)
+        repeated = {a for a, lies in zip(arrays, along) if not lies} if along else None
+        body = flat.counted_text(name, args, parameters, expressions, rank, counter, repeated)
     else:
         body = flat.text(name, args, parameters, [], expressions)
+    if along or not rank:
+        head += f"\nfrom minigrad.kernels.cuda.device_functions import {', '.join(flat.IMPORTS)}"
     return f'"""{title}"""\n\n{head}\n\n\n{body}'
-
-
-def coordinates(array: str, rank: int, counter: str = "") -> list[str]:
-    """The lines that count out i0, i1, ..., where an array has its element number i; in the type `counter`, if one is named."""
-    lines = [f"rest = {counter}(i)"] if rank > 1 else []
-    for d in range(rank - 1, 0, -1):
-        size = f"{counter}({array}.shape[{d}])"
-        lines += [f"i{d} = {counter}(rest % {size})", f"rest = {counter}(rest // {size})"]
-    return lines + [f"i0 = {'rest' if rank > 1 else 'i'}"] * (rank > 0)
 
 
 def counter_of(size: int) -> str:
