@@ -252,9 +252,9 @@ UFUNCS = {
 }
 
 
-def of_ufunc(ufunc: np.ufunc, a: Any, axis: Any = 0, dtype: Any = None, keepdims: bool = False,
+def of_ufunc(ufunc: np.ufunc, a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False,
              initial: Any = None) -> DeviceArray:  # fmt: skip
-    """ufunc.reduce."""
+    """ufunc.reduce, over all dimensions if none are named; np.sum and its like."""
     name, dims = UFUNCS[ufunc], dimensions(axis, a.ndim)
     if initial is None and math.isinf(NAMED[name].start) and not count(a, dims):
         raise ValueError(f"zero-size array to reduction operation {ufunc.__name__} which has no identity")
@@ -265,8 +265,12 @@ def of_ufunc(ufunc: np.ufunc, a: Any, axis: Any = 0, dtype: Any = None, keepdims
     return found if initial is None else ufunc(found, dtype.type(initial))
 
 
-for ufunc in UFUNCS:
-    of_arrays((ufunc, "reduce"))(partial(of_ufunc, ufunc))
+for ufunc in UFUNCS:  # a ufunc's method takes the first dimension where none is named
+    of_arrays((ufunc, "reduce"))(partial(of_ufunc, ufunc, axis=0))
+
+for function, ufunc in {np.sum: np.add, np.prod: np.multiply, np.max: np.maximum, np.min: np.minimum, np.any: np.logical_or,
+                        np.all: np.logical_and}.items():  # fmt: skip
+    of_arrays(function)(partial(of_ufunc, ufunc))
 
 
 @cache
@@ -280,16 +284,6 @@ def dimensions(axis: Any, ndim: int) -> tuple:
     if axis is None:
         return tuple(range(ndim))
     return tuple([d % ndim for d in (axis if isinstance(axis, tuple) else (axis,))]) if ndim else ()
-
-
-def whole_array(ufunc: np.ufunc, a: Any, axis: Any = None, **options: Any) -> DeviceArray:
-    """np.sum and its like: ufunc.reduce, over all dimensions if none are named."""
-    return of_ufunc(ufunc, a, axis, **options)
-
-
-for function, ufunc in {np.sum: np.add, np.prod: np.multiply, np.max: np.maximum, np.min: np.minimum, np.any: np.logical_or,
-                        np.all: np.logical_and}.items():  # fmt: skip
-    of_arrays(function)(partial(whole_array, ufunc))
 
 
 def place(name: str, a: Any, axis: int | None = None, *, keepdims: bool = False) -> DeviceArray:
