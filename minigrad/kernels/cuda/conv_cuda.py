@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from .device_array import DeviceArray, empty, to_device
+from .device_array import DeviceArray, empty, full, to_device
 from .matmul_cuda import Operand, run
 
 
@@ -134,7 +134,6 @@ def surrounded(x: DeviceArray, before: Any, after: Any) -> DeviceArray:
     """x with zeros around its last dimensions, in C order."""
     if not any(before) and not any(after):
         return x if x.flags.c_contiguous else x.copy("C")
-    out = empty((*x.shape[:2], *[n + b + a for n, b, a in zip(x.shape[2:], before, after)]), x.dtype)
-    out.fill(0)
+    out = full((*x.shape[:2], *[n + b + a for n, b, a in zip(x.shape[2:], before, after)]), 0, x.dtype)
     out[(..., *[slice(b, b + n) for b, n in zip(before, x.shape[2:])])] = x
     return out
