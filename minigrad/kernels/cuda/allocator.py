@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from ...errors import OutOfMemoryError, error
@@ -82,10 +82,9 @@ class Allocator:
     def fresh(self, size: int) -> int:
         """Memory from the device."""
         place = machine.current()
-        try:
+        with suppress(MemoryError):
             return place.allocate(size)
-        except MemoryError:
-            self.empty()
+        self.empty()
         try:
             return place.allocate(size)
         except MemoryError:

@@ -6,14 +6,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy import arccos as acos
-from numpy import arccosh as acosh
-from numpy import arcsin as asin
-from numpy import arcsinh as asinh
-from numpy import arctan as atan
-from numpy import arctan2 as atan2
-from numpy import arctanh as atanh
+from numpy import abs as fabs
 from numpy import (
+    acos,
+    acosh,
+    asin,
+    asinh,
+    atan,
+    atan2,
+    atanh,
     ceil,
     copysign,
     cos,
@@ -31,6 +32,7 @@ from numpy import (
     log1p,
     log2,
     log10,
+    pow,
     sin,
     sinh,
     sqrt,
@@ -38,8 +40,7 @@ from numpy import (
     tanh,
     trunc,
 )
-from numpy import power as pow
-from scipy.special import erf, erfc, erfinv, gammaln
+from scipy.special import erf, erfc, erfinv, gamma, gammaln
 
 
 def lgamma(x):

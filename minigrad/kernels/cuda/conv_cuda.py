@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from functools import lru_cache
+from operator import mul
 from typing import Any
 
 import numpy as np
 
-from .device_array import DeviceArray, empty, to_device
+from .device_array import DeviceArray, empty, full, to_device
 from .matmul_cuda import Operand, run
 
 
@@ -46,10 +48,11 @@ def operands(w: DeviceArray, x: DeviceArray, y: DeviceArray, geometry: Any) -> t
     (channels, *kernel), number, groups = w.shape[1:], y.shape[2:], geometry.groups
     rows, taps, windows = w.shape[0] // groups, math.prod(kernel), math.prod(number)
     line = surrounded(x, geometry.padding, geometry.padding)
-    elements, begins = windows_of(line, channels, tuple(kernel), number, geometry)
+    elements, begins = windows_of(line, channels, kernel, number, geometry)
     weight = Operand(w.reshape(-1), 0, w.size // groups, channels * taps, 1, True)
     seen = Operand(line.reshape(-1), 0, steps(line)[1] * channels, elements, begins, True)
-    result = Operand(y.reshape(-1), 0, rows * windows, windows, images(y, windows), True)
+    images = table((range(len(y)), range(windows)), (windows * y.shape[1], 1))  # where the elements of a channel lie
+    result = Operand(y.reshape(-1), 0, rows * windows, windows, images, True)
     return weight, seen, result, (rows, len(x) * windows, channels * taps)
 
 
@@ -90,12 +93,11 @@ def by_phase(line: DeviceArray, w: DeviceArray, out: DeviceArray, groups: int, p
     """The gradient at the places of one phase."""
     places, taps, begins, shifts = zip(*parts)
     channels, inner = w.shape[1], w.shape[0] // groups
-    along = lambda ranges, memory: [scaled(r, s) for r, s in zip(ranges, steps(memory)[-len(ranges) :])]
     of_w, of_line, of_out = steps(w), steps(line), steps(out)
-    chosen = table(scaled(range(inner), of_w[0]), *along(taps, w))
-    elements = table(scaled(range(inner), of_line[1]), *along(shifts, line))
-    first = table(scaled(range(len(line)), of_line[0]), *along(begins, line))
-    target = table(scaled(range(len(out)), of_out[0]), *along(places, out))
+    chosen = table((range(inner), *taps), (of_w[0], *of_w[2:]))
+    elements = table((range(inner), *shifts), of_line[1:])
+    first = table((range(len(line)), *begins), (of_line[0], *of_line[2:]))
+    target = table((range(len(out)), *places), (of_out[0], *of_out[2:]))
     weight = Operand(w.reshape(-1), 0, inner * of_w[0], of_w[1], chosen, False)
     seen = Operand(line.reshape(-1), 0, inner * of_line[1], elements, first, True)
     product = Operand(out.reshape(-1), 0, channels * of_out[1], of_out[1], target, True)
@@ -103,43 +105,35 @@ def by_phase(line: DeviceArray, w: DeviceArray, out: DeviceArray, groups: int, p
 
 
 # ---------------------------------------------------------------------- where things lie
-def windows_of(line: DeviceArray, channels: int, kernel: tuple, number: tuple, geometry: Any) -> tuple:
+def windows_of(line: DeviceArray, channels: int, kernel: Sequence, number: Sequence, geometry: Any) -> tuple:
     """Where the elements of a window lie, and where the windows begin."""
-    step = steps(line)
-    elements = [scaled(range(k), s * d) for k, s, d in zip(kernel, step[2:], geometry.dilation)]
-    begins = [scaled(range(n), s * d) for n, s, d in zip(number, step[2:], geometry.stride)]
-    return table(scaled(range(channels), step[1]), *elements), table(scaled(range(len(line)), step[0]), *begins)
-
-
-def images(a: DeviceArray, windows: int) -> DeviceArray:
-    """Where the elements of one channel lie, image by image."""
-    return table(scaled(range(len(a)), windows * a.shape[1]), range(windows))
-
-
-def scaled(indices: Any, step: int) -> tuple:
-    """Indices along a dimension as distances in memory."""
-    return tuple([i * step for i in indices])
+    image, channel, *inner = steps(line)
+    elements = table((range(channels), *map(range, kernel)), (channel, *map(mul, inner, geometry.dilation)))
+    begins = table((range(len(line)), *map(range, number)), (image, *map(mul, inner, geometry.stride)))
+    return elements, begins
 
 
 @lru_cache(64)
-def table(*dimensions: Any) -> DeviceArray:
-    """All sums of one distance of each dimension, the last running fastest; made once for convolutions of one shape."""
+def table(indices: tuple, steps: tuple) -> DeviceArray:
+    """Where elements lie, by all choices of one of the indices of each dimension, those of the last running fastest.
+
+    It is made once for convolutions of one shape.
+    """
     total = np.zeros(1, np.int64)
-    for distances in dimensions:
-        total = np.add.outer(total, np.array(distances, np.int64)).reshape(-1)
+    for some, step in zip(indices, steps):
+        total = np.add.outer(total, np.array(some, np.int64) * step).reshape(-1)
     return to_device(total)
 
 
-def steps(a: DeviceArray) -> list:
+def steps(a: DeviceArray) -> tuple:
     """The distance of neighbours along each dimension of an array in C order."""
-    return [math.prod(a.shape[d + 1 :]) for d in range(a.ndim)]
+    return tuple([math.prod(a.shape[d + 1 :]) for d in range(a.ndim)])
 
 
 def surrounded(x: DeviceArray, before: Any, after: Any) -> DeviceArray:
     """x with zeros around its last dimensions, in C order."""
     if not any(before) and not any(after):
         return x if x.flags.c_contiguous else x.copy("C")
-    out = empty((*x.shape[:2], *[n + b + a for n, b, a in zip(x.shape[2:], before, after)]), x.dtype)
-    out.fill(0)
+    out = full((*x.shape[:2], *[n + b + a for n, b, a in zip(x.shape[2:], before, after)]), 0, x.dtype)
     out[(..., *[slice(b, b + n) for b, n in zip(before, x.shape[2:])])] = x
     return out

@@ -65,10 +65,6 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
         """The view of this memory that the shadow describes; `begin` is its address, where that is known."""
         return DeviceArray(shadow, self.block, self if self.base is None else self.base, begin)
 
-    def view(self, dtype: Any = None) -> DeviceArray:
-        """The same elements, or the same bytes as elements of another dtype."""
-        return self.seen(self.shadow.view() if dtype is None else self.shadow.view(dtype))
-
     def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> DeviceArray:
         """The elements in another shape: a view where the memory allows it; else a copy, or ValueError where none is wanted."""
         shape = shape[0] if len(shape) == 1 else shape
@@ -80,7 +76,7 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
             whole = self.copy("C")
             return whole.seen(whole.shadow.reshape(shape, copy=False))
 
-    transpose, swapaxes, squeeze, diagonal = map(of_shadow, ("transpose", "swapaxes", "squeeze", "diagonal"))
+    view, transpose, swapaxes, squeeze, diagonal = map(of_shadow, "view transpose swapaxes squeeze diagonal".split())
 
     def __getitem__(self, index: Any) -> Any:
         return self.seen(self.shadow[basic(index)]) if is_basic(index) else kernel_of(getitem)(self, index)
@@ -94,9 +90,7 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
     # ------------------------------------------------------------------ copies
     def copy(self, order: str = "C") -> DeviceArray:
         """A copy in memory of its own; order K keeps the order of the dimensions in memory."""
-        out = like(self, order=order)
-        kernel_of(np.copyto)(out, self)
-        return out
+        return self.astype(self.dtype, order)
 
     def astype(self, dtype: Any, order: str = "K", casting: str = "unsafe", copy: bool = True) -> DeviceArray:
         """The elements converted; the array itself where nothing changes and `copy` is False."""
@@ -227,16 +221,15 @@ def like(a: Any, shape: Any = None, dtype: Any = None, order: str = "K") -> Devi
     dtype = a.dtype if dtype is None else np.dtype(dtype)
     if shape is not None or order == "C" or a.flags.c_contiguous:
         return empty(a.shape if shape is None else shape, dtype)
-    layout = np.empty_like(a.shadow, dtype)  # untouched memory costs nothing
+    layout = np.empty_like(a.shadow if type(a) is DeviceArray else a, dtype)  # untouched memory costs nothing
     return placed(ALLOCATOR.take(layout.nbytes), a.shape, dtype, layout.strides)
 
 
 def to_device(a: Any) -> DeviceArray:
     """A NumPy array's elements in device memory, in the same order."""
     a = np.asarray(a)
-    layout = np.empty_like(a)  # untouched memory costs nothing
-    whole = a if layout.strides == a.strides else a.copy("K")
-    out = placed(ALLOCATOR.take(a.nbytes), a.shape, a.dtype, layout.strides)
+    out = like(a)
+    whole = a if out.strides == a.strides else a.copy("K")
     if a.size:
         machine.current().upload(out.address, whole.ravel("K"))
     return out

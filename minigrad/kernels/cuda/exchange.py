@@ -32,7 +32,7 @@ from ...arrays.dtypes import BF2
 from ...errors import error
 from . import machine
 from .allocator import Block
-from .device_array import DeviceArray, empty, placed
+from .device_array import DeviceArray, empty, placed, plain
 
 DEFAULT_STREAMS = (None, 0, 1)
 NO_WAITING = -1
@@ -55,8 +55,7 @@ def capsule(a: DeviceArray, stream: Any = None, max_version: Any = None, dl_devi
         a = a.copy()
     if stream not in (*DEFAULT_STREAMS, NO_WAITING, machine.current().stream):
         machine.current().synchronize()
-    bits = a.shadow.view(np.uint16) if a.dtype == BF2 else a.shadow
-    seen = machine.Interface(a.address, a.shape, bits.dtype.str, a.strides, a)
+    seen = machine.Interface(a.address, a.shape, plain(a.shadow).dtype.str, a.strides, a)
     lent = dlpack.lent(np.asarray(seen).view(a.dtype))
     array_in(lent).device.kind = CUDA
     return lent

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import math
 import sys
+from collections import ChainMap
 from collections.abc import Callable
 from functools import cache, partial
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -177,17 +179,10 @@ def indices(shape: tuple[int, int, int]) -> list:
 
 
 @cache
-def ieee(name: str) -> Any:
-    """What a GPU computes for a name of Python's `math`: of NumPy, which keeps float32 and has infinities for errors."""
-    from scipy import special
+def gpu_math() -> ModuleType:
+    """Python's `math` as a GPU computes it: by NumPy, which keeps float32 and has infinities for errors."""
+    from . import by_numpy
 
-    ours = {"fabs": np.abs, "erf": special.erf, "erfc": special.erfc, "gamma": special.gamma, "lgamma": special.gammaln}
-    return ours.get(name) or getattr(np, name, None) or getattr(math, name)
-
-
-class Math:
-    """Stands for the module `math` in kernels."""
-
-    def __getattr__(self, name: str) -> Any:
-        setattr(self, name, ieee(name))
-        return ieee(name)
+    found, known = ModuleType("math"), ChainMap(vars(by_numpy), vars(np), vars(math))
+    vars(found).update({name: known[name] for name in vars(math) if not name.startswith("_")})
+    return found

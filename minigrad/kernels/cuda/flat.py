@@ -1,4 +1,6 @@
-"""The text of kernels that read four neighbours by one instruction, and write four: over flat memory, and over rows.
+"""The text of kernels that compute elements: by fours, over flat memory and over rows, or one by one.
+
+Where it can, a thread reads four neighbours by one instruction, and writes four.
 
 The memory is kept busy by many reads under way, and the compiler puts no read before the write of the element before, as they
 might be the same.  So all that a thread reads of four elements it reads before the first of them is computed.  Memory that
@@ -22,15 +24,7 @@ def {name}_of_one({parameters}):
 @cuda.jit
 def {name}({args}):
 """
-FLAT = """\
-    fours = {out}.size // 4 * 4 if {aligned} else 0
-    for i in range(4 * cuda.grid(1), fours, 4 * cuda.gridsize(1)):
-{by_four}    for i in range(fours + cuda.grid(1), {out}.size, cuda.gridsize(1)):
-        {by_one}
-"""
-ROWS = """\
-    for i in range(4 * cuda.grid(1), {out}.size, 4 * cuda.gridsize(1)):
-{by_four}"""
+FOURS = "    fours = {out}.size // 4 * 4 if {aligned} else 0\n"
 
 
 def text(
@@ -42,26 +36,28 @@ def text(
     has at the element, as in `float32({})`, and the name of that array; or a number, and nothing.  `results` are the
     arrays that are written to, with what the function returns for each after its `lines`.
     """
-    arrays = dict.fromkeys([*[array for _, array in parameters.values() if array], *results])
-    return head(name, args, parameters, lines, results) + FLAT.format(
-        out=next(iter(results)),
-        aligned=" and ".join([f"aligned4({array})" for array in arrays]),
-        by_four=indented(by_four(name, args, parameters, results, lambda array: f"{array}, i")),
-        by_one=f"{', '.join([f'{array}[i]' for array in results])} = {call(name, parameters, '{}[i]'.format)}",
-    )
+    arrays, out = dict.fromkeys([*[array for _, array in parameters.values() if array], *results]), next(iter(results))
+    fours = FOURS.format(out=out, aligned=" and ".join([f"aligned4({array})" for array in arrays]))
+    fours += loop("fours", by_four(name, args, parameters, results, lambda array: f"{array}, i"), 4)
+    rest = loop(f"{out}.size", [by_one(name, parameters, results, "i")], begin="fours + ")
+    return head(name, args, parameters, lines, results) + fours + rest
 
 
-def rows_text(name: str, args: Sequence, parameters: dict[str, tuple[str, str]], results: dict[str, str],
-              coordinates: Sequence, repeated: set) -> str:  # fmt: skip
-    """The same over rows of multiples of four elements, which all arrays begin where they can be read so.
+def counted_text(name: str, args: Sequence, parameters: dict[str, tuple[str, str]], results: dict[str, str], rank: int,
+                 counter: str, repeated: set | None) -> str:  # fmt: skip
+    """The same over arrays of so many dimensions, which are counted in a type.
 
-    `coordinates` are the lines that count out i0, i1, ... of element i.  What is `repeated` along a row is read once.
+    Where rows are read by fours, multiples of which all arrays begin at, `repeated` are those that have one element for all
+    of a row, which is read once.
     """
-    *outer, last = [f"i{d}" for d in range(sum(line.startswith("i") for line in coordinates))]
-    place = lambda array: f"{array}[{', '.join(outer)}], {last}"
-    lines = by_four(name, args, parameters, results, place, {a: f"{a}[{', '.join([*outer, last])}]" for a in repeated})
-    out = next(iter(results))
-    return head(name, args, parameters, [], results) + ROWS.format(out=out, by_four=indented([*coordinates, *lines]))
+    *outer, last = names = [f"i{d}" for d in range(rank)]
+    at, out = ", ".join(names), next(iter(results))
+    lines, width = [by_one(name, parameters, results, at)], 1
+    if repeated is not None:
+        place = lambda array: f"{array}[{', '.join(outer)}], {last}"
+        lines, width = by_four(name, args, parameters, results, place, {a: f"{a}[{at}]" for a in repeated}), 4
+    counted = loop(f"{out}.size", [*coordinates(out, rank, counter), *lines], width)
+    return head(name, args, parameters, [], results) + counted
 
 
 def head(name: str, args: Sequence, parameters: dict, lines: Sequence, results: dict) -> str:
@@ -73,6 +69,11 @@ def head(name: str, args: Sequence, parameters: dict, lines: Sequence, results: 
         returned=", ".join(results.values()),
         args=", ".join(args),
     )
+
+
+def by_one(name: str, parameters: dict, results: dict, at: str) -> str:
+    """The line that computes the element at a place."""
+    return f"{', '.join([f'{array}[{at}]' for array in results])} = {call(name, parameters, lambda array: f'{array}[{at}]')}"
 
 
 def by_four(name: str, args: Sequence, parameters: dict, results: dict, place: Callable, single: dict | None = None):
@@ -95,6 +96,17 @@ def call(name: str, parameters: dict, element: Callable) -> str:
     return f"{name}_of_one({', '.join(given)})"
 
 
-def indented(lines: Sequence) -> str:
-    """The lines of a kernel's loop."""
-    return "".join([f"        {line}\n" for line in lines])
+def coordinates(array: str, rank: int, counter: str = "") -> list[str]:
+    """The lines that count out i0, i1, ..., where an array has its element number i; in the type `counter`, if one is named."""
+    lines = [f"rest = {counter}(i)"] if rank > 1 else []
+    for d in range(rank - 1, 0, -1):
+        size = f"{counter}({array}.shape[{d}])"
+        lines += [f"i{d} = {counter}(rest % {size})", f"rest = {counter}(rest // {size})"]
+    return lines + [f"i0 = {'rest' if rank > 1 else 'i'}"] * (rank > 0)
+
+
+def loop(end: str, lines: Sequence, width: int = 1, begin: str = "") -> str:
+    """The loop of a kernel's threads over elements up to a number, of which each takes some neighbours at a time."""
+    times = f"{width} * " if width > 1 else ""
+    head = f"    for i in range({begin}{times}cuda.grid(1), {end}, {times}cuda.gridsize(1)):\n"
+    return head + "".join([f"        {line}\n" for line in lines])

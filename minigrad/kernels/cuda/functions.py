@@ -18,7 +18,7 @@ from ...errors import error
 # NumPy's functions, Python's operators, (np.add, "reduce") for a ufunc's method, and np.ufunc for what all ufuncs do
 FUNCTIONS: dict[Any, Callable] = {}
 # the files that fill it
-FILES = ("indexing joining linalg_cuda matmul_cuda moves_cuda numpy_protocol reductions_cuda scans_cuda scatter searching "
+FILES = ("indexing linalg_cuda matmul_cuda moves_cuda numpy_protocol reductions_cuda scans_cuda scatter searching "
          "sorting views").split()  # fmt: skip
 
 

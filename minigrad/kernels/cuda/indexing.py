@@ -22,7 +22,7 @@ from ...arrays.dtypes import BF2
 from ...arrays.kinds import near, strided, zeros
 from ...errors import error
 from ..cpu import index_cpu
-from . import kernel_modules, pointwise_cuda
+from . import flat, kernel_modules, pointwise_cuda
 from .device_array import DeviceArray, as_tuple, empty, plain
 from .functions import of_arrays
 from .outside import later
@@ -37,17 +37,10 @@ from numpy import int64
 
 @cuda.jit
 def visit({args}):
-    for i in range(cuda.grid(1), index0_.size, cuda.gridsize(1)):
 '''
-PLACE = """        p{k} = int64(index{k}_[{at}])
-        inside{k} = {low} <= p{k} < x_.shape[{d}]
-"""
-COMPLAIN = """        if not inside{k}:
-            cuda.atomic.exch(wrong_, {k}, p{k})
-"""
-FROM_END = """        if p{k} < 0:
-            p{k} += x_.shape[{d}]
-"""
+PLACE = ["p{k} = int64(index{k}_[{at}])", "inside{k} = {low} <= p{k} < x_.shape[{d}]"]
+COMPLAIN = ["if not inside{k}:", "    cuda.atomic.exch(wrong_, {k}, p{k})"]
+FROM_END = ["if p{k} < 0:", "    p{k} += x_.shape[{d}]"]
 
 
 class Action(NamedTuple):
@@ -108,17 +101,16 @@ def kernel(action: Action, rank: int, number: int, checked: bool, signed: bool, 
     """The kernel for `number` index arrays of `rank` dimensions."""
     args = ["wrong_"] * checked + ["x_", *[f"index{k}_" for k in range(number)], "other_" if is_array else "other"]
     at = ", ".join([f"i{d}" for d in range(rank)])
-    body = [f"        {line}\n" for line in pointwise_cuda.coordinates("index0_", rank)]
+    lines = flat.coordinates("index0_", rank)
     for k in range(number):
         names = {"k": k, "d": rank + k, "at": at, "low": f"-x_.shape[{rank + k}]" if signed else "0"}
-        parts = [PLACE] + [COMPLAIN] * checked + [FROM_END] * signed
-        body += [part.format(**names) for part in parts]
-    body.append(f"        if {' and '.join([f'inside{k}' for k in range(number)])}:\n")
+        lines += [line.format(**names) for line in PLACE + COMPLAIN * checked + FROM_END * signed]
+    lines.append(f"if {' and '.join([f'inside{k}' for k in range(number)])}:")
     place = ", ".join([at] + [f"p{k}" for k in range(number)])
     does = action.does.format(at=place, other=f"other_[{at}]" if is_array else "other")
-    body += [f"            {line}\n" for line in does.splitlines()]
+    lines += [f"    {line}" for line in does.splitlines()]
     head = HEAD.format(title=action.title, imports=action.imports, args=", ".join(args))
-    return kernel_modules.load("indexing", head + "".join(body)).visit
+    return kernel_modules.load("indexing", head + flat.loop("index0_.size", lines)).visit
 
 
 def out_of_range(wrong: DeviceArray, dims: tuple, sizes: list, signed: bool) -> Exception | None:
@@ -149,8 +141,8 @@ def along(x: DeviceArray, dim: int, index: DeviceArray) -> Selected:
     return Selected(index.shape, steps, (dim,), [index])
 
 
-def parse(x: DeviceArray, index: Any) -> tuple:
-    """The view that the basic part of an index gives, the dimensions of it that arrays index, and those arrays.
+def parse(x: DeviceArray, index: Any) -> tuple[DeviceArray, Selected]:
+    """The view that the basic part of an index gives, and what its arrays select of that.
 
     As in NumPy, integers beside arrays count as arrays; a mask counts as one array for each of its dimensions.
     """
@@ -182,7 +174,8 @@ def parse(x: DeviceArray, index: Any) -> tuple:
             dims += range(len(basic), len(basic) + len(found))
             arrays += found
             basic += [WHOLE] * n or [None]  # a single True is a dimension of its own
-    return x[tuple(basic)], tuple(dims), arrays
+    view = x[tuple(basic)]
+    return view, selected(view, tuple(dims), arrays)
 
 
 def where_true(mask: DeviceArray) -> tuple:
@@ -198,15 +191,17 @@ def read(x: DeviceArray, at: Selected, checked: bool = True, signed: bool = True
     return out
 
 
+def write(x: DeviceArray, at: Selected, value: Any, checked: bool = True) -> None:
+    """Write a value, or one for each, over the selected elements."""
+    visit(WRITE, x, at, partner(value, x, at), checked)
+
+
 def partner(value: Any, x: DeviceArray, at: Selected) -> Any:
     """What is to be written into x, in the shape of the places; numbers as they are."""
-    if isinstance(value, np.ndarray) and value.ndim:
+    if isinstance(value, DeviceArray) or isinstance(value, np.ndarray) and value.ndim:
         value = near(value, x).astype(x.dtype, copy=False)
         value = value.copy() if np.may_share_memory(value.shadow, x.shadow) else value
         return np.broadcast_to(value, at.shape)
-    value = value[()] if isinstance(value, np.ndarray) and not isinstance(value, DeviceArray) else value
-    if isinstance(value, DeviceArray):
-        return np.broadcast_to(value.astype(x.dtype, copy=False), at.shape)
     number = np.asarray(value).astype(x.dtype)
     return number.view(np.uint16)[()] if x.dtype == BF2 else number.astype(pointwise_cuda.computed_in(x.dtype))[()]
 
@@ -214,8 +209,7 @@ def partner(value: Any, x: DeviceArray, at: Selected) -> Any:
 @of_arrays(operator.getitem)
 def take(x: DeviceArray, index: Any) -> DeviceArray:
     """x[index]"""
-    view, dims, arrays = parse(x, index)
-    return read(view, selected(view, dims, arrays))
+    return read(*parse(x, index))
 
 
 @of_arrays(operator.setitem)
@@ -226,9 +220,7 @@ def put(x: DeviceArray, index: Any, value: Any) -> None:
         wide = near(masks[0], x)
         np.copyto(x, value, where=wide.reshape(*wide.shape, *[1] * (x.ndim - wide.ndim)))
         return
-    view, dims, arrays = parse(x, index)
-    at = selected(view, dims, arrays)
-    visit(WRITE, view, at, partner(value, x, at))
+    write(*parse(x, index), value)
 
 
 @of_arrays(np.take)
@@ -247,17 +239,13 @@ def take_along_axis(arr: Any, indices: Any, axis: int = -1) -> DeviceArray:
 @of_arrays(np.put_along_axis)
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: int) -> None:
     """Write one element for each index."""
-    arr, at = beside(arr, near(indices, arr), axis % arr.ndim)
-    visit(WRITE, arr, at, partner(values, arr, at))
+    write(*beside(arr, near(indices, arr), axis % arr.ndim), values)
 
 
 def beside(x: DeviceArray, index: DeviceArray, dim: int) -> tuple:
     """x and what the index selects, both broadcast to each other in the other dimensions."""
-    size = np.broadcast_shapes(
-        (*x.shape[:dim], 1, *x.shape[dim + 1 :]), (*index.shape[:dim], 1, *index.shape[dim + 1 :])
-    )
-    x = np.broadcast_to(x, (*size[:dim], x.shape[dim], *size[dim + 1 :]))
-    index = np.broadcast_to(index, (*size[:dim], index.shape[dim], *size[dim + 1 :]))
+    size = np.broadcast_shapes(*[(*a.shape[:dim], 1, *a.shape[dim + 1 :]) for a in (x, index)])
+    x, index = [np.broadcast_to(a, (*size[:dim], a.shape[dim], *size[dim + 1 :])) for a in (x, index)]
     return x, along(x, dim, index)
 
 

@@ -7,12 +7,12 @@ channel's are, need their sums first: these operations are formulas of arrays (n
 
 from __future__ import annotations
 
+from ...arrays.dtypes import F4, F8
 from .. import lines
 from ..fallback import alone
 from ..lines import Layout, Plan
 from . import normalize_cuda
 from .device_array import empty
-from .reductions_cuda import F4, F8
 
 
 def run(plan: Plan, args: tuple) -> list | None:

@@ -14,6 +14,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -46,11 +47,12 @@ class Asked:
 
 
 class Capturing(threading.local):
-    """What the thread that asks captures, if it does, and the stream in which the driver notes it."""
+    """What the thread that asks captures, if it does, and the stream that takes it, also as the driver knows it."""
 
     asked: Asked | None = None
-    queue: Any = None
-    stream: int | None = None
+
+    def __init__(self, queue: Any = None, stream: int = 0):  # called in each thread
+        self.queue, self.stream = queue, stream
 
 
 class Simulator:
@@ -65,7 +67,7 @@ class Simulator:
         self.blocks: dict[int, np.ndarray] = {}
         self.capturing = Capturing()
 
-    asked = property(lambda s: s.capturing.asked, doc="What this thread captures, if it does.")
+    asked = property(attrgetter("capturing.asked"))
 
     @contextmanager
     def capture(self) -> Iterator[Asked]:
@@ -172,22 +174,9 @@ class GPU:
         self.processors = self.device.properties.multiprocessor_count
         # a stream that waits for the default stream and is waited for: other libraries' is that
         self.main = self.device.create_stream(options=StreamOptions(nonblocking=False))
-        self.main_stream = int(self.main.handle)
-        self.capturing = Capturing()
+        self.capturing = Capturing(self.main, int(self.main.handle))
 
-    asked = property(lambda s: s.capturing.asked, doc="What this thread captures, if it does.")
-
-    @property
-    def queue(self) -> Any:
-        """The stream that takes what this thread asks for."""
-        own = self.capturing.queue
-        return self.main if own is None else own
-
-    @property
-    def stream(self) -> int:
-        """The same, as the driver knows it."""
-        own = self.capturing.stream
-        return self.main_stream if own is None else own
+    asked, queue, stream = [property(attrgetter(f"capturing.{name}")) for name in ("asked", "queue", "stream")]
 
     def enter(self) -> None:
         """Make this the GPU of the thread that asks."""
@@ -252,6 +241,7 @@ class GPU:
         from cuda.core import StreamOptions
 
         own, asked = self.capturing, Asked()
+        before = own.asked, own.queue, own.stream
         queue = self.device.create_stream(options=StreamOptions(nonblocking=True))
         builder = queue.create_graph_builder().begin_building("relaxed")
         own.asked, own.queue, own.stream = asked, queue, int(queue.handle)
@@ -262,7 +252,7 @@ class GPU:
                 builder.end_building()
             raise
         finally:
-            own.asked = own.queue = own.stream = None
+            own.asked, own.queue, own.stream = before
         graph = builder.end_building().complete()
         asked.calls.append((graph.launch, (self.main,)))
 

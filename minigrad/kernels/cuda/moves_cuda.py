@@ -1,4 +1,4 @@
-"""Elements moved: copies, also transposed and converted ones, rolls, triangles of matrices, repeated elements.
+"""Elements moved: copies, also transposed and converted ones, triangles, rolls, repeated elements, arrays put together.
 
 A copy that exchanges the fastest dimension would read or write memory in large steps.  So a block reads a tile along the one
 dimension into shared memory and writes it along the other.
@@ -17,8 +17,7 @@ from ...arrays.kinds import near, strided
 from . import kernel_modules, machine, pointwise_cuda, simulator
 from .device_array import DeviceArray, empty, to_device
 from .functions import of_arrays
-from .numpy_protocol import refuse_others
-from .ufuncs import WHERE
+from .numpy_protocol import WHERE, refuse_others
 
 SIDE = 8 if simulator.SMALL else 32  # of a tile
 LINES = 4 if simulator.SMALL else 8  # of it that a block moves at a time
@@ -183,3 +182,29 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
     ends = np.cumsum(near(repeats, a))
     places = near(np.arange(int(ends[-1]) if ends.size else 0), a)
     return np.take(a, np.searchsorted(ends, places, "right"), axis)
+
+
+# ---------------------------------------------------------------------- arrays put together
+@of_arrays(np.concatenate)
+def concatenate(arrays: Any, axis: int = 0, dtype: Any = None, casting: str = "same_kind") -> DeviceArray:
+    """Each array copied into its part of the result."""
+    arrays, axis = list(arrays), axis % arrays[0].ndim
+    shape = list(arrays[0].shape)
+    shape[axis] = sum([a.shape[axis] for a in arrays])
+    out = empty(shape, np.result_type(*[a.dtype for a in arrays]) if dtype is None else dtype)
+    begin = 0
+    for a in arrays:
+        out[(slice(None),) * axis + (slice(begin, begin + a.shape[axis]),)] = a
+        begin += a.shape[axis]
+    return out
+
+
+@of_arrays(np.stack)
+def stack(arrays: Any, axis: int = 0, dtype: Any = None, casting: str = "same_kind") -> DeviceArray:
+    return concatenate([np.expand_dims(a, axis) for a in arrays], axis, dtype)
+
+
+@of_arrays(np.append)
+def append(arr: Any, values: Any) -> DeviceArray:
+    """Numbers behind those of an array of one dimension."""
+    return concatenate([arr, near(np.atleast_1d(values), arr)])

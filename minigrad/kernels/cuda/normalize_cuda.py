@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...arrays.dtypes import F8
 from ..formula import parameters
 from . import pointwise_cuda
 from .device_array import DeviceArray, empty
 from .device_functions import rsqrt, where
-from .reductions_cuda import F8, count, reduce_to_two
+from .reductions_cuda import count, results
 
 
 def mean_and_variance(x: DeviceArray, dims: tuple) -> tuple[DeviceArray, DeviceArray]:
@@ -20,7 +21,7 @@ def mean_and_variance(x: DeviceArray, dims: tuple) -> tuple[DeviceArray, DeviceA
     Sums are of the distances from one of the elements, so that an offset that all have costs no digits.
     """
     some = x[tuple([slice(1) if d in dims else slice(None) for d in range(x.ndim)])]
-    one, two = reduce_to_two("distances", [x, some], dims, True)
+    one, two = results("distances", [x, some], dims, True)
     mean, variance = empty(some.shape, x.dtype), empty(some.shape, x.dtype)
     values = {"s": some, "one": one, "two": two, "n": float(count(x, dims))}
     pointwise_cuda.run("mean_and_variance", MEAN_AND_VARIANCE, values, F8, [mean, variance])
@@ -49,7 +50,7 @@ def backward(x: DeviceArray, weight: Any, bias: Any, dims: tuple, eps: float, ou
     alone = isinstance(weight, float)
     if not alone and (weight.size != mean.size or weight.shape != mean.shape[x.ndim - weight.ndim :]):
         return None
-    total, along = reduce_to_two("gradients", [g, x, mean], dims, True, g.dtype)
+    total, along = results("gradients", [g, x, mean], dims, True, g.dtype)
     dx = formula("norm_backward", NORM_BACKWARD, g, x, mean, variance, weight, total, along, count(x, dims), eps)
     if alone:
         return (dx,)

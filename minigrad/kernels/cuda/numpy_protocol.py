@@ -1,7 +1,7 @@
 """NumPy's ufuncs for arrays on the device, and the functions that every calculation needs.
 
-A ufunc is a pointwise kernel whose formula is that of the operation it belongs to; the dtypes are those that NumPy would
-choose.
+A ufunc is a pointwise kernel whose formula is that of the operation it belongs to, or one that only arrays need (`MORE`);
+the dtypes are those that NumPy would choose.
 """
 
 from __future__ import annotations
@@ -11,14 +11,27 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.special
 
-from ...arrays.dtypes import can_cast
+from ...arrays.dtypes import I8, can_cast
 from .. import formula
 from . import pointwise_cuda
 from .device_array import DeviceArray, like
+from .device_functions import digamma, erf, erfc, erfinv, lgamma, where
 from .functions import FUNCTIONS, no_kernel, of_arrays
-from .reductions_cuda import I8
-from .ufuncs import WHERE, formulas
+
+WHERE = lambda c, x, y: where(c, x, y)
+MORE: dict[np.ufunc, Callable] = {
+    np.positive: lambda x: x,
+    np.floor_divide: lambda x, y: x // y,
+    np.power: lambda x, y: x**y,
+    np.sign: lambda x: where(x > 0, 1, where(x < 0, -1, x)),
+    scipy.special.psi: lambda x: digamma(x),
+    scipy.special.erf: lambda x: erf(x),
+    scipy.special.erfc: lambda x: erfc(x),
+    scipy.special.gammaln: lambda x: lgamma(x),
+    scipy.special.erfinv: lambda x: erfinv(x),
+}
 
 
 @of_arrays(np.ufunc)
@@ -59,6 +72,13 @@ def elementwise(ufunc: np.ufunc, inputs: tuple, out: Any) -> Any:
     made = pointwise_cuda.apply(ufunc.__name__, f, names, operands, target, result, given)
     assert made is not None, ufunc
     return made
+
+
+@functools.cache
+def formulas() -> dict[np.ufunc, Callable]:
+    """The formulas by ufunc."""
+    first_wins = reversed(formula.OPERATIONS.values())
+    return {op.ufunc: op.kernel for op in first_wins if isinstance(op.ufunc, np.ufunc)} | MORE
 
 
 @functools.cache

@@ -101,14 +101,9 @@ def joined(kind: str, parts: DeviceArray, shape: tuple, dtype: Any) -> DeviceArr
 def module(kind: str, wide: str) -> Any:
     """The kernel's module."""
     together = TOGETHER[kind].format(dtype=wide)
-    values = {
-        "kind": kind,
-        "wide": wide,
-        "start": STARTS[kind],
-        "together": together,
-        "block": block_function(kind, wide),
-    }
-    return kernel_modules.load(f"join_{kind}", SOURCE.format(**values))
+    block = block_function(kind, wide)
+    source = SOURCE.format(kind=kind, wide=wide, start=STARTS[kind], together=together, block=block)
+    return kernel_modules.load(f"join_{kind}", source)
 
 
 # ---------------------------------------------------------------------- sizes of launches

@@ -35,43 +35,22 @@ class Layout(NamedTuple):
     along: tuple = ()
 
 
-HEAD = '"""{title}"""\n\n{prelude}\n\n\n@cuda.jit\ndef {name}({args}):\n'
-LOOP = "    for i in range(cuda.grid(1), {out}_.size, cuda.gridsize(1)):\n"
-
-
 def text(name: str, title: str, head: str, inputs: Sequence, results: Sequence, layout: Layout) -> str:
     """One kernel: `inputs` are names and how arrays are read ("" for numbers), `results` names and expressions."""
     args = [n + "_" if read else n for n, read in inputs] + [n + "_" for n, _ in results]
     rank, counter, along = layout
-    out = results[0][0]
-    if rank:
-        head += f"\nfrom numpy import {counter}"
-        lines = coordinates(f"{out}_", rank, counter)
-    if rank and not along:
-        at = ", ".join([f"i{d}" for d in range(rank)])
-        lines += [f"{n} = {read.format(f'{n}_[{at}]')}" for n, read in inputs if read]
-        lines += [f"{n}_[{at}] = {expression}" for n, expression in results]
-        first = HEAD.format(title=title, prelude=head, name=name, args=", ".join(args))
-        return first + LOOP.format(out=out) + flat.indented(lines)
-    head += f"\nfrom minigrad.kernels.cuda.device_functions import {', '.join(flat.IMPORTS)}"
     parameters = {n: (read, n + "_") if read else (n, "") for n, read in inputs}
     expressions = {n + "_": expression for n, expression in results}
     if rank:
+        head += f"\nfrom numpy import {counter}"
         arrays = [n + "_" for n, read in inputs if read]
-        repeated = {a for a, lies in zip(arrays, along) if not lies}
-        body = flat.rows_text(name, args, parameters, expressions, lines, repeated)
+        repeated = {a for a, lies in zip(arrays, along) if not lies} if along else None
+        body = flat.counted_text(name, args, parameters, expressions, rank, counter, repeated)
     else:
         body = flat.text(name, args, parameters, [], expressions)
+    if along or not rank:
+        head += f"\nfrom minigrad.kernels.cuda.device_functions import {', '.join(flat.IMPORTS)}"
     return f'"""{title}"""\n\n{head}\n\n\n{body}'
-
-
-def coordinates(array: str, rank: int, counter: str = "") -> list[str]:
-    """The lines that count out i0, i1, ..., where an array has its element number i; in the type `counter`, if one is named."""
-    lines = [f"rest = {counter}(i)"] if rank > 1 else []
-    for d in range(rank - 1, 0, -1):
-        size = f"{counter}({array}.shape[{d}])"
-        lines += [f"i{d} = {counter}(rest % {size})", f"rest = {counter}(rest // {size})"]
-    return lines + [f"i0 = {'rest' if rank > 1 else 'i'}"] * (rank > 0)
 
 
 def counter_of(size: int) -> str:
@@ -161,7 +140,7 @@ def laid_out(shape: tuple, arrays: list) -> tuple[Layout, list[DeviceArray]]:
     if all([a.shape == shape and a.flags.c_contiguous for a in arrays]):  # most are: nothing has to be looked at
         return Layout(0), [a.reshape(-1) for a in arrays]
     shape, steps = walked(shape, arrays)
-    if all([is_whole(s, shape, a.itemsize) for s, a in zip(steps, arrays)]):
+    if not shape or all([s == (a.itemsize,) for s, a in zip(steps, arrays)]):
         return Layout(0), [a.reshape(-1) for a in arrays]
     layout = Layout(len(shape), counter_of(math.prod(shape)), in_fours(shape, arrays, steps))
     as_it_lies = lambda a, s: a.shape == shape and a.strides == s
@@ -181,21 +160,17 @@ def in_fours(shape: tuple, arrays: list, steps: list) -> tuple:
 
 def walked(shape: tuple, arrays: list) -> tuple[tuple, list]:
     """The shape with as few dimensions as do, and in it the steps of each array, in bytes: 0 where it is repeated."""
-    steps = [repeated_steps(a, shape) for a in arrays]
     sizes: list[int] = []
-    kept: list[list[int]] = [[] for _ in arrays]
-    for d, n in enumerate(shape):
+    kept: list[tuple] = []  # for each dimension the steps of all arrays
+    for n, steps in zip(shape, zip(*[repeated_steps(a, shape) for a in arrays])):
         if n == 1:
             continue
-        if sizes and all([k[-1] == s[d] * n for k, s in zip(kept, steps)]):
-            sizes[-1] *= n
-            for k, s in zip(kept, steps):
-                k[-1] = s[d]
-            continue
-        sizes.append(n)
-        for k, s in zip(kept, steps):
-            k.append(s[d])
-    return tuple(sizes), [tuple(k) for k in kept]
+        if sizes and kept[-1] == tuple([s * n for s in steps]):
+            sizes[-1], kept[-1] = sizes[-1] * n, steps
+        else:
+            sizes.append(n)
+            kept.append(steps)
+    return tuple(sizes), list(zip(*kept)) or [()] * len(arrays)
 
 
 def repeated_steps(a: DeviceArray, shape: tuple) -> list[int]:
@@ -204,11 +179,6 @@ def repeated_steps(a: DeviceArray, shape: tuple) -> list[int]:
     if lead < 0 or any([n != 1 and n != m for n, m in zip(a.shape, shape[lead:])]):
         raise ValueError(f"an array of shape {a.shape} cannot be broadcast into shape {tuple(shape)}")
     return [0] * lead + [0 if n == 1 and m != 1 else s for n, m, s in zip(a.shape, shape[lead:], a.strides)]
-
-
-def is_whole(steps: tuple, shape: tuple, itemsize: int) -> bool:
-    """Whether steps are those of memory without gaps, in order."""
-    return not shape or len(shape) == 1 and steps[0] == itemsize
 
 
 def apply(name: str, kernel: Callable, names: Sequence, operands: Sequence, target: np.dtype, result: np.dtype,

@@ -106,14 +106,15 @@ class Stream:
         """Uniform numbers in [0, 1)."""
         out = empty(size, dtype)
         with self.lock:
-            if out.size:
-                (self.fill_singles if out.dtype == np.float32 else self.fill_doubles)(out.reshape(-1))
+            if out.size and out.dtype == np.float32:
+                self.fill_singles(out.reshape(-1))
+            elif out.size:
+                self.fill("doubles", out.reshape(-1))
         return out
 
-    def fill_doubles(self, out: DeviceArray) -> None:
+    def fill(self, kernel: str, out: DeviceArray) -> None:
         """Numbers from a word each."""
-        kernel = uniform_kernels().doubles
-        kernel[kernel_modules.threads(-(-out.size // 4))](*self.place(), out)
+        getattr(uniform_kernels(), kernel)[kernel_modules.threads(-(-out.size // 4))](*self.place(), out)
         self.skip(out.size)
 
     def fill_singles(self, out: DeviceArray) -> None:
@@ -134,8 +135,7 @@ class Stream:
         half = -(-n // 2)
         drawn = empty(-(-2 * half * dtype.itemsize // 8), np.uint64)
         with self.lock:
-            uniform_kernels().words[kernel_modules.threads(-(-drawn.size // 4))](*self.place(), drawn)
-            self.skip(drawn.size)
+            self.fill("words", drawn)
         bits, pairs = drawn.view(f"u{dtype.itemsize}"), empty((2, half), dtype)
         normal_kernel(dtype)[kernel_modules.threads(half)](bits[:half], bits[half : 2 * half], pairs[0], pairs[1])
         return pairs.reshape(-1)[:n].reshape(size)

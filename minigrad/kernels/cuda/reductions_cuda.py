@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...arrays.dtypes import FLOATS
+from ...arrays.dtypes import F4, F8, FLOATS, I8
 from . import kernel_modules, pointwise_cuda, simulator
 from .device_array import DeviceArray, empty, full, plain
 from .functions import of_arrays
@@ -25,7 +25,6 @@ WARP = 32
 BLOCK = WARP if simulator.SMALL else 256
 THREADS = 1 << 18  # as many as the largest GPUs run at once; with more there is nothing to gain from parts
 GRAIN = 16  # elements that are worth a thread
-F4, F8, I8 = np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int64)
 
 
 class Reduction(NamedTuple):
@@ -149,24 +148,17 @@ def kernel(name: str, acc: np.dtype, reads: tuple, write: str) -> Any:
 # ---------------------------------------------------------------------- over dimensions
 def reduce(name: str, arrays: Sequence, dims: Sequence, keepdim: bool, dtype: Any = None) -> DeviceArray:
     """A reduction over dimensions, its result in `dtype`; what it reads beside the first array is broadcast to that."""
-    dtype = arrays[0].dtype if dtype is None else np.dtype(dtype)
-    acc = kept_in(NAMED[name].kept, dtype)
-    begin = acc.type(identity(NAMED[name].start, acc))
-    return results(name, arrays, dims, keepdim, [dtype], [begin])[0]
+    return results(name, arrays, dims, keepdim, arrays[0].dtype if dtype is None else np.dtype(dtype))[0]
 
 
-def reduce_to_two(name: str, arrays: Sequence, dims: Sequence, keepdim: bool, dtype: Any = None) -> list:
-    """A reduction with two results, both in `dtype`, or as they are kept if none is named."""
-    how = NAMED[name]
-    acc = kept_in(how.kept, arrays[0].dtype)
+def results(name: str, arrays: Sequence, dims: Sequence, keepdim: bool, dtype: Any = None) -> list:
+    """The one or two results of a reduction, in `dtype`, or as they are kept if none is named."""
+    how, shape = NAMED[name], arrays[0].shape
+    starts = how.start if isinstance(how.start, tuple) else (how.start,)
+    acc = kept_in(how.kept, arrays[0].dtype if dtype is None else dtype)
     kinds = acc, I8 if how.kept == "same" else acc
-    begin = [kind.type(identity(s, kind)) for kind, s in zip(kinds, how.start)]
-    return results(name, arrays, dims, keepdim, kinds if dtype is None else [dtype] * 2, begin)
-
-
-def results(name: str, arrays: Sequence, dims: Sequence, keepdim: bool, dtypes: Sequence, begin: Sequence) -> list:
-    """The results of a reduction, each of which has its dtype, and what it begins with."""
-    shape = arrays[0].shape
+    begin = [kind.type(identity(s, kind)) for kind, s in zip(kinds, starts)]
+    dtypes = kinds if dtype is None else [dtype] * len(begin)
     if arrays[0].size:
         found = groups(name, list(arrays), set(dims), dtypes, begin)
     else:
@@ -260,9 +252,9 @@ UFUNCS = {
 }
 
 
-def of_ufunc(ufunc: np.ufunc, a: Any, axis: Any = 0, dtype: Any = None, keepdims: bool = False,
+def of_ufunc(ufunc: np.ufunc, a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False,
              initial: Any = None) -> DeviceArray:  # fmt: skip
-    """ufunc.reduce."""
+    """ufunc.reduce, over all dimensions if none are named; np.sum and its like."""
     name, dims = UFUNCS[ufunc], dimensions(axis, a.ndim)
     if initial is None and math.isinf(NAMED[name].start) and not count(a, dims):
         raise ValueError(f"zero-size array to reduction operation {ufunc.__name__} which has no identity")
@@ -273,8 +265,12 @@ def of_ufunc(ufunc: np.ufunc, a: Any, axis: Any = 0, dtype: Any = None, keepdims
     return found if initial is None else ufunc(found, dtype.type(initial))
 
 
-for ufunc in UFUNCS:
-    of_arrays((ufunc, "reduce"))(partial(of_ufunc, ufunc))
+for ufunc in UFUNCS:  # a ufunc's method takes the first dimension where none is named
+    of_arrays((ufunc, "reduce"))(partial(of_ufunc, ufunc, axis=0))
+
+for function, ufunc in {np.sum: np.add, np.prod: np.multiply, np.max: np.maximum, np.min: np.minimum, np.any: np.logical_or,
+                        np.all: np.logical_and}.items():  # fmt: skip
+    of_arrays(function)(partial(of_ufunc, ufunc))
 
 
 @cache
@@ -290,23 +286,13 @@ def dimensions(axis: Any, ndim: int) -> tuple:
     return tuple([d % ndim for d in (axis if isinstance(axis, tuple) else (axis,))]) if ndim else ()
 
 
-def whole_array(ufunc: np.ufunc, a: Any, axis: Any = None, **options: Any) -> DeviceArray:
-    """np.sum and its like: ufunc.reduce, over all dimensions if none are named."""
-    return of_ufunc(ufunc, a, axis, **options)
-
-
-for function, ufunc in {np.sum: np.add, np.prod: np.multiply, np.max: np.maximum, np.min: np.minimum, np.any: np.logical_or,
-                        np.all: np.logical_and}.items():  # fmt: skip
-    of_arrays(function)(partial(whole_array, ufunc))
-
-
 def place(name: str, a: Any, axis: int | None = None, *, keepdims: bool = False) -> DeviceArray:
     """np.argmax and np.argmin: the first place where the extreme stands, or the first NaN."""
     x = a.reshape(-1) if axis is None else a
     dims = dimensions(0 if axis is None else axis, x.ndim)
     if not count(x, dims):
         raise ValueError(f"attempt to get {name} of an empty sequence")
-    _, found = reduce_to_two(name, [x], dims, keepdims)
+    _, found = results(name, [x], dims, keepdims)
     return found.reshape([1] * a.ndim) if keepdims and axis is None else found
 
 

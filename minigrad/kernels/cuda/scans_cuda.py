@@ -66,7 +66,7 @@ PLACES = {np.maximum: place(">="), np.minimum: place("<=")}
 RECURRENCE = Scan(("a", "b"), "{state}(a_[o, i, j]), {state}(b_[o, i, j])", "(a[0] * b[0], b[0] * a[1] + b[1])",
                   write="out_[o, i, j] = {v}[1]", parts=2)  # fmt: skip
 
-HEAD = '''"""Scans: {combine}  [{state}]"""
+SOURCE = '''"""Scans: {combine}  [{state}]"""
 
 from numba import cuda
 from numpy import float32, float64, int64
@@ -100,9 +100,7 @@ def columns(reverse, {inputs}, {outputs}):
             i = n - 1 - k if reverse else k
             v = combine(v, read({inputs}, o, i, j))
             {write}
-'''
 
-HELPERS = '''
 
 @cuda.jit(device=True)
 def earlier(v, distance):
@@ -118,20 +116,22 @@ def keep({arrays}, k, v):
 @cuda.jit(device=True)
 def kept({arrays}, k):
     return {places}
-'''
 
-CHUNK = '''
 
 @cuda.jit
-def {name}(reverse, chunk, {inputs}, {totals}{outputs}):
-    """A block goes through chunk c of row r, a tile of one value for each thread at a time."""
+def scanned(reverse, chunk, totalling, {inputs}, {totals}, {outputs}):
+    """A block goes through chunk c of row r, a tile of one value for each thread at a time; `totalling`, for its total only."""
 {shared}
     n, width, t = {first}_.shape[1], {first}_.shape[2], cuda.threadIdx.x
     chunks = (n + chunk - 1) // chunk
     r, c, lane, warp = cuda.blockIdx.x // chunks, cuda.blockIdx.x % chunks, t % 32, t // 32
     o, j, end = r // width, r % width, min(n, (c + 1) * chunk)
+    alone = c * chunk if totalling else 0  # the beginning of the tile to which nothing is carried
     carry = read({inputs}, o, 0, j)
-{carried}
+    if c > 0 and not totalling:
+        carry = kept({totals}, r * chunks)
+        for k in range(1, c):
+            carry = combine(carry, kept({totals}, r * chunks + k))
     for first in range(c * chunk, end, THREADS):
         k = min(first + t, end - 1)  # threads beyond the end repeat the last value, which changes none before it
         i = n - 1 - k if reverse else k
@@ -148,26 +148,24 @@ def {name}(reverse, chunk, {inputs}, {totals}{outputs}):
             for w in range(1, warp):
                 before = combine(before, kept({slots}, w))
             v = combine(before, v)
-        if {has_carry}:
+        if first > alone:
             v = combine(carry, v)
-{written}
+        if not totalling and first + t < end:
+            {write}
         if t == THREADS - 1:
             keep({slots}, WARPS, v)
         cuda.syncthreads()
         carry = kept({slots}, WARPS)
-{end}'''
-CARRIED = """    if c > 0:
-        carry = kept({totals}, r * chunks)
-    for k in range(1, c):
-        carry = combine(carry, kept({totals}, r * chunks + k))"""
-WRITTEN = "        if first + t < end:\n            {write}"
-TOTAL = "    if t == 0:\n        keep({totals}, cuda.blockIdx.x, carry)\n"
+    if totalling and t == 0:
+        keep({totals}, cuda.blockIdx.x, carry)
+'''
 
 
 @functools.cache
 def kernels(scan: Scan, state: str, kinds: tuple, threads: int) -> Any:
-    """The module of one scan: `columns`, `scanned`, and `totals` of chunks.  `kinds` are the dtypes of the state's parts."""
+    """The module of one scan: `columns`, and `scanned`.  `kinds` are the dtypes of the state's parts."""
     each = lambda text: ", ".join([text.format(p=p) for p in range(scan.parts)])
+    shuffled = "v[{p}]" if scan.parts > 1 else "v"
     names = {
         "inputs": ", ".join([f"{n}_" for n in scan.inputs]),
         "outputs": ", ".join([f"{n}_" for n in scan.outputs]),
@@ -181,17 +179,11 @@ def kernels(scan: Scan, state: str, kinds: tuple, threads: int) -> Any:
         "slots": each("slots{p}"),
         "arrays": each("kept{p}"),
         "places": each("kept{p}[k]"),
-        "shifted": each(
-            "cuda.shfl_up_sync(ALL, v[{p}], distance)" if scan.parts > 1 else "cuda.shfl_up_sync(ALL, v, distance)"
-        ),
+        "shifted": each(f"cuda.shfl_up_sync(ALL, {shuffled}, distance)"),
+        "totals": each("totals{p}_"),
         "shared": "\n".join([f"    slots{p} = cuda.shared.array(SLOTS, {k})" for p, k in enumerate(kinds)]),
     }
-    totals = each("totals{p}_")
-    found = CHUNK.format(**{**names, "name": "totals", "totals": totals, "outputs": "", "carried": "",
-                            "has_carry": "first > c * chunk", "written": "", "end": TOTAL.format(totals=totals)})  # fmt: skip
-    whole = CHUNK.format(**names, name="scanned", totals=f"{totals}, ", carried=CARRIED.format(totals=totals),
-                         has_carry="first > 0", written=WRITTEN.format(**names), end="")  # fmt: skip
-    return kernel_modules.load("scans", HEAD.format(**names) + HELPERS.format(**names) + found + whole)
+    return kernel_modules.load("scans", SOURCE.format(**names))
 
 
 def run(scan: Scan, inputs: list, dim: int, reverse: bool, state: np.dtype, results: list) -> list:
@@ -213,9 +205,8 @@ def run(scan: Scan, inputs: list, dim: int, reverse: bool, state: np.dtype, resu
     chunk = -(-n // (chunks * threads)) * threads
     chunks = -(-n // chunk)
     totals = [empty(rows * chunks, kind) for kind in kinds]
-    if chunks > 1:
-        module.totals[rows * chunks, threads](reverse, chunk, *arrays, *totals)
-    module.scanned[rows * chunks, threads](reverse, chunk, *arrays, *totals, *results)
+    for totalling in (True, False) if chunks > 1 else (False,):
+        module.scanned[rows * chunks, threads](reverse, chunk, totalling, *arrays, *totals, *results)
     return outs
 
 

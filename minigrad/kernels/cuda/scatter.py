@@ -69,8 +69,7 @@ def scatter(x: DeviceArray, dim: int, index: DeviceArray, src: Any, how: str) ->
     if how != "write":
         combine(how, x, lambda x: indexing.along(x, dim, index), src, checked=False)
     elif index.size:
-        places = indexing.along(x, dim, index)
-        visit(indexing.WRITE, x, places, indexing.partner(src, x, places), checked=False)
+        indexing.write(x, indexing.along(x, dim, index), src, checked=False)
     return True
 
 

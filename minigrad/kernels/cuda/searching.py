@@ -9,7 +9,7 @@ import numpy as np
 
 from ...arrays.halves import widened
 from ...arrays.kinds import near
-from . import kernel_modules, pointwise_cuda
+from . import flat, kernel_modules, pointwise_cuda
 from .device_array import DeviceArray, empty
 from .functions import of_arrays
 from .scans_cuda import running
@@ -21,7 +21,6 @@ from numba import cuda
 
 @cuda.jit
 def collect(mask_, until_, places_):
-    for i in range(cuda.grid(1), mask_.size, cuda.gridsize(1)):
 '''
 
 BISECT = '''"""Where values belong in sorted rows."""
@@ -55,9 +54,9 @@ def bisect(right, rows_, values_, out_):
 def collector(rank: int) -> Any:
     """The kernel for masks of so many dimensions."""
     at = ", ".join([f"i{d}" for d in range(rank)])
-    lines = [*pointwise_cuda.coordinates("mask_", rank), f"if mask_[{at}]:"]
+    lines = [*flat.coordinates("mask_", rank), f"if mask_[{at}]:"]
     lines += [f"    places_[until_[i] - 1, {d}] = i{d}" for d in range(rank)]
-    return kernel_modules.load("collect", HEAD + "".join([f"        {line}\n" for line in lines])).collect
+    return kernel_modules.load("collect", HEAD + flat.loop("mask_.size", lines)).collect
 
 
 @of_arrays(np.argwhere)

@@ -18,7 +18,7 @@ import os
 import textwrap
 import threading
 from collections.abc import Callable
-from types import ModuleType, TracebackType
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -84,15 +84,16 @@ def stand_in(value: Any, own: Callable) -> Any:
     from numba import cuda
     from numba.cuda.simulator.kernel import FakeCUDAKernel
 
-    from .fake import Math, ieee
+    from .fake import gpu_math
 
     if isinstance(value, FakeCUDAKernel):
         return own(value.fn)
     if value is cuda:
         return fake()
     if value is math:
-        return Math()
-    return ieee(value.__name__) if inspect.isbuiltin(value) and value.__module__ == "math" else value
+        return gpu_math()
+    known = inspect.isbuiltin(value) and value.__module__ == "math"
+    return getattr(gpu_math(), value.__name__) if known else value
 
 
 def run(function: Callable, grid: Any, block: Any, args: Any) -> None:
@@ -162,7 +163,10 @@ def outside(e: BaseException) -> Outside | None:
 
     if isinstance(e, Outside):
         return e
-    at = innermost(e.__traceback__)
+    at = e.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    assert at is not None
     code, instruction = at.tb_frame.f_code, at.tb_lasti
     line, end_line, column, end = list(code.co_positions())[instruction // 2]
     text = linecache.getline(code.co_filename, line or 0)
@@ -175,11 +179,3 @@ def outside(e: BaseException) -> Outside | None:
     array, index = eval(ast.unparse(node.value), names), eval(f"({ast.unparse(node.slice)})", names)
     does = "writes" if dis.opname[code.co_code[instruction]].startswith("STORE") else "reads"
     return Outside(does, array, index, ast.unparse(node.value)) if isinstance(array, np.ndarray) else None
-
-
-def innermost(tb: TracebackType | None) -> TracebackType:
-    """Where an exception was raised."""
-    while tb is not None and tb.tb_next is not None:
-        tb = tb.tb_next
-    assert tb is not None
-    return tb

@@ -128,9 +128,9 @@ def first_of_tiles(x: DeviceArray, places: Any, k: int, descending: bool) -> tup
     (r, n), tile, given = x.shape, tile_for(x.shape[1]), places is not None
     shape = (r, -(-n // tile), min(k, tile))
     out, found = empty(shape, x.dtype), empty(shape, np.int64)
-    together = max(THREADS // (tile // 2), 1)
-    kernel = module(x.dtype, tile, descending).tiles
-    kernel[-(-r * shape[1] // together), together * tile // 2](given, x, places if given else found[:, 0], out, found)
+    kernels = module(x.dtype, tile, descending)
+    launch = kernels.tiles[-(-r * shape[1] // kernels.ROWS), kernels.ROWS * kernels.HALF]
+    launch(given, x, places if given else found[:, 0], out, found)
     return out, found
 
 

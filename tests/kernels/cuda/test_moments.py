@@ -53,7 +53,7 @@ def test_sums_of_gradients_in_parts_and_of_other_layouts(threads, monkeypatch):
     m = x.mean((0, 2), keepdims=True)
     for turn in (lambda a: a, lambda a: a.swapaxes(0, 2)):
         given = [turn(to_device(a)) for a in (g, x, m)]
-        sums = [a.to_host() for a in reductions_cuda.reduce_to_two("gradients", given, (0, 2), True)]
+        sums = [a.to_host() for a in reductions_cuda.results("gradients", given, (0, 2), True)]
         np.testing.assert_allclose(sums[0], turn(g).sum((0, 2), keepdims=True), 1e-9)
         np.testing.assert_allclose(sums[1], (turn(g) * turn(x - m)).sum((0, 2), keepdims=True), 1e-9)
 
