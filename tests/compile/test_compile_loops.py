@@ -15,7 +15,7 @@ from .test_compile_lines import compared
 __all__ = ["interpreted"]
 N = 3  # states are N x N, so that all may be multiplied by each other
 STEPS = ["h = torch.tanh(x[t] @ w + h @ w.T)", "h = h * c.sigmoid() + x[t]", "c = c + h.sum(0) * x[t, 0]", "h = h - h.mean()",
-         "c = torch.where(h > c, h, c * 0.5)", "h = h.softmax(t % 2)", "c = (c + x[2 * t]) @ h.T",
+         "c = torch.where(h > c - 0.3, h, c * 0.5)", "h = h.softmax(t % 2)", "c = (c + x[2 * t]) @ h.T",
          "h = h + c if t % 2 else h * c", "c = x[:t + 1].sum(0) * 0.1", "h = x[t + 1, 1:2] * h", "s = s + (h * c).sum()",
          "c, h = h * 0.5, c", "h = h + x[t].T", "h = torch.cat([h[1:], x[t, :1]])", "s = s * h[t % 3, 0].cos()",
          "c = c.sin() + t * 0.1", "h = (y[t] @ w.T + h @ w.T).tanh()", "c = c + (y[:, t % 3] @ w).sum(0)"]  # fmt: skip

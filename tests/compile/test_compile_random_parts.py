@@ -23,8 +23,11 @@ SIMPLE = ["{a} = {b}.sin() * 2 + {c}", "{a} = {b} * {c} - {a}", "{a} = {b} @ w",
 STOPS = ["print({a}.shape, n)", "seen.append(n)", "m = {a}.sum().item()", "{a} = {a} + float({b}.max())",
          "{a} = speaking({a}, n)", "{a} = box.loud({b})"]  # fmt: skip
 HEADS = ["for k in range({n}):", "if {a}.sum().item() > n:", "if n % 2:", "for x in ({a}, {b}):", "with torch.no_grad():",
-         "while n < {n}:", "if (k := n) % 2:", "if (m := {a}.mean()) > 0.1:"]  # fmt: skip
-WORLD = """import minigrad as torch
+         "while n < {n}:", "if (k := n) % 2:", "if (m := {a}.mean()) > 0.1:", "try:",
+         "with contextlib.suppress(ValueError):"]  # fmt: skip
+WORLD = """import contextlib
+
+import minigrad as torch
 
 w = torch.tensor([[0.5, -0.25], [0.75, 0.1]], requires_grad=True)
 seen = []
@@ -75,11 +78,17 @@ def statements(rng, depth, in_loop):
             inner = statements(rng, depth - 1, in_loop or loops)
             if head.startswith("while"):
                 inner.insert(0, "n = n + 1")
+            if head.startswith(("try", "with contextlib")) and rng.random() < 0.7:
+                inner += [f"if n % {rng.randint(1, 3)} == 0:", "    raise ValueError"]
             found += [head, *["    " + line for line in inner]]
+            if head == "try:":
+                found += ["except ValueError:", *["    " + line for line in statements(rng, depth - 1, in_loop)]]
             if head.startswith("if") and rng.random() < 0.5:
                 found += ["else:", *["    " + line for line in statements(rng, depth - 1, in_loop)]]
         elif in_loop and rng.random() < 0.1:
             found += [f"if n == {rng.randint(0, 5)}:", "    " + rng.choice(["break", "continue"])]
+        elif rng.random() < 0.03:
+            found += [f"if n == {rng.randint(0, 5)}:", f"    return {a}, {b} * 2, n"]
         else:
             found.append(rng.choice(STOPS if rng.random() < 0.3 else SIMPLE).format(**given))
     return found
