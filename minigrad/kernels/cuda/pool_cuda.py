@@ -34,15 +34,15 @@ def bounds(i, step, begin, end, by, every, size):
 
 
 @cuda.jit
-def max_pool(x, rows, columns, out, place):
+def max_pool(x, step_h, begin_h, end_h, by_h, every_h, step_w, begin_w, end_w, by_w, every_w, out, place):
     """Of equal elements the first counts, of several NaN the last; a window may lie wholly in the padding."""
     for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
         image, row, column = i // (out.shape[1] * out.shape[2]), i // out.shape[2] % out.shape[1], i % out.shape[2]
-        top, bottom = bounds(row, *rows, x.shape[1])
-        left, right = bounds(column, *columns, x.shape[2])
+        top, bottom = bounds(row, step_h, begin_h, end_h, by_h, every_h, x.shape[1])
+        left, right = bounds(column, step_w, begin_w, end_w, by_w, every_w, x.shape[2])
         best, found = real(LOWEST), top * x.shape[2] + left
-        for h in range(top, bottom, rows[4]):
-            for w in range(left, right, columns[4]):
+        for h in range(top, bottom, every_h):
+            for w in range(left, right, every_w):
                 value = x[image, h, w]
                 if value > best or value != value:
                     best, found = value, h * x.shape[2] + w
@@ -59,11 +59,11 @@ def put(g, place, dx):
 
 
 @cuda.jit
-def window_sum(x, rows, columns, out):
+def window_sum(x, step_h, begin_h, end_h, by_h, every_h, step_w, begin_w, end_w, by_w, every_w, out):
     for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
         image, row, column = i // (out.shape[1] * out.shape[2]), i // out.shape[2] % out.shape[1], i % out.shape[2]
-        top, bottom = bounds(row, *rows, x.shape[1])
-        left, right = bounds(column, *columns, x.shape[2])
+        top, bottom = bounds(row, step_h, begin_h, end_h, by_h, every_h, x.shape[1])
+        left, right = bounds(column, step_w, begin_w, end_w, by_w, every_w, x.shape[2])
         total = real(0)
         for h in range(top, bottom):
             for w in range(left, right):
@@ -105,7 +105,7 @@ def launch(name: str, x: DeviceArray, windows: tuple[Windows, ...], *outs: Devic
     """Run a kernel with a thread for each element of the results."""
     if outs[0].size and x.size:
         images = [as_images(a, len(windows)) for a in (x, *outs)]
-        settings = [tuple(w[2:]) for w in as_two(windows)]
+        settings = [number for w in as_two(windows) for number in w[2:]]
         getattr(module(x.dtype), name)[kernel_modules.threads(outs[0].size)](images[0], *settings, *images[1:])
     else:
         outs[0].fill(0)
