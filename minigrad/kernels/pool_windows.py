@@ -50,6 +50,13 @@ def bounds(w: Windows) -> tuple[np.ndarray, np.ndarray]:
     return start.astype(np.uint64), np.clip(end, 0, w.size).astype(np.uint64)
 
 
+@lru_cache(1024)
+def runs(w: Windows) -> np.ndarray:
+    """Return at which of the windows others than the one before begin, and where they end."""
+    changes = np.any([a[1:] != a[:-1] for a in bounds(w)], axis=0)
+    return np.concatenate([[0] * bool(w.number), np.flatnonzero(changes) + 1, [w.number]]).astype(np.uint64)
+
+
 def table(w: Windows) -> tuple[np.ndarray, np.ndarray]:
     """Return the elements of each window, (number, longest), and which of them there are."""
     start, end = [a.astype(np.int64)[:, None] for a in bounds(w)]

@@ -15,7 +15,7 @@ import numpy as np
 from ...arrays.kinds import contiguous, kernels_there, on_device
 from ..cache import by_dtype
 from ..fallback import worth
-from ..pool_windows import Windows, bounds
+from ..pool_windows import Windows, bounds, runs
 from ..threads import launch
 
 POOL_FROM = 256  # elements; below, NumPy's dozen calls cost less than a first lesson's wait for the compiler
@@ -105,57 +105,52 @@ def put(g_, place_, dx_):
 
 
 @njit(nogil=True)
-def add_columns(left, right, narrow, wide, line, out):
-    """Few windows are added up one by one; of many the first elements are added, then the second."""
-    if out.size < 16:
-        for j in range(out.size):
-            total = real(0)
-            for k in range(left[j], right[j]):
-                total += line[k]
-            out[j] = total
-        return
-    for j in range(out.size):
-        out[j] = line[left[j]] if narrow else real(0)
-    for column in range(at(1), narrow):
-        for j in range(out.size):
-            out[j] += line[left[j] + column]
-    for column in range(narrow, wide):
-        for j in range(out.size):
-            inside = left[j] + column < right[j]
-            value = line[left[j] + column if inside else at(0)]
-            out[j] += value if inside else real(0)
-
-
-@njit(nogil=True)
-def sums(top, bottom, left, right, x_, out_):
+def sums(top, bottom, left, right, runs, x_, out_):
     """The rows of a window are added up to a line, then the columns of that."""
     line = empty(x_.shape[2], real)
     narrow, wide = at(line.size), at(0)  # windows have at least, and at most, so many columns
     for j in range(left.size):
         columns = right[j] - left[j] if right[j] > left[j] else at(0)
         narrow, wide = min(narrow, columns), max(wide, columns)
+    few = runs.size <= max(6, left.size // 4)  # different windows, which are added up one by one
     for r in range(len(x_)):
-        x = x_[r]
-        for i in range(out_.shape[1]):
-            out, along = out_[r, i], line
-            if i and top[i] == top[i - 1] and bottom[i] == bottom[i - 1]:
-                above = out_[r, i - 1]
+        x, image = x_[r], out_[r]
+        for row in range(len(image)):
+            out = image[row]
+            if row and top[row] == top[row - 1] and bottom[row] == bottom[row - 1]:
+                above = image[row - 1]
                 for j in range(out.size):
                     out[j] = above[j]
                 continue
-            if bottom[i] == top[i] + at(1):
-                along = x[top[i]]
-            elif bottom[i] > top[i]:
-                first, second = x[top[i]], x[top[i] + at(1)]
+            along = x[top[row]] if bottom[row] == top[row] + at(1) else line
+            if bottom[row] > top[row] + at(1):
+                first, second = x[top[row]], x[top[row] + at(1)]
                 for k in range(line.size):
                     line[k] = first[k] + second[k]
-                for h in range(top[i] + at(2), bottom[i]):
-                    row = x[h]
+                for h in range(top[row] + at(2), bottom[row]):
+                    more = x[h]
                     for k in range(line.size):
-                        line[k] += row[k]
-            else:
+                        line[k] += more[k]
+            elif bottom[row] <= top[row]:
                 line[:] = 0
-            add_columns(left, right, narrow, wide, along, out)
+            if few:
+                for k in range(runs.size - 1):
+                    total = real(0)
+                    for i in range(left[runs[k]], right[runs[k]]):
+                        total += along[i]
+                    for same in range(runs[k], runs[k + 1]):
+                        out[same] = total
+                continue
+            for j in range(out.size):
+                out[j] = along[left[j]] if narrow else real(0)
+            for column in range(at(1), narrow):
+                for j in range(out.size):
+                    out[j] += along[left[j] + column]
+            for column in range(narrow, wide):
+                for j in range(out.size):
+                    inside = left[j] + column < right[j]
+                    value = along[left[j] + column if inside else at(0)]
+                    out[j] += value if inside else real(0)
 '''
 
 
@@ -196,7 +191,7 @@ def sums(x: np.ndarray, windows: tuple[Windows, ...]) -> np.ndarray | None:
     out = np.empty(shape, x.dtype)
     rows, columns = as_two(windows)
     launch(
-        partial(module(x.dtype).sums, *bounds(rows), *bounds(columns)),
+        partial(module(x.dtype).sums, *bounds(rows), *bounds(columns), runs(columns)),
         [as_images(a, len(windows)) for a in (x, out)],
         work,
     )
