@@ -148,7 +148,7 @@ def copied(x: Tensor, shape: pool.Sliding) -> Tensor:
 
 
 def repeated(x: Tensor, parts: pool.EvenParts) -> Tensor:
-    """The same for even parts, one dimension after the other."""
+    """Return a tensor with each element of x added to all places of its part, one dimension after the other."""
     for d, window in enumerate(parts.along(), x.ndim - len(parts.size)):
         start, end = (ends.tolist() for ends in bounds(window))
         each = x.repeat_interleave(tensor([b - a for a, b in zip(start, end)]), d)

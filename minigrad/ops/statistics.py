@@ -39,7 +39,7 @@ class Var(Reduce):
 
     @staticmethod
     def arrays(gs: tuple, bound: tuple) -> tuple | None:
-        """The same on arrays."""
+        """Pull back on arrays."""
         return None if on_device(gs[0]) else (deviations(gs[0], *bound[:4]),)
 
 
@@ -58,7 +58,7 @@ class Std(Reduce):
 
     @staticmethod
     def arrays(gs: tuple, bound: tuple) -> tuple | None:
-        """The same on arrays."""
+        """Pull back on arrays."""
         (g,), (*given, out) = gs, bound
         if on_device(g):
             return None

@@ -164,3 +164,10 @@ def test_what_is_shorter_than_eps_is_divided_by_eps(n):
     y.sum().backward()
     assert y[1].tolist() == [5e-7] * n and y[2].tolist() == [1.0] + [0.0] * (n - 1)
     assert x.grad[:2].tolist() == [[0.5] * n] * 2 and x.grad[2].tolist() == [0.0] + [0.25] * (n - 1)
+
+
+def test_second_derivatives_at_the_zero_vector_are_finite():
+    x = minigrad.zeros(2, 3, dtype=minigrad.float64, requires_grad=True)
+    (g,) = minigrad.autograd.grad(F.normalize(x, eps=0.5).square().sum(), x, create_graph=True)
+    (h,) = minigrad.autograd.grad(g.sum(), x)
+    assert g.tolist() == [[0.0] * 3] * 2 and h.tolist() == [[8.0] * 3] * 2  # of (x / 0.5)**2

@@ -67,7 +67,7 @@ def max_pool(top, bottom, left, right, down, along, x_, place_, out_):
 
 @njit(nogil=True)
 def max_pool_two(width, x_, place_, out_):
-    """The same for windows of two by two that neither overlap nor leave the input, as in most networks."""
+    """Take windows of two by two that neither overlap nor leave the input, as most networks have."""
     for r in range(len(x_)):
         for i in range(out_.shape[1]):
             out, place, x, y = out_[r, i], place_[r, i], x_[r, 2 * i], x_[r, 2 * i + 1]
@@ -84,7 +84,7 @@ def max_pool_two(width, x_, place_, out_):
 
 @njit(nogil=True)
 def max_pool_pairs(x_, place_, out_):
-    """The same for neighbours in one dimension."""
+    """Take pairs of neighbours in one dimension."""
     for r in range(len(x_)):
         out, place, x = out_[r, 0], place_[r, 0], x_[r, 0]
         for j in range(out.size):

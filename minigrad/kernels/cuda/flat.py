@@ -45,7 +45,7 @@ def text(
 
 def counted_text(name: str, args: Sequence, parameters: dict[str, tuple[str, str]], results: dict[str, str], rank: int,
                  counter: str, repeated: set | None) -> str:  # fmt: skip
-    """The same over arrays of so many dimensions, which are counted in a type.
+    """Return the text over arrays of so many dimensions, whose elements are counted in a type.
 
     Where rows are read by fours, multiples of which all arrays begin at, `repeated` are those that have one element for all
     of a row, which is read once.

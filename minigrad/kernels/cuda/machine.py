@@ -47,7 +47,7 @@ class Asked:
 
 
 class Capturing(threading.local):
-    """What the thread that asks captures, if it does, and the stream that takes it, also as the driver knows it."""
+    """Hold what a thread captures, if it does, and the stream that takes its work, also as the driver knows it."""
 
     asked: Asked | None = None
 
