@@ -8,6 +8,7 @@ mode, ops/base/families.py for how an operation is declared, layers/ for the tra
 """
 
 import math as _math
+from importlib import import_module as _import_module
 
 __version__ = "0.1.0"
 
@@ -231,3 +232,14 @@ _install_records()  # recordings look at a tensor before it gets another array
 _install_kernels()  # eager operations have the compiler write their fused kernels
 _install_pool()
 _install_traceback()
+
+
+# ---------------------------------------------------------------------- around the engine: imported when first named
+_AROUND = {name: name for name in "compat distributions profiler utils".split()}
+
+
+def __getattr__(name):
+    """Import a part of the library that lies around the engine, at its first use."""
+    if name in _AROUND:
+        return _import_module(f"{__name__}.{_AROUND[name]}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

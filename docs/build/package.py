@@ -41,6 +41,10 @@ FOLDERS = {  # each imports from those above it
     "pickle_reader": "files of tensors, read without running them",
     "serialization": "save and load",
     "warmup": "compile all kernels ahead",
+    "utils": "data loaders, checkpointing: torch.utils's names",
+    "distributions": "torch.distributions's names",
+    "profiler": "time and memory by operation: torch.profiler's names",
+    "compat": "programs that import torch, run as they stand",
     "viz": "drawings, the viewer, the command",
     "lessons": "notebooks with exercises that check themselves",
 }

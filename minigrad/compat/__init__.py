@@ -1,0 +1,1 @@
+"""Programs written for PyTorch, run as they stand: `import torch` gives minigrad while `as_torch()` holds."""

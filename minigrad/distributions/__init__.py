@@ -1,0 +1,1 @@
+"""Probability distributions, under torch.distributions's names."""
