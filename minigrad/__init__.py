@@ -235,11 +235,22 @@ _install_traceback()
 
 
 # ---------------------------------------------------------------------- around the engine: imported when first named
-_AROUND = {name: name for name in "compat distributions profiler utils".split()}
+_AROUND = {
+    **{name: name for name in "compat distributions profiler utils".split()},
+    **{
+        name: f"compat.{name}"
+        for name in "accelerator amp backends compiler jit multiprocessing onnx special version".split()
+    },
+}
 
 
 def __getattr__(name):
-    """Import a part of the library that lies around the engine, at its first use."""
+    """Import a part of the library that lies around the engine, at its first use; say of what is not there what to write."""
+    if name.startswith("_"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name in _AROUND:
         return _import_module(f"{__name__}.{_AROUND[name]}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    top_level = _import_module(f"{__name__}.compat.top_level")
+    if hasattr(top_level, name):
+        return getattr(top_level, name)
+    raise _import_module(f"{__name__}.compat.missing").absent(AttributeError, f"{__name__}.{name}")

@@ -28,8 +28,8 @@ held: ContextVar[Place | None] = ContextVar("minigrad.place", default=None)
 PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
-# code that calls minigrad on behalf of the user's line: np.mean(losses), copy.deepcopy(loss)
-BETWEEN = (PACKAGE, os.path.dirname(np.__file__) + os.sep, copy.__file__)
+# code that calls minigrad on behalf of the user's line: np.mean(losses), copy.deepcopy(loss), `import torch` after as_torch()
+BETWEEN = (PACKAGE, os.path.dirname(np.__file__) + os.sep, copy.__file__, "<frozen importlib.")
 
 
 class Place(NamedTuple):

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from . import config
+
 if TYPE_CHECKING:
     from .core.tensor import Tensor
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 def shown(self: Any) -> str:
     """The operation's name and, on a line each, the fields."""
     fields = ",\n".join([f"{name}={value!r}" for name, value in zip(self._fields, self)])
-    return f"minigrad.return_types.{type(self).__name__}(\n{fields})"
+    return f"{config.library_name}.return_types.{type(self).__name__}(\n{fields})"
 
 
 class Selected(NamedTuple):

@@ -20,6 +20,7 @@ from .commands import (
     explain_command,
     maintenance,
     render_command,
+    run_command,
     source_command,
     step_command,
 )
@@ -40,6 +41,7 @@ EXAMPLES = """Examples:
   minigrad explain net.py:loss --of w      how the derivative of loss by w comes about
   minigrad diff before.json net.py:loss    what changed since before.json
   minigrad check functions.py:MyCube       whether a custom Function is right
+  minigrad run train.py                    a program that imports torch, with minigrad in its place
   minigrad lessons                         learn how all of it works
 
 minigrad COMMAND --help says more about each."""
@@ -56,6 +58,8 @@ app.command(step_command.step, help_epilogue=step_command.EXAMPLES)
 app.command(explain_command.explain, help_epilogue=explain_command.EXAMPLES)
 app.command(diff_command.diff, help_epilogue=diff_command.EXAMPLES)
 app.command(check_command.check, help_epilogue=check_command.EXAMPLES)
+app.command(run_command.run, help_epilogue=run_command.RUN_EXAMPLES)
+app.command(run_command.port, help_epilogue=run_command.PORT_EXAMPLES)
 app.command(source_command.source, help_epilogue=source_command.EXAMPLES)
 app.command(
     "lessons.command:app", name="lessons"
@@ -71,8 +75,10 @@ def main(tokens: list[str] | None = None) -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     words = sys.argv[1:] if tokens is None else tokens
+    if words[:1] == ["run"] and len(words) > 1 and words[1] not in ("-h", "--help"):
+        words = [*words[:2], "--", *words[2:]]  # what stands behind the program is its own, --help included
     try:
-        app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
+        app(words, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as wrong:
         sys.exit(_say(f"minigrad: {wrong} See minigrad --help.", 2, words))
     except Usage as wrong:

@@ -57,6 +57,13 @@ def compiles(trees: dict[str, ast.Module]) -> bool:
     return "compile" in words or any(name.endswith(".compile") for tree in trees.values() for name in imported(tree))
 
 
+def stands_for_torch() -> bool:
+    """Whether `import torch` gives minigrad."""
+    from minigrad import config
+
+    return config.library_name == "torch"
+
+
 class Libraries:
     """The libraries that a program imports, as far as they are installed.
 
@@ -66,7 +73,8 @@ class Libraries:
 
     def __init__(self, text: bytes, folder: Path):
         trees = sources(text, folder)
-        self.torch = imports(trees, "torch") and find_spec("torch") is not None  # a program may do without
+        there = not stands_for_torch() and find_spec("torch") is not None  # a program may do without
+        self.torch = there and imports(trees, "torch")
         self.minigrad = imports(trees, "minigrad") or not self.torch
         self.compiled = self.torch and compiles(trees)
 
@@ -74,7 +82,7 @@ class Libraries:
     def of_session(cls, cell: str) -> Libraries:
         """The libraries of a notebook's cell: those that are loaded, and those that it imports."""
         made = cls(cell.encode(), Path())
-        made.torch, made.minigrad = made.torch or "torch" in sys.modules, True
+        made.torch, made.minigrad = made.torch or "torch" in sys.modules and not stands_for_torch(), True
         return made
 
     def uncompiled(self) -> AbstractContextManager:

@@ -43,7 +43,7 @@ def drawn(record: dict, notes: Any = (), view: View = WHOLE) -> Drawing:
 
 
 def load(shell: Any) -> None:
-    """Give an IPython shell the magic `%%trace`."""
+    """Give an IPython shell the magics `%%trace` and `%minigrad`."""
 
     def magic(line: str, cell: str) -> Drawing | None:
         """Run the cell under a recording and show its passes: %%trace [NAME] [--show WORDS].
@@ -53,6 +53,23 @@ def load(shell: Any) -> None:
         return trace(shell, line, cell)
 
     shell.register_magic_function(magic, "cell", "trace")
+    shell.register_magic_function(in_place_of_torch, "line", "minigrad")
+
+
+STANDING_IN: list[Any] = []  # the as_torch() of this notebook, while it holds
+
+
+def in_place_of_torch(line: str) -> None:
+    """Let `import torch` give minigrad in the cells that follow: %minigrad as_torch, until %minigrad as_torch off."""
+    import minigrad
+
+    words = line.split()
+    if words == ["as_torch"] and not STANDING_IN:
+        STANDING_IN.append(minigrad.as_torch())
+    elif words == ["as_torch", "off"] and STANDING_IN:
+        STANDING_IN.pop().close()
+    elif words not in (["as_torch"], ["as_torch", "off"]):
+        print(f"%minigrad {line}: unknown. Write %minigrad as_torch, and %minigrad as_torch off at the end.")
 
 
 def trace(shell: Any, line: str, cell: str) -> Drawing | None:

@@ -53,7 +53,7 @@ class Program:
         linecache.cache["<stdin>"] = (len(text), None, lines, "<stdin>")  # where lines of code are looked up
         return cls("<stdin>", text, words)
 
-    def run(self) -> None:
+    def execute(self) -> None:
         """Run it as `python file` would, and keep the names that it leaves behind."""
         module = ModuleType("__main__")
         here = self.file == "<stdin>"
@@ -62,14 +62,19 @@ class Program:
             module.__file__ = self.file
         sys.modules["__main__"], sys.argv = module, ["-" if here else self.file, *self.words]
         sys.path.insert(0, "" if here else str(Path(path).parent))
+        self.names = module.__dict__
         try:
-            exec(compile(self.text, path, "exec"), module.__dict__)
+            exec(compile(self.text, path, "exec"), self.names)
+        except Exception as error:
+            raise Failure.of(error) from error
+
+    def run(self) -> None:
+        """Run it; a program that ends itself early has failed, unless it says that all went well."""
+        try:
+            self.execute()
         except SystemExit as ended:
             if ended.code not in (None, 0):
                 raise Failure(f"{self.file} ended itself with {ended.code!r} before it could be drawn.") from ended
-        except Exception as error:
-            raise Failure.of(error) from error
-        self.names = module.__dict__
 
     @cached_property
     def libraries(self) -> Libraries:
@@ -286,7 +291,7 @@ def _trimmed(error: traceback.TracebackException) -> traceback.TracebackExceptio
     packages = [
         minigrad.__file__,
         __file__,
-        *[sys.modules["torch"].__file__ or "" for _ in range("torch" in sys.modules)],
+        *[getattr(sys.modules["torch"], "__file__", None) or __file__ for _ in range("torch" in sys.modules)],
     ]
     ours = tuple(str(Path(package).parent) for package in packages)
     todo: list[traceback.TracebackException | None] = [error]

@@ -6,6 +6,7 @@ import math
 from contextvars import ContextVar
 from typing import Any
 
+from .. import config
 from ..errors import error
 
 
@@ -21,7 +22,7 @@ class Size(tuple):
         return math.prod(self)
 
     def __repr__(self) -> str:
-        return f"minigrad.Size({list(self)})"
+        return f"{config.library_name}.Size({list(self)})"
 
     def __add__(self, other: tuple) -> Size:
         return Size(tuple.__add__(self, other)) if isinstance(other, tuple) else NotImplemented
@@ -115,7 +116,7 @@ class Word:
         self.name = name
 
     def __repr__(self) -> str:
-        return f"minigrad.{self.name}"
+        return f"{config.library_name}.{self.name}"
 
     def __reduce__(self) -> str:
         return self.name

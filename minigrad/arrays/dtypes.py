@@ -16,6 +16,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from .. import config
 from ..errors import error
 
 
@@ -38,7 +39,7 @@ class dtype:
         self.itemsize = self.dtype.itemsize
 
     def __repr__(self) -> str:
-        return f"minigrad.{self.name}"
+        return f"{config.library_name}.{self.name}"
 
     def __reduce__(self):
         return of_numpy, (self.name,)

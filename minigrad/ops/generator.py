@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import config
 from ..arrays.devices import CPU, CUDA, device
 from ..arrays.kinds import on_device as is_on_device
 from ..core.events import slots
@@ -134,7 +135,7 @@ class Generator:
 
     def __repr__(self) -> str:
         place = "" if self.device is CPU else f" device={self.device}"
-        return f"<minigrad.Generator seed={self._seed}{place}>"
+        return f"<{config.library_name}.Generator seed={self._seed}{place}>"
 
 
 default_generator = Generator()

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import config
 from ..arrays import dtypes
 from ..arrays.devices import Size
 from ..core.saved import memory
@@ -29,7 +30,7 @@ class TensorType(type):
         return isinstance(instance, Tensor) and instance.dtype is cls.dtype
 
     def __repr__(cls) -> str:
-        return f"<class 'minigrad.{cls.__name__}'>"
+        return f"<class '{config.library_name}.{cls.__name__}'>"
 
 
 class HalfTensor(metaclass=TensorType):
@@ -163,7 +164,7 @@ def array_of(data: tuple, target: np.dtype, who: str) -> np.ndarray:
 def type_of(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """The name of the tensor's type, "minigrad.FloatTensor", or with `dtype` (or such a name) the tensor converted."""
     if dtype is None:
-        return f"minigrad.{CALLED[self.dtype]}Tensor"
+        return f"{config.library_name}.{CALLED[self.dtype]}Tensor"
     if isinstance(dtype, str):
         short = dtype.rpartition(".")[2].removesuffix("Tensor")
         found = [d for d, name in CALLED.items() if name == short]

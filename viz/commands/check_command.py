@@ -15,7 +15,7 @@ import viz
 from ..drawn_graph import passes_of
 from ..files import maker, nearest
 from ..run_program import Program, Usage
-from .common import Args, Json, Target, apart, say, working
+from .common import Args, AsTorch, Json, Target, apart, computing, say, working
 from .render_command import deliver, destination
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def check(
     args: Args = None,
     skip: Annotated[str, Parameter(name=["--skip"], show_default=False)] = "",
     output: Annotated[str | None, Parameter(name=["--output", "-o"], allow_leading_hyphen=True)] = None,
+    as_torch: AsTorch = False,
     json: Json = False,
 ) -> None:
     """Run custom Functions through everything that PyTorch's documents ask of them; ends with 1 if something fails.
@@ -55,13 +56,15 @@ def check(
         Rows to leave out, with commas: --skip "gradients,func.grad".
     output
         Draw where forward and backward disagree, in the format of the suffix, as render does. Without it: as text.
+    as_torch
+        Give the program minigrad where it imports torch.
     json
         Write the results as JSON: a list, one for each Function.
     """
     file, name = split(target)
     place, kind = destination(output, None, name or "check") if output else (None, "txt")
     place = place and place.absolute()  # the program may change the folder
-    with apart():
+    with apart(), computing(as_torch):
         program = Program.read(file, words)
         with working(f"running {program.file}"):
             program.run()

@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -20,6 +20,7 @@ Words = Annotated[str, Parameter(name="PROGRAM_ARGS")]
 Pass = Annotated[Literal["forward", "backward", "jvp", "all"], Parameter(name=["--pass", "-p"])]
 Args = Annotated[str | None, Parameter(name=["--args"], allow_leading_hyphen=True)]
 Json = Annotated[bool, Parameter(name=["--json"], negative="", show_default=False)]
+AsTorch = Annotated[bool, Parameter(name=["--as-torch"], negative="", show_default=False)]
 Rankdir = Literal["TB", "BT", "LR", "RL"]
 STDOUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")  # as the output: nothing else is written there then
 
@@ -81,6 +82,13 @@ def apart(wanted: bool = True) -> Iterator[None]:
         sys.stdout.flush()
         os.dup2(kept, 1)
         os.close(kept)
+
+
+def computing(as_torch: bool) -> AbstractContextManager:
+    """Give programs that import torch minigrad, with --as-torch."""
+    import minigrad
+
+    return minigrad.as_torch() if as_torch else nullcontext()
 
 
 @contextmanager

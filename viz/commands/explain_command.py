@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from ..files import SUFFIXES, nearest
 from ..run_program import Failure, Program, Usage
-from .common import STDOUT, Args, Json, Target, apart, place_of, say, target_of, working
+from .common import STDOUT, Args, AsTorch, Json, Target, apart, computing, place_of, say, target_of, working
 from .render_command import deliver
 
 EXAMPLES = """Examples:
@@ -29,6 +29,7 @@ def explain(
     index: Annotated[str | None, Parameter(name=["--index"], allow_leading_hyphen=True)] = None,
     output: Annotated[str | None, Parameter(name=["--output", "-o"], allow_leading_hyphen=True)] = None,
     args: Args = None,
+    as_torch: AsTorch = False,
     json: Json = False,
 ) -> None:
     """Derive a derivative step by step: the paths that lead to it, the local partials, and their numbers.
@@ -48,6 +49,8 @@ def explain(
         standard output.
     args
         The function's arguments, in Python. Without it: the program's example_inputs.
+    as_torch
+        Give the program minigrad where it imports torch.
     json
         Write the explanation as JSON on the standard output.
     """
@@ -60,7 +63,7 @@ def explain(
         )
     at = element(index)
     program = Program.read(file, words)
-    with apart():
+    with apart(), computing(as_torch):
         with working(f"running {program.file}"):
             found = explanation(program, name, of, at, args)
         made = None if place is None else rendered(found, place)

@@ -18,7 +18,22 @@ from ..fold import MOST
 from ..run_program import Usage, view_from
 from ..slide import TooMuch
 from ..themes import THEMES
-from .common import STDOUT, Args, Json, Pass, Rankdir, Target, apart, place_of, recorded, say, target_of, working
+from .common import (
+    STDOUT,
+    Args,
+    AsTorch,
+    Json,
+    Pass,
+    Rankdir,
+    Target,
+    apart,
+    computing,
+    place_of,
+    recorded,
+    say,
+    target_of,
+    working,
+)
 
 PICTURES = ("svg", "film", "png", "pdf", "tex")
 Size = Literal["slide"]
@@ -55,6 +70,7 @@ def render(
     size: Annotated[Size | None, Parameter(name=["--size"])] = None,
     theme: Annotated[ThemeName, Parameter(name=["--theme"])] = "light",
     open: Annotated[bool, Parameter(name=["--open"], negative="", show_default=False)] = False,
+    as_torch: AsTorch = False,
     json: Json = False,
 ) -> None:
     """Draw a tensor that a program computes, or one of its functions.
@@ -93,6 +109,8 @@ def render(
         The colours: light or dark, or print for black and white, with lines and hatching in their place.
     open
         Show the file afterwards, in the program that the system has for it.
+    as_torch
+        Give the program minigrad where it imports torch.
     json
         Say what was written as JSON.
     """
@@ -107,7 +125,7 @@ def render(
         if number is not None and number < 0:
             raise Usage(f"{option} {number} is less than 0.")
     seen = view_from(show, rankdir, size if kind in PICTURES else None)
-    with apart(place is None or json):
+    with apart(place is None or json), computing(as_torch):
         record, notes, passes_there = recorded(target, passes, args, words)
         most = (None if kind == "json" else MOST) if max_nodes is None else max_nodes or None
         try:

@@ -12,7 +12,7 @@ import viz
 
 from ..run_program import view_from
 from ..step_through import Step, walk
-from .common import Args, Json, Pass, Target, apart, recorded, say
+from .common import Args, AsTorch, Json, Pass, Target, apart, computing, recorded, say
 
 EXAMPLES = """Examples:
 
@@ -33,6 +33,7 @@ def step(
     show: Annotated[str | None, Parameter(name=["--show"])] = None,
     depth: Annotated[int | None, Parameter(name=["--depth"])] = None,
     max_nodes: Annotated[int, Parameter(name=["--max-nodes"])] = 500,
+    as_torch: AsTorch = False,
     json: Json = False,
 ) -> None:
     """Walk through the passes of a program, one operation after the other.
@@ -52,11 +53,13 @@ def step(
         How many levels of modules or functions are open; what is deeper is one step.
     max_nodes
         Fold a graph with more nodes than this. 0: never.
+    as_torch
+        Give the program minigrad where it imports torch.
     json
         Write all steps as JSON: a list of {phase, op, title, lines}.
     """
     seen = view_from(show)
-    with apart():
+    with apart(), computing(as_torch):
         record, notes, there = recorded(target, passes, args, words)
         drawing = viz.Drawing(record, there, notes, seen, depth, max_nodes or None)
         steps = walk(drawing.graph, drawing.cards, there)

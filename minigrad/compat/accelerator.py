@@ -1,0 +1,69 @@
+"""torch.accelerator: the GPU, if there is one, without its name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import cuda
+from ..arrays.devices import CUDA, device
+
+__all__ = [
+    "current_accelerator",
+    "current_device_idx",
+    "current_device_index",
+    "device_count",
+    "empty_cache",
+    "is_available",
+    "max_memory_allocated",
+    "memory_allocated",
+    "reset_peak_memory_stats",
+    "set_device_idx",
+    "set_device_index",
+    "synchronize",
+]
+
+
+def is_available() -> bool:
+    """Return whether there is a GPU.
+
+    >>> import minigrad
+    >>> minigrad.accelerator.is_available() == minigrad.cuda.is_available()
+    True
+    """
+    return cuda.is_available()
+
+
+def current_accelerator(check_available: bool = False) -> device | None:
+    """Return the GPU as a device; None where there is none."""
+    return device(CUDA.type) if cuda.is_available() else None
+
+
+def device_count() -> int:
+    """Return how many GPUs there are.
+
+    >>> import minigrad
+    >>> minigrad.accelerator.device_count() == minigrad.cuda.device_count()
+    True
+    """
+    return cuda.device_count() if cuda.is_available() else 0
+
+
+def current_device_index() -> int:
+    """Return the number of the GPU in use: 0, since minigrad computes on the first."""
+    return cuda.current_device()
+
+
+def set_device_index(device: Any, /) -> None:
+    """Choose a GPU: the first, there is no other."""
+    cuda.set_device(device)
+
+
+def synchronize(device: Any = None, /) -> None:
+    """Wait until the GPU has done all its work; nothing to wait for without one."""
+    if cuda.is_available():
+        cuda.synchronize(device)
+
+
+current_device_idx, set_device_idx = current_device_index, set_device_index
+empty_cache, memory_allocated = cuda.empty_cache, cuda.memory_allocated
+max_memory_allocated, reset_peak_memory_stats = cuda.max_memory_allocated, cuda.reset_peak_memory_stats

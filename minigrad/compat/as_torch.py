@@ -1,0 +1,119 @@
+"""`import torch` gives minigrad, in a program and in the packages that it imports, from `as_torch()` on.
+
+Python looks in `sys.modules` first and then asks the finders of `sys.meta_path`.  So a real PyTorch that is loaded is put
+aside, with the packages that were written for it, and a finder answers for `torch`; `close` undoes both.  Which modules stand
+for PyTorch's is the table of torch_modules.py, and what is not there is told by missing.py.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec, SourceFileLoader
+from importlib.util import spec_from_loader
+from types import ModuleType
+from typing import Any
+
+from .. import config
+from ..places import BELOW, user_frame
+from .missing import NEED_TORCH, absent
+from .torch_modules import TorchModule, module_called
+
+IMPORTS_TORCH = re.compile(r"^\s*(?:import|from) torch\b", re.MULTILINE)
+OURS = BELOW | {"__main__", "viz", "lessons"}
+
+
+class Finder(MetaPathFinder, Loader):
+    """Answers for `torch` and all below it, and for packages that need PyTorch itself."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        root = fullname.partition(".")[0]
+        if root == "torch" and module_called(fullname) is not None:
+            return spec_from_loader(fullname, self, is_package=True)
+        if root == "torch" or root in NEED_TORCH:  # an error of Python's own would not say what to write instead
+            raise absent(ModuleNotFoundError, fullname)
+        return None
+
+    def create_module(self, spec: ModuleSpec) -> TorchModule | None:
+        return module_called(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Do nothing: names are looked up when they are used."""
+
+
+class as_torch:
+    """Let `import torch`, here and in imported packages, give minigrad: `with as_torch():`, or a call, until `close()`.
+
+    Inside, `torch.__version__` is the version of PyTorch whose semantics minigrad implements, and texts say `torch.float32`.
+    A real PyTorch that is loaded is put aside with the pure Python packages written for it, and comes back at the end; what
+    was imported in between keeps minigrad, and is imported anew the next time.
+
+    >>> import minigrad
+    >>> with minigrad.as_torch():
+    ...     import torch
+    ...     print(torch.__version__, torch.ones(2).shape, torch.nn.Linear is minigrad.nn.Linear)
+    2.13.0+minigrad torch.Size([2]) True
+    """
+
+    def __init__(self) -> None:
+        frame = user_frame()
+        self._stays = {"" if frame is None else frame.f_globals.get("__name__", "")}
+        self._aside = {name: sys.modules.pop(name) for name in written_for_torch(set(sys.modules) - self._stays)}
+        self._before = set(sys.modules)
+        self._finder: Finder | None = Finder()
+        self._called = config.library_name
+        config.library_name = "torch"
+        sys.meta_path.insert(0, self._finder)
+        self.torch: Any = module_called("torch")
+
+    def close(self) -> None:
+        """Take it back: `import torch` gives PyTorch again, or fails where it is not installed."""
+        if self._finder is None:
+            return
+        sys.meta_path.remove(self._finder)
+        self._finder = None
+        config.library_name = self._called
+        for name in written_for_torch(set(sys.modules) - self._before):
+            del sys.modules[name]
+        sys.modules.update(self._aside)
+
+    def __enter__(self) -> Any:
+        return self.torch
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def written_for_torch(names: set[str]) -> list[str]:
+    """Return which of these loaded modules are PyTorch's, need it, or belong to a package that imports it.
+
+    Packages with compiled modules stay: most of these cannot be loaded twice, and few of them compute with `torch`.
+    """
+    packages: dict[str, list[str]] = {}
+    for name in names:
+        packages.setdefault(name.partition(".")[0], []).append(name)
+    found = []
+    for root, inside in packages.items():
+        if root in {"torch", *NEED_TORCH} or root not in OURS and imports_torch([sys.modules[n] for n in inside]):
+            found += inside
+    return found
+
+
+def imports_torch(modules: list[ModuleType]) -> bool:
+    """Return whether one of a package's modules imports PyTorch, as their texts say, and all are written in Python."""
+    if any(str(getattr(m, "__file__", "")).endswith(tuple(EXTENSION_SUFFIXES)) for m in modules):
+        return False
+    return any(IMPORTS_TORCH.search(text_of(m)) for m in modules)
+
+
+def text_of(module: ModuleType) -> str:
+    """Return the text of a module that was loaded from a Python file; nothing for others."""
+    loader = getattr(module, "__loader__", None)
+    try:
+        return loader.get_source(module.__name__) or "" if isinstance(loader, SourceFileLoader) else ""
+    except (ImportError, OSError, SyntaxError):
+        return ""

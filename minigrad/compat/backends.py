@@ -1,0 +1,56 @@
+"""torch.backends: switches of libraries that PyTorch computes with.  They can be set and read, and choose nothing here.
+
+`is_available()` tells which of them minigrad has: none but CUDA's, where there is a GPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from .. import cuda as gpu
+
+
+class Backend:
+    """One library's switches.
+
+    >>> import minigrad
+    >>> minigrad.backends.cudnn.benchmark = True
+    >>> minigrad.backends.cudnn.benchmark, minigrad.backends.mps.is_available()
+    (True, False)
+    """
+
+    def __init__(self, available: Any = lambda: False, **switches: Any):
+        self.is_available = self.is_built = available
+        vars(self).update(switches)
+
+    def version(self) -> None:
+        """Return None: the library is not there."""
+
+    @contextmanager
+    def flags(self, **switches: Any) -> Iterator[None]:
+        """Set switches for a while."""
+        before = dict(vars(self))
+        vars(self).update(switches)
+        try:
+            yield
+        finally:
+            vars(self).clear()
+            vars(self).update(before)
+
+
+cudnn = Backend(
+    enabled=True, benchmark=False, deterministic=False, allow_tf32=True, benchmark_limit=10, fp32_precision="none"
+)
+cuda = Backend(
+    gpu.is_available,
+    matmul=Backend(allow_tf32=False, allow_fp16_reduced_precision_reduction=True, fp32_precision="none"),
+    flash_sdp_enabled=lambda: False,
+    mem_efficient_sdp_enabled=lambda: False,
+    math_sdp_enabled=lambda: True,
+    enable_flash_sdp=lambda enabled: None,
+    enable_mem_efficient_sdp=lambda enabled: None,
+    enable_math_sdp=lambda enabled: None,
+)
+mps, mkl, mkldnn, openmp, xnnpack, nnpack, opt_einsum = (Backend(enabled=False) for _ in range(7))

@@ -1,0 +1,10 @@
+"""torch.cuda.amp: the same as torch.amp for a GPU, as programs before PyTorch 2.4 write it."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from . import amp
+
+autocast, GradScaler = partial(amp.autocast, "cuda"), partial(amp.GradScaler, "cuda")
+custom_fwd, custom_bwd = partial(amp.custom_fwd, device_type="cuda"), partial(amp.custom_bwd, device_type="cuda")

@@ -1,0 +1,28 @@
+"""torch.onnx: importable, so that a program which offers an export runs; the export itself is refused."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from ..errors import error
+
+__all__ = ["export", "is_in_onnx_export"]
+
+
+def export(*args: Any, **kwargs: Any) -> NoReturn:
+    """Raise NotImplementedError: minigrad writes no ONNX files."""
+    raise error(
+        NotImplementedError,
+        "onnx.export",
+        "minigrad writes no ONNX files",
+        "save the numbers with minigrad.save(model.state_dict(), path), load them in PyTorch and export there",
+    )
+
+
+def is_in_onnx_export() -> bool:
+    """Return False: nothing is exported.
+
+    >>> is_in_onnx_export()
+    False
+    """
+    return False

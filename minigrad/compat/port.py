@@ -1,0 +1,119 @@
+"""Read a program for PyTorch without running it, and tell what it needs that minigrad has not.
+
+Names are followed through imports (`import torch.nn as nn`) and looked up in the modules that `as_torch` puts in PyTorch's
+place; keyword arguments are compared with the signature of what is called.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from .. import Tensor
+from .missing import NEED_TORCH, ROWS, told
+from .torch_modules import module_called
+
+COMMON = {"values", "indices"}  # methods of tensors whose names other objects have as well
+
+
+class Need(NamedTuple):
+    """A name that a program uses and minigrad has not."""
+
+    line: int
+    name: str
+    what: str
+    instead: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.what}. Instead: {self.instead}"
+
+
+def needs(tree: ast.Module) -> list[Need]:
+    """Return what a program needs that is not there, by line, each name once for a line.
+
+    >>> for need in needs(ast.parse("import torch\\nx = torch.fft.rfft(torch.ones(4))")):
+    ...     print(need.line, need.name)
+    2 torch.fft.rfft
+    """
+    names = names_of_modules(tree)
+    found = [need for line, name in used(tree, names) if (need := missing(line, name)) is not None]
+    found += [need for call in ast.walk(tree) if isinstance(call, ast.Call) for need in unknown_arguments(call, names)]
+    return sorted(dict.fromkeys(found))
+
+
+def names_of_modules(tree: ast.Module) -> dict[str, str]:
+    """Return what a program calls PyTorch's modules and the names that it imports from them: {"nn": "torch.nn"}."""
+    names = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                names[alias.asname or alias.name.partition(".")[0]] = (
+                    alias.name if alias.asname else alias.name.partition(".")[0]
+                )
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+    return {name: path for name, path in names.items() if path.partition(".")[0] in {"torch", *NEED_TORCH}}
+
+
+def used(tree: ast.Module, names: dict[str, str]) -> Iterator[tuple[int, str]]:
+    """Give the lines and full names of what a program imports and of the attributes that it uses."""
+    inner = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from [(node.lineno, alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield from [(node.lineno, f"{node.module}.{alias.name}".removesuffix(".*")) for alias in node.names]
+        elif isinstance(node, ast.Attribute) and id(node) not in inner:
+            yield node.lineno, dotted(node, names) or f"torch.Tensor.{node.attr}"
+
+
+def dotted(node: ast.expr, names: dict[str, str]) -> str:
+    """Return the full name of an attribute of one of PyTorch's modules; nothing for other expressions."""
+    if isinstance(node, ast.Name):
+        return names.get(node.id, "")
+    inside = dotted(node.value, names) if isinstance(node, ast.Attribute) else ""
+    return f"{inside}.{node.attr}" if inside and isinstance(node, ast.Attribute) else ""
+
+
+def missing(line: int, name: str) -> Need | None:
+    """Return a full name that is not there as a need; None for one that is, or that is not PyTorch's."""
+    root, *parts = name.split(".")
+    if root in NEED_TORCH:
+        return Need(line, name, *told(name))
+    if root != "torch":
+        return None
+    if parts[:1] == ["Tensor"] and len(parts) > 1:
+        method = f"Tensor.{parts[1]}"
+        gone = method in ROWS and parts[1] not in COMMON and not hasattr(Tensor, parts[1])
+        return Need(line, method, *told(f"torch.{method}")) if gone else None
+    return None if looked_up(name) is not None else Need(line, name, *told(name))
+
+
+def looked_up(name: str) -> Any:
+    """Return what a full name stands for, as far as modules and classes go; None where there is nothing of that name."""
+    found: Any = module_called("torch")
+    for part in name.split(".")[1:]:
+        if not inspect.ismodule(found) and not inspect.isclass(found):
+            break  # an attribute of a value: only running it tells
+        found = getattr(found, part, None)
+    return found
+
+
+def unknown_arguments(call: ast.Call, names: dict[str, str]) -> Iterator[Need]:
+    """Give the keyword arguments of a call that what is called does not take."""
+    name = dotted(call.func, names)
+    if not name.startswith("torch.") or (function := looked_up(name)) is None or inspect.ismodule(function):
+        return
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return
+    known = {p.name for p in parameters if p.kind is not p.POSITIONAL_ONLY}
+    for word in call.keywords:
+        if word.arg is not None and word.arg not in known:
+            what = f"it takes no argument {word.arg}"
+            yield Need(call.lineno, name, what, f"use some of {', '.join(sorted(known)) or 'none'}")

@@ -1,0 +1,127 @@
+"""Names of `torch` itself that choose nothing in minigrad, or are another way to write what a tensor's method does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..arrays.devices import put_default_device
+from ..arrays.dtypes import set_default_dtype
+from ..core.tensor import Tensor
+from ..errors import OutOfMemoryError
+from ..nn import ModuleDict, ParameterDict
+from .amp import GradScaler, autocast, get_autocast_dtype, is_autocast_enabled
+from .as_torch import as_torch
+
+__all__ = [
+    "GradScaler",
+    "ModuleDict",
+    "OutOfMemoryError",
+    "ParameterDict",
+    "are_deterministic_algorithms_enabled",
+    "as_torch",
+    "autocast",
+    "get_autocast_dtype",
+    "get_device_module",
+    "get_float32_matmul_precision",
+    "get_num_interop_threads",
+    "is_autocast_enabled",
+    "is_deterministic_algorithms_warn_only_enabled",
+    "is_warn_always_enabled",
+    "set_default_tensor_type",
+    "set_float32_matmul_precision",
+    "set_flush_denormal",
+    "set_num_interop_threads",
+    "set_warn_always",
+    "use_deterministic_algorithms",
+]
+SETTINGS: dict[str, Any] = {"deterministic": False, "warn_only": False, "precision": "highest", "warn_always": False}
+
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """Note the wish: minigrad's results are the same from run to run on the processor.
+
+    >>> import minigrad
+    >>> minigrad.use_deterministic_algorithms(True)
+    >>> minigrad.are_deterministic_algorithms_enabled()
+    True
+    >>> minigrad.use_deterministic_algorithms(False)
+    """
+    SETTINGS.update(deterministic=mode, warn_only=warn_only)
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    """Return what `use_deterministic_algorithms` was told last."""
+    return SETTINGS["deterministic"]
+
+
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """Return the `warn_only` that `use_deterministic_algorithms` was told last."""
+    return SETTINGS["warn_only"]
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Note the wish: products of float32 have all their digits in minigrad.
+
+    >>> import minigrad
+    >>> minigrad.set_float32_matmul_precision("high"); minigrad.get_float32_matmul_precision()
+    'high'
+    """
+    SETTINGS["precision"] = precision
+
+
+def get_float32_matmul_precision() -> str:
+    """Return what `set_float32_matmul_precision` was told last."""
+    return SETTINGS["precision"]
+
+
+def set_warn_always(b: bool) -> None:
+    """Note the wish; Python's own filter decides: `warnings.simplefilter("always")`."""
+    SETTINGS["warn_always"] = b
+
+
+def is_warn_always_enabled() -> bool:
+    """Return what `set_warn_always` was told last."""
+    return SETTINGS["warn_always"]
+
+
+def set_flush_denormal(mode: bool) -> bool:
+    """Return False: numbers below the normal range are kept."""
+    return False
+
+
+def set_num_interop_threads(n: int) -> None:
+    """Do nothing: operations run one after the other."""
+
+
+def get_num_interop_threads() -> int:
+    """Return 1: operations run one after the other."""
+    return 1
+
+
+def set_default_tensor_type(t: Any) -> None:
+    """Make the dtype of a tensor type the default, and its device: `torch.DoubleTensor`, `"torch.cuda.FloatTensor"`.
+
+    >>> import minigrad
+    >>> minigrad.set_default_tensor_type("torch.DoubleTensor")
+    >>> minigrad.ones(1).dtype
+    minigrad.float64
+    >>> minigrad.set_default_tensor_type(minigrad.FloatTensor)
+    """
+    name = t if isinstance(t, str) else repr(t)
+    set_default_dtype(Tensor().type(t).dtype)
+    put_default_device("cuda" in name and "cuda" or None)
+
+
+def get_device_module(device: Any = None) -> Any:
+    """Return the module for a device: `minigrad.cuda`."""
+    from .. import cuda
+
+    return cuda
+
+
+def __getattr__(name: str) -> Callable:
+    """Return the function for an operation in place, such as `torch.relu_(x)`, which is the method `x.relu_()`."""
+    if name.endswith("_") and not name.startswith("_") and callable(getattr(Tensor, name, None)):
+        return lambda input, *args, **kwargs: getattr(input, name)(*args, **kwargs)
+    raise AttributeError(name)

@@ -1,0 +1,89 @@
+"""PyTorch's modules, each made of the part of minigrad that stands for it.
+
+Most have the same name in both, and need no row: `torch.nn.functional` is made of `minigrad.nn.functional`.  The table
+holds the others: modules that PyTorch divides differently, and some with an underscore that are in wide use.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from .missing import absent
+
+PYTORCH = "2.13.0"  # the version whose semantics minigrad implements
+LAYERS = """activation adaptive batchnorm channelshuffle container conv distance dropout flatten fold instancenorm linear loss
+module normalization padding pixelshuffle pooling rnn sparse transformer upsampling utils""".split()
+OPTIMIZERS = "adadelta adagrad adam adamax adamw asgd lbfgs nadam radam rmsprop rprop sgd".split()
+
+# PyTorch's module -> the modules of minigrad in which its names are looked up, in this order
+ELSEWHERE = {
+    **{f"nn.modules.{name}": ("nn", "compat.underscored") for name in LAYERS},
+    **{f"optim.{name}": ("optim",) for name in OPTIMIZERS},
+    "": ("",),
+    "_C": ("compat.underscored",),
+    "_dynamo": ("compat.compiler",),
+    "_utils": ("compat.underscored",),
+    "autograd.variable": ("autograd",),
+    "cuda.amp": ("compat.cuda_amp",),
+    "cuda.memory": ("cuda",),
+    "cuda.random": ("cuda",),
+    "functional": ("",),
+    "nn.common_types": ("compat.annotations",),
+    "nn.modules": ("nn", "compat.underscored"),
+    "nn.modules.utils": ("compat.annotations",),
+    "nn.parallel": ("nn",),
+    "types": ("compat.annotations", ""),
+    "utils.data.dataloader": ("utils.data",),
+    "utils.data.dataset": ("utils.data",),
+    "utils.data.sampler": ("utils.data",),
+}
+
+
+class TorchModule(ModuleType):
+    """A module of PyTorch's, whose names are looked up in modules of minigrad and then kept."""
+
+    def __init__(self, name: str, places: tuple[ModuleType, ...]):
+        super().__init__(name, f"{name}, as minigrad has it.")
+        self.__path__: list[str] = []  # Python imports submodules only of packages
+        self._places = places
+        if name == "torch":
+            self.__version__ = f"{PYTORCH}+minigrad"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # Python asks for such by itself
+            raise AttributeError(name)
+        found = module_called(f"{self.__name__}.{name}") or self._look_up(name)
+        setattr(self, name, found)
+        return found
+
+    def _look_up(self, name: str) -> Any:
+        """Return what the modules of minigrad call so; AttributeError where none does."""
+        for place in self._places:
+            if name in vars(place) or "__getattr__" in vars(place) and hasattr(place, name):
+                return getattr(place, name)
+        raise absent(AttributeError, f"{self.__name__}.{name}")
+
+    def __dir__(self) -> list[str]:
+        return sorted({*vars(self), *[name for place in self._places for name in dir(place)]})
+
+
+@cache
+def module_called(name: str) -> TorchModule | None:
+    """Return the module that stands for one of PyTorch's, such as `torch.nn.modules.conv`; None where there is none.
+
+    >>> module_called("torch.nn.modules.conv").Conv2d
+    <class 'minigrad.nn.convolution.Conv2d'>
+    """
+    path = name.removeprefix("torch").removeprefix(".")
+    if path in ELSEWHERE:
+        places = [import_module(f"minigrad.{place}".removesuffix(".")) for place in ELSEWHERE[path]]
+        return TorchModule(name, tuple(places))
+    found: Any = import_module("minigrad")
+    for part in path.split("."):
+        found = getattr(found, part, None)
+    if isinstance(found, ModuleType) and found.__name__.startswith("minigrad."):
+        return TorchModule(name, (found,))
+    return None
