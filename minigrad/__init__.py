@@ -9,6 +9,7 @@ mode, ops/base/families.py for how an operation is declared, layers/ for the tra
 
 import math as _math
 from importlib import import_module as _import_module
+from typing import Any as _Any
 
 __version__ = "0.1.0"
 
@@ -244,7 +245,7 @@ _AROUND = {
 }
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> _Any:
     """Import a part of the library that lies around the engine, at its first use; say of what is not there what to write."""
     if name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

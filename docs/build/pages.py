@@ -83,6 +83,21 @@ def rows(page: str) -> str:
     return "\n".join(["| group | row | asks |", "| --- | --- | --- |", *lines])
 
 
+def not_there(page: str) -> str:
+    """What PyTorch has and minigrad has not, and what to write instead."""
+    from minigrad.compat.missing import NEED_TORCH, TABLE
+
+    lines = [f"| {row.what} | {named(row.names)} | {row.instead} |" for row in TABLE]
+    lines += [f"| {name}, which needs PyTorch itself | `import {name}` | {fix} |" for name, fix in NEED_TORCH.items()]
+    return "\n".join(["| not here | names | instead |", "| --- | --- | --- |", *lines])
+
+
+def named(names: tuple[str, ...], most: int = 6) -> str:
+    """Some of these names, as code."""
+    shown = ", ".join(f"`{name}`" for name in names[:most])
+    return shown + f" and {len(names) - most} more" * (len(names) > most)
+
+
 def history_of_shape(page: str) -> object:
     """What the last example of the page about explanations derives."""
     last = re.findall(r"```python\n(.*?)```", page, re.DOTALL)[-1]
@@ -138,6 +153,7 @@ FILLED: dict[str, dict[str, Callable[[str], str]]] = {
     "viewer.md": {"viewer": viewer},
     "teachers.md": {"slides": gallery},
     "errors.md": {"printed error": lambda page: fence("text", run(example(page), "program.py")[1])},
+    "howto/port.md": {"what is not there": not_there},
     "compile.md": {
         "compiled step": lambda page: fence("python", names_of(example(page), "step.py")["step"].source()),
         "explained step": lambda page: fence("text", names_of(example(page), "step.py")["step"].explain()),

@@ -36,14 +36,20 @@ class Autocast(Layer):
     """The layer inside an `autocast`."""
 
     name = "autocast"
+    converts = True
 
     def __init__(self, low: dtypes.dtype):
         self.low = low
 
-    def handles(self, fn: type, args: tuple) -> bool:
+    def handles(self, fn: Any, args: tuple) -> bool:
+        """Take operations of the lists, and Functions of the user's, unless they belong to a transform outside."""
+        if not fn.primitive:
+            return not any(isinstance(a, Tensor) and a._layer is not None for a in args)
         return fn.__name__ in PRODUCTS or fn.__module__ in IN_FLOAT32
 
     def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
+        if not cls.primitive:
+            return cls.eager(frame, args)
         below = frame.below()
         with use(below):
             wanted = self.low if cls.__name__ in PRODUCTS else dtypes.float32
@@ -115,10 +121,11 @@ class autocast:
 
 
 def without(frame: Frame) -> Frame:
-    """Return a frame without the autocasts that are innermost."""
-    while isinstance(frame.layer, Autocast):
-        frame = frame.below()
-    return frame
+    """Return a chain of frames without its autocasts."""
+    if frame.layer is EAGER:
+        return frame
+    rest = frame.but(parent=without(frame.parent))
+    return rest.below() if isinstance(rest.layer, Autocast) else rest
 
 
 def active() -> Autocast | None:
@@ -186,7 +193,15 @@ def custom_fwd(fwd: Callable | None = None, *, device_type: str, cast_inputs: dt
 
 
 def custom_bwd(bwd: Callable | None = None, *, device_type: str) -> Any:
-    """Decorate a Function's backward, which needs nothing here: gradients come in the dtypes of their outputs."""
+    """Decorate a Function's backward, which needs nothing here: gradients come in the dtypes of their outputs.
+
+    >>> import minigrad
+    >>> class Double(minigrad.autograd.Function):
+    ...     @staticmethod
+    ...     @minigrad.amp.custom_bwd(device_type="cpu")
+    ...     def backward(ctx, g):
+    ...         return 2 * g
+    """
     return bwd if bwd is not None else lambda backward: backward
 
 

@@ -76,7 +76,7 @@ TABLE = tuple(
         (
             "other accelerators",
             "use device='cuda' for a GPU of NVIDIA's, or the processor",
-            "mps xpu mtia Tensor.is_mps Tensor.is_xpu Tensor.is_mtia Tensor.xpu",
+            "mps xpu mtia Tensor.xpu Tensor.mtia Tensor.ipu",
         ),
         (
             "models from the net",
@@ -98,7 +98,7 @@ TABLE = tuple(
         (
             "extensions in C++",
             "write the operation in Python, or as a kernel of Numba's: minigrad.cuda.jit",
-            "utils.cpp_extension ops classes",
+            "utils.cpp_extension classes",
         ),
         (
             "logs for TensorBoard",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..arrays.devices import put_default_device
+from ..arrays.devices import CUDA, put_default_device
 from ..arrays.dtypes import set_default_dtype
 from ..core.tensor import Tensor
 from ..errors import OutOfMemoryError
@@ -110,7 +110,7 @@ def set_default_tensor_type(t: Any) -> None:
     """
     name = t if isinstance(t, str) else repr(t)
     set_default_dtype(Tensor().type(t).dtype)
-    put_default_device("cuda" in name and "cuda" or None)
+    put_default_device(CUDA if "cuda" in name else None)
 
 
 def get_device_module(device: Any = None) -> Any:

@@ -47,12 +47,14 @@ class TorchModule(ModuleType):
 
     def __init__(self, name: str, places: tuple[ModuleType, ...]):
         super().__init__(name, f"{name}, as minigrad has it.")
-        self.__path__: list[str] = []  # Python imports submodules only of packages
+        self.__path__ = []  # Python imports submodules only of packages
         self._places = places
-        if name == "torch":
+        if name in ("torch", "torch.version"):
             self.__version__ = f"{PYTORCH}+minigrad"
 
     def __getattr__(self, name: str) -> Any:
+        if name == "__all__":  # from torch.nn import *
+            return [n for place in self._places for n in dir(place) if not n.startswith("_")]
         if name.startswith("__"):  # Python asks for such by itself
             raise AttributeError(name)
         found = module_called(f"{self.__name__}.{name}") or self._look_up(name)

@@ -33,7 +33,7 @@ ARRAY = 1 << 16  # bytes of a NumPy array that is compared at each call
 SPEAKING = {"print", "input", "open", "exec", "eval", "globals", "locals", "vars", "setattr", "delattr", "next", "id",
             "breakpoint"}  # fmt: skip
 CHANGING = {"random", "time", "datetime", "secrets", "uuid", "os", "sys", "threading", "numpy.random", "io"}
-TRUSTED = {"minigrad", "numpy", "scipy", "optree", "numba", "math", "functools", "itertools", "operator", "collections"}
+TRUSTED = set("minigrad numpy scipy optree numba einops math functools itertools operator collections".split())
 MISSING, MISS = object(), object()
 EMPTY = types.CellType()  # equal to a cell that holds nothing, and to no other
 MADE_OF = {types.MethodType: ("__self__", "__func__"), partial: ("func", "args", "keywords")}

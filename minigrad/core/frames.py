@@ -27,6 +27,7 @@ class Layer:
     transparent = True  # it sees tensors as the layer below does
     records = False  # it notes operations and does nothing to them
     compares = False  # what is made inside is compared with what another run makes, memory that is not set included
+    converts = False  # it converts arguments of different dtypes to one
     accumulates = False  # backward() inside it gives `.grad` to tensors of the level below
     opaque = False  # a user's methods or hooks take part in its backward, and may use any tensor there
 
@@ -96,8 +97,7 @@ class Frame:
 
     def observed(self, observer: Observer, on: bool = True) -> Frame:
         """Return the whole chain with one observer more, or without it."""
-        others = [o for o in self.observers if o is not observer]
-        observers = (*others, observer) if on else tuple(others)
+        observers = tuple([o for o in self.observers if o is not observer] + [observer] * on)
         return self.chain(lambda f, parent: f.but(observers=observers, parent=parent))
 
     def all_grad(self, grad: bool) -> Frame:

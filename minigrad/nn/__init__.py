@@ -78,6 +78,7 @@ from .normalization import (
     LocalResponseNorm,
     RMSNorm,
 )
+from .parallel import DataParallel
 from .parameter import Parameter
 from .pooling import (
     AdaptiveAvgPool1d,

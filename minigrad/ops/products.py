@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from ..arrays.shapes import apart, broadcast_shape, meet, meeting
+from ..core.frames import current
 from ..core.tensor import Tensor
 from ..errors import error
 from ..tensors.printing import about
@@ -88,7 +89,7 @@ def ranked(who: str, x: Tensor, y: Tensor, ranks: tuple, names: tuple = NAMES, f
 
 def one_dtype(who: str, x: Tensor, y: Tensor, names: tuple = NAMES) -> None:
     """Raise RuntimeError for two dtypes: products do not promote."""
-    if x._np_dtype != y._np_dtype:
+    if x._np_dtype != y._np_dtype and not any([layer.converts for layer in current().layers()]):
         a, b = names
         raise refused(
             who,

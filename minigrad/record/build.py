@@ -239,7 +239,7 @@ def assigned_names(ops: list[schema.Op]) -> dict[int, str]:
         if not name:
             continue
         whole = [len(c := op.where.columns) == 2 and c[1] - c[0] + 1 == width for op in run]
-        whole[-1] = whole[-1] or not any(whole)
+        whole[-1] = whole[-1] or not any(op.where.columns for op in run)
         goes_on = [is_whole and not is_round(*two) for is_whole, two in zip(whole[1:], pairwise(run))]
         for op, is_whole, more in zip(run, whole, [*goes_on, False]):
             if is_whole and not more and len(op.outputs) == 1:

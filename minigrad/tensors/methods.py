@@ -41,7 +41,9 @@ class Methods(Conversions, TensorMethods):
     layout = property(lambda t: strided, doc="Tensors are strided; there is no other layout.")
     is_cuda = property(lambda t: t.device.type == "cuda", doc="Whether the memory is a GPU's.")
     is_cpu = property(lambda t: t.device.type == "cpu", doc="Whether the memory is the computer's own.")
-    is_sparse = is_quantized = is_meta = property(lambda t: False, doc="There are no such tensors.")
+    is_sparse = is_quantized = is_meta = is_nested = is_mkldnn = is_mps = is_xpu = is_mtia = is_xla = property(
+        lambda t: False, doc="False: there are no such tensors."
+    )
     real = property(lambda t: t, doc="The tensor itself: there are no complex ones.")
 
     def size(self, dim: int | None = None):
@@ -104,6 +106,22 @@ class Methods(Conversions, TensorMethods):
     def is_inference(self) -> bool:
         """Return whether the tensor was made under inference_mode."""
         return self._ver is INFERENCE
+
+    def is_pinned(self, device: Any = None) -> bool:
+        """Return False: no memory is pinned."""
+        return False
+
+    def pin_memory(self, device: Any = None) -> Tensor:
+        """Return the tensor itself: copies to a GPU pin their memory themselves."""
+        return self
+
+    def is_shared(self) -> bool:
+        """Return False: no memory is shared between processes."""
+        return False
+
+    def share_memory_(self) -> Tensor:
+        """Return the tensor itself: tensors travel to other processes as copies."""
+        return self
 
     def _is_view(self) -> bool:
         return self._view is not None

@@ -9,6 +9,28 @@ from minigrad.nn import functional as F
 from . import Mistake
 
 
+class AutocastWithoutGpu(Mistake):
+    """Half precision is asked for on a GPU, and there is none.
+
+    PyTorch computes in float32 then, as minigrad does; on the processor half precision has to be asked for by its name.
+    """
+
+    says = "autocast-off"
+    operation = "autocast"
+    numbers = ("autocast('cuda')",)
+    remedy = 'write autocast("cpu")'
+
+    def wrong():
+        w = torch.ones(2, 2, requires_grad=True)
+        with torch.autocast("cuda"):  # <-
+            return (w @ w).sum()
+
+    def right():
+        w = torch.ones(2, 2, requires_grad=True)
+        with torch.autocast("cpu"):
+            return (w @ w).sum()
+
+
 class ColumnMinusRow(Mistake):
     """A column of predictions meets a row of targets in a loss.
 

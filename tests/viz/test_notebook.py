@@ -78,3 +78,16 @@ def test_a_node_and_a_record_show_themselves():
     assert bundle["image/svg+xml"].startswith("<svg") and "MulBackward" in bundle["text/plain"]
     bundle = minigrad.record(lambda x: x * x, w)._repr_mimebundle_()
     assert bundle["text/plain"].count("■") and "backward" in bundle["text/plain"]
+
+
+def test_a_notebook_gives_cells_minigrad_where_they_import_torch(shell, capsys):
+    shell.run_line_magic("minigrad", "as_torch")
+    try:
+        assert shell.run_cell("import torch.nn as theirs\nversion = __import__('torch').__version__").success
+        assert shell.user_ns["theirs"].Linear is minigrad.nn.Linear and shell.user_ns["version"] == "2.13.0+minigrad"
+        assert "linear" in traced(shell, "import torch as t\nt.nn.Linear(2, 1)(t.ones(1, 2)).sum()").text()
+    finally:
+        shell.run_line_magic("minigrad", "as_torch off")
+    assert repr(minigrad.float32) == "minigrad.float32"
+    shell.run_line_magic("minigrad", "as_jax")
+    assert "as_jax: unknown. Write %minigrad as_torch" in capsys.readouterr().out

@@ -1,0 +1,246 @@
+"""`import torch` gives minigrad while `as_torch()` holds, here and in imported modules, and afterwards what it gave before."""
+
+import importlib
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import minigrad
+from minigrad.compat.missing import NEED_TORCH, ROWS
+
+USES = """
+import torch
+import torch.nn as nn
+from torch.nn import functional as F
+layer, relu, tensor = nn.Linear, F.relu, torch.tensor
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder that modules are imported from."""
+    monkeypatch.syspath_prepend(tmp_path)
+    yield tmp_path
+    for name in [n for n in sys.modules if n.startswith("their_")]:
+        del sys.modules[name]
+
+
+def imported(text):
+    """What an import statement leaves behind, with minigrad in PyTorch's place."""
+    names = {}
+    with minigrad.as_torch():
+        exec(text, names)
+    return names
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "meant"),
+    [
+        ("import torch", "torch.Tensor", "Tensor"),
+        ("import torch.nn as nn", "nn.Linear", "nn.Linear"),
+        ("import torch.nn.functional as F", "F.relu", "nn.functional.relu"),
+        ("from torch import nn, optim", "optim.SGD", "optim.SGD"),
+        ("from torch.autograd.function import Function", "Function", "autograd.Function"),
+        ("from torch.autograd import Function, Variable", "Function", "autograd.Function"),
+        ("from torch.nn.modules.module import Module", "Module", "nn.Module"),
+        ("from torch.nn.parameter import Parameter", "Parameter", "nn.Parameter"),
+        ("from torch.nn.modules.conv import Conv2d", "Conv2d", "nn.Conv2d"),
+        ("from torch.optim.lr_scheduler import StepLR", "StepLR", "optim.lr_scheduler.StepLR"),
+        ("from torch.optim.optimizer import Optimizer", "Optimizer", "optim.Optimizer"),
+        ("from torch.optim.adamw import AdamW", "AdamW", "optim.AdamW"),
+        ("from torch.func import vmap, grad", "grad", "func.grad"),
+        ("import torch", "torch.nn.modules.batchnorm.BatchNorm2d", "nn.BatchNorm2d"),
+        ("import torch", "torch._C._LinAlgError", "linalg.LinAlgError"),
+    ],
+)
+def test_names_are_minigrads(text, name, meant):
+    assert eval(name, imported(text)) is eval(f"minigrad.{meant}")
+
+
+def test_star_imports_work():
+    assert imported("from torch.nn import *")["Conv2d"] is minigrad.nn.Conv2d
+
+
+def test_base_classes_of_layers_have_the_names_that_programs_use():
+    names = imported("import torch.nn as nn\nfrom torch.nn.modules.utils import _pair, _triple")
+    assert isinstance(minigrad.nn.BatchNorm2d(2), names["nn"].modules.batchnorm._BatchNorm)
+    assert isinstance(minigrad.nn.Conv1d(2, 2, 1), names["nn"].modules.conv._ConvNd)
+    assert (names["_pair"](3), names["_triple"]((1, 2, 3))) == ((3, 3), (1, 2, 3))
+
+
+def test_the_version_is_the_one_whose_semantics_are_implemented():
+    torch = imported("import torch")["torch"]
+    assert torch.__version__ == torch.version.__version__ == "2.13.0+minigrad" != minigrad.__version__
+    assert torch.version.cuda is None
+
+
+def test_texts_say_torch_inside_and_minigrad_outside():
+    x = minigrad.ones(2, dtype=minigrad.float64)
+    things = lambda: [repr(x), repr(x.shape), x.type(), str(x.dtype), repr(x.max(0)), repr(minigrad.Generator())]
+    with minigrad.as_torch():
+        assert all("torch." in text and "minigrad" not in text for text in things())
+    assert all("minigrad." in text and "torch" not in text for text in things())
+
+
+def test_a_call_holds_until_it_is_closed():
+    standing_in = minigrad.as_torch()
+    try:
+        assert importlib.import_module("torch").Tensor is minigrad.Tensor
+        with minigrad.as_torch():  # once more inside
+            pass
+        assert minigrad.ones(1).shape.__repr__() == "torch.Size([1])"
+    finally:
+        standing_in.close()
+    standing_in.close()  # nothing is left to take back
+    assert sys.modules.get("torch") is None or sys.modules["torch"].Tensor is not minigrad.Tensor
+
+
+def test_an_error_inside_takes_it_back():
+    with pytest.raises(KeyError), minigrad.as_torch():
+        raise KeyError
+    assert not any(type(finder).__module__ == "minigrad.compat.as_torch" for finder in sys.meta_path)
+    assert repr(minigrad.float32) == "minigrad.float32"
+
+
+def test_modules_that_import_torch_get_minigrad_and_are_forgotten_afterwards(folder):
+    (folder / "their_net.py").write_text(USES)
+    (folder / "their_numbers.py").write_text("import numpy\n")
+    with minigrad.as_torch():
+        their_net, numbers = importlib.import_module("their_net"), importlib.import_module("their_numbers")
+        assert (their_net.layer, their_net.relu) == (minigrad.nn.Linear, minigrad.nn.functional.relu)
+    assert "their_net" not in sys.modules and sys.modules["their_numbers"] is numbers
+
+
+# a library called torch, in the place of the real one
+REAL = """
+import sys
+sys.path.insert(0, {folder!r})
+import torch, their_net, their_package.layers
+assert torch.real and their_net.layer == "real"
+import minigrad
+theirs = lambda: {{name for name in sys.modules if name.startswith(("torch", "their"))}}
+before = theirs()
+with minigrad.as_torch():
+    import torch as ours, their_net as net, their_package.layers as layers
+    assert net is not their_net and net.layer is layers.layer is minigrad.nn.Linear
+    import torch.nn
+    assert torch.nn.Linear is minigrad.nn.Linear
+import torch, their_net as again
+assert torch.real and again is their_net and sys.modules["torch.nn"].real
+assert before == theirs()
+"""
+
+
+def test_a_library_called_torch_that_is_loaded_comes_back(folder):
+    (folder / "torch" / "nn").mkdir(parents=True)
+    (folder / "their_package").mkdir()
+    (folder / "torch" / "__init__.py").write_text("real, tensor = True, 'real'\nfrom . import nn\n")
+    (folder / "torch" / "nn" / "__init__.py").write_text("real, Linear = True, 'real'\nfrom . import functional\n")
+    (folder / "torch" / "nn" / "functional.py").write_text("relu = 'real'\n")
+    (folder / "their_net.py").write_text(USES)
+    (folder / "their_package" / "__init__.py").write_text("")
+    (folder / "their_package" / "layers.py").write_text(USES)
+    done = subprocess.run([sys.executable, "-c", REAL.format(folder=str(folder))], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "says"),
+    [
+        ("import torch.fft", ModuleNotFoundError, "complex numbers"),
+        ("from torch import sparse_coo_tensor", ImportError, "sparse tensors"),
+        ("import torch; torch.complex64", AttributeError, "complex numbers"),
+        ("import torch; torch.nn.LazyLinear(3)", AttributeError, "print(x.shape)"),
+        ("from torch.nn import Linaer", ImportError, "torch.nn.Linear"),
+        ("import torch; torch.relux", AttributeError, "torch.relu"),
+        ("import torchvision", ModuleNotFoundError, "scikit-learn"),
+        ("from torch.utils.tensorboard import SummaryWriter", ImportError, "Matplotlib"),
+        ("import torch; torch.sigmoidal_thing_of_no_name", AttributeError, "docs/howto/port.md"),
+    ],
+)
+def test_a_name_that_is_not_there_says_what_to_write_instead(text, kind, says):
+    names = {"__name__": "program"}
+    with minigrad.as_torch(), pytest.raises(kind) as raised:
+        exec(compile(text, __file__, "exec"), names)
+    assert (
+        says in str(raised.value)
+        and "minigrad has no" in str(raised.value)
+        or "needs PyTorch itself" in str(raised.value)
+    )
+    assert f"at {__file__}:1" in str(raised.value)
+
+
+def test_the_same_holds_without_as_torch():
+    with pytest.raises(AttributeError, match="complex numbers"):
+        minigrad.fft  # noqa: B018
+    with pytest.raises(AttributeError, match=r"use minigrad\.relu"):
+        minigrad.reluu  # noqa: B018
+
+
+def test_programs_may_ask_whether_a_name_is_there():
+    with minigrad.as_torch() as torch:
+        assert not hasattr(torch, "fft") and hasattr(torch, "nn") and not hasattr(torch.nn, "LazyLinear")
+        assert getattr(torch, "sparse", None) is None
+
+
+@pytest.mark.parametrize("name", sorted(ROWS))
+def test_what_the_table_says_is_not_there_is_not_there(name):
+    found = minigrad
+    for part in name.split("."):
+        found = getattr(found, part, None) if found is not None else None
+    assert found is None
+
+
+def test_remedies_are_orders_that_name_something_to_write():
+    for fix in [row.instead for row in ROWS.values()] + list(NEED_TORCH.values()):
+        assert fix[0].islower() and not fix.endswith(".") and len(fix.split()) > 1
+
+
+def test_operations_in_place_are_functions_too():
+    with minigrad.as_torch() as torch:
+        x = torch.tensor([-1.0, 4.0])
+        assert torch.relu_(x) is x and torch.sqrt_(x).tolist() == [0.0, 2.0]
+
+
+def test_a_program_that_torch_users_write_trains(tmp_path):
+    program = textwrap.dedent("""
+        import torch
+        import torch.nn as nn
+        import torch.nn.functional as F
+        import torch.optim as optim
+
+        torch.backends.cudnn.deterministic = True
+        torch.use_deterministic_algorithms(True)
+        device = torch.accelerator.current_accelerator().type if torch.accelerator.is_available() else "cpu"
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.net = nn.DataParallel(nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1)))
+
+            @torch.jit.export
+            def forward(self, x):
+                if not torch.jit.is_scripting():
+                    x = x.to(memory_format=torch.contiguous_format)
+                return self.net(x)
+
+        torch.manual_seed(0)
+        x = torch.randn(64, 2).to(device)
+        y = (x[:, :1] * x[:, 1:]).detach()
+        model = torch.jit.script(Net().to(device))
+        scaler = torch.cuda.amp.GradScaler(enabled=False)
+        optimizer = optim.Adam(model.parameters(), lr=0.02)
+        losses = []
+        for _ in range(60):
+            with torch.autocast(device_type=device, dtype=torch.bfloat16, enabled=False):
+                loss = F.mse_loss(model(x), y)
+            optimizer.zero_grad(set_to_none=True)
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+            losses.append(loss.item())
+        assert losses[-1] < 0.5 * losses[0]
+    """)
+    imported(program)

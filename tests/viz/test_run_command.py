@@ -1,0 +1,100 @@
+"""`minigrad run`, `minigrad port` and --as-torch: programs for PyTorch as they stand, where PyTorch is not."""
+
+import json
+
+import pytest
+
+from tests.forked import python
+from tests.viz.command import minigrad
+
+PROGRAM = """
+import sys
+import torch
+import torch.nn as nn
+from parts import double
+
+layer = nn.Linear(2, 1)
+x = torch.ones(3, 2)
+loss = double(layer(x)).sum()
+
+class Cube(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 3 * x * x * g
+
+if __name__ == "__main__":
+    print(torch.__version__, loss.dtype, sys.argv[1:])
+    sys.exit(len(sys.argv))
+"""
+PARTS = "import torch\n\ndef double(x):\n    return torch.add(x, x)\n"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "train.py").write_text(PROGRAM)
+    (tmp_path / "net.py").write_text(PROGRAM.partition("if __name__")[0])
+    (tmp_path / "parts.py").write_text(PARTS)
+    return tmp_path
+
+
+@pytest.mark.parametrize("words", [("-m", "viz.cli", "run", "train.py"), ("-m", "minigrad", "train.py")])
+def test_a_program_runs_with_its_own_options_and_ends_as_it_ends(folder, words):
+    done = python(*words, "--help", "-o", "3", cwd=folder)
+    assert done.stdout.decode() == "2.13.0+minigrad torch.float32 ['--help', '-o', '3']\n"
+    assert done.returncode == 4
+
+
+def test_a_program_is_read_from_the_standard_input(folder):
+    done = minigrad(folder, "run", "-", given=b"import torch; print(torch.ones(1))")
+    assert done.stdout.decode() == "tensor([1.])\n"
+
+
+def test_of_an_error_the_programs_own_lines_are_shown(folder):
+    (folder / "wrong.py").write_text("import torch\nfrom torch import fft\n")
+    done = minigrad(folder, "run", "wrong.py")
+    text = done.stderr.decode()
+    assert done.returncode == 1 and "wrong.py:2: from torch import fft" in text and "as_torch.py" not in text
+
+
+def test_a_missing_file_is_told(folder):
+    assert "there is no file tarin.py. Did you mean train.py?" in minigrad(folder, "run", "tarin.py").stderr.decode()
+
+
+def test_help_says_what_run_does(folder):
+    assert "with minigrad in PyTorch's place" in minigrad(folder, "run", "--help").stdout.decode()
+    assert "with minigrad in PyTorch's place" in python("-m", "minigrad", cwd=folder).stdout.decode()
+
+
+def test_what_a_program_needs_is_listed_with_its_modules_and_lines(folder):
+    (folder / "parts.py").write_text("import torch\n\ndef double(x):\n    return torch.view_as_complex(x)\n")
+    done = minigrad(folder, "port", "train.py")
+    assert done.returncode == 1
+    assert done.stdout.decode().startswith("parts.py:4: torch.view_as_complex: minigrad has no complex numbers")
+    (need,) = json.loads(minigrad(folder, "port", "train.py", "--json").stdout)
+    assert (need["file"], need["line"], need["name"]) == ("parts.py", 4, "torch.view_as_complex")
+
+
+def test_a_program_that_needs_nothing_may_run(folder):
+    done = minigrad(folder, "port", "train.py")
+    assert done.returncode == 0 and "minigrad run train.py" in done.stdout.decode()
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("render", "net.py:loss", "-f", "txt", "-o", "-"), "linear("),
+        (("step", "net.py:loss"), "linear("),
+        (("explain", "net.py:loss", "--of", "layer.weight"), "∂loss/∂layer.weight"),
+        (("check", "net.py:Cube"), "Cube (minigrad)"),
+    ],
+)
+def test_commands_take_programs_for_pytorch_with_as_torch(folder, words, says):
+    done = minigrad(folder, *words, "--as-torch")
+    assert done.returncode == 0, done.stderr.decode()
+    assert says in done.stdout.decode()
