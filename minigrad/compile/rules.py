@@ -228,7 +228,8 @@ def write_rule(low: Lowering, step: Step, x: V, y: Any) -> Any:
 MOVES = {  # these compute nothing: halves stay what they are
     "Expand": move_rule(lambda low, x, size, out: low.alias_expand(x, out)),
     "Index": move_rule(lambda low, x, index, out: low.alias_index(x, out, index)),
-    "Permute": move_rule(Lowering.permuted), "Reshape": move_rule(Lowering.reshape), "Unindex": unindex_rule,
+    **dict.fromkeys(("Permute", "Transpose", "T"), move_rule(Lowering.permuted)),
+    "Reshape": move_rule(Lowering.reshape), "Unindex": unindex_rule,
 }  # fmt: skip
 RULES: dict[str, Callable] = {
     **PRODUCT_RULES,

@@ -340,7 +340,7 @@ def replaced(base: Tensor, view: Tensor, region: tuple, order: tuple | None = No
         view = replaced(fn.apply(base, *args), view, tuple(rest))
     if fn is shape.Reshape:
         return view.reshape(base.shape)
-    if fn is shape.Permute:
+    if issubclass(fn, shape.Permute):
         return view.permute(*[args[0].index(d) for d in range(base.ndim)])
     return view if fn is copy.Alias else Replace.apply(base, view, fn, *args)
 

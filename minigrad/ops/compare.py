@@ -324,6 +324,7 @@ maximum, minimum, fmax, fmin = functions(Maximum, Minimum, Fmax, Fmin)
 class ClampMin(Pointwise):
     """The element, but at least lo."""
 
+    node, number_nodes = "ClampMinBackward1", {1: "ClampMinBackward0"}
     ufunc = np.maximum
     accepts = "iuf"
     kernel = lambda x, lo: where((x > lo) | (x != x), x, lo)
@@ -335,6 +336,7 @@ class ClampMin(Pointwise):
 class ClampMax(Pointwise):
     """The element, but at most hi."""
 
+    node, number_nodes = "ClampMaxBackward1", {1: "ClampMaxBackward0"}
     ufunc = np.minimum
     accepts = "iuf"
     kernel = lambda x, hi: where((x < hi) | (x != x), x, hi)
@@ -346,11 +348,24 @@ class ClampMax(Pointwise):
 class Clamp(Pointwise):
     """The element, but at least lo and at most hi (which wins where lo > hi)."""
 
+    number_nodes = {1: "ClampBackward1", 2: "ClampBackward1"}
     accepts = "iuf"
     kernel = lambda x, lo, hi: minimum(maximum(x, lo), hi)
     dx = lambda g, x, lo, hi: where((x >= lo) & (x <= hi), g, 0.0)
     dlo = lambda g, x, lo, hi: where((lo < hi) & (x < lo), g, 0.0)
     dhi = lambda g, x, lo, hi: where((x > hi) | (hi < lo), g, 0.0)
+
+
+class ClampFrom(ClampMin):
+    """The same as a clamp without an upper limit."""
+
+    name, node, number_nodes = "clamp", "Clamp", {1: "ClampBackward1"}
+
+
+class ClampUpTo(ClampMax):
+    """The same as a clamp without a lower limit."""
+
+    name, node, number_nodes = "clamp", "Clamp", {1: "ClampBackward1"}
 
 
 LIMITED = ("T(3, 4), 0.5", "T(3, 4), T(4)", "T(3), T()", "I(3, 9), 4", "T(0), 1")
@@ -389,8 +404,8 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Any:
         raise error(RuntimeError, "clamp", "At least one of 'min' or 'max' must not be None", "pass one of them")
     check_fits("clamp", input, min, max)
     if max is None:
-        return ClampMin, (input, min)
-    return (ClampMax, (input, max)) if min is None else (Clamp, (input, min, max))
+        return ClampFrom, (input, min)
+    return (ClampUpTo, (input, max)) if min is None else (Clamp, (input, min, max))
 
 
 clip = clamp

@@ -45,6 +45,7 @@ class Qr(OfMatrices):
 class Eigh(OfMatrices):
     """Eigenvalues and eigenvectors of symmetric matrices, of which one triangle is read."""
 
+    node = "LinalgEigh"
     impl = lambda x, UPLO: tuple(guarded("linalg.eigh", lapack.eigh, x, UPLO))
     dx = lambda g0, g1, out0, out1: eigh_gradient(g0, g1, out0, out1)
 
@@ -60,6 +61,7 @@ class Eigvalsh(OfMatrices):
 class Svd(OfMatrices):
     """U, S and Vh."""
 
+    node = "LinalgSvd"
     impl = lambda x, full: tuple(guarded("linalg.svd", lapack.svd, x, full))
     dx = lambda g0, g1, g2, out0, out1, out2: svd_gradient(g0, g1, g2, out0, out1, out2)
 
@@ -89,7 +91,7 @@ def linalg_cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     return Cholesky.apply(A.mT).mT if upper else Cholesky.apply(A)
 
 
-@op("(lambda x: x + x.mT)(S(3, 3))", "(lambda x: x + x.mT)(S(3, 3)), True", out=True)
+@op("(lambda x: x + x.mT)(S(3, 3))", "(lambda x: x + x.mT)(S(3, 3)), True", out=True, node="Cholesky")
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     """The Cholesky factor of each symmetric positive-definite matrix (see linalg.cholesky)."""
     return linalg_cholesky(input, upper=upper)

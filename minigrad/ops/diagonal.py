@@ -95,7 +95,12 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     return Undiagonal.apply(input, tuple(size), int(offset), i, j)
 
 
-@op("T(3)", "T(3), 1", "T(3, 4)", "T(3, 4), -1", out=True)
+def of_diag(input: Tensor, diagonal: int = 0) -> str:
+    """PyTorch's node of diag; that of a matrix made of a diagonal has its name already."""
+    return "" if input.ndim == 1 else "DiagonalBackward0_copy"
+
+
+@op("T(3)", "T(3), 1", "T(3, 4)", "T(3, 4), -1", out=True, node=of_diag)
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     """A vector as the diagonal of a matrix, or the diagonal of a matrix as a vector (a copy)."""
     if input.ndim == 1:
@@ -116,7 +121,7 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     return diag_embed(input.reshape(-1), offset)
 
 
-@op("T(3, 3)", "T(2, 4)", "I(3, 3, 9)", "T(0, 2)")
+@op("T(3, 3)", "T(2, 4)", "I(3, 3, 9)", "T(0, 2)", node="Trace")
 def trace(input: Tensor) -> Tensor:
     """The sum of a matrix's main diagonal."""
     if input.ndim != 2:

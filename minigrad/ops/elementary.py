@@ -142,6 +142,7 @@ class Logaddexp(Pointwise):
 class Xlogy(Elementary):
     """x * log(y), and 0 where x is 0 (unless y is NaN)."""
 
+    number_nodes = {0: "XlogyBackward1", 1: "XlogyBackward2"}
     kernel = lambda x, y: where((x == 0) & (y == y), 0.0, x * log(y))
     dx = lambda g, x, y: where((x == 0) & (y <= 0), 0.0, g * log(y))
     dy = lambda x, y: x / y
@@ -344,7 +345,7 @@ def trigamma(x: Any) -> Any:
 class Trigamma(Elementary):
     """Derivative of digamma."""
 
-    name = "polygamma"
+    name, node = "polygamma", "Polygamma"
     ufunc = lambda x: zeta(2, x)
     kernel = lambda x: trigamma(x)
     dx = lambda x: polygamma(2, x)

@@ -87,7 +87,7 @@ def flipud(input: Tensor) -> Tensor:
     return flip(input, 0)
 
 
-@op("T(2, 3), 1", "T(2, 3), 1, 0", "T(2, 3), (1, -1), (0, 1)", "T(0, 3), 2, 0", "T(4, 3).mT, -5")
+@op("T(2, 3), 1", "T(2, 3), 1, 0", "T(2, 3), (1, -1), (0, 1)", "T(0, 3), 2, 0", "T(4, 3).mT, -5", node="Roll")
 def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     """The elements moved along dimensions, what leaves at the end coming in at the start; flattened without `dims`."""
     by = tuple(shifts) if isinstance(shifts, (tuple, list)) else (int(shifts),)
@@ -108,7 +108,7 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     return Roll.apply(input, by, tuple([axis(d, input.ndim, "roll") for d in along]))
 
 
-@op("T(2, 3)", "T(2, 3), 2", "T(2, 3, 4), -1, (1, 2)", "T(2, 3), 4")
+@op("T(2, 3)", "T(2, 3), 2", "T(2, 3, 4), -1, (1, 2)", "T(2, 3), 4", node="Rot90")
 def rot90(input: Tensor, k: int = 1, dims: Sequence = (0, 1)) -> Tensor:
     """The plane of two dimensions turned by k times 90 degrees, from the first towards the second."""
     if len(dims) != 2:

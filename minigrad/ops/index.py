@@ -48,6 +48,7 @@ from .index_places import (
     selected_shape,
     take_at,
 )
+from .node_names import ending
 
 METHODS: dict = {}  # of Tensor; `writes` adds the in-place forms
 
@@ -165,7 +166,7 @@ class Write(Operation):
         return cls.apply(*args)
 
 
-def writes(*samples: str, **options: Any) -> Callable:
+def writes(*samples: str, node: Any = "", **options: Any) -> Callable:
     """Enter a function that returns a Write and its operands: `name` makes a new tensor of them, `name_` writes into self.
 
     A 0-d tensor may stand among the operands as one of shape (1,).
@@ -193,8 +194,8 @@ def writes(*samples: str, **options: Any) -> Callable:
             return self
 
         method.__doc__ = f"In-place form of {name}."
-        METHODS[name + "_"] = named(method, name + "_")
-        return op(*samples, inplace=True, **options)(named(function, name))
+        METHODS[name + "_"] = named(ending(method, node) if node else method, name + "_")
+        return op(*samples, inplace=True, node=node, **options)(named(function, name))
 
     return enter
 
@@ -202,6 +203,7 @@ def writes(*samples: str, **options: Any) -> Callable:
 class Put(Write):
     """x with values written to places (of repeated ones the last stays), or with `accumulate` added there."""
 
+    node = "IndexPut"
     any_device = integers = ("indices",)
 
     @staticmethod
@@ -270,6 +272,7 @@ def stays(g: Tensor, dims: tuple, indices: tuple) -> Tensor:
 class MaskedFill(Write):
     """x with one value where the mask holds."""
 
+    node, number_nodes = "MaskedFillBackward1", {2: "MaskedFillBackward0"}
     value = 2
 
     @staticmethod

@@ -316,7 +316,12 @@ def parts(x: Tensor, dim: int, ends: Any) -> tuple:
     return tuple([Index.apply(x, (*lead, slice(a, b))) for a, b in itertools.pairwise([0, *ends])])
 
 
-@op("T(5, 2), 2", "T(2, 5), [1, 4], 1", "T(2, 5), 5, -1", "T(0, 2), 0", "T(4, 3).mT, 1")
+def by_sections(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> str:
+    """PyTorch's node of split; that of the sizes has its name already."""
+    return "Split" if isinstance(split_size_or_sections, (int, np.integer)) else ""
+
+
+@op("T(5, 2), 2", "T(2, 5), [1, 4], 1", "T(2, 5), 5, -1", "T(0, 2), 0", "T(4, 3).mT, 1", node=by_sections)
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple:
     """A dimension cut into parts of one size (the last may be smaller), or of the given sizes; a tuple of views."""
     if not isinstance(split_size_or_sections, (int, np.integer)):
@@ -334,7 +339,7 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple:
     return parts(tensor, d, [min(end, n) for end in range(m, n + m, m)] if n else [0])
 
 
-@op("T(2, 5), [1, 4], 1", "T(3), (0, 3)")
+@op("T(2, 5), [1, 4], 1", "T(3), (0, 3)", node="SplitWithSizes")
 def split_with_sizes(input: Tensor, split_sizes: Sequence, dim: int = 0) -> tuple:
     """A dimension cut into parts of the given sizes, which add up to its own; a tuple of views."""
     d, sizes = axis(dim, input.ndim, "split"), [int(n) for n in split_sizes]
@@ -388,7 +393,7 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
     return tuple([part(input, d, a, b) for a, b in zip(starts, [*cuts, n])])
 
 
-@op("T(3, 2)", "T(2, 3), -1", "T(3)")
+@op("T(3, 2)", "T(2, 3), -1", "T(3)", node="Unbind")
 def unbind(input: Tensor, dim: int = 0) -> tuple:
     """All slices along a dimension, without it; a tuple of views."""
     d = axis(dim, input.ndim, "unbind")

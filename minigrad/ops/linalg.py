@@ -127,6 +127,7 @@ def inverse(A: Tensor) -> Tensor:
     "S(3, 3), T(2, 3), left=False",
     "S(3, 3), T(3, 0)",
     "T(0, 0), T(0, 2)",
+    node="LinalgSolveEx",
 )
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """The solution X of A X = B, or of X A = B with left=False.
@@ -174,14 +175,20 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, un
     return out if left else out.mT
 
 
-@op("T(3, 2), torch.tril(S(3, 3))", "T(2, 3, 1), torch.tril(S(3, 3))", "T(3, 2), torch.triu(S(3, 3)), True", out=True)
+@op(
+    "T(3, 2), torch.tril(S(3, 3))",
+    "T(2, 3, 1), torch.tril(S(3, 3))",
+    "T(3, 2), torch.triu(S(3, 3)), True",
+    out=True,
+    node="CholeskySolve",
+)
 def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     """The solution X of A X = input, given A's Cholesky factor L (A = L L^T, or with upper=True A = L^T L)."""
     first, then = (L.mT, L) if upper else (L, L.mT)
     return solve_triangular(then, solve_triangular(first, input, upper=False), upper=True)
 
 
-@op("torch.tril(S(3, 3))", "torch.triu(S(3, 3)), True", out=True)
+@op("torch.tril(S(3, 3))", "torch.triu(S(3, 3)), True", out=True, node="CholeskyInverse")
 def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
     """The inverse of the matrix whose Cholesky factor is given.  Raises LinAlgError for a singular factor."""
     square("cholesky_inverse", input)

@@ -55,7 +55,7 @@ def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
     return inplace(MaskedFill, self, mask, value)
 
 
-@op("T(3, 4), B(3, 4), T(12)", "T(3, 4), torch.tensor([True, False, True, False]), T(2, 3)")
+@op("T(3, 4), B(3, 4), T(12)", "T(3, 4), torch.tensor([True, False, True, False]), T(2, 3)", node="MaskedScatter")
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """`input` with the elements of `source`, in their order, at the places where `mask` holds."""
     size = broadcast_shapes(input.shape, mask.shape)
@@ -98,6 +98,7 @@ def poured(x: Tensor, mask: Tensor, source: Tensor) -> tuple:
     "T(4), torch.tensor([[True], [False]])",
     "T(), torch.tensor(True)",
     out=True,
+    node="MaskedSelect",
 )
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements where `mask` holds, in one dimension; the two are broadcast to each other."""

@@ -46,6 +46,11 @@ class MatMul(Bilinear):
         return f"{['Dot', 'Mv', 'Mm', 'UnsafeView'][min(len(node._shape), 3)]}Backward0"
 
     @classmethod
+    def saving_order(cls, args: tuple) -> tuple:
+        """PyTorch's names are self and mat2, and self and vec, or tensor, where the second is a vector."""
+        return (0, 1) if len(args[1]._sizes) == 1 else (1, 0)
+
+    @classmethod
     def partial_text(cls, i: int) -> str:
         """What the formulas come to for matrices."""
         return ("g @ y.mT", "x.mT @ g")[i]
@@ -163,7 +168,7 @@ def dot(input: Tensor, tensor: Tensor) -> Tensor:
     return of_rank(Dot, "dot", (1, 1), input, tensor, ("input", "tensor"))
 
 
-@op("T(3), T(3)", out=True)
+@op("T(3), T(3)", out=True, node="Vdot")
 def vdot(input: Tensor, other: Tensor) -> Tensor:
     """The scalar product of two vectors; there are no complex tensors, so it is `dot`."""
     return dot(input, other)
@@ -232,25 +237,32 @@ def cross_along(who: str, x: Tensor, y: Tensor, dim: int) -> Tensor:
     "T(), T(2, 0), T(0, 4)",
     inplace=True,
     out=True,
+    node="Addmm",
 )
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2); `input` is broadcast, and not read where beta is 0 (NaNs do not spread)."""
     return combine("addmm", input, of_rank(Mm, "addmm", (2, 2), mat1, mat2, ("mat1", "mat2")), beta, alpha)
 
 
-@op("T(2), T(2, 3), T(3)", "T(), T(2, 3), T(3), beta=2, alpha=3", inplace=True, out=True)
+@op("T(2), T(2, 3), T(3)", "T(), T(2, 3), T(3), beta=2, alpha=3", inplace=True, out=True, node="Addmv")
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * (mat @ vec)."""
     return combine("addmv", input, of_rank(Mv, "addmv", (2, 1), mat, vec, ("mat", "vec")), beta, alpha)
 
 
-@op("T(2, 3), T(2), T(3)", "T(3), T(2), T(3), beta=2, alpha=3", inplace=True, out=True)
+@op("T(2, 3), T(2), T(3)", "T(3), T(2), T(3), beta=2, alpha=3", inplace=True, out=True, node="Addr")
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * outer(vec1, vec2)."""
     return combine("addr", input, outer(vec1, vec2), beta, alpha)
 
 
-@op("T(5, 2, 4), T(5, 2, 3), T(5, 3, 4)", "T(2, 1), T(5, 2, 3), T(5, 3, 4), beta=2, alpha=3", inplace=True, out=True)
+@op(
+    "T(5, 2, 4), T(5, 2, 3), T(5, 3, 4)",
+    "T(2, 1), T(5, 2, 3), T(5, 3, 4), beta=2, alpha=3",
+    inplace=True,
+    out=True,
+    node="Baddbmm",
+)
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * bmm(batch1, batch2)."""
     return combine("baddbmm", input, of_rank(Bmm, "baddbmm", (3, 3), batch1, batch2, BATCHES), beta, alpha)
@@ -262,6 +274,7 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alp
     "T(2, 4), T(0, 2, 3), T(0, 3, 4)",
     inplace=True,
     out=True,
+    node="Addbmm",
 )
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * input + alpha * the sum of bmm(batch1, batch2) over the batch."""

@@ -125,7 +125,15 @@ def exponent(p: Any) -> float:
     return 2.0 if p is None or p == "fro" else float(p)
 
 
-@op("T(3, 4), T(3, 4)", "T(3, 1), T(4)", "T(3), T(3), 1", "T(3), T(3), float('inf')", "T(), T()", "T(0), T(0)")
+@op(
+    "T(3, 4), T(3, 4)",
+    "T(3, 1), T(4)",
+    "T(3), T(3), 1",
+    "T(3), T(3), float('inf')",
+    "T(), T()",
+    "T(0), T(0)",
+    node="Dist",
+)
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """The p-norm of `input - other`, which are broadcast to each other."""
     return norm(input - other, p)

@@ -204,7 +204,15 @@ def extreme(cls: Any, input: Tensor, dim: Any, keepdim: bool, who: str) -> Tenso
     return cls.apply(input, dims, keepdim)
 
 
-@op("T(3, 4)", "T(2, 3, 4), dim=1", "T(2, 3, 4), dim=-1, keepdim=True", "T()", "T(0, 3), dim=1", out=True)
+@op(
+    "T(3, 4)",
+    "T(2, 3, 4), dim=1",
+    "T(2, 3, 4), dim=-1, keepdim=True",
+    "T()",
+    "T(0, 3), dim=1",
+    out=True,
+    node="Aminmax",
+)
 def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> Extremes:
     """The minimum and the maximum, of all elements or along a dimension.
 

@@ -78,6 +78,12 @@ def sources(size: tuple, widths: tuple, mode: str) -> list:
 
 
 # ---------------------------------------------------------------------- padding
+def by_mode(input: Tensor, pad: Sequence, mode: str = "constant", value: float | None = None) -> str:
+    """PyTorch's node of pad; that of zeros has its name already, and around wraps no single operation."""
+    names = {"reflect": "ReflectionPad", "replicate": "ReplicationPad"}
+    return f"{names[mode]}{len(pad) // 2}D" if mode in names else ""
+
+
 @op(
     "T(2, 3), (1, 2)",
     "T(2, 3), (1, 0, 0, 2), 'constant', 1.5",
@@ -89,6 +95,7 @@ def sources(size: tuple, widths: tuple, mode: str) -> list:
     "T(1, 1, 3, 3), (1, 2, 1, 2), 'reflect'",
     torch="nn.functional.pad",
     method=False,
+    node=by_mode,
 )
 def pad(input: Tensor, pad: Sequence, mode: str = "constant", value: float | None = None) -> Tensor:
     """`input` made larger at its ends by `pad`: (left, right, top, bottom, ...), from the last dimension on.
@@ -199,7 +206,15 @@ def padded(x: Tensor, pairs: list, value: Any) -> Tensor:
 
 
 # ---------------------------------------------------------------------- repeating
-@op("T(2, 3), (2, 1)", "T(3), (2, 2)", "T(), (3,)", "T(2, 3), (0, 1)", "T(2, 3), 1, 2", torch="Tensor.repeat")
+@op(
+    "T(2, 3), (2, 1)",
+    "T(3), (2, 2)",
+    "T(), (3,)",
+    "T(2, 3), (0, 1)",
+    "T(2, 3), 1, 2",
+    torch="Tensor.repeat",
+    node="Repeat",
+)
 def repeat(input: Tensor, *repeats: Any) -> Tensor:
     """Copies of the tensor side by side, `repeats[d]` of them along each dimension; new dimensions come in front."""
     times = shape_from(repeats)
@@ -222,7 +237,7 @@ def repeat(input: Tensor, *repeats: Any) -> Tensor:
     return unshared(copies, tuple([r * n for r, n in zip(times, shape)]))
 
 
-@op("T(2, 3), (2,)", "T(3), (2, 2)", "T(), (3,)", "T(2, 3), (2, 1, 1)")
+@op("T(2, 3), (2,)", "T(3), (2, 2)", "T(), (3,)", "T(2, 3), (2, 1, 1)", node="Repeat")
 def tile(input: Tensor, *dims: Any) -> Tensor:
     """As `repeat`, but a short `dims` counts from the last dimension."""
     times = shape_from(dims)

@@ -72,6 +72,7 @@ class Sub(Subtraction):
     kernel = lambda x, y: x - y
     dx = lambda: 1
     dy = lambda: -1
+    number_nodes = {0: "RsubBackward1"}
 
 
 class SubScaled(Subtraction):
@@ -165,6 +166,7 @@ class Pow(Pointwise):
     Raises RuntimeError for integers to the power of a negative Python integer.
     """
 
+    node, number_nodes = "PowBackward1", {0: "PowBackward2", 1: "PowBackward0"}
     layout = as_power
     accepts = "iuf"
     kernel = lambda x, y: x**y
@@ -290,6 +292,7 @@ class Sign(Pointwise):
 class Copysign(Pointwise):
     """The size of input with the sign of other, be it that of a zero.  At input = 0 the derivative is 0."""
 
+    number_nodes = {1: "CopysignBackward1"}
     kind = "float"
     ufunc = np.copysign
     kernel = lambda x, y: math.copysign(x, y)
@@ -331,6 +334,7 @@ def nan_to_num(input: Tensor, nan: float = 0.0, posinf: float | None = None, neg
 class Lerp(Pointwise):
     """x + weight * (y - x), reckoned from the nearer end."""
 
+    node, number_nodes = "LerpBackward1", {2: "LerpBackward0"}
     operands = ("input", "end", "weight")
     kernel = lambda x, y, weight: where(abs(weight) < 0.5, x + weight * (y - x), y - (y - x) * (1 - weight))
     dx = lambda weight: 1 - weight

@@ -11,14 +11,13 @@ import numpy as np
 
 from ..core.tensor import Tensor
 from ..kernels.cpu import scans_cpu
-from .base.families import Reduce
 from .base.registry import op
 from .dimensions import axes, axis
-from .reduce import count, reduced, result_dtype
+from .reduce import OverAll, count, reduced, result_dtype
 from .scan import Cumprod, Shift
 
 
-class Prod(Reduce):
+class Prod(OverAll):
     """The product over dimensions.  The partial is the product of the others, without a division."""
 
     kernel_takes_half = True

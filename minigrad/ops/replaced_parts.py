@@ -48,7 +48,7 @@ def replace(who: str, x: Tensor, src: Tensor, fn: Any, *args: Any) -> Tensor:
     return Replace.apply(x, src.to(x.dtype), fn, *args)
 
 
-@op("T(3, 4), T(3), 1, 2", "T(2, 3, 4), T(2, 4), -2, -1", "T(4, 3).mT, T(4), 0, 0")
+@op("T(3, 4), T(3), 1, 2", "T(2, 3, 4), T(2, 4), -2, -1", "T(4, 3).mT, T(4), 0, 0", node="SelectScatter")
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """`input` with its slice at one index of a dimension replaced by `src`, as a new tensor.
 
@@ -68,6 +68,7 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     "T(3, 4), T(3, 2), 1, None, None, 2",
     "T(4, 3).mT, T(3, 1), -1, -1",
     "T(3, 4), T(0, 4), 0, 3",
+    node="SliceScatter",
 )
 def slice_scatter(
     input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
@@ -84,7 +85,7 @@ def slice_scatter(
     return replace("slice_scatter", input, src, Index, (*(WHOLE,) * d, slice(start, end, step)))
 
 
-@op("T(3, 3), T(3)", "T(3, 4), T(2), -1", "T(2, 3, 4), T(3, 2), 1, 0, 2")
+@op("T(3, 3), T(3)", "T(3, 4), T(2), -1", "T(2, 3, 4), T(3, 2), 1, 0, 2", node="DiagonalScatter")
 def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """`input` with a diagonal of two dimensions replaced by `src`, as a new tensor.
 

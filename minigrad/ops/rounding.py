@@ -77,6 +77,7 @@ class TruncDivide(Pointwise):
 class Remainder(Pointwise):
     """What is left of input after division rounded down: it has the sign of the divisor, as in Python."""
 
+    node, number_nodes = "RemainderBackward1", {1: "RemainderBackward0"}
     accepts = "iuf"
     ufunc = lambda x, y: (nonzero_divisor("remainder", x, y), np.remainder(x, y))[1]
     kernel = lambda x, y: x % y
@@ -88,6 +89,7 @@ class Remainder(Pointwise):
 class Fmod(Pointwise):
     """What is left of input after division rounded towards zero: it has the sign of input, as in C."""
 
+    node, number_nodes = "FmodBackward1", {1: "FmodBackward0"}
     accepts = "iuf"
     ufunc = lambda x, y: (nonzero_divisor("fmod", x, y), np.fmod(x, y))[1]
     kernel = lambda x, y: math.fmod(x, y)
@@ -192,7 +194,7 @@ class Round(Rounding):
 class RoundDecimals(Rounding):
     """Rounded to a number of decimals."""
 
-    name, accepts = "round", "f"
+    name, node, accepts = "round", "RoundBackward1", "f"
     ufunc = lambda x, decimals: np.round(x, decimals)
     kernel = lambda x, decimals: builtins.round(x * 10.0**decimals) / 10.0**decimals
     n_settings = 1

@@ -137,6 +137,7 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Any:
     "T(3), 0, I(5, 3), T(5), 'mean', include_self=False",
     inplace=True,
     out=True,
+    node="ScatterReduce",
 )
 def scatter_reduce(
     input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True

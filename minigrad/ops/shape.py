@@ -61,6 +61,14 @@ class Permute(View):
     batch = lambda x, order: (x, (0, *[i + 1 for i in order]))
 
 
+class Transpose(Permute):
+    """Two dimensions exchanged: a Permute that PyTorch calls otherwise in the graph."""
+
+
+class T(Permute):
+    """A matrix transposed by t()."""
+
+
 class Expand(View):
     """Dimensions of size 1, and new ones in front, repeated without copying."""
 
@@ -304,7 +312,7 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     order = list(range(input.ndim))
     if order:
         order[i], order[j] = j, i
-    return Permute.apply(input, tuple(order))
+    return Transpose.apply(input, tuple(order))
 
 
 @op("T(2, 3, 4), 0, -1", "T(2, 3, 4), (0, 1), (1, 0)", "T(2, 3, 4), (2,), (0,)", "T(), 0, 0", aliases=("moveaxis",))
@@ -343,7 +351,7 @@ def t(input: Tensor) -> Tensor:
             f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D",
             "use .mT or transpose(d0, d1)",
         )
-    return Permute.apply(input, tuple(range(input.ndim))[::-1])
+    return T.apply(input, tuple(range(input.ndim))[::-1])
 
 
 def reverse(self: Tensor) -> Tensor:

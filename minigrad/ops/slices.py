@@ -27,6 +27,7 @@ from .products import multiple
     "T(3), 0, torch.tensor(1)",
     "T(3, 4), 0, I(0, 3)",
     out=True,
+    node="IndexSelect",
 )
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     """The slices of `input` at the indices along `dim`, as a copy.  Raises IndexError for indices out of range."""
@@ -34,19 +35,32 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     return Take.apply(x, (d,), index if input.ndim else index.reshape(()))
 
 
-@writes("T(3, 4), 0, I(5, 3), T(5, 4)", "T(3, 4), 1, I(2, 4), T(3, 2), alpha=2", "T(3), 0, I(4, 3), T(4)", out=True)
+@writes(
+    "T(3, 4), 0, I(5, 3), T(5, 4)",
+    "T(3, 4), 1, I(2, 4), T(3, 2), alpha=2",
+    "T(3), 0, I(4, 3), T(4)",
+    out=True,
+    node="IndexAdd",
+)
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Any:
     """`input` with alpha times the slices of `source` added at the indices along `dim`; repeated indices add up."""
     return sliced("index_add", input, dim, index, multiple(source, alpha), True)
 
 
-@writes("T(3, 4), 0, torch.tensor([2, 0]), T(2, 4)", "T(3, 4), 1, torch.tensor([3]), T(3, 1)", out=True)
+@writes(
+    "T(3, 4), 0, torch.tensor([2, 0]), T(2, 4)", "T(3, 4), 1, torch.tensor([3]), T(3, 1)", out=True, node="IndexCopy"
+)
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Any:
     """`input` with the slices of `source` written at the indices along `dim`."""
     return sliced("index_copy", input, dim, index, source, False)
 
 
-@writes("T(3, 4), 0, torch.tensor([2, 0]), 1.5", "T(3, 4), 1, torch.tensor([3, 0]), T()")
+def by_value(input: Tensor, dim: int, index: Tensor, value: Any) -> str:
+    """PyTorch's node of index_fill."""
+    return f"IndexFillBackward{int(isinstance(value, Tensor))}"
+
+
+@writes("T(3, 4), 0, torch.tensor([2, 0]), 1.5", "T(3, 4), 1, torch.tensor([3, 0]), T()", node=by_value)
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Any:
     """`input` with one value, a number or a 0-d tensor, at the indices along `dim`."""
     n = input.shape[axis(dim, input.ndim, "index_fill")] if input.ndim else 1
@@ -63,7 +77,14 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Any:
     return Put, (x, value, (d,), False, index)
 
 
-@op("T(6), I(2, 3, 6)", "T(2, 3), torch.tensor([0, -1, 5])", "T(4, 3).mT, I(2, 12)", "T(3), torch.tensor(2)", out=True)
+@op(
+    "T(6), I(2, 3, 6)",
+    "T(2, 3), torch.tensor([0, -1, 5])",
+    "T(4, 3).mT, I(2, 12)",
+    "T(3), torch.tensor(2)",
+    out=True,
+    node="Take",
+)
 def take(input: Tensor, index: Tensor) -> Tensor:
     """The elements at `index` as if `input` had one dimension, in the shape of `index`."""
     check_index("take", index, RuntimeError, ("i8",))

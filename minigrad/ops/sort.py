@@ -226,6 +226,7 @@ def msort(input: Tensor) -> Tensor:
     "T(4, 5), 0",
     domain=WIDE,
     out=True,
+    node="Topk",
 )
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Selected:
     """(values, indices) of the k largest, or smallest, of a dimension, in order."""
@@ -242,7 +243,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     return return_types.topk(*(shaped_as(input, values, indices) if k else (values, indices)))
 
 
-@op("T(4, 5), 2", "T(4, 5), 3, 0", "T(4, 5), 1, -1, True", "T(5), 5", "T(), 1", domain=WIDE, out=True)
+@op("T(4, 5), 2", "T(4, 5), 3, 0", "T(4, 5), 1, -1, True", "T(5), 5", "T(), 1", domain=WIDE, out=True, node="Kthvalue")
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Selected:
     """(value, index) of the k-th smallest of a dimension, counted from 1."""
     x, d = row_of(input, dim, "kthvalue")

@@ -153,7 +153,7 @@ def std(
     return Std.apply(input, dims, keepdim, correction)
 
 
-@op(*SPREAD, method=False)
+@op(*SPREAD, method=False, node="VarMean")
 def var_mean(
     input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: float | None = None
 ) -> tuple:
@@ -162,7 +162,7 @@ def var_mean(
     return Var.apply(input, dims, keepdim, correction), Mean.apply(input, dims, keepdim)
 
 
-@op(*SPREAD, method=False)
+@op(*SPREAD, method=False, node="StdMean")
 def std_mean(
     input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: float | None = None
 ) -> tuple:

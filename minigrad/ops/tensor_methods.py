@@ -59,6 +59,9 @@ def refused(name: str, x: Tensor, other: object) -> Any:
     return NotImplemented
 
 
+COMMUTATIVE = {"add", "mul", "and", "or", "xor"}  # where `2 * x` is `x * 2`, also for those who look at the graph
+
+
 def binary(cls: type[Pointwise], swap: bool) -> Any:
     """`x + y`, or `y + x` where Python asks the right operand."""
 
@@ -132,7 +135,7 @@ def install_operators(T: Any) -> None:
         cls = table[op].cls
         setattr(T, f"__{name}__", binary(cls, False))
         cls.operator = f"__{name}__"
-        setattr(T, f"__r{name}__", binary(cls, True))
+        setattr(T, f"__r{name}__", binary(cls, name not in COMMUTATIVE))
         setattr(T, f"__i{name}__", in_place(cls))
     T.__rtruediv__ = rtruediv  # two operations, and a picture shows both
     for name, op in COMPARE.items():

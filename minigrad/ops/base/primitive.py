@@ -30,6 +30,7 @@ from ...errors import MinigradError, error, raise_instead
 from ...kernels import fallback, formula
 from ...layers.batching import front
 from ...layers.grad import transpose
+from ..node_names import alphabetical, numbers_among
 from .layouts import arranged
 
 # functions in a class body without self
@@ -57,6 +58,11 @@ class PrimitiveNode(Node):
         lambda node: node._saved_as("_saved_other"), doc="The second operand, if backward needs it."
     )
     _saved_result = property(lambda node: node._saved_as("_saved_result"), doc="The result, if backward needs it.")
+
+    def tensor_inputs(self) -> list:
+        """Return the positions of the operands, but for numbers for which PyTorch has another node."""
+        numbers = numbers_among(self)
+        return [i for i in super().tensor_inputs() if i not in numbers]
 
     def _saved_as(self, name: str) -> Tensor:
         """Return the saved tensor of this name; AttributeError if there is none."""
@@ -94,6 +100,7 @@ class Primitive(Function):
     differentiable = True
     name = ""  # what programs call it, where not the class's name in lower case (LeakyRelu: leaky_relu)
     node = ""  # what PyTorch calls its node, where not by the class's name; with Backward and a number in full
+    number_nodes: dict = {}  # position of an operand -> PyTorch's node where that is a number, which then is no input
     n_settings = 0  # how many of the last parameters are plain settings, not operands
     n_internal = 0  # how many of the last results are for formulas alone, unless the function was asked for them
     integers: tuple = ()  # the parameters that take tensors of integers: classes, indices
@@ -158,6 +165,12 @@ class Primitive(Function):
     def node_class_name(cls) -> str:
         """Return PyTorch's name for the class of its nodes."""
         return cls.node if "Backward" in cls.node else f"{cls.node or cls.__name__}Backward0"
+
+    @classmethod
+    def node_name(cls, node: Node) -> str:
+        """Return what PyTorch calls this node: it has others where an operand is a number."""
+        numbers = numbers_among(node)
+        return cls.number_nodes[numbers[0]] if numbers else type(node).__name__
 
     @classmethod
     def known_as(cls) -> tuple:
@@ -268,10 +281,18 @@ class Primitive(Function):
     def keep(cls, args: tuple, outs: tuple, edges: tuple) -> tuple:
         """Per argument, then per output: a Saved tensor where a tracked argument's formula reads it, else a shape or value."""
         reads, results = read_by(cls, tuple(map(bool, edges)), len(outs))
-        kept = [save(a) if reads[i] else ShapeOf(a._sizes) if isinstance(a, Tensor) else a for i, a in enumerate(args)]
+        kept = [ShapeOf(a._sizes) if not reads[i] and isinstance(a, Tensor) else a for i, a in enumerate(args)]
+        for i in cls.saving_order(args):
+            if reads[i]:
+                kept[i] = save(args[i])
         if True not in results:
             return (*kept, *[None] * len(outs))
         return (*kept, *[save(outs[k], k) if read else None for k, read in enumerate(results)])
+
+    @classmethod
+    def saving_order(cls, args: tuple) -> tuple:
+        """The order in which arguments are saved, as hooks see it: PyTorch's, that of its names of them in the alphabet."""
+        return alphabetical(cls, len(args))
 
     @classmethod
     def evaluate(cls, i: int, bound: tuple, n_args: int, grads: tuple) -> Any:

@@ -25,6 +25,7 @@ from ...core.inplace import inplace
 from ...core.tensor import Tensor
 from ...errors import error, raise_instead, warn
 from ...kernels import formula
+from ..node_names import ending
 
 if TYPE_CHECKING:
     from .families import Pointwise
@@ -63,8 +64,13 @@ def enter(name: str, function: Callable, samples: tuple, aliases: tuple = (), **
     return function
 
 
-def op(*samples: str, name: str | None = None, out: bool = False, aliases: tuple = (), **settings: Any) -> Callable:
-    """Enter a function into the table.  `out` adds an `out=` argument, `inplace` a method `name_` that writes into self."""
+def op(
+    *samples: str, name: str | None = None, out: bool = False, node: Any = "", aliases: tuple = (), **settings: Any
+) -> Callable:
+    """Enter a function into the table.  `out` adds an `out=` argument, `inplace` a method `name_` that writes into self.
+
+    `node` is what PyTorch calls the node of its results, where it is one operation there and several here (see `ending`).
+    """
 
     def decorate(f: Callable) -> Callable:
         key = name or f.__name__
@@ -72,6 +78,7 @@ def op(*samples: str, name: str | None = None, out: bool = False, aliases: tuple
         function = with_keywords(f, key, out)
         if function is f and not hasattr(f, "__wrapped__"):
             function = checking(f, key)
+        function = named(ending(function, node), key) if node else function
         return enter(key, function, samples, aliases, out=out, **settings)
 
     return decorate

@@ -133,6 +133,7 @@ class Softplus(Activation):
 class Softsign(Activation):
     """x / (1 + |x|)."""
 
+    node = "Div"
     kind = "float"
     accepts = "iuf"
     kernel = lambda x: x / (1 + abs(x))
@@ -228,7 +229,7 @@ class Glu(Operation):
 class Prelu(Activation):
     """x where it is positive, else weight * x."""
 
-    node = "PreluKernel"
+    node, operands = "PreluKernel", ("input", "weight")
     depends_on_operand = True
     kernel = lambda x, weight: where(x > 0, x, weight * x)
     dx = lambda g, x, weight: where(x > 0, g, weight * g)
@@ -260,13 +261,19 @@ def selu(input: Tensor, inplace: bool = False) -> Any:
     return Elu, (input, SELU_ALPHA, SELU_SCALE, 1.0), inplace
 
 
-@bounded(*SHAPES, "T(3, 4), 0.5", "T(3), alpha=2.0", cls=Elu)
+class Celu(Elu):
+    """elu with exp(x / alpha), whose slope is 1 on both sides of 0."""
+
+    name = "celu"
+
+
+@bounded(*SHAPES, "T(3, 4), 0.5", "T(3), alpha=2.0", cls=Celu)
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
     """x where it is positive, else alpha * (exp(x / alpha) - 1).  Raises RuntimeError for alpha = 0."""
     if alpha == 0:
         raise error(RuntimeError, "celu", "ZeroDivisionError: alpha cannot be 0 for CELU", "use relu, its limit")
     check_fits("celu", input, alpha)
-    return Elu, (input, alpha, 1.0, 1.0 / alpha), inplace
+    return Celu, (input, alpha, 1.0, 1.0 / alpha), inplace
 
 
 @bounded(*SHAPES, "T(3, 4), approximate='tanh'", "T(), approximate='tanh'", cls=Gelu, torch="nn.functional.gelu")

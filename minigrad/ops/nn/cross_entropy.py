@@ -354,12 +354,18 @@ def soft_cross_entropy(
     return loss.sum() / (input.numel() // max(classes, 1)) if reduction == "mean" else reduced(loss, reduction)
 
 
+def by_rank(input: Tensor, target: Tensor, *_: Any, **__: Any) -> str:
+    """PyTorch's node of nll_loss, which has another for images."""
+    return "NllLoss2D" if target.ndim > 1 else "NllLoss"
+
+
 @functional(
     "T(4, 3), I(4, 3)",
     "T(2, 5, 3), I(2, 3, 5), torch.ones_like(P(5)).cumsum(0), ignore_index=2",
     "T(4), I(4)",
     "T(4, 3), I(4, 3), torch.ones_like(P(3)).cumsum(0), reduction='none'",
     "T(4, 3), I(4, 3), reduction='sum'",
+    node=by_rank,
 )
 def nll_loss(
     input: Tensor,

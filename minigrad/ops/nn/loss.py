@@ -28,6 +28,7 @@ class SquaredError(Pointwise):
     """(x - y) ** 2."""
 
     name, node = "mse_loss", "MseLoss"
+    operands = ("input", "target")
     accepts = "f"
     kernel = lambda x, y: (x - y) * (x - y)
     dx = lambda x, y: 2 * (x - y)
@@ -38,6 +39,7 @@ class Huber(Pointwise):
     """d * d / 2 for d = x - y up to a limit of |d|, and straight on beyond."""
 
     name, node = "huber_loss", "HuberLoss"
+    operands = ("input", "target")
     accepts, n_settings = "f", 1
     kernel = lambda x, y, limit: where(abs(x - y) < limit, 0.5 * (x - y) * (x - y), limit * (abs(x - y) - 0.5 * limit))
     dx = lambda x, y, limit: where(x - y >= limit, limit, where(y - x >= limit, -limit, x - y))
@@ -48,7 +50,7 @@ class WithLogits(Pointwise):
     """-(y * log(s) + (1 - y) * log(1 - s)) with s = sigmoid(x); the gradient, s - y, keeps its digits where y is 0 or 1."""
 
     node = "BinaryCrossEntropyWithLogits"
-    accepts = "f"
+    accepts, operands = "f", ("input", "target")
     kernel = lambda x, y: (1 - y) * x - logsigmoid(x)
     dx = lambda x, y: (1 - y) * sigmoid(x) - y * sigmoid(-x)
     dy = lambda x: -x
@@ -78,6 +80,7 @@ class Probability(Operation):
         limit = x.dtype.type(-100)
         return (y - 1) * np.maximum(np.log1p(-x), limit) - y * np.maximum(np.log(x), limit)
 
+    known_as = classmethod(lambda cls: ("input", "target"))
     dx = lambda g, x, y: g * (x - y) / ((1 - x) * x).clamp_min(1e-12)
     dy = lambda g, x: g * (log1p(-x).clamp_min(-100) - log(x).clamp_min(-100))
     batch = lambda x, y: (x, y)
@@ -100,7 +103,7 @@ class Variance(Operation):
     batch = lambda x, least: (x, least)
 
 
-@functional(*PAIRS, "T(4, 3).mT, T(3, 4)", "T(3), T(3), weight=P(3)")
+@functional(*PAIRS, "T(4, 3).mT, T(3, 4)", "T(3), T(3), weight=P(3)", node="MseLoss")
 def mse_loss(
     input: Tensor,
     target: Tensor,
@@ -131,7 +134,9 @@ def l1_loss(
     return weighed("l1_loss", (input - target).abs(), weight, reduction)
 
 
-@functional(*PAIRS, "T(3), T(3), reduction='none', beta=0.3", "T(3), T(3), reduction='sum', beta=0")
+@functional(
+    *PAIRS, "T(3), T(3), reduction='none', beta=0.3", "T(3), T(3), reduction='sum', beta=0", node="SmoothL1Loss"
+)
 def smooth_l1_loss(
     input: Tensor,
     target: Tensor,
@@ -152,7 +157,13 @@ def smooth_l1_loss(
     return reduced(Huber.apply(input, target, 1.0 * beta), reduction) * (1 / beta)
 
 
-@functional(*PAIRS, "T(3), T(3), reduction='none', delta=0.3", "T(3), T(3), 'sum', 2.0", "T(3), T(3), weight=P(3)")
+@functional(
+    *PAIRS,
+    "T(3), T(3), reduction='none', delta=0.3",
+    "T(3), T(3), 'sum', 2.0",
+    "T(3), T(3), weight=P(3)",
+    node="HuberLoss",
+)
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
@@ -180,6 +191,7 @@ def huber_loss(
     "P(3, 4) / 3, P(3, 4) / 2",
     "P(3) / 3, P(3) / 2, torch.ones_like(P(3)).cumsum(0), reduction='none'",
     "P(3) / 3, P(3) / 2, reduction='sum'",
+    node="BinaryCrossEntropy",
 )
 def binary_cross_entropy(
     input: Tensor,
@@ -204,6 +216,7 @@ def binary_cross_entropy(
     "T(2, 3), P(2, 3) / 2, torch.ones_like(P(3)).cumsum(0), pos_weight=torch.ones_like(P(3)).cumsum(0)",
     "50 * T(3), P(3) / 2, reduction='none'",
     "T(2), P(2) / 2, reduction='sum'",
+    node="BinaryCrossEntropyWithLogits",
 )
 def binary_cross_entropy_with_logits(
     input: Tensor,
@@ -305,7 +318,7 @@ def gaussian_nll_loss(
     return reduced(loss, chosen("gaussian_nll_loss", reduction, None, None))
 
 
-@functional("T(3, 4), 2.0 * B(3, 4) - 1", "T(3), 2.0 * B(3) - 1, reduction='none'")
+@functional("T(3, 4), 2.0 * B(3, 4) - 1", "T(3), 2.0 * B(3) - 1, reduction='none'", node="SoftMarginLoss")
 def soft_margin_loss(
     input: Tensor,
     target: Tensor,

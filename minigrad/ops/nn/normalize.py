@@ -56,7 +56,7 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
     return affine(DivideByRMS.apply(input, dims, float(eps))[0], weight, None)
 
 
-@functional("T(2, 4, 3), 2", "T(2, 6, 2, 3), 3, T(6), T(6)", "T(3, 4), 2, T(4), None, 0.1")
+@functional("T(2, 4, 3), 2", "T(2, 6, 2, 3), 3, T(6), T(6)", "T(3, 4), 2, T(4), None, 0.1", node="NativeGroupNorm")
 def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
@@ -85,6 +85,7 @@ def group_norm(
     "T(4, 3, 2), None, None, T(3), T(3), True",
     "T(3, 2, 2, 3), torch.ones_like(P(2)).cumsum(0), torch.ones_like(P(2)).cumsum(0), T(2), T(2), False, 0.1, 0.1",
     "T(4, 3), torch.ones_like(P(3)).cumsum(0), torch.ones_like(P(3)).cumsum(0), None, T(3), False",
+    node="NativeBatchNorm",
 )
 def batch_norm(
     input: Tensor,

@@ -16,6 +16,14 @@ from .adaptive_pool import adaptive_avg_pool
 from .entry import expect_floats, functional
 
 
+def by_mode(
+    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", *_: Any, **__: Any
+) -> str:
+    """PyTorch's node of interpolate; with "area" it is that of a pooling."""
+    kind = "".join(word.capitalize() for word in mode.split("-"))
+    return "" if mode == "area" else f"Upsample{kind}{input.ndim - 2}D"
+
+
 @functional(
     "T(2, 3, 4), 7",
     "T(1, 2, 3, 4), scale_factor=2",
@@ -31,6 +39,7 @@ from .entry import expect_floats, functional
     "T(1, 1, 4, 3), scale_factor=1.7, mode='bicubic', align_corners=True",
     "T(1, 1, 4, 4), 3, mode='area'",
     "T(1, 1, 3, 4), 5, mode='nearest-exact'",
+    node=by_mode,
 )
 def interpolate(
     input: Tensor,
@@ -158,7 +167,7 @@ def combined(input: Tensor, dim: int, terms: list) -> Tensor:
     return sum(picked[1:], picked[0])
 
 
-@functional("T(2, 8, 2, 3), 2", "T(9, 2, 2), 3")
+@functional("T(2, 8, 2, 3), 2", "T(9, 2, 2), 3", node="PixelShuffle")
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """(..., c * r * r, h, w) rearranged to (..., c, h * r, w * r), for r = `upscale_factor`."""
     r, lead = upscale_factor, tuple(input.shape[:-3])
@@ -175,7 +184,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     return Contiguous.apply(x).reshape(*lead, c, h * r, w * r)
 
 
-@functional("T(2, 2, 4, 6), 2", "T(1, 3, 6), 3")
+@functional("T(2, 2, 4, 6), 2", "T(1, 3, 6), 3", node="PixelUnshuffle")
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """(..., c, h * r, w * r) rearranged to (..., c * r * r, h, w), for r = `downscale_factor`: pixel_shuffle undone."""
     r, lead = downscale_factor, tuple(input.shape[:-3])

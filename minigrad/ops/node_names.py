@@ -1,0 +1,55 @@
+"""What PyTorch calls nodes where minigrad divides operations otherwise, so that programs that look at a graph find its names.
+
+An operation with `number_nodes` has another node where an operand is a number, which then is no input (x ** 2).  A function
+that is several operations here and one in PyTorch gives the last node that one's name (`ending`; mse_loss).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from ..core.graph import Leaf, producer
+from ..core.saved import next_number
+from ..core.tensor import Tensor
+
+
+def numbers_among(node: Any) -> list:
+    """Return the positions of the operands that are numbers, if PyTorch has another node for that."""
+    fn = node._fn
+    return [i for i in fn.number_nodes if i in node._constants] if fn.number_nodes else []
+
+
+@functools.cache
+def alphabetical(cls: Any, n: int) -> tuple:
+    """Return the positions of n arguments in the order of PyTorch's names of them, in which it saves them."""
+    names = [cls.known_as()[cls.parameter(i)] for i in range(n)]
+    return tuple(sorted(range(n), key=lambda i: {"input": "self", "x": "self", "y": "other"}.get(names[i], names[i])))
+
+
+def ending(f: Callable, node: str | Callable) -> Callable:
+    """Return the function with the node of each result called `node`; the nodes behind it keep their names.
+
+    A callable makes the name of the arguments, "" for the one that the node has.
+    """
+
+    @functools.wraps(f)
+    def function(*args: object, **kwargs: object) -> Any:
+        begun = next_number()
+        result = f(*args, **kwargs)
+        for t in result if isinstance(result, tuple) else (result,):
+            made = producer(t._edge) if isinstance(t, Tensor) else None
+            if made is not None and made._seq > begun and type(made) is not Leaf:
+                called = node if type(node) is str else node(*args, **kwargs)
+                made.__class__ = renamed(type(made), called) if called else made.__class__
+        return result
+
+    return function
+
+
+@functools.cache
+def renamed(kind: type, name: str) -> type:
+    """Return the class of nodes of one kind that have another name."""
+    known = name if "Backward" in name else f"{name}Backward0"
+    return type(known, (kind,), {"__slots__": (), "__module__": kind.__module__, "name": lambda node: known})
