@@ -136,7 +136,9 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
             zip(distinct_axes(tuple(left), a.ndim, "tensordot"), distinct_axes(tuple(right), b.ndim, "tensordot"))
         )
     for i, j in pairs:
-        if a.shape[i] != b.shape[j]:
+        if a.shape[i] != b.shape[j] and 1 in (a.shape[i], b.shape[j]):  # the one meets the sum of the other
+            a, b = (a, b.sum(j, True)) if a.shape[i] == 1 else (a.sum(i, True), b)
+        elif a.shape[i] != b.shape[j]:
             raise refused(
                 "tensordot",
                 f"contracted dimensions need to match, but the first has size {a.shape[i]} in dim {i} and "

@@ -114,6 +114,9 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     tensor([[1, 1],
             [4, 3]])
     """
+    if not index.numel():  # nothing, of that shape, whatever it is taken from
+        axis(dim, input.ndim, "gather")
+        return input.reshape(-1)[:0].reshape(index.shape)
     scalar = index.ndim == 0
     x, d, index = lined_up("gather", input, dim, index)
     out = Gather.apply(x, d, index)
@@ -128,7 +131,10 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     out=True,
 )
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
-    """As `gather`, but `input` and `indices` are broadcast in the other dimensions; flattened without `dim`."""
+    """As `gather`, but `input` and `indices` are broadcast in the other dimensions; flattened without `dim`.
+
+    With `dim` negative indices count from the end.
+    """
     if dim is None:
         return gather(input.reshape(-1), 0, indices.reshape(-1))
     shapes = (input._sizes, indices._sizes)
@@ -149,13 +155,25 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
         raise error(RuntimeError, "take_along_dim", f"beside dimension {d} {apart(others)}", fix) from None
     sizes = [(*size[:d], s[d], *size[d + 1 :]) for s in shapes]
     x, index = [t if t._sizes == size else t.expand(size) for t, size in zip((input, indices), sizes)]
-    return gather(x, d, index)
+    return gather(x, d, from_the_front("take_along_dim", index, x._sizes[d], d))
+
+
+def from_the_front(who: str, index: Tensor, n: int, dim: int) -> Tensor:
+    """Indices of a dimension of size n without negative ones, which count from its end; RuntimeError out of range."""
+    if kernels.in_range(layout(index)[0], n):
+        return index
+    check_index(who, index, RuntimeError)
+    check_range(who, index, n, dim, RuntimeError, -n)
+    return index + n * (index < 0)
 
 
 def lined_up(who: str, x: Tensor, dim: int, index: Tensor, *src: Any) -> tuple:
     """(x, dim from the front, index, and src cut to index's shape), 0-d tensors with shape (1,), all of it checked."""
     d = axis(dim, x.ndim, who)
-    check_index(who, index, RuntimeError)
+    if index.numel():
+        check_index(who, index, RuntimeError)
+    elif index._np_dtype is not I8:  # of nothing every dtype will do
+        index = index.long()
     x, index, *src = [t.reshape(1) if isinstance(t, Tensor) and not t._sizes else t for t in (x, index, *src)]
     tensors, sizes = [("input", x), *[("src", s) for s in src if isinstance(s, Tensor)]], index._sizes
     for name, t in tensors:
@@ -194,7 +212,7 @@ def lined_up(who: str, x: Tensor, dim: int, index: Tensor, *src: Any) -> tuple:
 
 # ---------------------------------------------------------------------- checks
 def check_index(who: str, index: Tensor, kind: type, dtypes: tuple = ("i8", "i4")) -> None:
-    """Whether a tensor can hold indices."""
+    """Raise an error of the kind for a tensor that cannot hold indices."""
     if index._np_dtype is not I8 and index._np_dtype.str[1:] not in dtypes:
         raise error(
             kind,

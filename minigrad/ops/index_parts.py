@@ -58,15 +58,8 @@ def parse(x: Tensor, index: Any) -> tuple:
             d, r = d + 1, r + 1
         else:
             n = consumed(item)
-            if is_mask(item) and item._sizes != shape[d : d + n]:
-                raise error(
-                    IndexError,
-                    "index",
-                    f"the shape of the mask {list(item.shape)} at index {len(basic)} does not match the shape of the "
-                    f"indexed tensor {list(shape)} at dimension {d}",
-                    "make the mask from the tensor itself, as in x[x > 0], or index the other dimensions by `:`",
-                    notes=about({"tensor": x, "mask": item}, {"tensor": shape[d : d + n], "mask": tuple(item.shape)}),
-                )
+            if is_mask(item):
+                check_mask("index", item, x, d, len(basic))
             basic += [WHOLE] * n
             advanced.append((r, item))
             d, r = d + n, r + n
@@ -157,3 +150,17 @@ def index_of(i: Any) -> int:
             f"slice indices must be integers or None or have an __index__ method, got {type(i).__name__}",
             "write int(i)",
         ) from None
+
+
+def check_mask(who: str, mask: Tensor, x: Tensor, d: int, place: int) -> None:
+    """Raise IndexError where a mask has other sizes than what it is for: the dimensions of x from d on."""
+    sizes = x._sizes[d : d + mask.ndim]
+    if mask._sizes != sizes:
+        raise error(
+            IndexError,
+            who,
+            f"the shape of the mask {list(mask.shape)} at index {place} does not match the shape of the indexed tensor "
+            f"{list(x._sizes)} at dimension {d}",
+            "make the mask from the tensor itself, as in x[x > 0], or index the other dimensions by `:`",
+            notes=about({"tensor": x, "mask": mask}, {"tensor": sizes, "mask": tuple(mask.shape)}),
+        )

@@ -304,12 +304,13 @@ def combine(who: str, input: Tensor, product: Tensor, beta: Any, alpha: Any) -> 
     """beta * input + alpha * product, in the product's shape."""
     if who != "addr":
         one_dtype(who, input, product, ("input", "product"))
-    if product._np_dtype not in FLOATS and not (isinstance(beta, int) and isinstance(alpha, int)):
+    if product._np_dtype not in FLOATS and (beta % 1 or alpha % 1):  # PyTorch forgets the rest, but in addr
         raise refused(
             who,
             f"beta={beta} and alpha={alpha} have to be integers for tensors of {product.dtype}",
             "convert the tensors: x.float()",
         )
+    beta, alpha = (number if product._np_dtype in FLOATS else int(number) for number in (beta, alpha))
     if broadcast(who, input.shape, product.shape, ("input", "product")) != tuple(product.shape):
         raise refused(
             who,

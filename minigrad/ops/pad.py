@@ -110,7 +110,11 @@ def pad(input: Tensor, pad: Sequence, mode: str = "constant", value: float | Non
         return padded(input, pairs, 0 if value is None else value)
     check_mode(input, widths, mode, value)
     check_limits(input, pairs, mode)
-    if not any(widths):
+    if mode == "circular" and min(widths, default=0) < 0:  # what remains goes around
+        input = padded(input, [(min(a, 0), min(b, 0)) for a, b in pairs], 0)
+        pairs = [(max(a, 0), max(b, 0)) for a, b in pairs]
+        check_limits(input, pairs, mode)
+    if not any(map(any, pairs)):
         return input.clone()
     if rank > 1 and not any([w for pair in pairs[:-2] for w in pair]) and min(widths) >= 0:  # images
         return (Wrapped if mode == "circular" else Surround).apply(input, tuple(pairs[-2:]), mode)
@@ -170,7 +174,7 @@ def check_limits(input: Tensor, pairs: list, mode: str) -> None:
     for d, (before, after) in enumerate(pairs):
         if before or after:
             n = input.shape[d]
-            limit = {"reflect": n - 1, "circular": n, "replicate": before + after if n else 0}[mode]
+            limit = {"reflect": n - 1, "circular": n, "replicate": max(before, after) if n else 0}[mode]
             if max(before, after) > limit:
                 raise error(
                     RuntimeError,

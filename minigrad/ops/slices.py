@@ -16,7 +16,7 @@ from .copy import Copy
 from .dimensions import axis
 from .gather import check_index, check_range
 from .index import Put, Take, check_meeting, fitting, where_true, writes
-from .index_parts import is_mask
+from .index_parts import check_mask, is_mask
 from .products import multiple
 
 
@@ -109,13 +109,15 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
         if not indices:
             return Copy, (input, input + values if accumulate else values)
     dims, found, d = [], [], 0
-    for i in indices:
+    for place, i in enumerate(indices):
         if not (i is None or isinstance(i, Tensor)):
             raise error(
                 TypeError, "index_put", f"expected tensors as indices, got {type(i).__name__}", "write x[...] = values"
             )
         if i is not None and not is_mask(i):
             check_index("index_put", i, IndexError)
+        elif i is not None:
+            check_mask("index_put", i, input, d, place)
         columns = () if i is None else where_true(i) if is_mask(i) else (i,)
         dims += range(d, d + len(columns))
         found += columns
@@ -151,6 +153,9 @@ def slices(who: str, x: Tensor, dim: int, index: Tensor, kind: type, low: int = 
 
 def sliced(who: str, x: Tensor, dim: int, index: Tensor, source: Tensor, accumulate: bool) -> tuple:
     """What index_add and index_copy write."""
+    if accumulate and source.ndim != x.ndim:
+        what = f"source and input should have as many dimensions, got shapes {tuple(source.shape)} and {tuple(x.shape)}"
+        raise error(RuntimeError, who, what, f"pass source.reshape({', '.join(['-1'] * (x.ndim > 0)) or '()'})")
     x, d, index = slices(who, x, dim, index, RuntimeError if accumulate else IndexError)
     source = source if source._sizes else source.reshape(1)
     size = (*x._sizes[:d], index._sizes[0], *x._sizes[d + 1 :])

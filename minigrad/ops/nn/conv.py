@@ -23,6 +23,7 @@ from ...tensors.printing import about
 from ..base.families import Bilinear, Operation
 from ..base.layouts import channels_last
 from ..pad import pad
+from ..products import one_dtype
 from ..windows import add_windows, count, padded, per_dim, ranks, windows
 from .entry import expect_numbers, functional
 
@@ -335,6 +336,7 @@ def by_name(who: str, x: Tensor, kernel: tuple, stride: Any, name: str, dilation
 def finish(out: Tensor, who: str, bias: Tensor | None, single: bool) -> Tensor:
     """The bias added, and the batch dimension that the input did not have taken away."""
     if bias is not None:
+        one_dtype(who, out, bias, ("input", "bias"))
         if tuple(bias.shape) != (out.shape[1],):
             raise error(
                 RuntimeError,

@@ -85,6 +85,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     dtype = input._np_dtype
     if bias is not None and len(sizes) == 2 and bias.ndim == 1 and bias._np_dtype == dtype and dtype.kind != "b":
         return Affine.apply(input, weight, bias)
+    if bias is not None:
+        one_dtype("linear", input, bias, ("input", "bias"))
     out = input @ (weight.mT if len(sizes) == 2 else weight)
     return out if bias is None else out + bias
 
@@ -113,5 +115,7 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
             f"shape {tuple(weight.shape)}",
             "weight should have shape (out_features, in1_features, in2_features)",
         )
+    if bias is not None:
+        one_dtype("bilinear", input1, bias, ("input1", "bias"))
     out = einsum("...i,oij,...j->...o", input1, weight, input2)
     return out if bias is None else out + bias

@@ -9,6 +9,7 @@ import math
 from typing import Any
 
 from ...arrays import dtypes
+from ...arrays.dtypes import F4, HALVES
 from ...core.frames import current, use
 from ...core.tensor import Tensor
 from ...errors import error
@@ -104,6 +105,9 @@ def batch_norm(
     for an `eps` that is not positive.
     Source: Ioffe, Szegedy, "Batch normalization", 2015.
     """
+    if input.ndim < 2 and not input.numel():
+        expect_floats("batch_norm", input)
+        return input.clone()
     if input.ndim < 2:
         raise error(
             RuntimeError,
@@ -122,7 +126,8 @@ def batch_norm(
             )
         factor = (running_var + eps).rsqrt() if weight is None else (running_var + eps).rsqrt() * weight
         begin = -running_mean * factor if bias is None else bias - running_mean * factor
-        return Channelwise.apply(input, along_channels(factor, input), along_channels(begin, input))
+        out = Channelwise.apply(input, along_channels(factor, input), along_channels(begin, input))
+        return out.to(input.dtype)
     n = math.prod([input.shape[0], *input.shape[2:]])
     if eps <= 0:
         what = f"eps must be positive during training, but got {eps}"
@@ -226,6 +231,8 @@ def last_dims(who: str, input: Tensor, normalized_shape: Any, weight: Tensor | N
             notes=about({"input": input}, {"input": tuple(input.shape), "normalized_shape": shape}),
         )
     for name, t in (("weight", weight), ("bias", bias)):
+        if who != "rms_norm":  # PyTorch's multiplies at the end
+            check_dtype(who, input, name, t)
         if t is not None and tuple(t.shape) != shape:
             raise error(
                 RuntimeError,
@@ -235,6 +242,14 @@ def last_dims(who: str, input: Tensor, normalized_shape: Any, weight: Tensor | N
                 f"pass {name}=ones({', '.join(map(str, shape))})",
             )
     return tuple(range(input.ndim - len(shape), input.ndim))
+
+
+def check_dtype(who: str, input: Tensor, name: str, t: Tensor | None) -> None:
+    """Raise RuntimeError for another dtype than the input's; with float16 and bfloat16 it may be float32."""
+    dtypes = (input._np_dtype, F4) if input._np_dtype in HALVES else (input._np_dtype,)
+    if t is not None and t._np_dtype not in dtypes:
+        what = f"expected {name} to have the dtype of input, {input.dtype}, but got {t.dtype}"
+        raise error(RuntimeError, who, what, f"convert it: {name}.to(input.dtype)")
 
 
 def affine(out: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
@@ -248,9 +263,11 @@ def scaled(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """LayerNorm with weight and bias in a shape that meets x; 1 and 0 where one is None, Standardize where both are."""
     w, b = (None if t is None else t if tuple(t.shape) == shape else t.reshape(shape) for t in (weight, bias))
-    if w is b is None or any(t is not None and t._np_dtype != x._np_dtype for t in (w, b)):
-        out, mean, variance = Standardize.apply(x, dims, float(eps))
-        return affine(out, w, b), mean, variance
+    if any(t is not None and t._np_dtype != x._np_dtype for t in (w, b)):  # a half among floats
+        out, mean, variance = Standardize.apply(x.float(), dims, float(eps))
+        return affine(out, w, b).to(x.dtype), mean, variance
+    if w is b is None:
+        return Standardize.apply(x, dims, float(eps))
     w, b = x.new_ones(shape) if w is None else w, x.new_zeros(shape) if b is None else b
     return LayerNorm.apply(x, w, b, dims, float(eps))
 
@@ -271,6 +288,7 @@ def check_channels(who: str, input: Tensor, **values: Tensor | None) -> None:
     """The input is of floats, and what is given has one value per channel."""
     expect_floats(who, input)
     for name, t in values.items():
+        check_dtype(who, input, name, t)
         if t is not None and t._sizes != input._sizes[1:2]:
             raise error(
                 RuntimeError,
