@@ -27,7 +27,14 @@ def digits_mlp(lib):
 def lenet(lib):
     """LeNet-5 on 32 images of 28 x 28, by SGD with momentum."""
     nn = lib.nn
-    features = nn.Conv2d(1, 6, 5, padding=2), nn.Tanh(), nn.AvgPool2d(2), nn.Conv2d(6, 16, 5), nn.Tanh(), nn.AvgPool2d(2)
+    features = (
+        nn.Conv2d(1, 6, 5, padding=2),
+        nn.Tanh(),
+        nn.AvgPool2d(2),
+        nn.Conv2d(6, 16, 5),
+        nn.Tanh(),
+        nn.AvgPool2d(2),
+    )
     head = nn.Flatten(), nn.Linear(400, 120), nn.Tanh(), nn.Linear(120, 84), nn.Tanh(), nn.Linear(84, 10)
     return classified(lib, nn.Sequential(*features, *head), data(lib, 32, 1, 28, 28))
 
@@ -154,7 +161,11 @@ def vae(lib):
 def dcgan(lib):
     """Generator and discriminator of a DCGAN, 16 to 64 channels, on 8 images of 32 x 32, by Adam."""
     nn, F = lib.nn, lib.nn.functional
-    up = lambda i, o, stride=2, pad=1: (nn.ConvTranspose2d(i, o, 4, stride, pad, bias=False), nn.BatchNorm2d(o), nn.ReLU())
+    up = lambda i, o, stride=2, pad=1: (
+        nn.ConvTranspose2d(i, o, 4, stride, pad, bias=False),
+        nn.BatchNorm2d(o),
+        nn.ReLU(),
+    )
     down = lambda i, o: (nn.Conv2d(i, o, 4, 2, 1, bias=False), nn.BatchNorm2d(o), nn.LeakyReLU(0.2))
     last = nn.ConvTranspose2d(16, 3, 4, 2, 1, bias=False), nn.Tanh()
     generator = nn.Sequential(*up(32, 64, 1, 0), *up(64, 32), *up(32, 16), *last)
@@ -194,7 +205,12 @@ def mixer(lib):
     class Block(nn.Module):
         def __init__(self):
             super().__init__()
-            self.norm1, self.norm2, self.tokens, self.channels = nn.LayerNorm(64), nn.LayerNorm(64), mlp(16, 32), mlp(64, 256)
+            self.norm1, self.norm2, self.tokens, self.channels = (
+                nn.LayerNorm(64),
+                nn.LayerNorm(64),
+                mlp(16, 32),
+                mlp(64, 256),
+            )
 
         def forward(self, x):
             x = x + self.tokens(self.norm1(x).transpose(1, 2)).transpose(1, 2)

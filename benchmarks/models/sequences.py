@@ -27,7 +27,11 @@ def language(lib, layers, words, width, length, batch, states):
     class Language(nn.Module):
         def __init__(self):
             super().__init__()
-            self.embedding, self.layers, self.head = nn.Embedding(words, width), layers, nn.Linear(layers.hidden_size, words)
+            self.embedding, self.layers, self.head = (
+                nn.Embedding(words, width),
+                layers,
+                nn.Linear(layers.hidden_size, words),
+            )
 
         def forward(self, x):
             out, _ = self.layers(self.embedding(x), states)

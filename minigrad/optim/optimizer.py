@@ -22,6 +22,7 @@ from ..errors import error, warn
 from ..nn.module import clear_grad
 from ..places import held, user_place
 from ..tensors.hooks import Handle
+from . import one_pass
 
 
 class Optimizer:
@@ -173,12 +174,15 @@ class Optimizer:
         try:
             with set_grad_enabled(bool(self.defaults.get("differentiable"))):
                 for group in self.param_groups:
+                    given = []
                     for p in group["params"]:
                         if (g := p.grad) is not None:
-                            self.update(p, -g if group.get("maximize") else g, self.state[p], group)
+                            given.append((p, -g if group.get("maximize") else g))
                             twice += looks and earlier.uses(g)
                         elif p._edge is not None:
                             without.append(p)
+                    for p, g in one_pass.step(self, group, given):
+                        self.update(p, g, self.state[p], group)
         finally:
             held.reset(line)
         if looks:
