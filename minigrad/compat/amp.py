@@ -36,10 +36,13 @@ class Autocast(Layer):
     """The layer inside an `autocast`."""
 
     name = "autocast"
-    converts = True
 
     def __init__(self, low: dtypes.dtype):
         self.low = low
+
+    def convert(self, t: Tensor) -> Tensor:
+        """Return an operand of a product in half precision."""
+        return converted(t, self.low)
 
     def handles(self, fn: Any, args: tuple) -> bool:
         """Take operations of the lists, and Functions of the user's, unless they belong to a transform outside."""

@@ -27,7 +27,7 @@ class Layer:
     transparent = True  # it sees tensors as the layer below does
     records = False  # it notes operations and does nothing to them
     compares = False  # what is made inside is compared with what another run makes, memory that is not set included
-    converts = False  # it converts arguments of different dtypes to one
+    convert: Any = None  # what it makes of an operand of a product, where the operands' dtypes differ
     accumulates = False  # backward() inside it gives `.grad` to tensors of the level below
     opaque = False  # a user's methods or hooks take part in its backward, and may use any tensor there
 

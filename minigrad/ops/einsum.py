@@ -89,7 +89,7 @@ def einsum(*args: Any) -> Tensor:
                 f"operand {i} must be Tensor, not {type(x).__name__}",
                 "make a tensor of it first: minigrad.tensor(...)",
             )
-        one_dtype("einsum", operands[0], x, ("operands[0]", f"operands[{i}]"))
+    operands = one_dtype("einsum", *operands, names=[f"operands[{i}]" for i in range(len(operands))])
     return contraction("einsum", operands, *labelled(terms, target, operands))
 
 
@@ -145,7 +145,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
                 f"the second has size {b.shape[j]} in dim {j}",
                 "name dimensions of one size, as dims=([1], [0])",
             )
-    one_dtype("tensordot", a, b, ("a", "b"))
+    a, b = one_dtype("tensordot", a, b, names=("a", "b"))
     of_a, of_b = list(range(a.ndim)), list(range(a.ndim, a.ndim + b.ndim))
     for i, j in pairs:
         of_b[j] = of_a[i]

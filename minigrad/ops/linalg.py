@@ -140,7 +140,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     tensor([1., 3.])
     """
     square("linalg.solve", A)
-    one_dtype("linalg.solve", A, B, ("A", "B"))
+    one_dtype("linalg.solve", A, B, names=("A", "B"))
     vector = B.ndim == 1 or A.ndim - 1 == B.ndim and tuple(B.shape) == tuple(A.shape[:-1])
     if vector and not left:
         raise refused(
@@ -168,7 +168,7 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, un
     Only A's upper or lower triangle is read, without its diagonal if `unitriangular`.  A singular A gives inf and NaN.
     """
     square("linalg.solve_triangular", A)
-    one_dtype("linalg.solve_triangular", A, B, ("A", "B"))
+    one_dtype("linalg.solve_triangular", A, B, names=("A", "B"))
     a, b, up = (A, B, upper) if left else (A.mT, B.mT, not upper)
     fitting("linalg.solve_triangular", A, B, a, b)
     out = SolveTriangular.apply(a, b, bool(up), bool(unitriangular))

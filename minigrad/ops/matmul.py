@@ -303,7 +303,7 @@ def of_rank(cls: Any, who: str, ranks: tuple, x: Tensor, y: Tensor, names: tuple
 def combine(who: str, input: Tensor, product: Tensor, beta: Any, alpha: Any) -> Tensor:
     """beta * input + alpha * product, in the product's shape."""
     if who != "addr":
-        one_dtype(who, input, product, ("input", "product"))
+        input, product = one_dtype(who, input, product, names=("input", "product"))
     if product._np_dtype not in FLOATS and (beta % 1 or alpha % 1):  # PyTorch forgets the rest, but in addr
         raise refused(
             who,

@@ -300,7 +300,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
                 f"cdist only supports at least 2D tensors, got one of shape {tuple(x.shape)}",
                 "write x.unsqueeze(0) for a single point",
             )
-    one_dtype("cdist", x1, x2, ("x1", "x2"))
+    one_dtype("cdist", x1, x2, names=("x1", "x2"))
     if x1.shape[-1] != x2.shape[-1]:
         raise refused(
             "cdist",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -45,7 +45,8 @@ def fit(who: str, x: Any, y: Any, names: tuple = NAMES) -> None:
             other_order(x, y, names),
             notes=about(dict(zip(names, (x, y))), dict(zip(names, chained(x.shape, y.shape))), [-2]),
         )
-    one_dtype(who, x, y, names)
+    if x._np_dtype != y._np_dtype:
+        raise two_dtypes(who, x, y, *names)
     if x._np_dtype.kind == "b":
         fix = f"convert them first: {names[0]}.float() @ {names[1]}.float()"
         raise error(NotImplementedError, who, "there is no product of bool tensors", fix)
@@ -87,16 +88,25 @@ def ranked(who: str, x: Tensor, y: Tensor, ranks: tuple, names: tuple = NAMES, f
         )
 
 
-def one_dtype(who: str, x: Tensor, y: Tensor, names: tuple = NAMES) -> None:
-    """Raise RuntimeError for two dtypes: products do not promote."""
-    if x._np_dtype != y._np_dtype and not any([layer.converts for layer in current().layers()]):
-        a, b = names
-        raise refused(
-            who,
-            f"expected {a} and {b} to have the same dtype, but got: {x.dtype} != {y.dtype}",
-            f"convert one of them: {a}.to({b}.dtype), or {a}.float() and {b}.float()",
-            notes=about({a: x, b: y}, marked=()),
-        )
+def one_dtype(who: str, *operands: Tensor, names: Sequence[str] = NAMES) -> tuple[Tensor, ...]:
+    """Return operands of one dtype; RuntimeError for several, since products do not promote, but in an autocast."""
+    odd = next((i for i, x in enumerate(operands) if x._np_dtype != operands[0]._np_dtype), None)
+    if odd is None:
+        return operands
+    for layer in current().layers():
+        if layer.convert is not None:
+            return tuple(map(layer.convert, operands))
+    raise two_dtypes(who, operands[0], operands[odd], names[0], names[odd])
+
+
+def two_dtypes(who: str, x: Tensor, y: Tensor, a: str, b: str) -> Any:
+    """Return the error for operands, called a and b, of two dtypes."""
+    return refused(
+        who,
+        f"expected {a} and {b} to have the same dtype, but got: {x.dtype} != {y.dtype}",
+        f"convert one of them: {a}.to({b}.dtype), or {a}.float() and {b}.float()",
+        notes=about({a: x, b: y}, marked=()),
+    )
 
 
 def multiple(x: Tensor, number: Any) -> Tensor:

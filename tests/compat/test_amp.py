@@ -16,6 +16,8 @@ BF16, F32 = torch.bfloat16, torch.float32
         (lambda x: F.linear(x, x), BF16),
         (lambda x: torch.bmm(x[None], x[None]), BF16),
         (lambda x: F.conv1d(x[None], x[:, :, None]), BF16),
+        (lambda x: torch.addmm(x, x, x), BF16),
+        (lambda x: F.scaled_dot_product_attention(x[None], x[None], x[None]), BF16),
         (lambda x: x + x, F32),
         (lambda x: x.exp(), F32),
         (lambda x: F.mse_loss(x @ x, x), F32),
@@ -28,6 +30,26 @@ def test_products_are_in_half_precision_and_losses_in_float32(program, inside):
     with torch.autocast("cpu"):
         assert program(x).dtype is inside
     assert program(x).dtype is F32
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: F.conv1d(x[None].bfloat16(), x[:, :, None], x[0]),
+        lambda x: F.conv_transpose1d(x[None].bfloat16(), x[:, :, None], x[0]),
+        lambda x: F.linear(x.bfloat16(), x, x[0]),
+        lambda x: F.linear(x.bfloat16(), x.bfloat16(), x[0]),
+        lambda x: x.bfloat16() @ x,
+        lambda x: torch.addmm(x, x.bfloat16(), x),
+        lambda x: torch.einsum("ij,jk", x.bfloat16(), x),
+    ],
+)
+def test_operands_of_two_dtypes_meet_inside_alone(program):
+    x = torch.tensor([[1.0, 0.5], [0.25, 2.0]])
+    with torch.autocast("cpu"):
+        assert program(x).dtype is BF16
+    with pytest.raises(RuntimeError, match="have the same dtype"):
+        program(x)
 
 
 def test_gradients_come_in_the_dtype_of_the_parameters():

@@ -97,7 +97,7 @@ W = minigrad.ones(2, 2, 2, 2)
     (lambda x: F.conv2d(x, minigrad.ones(3, 2, 2)), RuntimeError, "expected a weight of 4 dimensions"),
     (lambda x: F.conv2d(x, minigrad.ones(3, 2, 9, 2)), RuntimeError, "larger than the padded input"),
     (lambda x: F.conv2d(x, W, minigrad.ones(3)), RuntimeError, "expected a bias of shape"),
-    (lambda x: F.conv2d(x, W.double()), RuntimeError, "should be the same"),
+    (lambda x: F.conv2d(x, W.double()), RuntimeError, "have the same dtype"),
     (lambda x: F.conv2d(x, W, stride=0), RuntimeError, "positive"),
     (lambda x: F.conv2d(x, W, stride=2, padding="same"), RuntimeError, "strided"),
     (lambda x: F.conv2d(x, W, padding="full"), RuntimeError, "invalid padding string"),

@@ -15,7 +15,7 @@ CASES = [
     ('F.conv2d(T(8, 8), T(4, 3, 3, 3))', 'conv2d', 'expected 3D (unbatched) or 4D (batched)', 'pass (batch, channels,'),
     ('F.conv2d(T(1, 1, 3, 8, 8), T(4, 3, 3, 3))', 'conv2d', 'expected 3D (unbatched) or 4D', 'pass (batch, channels,'),
     ('F.conv2d(T(1, 3, 8, 8), T(4, 3, 3))', 'conv2d', 'expected a weight of 4 dimensions, got', 'pass a weight of shape'),
-    ('F.conv2d(T(1, 3, 8, 8), T(4, 3, 3, 3).double())', 'conv2d', 'input type (minigrad.float32)', 'convert one of them'),
+    ('F.conv2d(T(1, 3, 8, 8), T(4, 3, 3, 3).double())', 'conv2d', 'float32 != minigrad.float64', 'convert one of them'),
     ('F.conv2d(T(1, 3, 8, 8), T(4, 3, 3, 3), T(3))', 'conv2d', 'expected a bias of shape (4,), got', 'pass one bias for'),
     ('F.conv2d(T(1, 3, 2, 2), T(4, 3, 3, 3))', 'conv2d', 'kernel size (3, 3) with dilation (1,', 'pad the input more, or'),
     ('F.conv2d(T(1, 3, 8, 8), T(4, 3, 3, 3), stride=0)', 'conv2d', 'stride (0, 0), dilation (1, 1) and', 'pass integers:'),

@@ -220,7 +220,7 @@ def convolve(
     """The convolutions of n dimensions: settings as tuples, checks, a batch dimension, the bias."""
     who = f"conv{n}d"
     x, single = with_batch(who, n, input)
-    check_weight(who, n, x, weight)
+    x, weight = with_weight(who, n, x, weight)
     kernel = tuple(weight.shape[2:])
     if isinstance(padding, str):
         x, padding = by_name(who, x, kernel, stride, padding, per_dim(dilation, n, who, "dilation"))
@@ -295,8 +295,8 @@ def with_batch(who: str, n: int, input: Tensor) -> tuple:
     return (input.unsqueeze(0) if single else input), single
 
 
-def check_weight(who: str, n: int, input: Tensor, weight: Tensor) -> None:
-    """Rank and dtype of the weight."""
+def with_weight(who: str, n: int, input: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    """The input and a weight of the right rank, in one dtype."""
     expect_numbers(who, input)
     if weight.ndim != n + 2:
         raise error(
@@ -305,13 +305,7 @@ def check_weight(who: str, n: int, input: Tensor, weight: Tensor) -> None:
             f"expected a weight of {n + 2} dimensions, got shape {tuple(weight.shape)}",
             f"pass a weight of shape (out_channels, in_channels / groups, {', '.join(['kernel size'] * n)})",
         )
-    if input._np_dtype != weight._np_dtype:
-        raise error(
-            RuntimeError,
-            who,
-            f"input type ({input.dtype}) and weight type ({weight.dtype}) should be the same",
-            "convert one of them with .to(dtype)",
-        )
+    return one_dtype(who, input, weight, names=("input", "weight"))
 
 
 def by_name(who: str, x: Tensor, kernel: tuple, stride: Any, name: str, dilation: tuple) -> tuple:
@@ -336,7 +330,7 @@ def by_name(who: str, x: Tensor, kernel: tuple, stride: Any, name: str, dilation
 def finish(out: Tensor, who: str, bias: Tensor | None, single: bool) -> Tensor:
     """The bias added, and the batch dimension that the input did not have taken away."""
     if bias is not None:
-        one_dtype(who, out, bias, ("input", "bias"))
+        out, bias = one_dtype(who, out, bias, names=("input", "bias"))
         if tuple(bias.shape) != (out.shape[1],):
             raise error(
                 RuntimeError,

@@ -8,7 +8,7 @@ from ...core.tensor import Tensor
 from ...errors import error
 from ...tensors.printing import about
 from ..windows import per_dim
-from .conv import ConvInput, channels, check_weight, finish, settings, with_batch
+from .conv import ConvInput, channels, finish, settings, with_batch, with_weight
 from .entry import functional
 
 
@@ -77,7 +77,7 @@ def spread(n: int, input: Tensor, weight: Tensor, bias: Tensor | None, windows: 
     """The transposed convolutions of n dimensions, with windows of that stride, padding, dilation and groups."""
     who, groups = f"conv_transpose{n}d", windows[-1]
     y, single = with_batch(who, n, input)
-    check_weight(who, n, y, weight)
+    y, weight = with_weight(who, n, y, weight)
     geometry = settings(who, n, *windows)
     extra = per_dim(output_padding, n, who, "output_padding")
     if y.shape[1] != weight.shape[0] or y.shape[1] % groups:

@@ -81,12 +81,11 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
             notes=about({"input": input, "weight": weight}, marked=[-1]),
         )
     if input._np_dtype != weight._np_dtype:
-        one_dtype("linear", input, weight, ("input", "weight"))
-    dtype = input._np_dtype
-    if bias is not None and len(sizes) == 2 and bias.ndim == 1 and bias._np_dtype == dtype and dtype.kind != "b":
+        input, weight = one_dtype("linear", input, weight, names=("input", "weight"))
+    if bias is not None and bias._np_dtype != input._np_dtype:
+        input, bias = one_dtype("linear", input, bias, names=("input", "bias"))
+    if bias is not None and len(sizes) == 2 and bias.ndim == 1 and input._np_dtype.kind != "b":
         return Affine.apply(input, weight, bias)
-    if bias is not None:
-        one_dtype("linear", input, bias, ("input", "bias"))
     out = input @ (weight.mT if len(sizes) == 2 else weight)
     return out if bias is None else out + bias
 
@@ -116,6 +115,6 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
             "weight should have shape (out_features, in1_features, in2_features)",
         )
     if bias is not None:
-        one_dtype("bilinear", input1, bias, ("input1", "bias"))
+        input1, bias = one_dtype("bilinear", input1, bias, names=("input1", "bias"))
     out = einsum("...i,oij,...j->...o", input1, weight, input2)
     return out if bias is None else out + bias
