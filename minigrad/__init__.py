@@ -254,4 +254,4 @@ def __getattr__(name: str) -> _Any:
     top_level = _import_module(f"{__name__}.compat.top_level")
     if hasattr(top_level, name):
         return getattr(top_level, name)
-    raise _import_module(f"{__name__}.compat.missing").absent(AttributeError, f"{__name__}.{name}")
+    raise _import_module(f"{__name__}.diagnose.missing_names").absent(AttributeError, f"{__name__}.{name}")

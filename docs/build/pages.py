@@ -85,7 +85,7 @@ def rows(page: str) -> str:
 
 def not_there(page: str) -> str:
     """What PyTorch has and minigrad has not, and what to write instead."""
-    from minigrad.compat.missing import NEED_TORCH, TABLE
+    from minigrad.diagnose.missing_names import NEED_TORCH, TABLE
 
     lines = [f"| {row.what} | {named(row.names)} | {row.instead} |" for row in TABLE]
     lines += [f"| {name}, which needs PyTorch itself | `import {name}` | {fix} |" for name, fix in NEED_TORCH.items()]

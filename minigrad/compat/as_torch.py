@@ -2,7 +2,7 @@
 
 Python looks in `sys.modules` first and then asks the finders of `sys.meta_path`.  So a real PyTorch that is loaded is put
 aside, with the packages that were written for it, and a finder answers for `torch`; `close` undoes both.  Which modules stand
-for PyTorch's is the table of torch_modules.py, and what is not there is told by missing.py.
+for PyTorch's is the table of torch_modules.py, and what is not there is told by diagnose/missing_names.py.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from types import ModuleType
 from typing import Any
 
 from .. import config
+from ..diagnose.missing_names import NEED_TORCH, absent
 from ..places import BELOW, user_frame
-from .missing import NEED_TORCH, absent
 from .torch_modules import TorchModule, module_called
 
 IMPORTS_TORCH = re.compile(r"^\s*(?:import|from) torch\b", re.MULTILINE)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from .. import Tensor
-from .missing import NEED_TORCH, ROWS, told
+from ..diagnose.missing_names import NEED_TORCH, ROWS, told
 from .torch_modules import module_called
 
 COMMON = {"values", "indices"}  # methods of tensors whose names other objects have as well

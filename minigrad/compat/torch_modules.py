@@ -11,7 +11,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from .missing import absent
+from ..diagnose.missing_names import absent
 
 PYTORCH = "2.13.0"  # the version whose semantics minigrad implements
 LAYERS = """activation adaptive batchnorm channelshuffle container conv distance dropout flatten fold instancenorm linear loss

@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from .. import config
 from ..errors import error
+from . import missing_names
+from .ctx import PROTOCOL
 
 MISSPELT = {
     **dict.fromkeys(
@@ -29,7 +32,7 @@ class Misspelt:
         self.name, self.right = name, right
 
     def __get__(self, t: Any, cls: type) -> Any:
-        raise AttributeError(f"'{cls.__name__}' object has no attribute '{self.name}'. Did you mean: '{self.right}'?")
+        raise AttributeError(self.name)  # Python goes on to not_there, as with a name that stands nowhere
 
     def __set__(self, t: Any, value: Any) -> None:
         fix = f"x.{self.right}" if self.right.endswith(")") else f"x.{self.right} = {value!r}"
@@ -54,10 +57,20 @@ class Called:
         )
 
 
+def not_there(t: Any, name: str) -> Any:
+    """Refuse an attribute that a tensor does not have; Python calls it as `Tensor.__getattr__` where it finds nothing."""
+    if name.startswith("_") or name in PROTOCOL:  # whether it is there is asked; of a ctx user_methods tells more
+        raise AttributeError(f"'{type(t).__name__}' object has no attribute '{name}'", name=name, obj=t)
+    if (right := MISSPELT.get(name)) is not None:
+        raise error(AttributeError, name, f"tensors have no attribute {name}", f"use x.{right}")
+    raise missing_names.absent(AttributeError, f"{config.library_name}.Tensor.{name}")
+
+
 def install(tensor: Any) -> None:
     """Put them all into the class of tensors, and leave them out of its `dir`."""
     for name, right in MISSPELT.items():
         setattr(tensor, name, Misspelt(name, right))
     for method in (tensor.retain_grad, tensor.requires_grad_):
         setattr(tensor, method.__name__, Called(method))
+    tensor.__getattr__ = not_there
     tensor.__dir__ = lambda t: [n for n in object.__dir__(t) if n not in MISSPELT]

@@ -8,7 +8,7 @@ import textwrap
 import pytest
 
 import minigrad
-from minigrad.compat.missing import NEED_TORCH, ROWS
+from minigrad.diagnose.missing_names import NEED_TORCH, ROWS
 
 USES = """
 import torch

@@ -30,3 +30,24 @@ def test_other_attributes_travel_with_the_tensor():
     t = minigrad.ones(2)
     t.label, t.grad_norm = "x", 1.0
     assert copy.deepcopy(t).label == pickle.loads(pickle.dumps(t)).label == "x"
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("to_sparse", "keep indices and values as two tensors"),
+        ("reshap", r"(?s)tensors have no attribute reshap\n.*use x\.reshape"),
+        ("gradient", r"use x\.grad"),
+        ("of_no_operation_at_all", r"docs/howto/port\.md"),
+    ],
+)
+def test_reading_an_attribute_that_is_not_there_says_what_to_write(name, says):
+    with pytest.raises(AttributeError, match=says):
+        getattr(minigrad.ones(2), name)
+    with pytest.raises(AttributeError, match=says):
+        minigrad.func.grad(lambda x: getattr(x, name))(minigrad.ones(()))
+
+
+def test_names_with_an_underscore_are_asked_for_quietly():
+    with pytest.raises(AttributeError, match="^'Tensor' object has no attribute '_anything'$"):
+        minigrad.ones(2)._anything  # noqa: B018

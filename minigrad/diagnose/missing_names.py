@@ -139,12 +139,12 @@ def told(name: str) -> tuple[str, str]:
     if (row := row_of(path)) is not None:
         return f"minigrad has no {row.what}", row.instead
     module, _, last = path.rpartition(".")
-    near = get_close_matches(last, names_in(module), 3)
-    fix = f"use {' or '.join(f'{library}.{module}.{n}'.replace('..', '.') for n in near)}" if near else ""
-    return (
-        f"minigrad has no {path}",
-        fix or "write it with other operations; docs/howto/port.md lists what is not there",
-    )
+    what = f"tensors have no attribute {last}" if module == "Tensor" else f"minigrad has no {path}"
+    owner = "x" if module == "Tensor" else f"{library}.{module}".removesuffix(".")
+    near = [f"{owner}.{n}" for n in get_close_matches(last, names_in(module), 3)]
+    if near:
+        return what, f"use {' or '.join(near)}"
+    return what, "write it with other operations; docs/howto/port.md lists what is not there"
 
 
 def absent(kind: type[Exception], name: str) -> Any:
