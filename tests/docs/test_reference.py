@@ -17,7 +17,7 @@ MODULES = """minigrad minigrad.autograd minigrad.autograd.forward_ad minigrad.au
 minigrad.autograd.graph minigrad.compat.amp minigrad.cuda
 minigrad.errors minigrad.func minigrad.linalg minigrad.nn minigrad.nn.functional
 minigrad.nn.init minigrad.nn.utils minigrad.optim minigrad.optim.lr_scheduler minigrad.record minigrad.random
-minigrad.testing viz viz.figures viz.training lessons lessons.expect""".split()
+minigrad.testing minigrad.utils.data viz viz.figures viz.training lessons lessons.expect""".split()
 OPERATIONS = {id(entry.function): entry for entry in TABLE.values()}
 
 

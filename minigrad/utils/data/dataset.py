@@ -1,0 +1,326 @@
+"""Datasets: things with samples, by index (Dataset) or one after the other (IterableDataset), and what is made of several.
+
+A map-style dataset has `__getitem__` and `__len__`.  One that can fetch many samples faster at once than one by one has
+`__getitems__(indices)` as well, and a DataLoader calls that.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Generic, TypeVar
+
+from ...core.tensor import Tensor
+from ...errors import error
+from ...ops.generator import Generator, default_generator
+from ...ops.random import randperm
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Dataset(Generic[T_co]):
+    """Base class of datasets whose samples have indices.  A subclass defines `__getitem__`, and `__len__` for samplers.
+
+    >>> from minigrad.utils.data import Dataset
+    >>> class Squares(Dataset):
+    ...     def __len__(self):
+    ...         return 3
+    ...     def __getitem__(self, i):
+    ...         return i * i
+    >>> [Squares()[i] for i in range(3)], len(Squares() + Squares())
+    ([0, 1, 4], 6)
+    """
+
+    def __getitem__(self, index: Any) -> T_co:
+        raise error(
+            NotImplementedError,
+            type(self).__name__,
+            "this Dataset has no samples: its class defines no __getitem__",
+            "write `def __getitem__(self, index):` in the class, or derive it from IterableDataset and write `__iter__`",
+        )
+
+    def __add__(self, other: Dataset) -> ConcatDataset:
+        return ConcatDataset([self, other])
+
+
+class IterableDataset(Dataset[T_co], Iterable[T_co]):
+    """Base class of datasets that are read from beginning to end, such as streams.  A subclass defines `__iter__`.
+
+    Each worker of a DataLoader has a copy of the dataset, and reads all of it unless `__iter__` asks `get_worker_info` for
+    its share.
+
+    >>> from minigrad.utils.data import DataLoader, IterableDataset
+    >>> class Counter(IterableDataset):
+    ...     def __iter__(self):
+    ...         return iter(range(5))
+    >>> list(DataLoader(Counter(), batch_size=2))
+    [tensor([0, 1]), tensor([2, 3]), tensor([4])]
+    """
+
+    def __iter__(self) -> Iterator[T_co]:
+        raise error(
+            NotImplementedError,
+            type(self).__name__,
+            "this IterableDataset has no samples: its class defines no __iter__",
+            "write `def __iter__(self):` in the class",
+        )
+
+    def __add__(self, other: Dataset) -> Any:
+        return ChainDataset([self, other])
+
+
+class TensorDataset(Dataset[tuple[Tensor, ...]]):
+    """Samples are rows of tensors: index i gives `(a[i], b[i], ...)`, views of the tensors.
+
+    Raises AssertionError for tensors whose first dimensions differ.
+
+    >>> import minigrad
+    >>> from minigrad.utils.data import TensorDataset
+    >>> data = TensorDataset(minigrad.tensor([[1, 2], [3, 4]]), minigrad.tensor([0, 1]))
+    >>> len(data), data[1]
+    (2, (tensor([3, 4]), tensor(1)))
+    """
+
+    tensors: tuple[Tensor, ...]
+
+    def __init__(self, *tensors: Tensor):
+        sizes = [t.size(0) for t in tensors]
+        if len(set(sizes)) > 1:
+            raise error(
+                AssertionError,
+                "TensorDataset",
+                f"size mismatch between tensors: they have {listed(sizes)} rows",
+                "pass tensors with one row for each sample",
+            )
+        self.tensors = tensors
+
+    def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
+        return tuple([t[index] for t in self.tensors])
+
+    def __len__(self) -> int:
+        return self.tensors[0].size(0)
+
+
+class StackDataset(Dataset):
+    """Samples of several datasets side by side: tuples, or dicts where the datasets are given by keyword.
+
+    Raises ValueError for datasets of different lengths, for none, and for a mixture of both forms.
+
+    >>> from minigrad.utils.data import StackDataset
+    >>> StackDataset(range(3), "abc")[1], StackDataset(number=range(3), letter="abc")[1]
+    ((1, 'b'), {'number': 1, 'letter': 'b'})
+    """
+
+    datasets: tuple | dict
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        if args and kwargs or not (args or kwargs):
+            what = f"got {len(args)} datasets by position and {len(kwargs)} by keyword"
+            raise error(
+                ValueError,
+                "StackDataset",
+                what,
+                "pass all by position for samples that are tuples, or all by keyword for dicts",
+            )
+        self.datasets = args or kwargs
+        sizes = [len(d) for d in self._parts()]
+        if len(set(sizes)) > 1:
+            what = f"size mismatch between datasets: they have {listed(sizes)} samples"
+            raise error(
+                ValueError,
+                "StackDataset",
+                what,
+                "pass datasets of one length; Subset(dataset, range(n)) takes n samples",
+            )
+        self._length = sizes[0]
+
+    def _parts(self) -> list:
+        """Return the datasets, without their names."""
+        return list(self.datasets.values() if isinstance(self.datasets, dict) else self.datasets)
+
+    def _sample(self, parts: Iterable) -> Any:
+        """Return one sample made of its parts."""
+        return dict(zip(self.datasets, parts)) if isinstance(self.datasets, dict) else tuple(parts)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._sample([d[index] for d in self._parts()])
+
+    def __getitems__(self, indices: list) -> list:
+        columns = [samples_at(d, indices) for d in self._parts()]
+        return [self._sample(parts) for parts in zip(*columns)]
+
+    def __len__(self) -> int:
+        return self._length
+
+
+def samples_at(dataset: Any, indices: list) -> list:
+    """Return samples of a dataset, by its `__getitems__` if it has one."""
+    if not callable(getattr(dataset, "__getitems__", None)):
+        return [dataset[i] for i in indices]
+    items = dataset.__getitems__(indices)
+    if len(items) != len(indices):
+        raise error(
+            ValueError,
+            "StackDataset",
+            f"{type(dataset).__name__}.__getitems__ returned {len(items)} samples for {len(indices)} indices",
+            "return one sample for each index",
+        )
+    return items
+
+
+class ConcatDataset(Dataset[T_co]):
+    """Datasets one after another, as one.
+
+    Raises AssertionError for no datasets and for an IterableDataset, and ValueError or IndexError for an index beyond the end.
+
+    >>> from minigrad.utils.data import ConcatDataset
+    >>> data = ConcatDataset([range(3), range(10, 12)])
+    >>> len(data), data[3], data[-1], data.cumulative_sizes
+    (5, 10, 11, [3, 5])
+    """
+
+    datasets: list
+    cumulative_sizes: list[int]
+
+    def __init__(self, datasets: Iterable[Any]):
+        self.datasets = list(datasets)
+        if not self.datasets:
+            raise error(AssertionError, "ConcatDataset", "there are no datasets to join", "pass one at least")
+        for i, d in enumerate(self.datasets):
+            if isinstance(d, IterableDataset):
+                what = f"dataset {i} is an IterableDataset ({type(d).__name__}), which has no indices"
+                raise error(AssertionError, "ConcatDataset", what, "use ChainDataset, or a + b of two of them")
+        self.cumulative_sizes = list(itertools.accumulate([len(d) for d in self.datasets]))
+
+    def __len__(self) -> int:
+        return self.cumulative_sizes[-1]
+
+    def __getitem__(self, idx: int) -> Any:
+        if idx < -len(self):
+            what = f"index {idx} is out of range for {len(self)} samples"
+            raise error(ValueError, "ConcatDataset", what, f"use an index from {-len(self)} to {len(self) - 1}")
+        if idx >= len(self):
+            what = f"index {idx} is out of range for {len(self)} samples"
+            raise error(IndexError, "ConcatDataset", what, f"use an index from {-len(self)} to {len(self) - 1}")
+        idx = idx + len(self) if idx < 0 else idx
+        i = bisect_right(self.cumulative_sizes, idx)
+        return self.datasets[i][idx - (self.cumulative_sizes[i - 1] if i else 0)]
+
+
+class ChainDataset(IterableDataset):
+    """IterableDatasets one after another.  Raises AssertionError for others, when it comes to them.
+
+    >>> from minigrad.utils.data import IterableDataset
+    >>> class Numbers(IterableDataset):
+    ...     def __init__(self, *numbers):
+    ...         self.numbers = numbers
+    ...     def __iter__(self):
+    ...         return iter(self.numbers)
+    >>> list(Numbers(1, 2) + Numbers(3))
+    [1, 2, 3]
+    """
+
+    def __init__(self, datasets: Iterable[Any]):
+        self.datasets = datasets
+
+    def _checked(self) -> Iterator[Any]:
+        """Give the datasets, each looked at before."""
+        for i, d in enumerate(self.datasets):
+            if not isinstance(d, IterableDataset):
+                what = f"dataset {i} is a {type(d).__name__}, and no IterableDataset"
+                raise error(AssertionError, "ChainDataset", what, "use ConcatDataset for datasets with indices")
+            yield d
+
+    def __iter__(self) -> Iterator:
+        for d in self._checked():
+            yield from d
+
+    def __len__(self) -> int:
+        return sum([len(d) for d in self._checked()])
+
+
+class Subset(Dataset[T_co]):
+    """Samples of a dataset at the given indices.
+
+    Raises NotImplementedError for a subclass with a `__getitem__` but without the `__getitems__` that a DataLoader would call.
+
+    >>> from minigrad.utils.data import Subset
+    >>> list(Subset("abcdef", [4, 0, 3]))
+    ['e', 'a', 'd']
+    """
+
+    dataset: Any
+    indices: Sequence[int]
+
+    def __init__(self, dataset: Any, indices: Sequence[int]):
+        self.dataset, self.indices = dataset, indices
+        cls = type(self)
+        if cls.__getitem__ is not Subset.__getitem__ and cls.__getitems__ is Subset.__getitems__:
+            raise error(
+                NotImplementedError,
+                cls.__name__,
+                "the class overrides __getitem__ but not __getitems__, which a DataLoader calls",
+                "write `def __getitems__(self, indices): return [self[i] for i in indices]` in it",
+            )
+
+    def __getitem__(self, idx: Any) -> Any:
+        if isinstance(idx, list):
+            return self.dataset[[self.indices[i] for i in idx]]
+        return self.dataset[self.indices[idx]]
+
+    def __getitems__(self, indices: list[int]) -> list:
+        chosen = [self.indices[i] for i in indices]
+        if callable(getattr(self.dataset, "__getitems__", None)):
+            return self.dataset.__getitems__(chosen)
+        return [self.dataset[i] for i in chosen]
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+def random_split(
+    dataset: Any, lengths: Sequence[int | float], generator: Generator | None = default_generator
+) -> list[Subset]:
+    """Split a dataset at random into Subsets of these lengths, or of these fractions, which add up to 1.
+
+    Of fractions each part gets `floor(fraction * len(dataset))` samples; what is left goes one by one to the first parts.
+    A part may be empty.  Raises ValueError for lengths that do not add up to the dataset's, and for a fraction outside [0, 1].
+
+    >>> import minigrad
+    >>> from minigrad.utils.data import random_split
+    >>> parts = random_split(range(10), [0.75, 0.25], minigrad.Generator().manual_seed(0))
+    >>> [len(part) for part in parts], sorted([x for part in parts for x in part]) == list(range(10))
+    ([8, 2], True)
+    """
+    total = len(dataset)
+    if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
+        lengths = of_fractions(lengths, total)
+    if sum(lengths) != total:
+        raise error(
+            ValueError,
+            "random_split",
+            f"the lengths {list(lengths)} add up to {sum(lengths)}, and the dataset has {total} samples",
+            "pass lengths that add up to len(dataset), or fractions that add up to 1",
+        )
+    order = randperm(total, generator=generator).tolist()
+    ends = itertools.accumulate(map(int, lengths))
+    return [Subset(dataset, order[end - int(n) : end]) for end, n in zip(ends, lengths)]
+
+
+def of_fractions(fractions: Sequence[float], total: int) -> list[int]:
+    """Return how many of `total` samples each fraction gets."""
+    for i, fraction in enumerate(fractions):
+        if not 0 <= fraction <= 1:
+            what = f"fraction {i} is {fraction}, which is not between 0 and 1"
+            raise error(ValueError, "random_split", what, "pass fractions between 0 and 1 that add up to 1")
+    found = [math.floor(total * fraction) for fraction in fractions]
+    for i in range(total - sum(found)):
+        found[i % len(found)] += 1
+    return found
+
+
+def listed(sizes: Sequence[int]) -> str:
+    """Return numbers as one says them: "3 and 4", "3, 4 and 5"."""
+    return f"{', '.join(map(str, sizes[:-1]))} and {sizes[-1]}"

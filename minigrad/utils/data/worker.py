@@ -1,0 +1,253 @@
+"""Fetching batches, in this process or as one of several workers, and what a worker knows about itself.
+
+A `Fetcher` makes batches of a dataset.  `work` is the life of a worker process: it takes tasks from its pipe, fetches, and
+sends back what came out, a batch, a `Failure` or `Ended`.  worker_pool.py starts it, batch_transfer.py sends batches.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import queue
+import random
+import signal
+import traceback
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from threading import Thread
+from typing import Any
+
+import numpy as np
+
+from ...errors import MinigradError, error
+from ...kernels.threads import set_num_threads
+from ...ops.generator import manual_seed
+from ...places import users_part
+from .batch_transfer import Packed, packed, send
+from .dataset import IterableDataset
+
+CHECK = 5.0  # seconds between two looks at whether the other side lives
+AGAIN = "begin another pass"
+ours: weakref.WeakSet[Connection] = weakref.WeakSet()  # this process's ends of the pipes to its workers
+
+
+# ---------------------------------------------------------------------- fetching
+class Fetcher:
+    """Makes batches: of the samples at given indices, or of the next ones of an IterableDataset.
+
+    `doing()` says what it is at, for the message if that fails.
+    """
+
+    def __init__(self, dataset: Any, batched: bool, collate_fn: Callable, drop_last: bool):
+        self.dataset, self.batched, self.collate_fn, self.drop_last = dataset, batched, collate_fn, drop_last
+        self.iterable, self.given = isinstance(dataset, IterableDataset), 0
+        self.at: tuple = ("iter(dataset)",)
+        self.iterator = iter(dataset) if self.iterable else iter(())
+
+    def doing(self) -> str:
+        """Return in words what runs."""
+        return self.at[0].format(*[short(x) for x in self.at[1:]])
+
+    def fetch(self, index: Any) -> Any:
+        """Return the batch for a list of indices, or the sample at one; raise StopIteration where an iterable ends."""
+        data = self.next_samples(index) if self.iterable else self.samples(index)
+        self.at = ("collate_fn of the samples {}" if self.batched else "collate_fn of sample {}", index)
+        if self.iterable:
+            self.at = ("collate_fn, after {} samples", self.given)
+        return self.collate_fn(data)
+
+    def samples(self, index: Any) -> Any:
+        """Return the samples at indices."""
+        if self.batched and callable(at := getattr(self.dataset, "__getitems__", None)):
+            self.at = ("dataset.__getitems__({})", index)
+            return at(index)
+        found = []
+        for i in index if self.batched else (index,):
+            self.at = ("dataset[{}]", i)
+            found.append(self.dataset[i])
+        return found if self.batched else found[0]
+
+    def next_samples(self, index: Any) -> Any:
+        """Return the next samples of the iterable, as many as the indices are."""
+        wanted, found = len(index) if self.batched else 1, []
+        for _ in range(wanted):
+            self.at = ("next(iter(dataset)), after {} samples", self.given)
+            try:
+                found.append(next(self.iterator))
+            except StopIteration:
+                self.iterator = iter(())  # it is not asked again
+                break
+            self.given += 1
+        if not found or self.drop_last and len(found) < wanted:
+            raise StopIteration
+        return found if self.batched else found[0]
+
+
+def short(index: Any) -> str:
+    """Return an index or a list of them as text, without the middle of many."""
+    if not isinstance(index, list) or len(index) <= 8:
+        return repr(index)
+    return f"[{', '.join(map(repr, index[:6]))}, ...], {len(index)} in all"
+
+
+# ---------------------------------------------------------------------- what a worker knows about itself
+@dataclass(frozen=True)
+class WorkerInfo:
+    """A worker's number, how many there are, the seed of this one, and its copy of the dataset."""
+
+    id: int
+    num_workers: int
+    seed: int
+    dataset: Any
+
+
+_info: WorkerInfo | None = None
+
+
+def get_worker_info() -> WorkerInfo | None:
+    """Return what a worker process of a DataLoader is, with `id`, `num_workers`, `seed` and `dataset`; None elsewhere.
+
+    >>> from minigrad.utils.data import get_worker_info
+    >>> get_worker_info() is None
+    True
+    """
+    return _info
+
+
+# ---------------------------------------------------------------------- what comes instead of a batch
+class Ended:
+    """A worker's IterableDataset has no more samples."""
+
+
+@dataclass
+class Failure:
+    """What a worker's exception was, in a form that can be sent."""
+
+    kind: type[Exception]
+    text: str
+    doing: str
+    worker: int
+
+    def error(self) -> Exception:
+        """Return the exception to raise in the process of the DataLoader: of the same type, if that takes a message."""
+        what = f"caught {self.kind.__name__} in worker process {self.worker}, in {self.doing}"
+        notes = ["The worker's traceback:", *self.text.rstrip().splitlines()]
+        fix = f"mend {self.doing.split(',')[0]}; with num_workers=0 it fails in this process, where a debugger sees it"
+        try:
+            return error(self.kind, "DataLoader", what, fix, notes=notes)
+        except Exception:  # its class takes something else than a message
+            return error(RuntimeError, "DataLoader", what, fix, notes=notes)
+
+
+def failure(e: Exception, doing: str, worker: int) -> Failure:
+    """Return the Failure for an exception, with the closest type of it that another process knows, too."""
+    kind: Any = next(filter(is_known, type(e).__mro__))
+    text = "".join(traceback.format_exception(type(e), e, users_part(e.__traceback__) or e.__traceback__))
+    return Failure(kind if kind is not MinigradError else RuntimeError, text, doing, worker)
+
+
+def is_known(kind: type) -> bool:
+    """Return whether another process knows a class: one that is defined inside a function it does not."""
+    try:
+        return bool(pickle.dumps(kind))
+    except Exception:
+        return False
+
+
+# ---------------------------------------------------------------------- the process
+@dataclass
+class Job:
+    """All that a worker is told at its start."""
+
+    dataset: Any
+    batched: bool
+    collate_fn: Callable
+    drop_last: bool
+    init: Callable[[int], Any] | None
+    base_seed: int
+    worker: int
+    workers: int
+
+
+def work(job: Job, pipe: Connection) -> None:
+    """Be a worker: until the pipe is closed, fetch what is asked for and send it."""
+    begin(job)
+    tasks: queue.SimpleQueue = queue.SimpleQueue()
+    results: queue.SimpleQueue = queue.SimpleQueue()
+    # threads of their own: neither side ever waits for the other to read, and fetching goes on while a batch is sent
+    Thread(target=take_tasks, args=(pipe, tasks), daemon=True).start()
+    Thread(target=send_results, args=(pipe, results), daemon=True).start()
+    failed = fetcher = None
+    try:
+        if job.init is not None:
+            job.init(job.worker)
+    except Exception as e:
+        failed = failure(e, f"worker_init_fn({job.worker})", job.worker)
+    while (task := tasks.get()) is not None:
+        if task == AGAIN:
+            fetcher = None
+        elif failed is not None:
+            results.put(packed(failed))
+        else:
+            fetcher = answer(job, fetcher, task[0], results)
+
+
+def answer(job: Job, fetcher: Fetcher | None, index: Any, results: queue.SimpleQueue) -> Fetcher | None:
+    """Put the batch of an index among the results, or what came instead; return the fetcher, begun if there was none."""
+    doing = None
+    try:
+        fetcher = fetcher or Fetcher(job.dataset, job.batched, job.collate_fn, job.drop_last)
+        try:
+            batch = fetcher.fetch(index)
+        except StopIteration:
+            if not fetcher.iterable:
+                raise
+            batch = Ended()
+        doing = "pickling what collate_fn returned"
+        results.put(packed(batch))
+    except Exception as e:
+        results.put(packed(failure(e, doing or (fetcher.doing() if fetcher else "iter(dataset)"), job.worker)))
+    return fetcher
+
+
+def begin(job: Job) -> None:
+    """Make this process a worker: its seeds, its info, one thread, and no Ctrl-C, which is the parent's to handle."""
+    global _info
+    for pipe in list(ours):  # a fork has those to earlier workers, who would not see that the parent's end is closed
+        pipe.close()
+    signal.signal(signal.SIGINT, lambda *_: None)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # as worker_pool.py has left it
+    set_num_threads(1)
+    seed = job.base_seed + job.worker
+    random.seed(seed)
+    manual_seed(seed)
+    words = [job.worker, job.base_seed & 0xFFFFFFFF, job.base_seed >> 32, 0]
+    np.random.seed(np.random.SeedSequence(words).generate_state(4))  # PyTorch's, so that the streams are unrelated
+    _info = WorkerInfo(job.worker, job.workers, seed, job.dataset)
+
+
+def take_tasks(pipe: Connection, tasks: queue.SimpleQueue) -> None:
+    """Take tasks out of the pipe until the parent closes it or is no more."""
+    parent = os.getppid()
+    try:
+        while True:
+            if pipe.poll(CHECK):
+                tasks.put(pipe.recv())
+            elif os.getppid() != parent:  # killed, and another process holds its end of the pipe
+                break
+    except (EOFError, OSError):
+        pass
+    tasks.put(None)
+
+
+def send_results(pipe: Connection, results: queue.SimpleQueue) -> None:
+    """Send results as they come."""
+    while True:
+        result: Packed = results.get()
+        try:
+            send(pipe, result)
+        except OSError:  # the parent has gone on without it
+            return
