@@ -88,7 +88,7 @@ class Whole:
 
 SYMBOLIC = (Number, Whole)
 LEAF = re.compile(r"leaves\[(\d+)\]")
-LONGEST = 500  # characters of an expression
+LONGEST = 1000  # characters of an expression; the rate of RAdam has 550
 EXACT = 2**53  # up to here each int is a float
 
 

@@ -146,6 +146,13 @@ class ChannelNorm(Module):
             self.register_buffer(name, start)
         self.register_buffer("num_batches_tracked", tensor(0) if track_running_stats else None)
 
+    def reset_running_stats(self) -> None:
+        """Forget the running statistics, if there are any: mean 0, variance 1, no batch."""
+        if self.track_running_stats:
+            self.running_mean.zero_()
+            self.running_var.fill_(1)
+            self.num_batches_tracked.zero_()
+
     def check(self, input: Tensor) -> None:
         """The input has one of the right ranks."""
         if input.ndim not in self.ranks:

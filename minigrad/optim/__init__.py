@@ -1,6 +1,8 @@
 """Optimizers and learning rate schedules, under torch.optim's names."""
 
-from . import lr_scheduler
-from .adam import Adagrad, Adam, AdamW, RMSprop
+from . import lr_scheduler, swa_utils
+from .adam import Adam, Adamax, AdamW, NAdam, RAdam
+from .by_coordinate import ASGD, Adadelta, Adagrad, RMSprop, Rprop
+from .lbfgs import LBFGS
 from .optimizer import Optimizer
 from .sgd import SGD

@@ -1,16 +1,17 @@
-"""Optimizers that scale each step by a running mean of squared gradients: Adam, AdamW, RMSprop, Adagrad."""
+"""Adam and its descendants, with running means m of the gradient and v of its square: AdamW, Adamax, NAdam, RAdam."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from ..core.tensor import Tensor
 from ..ops.compare import maximum
-from ..ops.create import full_like, zeros, zeros_like
-from .optimizer import Optimizer, count, settings
+from .optimizer import settings
+from .stateful import StatefulOptimizer, nothing, nothing_if, one
 
 
-class Adam(Optimizer):
+class Adam(StatefulOptimizer):
     """p -= lr * m / (sqrt(v) + eps), with running means m of the gradient and v of its square, less their start.
 
     `amsgrad` uses the largest v so far; `weight_decay` adds that multiple of p to the gradient, or with
@@ -28,44 +29,43 @@ class Adam(Optimizer):
     """
 
     amounts = "lr", "betas", "eps", "weight_decay"
+    begins = {"exp_avg": nothing, "exp_avg_sq": nothing, "max_exp_avg_sq": nothing_if("amsgrad")}
 
     def __init__(
         self,
         params: Iterable,
-        lr: float = 1e-3,
+        lr: float | Tensor = 1e-3,
         betas: tuple = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0,
         amsgrad: bool = False,
         *,
-        maximize: bool = False,
         foreach: bool | None = None,
+        maximize: bool = False,
         capturable: bool = False,
         differentiable: bool = False,
         fused: bool | None = None,
         decoupled_weight_decay: bool = False,
     ):
-        betas = tuple(betas)
         super().__init__(params, settings(locals()))
 
-    def update(self, p: Tensor, grad: Tensor, state: dict, group: dict) -> None:
-        lr, (beta1, beta2), decay = group["lr"], group["betas"], group["weight_decay"]
-        if not state:
-            state.update(step=zeros((), device="cpu"), exp_avg=zeros_like(p), exp_avg_sq=zeros_like(p))
-            if group["amsgrad"]:
-                state["max_exp_avg_sq"] = zeros_like(p)
-        step = count(state["step"])
-        if decay and group["decoupled_weight_decay"]:
-            p.mul_(1 - lr * decay)
-        elif decay:
-            grad = grad.add(p, alpha=decay)
-        m, v = state["exp_avg"], state["exp_avg_sq"]
-        m.lerp_(grad, 1 - beta1)
-        v.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-        if group["amsgrad"]:
-            v = state["max_exp_avg_sq"].copy_(maximum(state["max_exp_avg_sq"], v))
-        root = (v.sqrt() / (1 - beta2**step) ** 0.5).add_(group["eps"])
-        p.addcdiv_(m, root, value=-lr / (1 - beta1**step))
+    def descend(
+        self,
+        p: Tensor,
+        grad: Tensor,
+        t: Any,
+        group: dict,
+        *,
+        exp_avg: Tensor,
+        exp_avg_sq: Tensor,
+        max_exp_avg_sq: Tensor | None = None,
+    ) -> None:
+        beta1, beta2 = group["betas"]
+        m, v = running_means(grad, group, exp_avg, exp_avg_sq)
+        if max_exp_avg_sq is not None:
+            v = max_exp_avg_sq.copy_(maximum(max_exp_avg_sq, v))
+        root = (v.sqrt() / (1 - beta2**t) ** 0.5).add_(group["eps"])
+        p.addcdiv_(m, root, value=-group["lr"] / (1 - beta1**t))
 
 
 class AdamW(Adam):
@@ -85,7 +85,7 @@ class AdamW(Adam):
     def __init__(
         self,
         params: Iterable,
-        lr: float = 1e-3,
+        lr: float | Tensor = 1e-3,
         betas: tuple = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 1e-2,
@@ -100,99 +100,149 @@ class AdamW(Adam):
         super().__init__(params, **settings(locals()), decoupled_weight_decay=True)
 
 
-class RMSprop(Optimizer):
-    """p -= lr * gradient / (sqrt(v) + eps), with a running mean v of the squared gradient.
+class Adamax(StatefulOptimizer):
+    """p -= lr * m / u, with u the largest gradient so far, fading by beta2: Adam in the infinity norm.
 
-    `centered` subtracts the square of the mean gradient from v; `momentum` is that of SGD, on the scaled gradient.
-    Source: Hinton, lecture 6e of "Neural networks for machine learning", 2012.
-
-    >>> import minigrad
-    >>> x = minigrad.tensor([2.], requires_grad=True)
-    >>> optimizer = minigrad.optim.RMSprop([x], lr=0.1)
-    >>> (x * x).sum().backward()
-    >>> optimizer.step()
-    >>> x.tolist()
-    [1.0]
-    """
-
-    amounts = "lr", "alpha", "eps", "weight_decay", "momentum"
-
-    def __init__(
-        self,
-        params: Iterable,
-        lr: float = 1e-2,
-        alpha: float = 0.99,
-        eps: float = 1e-8,
-        weight_decay: float = 0,
-        momentum: float = 0,
-        centered: bool = False,
-        *,
-        maximize: bool = False,
-        capturable: bool = False,
-        foreach: bool | None = None,
-        differentiable: bool = False,
-    ):
-        super().__init__(params, settings(locals()))
-
-    def update(self, p: Tensor, grad: Tensor, state: dict, group: dict) -> None:
-        alpha = group["alpha"]
-        if not state:
-            state.update(step=zeros((), device="cpu"), square_avg=zeros_like(p))
-            if group["momentum"]:
-                state["momentum_buffer"] = zeros_like(p)
-            if group["centered"]:
-                state["grad_avg"] = zeros_like(p)
-        count(state["step"])
-        if group["weight_decay"]:
-            grad = grad.add(p, alpha=group["weight_decay"])
-        v = state["square_avg"].mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
-        if group["centered"]:
-            mean = state["grad_avg"].lerp_(grad, 1 - alpha)
-            v = v.addcmul(mean, mean, value=-1)
-        root = v.sqrt() + group["eps"]
-        if group["momentum"]:
-            p.add_(state["momentum_buffer"].mul_(group["momentum"]).addcdiv_(grad, root), alpha=-group["lr"])
-        else:
-            p.addcdiv_(grad, root, value=-group["lr"])
-
-
-class Adagrad(Optimizer):
-    """p -= lr * gradient / (sqrt(sum of squared gradients) + eps).
-
-    Source: Duchi, Hazan, Singer, "Adaptive subgradient methods", 2011.
+    Source: Kingma, Ba, "Adam: a method for stochastic optimization", 2015, section 7.
 
     >>> import minigrad
     >>> x = minigrad.tensor([2.], requires_grad=True)
-    >>> optimizer = minigrad.optim.Adagrad([x], lr=0.1)
+    >>> optimizer = minigrad.optim.Adamax([x], lr=0.1)
     >>> (x * x).sum().backward()
     >>> optimizer.step()
     >>> x.tolist()
     [1.899999976158142]
     """
 
-    amounts = "lr", "lr_decay", "weight_decay", "initial_accumulator_value", "eps"
+    amounts = "lr", "betas", "eps", "weight_decay"
+    begins = {"exp_avg": nothing, "exp_inf": nothing}
 
     def __init__(
         self,
         params: Iterable,
-        lr: float = 1e-2,
-        lr_decay: float = 0,
+        lr: float | Tensor = 2e-3,
+        betas: tuple = (0.9, 0.999),
+        eps: float = 1e-8,
         weight_decay: float = 0,
-        initial_accumulator_value: float = 0,
-        eps: float = 1e-10,
+        foreach: bool | None = None,
         *,
         maximize: bool = False,
-        foreach: bool | None = None,
         differentiable: bool = False,
-        fused: bool | None = None,
+        capturable: bool = False,
     ):
         super().__init__(params, settings(locals()))
 
-    def update(self, p: Tensor, grad: Tensor, state: dict, group: dict) -> None:
-        if not state:
-            state.update(step=zeros((), device="cpu"), sum=full_like(p, group["initial_accumulator_value"]))
-        step = count(state["step"])
-        if group["weight_decay"]:
-            grad = grad.add(p, alpha=group["weight_decay"])
-        total = state["sum"].addcmul_(grad, grad, value=1)
-        p.addcdiv_(grad, total.sqrt() + group["eps"], value=-group["lr"] / (1 + (step - 1) * group["lr_decay"]))
+    def descend(self, p: Tensor, grad: Tensor, t: Any, group: dict, *, exp_avg: Tensor, exp_inf: Tensor) -> None:
+        beta1, beta2 = group["betas"]
+        m = exp_avg.lerp_(grad, 1 - beta1)
+        u = exp_inf.copy_(maximum(exp_inf * beta2, grad.abs() + group["eps"]))
+        p.addcdiv_(m, u, value=-group["lr"] / (1 - beta1**t))
+
+
+class NAdam(StatefulOptimizer):
+    """Adam with Nesterov's momentum: the step follows m as it will be after the next gradient.
+
+    The weight mu of m grows with the steps by `momentum_decay`; their product takes the place of beta1**t.
+    Source: Dozat, "Incorporating Nesterov momentum into Adam", 2016.
+
+    >>> import minigrad
+    >>> x = minigrad.tensor([2.], requires_grad=True)
+    >>> optimizer = minigrad.optim.NAdam([x], lr=0.1)
+    >>> (x * x).sum().backward()
+    >>> optimizer.step()
+    >>> round(x.item(), 4)
+    1.8944
+    """
+
+    amounts = "lr", "betas", "eps", "weight_decay", "momentum_decay"
+    begins = {"mu_product": one, "exp_avg": nothing, "exp_avg_sq": nothing}
+
+    def __init__(
+        self,
+        params: Iterable,
+        lr: float | Tensor = 2e-3,
+        betas: tuple = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum_decay: float = 4e-3,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ):
+        super().__init__(params, settings(locals()))
+
+    def descend(
+        self,
+        p: Tensor,
+        grad: Tensor,
+        t: Any,
+        group: dict,
+        *,
+        mu_product: Tensor,
+        exp_avg: Tensor,
+        exp_avg_sq: Tensor,
+    ) -> None:
+        lr, (beta1, beta2), decay = group["lr"], group["betas"], group["momentum_decay"]
+        mu = beta1 * (1 - 0.5 * 0.96 ** (t * decay))
+        mu_next = beta1 * (1 - 0.5 * 0.96 ** ((t + 1) * decay))
+        product = mu_product.item() * mu
+        mu_product.fill_(product)
+        m, v = running_means(grad, group, exp_avg, exp_avg_sq)
+        root = (v / (1 - beta2**t)).sqrt() + group["eps"]
+        p.addcdiv_(grad, root, value=-lr * (1 - mu) / (1 - product))
+        p.addcdiv_(m, root, value=-lr * mu_next / (1 - product * mu_next))
+
+
+class RAdam(StatefulOptimizer):
+    """Adam that takes plain steps along m until v has seen enough gradients, and rectifies the rate from then on.
+
+    Source: Liu et al., "On the variance of the adaptive learning rate and beyond", 2020.
+
+    >>> import minigrad
+    >>> x = minigrad.tensor([2.], requires_grad=True)
+    >>> optimizer = minigrad.optim.RAdam([x], lr=0.1)
+    >>> (x * x).sum().backward()
+    >>> optimizer.step()
+    >>> round(x.item(), 4)
+    1.6
+    """
+
+    amounts = "lr", "betas", "eps", "weight_decay"
+    begins = {"exp_avg": nothing, "exp_avg_sq": nothing}
+
+    def __init__(
+        self,
+        params: Iterable,
+        lr: float | Tensor = 1e-3,
+        betas: tuple = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ):
+        super().__init__(params, settings(locals()))
+
+    def descend(self, p: Tensor, grad: Tensor, t: Any, group: dict, *, exp_avg: Tensor, exp_avg_sq: Tensor) -> None:
+        beta1, beta2 = group["betas"]
+        m, v = running_means(grad, group, exp_avg, exp_avg_sq)
+        rate = group["lr"] / (1 - beta1**t)
+        most = 2 / (1 - beta2) - 1  # rho, the number of gradients that v is the mean of: its limit, and at step t
+        rho = most - 2 * t * beta2**t / (1 - beta2**t)
+        if rho > 5:
+            rectified = ((rho - 4) * (rho - 2) * most / ((most - 4) * (most - 2) * rho)) ** 0.5
+            p.addcdiv_(m, v.sqrt() + group["eps"], value=-rate * rectified * (1 - beta2**t) ** 0.5)
+        else:
+            p.add_(m, alpha=-rate)
+
+
+def running_means(grad: Tensor, group: dict, m: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+    """Go on with the running means of the gradient and of its square."""
+    beta1, beta2 = group["betas"]
+    return m.lerp_(grad, 1 - beta1), v.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)

@@ -45,7 +45,7 @@ class Optimizer:
     [1.5]
     """
 
-    amounts: tuple = ()  # the settings that are checked to be numbers of at least 0, and of betas, below 1
+    amounts: tuple = ()  # the settings that are checked to be numbers in their range, by RANGES or at least 0
 
     def __init__(self, params: Iterable, defaults: dict):
         check(type(self).__name__, {name: defaults[name] for name in self.amounts if name in defaults})
@@ -100,12 +100,12 @@ class Optimizer:
         self._earlier.models.append(model)
         tensors = [p[1] if isinstance(p, tuple) else p for p in items]
         names = [p[0] for p in items if isinstance(p, tuple)]
-        if names and len(names) < len(items):
+        if names and len(names) < len(items) or any(bool(names) != ("param_names" in g) for g in self.param_groups):
             raise error(
                 ValueError,
                 who,
                 "either all parameters have names, or none",
-                "pass model.named_parameters(), or model.parameters()",
+                "pass model.named_parameters(), or model.parameters(), in every group",
             )
         present = {id(p) for g in self.param_groups for p in g["params"]}
         for p in tensors:
@@ -251,9 +251,13 @@ class Optimizer:
         return f"{type(self).__name__} (\n" + "\n".join(lines) + "\n)"
 
 
-def beside(p: Tensor, state: dict) -> dict:
-    """A parameter's state, on its device."""
-    return {k: v.to(p.device) if isinstance(v, Tensor) and k != "step" else v for k, v in state.items()}
+def beside(p: Tensor, value: Any) -> Any:
+    """A parameter's state, on its device and, if that is a floating-point one, in its dtype; but for the count of steps."""
+    if isinstance(value, Tensor):
+        return value.to(p.device, p.dtype if p.is_floating_point() else value.dtype)
+    if isinstance(value, dict):
+        return {k: v if k == "step" else beside(p, v) for k, v in value.items()}
+    return [beside(p, v) for v in value] if isinstance(value, list) else value
 
 
 def count(step: Tensor) -> Any:
@@ -272,19 +276,33 @@ def computes_now() -> bool:
     return layer is EAGER or layer.records
 
 
+def number(value: Any) -> Any:
+    """Return a setting as a number; a rate may be a tensor of one element."""
+    return value.item() if isinstance(value, Tensor) else value
+
+
 def settings(given: dict) -> dict:
     """The settings that the __init__ of an optimizer was called with, from its locals()."""
     return {name: value for name, value in given.items() if name not in ("self", "params", "__class__")}
 
 
+RANGES = {  # the settings that are no amounts of at least 0: what they have to be, and how to say it
+    "betas": (lambda betas: all(0 <= b < 1 for b in betas), "both have to lie in [0, 1)"),
+    "rho": (lambda rho: 0 <= rho <= 1, "it has to lie in [0, 1]"),
+    "etas": (lambda etas: 0 < etas[0] < 1 < etas[1], "write a factor below 1 and one above: etas=(0.5, 1.2)"),
+}
+AMOUNT = (lambda value: value >= 0, "it has to be at least 0; maximize=True climbs")
+
+
 def check(who: str, amounts: dict) -> None:
-    """Raise ValueError for settings below 0, and for betas outside [0, 1); TypeError for what is no number."""
+    """Raise ValueError for settings outside their range, as those below 0; TypeError for what is no number."""
     for name, value in amounts.items():
-        for v in value if name == "betas" else (value,):
+        for v in value if isinstance(value, (tuple, list)) else (value,):
             if not isinstance(v, (int, float, Tensor, np.generic)):
                 raise error(TypeError, who, f"{name} has to be a number, but got {v!r}", f"write {name}=0.01")
-        if name == "betas":
-            if not all(0 <= b < 1 for b in value):
-                raise error(ValueError, who, f"invalid betas {value}", "both have to lie in [0, 1)")
-        elif not value >= 0:
-            raise error(ValueError, who, f"invalid {name}: {value}", "it has to be at least 0; maximize=True climbs")
+            if isinstance(v, Tensor) and v.numel() != 1:
+                what = f"{name} as a tensor must have 1 element, but got shape {tuple(v.shape)}"
+                raise error(ValueError, who, what, "make a parameter group for each value")
+        allowed, remedy = RANGES.get(name, AMOUNT)
+        if not allowed(value):
+            raise error(ValueError, who, f"invalid {name}: {value}", remedy)

@@ -25,7 +25,16 @@ def lend(module, given):
         optimizer = sgd()
         schedules.SequentialLR(optimizer, [schedules.ConstantLR(optimizer), schedules.ConstantLR(optimizer)], [])
 
-    return {"p": p, "q": q, **{f.__name__: f for f in (sgd, one_cycle_that_goes_on, two_schedules_without_a_milestone)}}
+    def searched_otherwise():
+        def closure():
+            (loss := (p * p).sum()).backward()
+            return loss
+
+        module.optim.LBFGS([p], line_search_fn="wolfe").step(closure)
+
+    more = {"swa_utils": module.optim.swa_utils}
+    programs = sgd, one_cycle_that_goes_on, two_schedules_without_a_milestone, searched_otherwise
+    return {"p": p, "q": q, **more, **{f.__name__: f for f in programs}}
 
 
 # fmt: off
@@ -42,7 +51,14 @@ CASES = [
     ('optim.SGD([p], -1)', 'SGD', 'invalid lr: -1', 'it has to be at least 0'),
     ("optim.SGD([p], 'a')", 'SGD', "lr has to be a number, but got 'a'", 'write lr=0.01'),
     ('optim.SGD([p], 0.1, nesterov=True)', 'SGD', 'Nesterov momentum requires a momentum and', 'write SGD(params, lr,'),
-    ('optim.Adam([p], 0.1, betas=(1.5, 0.9))', 'Adam', 'invalid betas (1.5, 0.9)', 'both have to lie in [0, 1)'),
+    ('optim.Adam([p], 0.1, betas=(1.5, 0.9))', 'Adam', 'invalid betas: (1.5, 0.9)', 'both have to lie in [0, 1)'),
+    ('optim.Adadelta([p], rho=1.5)', 'Adadelta', 'invalid rho: 1.5', 'it has to lie in [0, 1]'),
+    ('optim.Rprop([p], etas=(1.5, 2))', 'Rprop', 'invalid etas: (1.5, 2)', 'write a factor below 1 and one above'),
+    ('optim.Adamax([p], T(2))', 'Adamax', 'lr as a tensor must have 1 element, but got shape (2,)', 'make a parameter group'),
+    ("optim.LBFGS([{'params': [p]}, {'params': [q]}])", 'LBFGS', 'but got 2 parameter groups', 'pass one list'),
+    ('optim.LBFGS([p]).step()', 'LBFGS', 'a step needs a function that computes the loss', 'write def closure():'),
+    ('searched_otherwise()', 'LBFGS', "'strong_wolfe' is supported as line_search_fn, but got 'wolfe'", 'pass'),
+    ("optim.SGD([('a', p)]).add_param_group({'params': [q]})", 'SGD', 'either all parameters have names, or none', 'pass'),
     ('optim.SGD([p], 0.1).add_param_group(3)', 'SGD', 'param_group must be a dict, but got int', 'write'),
     ('optim.SGD([p], 0.1).load_state_dict(optim.SGD([p, q], 0.1).state_dict())', 'SGD', 'of sizes [2], this', 'build the'),
     ('lr_scheduler.StepLR(3, 1)', 'StepLR', 'int is not an Optimizer', 'write StepLR(optimizer, ...)'),
@@ -56,6 +72,13 @@ CASES = [
     ("lr_scheduler.OneCycleLR(sgd(), 0.1, total_steps=5, anneal_strategy='exp')", 'OneCycleLR', 'anneal_strategy', 'write'),
     ('lr_scheduler.OneCycleLR(sgd(), 0.1, total_steps=5, pct_start=2.0)', 'OneCycleLR', 'pct_start between 0', 'write'),
     ('lr_scheduler.OneCycleLR(optim.Adagrad([p]), 0.1, total_steps=5)', 'OneCycleLR', 'momentum or beta1', 'pass False'),
+    ('lr_scheduler.CyclicLR(sgd(), 0.1, 0.5, mode=\'square\')', 'CyclicLR', "mode 'square' is none of", "write mode="),
+    ('lr_scheduler.CyclicLR(sgd(), [0.1, 0.2], 0.5)', 'base_lr', 'expected 1 values, one for each', 'pass one number'),
+    ('lr_scheduler.CyclicLR(optim.Adagrad([p]), 0.1, 0.5)', 'CyclicLR', 'momentum or beta1', 'pass False'),
+    ("swa_utils.SWALR(sgd(), 0.1, anneal_strategy='exp')", 'SWALR', "anneal_strategy must be one of", "write anneal"),
+    ('swa_utils.SWALR(sgd(), 0.1, anneal_epochs=-1)', 'SWALR', 'anneal_epochs must be an int >= 0, got -1', 'write 10'),
+    ('swa_utils.get_ema_avg_fn(2)', 'get_ema_avg_fn', 'invalid decay: 2', 'it has to lie in [0, 1]'),
+    ('swa_utils.AveragedModel(nn.ReLU(), avg_fn=max, multi_avg_fn=max)', 'AveragedModel', 'both avg_fn and', 'pass only'),
     ('one_cycle_that_goes_on()', 'OneCycleLR', 'tried to step 3 times, but there are 2', 'call scheduler.step() once'),
     ('lr_scheduler.SequentialLR(sgd(), [], [])', 'SequentialLR', 'schedules, but got 0 schedules', 'pass 0 milestones:'),
     ('two_schedules_without_a_milestone()', 'SequentialLR', 'schedules, but got 2 schedules', 'pass 1 milestones: the'),

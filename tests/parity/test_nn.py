@@ -151,6 +151,10 @@ SCHEDULES = {
     "three phases": lambda s, o: s.OneCycleLR(
         o, 0.5, epochs=4, steps_per_epoch=4, anneal_strategy="linear", three_phase=True
     ),
+    "cyclic": lambda s, o: s.CyclicLR(o, [0.1, 0.2], 0.5, step_size_up=3, step_size_down=2),
+    "cyclic, halved": lambda s, o: s.CyclicLR(o, 0.1, 0.5, 2, mode="triangular2", base_momentum=[0.5, 0.6]),
+    "cyclic, gamma": lambda s, o: s.CyclicLR(o, 0.1, 0.5, 2, mode="exp_range", gamma=0.9),
+    "cyclic, scaled": lambda s, o: s.CyclicLR(o, 0.1, 0.5, 2, scale_fn=lambda n: 1 / n, cycle_momentum=False),
     "sequence": lambda s, o: s.SequentialLR(o, [s.ConstantLR(o, 0.1, 2), s.ExponentialLR(o, 0.9)], milestones=[4]),
     "chain": lambda s, o: s.ChainedScheduler([s.ConstantLR(o, 0.1, 2), s.ExponentialLR(o, 0.9)]),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import math
+from collections.abc import Callable
 from typing import Any
 
 from ...errors import error
@@ -134,14 +135,12 @@ class OneCycleLR(LRScheduler):
             middle = 2 * up
             phases[1:] = [(middle, "max_lr", "initial_lr", low, high), (end, "initial_lr", "min_lr", high, high)]
         self.phases = phases
-        most = list(max_lr) if isinstance(max_lr, (list, tuple)) else [max_lr] * len(optimizer.param_groups)
+        most = per_group(optimizer, "max_lr", max_lr)
         for group, lr in zip(optimizer.param_groups, most) if last_epoch == -1 else ():
             group["initial_lr"] = lr / div_factor
             group["max_lr"], group["min_lr"] = lr, lr / div_factor / final_div_factor
-        if cycle_momentum and not {"momentum", "betas"} & optimizer.defaults.keys():
-            raise error(
-                ValueError, "OneCycleLR", "optimizer must support momentum or beta1 with cycle_momentum", "pass False"
-            )
+        if cycle_momentum:
+            check_momentum("OneCycleLR", optimizer)
         super().__init__(optimizer, last_epoch)
 
     def rate(self, i: int, now: float, first: float) -> float:
@@ -160,6 +159,101 @@ class OneCycleLR(LRScheduler):
         part = (t - begin) / (ends[n] - begin)
         part = (1 - math.cos(math.pi * part)) / 2 if self.anneal_strategy == "cos" else part
         if self.cycle_momentum:
-            momentum += (next_momentum - momentum) * part
-            group.update({"betas": (momentum, *group["betas"][1:])} if "betas" in group else {"momentum": momentum})
+            set_momentum(group, momentum + (next_momentum - momentum) * part)
         return group[lr] + (group[next_lr] - group[lr]) * part
+
+
+class CyclicLR(LRScheduler):
+    """Up from base_lr to max_lr in `step_size_up` batches, down in `step_size_down`, and so on; momentum the other way.
+
+    With mode="triangular2" each cycle is half as high as the one before; with "exp_range" the height is multiplied by
+    gamma**batch.  `scale_fn` gives another factor for the height, from the number of the cycle, which starts at 1, or with
+    scale_mode="iterations" from that of the batch.
+    Source: Smith, "Cyclical learning rates for training neural networks", 2017.
+
+    >>> import minigrad
+    >>> optimizer = minigrad.optim.SGD([minigrad.ones(1, requires_grad=True)], lr=1.0, momentum=0.9)
+    >>> schedule = minigrad.optim.lr_scheduler.CyclicLR(optimizer, 0.1, 0.5, step_size_up=2)
+    >>> for _ in range(5):
+    ...     print(round(optimizer.param_groups[0]["lr"], 3), end=" ")
+    ...     optimizer.step()
+    ...     schedule.step()
+    0.1 0.3 0.5 0.3 0.1
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        base_lr: Any,
+        max_lr: Any,
+        step_size_up: int = 2000,
+        step_size_down: int | None = None,
+        mode: str = "triangular",
+        gamma: float = 1.0,
+        scale_fn: Callable | None = None,
+        scale_mode: str = "cycle",
+        cycle_momentum: bool = True,
+        base_momentum: Any = 0.8,
+        max_momentum: Any = 0.9,
+        last_epoch: int = -1,
+    ):
+        if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
+            raise error(
+                ValueError,
+                "CyclicLR",
+                f"mode {mode!r} is none of 'triangular', 'triangular2' and 'exp_range', and scale_fn is None",
+                "write mode='triangular', or pass a scale_fn",
+            )
+        self.rates = per_group(optimizer, "base_lr", base_lr), per_group(optimizer, "max_lr", max_lr)
+        self.up, self.down = step_size_up, step_size_up if step_size_down is None else step_size_down
+        self.mode, self.gamma, self.scale_fn, self.scale_mode = mode, gamma, scale_fn, scale_mode
+        self.cycle_momentum = cycle_momentum
+        if cycle_momentum:
+            check_momentum("CyclicLR", optimizer)
+            high = per_group(optimizer, "max_momentum", max_momentum)
+            self.momenta = high, per_group(optimizer, "base_momentum", base_momentum)
+        for group, low in zip(optimizer.param_groups, self.rates[0]) if last_epoch == -1 else ():
+            group["lr"] = low
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, i: int, now: float, first: float) -> float:
+        cycle, t = divmod(self.last_epoch, self.up + self.down)
+        height = t / self.up if t <= self.up else (self.up + self.down - t) / self.down
+        height *= self.scale(cycle + 1, self.last_epoch)
+        if self.cycle_momentum:
+            high, low = self.momenta
+            set_momentum(self.optimizer.param_groups[i], high[i] + (low[i] - high[i]) * height)
+        low, high = self.rates
+        return low[i] + (high[i] - low[i]) * height
+
+    def scale(self, cycle: int, batch: int) -> float:
+        """The part of the whole height that a cycle has."""
+        if self.scale_fn is not None:
+            return self.scale_fn(cycle if self.scale_mode == "cycle" else batch)
+        return {"triangular": 1.0, "triangular2": 0.5 ** (cycle - 1)}.get(self.mode, self.gamma**batch)
+
+
+def per_group(optimizer: Optimizer, name: str, value: Any) -> list:
+    """A setting for each parameter group, from one for all or a list.  Raises ValueError for one of another length."""
+    n = len(optimizer.param_groups)
+    if not isinstance(value, (list, tuple)):
+        return [value] * n
+    if len(value) != n:
+        raise error(
+            ValueError,
+            name,
+            f"expected {n} values, one for each parameter group, but got {len(value)}",
+            f"pass one number, or a list of {n}",
+        )
+    return list(value)
+
+
+def check_momentum(who: str, optimizer: Optimizer) -> None:
+    """Raise ValueError for an optimizer without a momentum that could go up and down."""
+    if not {"momentum", "betas"} & optimizer.defaults.keys():
+        raise error(ValueError, who, "optimizer must support momentum or beta1 with cycle_momentum", "pass False")
+
+
+def set_momentum(group: dict, momentum: float) -> None:
+    """Set the momentum of a group, which is called beta1 where there are two."""
+    group.update({"betas": (momentum, *group["betas"][1:])} if "betas" in group else {"momentum": momentum})

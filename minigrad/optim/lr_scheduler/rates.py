@@ -88,9 +88,8 @@ class LRScheduler:
 
     def state_dict(self) -> dict:
         """Everything but the optimizer, and functions; of schedules inside, their own states."""
-        kept = {
-            k: v for k, v in self.__dict__.items() if k not in ("optimizer", "schedulers") and not k.endswith("lambdas")
-        }
+        left = lambda k, v: k in ("optimizer", "schedulers") or k.endswith("lambdas") or callable(v)
+        kept = {k: v for k, v in self.__dict__.items() if not left(k, v)}
         inside = getattr(self, "schedulers", None)
         return kept if inside is None else {**kept, "schedulers": [s.state_dict() for s in inside]}
 

@@ -1,0 +1,239 @@
+"""Optimizers that give each coordinate a rate from its own gradients: Adagrad, RMSprop, Adadelta, Rprop; and ASGD."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ..core.tensor import Tensor
+from ..ops.compare import where
+from ..ops.create import full, full_like, ones, ones_like
+from .optimizer import number, settings
+from .stateful import StatefulOptimizer, nothing, nothing_if
+
+
+class Adagrad(StatefulOptimizer):
+    """p -= lr * gradient / (sqrt(sum of squared gradients) + eps).
+
+    Source: Duchi, Hazan, Singer, "Adaptive subgradient methods", 2011.
+
+    >>> import minigrad
+    >>> x = minigrad.tensor([2.], requires_grad=True)
+    >>> optimizer = minigrad.optim.Adagrad([x], lr=0.1)
+    >>> (x * x).sum().backward()
+    >>> optimizer.step()
+    >>> x.tolist()
+    [1.899999976158142]
+    """
+
+    amounts = "lr", "lr_decay", "weight_decay", "initial_accumulator_value", "eps"
+    begins = {"sum": lambda p, group: full_like(p, group["initial_accumulator_value"])}
+
+    def __init__(
+        self,
+        params: Iterable,
+        lr: float | Tensor = 1e-2,
+        lr_decay: float = 0,
+        weight_decay: float = 0,
+        initial_accumulator_value: float = 0,
+        eps: float = 1e-10,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ):
+        super().__init__(params, settings(locals()))
+
+    def descend(self, p: Tensor, grad: Tensor, t: Any, group: dict, *, sum: Tensor) -> None:
+        rate = group["lr"] / (1 + (t - 1) * group["lr_decay"])
+        p.addcdiv_(grad, sum.addcmul_(grad, grad, value=1).sqrt() + group["eps"], value=-rate)
+
+
+class RMSprop(StatefulOptimizer):
+    """p -= lr * gradient / (sqrt(v) + eps), with a running mean v of the squared gradient.
+
+    `centered` subtracts the square of the mean gradient from v; `momentum` is that of SGD, on the scaled gradient.
+    Source: Hinton, lecture 6e of "Neural networks for machine learning", 2012.
+
+    >>> import minigrad
+    >>> x = minigrad.tensor([2.], requires_grad=True)
+    >>> optimizer = minigrad.optim.RMSprop([x], lr=0.1)
+    >>> (x * x).sum().backward()
+    >>> optimizer.step()
+    >>> x.tolist()
+    [1.0]
+    """
+
+    amounts = "lr", "alpha", "eps", "weight_decay", "momentum"
+    begins = {"square_avg": nothing, "momentum_buffer": nothing_if("momentum"), "grad_avg": nothing_if("centered")}
+
+    def __init__(
+        self,
+        params: Iterable,
+        lr: float | Tensor = 1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum: float = 0,
+        centered: bool = False,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ):
+        super().__init__(params, settings(locals()))
+
+    def descend(
+        self,
+        p: Tensor,
+        grad: Tensor,
+        t: Any,
+        group: dict,
+        *,
+        square_avg: Tensor,
+        momentum_buffer: Tensor | None = None,
+        grad_avg: Tensor | None = None,
+    ) -> None:
+        alpha = group["alpha"]
+        v = square_avg.mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
+        if grad_avg is not None:
+            mean = grad_avg.lerp_(grad, 1 - alpha)
+            v = v.addcmul(mean, mean, value=-1)
+        root = v.sqrt() + group["eps"]
+        if momentum_buffer is not None:
+            p.add_(momentum_buffer.mul_(group["momentum"]).addcdiv_(grad, root), alpha=-group["lr"])
+        else:
+            p.addcdiv_(grad, root, value=-group["lr"])
+
+
+class Adadelta(StatefulOptimizer):
+    """p -= lr * gradient * sqrt(u + eps) / sqrt(v + eps), with running means v of squared gradients, u of squared steps.
+
+    The ratio of the two gives a step the unit of p, whatever that of the gradient; lr only scales it.
+    Source: Zeiler, "Adadelta: an adaptive learning rate method", 2012.
+
+    >>> import minigrad
+    >>> x = minigrad.tensor([2.], requires_grad=True)
+    >>> optimizer = minigrad.optim.Adadelta([x], lr=10.0)
+    >>> (x * x).sum().backward()
+    >>> optimizer.step()
+    >>> round(x.item(), 4)
+    1.9684
+    """
+
+    amounts = "lr", "rho", "eps", "weight_decay"
+    begins = {"square_avg": nothing, "acc_delta": nothing}
+
+    def __init__(
+        self,
+        params: Iterable,
+        lr: float | Tensor = 1.0,
+        rho: float = 0.9,
+        eps: float = 1e-6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        *,
+        capturable: bool = False,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ):
+        super().__init__(params, settings(locals()))
+
+    def descend(self, p: Tensor, grad: Tensor, t: Any, group: dict, *, square_avg: Tensor, acc_delta: Tensor) -> None:
+        rho, eps = group["rho"], group["eps"]
+        v = square_avg.mul_(rho).addcmul_(grad, grad, value=1 - rho)
+        delta = (acc_delta + eps).sqrt() / (v + eps).sqrt() * grad
+        acc_delta.mul_(rho).addcmul_(delta, delta, value=1 - rho)
+        p.add_(delta, alpha=-group["lr"])
+
+
+class Rprop(StatefulOptimizer):
+    """Step by the gradient's sign alone, each coordinate by a size that grows while the sign stays, and shrinks when it turns.
+
+    The sizes start at lr, are multiplied by the second or first of `etas`, and stay within `step_sizes`; a coordinate
+    whose sign has just turned waits for one step.
+    Source: Riedmiller, Braun, "A direct adaptive method for faster backpropagation learning: the RPROP algorithm", 1993.
+
+    >>> import minigrad
+    >>> x = minigrad.tensor([2.], requires_grad=True)
+    >>> optimizer = minigrad.optim.Rprop([x], lr=0.5)
+    >>> for _ in range(3):
+    ...     optimizer.zero_grad()
+    ...     (x * x).sum().backward()
+    ...     optimizer.step()
+    ...     print(round(x.item(), 2), end=" ")
+    1.5 0.9 0.18
+    """
+
+    amounts = "lr", "etas"
+    begins = {"prev": nothing, "step_size": lambda p, group: full_like(p, number(group["lr"]))}
+
+    def __init__(
+        self,
+        params: Iterable,
+        lr: float | Tensor = 1e-2,
+        etas: tuple = (0.5, 1.2),
+        step_sizes: tuple = (1e-6, 50),
+        *,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ):
+        super().__init__(params, settings(locals()))
+
+    def descend(self, p: Tensor, grad: Tensor, t: Any, group: dict, *, prev: Tensor, step_size: Tensor) -> None:
+        shrink, grow = group["etas"]
+        turn = grad * prev.clone()
+        step_size.mul_(where(turn > 0, grow, where(turn < 0, shrink, ones_like(p)))).clamp_(*group["step_sizes"])
+        prev.copy_(where(turn < 0, 0.0, grad))
+        p.addcmul_(prev.sign(), step_size, value=-1)
+
+
+class ASGD(StatefulOptimizer):
+    """Gradient descent at a falling rate eta, that keeps the mean `ax` of the parameters from step t0 on in its state.
+
+    eta = lr / (1 + lambd * lr * t)**alpha; `lambd` shrinks p by that multiple of eta.
+    Source: Polyak, Juditsky, "Acceleration of stochastic approximation by averaging", 1992.
+
+    >>> import minigrad
+    >>> x = minigrad.tensor([2.], requires_grad=True)
+    >>> optimizer = minigrad.optim.ASGD([x], lr=0.25, lambd=0, t0=0)
+    >>> for _ in range(3):
+    ...     optimizer.zero_grad()
+    ...     (x * x).sum().backward()
+    ...     optimizer.step()
+    >>> x.item(), optimizer.state[x]["ax"].item()
+    (0.25, 0.375)
+    """
+
+    amounts = "lr", "weight_decay"
+    begins = {
+        "eta": lambda p, group: full((), number(group["lr"]), device=p.device),
+        "mu": lambda p, group: ones((), device=p.device),
+        "ax": nothing,
+    }
+
+    def __init__(
+        self,
+        params: Iterable,
+        lr: float | Tensor = 1e-2,
+        lambd: float = 1e-4,
+        alpha: float = 0.75,
+        t0: float = 1e6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ):
+        super().__init__(params, settings(locals()))
+
+    def descend(self, p: Tensor, grad: Tensor, t: Any, group: dict, *, eta: Tensor, mu: Tensor, ax: Tensor) -> None:
+        lr, lambd = group["lr"], group["lambd"]
+        rate = eta.item()
+        p.mul_(1 - lambd * rate).add_(grad, alpha=-rate)
+        ax.add_((p - ax) * mu)
+        eta.fill_(lr / (1 + lambd * lr * t) ** group["alpha"])
+        mu.fill_(1 / max(1, t - group["t0"]))

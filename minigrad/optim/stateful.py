@@ -1,0 +1,52 @@
+"""StatefulOptimizer: what the textbook's optimizers share, so that each of them states its settings, its state and one step.
+
+`begins` is the table of what is kept beside each parameter, as PyTorch names it, and what it is before the first step.
+`descend` is the t-th step, with these tensors as arguments.  Counting steps and both forms of weight decay are here.
+Next: adam.py, by_coordinate.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..core.tensor import Tensor
+from ..ops.create import ones, zeros, zeros_like
+from .optimizer import Optimizer, count, number
+
+
+class StatefulOptimizer(Optimizer):
+    """Base class of optimizers that count their steps.  A subclass defines `begins` and `descend`."""
+
+    begins: dict[str, Callable] = {}  # name in the state -> function of the parameter and its group; None: not kept
+
+    def update(self, p: Tensor, grad: Tensor, state: dict, group: dict) -> None:
+        if not state:
+            state["step"] = zeros((), device="cpu")
+            state.update({name: first for name, make in self.begins.items() if (first := make(p, group)) is not None})
+        t = count(state["step"])
+        group = {**group, "lr": number(group["lr"])}
+        if (decay := group.get("weight_decay")) and group.get("decoupled_weight_decay"):
+            p.mul_(1 - group["lr"] * decay)
+        elif decay:
+            grad = grad.add(p, alpha=decay)
+        self.descend(p, grad, t, group, **{name: state[name] for name in self.begins if name in state})
+
+    def descend(self, *args: Any, **kwargs: Any) -> None:
+        """Take the t-th step of one parameter, in place: descend(p, grad, t, group, **what is kept beside it)."""
+        raise NotImplementedError
+
+
+def nothing(p: Tensor, group: dict) -> Tensor:
+    """Begin with zeros, shaped like the parameter."""
+    return zeros_like(p)
+
+
+def nothing_if(setting: str) -> Callable:
+    """Begin with zeros, and keep them only where a setting asks for it."""
+    return lambda p, group: zeros_like(p) if group[setting] else None
+
+
+def one(p: Tensor, group: dict) -> Tensor:
+    """Begin with the number one, on the processor like the counter of steps."""
+    return ones((), device="cpu")

@@ -1,0 +1,229 @@
+"""Averages of the weights that training goes through, under torch.optim.swa_utils' names.
+
+Sources: Izmailov et al., "Averaging weights leads to wider optima and better generalization", 2018 (SWA); Polyak, Juditsky,
+"Acceleration of stochastic approximation by averaging", 1992.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from copy import deepcopy
+from itertools import chain
+from typing import Any
+
+from ..autograd.grad_mode import no_grad
+from ..errors import error
+from ..nn.module import Module
+from ..nn.normalization import BatchNorm
+from ..ops.from_data import tensor
+from .lr_scheduler import LRScheduler
+from .lr_scheduler.cycles import per_group
+from .optimizer import Optimizer
+
+__all__ = [
+    "AveragedModel",
+    "SWALR",
+    "get_ema_avg_fn",
+    "get_ema_multi_avg_fn",
+    "get_swa_avg_fn",
+    "get_swa_multi_avg_fn",
+    "update_bn",
+]
+
+
+def get_swa_avg_fn() -> Callable:
+    """Return the function (mean of n, one more, n) -> mean of n + 1.
+
+    >>> import minigrad
+    >>> mean = minigrad.optim.swa_utils.get_swa_avg_fn()
+    >>> mean(minigrad.tensor(1.0), minigrad.tensor(4.0), 2)
+    tensor(2.)
+    """
+    return no_grad()(lambda averaged, current, n: averaged + (current - averaged) / (n + 1))
+
+
+def get_ema_avg_fn(decay: float = 0.999) -> Callable:
+    """Return the function (mean, one more, n) -> decay * mean + (1 - decay) * one more.
+
+    Raises ValueError for a decay outside [0, 1].
+
+    >>> import minigrad
+    >>> mean = minigrad.optim.swa_utils.get_ema_avg_fn(0.75)
+    >>> mean(minigrad.tensor(1.0), minigrad.tensor(5.0), 2)
+    tensor(2.)
+    """
+    if not 0 <= decay <= 1:
+        raise error(ValueError, "get_ema_avg_fn", f"invalid decay: {decay}", "it has to lie in [0, 1]; write 0.999")
+    return no_grad()(lambda averaged, current, n: decay * averaged + (1 - decay) * current)
+
+
+def get_swa_multi_avg_fn() -> Callable:
+    """Return the function of get_swa_avg_fn for lists of tensors, which changes those of the first list in place.
+
+    >>> import minigrad
+    >>> means = [minigrad.tensor(1.0)]
+    >>> minigrad.optim.swa_utils.get_swa_multi_avg_fn()(means, [minigrad.tensor(4.0)], 2)
+    >>> means
+    [tensor(2.)]
+    """
+    return of_lists(get_swa_avg_fn())
+
+
+def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable:
+    """Return the function of get_ema_avg_fn for lists of tensors, which changes those of the first list in place.
+
+    >>> import minigrad
+    >>> means = [minigrad.tensor(1.0)]
+    >>> minigrad.optim.swa_utils.get_ema_multi_avg_fn(0.75)(means, [minigrad.tensor(5.0)], 2)
+    >>> means
+    [tensor(2.)]
+    """
+    return of_lists(get_ema_avg_fn(decay))
+
+
+def of_lists(mean: Callable) -> Callable:
+    """Make a function of lists, which writes into the first one, from one of tensors."""
+
+    @no_grad()
+    def update(averaged: list, current: list, n: Any) -> None:
+        for a, c in zip(averaged, current):
+            a.copy_(mean(a, c, n))
+
+    return update
+
+
+class AveragedModel(Module):
+    """A copy of a model whose parameters are the mean of those that it was shown: `update_parameters(model)`.
+
+    The first update copies them; each further one calls avg_fn(averaged, current, n_averaged) for each tensor, or
+    multi_avg_fn for lists of them, as get_ema_multi_avg_fn gives one; without either the mean weighs all equally.
+    Buffers are copied, or averaged as well with `use_buffers`.  Raises AssertionError for both functions at once.
+
+    >>> import minigrad
+    >>> model = minigrad.nn.Linear(1, 1, bias=False)
+    >>> averaged = minigrad.optim.swa_utils.AveragedModel(model)
+    >>> for value in (1.0, 2.0, 6.0):
+    ...     _ = minigrad.nn.init.constant_(model.weight, value)
+    ...     averaged.update_parameters(model)
+    >>> averaged(minigrad.ones(1)).item()
+    3.0
+    """
+
+    def __init__(
+        self,
+        model: Module,
+        device: Any = None,
+        avg_fn: Callable | None = None,
+        multi_avg_fn: Callable | None = None,
+        use_buffers: bool = False,
+    ):
+        super().__init__()
+        if avg_fn is not None and multi_avg_fn is not None:
+            raise error(
+                AssertionError, "AveragedModel", "both avg_fn and multi_avg_fn are given", "pass only one of them"
+            )
+        self.module = deepcopy(model)
+        if device is not None:
+            self.module = self.module.to(device)
+        self.register_buffer("n_averaged", tensor(0, device=device))
+        self.avg_fn, self.multi_avg_fn, self.use_buffers = avg_fn, multi_avg_fn, use_buffers
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self.module(*args, **kwargs)
+
+    @no_grad()
+    def update_parameters(self, model: Module) -> None:
+        """Take the parameters of `model` into the mean."""
+        n = self.n_averaged
+        mine, its = self.module, model
+        if self.use_buffers:
+            averaged, current = list(chain(mine.parameters(), mine.buffers())), [*its.parameters(), *its.buffers()]
+        else:
+            averaged, current = list(mine.parameters()), list(its.parameters())
+            for a, c in zip(mine.buffers(), its.buffers()):
+                a.copy_(c)
+        averaged, current = [a.detach() for a in averaged], [c.detach().to(a.device) for a, c in zip(averaged, current)]
+        if n.item() == 0:
+            for a, c in zip(averaged, current):
+                a.copy_(c)
+        elif self.avg_fn is not None:
+            of_lists(self.avg_fn)(averaged, current, n)
+        else:
+            (self.multi_avg_fn or get_swa_multi_avg_fn())(averaged, current, n)
+        n.add_(1)
+
+
+@no_grad()
+def update_bn(loader: Iterable, model: Module, device: Any = None) -> None:
+    """Compute the running statistics of all batch norms anew, by one pass over the batches of `loader`.
+
+    A batch is a tensor, or a list or tuple whose first element is the model's input.
+
+    >>> import minigrad
+    >>> model = minigrad.nn.BatchNorm1d(1)
+    >>> minigrad.optim.swa_utils.update_bn([minigrad.tensor([[1.], [3.]]), minigrad.tensor([[5.], [7.]])], model)
+    >>> model.running_mean
+    tensor([4.])
+    """
+    momenta = {m: m.momentum for m in model.modules() if isinstance(m, BatchNorm)}
+    if not momenta:
+        return
+    was_training = model.training
+    model.train()
+    for norm in momenta:
+        norm.reset_running_stats()
+        norm.momentum = None  # the mean of all batches
+    for batch in loader:
+        input = batch[0] if isinstance(batch, (list, tuple)) else batch
+        model(input if device is None else input.to(device))
+    for norm, momentum in momenta.items():
+        norm.momentum = momentum
+    model.train(was_training)
+
+
+class SWALR(LRScheduler):
+    """From the rate that there is to `swa_lr` within `anneal_epochs`, along half a cosine or a line; constant from then on.
+
+    >>> import minigrad
+    >>> optimizer = minigrad.optim.SGD([minigrad.ones(1, requires_grad=True)], lr=1.0)
+    >>> schedule = minigrad.optim.swa_utils.SWALR(optimizer, 0.5, anneal_epochs=2, anneal_strategy="linear")
+    >>> for _ in range(4):
+    ...     print(round(optimizer.param_groups[0]["lr"], 3), end=" ")
+    ...     optimizer.step()
+    ...     schedule.step()
+    1.0 0.75 0.5 0.5
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        swa_lr: Any,
+        anneal_epochs: int = 10,
+        anneal_strategy: str = "cos",
+        last_epoch: int = -1,
+    ):
+        if anneal_strategy not in ("cos", "linear"):
+            raise error(
+                ValueError,
+                "SWALR",
+                f"anneal_strategy must be one of 'cos' or 'linear', got {anneal_strategy!r}",
+                "write anneal_strategy='cos'",
+            )
+        if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
+            raise error(ValueError, "SWALR", f"anneal_epochs must be an int >= 0, got {anneal_epochs}", "write 10")
+        for group, rate in zip(optimizer.param_groups, per_group(optimizer, "swa_lr", swa_lr)):
+            group["swa_lr"] = rate
+        self.anneal_epochs, self.anneal_strategy = anneal_epochs, anneal_strategy
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, i: int, now: float, first: float) -> float:
+        last, swa_lr = self.part(self.last_epoch - 1), self.optimizer.param_groups[i]["swa_lr"]
+        begin = swa_lr if last == 1 else (now - last * swa_lr) / (1 - last)
+        part = self.part(self.last_epoch)
+        return swa_lr * part + begin * (1 - part)
+
+    def part(self, epoch: int) -> float:
+        """The part of the way that is behind after so many epochs."""
+        t = max(0.0, min(1.0, epoch / self.anneal_epochs)) if self.anneal_epochs else float(epoch >= 0)
+        return (1 - math.cos(math.pi * t)) / 2 if self.anneal_strategy == "cos" else t
