@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent.parent
 PAGES = {p.stem: p.read_text() for p in sorted((ROOT / "docs" / "reference").glob("*.md"))}
 SHOWN = [name for page in PAGES.values() for name in re.findall(r"^::: ([\w.]+)$", page, re.MULTILINE)]
 MODULES = """minigrad minigrad.autograd minigrad.autograd.forward_ad minigrad.autograd.function minigrad.autograd.functional
-minigrad.autograd.graph minigrad.compat.amp minigrad.cuda
+minigrad.autograd.graph minigrad.compat.amp minigrad.cuda minigrad.nn.utils.rnn minigrad.optim.swa_utils
 minigrad.errors minigrad.func minigrad.linalg minigrad.nn minigrad.nn.functional
 minigrad.nn.init minigrad.nn.utils minigrad.optim minigrad.optim.lr_scheduler minigrad.record minigrad.random
 minigrad.testing minigrad.utils.data viz viz.figures viz.training lessons lessons.expect""".split()

@@ -5,18 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from ..autograd.grad_mode import no_grad
-from ..core.tensor import Tensor
-from ..errors import error
-from ..ops.from_data import tensor
-from ..ops.join import cat, stack
-
-__all__ = [
-    "clip_grad_norm_",
-    "clip_grad_value_",
-    "parameters_to_vector",
-    "vector_to_parameters",
-]
+from ...autograd.grad_mode import no_grad
+from ...core.tensor import Tensor
+from ...errors import error
+from ...ops.from_data import tensor
+from ...ops.join import cat, stack
 
 
 def clip_grad_norm_(
@@ -38,11 +31,31 @@ def clip_grad_norm_(
     >>> x.grad
     tensor([0.6000, 0.8000])
     """
-    grads = gradients(parameters)
+    parameters = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    total = get_total_norm(gradients(parameters), norm_type, error_if_nonfinite)
+    clip_grads_with_norm_(parameters, max_norm, total)
+    return total
+
+
+def get_total_norm(
+    tensors: Tensor | Iterable[Tensor],
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
+    """The norm of tensors together, as if they were one vector; 0 of none.
+
+    Raises RuntimeError for a norm that is not finite if `error_if_nonfinite`.
+
+    >>> import minigrad
+    >>> minigrad.nn.utils.get_total_norm([minigrad.tensor([3.]), minigrad.tensor([[4., 0.]])])
+    tensor(5.)
+    """
+    given = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    if not given:
+        return tensor(0.0)
     with no_grad():
-        if not grads:
-            return tensor(0.0)
-        total = stack([g.norm(norm_type) for g in grads]).norm(norm_type)
+        total = stack([t.norm(norm_type) for t in given]).norm(norm_type)
         if error_if_nonfinite and not math.isfinite(total.item()):
             raise error(
                 RuntimeError,
@@ -50,10 +63,25 @@ def clip_grad_norm_(
                 f"the total norm of order {norm_type} of the gradients is {total.item()}",
                 "pass error_if_nonfinite=False to scale them anyway",
             )
-        factor = (max_norm / (total + 1e-6)).clamp(max=1.0)
-        for g in grads:
-            g.mul_(factor)
     return total
+
+
+def clip_grads_with_norm_(
+    parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Tensor, foreach: bool | None = None
+) -> None:
+    """Scale all gradients, in place, by max_norm / total_norm where that is below 1.
+
+    >>> import minigrad
+    >>> x = minigrad.ones(2, requires_grad=True)
+    >>> x.grad = minigrad.tensor([6., 8.])
+    >>> minigrad.nn.utils.clip_grads_with_norm_(x, 5.0, minigrad.tensor(10.))
+    >>> x.grad
+    tensor([3.0000, 4.0000])
+    """
+    with no_grad():
+        factor = (max_norm / (total_norm + 1e-6)).clamp(max=1.0)
+        for g in gradients(parameters):
+            g.mul_(factor)
 
 
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None) -> None:
