@@ -19,6 +19,7 @@ from .module import Module
 from .parameter import Parameter
 from .recurrent import gru_step, lstm_step, rnn_step
 from .settings import unusual
+from .utils.rnn import PackedSequence, run_packed
 
 
 class Recurrent(Module):
@@ -79,17 +80,14 @@ class Recurrent(Module):
     def forward(self, input: Tensor, hx: Any = None) -> tuple:
         """The last layer's outputs at all times, and the last states of all layers and directions.
 
-        `input` is (length, batch, input_size), with `batch_first` (batch, length, input_size), or without a batch.
+        `input` is (length, batch, input_size), with `batch_first` (batch, length, input_size), or without a batch; or a
+        PackedSequence, as the outputs are then.
         """
+        if isinstance(input, PackedSequence):
+            self.check_width(input.data, (2,))
+            return run_packed(self, input, hx)
+        self.check_width(input, (2, 3))
         single = input.ndim == 2
-        if input.ndim not in (2, 3) or input.shape[-1] != self.input_size:
-            raise error(
-                ValueError if input.ndim not in (2, 3) else RuntimeError,
-                type(self).__name__,
-                f"expected an input of shape (length, batch, {self.input_size}) or (length, {self.input_size}), got "
-                f"{tuple(input.shape)}",
-                f"make its last size {self.input_size}, or build it with input_size={input.shape[-1] if input.ndim else 1}",
-            )
         turned = self.batch_first and not single
         x = input.unsqueeze(1) if single else input.transpose(0, 1) if turned else input
         states, ends = self.start(x, hx, single), []
@@ -107,6 +105,17 @@ class Recurrent(Module):
         if single:
             x, last = x.squeeze(1), tuple([s.squeeze(1) for s in last])
         return x.transpose(0, 1) if turned else x, last[0] if self.n_states == 1 else last
+
+    def check_width(self, input: Tensor, ranks: tuple) -> None:
+        """Raise an error for an input of another rank or width."""
+        if input.ndim not in ranks or input.shape[-1] != self.input_size:
+            raise error(
+                ValueError if input.ndim not in ranks else RuntimeError,
+                type(self).__name__,
+                f"expected an input of shape (length, batch, {self.input_size}) or (length, {self.input_size}), got "
+                f"{tuple(input.shape)}",
+                f"make its last size {self.input_size}, or build it with input_size={input.shape[-1] if input.ndim else 1}",
+            )
 
     def walk(self, x: Tensor, states: tuple, end: str) -> tuple:
         """One layer in one direction: its outputs, and its last states."""
