@@ -1,0 +1,191 @@
+"""Distributions of 0 and 1, and of counts: continuous.py's scheme for whole numbers.
+
+Probabilities are given as `probs` or as `logits`; the other follows from the one given.  A draw is no differentiable function
+of them: there is `sample` only, but for relaxed.py.  Classes are in categorical.py.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Any
+
+from ..arrays.dtypes import finfo
+from ..autograd import no_grad
+from ..core.tensor import Tensor
+from ..errors import error
+from ..ops.compare import where
+from ..ops.create import arange
+from ..ops.elementary import lgamma, xlogy
+from ..ops.inverses import logit
+from ..ops.nn.activation import softplus
+from ..ops.random import bernoulli, poisson
+from . import constraints
+from .constraints import boolean, dependent_property, integer_interval, nonnegative, nonnegative_integer, unit_interval
+from .continuous import expanded, noise
+from .distribution import Parametric, either
+
+
+class OfLogits(Parametric):
+    """A distribution whose probability is given as such, `probs`, or as logit, `logits` = log(p / (1 - p))."""
+
+    arg_constraints = {"probs": unit_interval, "logits": constraints.real}
+    _param = property(lambda d: getattr(d, next(k for k in d._given if k in ("probs", "logits"))))
+
+    @cached_property
+    def probs(self) -> Tensor:
+        """The probabilities."""
+        return self.logits.sigmoid()
+
+    @cached_property
+    def logits(self) -> Tensor:
+        """The logits; probabilities are kept a rounding away from 0 and 1."""
+        return logit(self.probs, rounding(self.probs))
+
+
+def rounding(p: Tensor) -> float:
+    """Return the smallest distance between numbers near 1, in the dtype of a tensor."""
+    return finfo(p.dtype).eps
+
+
+class Bernoulli(OfLogits):
+    """1 with the probability p = `probs`, otherwise 0.
+
+    >>> import minigrad
+    >>> d = minigrad.distributions.Bernoulli(probs=0.25)
+    >>> d.log_prob(minigrad.tensor([0., 1.])), d.entropy()
+    (tensor([-0.2877, -1.3863]), tensor(0.5623))
+    """
+
+    support = boolean
+    has_enumerate_support = True
+    mean = property(lambda d: d.probs)
+    mode = property(lambda d: where(d.probs == 0.5, math.nan, (d.probs > 0.5).to(d.probs.dtype)))
+    variance = property(lambda d: d.probs * (1 - d.probs))
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+        super().__init__(either("Bernoulli", probs=probs, logits=logits), validate_args)
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        with no_grad():
+            return bernoulli(expanded(self.probs, self._extended_shape(sample_shape)))
+
+    def _log_prob(self, x: Tensor) -> Tensor:
+        return x * self.logits - softplus(self.logits)
+
+    def entropy(self) -> Tensor:
+        return softplus(self.logits) - self.probs * self.logits
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        return all_values(self, 2, expand)
+
+
+def all_values(d: Parametric, n: int, expand: bool) -> Tensor:
+    """Return 0 to n - 1 along dimension 0, in the dtype of the parameters."""
+    rank = len(d.batch_shape)
+    values = arange(n, dtype=d._like.dtype, device=d._like.device).reshape(n, *[1] * rank)
+    return values.expand((n, *d.batch_shape)) if expand else values
+
+
+class Geometric(OfLogits):
+    """The number of failures before the first success, which has the probability p: p * (1 - p)**x.
+
+    >>> import minigrad
+    >>> minigrad.distributions.Geometric(probs=0.25).mean
+    tensor(3.)
+    """
+
+    support = nonnegative_integer
+    mean = property(lambda d: (1 - d.probs) / d.probs)
+    mode = property(lambda d: d.probs.new_zeros(d.batch_shape))
+    variance = property(lambda d: (1 - d.probs) / d.probs**2)
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+        super().__init__(either("Geometric", probs=probs, logits=logits), validate_args)
+        if self._validate_args and "probs" in self._given:
+            self._check("probs", constraints.greater_than(0.0), self.probs)
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        with no_grad():
+            return (
+                noise("exponential", self._extended_shape(sample_shape), self._like) / softplus(self.logits)
+            ).floor()
+
+    def _log_prob(self, x: Tensor) -> Tensor:
+        return -softplus(-self.logits) - x * softplus(self.logits)
+
+    def entropy(self) -> Tensor:
+        return (softplus(self.logits) - self.probs * self.logits) / self.probs
+
+
+class Binomial(OfLogits):
+    """The number of successes in `total_count` trials of probability p.
+
+    >>> import minigrad
+    >>> minigrad.distributions.Binomial(2, probs=0.5).log_prob(minigrad.tensor([0., 1.])).exp()
+    tensor([0.2500, 0.5000])
+    """
+
+    arg_constraints = {"total_count": nonnegative_integer, "probs": unit_interval, "logits": constraints.real}
+    has_enumerate_support = True
+    mean = property(lambda d: d.total_count * d.probs)
+    mode = property(lambda d: ((d.total_count + 1) * d.probs).floor().clamp(max=d.total_count))
+    variance = property(lambda d: d.total_count * d.probs * (1 - d.probs))
+    _like = property(lambda d: d._param)
+
+    def __init__(self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+        given = either("Binomial", probs=probs, logits=logits)
+        super().__init__({**given, "total_count": total_count}, validate_args)
+
+    @dependent_property(is_discrete=True, event_dim=0)
+    def support(self) -> Any:
+        return integer_interval(0, self.total_count)
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        shape, most = self._extended_shape(sample_shape), int(self.total_count.max())
+        with no_grad():
+            p = expanded(self.probs, shape).unsqueeze(-1).expand((*shape, most))
+            trials = arange(most, device=p.device) < expanded(self.total_count, shape).unsqueeze(-1)
+            return (bernoulli(p) * trials).sum(-1)
+
+    def _log_prob(self, x: Tensor) -> Tensor:
+        n = self.total_count
+        ways = lgamma(n + 1) - lgamma(x + 1) - lgamma(n - x + 1)
+        return ways + x * self.logits - n * softplus(self.logits)
+
+    def entropy(self) -> Tensor:
+        if bool((self.total_count != (n := self.total_count.max())).any()):
+            what = "has no entropy for counts of trials that differ"
+            raise error(NotImplementedError, "Binomial", what, "take the entropy of one distribution for each count")
+        log_prob = self._log_prob(all_values(self, int(n) + 1, False))
+        return -(log_prob.exp() * log_prob).sum(0)
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        if bool((self.total_count != (n := self.total_count.max())).any()):
+            what = "the numbers of values differ, as the counts of trials do"
+            raise error(NotImplementedError, "Binomial", what, "use one distribution for each count")
+        return all_values(self, int(n) + 1, expand)
+
+
+class Poisson(Parametric):
+    """Counts of independent events of which `rate` are expected: rate**x * exp(-rate) / x!.
+
+    >>> import minigrad
+    >>> minigrad.distributions.Poisson(2.).log_prob(minigrad.tensor([0., 2.]))
+    tensor([-2.0000, -1.3069])
+    """
+
+    arg_constraints = {"rate": nonnegative}
+    support = nonnegative_integer
+    mean = variance = property(lambda d: d.rate)
+    mode = property(lambda d: d.rate.floor())
+
+    def __init__(self, rate: Tensor | float, validate_args: bool | None = None):
+        super().__init__({"rate": rate}, validate_args)
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        with no_grad():
+            return poisson(expanded(self.rate, self._extended_shape(sample_shape)))
+
+    def _log_prob(self, x: Tensor) -> Tensor:
+        return xlogy(x, self.rate) - self.rate - lgamma(x + 1)

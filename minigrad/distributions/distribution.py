@@ -1,0 +1,298 @@
+"""Distribution, the base class: shapes, sampling, checks of arguments, all that does not depend on the formulas.
+
+Numbers drawn at once have the shape sample_shape + batch_shape + event_shape: independent draws, then distributions with
+parameters of their own, then what belongs to one draw (the entries of a vector).  `Parametric`, below, makes a distribution
+of its table of parameters; continuous.py, discrete.py and multivariate.py have the formulas.
+"""
+
+from __future__ import annotations
+
+import math
+from copy import copy
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..arrays.devices import Size
+from ..autograd import no_grad
+from ..core.frames import OFF, current, use
+from ..core.saved import bottom
+from ..core.tensor import Tensor
+from ..errors import error
+from ..ops.broadcast import broadcast_shapes
+from ..ops.from_data import as_tensor, tensor
+from . import constraints
+from .constraints import Constraint
+
+
+class Distribution:
+    """A probability distribution; the base class of all.
+
+    `batch_shape` is the shape of the parameters, `event_shape` that of one draw.  Subclasses define `rsample` (or `sample`),
+    `log_prob` and what else they have a formula for.
+
+    >>> import minigrad
+    >>> d = minigrad.distributions.Normal(minigrad.zeros(3), 1.)
+    >>> d.batch_shape, d.event_shape, d.sample((2,)).shape
+    (minigrad.Size([3]), minigrad.Size([]), minigrad.Size([2, 3]))
+    """
+
+    has_rsample = False
+    has_enumerate_support = False
+    arg_constraints: ClassVar[dict[str, Constraint]] = {}
+    support: Any = None  # the constraint on values
+    _validate_args = __debug__
+
+    def __init__(self, batch_shape: Any = (), event_shape: Any = (), validate_args: bool | None = None):
+        self._batch_shape, self._event_shape = Size(batch_shape), Size(event_shape)
+        if validate_args is not None:
+            self._validate_args = validate_args
+        if self._validate_args:
+            for name, constraint in self.arg_constraints.items():
+                if name in self.__dict__ and not constraints.is_dependent(constraint):
+                    self._check(name, constraint, self.__dict__[name])
+
+    @staticmethod
+    def set_default_validate_args(value: bool) -> None:
+        """Set whether arguments are checked where `validate_args` is not given; Python's -O turns it off.
+
+        >>> import minigrad
+        >>> minigrad.distributions.Distribution.set_default_validate_args(True)
+        """
+        if value not in (True, False):
+            what = f"takes True or False, but got {value!r}"
+            raise error(ValueError, "set_default_validate_args", what, "write True or False")
+        Distribution._validate_args = value
+
+    @property
+    def batch_shape(self) -> Size:
+        """The shape of the parameters, each with a distribution of its own."""
+        return self._batch_shape
+
+    @property
+    def event_shape(self) -> Size:
+        """The shape of a single draw."""
+        return self._event_shape
+
+    # ------------------------------------------------------------------ drawing
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        """Return draws of shape sample_shape + batch_shape + event_shape, through which no gradient flows."""
+        with no_grad():
+            return self.rsample(sample_shape)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        """Return draws that are differentiable functions of the parameters.  Raises NotImplementedError if there are none."""
+        raise self._has_no("rsample", "use sample, and log_prob(x) * reward for a gradient of the mean reward")
+
+    def sample_n(self, n: int) -> Tensor:
+        """Return n draws: sample((n,))."""
+        return self.sample((n,))
+
+    def _extended_shape(self, sample_shape: Any = ()) -> Size:
+        """Return the shape of draws."""
+        sample_shape = (sample_shape,) if isinstance(sample_shape, int) else tuple(sample_shape)
+        return Size((*sample_shape, *self._batch_shape, *self._event_shape))
+
+    # ------------------------------------------------------------------ formulas
+    def log_prob(self, value: Tensor) -> Tensor:
+        """Return the logarithm of the density, or of the probability, at values; of shape sample_shape + batch_shape."""
+        raise self._has_no("log_prob")
+
+    def cdf(self, value: Tensor) -> Tensor:
+        """Return the probability that a draw is at most the value."""
+        raise self._has_no("cdf", "estimate it: (d.sample((10000,)) <= value).float().mean(0)")
+
+    def icdf(self, value: Tensor) -> Tensor:
+        """Return the number below which draws fall with the given probability."""
+        raise self._has_no("icdf", "estimate it: d.sample((10000,)).quantile(value, 0)")
+
+    def entropy(self) -> Tensor:
+        """Return the entropy, in nats; of shape batch_shape."""
+        raise self._has_no("entropy", "estimate it: -d.log_prob(d.sample((10000,))).mean(0)")
+
+    def perplexity(self) -> Tensor:
+        """Return exp of the entropy."""
+        return self.entropy().exp()
+
+    def enumerate_support(self, expand: bool = True) -> Tensor:
+        """Return all values that a draw can have, along dimension 0; with `expand=False` the other dimensions are 1."""
+        raise self._has_no("enumerate_support", "use sample")
+
+    @property
+    def mean(self) -> Tensor:
+        """The mean of draws."""
+        raise self._has_no("mean")
+
+    @property
+    def mode(self) -> Tensor:
+        """The most probable value."""
+        raise self._has_no("mode")
+
+    @property
+    def variance(self) -> Tensor:
+        """The variance of draws."""
+        raise self._has_no("variance")
+
+    @property
+    def stddev(self) -> Tensor:
+        """The standard deviation of draws."""
+        return self.variance.sqrt()
+
+    def expand(self, batch_shape: Any) -> Any:
+        """Return the distribution with its parameters expanded to a batch shape; no memory is copied."""
+        raise self._has_no("expand")
+
+    def _has_no(self, what: str, fix: str = "") -> Exception:
+        """Return the error for a formula that does not exist."""
+        return error(NotImplementedError, type(self).__name__, f"has no {what}", fix)
+
+    # ------------------------------------------------------------------ checks
+    def _validate_sample(self, value: Tensor) -> None:
+        """Raise ValueError for values of a wrong shape, or outside of the support."""
+        who, event = type(self).__name__, self._event_shape
+        if not isinstance(value, Tensor):
+            what = f"the value has to be a tensor, got {type(value).__name__}"
+            raise error(ValueError, who, what, f"write minigrad.tensor({value!r})")
+        if not self._validate_args:
+            return
+        if tuple(value.shape[value.ndim - len(event) :]) != event:
+            what = f"draws have the event shape {tuple(event)}, but the value has the shape {tuple(value.shape)}"
+            raise error(ValueError, who, what, f"pass a value whose last dimensions are {tuple(event)}")
+        try:
+            broadcast_shapes(value.shape, (*self._batch_shape, *event))
+        except RuntimeError:
+            what = f"a value of shape {tuple(value.shape)} does not meet the batch shape {tuple(self._batch_shape)}"
+            raise error(ValueError, who, what, "make them broadcast: value.unsqueeze(-1), or another batch") from None
+        if isinstance(support := self.support, Constraint) and not constraints.is_dependent(support):
+            self._check("value", support, value)
+
+    def _check(self, name: str, constraint: Constraint, value: Any) -> None:
+        """Raise ValueError where a parameter or a value is not what the constraint asks, with the first such value."""
+        if not isinstance(value, Tensor) or any([hasattr(layer, "drawing") for layer in current().layers()]):
+            return  # a capture of the program has no values
+        if type(value) is Tensor:
+            with use(OFF):  # no part of what a recording shows
+                valid = constraint.check(value)
+        else:
+            with no_grad():
+                valid = bottom(constraint.check(value))
+        wrong = np.argwhere(~np.asarray(valid.cpu()._a))
+        if len(wrong):
+            at, low = tuple(map(int, wrong[0])), bottom(value).cpu()._a
+            place = f"[{', '.join(map(str, at))}]" if at else ""
+            found = np.array2string(low[at], separator=", ", precision=4, threshold=8) if type(value) is Tensor else ""
+            what = f"{name} has to be {constraint.text}, but {name}{place} is " + (found or "not")
+            many = f"; so are {len(wrong) - 1} more" if len(wrong) > 1 else ""
+            raise error(ValueError, type(self).__name__, what + many, remedy(name, constraint))
+
+    def __repr__(self) -> str:
+        shown = [f"{k}: {told(v)}" for k, v in self.__dict__.items() if k in self.arg_constraints]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+class Parametric(Distribution):
+    """A distribution made of parameters, which are broadcast against each other.
+
+    Numbers become tensors.  `arg_constraints` names the parameters; of those that say the same, such as probs and logits,
+    one is given and the others are `cached_property`s.
+    """
+
+    _given: tuple[str, ...] = ()
+
+    def __init__(self, parameters: dict[str, Any], validate_args: bool | None, event_shape: Any = ()):
+        near = next((v for v in parameters.values() if isinstance(v, Tensor) and v.is_floating_point()), None)
+        given = {k: v if isinstance(v, Tensor) else number(v, near) for k, v in parameters.items()}
+        ranks = {k: self.arg_constraints[k].event_dim for k in given}
+        batch = broadcast_shapes(*[v.shape[: v.ndim - ranks[k]] for k, v in given.items()])
+        for k, v in given.items():
+            shape = (*batch, *v.shape[v.ndim - ranks[k] :])
+            setattr(self, k, v if tuple(v.shape) == shape else v.expand(shape))
+        self._given = tuple(given)
+        super().__init__(batch, event_shape, validate_args)
+
+    # ------------------------------------------------------------------ checked, then computed by the subclass's formula
+    def log_prob(self, value: Tensor) -> Tensor:
+        """Return the logarithm of the density, or of the probability, at values; of shape sample_shape + batch_shape."""
+        return self._formula("log_prob")(self._valid(value))
+
+    def cdf(self, value: Tensor) -> Tensor:
+        """Return the probability that a draw is at most the value."""
+        return self._formula("cdf")(self._valid(value))
+
+    def icdf(self, value: Tensor) -> Tensor:
+        """Return the number below which draws fall with the given probability."""
+        return self._formula("icdf")(value)
+
+    def _formula(self, name: str) -> Any:
+        """Return the subclass's formula; without one, what raises NotImplementedError."""
+        return getattr(self, f"_{name}", getattr(super(), name))
+
+    def _valid(self, value: Tensor) -> Tensor:
+        """Return a value that was checked."""
+        self._validate_sample(value)
+        return value
+
+    @property
+    def _like(self) -> Tensor:
+        """A parameter, for the dtype and the device of what is drawn."""
+        return next(v for k in self._given if (v := getattr(self, k)).is_floating_point())
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        """Return the distribution with its parameters expanded to a batch shape; no memory is copied.
+
+        >>> import minigrad
+        >>> minigrad.distributions.Normal(0., 1.).expand((2, 3)).batch_shape
+        minigrad.Size([2, 3])
+        """
+        new, before = copy(self), len(self._batch_shape)
+        keep = {*self._given, "_given", "_batch_shape", "_event_shape", "_validate_args", *self._settings}
+        new.__dict__ = {k: v for k, v in self.__dict__.items() if k in keep}
+        for k in self._given:
+            v = getattr(self, k)
+            setattr(new, k, v.expand((*batch_shape, *v.shape[before:])))
+        new._batch_shape = Size(batch_shape)
+        return new
+
+    _settings: tuple[str, ...] = ()  # attributes beside the parameters that an expanded one keeps
+
+
+def either(who: str, **parameters: Any) -> dict[str, Any]:
+    """Return the one parameter that is given, of several that say the same.  Raises ValueError for none or more."""
+    given = {k: v for k, v in parameters.items() if v is not None}
+    if len(given) != 1:
+        got = " and ".join(given) or "none"
+        names = ", ".join(parameters)
+        raise error(ValueError, who, f"takes exactly one of {names}, but got {got}", f"pass {next(iter(parameters))}=")
+    return given
+
+
+def number(value: Any, near: Tensor | None) -> Tensor:
+    """Return a number, or a nested list, as a tensor in the dtype and on the device of another one."""
+    if near is None:
+        return as_tensor(value).float() if isinstance(value, int) else tensor(value)
+    return tensor(value, dtype=near.dtype, device=near.device)
+
+
+REMEDIES = {
+    "scale": "write scale.exp(), or nn.functional.softplus(scale)",
+    "probs": "pass logits= for numbers of any size",
+    "value": "pass validate_args=False for -inf there, or nan",
+}
+
+
+def remedy(name: str, constraint: Constraint) -> str:
+    """Return what to do about a parameter that is not what it has to be."""
+    if constraint is constraints.simplex and name == "value":
+        return "write value / value.sum(-1, keepdim=True)"
+    return REMEDIES.get(name, f"pass {name} that is {constraint.text}; validate_args=False leaves out the check")
+
+
+def told(value: Any) -> str:
+    """Return a parameter in few words: a number, or a shape."""
+    if isinstance(value, Tensor):
+        return f"{value.item()}" if value.numel() == 1 and type(value) is Tensor else str(tuple(value.shape))
+    return str(value)
+
+
+HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
+EULER = 0.57721566490153286060651209008240243
