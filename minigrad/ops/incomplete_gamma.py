@@ -2,8 +2,8 @@
 
 F(a, x) is the probability that a number of the gamma distribution of shape a is below x, and p(a, x) its density.  A draw is
 the x at which F is a given uniform number u, and so a function of a: F(a, x) = u stays true where dx/da = -(dF/da) / p
-(implicit reparameterisation: Figurnov, Mohamed, Mnih, "Implicit Reparameterization Gradients", 2018).  `slope` is this dx/da,
-a program of other operations; so it can be differentiated in its turn.
+(implicit reparameterisation: Figurnov, Mohamed, Mnih, "Implicit Reparameterization Gradients", 2018).  `slope` is this dx/da
+and its derivative by a: programs of other operations, which can be differentiated in their turn.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ import numpy as np
 
 from ..arrays import dtypes
 from ..arrays.kinds import near, on_device
-from ..core.tensor import Tensor
+from ..core.frames import OFF, use
+from ..core.tensor import Tensor, wrap
 from .base.families import Operation, Pointwise
 from .compare import clamp, where
 from .copy import detach
-from .elementary import digamma, exp, expm1, lgamma, log, special, sqrt
+from .elementary import digamma, exp, expm1, lgamma, log, polygamma, special, sqrt, xlogy
 from .from_data import as_tensor
 from .generator import Generator
 from .random import uniform
@@ -44,17 +45,25 @@ class Gammainc(OfTwo):
     """F(a, x)."""
 
     impl = lambda a, x: by_scipy("gammainc", a, x)
-    da = lambda g, a, x: -g * (slope(a, x) * density(a, x)).to(g.dtype)
-    dx = lambda g, a, x: g * density(a, x).to(g.dtype)
+    da = lambda g, a, x: -g * standard_gamma_grad(a, x) * density(a, x)
+    dx = lambda g, a, x: g * density(a, x)
+
+
+class StandardGammaGrad(OfTwo):
+    """dx/da where F(a, x) stays the same: the derivative of a draw by its shape."""
+
+    impl = lambda a, x: slope_of_arrays(a, x)
+    da = lambda g, a, x: g * slope(a, x, by_a=True).to(g.dtype)
+    # -(dF/da) / p, differentiated by x: dF/da becomes dp/da, and p is divided by twice
+    dx = lambda g, a, x, out: g * (digamma(a) - log(x) - out * ((a - 1) / x - 1))
 
 
 class StandardGamma(OfTwo):
     """The x at which F(a, x) = u, at least the smallest positive number."""
 
-    name = "_standard_gamma"
     impl = lambda a, u: np.maximum(by_scipy("gammaincinv", a, u), dtypes.finfo(a.dtype).tiny)
-    da = lambda g, a, out: g * slope(a, out).to(g.dtype)
-    du = lambda g, a, out: g / density(a, out).to(g.dtype)
+    da = lambda g, a, out: g * standard_gamma_grad(a, out)
+    du = lambda g, a, out: g / density(a, out)
 
 
 def gammainc(input: Tensor, other: Tensor) -> Tensor:
@@ -96,13 +105,23 @@ def by_scipy(name: str, a: Any, x: Any) -> Any:
 
 # ---------------------------------------------------------------------- derivatives
 def density(a: Tensor, x: Tensor) -> Tensor:
-    """Return p(a, x) in double precision."""
-    a, x = a.double(), x.double()
-    return exp((a - 1) * log(x) - x - lgamma(a))
+    """Return p(a, x)."""
+    return exp(xlogy(a - 1, x) - x - lgamma(a))
 
 
-def slope(a: Tensor, x: Tensor) -> Tensor:
-    """Return dx/da where F(a, x) stays the same, in double precision.
+def standard_gamma_grad(a: Tensor, x: Tensor) -> Tensor:
+    """Return dx/da where F(a, x) stays the same."""
+    return StandardGammaGrad.apply(a, x)
+
+
+def slope_of_arrays(a: Any, x: Any) -> Any:
+    """Return `slope` of arrays, in the dtype of a."""
+    with use(OFF):
+        return slope(wrap(a), wrap(x)).to(dtypes.of_numpy(a.dtype))._a
+
+
+def slope(a: Tensor, x: Tensor, by_a: bool = False) -> Tensor:
+    """Return dx/da where F(a, x) stays the same, or with `by_a` its partial derivative by a, in double precision.
 
     dF/da is the integral over t of p(a, t) * (log(t) - digamma(a)), from 0 to x, or as well its negative from x on, since the
     integral over all t is 0.
@@ -110,21 +129,22 @@ def slope(a: Tensor, x: Tensor) -> Tensor:
     a, x = a.double(), clamp(x.double(), min=dtypes.finfo(np.float64).tiny)
     small = x <= 1  # each branch computes with harmless numbers where the other one counts
     one, two = x.new_ones(()), x.new_full((), 2.0)
-    return where(small, by_series(a, where(small, x, one)), by_integral(where(small, two, a), where(small, two, x)))
+    above = by_integral(where(small, two, a), where(small, two, x), by_a)
+    return where(small, by_series(a, where(small, x, one), by_a), above)
 
 
-def by_series(a: Tensor, x: Tensor) -> Tensor:
+def by_series(a: Tensor, x: Tensor, by_a: bool) -> Tensor:
     """Return the slope for x <= 1, from F = x**a / Gamma(a) * sum over n of (-x)**n / (n! * (a + n))."""
     a, x = a.unsqueeze(-1), x.unsqueeze(-1)
     n = np.arange(TERMS)
     signs = near_to(x, [(-1) ** k / math.factorial(k) for k in n])
     n = near_to(x, n)
-    k = a + n
-    terms = signs * x**n * (digamma(a) - log(x) + 1 / k) / k
-    return (x * exp(x)).squeeze(-1) * terms.sum(-1)
+    k, distance = a + n, log(x) - digamma(a)
+    terms = (polygamma(1, a) - 1 / k**2 + (distance - 1 / k) / k) / k if by_a else (1 / k - distance) / k
+    return (x * exp(x)).squeeze(-1) * (signs * x**n * terms).sum(-1)
 
 
-def by_integral(a: Tensor, x: Tensor) -> Tensor:
+def by_integral(a: Tensor, x: Tensor, by_a: bool) -> Tensor:
     """Return the slope for x > 1 by Gauss and Legendre's rule.
 
     With t = x * exp(side * s) it is x times the integral over s > 0 of
@@ -137,7 +157,8 @@ def by_integral(a: Tensor, x: Tensor) -> Tensor:
     points, weights = (near_to(x, v) for v in rule())
     length = extent(detach(a), detach(x), side)
     s = side * points * length
-    integrand = exp(a * s - x * expm1(s)) * (distance + s) * side
+    factor = s * (distance + s) - polygamma(1, a) if by_a else distance + s
+    integrand = exp(a * s - x * expm1(s)) * factor * side
     return (x * length).squeeze(-1) * (integrand * weights).sum(-1)
 
 
