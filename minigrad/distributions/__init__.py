@@ -5,7 +5,7 @@ distribution.py has the base class, continuous.py the scheme of one kind of dist
 
 from . import constraints, transforms
 from .categorical import Categorical, Multinomial, OneHotCategorical, OneHotCategoricalStraightThrough
-from .composed import Independent, MixtureSameFamily, TransformedDistribution
+from .compound import Independent, MixtureSameFamily, TransformedDistribution
 from .constraint_registry import biject_to, transform_to
 from .continuous import Cauchy, Gumbel, Laplace, LogNormal, Normal, Uniform
 from .discrete import Bernoulli, Binomial, Geometric, Poisson

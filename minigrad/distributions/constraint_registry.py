@@ -8,7 +8,7 @@ from typing import Any
 from ..errors import error
 from . import constraints
 from .constraints import Constraint
-from .transform import ComposeTransform, IndependentTransform, Transform
+from .transform_base import ComposeTransform, IndependentTransform, Transform
 from .transforms import (
     AffineTransform,
     ExpTransform,

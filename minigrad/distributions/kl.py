@@ -18,7 +18,7 @@ from ..ops.compare import where
 from ..ops.elementary import digamma, lgamma, xlogy
 from ..ops.nn.activation import softplus
 from .categorical import Categorical, OneHotCategorical
-from .composed import Independent, TransformedDistribution, sum_last
+from .compound import Independent, TransformedDistribution, sum_last
 from .continuous import Cauchy, Gumbel, Laplace, LogNormal, Normal, Uniform
 from .discrete import Bernoulli, Binomial, Geometric, Poisson
 from .distribution import EULER, HALF_LOG_2PI, Distribution

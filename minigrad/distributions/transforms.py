@@ -1,4 +1,4 @@
-"""The transforms of numbers, vectors and matrices; transform.py has what they have in common."""
+"""The transforms of numbers, vectors and matrices; transform_base.py has what they have in common."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..ops.nn.activation import softplus
 from ..ops.nn.softmax import softmax
 from ..ops.pad import pad
 from . import constraints
-from .transform import ComposeTransform, IndependentTransform, Transform, widened
+from .transform_base import ComposeTransform, IndependentTransform, Transform, widened
 
 __all__ = [
     "AbsTransform",

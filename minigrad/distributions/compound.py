@@ -15,7 +15,7 @@ from . import constraints
 from .categorical import Categorical
 from .constraints import dependent_property
 from .distribution import Distribution
-from .transform import Transform, compose
+from .transform_base import Transform, compose
 
 
 def sum_last(x: Tensor, n: int) -> Tensor:

@@ -1,0 +1,235 @@
+"""What a profiler has noted: events with their time, averages by name, the table, Chrome's trace.
+
+An event has its time in nanoseconds of time.perf_counter; what users see is in microseconds, as in PyTorch.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ..errors import error
+from ..files import written
+
+
+class FunctionEvent:
+    """One call of an operation, of a node's backward, of a module, or a range that `record_function` has named.
+
+    >>> import minigrad
+    >>> with minigrad.profiler.profile() as prof:
+    ...     y = minigrad.ones(3) * 2
+    >>> [event.name for event in prof.events()]
+    ['ones', 'mul']
+    """
+
+    def __init__(self, name: str, kind: str, parent: FunctionEvent | None, start: int, thread: int):
+        self.name, self.kind, self.cpu_parent, self.thread = name, kind, parent, thread
+        self.start, self.end = start, start
+        self.cpu_children: list[FunctionEvent] = []
+        self.input_shapes: list[list[int]] = []
+        self.stack: list[str] = []
+        self.allocated = 0  # bytes of results with memory of their own
+        self.sequence_nr = -1  # of the node that an operation has made, or whose backward this is
+        if parent is not None:
+            parent.cpu_children.append(self)
+
+    key, count = property(lambda e: e.name), 1
+    cpu_time_total = property(lambda e: (e.end - e.start) / 1000, doc="Its time, in microseconds.")
+    self_cpu_time_total = property(
+        lambda e: e.cpu_time_total - sum([c.cpu_time_total for c in e.cpu_children]),
+        doc="Its time less that of what it has called, in microseconds.",
+    )
+    self_cpu_memory_usage = property(lambda e: e.allocated, doc="The bytes that it has allocated itself.")
+
+    @property
+    def cpu_memory_usage(self) -> int:
+        """The bytes of results that were allocated, by what it has called as well."""
+        return self.allocated + sum([c.cpu_memory_usage for c in self.cpu_children])
+
+    def walk(self) -> Iterable[FunctionEvent]:
+        """Give this event and all inside it, in the order in which they began."""
+        yield self
+        for child in self.cpu_children:
+            yield from child.walk()
+
+    def __repr__(self) -> str:
+        return f"<FunctionEvent {self.name} cpu_time={time_of(self.cpu_time_total)}>"
+
+
+class FunctionEventAvg:
+    """The events of one name (and of the same shapes or stack, if that was asked for) taken together.
+
+    >>> import minigrad
+    >>> with minigrad.profiler.profile() as prof:
+    ...     y = minigrad.ones(3) * 2 * 3
+    >>> [(row.key, row.count) for row in prof.key_averages()]
+    [('ones', 1), ('mul', 2)]
+    """
+
+    def __init__(self, key: str, input_shapes: list, stack: list):
+        self.key, self.input_shapes, self.stack, self.count = key, input_shapes, stack, 0
+        self.cpu_time_total = self.self_cpu_time_total = 0.0
+        self.cpu_memory_usage = self.self_cpu_memory_usage = 0
+
+    def add(self, event: FunctionEvent) -> None:
+        """Count one event more; the total time of what runs inside another one of the same name is in that one's already."""
+        self.count += 1
+        self.self_cpu_time_total += event.self_cpu_time_total
+        self.self_cpu_memory_usage += event.self_cpu_memory_usage
+        above = event.cpu_parent
+        while above is not None and above.name != event.name:
+            above = above.cpu_parent
+        if above is None:
+            self.cpu_time_total += event.cpu_time_total
+            self.cpu_memory_usage += event.cpu_memory_usage
+
+    cpu_time = property(lambda e: e.cpu_time_total / max(e.count, 1), doc="The time of one call, in microseconds.")
+
+    def __repr__(self) -> str:
+        return f"<FunctionEventAvg key={self.key} count={self.count} cpu_time={time_of(self.cpu_time)}>"
+
+
+SORTED_BY: dict[str, Callable] = {  # the keys of table(sort_by=...)
+    name: (lambda row, name=name: getattr(row, name))
+    for name in "cpu_time cpu_time_total self_cpu_time_total cpu_memory_usage self_cpu_memory_usage count".split()
+}
+# An operation on a GPU is waited for, so that its row has the whole time: there are no columns for the device.
+SORTED_BY |= {
+    f"{before}{device}_{what}": SORTED_BY[f"{before}cpu_{what}"]
+    for device in ("cuda", "device")
+    for before, what in (("", "time"), ("", "time_total"), ("self_", "time_total"), ("", "memory_usage"), ("self_", "memory_usage"))
+}  # fmt: skip
+
+
+class EventList(list):
+    """Events, or averages of them, as a list that can be shown."""
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """The sum of what each took itself, in microseconds."""
+        return sum([e.self_cpu_time_total for e in self])
+
+    def total_average(self) -> FunctionEventAvg:
+        """Return all events as one row."""
+        total = FunctionEventAvg("Total", [], [])
+        for event in self:
+            total.add(event)
+        return total
+
+    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> EventList:
+        """Return a row for each name; also for each list of shapes, or for each innermost `group_by_stack_n` lines."""
+        rows: dict[tuple, FunctionEventAvg] = {}
+        for event in self:
+            shapes = event.input_shapes if group_by_input_shape else []
+            stack = event.stack[:group_by_stack_n]
+            key = event.name, str(shapes), *stack
+            if key not in rows:
+                rows[key] = FunctionEventAvg(event.name, shapes, stack)
+            rows[key].add(event)
+        return EventList(rows.values())
+
+    def table(
+        self,
+        sort_by: str | None = None,
+        row_limit: int = 100,
+        max_src_column_width: int = 75,
+        max_name_column_width: int = 55,
+        header: str | None = None,
+        top_level_events_only: bool = False,
+    ) -> str:
+        """Return the rows as a table, the largest first by `sort_by`, at most `row_limit` (-1: all).
+
+        Raises AttributeError for a `sort_by` that is no column.
+        """
+        if sort_by is not None and sort_by not in SORTED_BY:
+            what = f"{sort_by!r} is no column to sort by"
+            raise error(AttributeError, "table", what, f"use one of {', '.join(SORTED_BY)}")
+        rows = [e for e in self if not top_level_events_only or getattr(e, "cpu_parent", None) is None]
+        total = sum([e.self_cpu_time_total for e in rows]) or 1.0
+        if sort_by is not None:
+            rows.sort(key=SORTED_BY[sort_by], reverse=True)
+        rows = rows[: row_limit if row_limit >= 0 else None]
+        columns = [(name, value) for name, value, wanted in COLUMNS if wanted is None or any([wanted(e) for e in rows])]
+        lines = [[name for name, _ in columns]] + [[value(e, total) for _, value in columns] for e in rows]
+        limits = {"Name": max_name_column_width, "Source Location": max_src_column_width}
+        lines = [[cut(text, limits.get(name)) for text, (name, _) in zip(line, columns)] for line in lines]
+        widths = [max(len(line[i]) for line in lines) for i in range(len(columns))]
+        rule = "  ".join(["-" * w for w in widths])
+        shown = ["  ".join([text.rjust(w) for text, w in zip(line, widths)]) for line in lines]
+        title = [header] if header else []
+        return "\n".join([*title, rule, shown[0], rule, *shown[1:], rule, f"Self CPU time total: {time_of(total)}\n"])
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def export_chrome_trace(self, path: Any) -> None:
+        """Write the events as a trace for https://ui.perfetto.dev or chrome://tracing, with arrows from forward to backward."""
+        with written(path) as file:
+            file.write(json.dumps({"schemaVersion": 1, "traceEvents": trace(self)}).encode())
+
+
+def cut(text: str, width: int | None) -> str:
+    """Return a text of limited width."""
+    return text if width is None or len(text) <= width else text[: width - 3] + "..."
+
+
+def time_of(us: float) -> str:
+    """Return a time in words.
+
+    >>> time_of(1.5), time_of(2500.0), time_of(3e6)
+    ('1.500us', '2.500ms', '3.000s')
+    """
+    for limit, factor, unit in ((1e3, 1, "us"), (1e6, 1e3, "ms")):
+        if us < limit:
+            return f"{us / factor:.3f}{unit}"
+    return f"{us / 1e6:.3f}s"
+
+
+def bytes_of(n: int) -> str:
+    """Return a number of bytes in words.
+
+    >>> bytes_of(12), bytes_of(10240)
+    ('12 B', '10.00 KB')
+    """
+    for size, unit in ((1024**3, "GB"), (1024**2, "MB"), (1024, "KB")):
+        if abs(n) >= size:
+            return f"{n / size:.2f} {unit}"
+    return f"{n} B"
+
+
+COLUMNS: list[tuple[str, Callable, Callable | None]] = [  # heading, (row, total) -> text, for which rows it is wanted
+    ("Name", lambda e, t: e.key, None),
+    ("Self CPU %", lambda e, t: f"{100 * e.self_cpu_time_total / t:.2f}%", None),
+    ("Self CPU", lambda e, t: time_of(e.self_cpu_time_total), None),
+    ("CPU total %", lambda e, t: f"{100 * e.cpu_time_total / t:.2f}%", None),
+    ("CPU total", lambda e, t: time_of(e.cpu_time_total), None),
+    ("CPU time avg", lambda e, t: time_of(e.cpu_time_total / e.count), None),
+    ("CPU Mem", lambda e, t: bytes_of(e.cpu_memory_usage), lambda e: e.cpu_memory_usage),
+    ("Self CPU Mem", lambda e, t: bytes_of(e.self_cpu_memory_usage), lambda e: e.cpu_memory_usage),
+    ("# of Calls", lambda e, t: str(e.count), None),
+    ("Input Shapes", lambda e, t: str(e.input_shapes), lambda e: e.input_shapes),
+    ("Source Location", lambda e, t: e.stack[0] if e.stack else "", lambda e: e.stack),
+]
+
+
+def trace(events: Iterable[FunctionEvent]) -> list[dict]:
+    """Return events as those of Chrome's trace format: times in microseconds, arrows from an operation to its backward."""
+    found: list[dict] = []
+    made: dict[int, FunctionEvent] = {}
+    where = lambda e: {"pid": os.getpid(), "tid": e.thread}
+    for e in events:
+        about: dict[str, Any] = {"Input Dims": e.input_shapes} if e.input_shapes else {}
+        about |= {"Bytes": e.allocated} if e.allocated else {}
+        about |= {"Sequence number": e.sequence_nr} if e.sequence_nr >= 0 else {}
+        about |= {"Call stack": "; ".join(e.stack)} if e.stack else {}
+        times = {"ts": e.start / 1000, "dur": e.cpu_time_total}
+        found.append({"ph": "X", "cat": e.kind, "name": e.name, **where(e), **times, "args": about})
+        if e.kind == "backward" and (forward := made.get(e.sequence_nr)) is not None:
+            arrow = {"cat": "fwdbwd", "name": "fwdbwd", "id": e.sequence_nr}
+            found.append({"ph": "s", **arrow, **where(forward), "ts": forward.start / 1000})
+            found.append({"ph": "f", "bp": "e", **arrow, **where(e), "ts": e.start / 1000})
+        elif e.sequence_nr >= 0:
+            made[e.sequence_nr] = e
+    return found
