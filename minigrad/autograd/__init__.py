@@ -1,7 +1,7 @@
 """Differentiation of recorded programs: `backward` and `grad` (gradients.py), and everything around custom Functions."""
 
 from ..core.tensor import Tensor
-from . import forward_ad, function, functional, graph
+from . import forward_ad, function, functional, graph, profiler
 from .anomaly import debug, detect_anomaly, is_anomaly_check_nan_enabled, is_anomaly_enabled, set_detect_anomaly
 from .disagreement import GradcheckError
 from .function import Function
@@ -37,6 +37,7 @@ __all__ = [
     "is_grad_enabled",
     "is_inference_mode_enabled",
     "no_grad",
+    "profiler",
     "set_detect_anomaly",
     "set_grad_enabled",
 ]

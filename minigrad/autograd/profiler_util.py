@@ -5,6 +5,7 @@ An event has its time in nanoseconds of time.perf_counter; what users see is in 
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 from collections.abc import Callable, Iterable
@@ -19,9 +20,9 @@ class FunctionEvent:
 
     >>> import minigrad
     >>> with minigrad.profiler.profile() as prof:
-    ...     y = minigrad.ones(3) * 2
+    ...     y = (minigrad.ones(3) * 2).sum()
     >>> [event.name for event in prof.events()]
-    ['ones', 'mul']
+    ['mul', 'sum']
     """
 
     def __init__(self, name: str, kind: str, parent: FunctionEvent | None, start: int, thread: int):
@@ -48,6 +49,17 @@ class FunctionEvent:
         """The bytes of results that were allocated, by what it has called as well."""
         return self.allocated + sum([c.cpu_memory_usage for c in self.cpu_children])
 
+    def simplified(self) -> FunctionEvent:
+        """Take functions that are nothing but one operation together with it, under the name that is called."""
+        if self.kind == "call" and len(self.cpu_children) == 1:
+            (only,) = self.cpu_children
+            self.kind, self.start, self.end = only.kind, only.start, only.end
+            self.allocated, self.sequence_nr, self.cpu_children = only.allocated, only.sequence_nr, only.cpu_children
+        for child in self.cpu_children:
+            child.cpu_parent = self
+            child.simplified()
+        return self
+
     def walk(self) -> Iterable[FunctionEvent]:
         """Give this event and all inside it, in the order in which they began."""
         yield self
@@ -65,7 +77,7 @@ class FunctionEventAvg:
     >>> with minigrad.profiler.profile() as prof:
     ...     y = minigrad.ones(3) * 2 * 3
     >>> [(row.key, row.count) for row in prof.key_averages()]
-    [('ones', 1), ('mul', 2)]
+    [('mul', 2)]
     """
 
     def __init__(self, key: str, input_shapes: list, stack: list):
@@ -99,8 +111,14 @@ SORTED_BY: dict[str, Callable] = {  # the keys of table(sort_by=...)
 SORTED_BY |= {
     f"{before}{device}_{what}": SORTED_BY[f"{before}cpu_{what}"]
     for device in ("cuda", "device")
-    for before, what in (("", "time"), ("", "time_total"), ("self_", "time_total"), ("", "memory_usage"), ("self_", "memory_usage"))
-}  # fmt: skip
+    for before, what in [
+        ("", "time"),
+        ("", "time_total"),
+        ("self_", "time_total"),
+        ("", "memory_usage"),
+        ("self_", "memory_usage"),
+    ]
+}
 
 
 class EventList(list):
@@ -166,8 +184,9 @@ class EventList(list):
 
     def export_chrome_trace(self, path: Any) -> None:
         """Write the events as a trace for https://ui.perfetto.dev or chrome://tracing, with arrows from forward to backward."""
+        text = json.dumps({"schemaVersion": 1, "traceEvents": trace(self)}).encode()
         with written(path) as file:
-            file.write(json.dumps({"schemaVersion": 1, "traceEvents": trace(self)}).encode())
+            file.write(gzip.compress(text) if str(path).endswith(".gz") else text)
 
 
 def cut(text: str, width: int | None) -> str:

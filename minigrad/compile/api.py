@@ -18,6 +18,7 @@ from typing import Any
 
 from ..arrays.dtypes import default
 from ..config import GENERIC
+from ..core.events import slots
 from ..core.frames import OFF, ON, current
 from ..errors import error, warn
 from ..func.tree import check_function, flatten
@@ -133,6 +134,9 @@ class Compiled:
             if (result := road(self, args, kwargs)) is not MISS:
                 return result
         frame = current()
+        if frame.layer.times and slots.span is not None:
+            with slots.span(f"compile: {self.name}", True):
+                return self(*args, **kwargs)
         if frame is not ON and frame is not OFF or GENERIC:
             return self.function(*args, **kwargs)
         if kwargs or any([isinstance(a, (tuple, list, dict)) or type(a).__module__ == "collections" for a in args]):

@@ -13,11 +13,11 @@ from typing import Any
 from ..arrays import dtypes
 from ..arrays.devices import device
 from ..compile.api import compile
+from ..core.events import listeners
 from ..core.tensor import Tensor
 from ..diagnose import optimizers
 from ..diagnose.modules import inside, no_forward, not_initialised, note_replaced, warn_requires_grad
 from ..errors import error
-from ..record.callbacks import recordings
 from .parameter import Parameter
 from .state import Stateful
 
@@ -61,13 +61,13 @@ class Module(Stateful):
         raise no_forward(self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        for recording in recordings:
-            recording.entered(self)
+        for listener in listeners:
+            listener.entered(self)
         try:
             return self._run(args, kwargs) if self._hooks else self.forward(*args, **kwargs)
         finally:
-            for recording in recordings:
-                recording.left(self)
+            for listener in listeners:
+                listener.left(self)
 
     # ------------------------------------------------------------------ attributes
     def __setattr__(self, name: str, value: Any) -> None:

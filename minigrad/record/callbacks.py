@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from typing import Any
 from weakref import WeakSet
 
-from ..core.events import slots
+from ..core.events import listeners, slots
 from ..core.frames import Frame, Layer
 from ..core.graph import Leaf, history, producer
 from ..core.tensor import Tensor
@@ -27,6 +27,7 @@ getframe, layers_passed = sys._getframe, passed.get
 def begin(rec: Any) -> None:
     """Have the nucleus tell what runs: a recording begins."""
     recordings.append(rec)
+    listeners.append(rec)
     unsettled.add(rec)
     plug_in()
 
@@ -34,6 +35,7 @@ def begin(rec: Any) -> None:
 def end(rec: Any) -> None:
     """Be told no more, where it was the last."""
     recordings.remove(rec)
+    listeners.remove(rec)
     plug_in()
 
 
