@@ -1,8 +1,8 @@
 """profile: the time and memory of each operation while a block of a program runs, forward, backward and optimizer.
 
 A profiler is a transparent layer (core/frames.py): each operation that reaches eager code comes through `process`, and is timed
-on the way.  In a backward the engine hands it each node (`ProfiledRun`).  Modules, optimizers, compiled functions and
-`record_function` name ranges by `slots.span`.  What was noted is in profiler_util.py; minigrad.profiler adds schedules.
+on the way.  In a backward the engine hands it each node (`ProfiledRun`).  Optimizers, compiled functions and `record_function`
+name ranges by `span`, modules by `listeners`.  What was noted is in profiler_util.py; minigrad.profiler adds schedules.
 
 What it costs: an operation under a profiler takes some 10 microseconds longer, since it goes the general way and the Python
 stack is read for its name, 20 with shapes, memory and lines; half of it is in the times that are shown.
@@ -14,15 +14,14 @@ import functools
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from time import perf_counter_ns
 from types import FrameType
 from typing import Any
 
 from ..arrays.kinds import on_device
 from ..core.backward import bare
-from ..core.engine import BackwardRun
-from ..core.events import listeners, slots
+from ..core.engine import BackwardRun, recorder_of
 from ..core.frames import EAGER, OFF, ON, Frame, Layer, apply_at, current, enter, use
 from ..core.graph import Leaf, name_of, producer
 from ..core.inplace import inplace, inplace_at
@@ -35,22 +34,25 @@ from .profiler_util import EventList, FunctionEvent, FunctionEventAvg
 
 __all__ = ["profile", "record_function"]
 
-_count = threading.Lock()
+# recordings and profilers that run anywhere in the process: modules tell them that they are called
+listeners: list = []
+profilers: list = []  # those among them that take times: ranges are named where there are any
 _names: dict[int, tuple] = {}  # id of a code object of minigrad's -> itself, the operation that it is, or None
 
 
 class Profiler(Layer):
     """Listens to what runs: a layer that changes nothing, and what it has noted."""
 
-    name, records, times = "profile", True, True
+    name, records = "profile", True
 
     def __init__(self, shapes: bool = False, memory: bool = False, stack: bool = False, wait: Callable | None = None):
         self.shapes, self.memory, self.stack, self.wait = shapes, memory, stack, wait
         self.active = True
+        self.around: Frame | None = None  # the frame that it was put around
         self.roots: list[FunctionEvent] = []
         self.inside: list[FunctionEvent] = []  # what goes on, outermost first
         self.call: Any = None  # the frame of the function of the table that ran last, and its event
-        self.group: FunctionEvent | None = None
+        self.group: Any = None
 
     # ------------------------------------------------------------------ as a layer
     def handles(self, fn: type, args: tuple) -> bool:
@@ -80,13 +82,21 @@ class Profiler(Layer):
         p = frame.parent
         return (p is ON or p is OFF) and not frame.observers and frame.below() is p
 
-    def running(self, run: BackwardRun, grads: Any, seeds: list, arrays: bool) -> ProfiledRun:
+    @contextmanager
+    def running(self, run: BackwardRun, grads: Any, seeds: list, arrays: bool) -> Iterator[None]:
+        """Have the nodes of a backward timed, and noted by a recording or another profiler around this one."""
+        outer = recorder_of(self.around)
+        with nullcontext() if outer is None else outer.running(run, grads, seeds, arrays), self.timing(run, arrays):
+            yield
+
+    def timing(self, run: BackwardRun, arrays: bool = False) -> ProfiledRun:
         """Have the nodes of a backward timed."""
         return ProfiledRun(self, run, Frame(self, False, None, False, OFF) if arrays else None)
 
     def found(self, gradients: dict) -> dict:
-        """Return the gradients of a backward as they are."""
-        return gradients
+        """Return the gradients of a backward as they are, but for what a recording around makes of them."""
+        outer = recorder_of(self.around)
+        return gradients if outer is None else outer.found(gradients)
 
     def entered(self, module: Any) -> None:
         """Note that a module is called."""
@@ -274,10 +284,10 @@ def lines(frame: FrameType | None) -> list[str]:
 def span(name: str, whole: bool = False) -> Iterator[None]:
     """Name a range for the profilers of this thread; a `whole` one is listened to as one event (a compiled function)."""
     frame = current()
-    profilers = [layer for layer in frame.layers() if isinstance(layer, Profiler) and layer.active]
-    for profiler in profilers:
+    here = [layer for layer in frame.layers() if isinstance(layer, Profiler) and layer.active]
+    for profiler in here:
         profiler.close()
-    events = [profiler.begin(name, "user_annotation") for profiler in profilers]
+    events = [profiler.begin(name, "user_annotation") for profiler in here]
     plain = frame
     while whole and isinstance(plain.layer, Profiler):
         plain = plain.below()
@@ -285,7 +295,7 @@ def span(name: str, whole: bool = False) -> Iterator[None]:
         with use(plain):
             yield
     finally:
-        for profiler, event in zip(profilers, events):
+        for profiler, event in zip(here, events):
             profiler.close()
             profiler.end(event)
 
@@ -307,7 +317,7 @@ class record_function:
         self._span: Any = None
 
     def __enter__(self) -> record_function:
-        self._span = span(self.name) if slots.span is not None else None
+        self._span = span(self.name) if profilers else None
         if self._span is not None:
             self._span.__enter__()
         return self
@@ -368,11 +378,11 @@ class profile:
     def _start(self) -> None:
         """Put the listener in front of what runs in this thread."""
         top = current()
+        self.listener.around = top
         self._scope = use(Frame(self.listener, top.grad, top.dual, top.inference, top))
         self._scope.__enter__()
-        with _count:
-            listeners.append(self.listener)
-            slots.span = span
+        for running in (listeners, profilers):
+            running.append(self.listener)
 
     def _stop(self) -> None:
         """Take it away."""
@@ -381,10 +391,8 @@ class profile:
         self._scope.__exit__()
         self._scope = None
         self.listener.close()
-        with _count:
-            listeners.remove(self.listener)
-            if not any([isinstance(other, Profiler) for other in listeners]):
-                slots.span = None
+        for running in (listeners, profilers):
+            running.remove(self.listener)
 
     # ------------------------------------------------------------------ results
     def events(self) -> EventList:

@@ -17,8 +17,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ..arrays.dtypes import default
+from ..autograd.profiler import Profiler, span
 from ..config import GENERIC
-from ..core.events import slots
 from ..core.frames import OFF, ON, current
 from ..errors import error, warn
 from ..func.tree import check_function, flatten
@@ -134,8 +134,8 @@ class Compiled:
             if (result := road(self, args, kwargs)) is not MISS:
                 return result
         frame = current()
-        if frame.layer.times and slots.span is not None:
-            with slots.span(f"compile: {self.name}", True):
+        if isinstance(frame.layer, Profiler):
+            with span(f"compile: {self.name}", True):
                 return self(*args, **kwargs)
         if frame is not ON and frame is not OFF or GENERIC:
             return self.function(*args, **kwargs)

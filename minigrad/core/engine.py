@@ -9,7 +9,6 @@ other, so that derivatives of any order are one mechanism (a `step` on tensors).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from contextvars import ContextVar
 from heapq import heappop, heappush
 from typing import Any
@@ -79,8 +78,8 @@ def run(
     """
     here, this = current(), BackwardRun(roots, wanted, keep, create, place or user_place())
     eager = here is ON or here is OFF
-    recorders = [] if eager else recorders_of(here)
-    plain = recorders[0].lies_on_plain(here) if recorders else eager and not here.observers
+    recorder = None if eager else recorder_of(here)
+    plain = eager and not here.observers if recorder is None else recorder.lies_on_plain(here)
     arrays = plain and not create and all([type(g) is Tensor for g in grads])
     this.step, this.end = (step_on_arrays, accumulate_array) if arrays else (step_on_tensors, accumulate)
     seeds = [bare(g) for g in grads] if arrays else list(grads)
@@ -88,7 +87,11 @@ def run(
     try:
         running.set(this)
         enter(OFF if arrays else here.but(grad=True) if create else here.all_grad(False))
-        found = noted_loop(this, grads, seeds, arrays, recorders) if recorders else backward_loop(this, seeds)
+        if recorder is None:
+            found = backward_loop(this, seeds)
+        else:
+            with recorder.running(this, grads, seeds, arrays):
+                found = recorder.found(backward_loop(this, seeds))
     finally:
         try:
             enter(here)  # first, and alone: Ctrl-C may come right after it
@@ -102,21 +105,11 @@ def run(
     return found
 
 
-def noted_loop(this: BackwardRun, grads: Sequence, seeds: list, arrays: bool, recorders: list) -> dict:
-    """Run the nodes while recordings and profilers note what flows."""
-    with ExitStack() as stack:
-        for recorder in recorders:
-            stack.enter_context(recorder.running(this, grads, seeds, arrays))
-        found = backward_loop(this, seeds)
-        for recorder in recorders:
-            found = recorder.found(found)
-    return found
-
-
-def recorders_of(frame: Frame | None) -> list:
-    """Return who wants to know what flows along each edge: the innermost recording around, and profilers after it."""
-    layers = [] if frame is None else [layer for layer in frame.layers()[::-1] if layer.records]
-    return [layer for layer in layers if not layer.times][:1] + [layer for layer in layers if layer.times]
+def recorder_of(frame: Frame | None) -> Any:
+    """Return the recording around, which wants to know what flows along each edge, or None."""
+    while frame is not None and not frame.layer.records:
+        frame = frame.parent
+    return None if frame is None else frame.layer
 
 
 def backward_loop(this: BackwardRun, grads: Sequence) -> dict:

@@ -78,8 +78,6 @@ class Slots:
     dual_made: Callable | None = None
     # record, while one runs: random numbers were drawn, (tensor)
     drawn: Callable | None = None
-    # autograd, while a profiler runs: names a range, (name, whether it is one event whatever it does) -> context
-    span: Callable | None = None
     # autograd: a node is called with gradients of its outputs, (node, gradients)
     called: Any = None
     # record: a tensor is about to get another array
@@ -109,4 +107,3 @@ class Slots:
 
 
 slots = Slots()
-listeners: list = []  # recordings and profilers that run, which are told of modules that are called

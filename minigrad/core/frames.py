@@ -26,7 +26,6 @@ class Layer:
     title = ""  # what errors call it, where that is more than its name
     transparent = True  # it sees tensors as the layer below does
     records = False  # it notes operations and does nothing to them
-    times = False  # so it does, to know their time: it stands beside a recording, where others take turns
     compares = False  # what is made inside is compared with what another run makes, memory that is not set included
     convert: Any = None  # what it makes of an operand of a product, where the operands' dtypes differ
     accumulates = False  # backward() inside it gives `.grad` to tensors of the level below

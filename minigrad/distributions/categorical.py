@@ -19,7 +19,7 @@ from ..ops.random import multinomial
 from . import constraints
 from .constraints import dependent_property, integer_interval
 from .discrete import Binomial, all_values, rounding
-from .distribution import Parametric, either
+from .distribution import Parametric, either, formula
 
 
 class OfClasses(Parametric):
@@ -29,7 +29,7 @@ class OfClasses(Parametric):
         "probs": constraints.Plain("simplex", "a vector of numbers from 0 on, not all 0", lambda x: classes(x), 1),
         "logits": constraints.real_vector,
     }
-    _param = property(lambda d: getattr(d, next(k for k in d._given if k in ("probs", "logits"))))
+    _param = formula(lambda d: getattr(d, next(k for k in d._given if k in ("probs", "logits"))))
 
     def _set_up(self, given: dict, validate_args: bool | None, events: bool, **more: Any) -> None:
         """Normalise what is given; `events` says whether a draw is a vector over the classes."""
@@ -46,7 +46,7 @@ class OfClasses(Parametric):
         elif self._validate_args is False:
             del self._validate_args
 
-    _like = property(lambda d: d._param)
+    _like = formula(lambda d: d._param)
 
     @cached_property
     def probs(self) -> Tensor:
@@ -91,9 +91,9 @@ class Categorical(OfClasses):
     """
 
     has_enumerate_support = True
-    mean = variance = property(lambda d: d.probs.new_full(d.batch_shape, math.nan))
-    mode = property(lambda d: d._param.argmax(-1))
-    _num_events = property(lambda d: d._param.shape[-1])
+    mean = variance = formula(lambda d: d.probs.new_full(d.batch_shape, math.nan))
+    mode = formula(lambda d: d._param.argmax(-1))
+    _num_events = formula(lambda d: d._param.shape[-1])
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         self._set_up(either("Categorical", probs=probs, logits=logits), validate_args, False)
@@ -129,9 +129,9 @@ class OneHotCategorical(OfClasses):
 
     support = constraints.one_hot
     has_enumerate_support = True
-    mean = property(lambda d: d.probs)
-    mode = property(lambda d: in_place(d.probs.argmax(-1), d.probs))
-    variance = property(lambda d: d.probs * (1 - d.probs))
+    mean = formula(lambda d: d.probs)
+    mode = formula(lambda d: in_place(d.probs.argmax(-1), d.probs))
+    variance = formula(lambda d: d.probs * (1 - d.probs))
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         self._set_up(either(type(self).__name__, probs=probs, logits=logits), validate_args, True)
@@ -141,7 +141,7 @@ class OneHotCategorical(OfClasses):
         return in_place(self._choices(shape, 1).squeeze(-1), self.probs)
 
     def _log_prob(self, x: Tensor) -> Tensor:
-        return where(x == 0, 0.0, self.logits).sum(-1)
+        return where(x.eq(0), 0.0, self.logits).sum(-1)
 
     def entropy(self) -> Tensor:
         return self._entropy()
@@ -182,8 +182,8 @@ class Multinomial(OfClasses):
     (tensor([1., 1.]), tensor(0.5000))
     """
 
-    mean = property(lambda d: d.probs * d.total_count)
-    variance = property(lambda d: d.total_count * d.probs * (1 - d.probs))
+    mean = formula(lambda d: d.probs * d.total_count)
+    variance = formula(lambda d: d.total_count * d.probs * (1 - d.probs))
     _settings = ("total_count",)
 
     def __init__(self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
@@ -203,7 +203,7 @@ class Multinomial(OfClasses):
 
     def _log_prob(self, x: Tensor) -> Tensor:
         ways = lgamma(x.sum(-1) + 1) - lgamma(x + 1).sum(-1)
-        return ways + where((x == 0) & (self.logits == -math.inf), 0.0, self.logits * x).sum(-1)
+        return ways + where(x.eq(0) & self.logits.eq(-math.inf), 0.0, self.logits * x).sum(-1)
 
     def entropy(self) -> Tensor:
         n = self.total_count

@@ -14,7 +14,7 @@ from ..ops.nn.softmax import log_softmax, logsumexp
 from . import constraints
 from .categorical import Categorical
 from .constraints import dependent_property
-from .distribution import Distribution
+from .distribution import Distribution, formula
 from .transform_base import Transform, compose
 
 
@@ -44,10 +44,10 @@ class Independent(Distribution):
         shape = (*batch, *base_distribution.event_shape)
         super().__init__(shape[: len(batch) - n], shape[len(batch) - n :], validate_args)
 
-    has_rsample = property(lambda d: d.base_dist.has_rsample)  # type: ignore[assignment]
-    mean = property(lambda d: d.base_dist.mean)
-    mode = property(lambda d: d.base_dist.mode)
-    variance = property(lambda d: d.base_dist.variance)
+    has_rsample = formula(lambda d: d.base_dist.has_rsample)
+    mean = formula(lambda d: d.base_dist.mean)
+    mode = formula(lambda d: d.base_dist.mode)
+    variance = formula(lambda d: d.base_dist.variance)
 
     @property
     def has_enumerate_support(self) -> bool:  # type: ignore[override]
@@ -116,7 +116,7 @@ class TransformedDistribution(Distribution):
         cut = len(after) - event_dim
         super().__init__(after[:cut], after[cut:], validate_args)
 
-    has_rsample = property(lambda d: d.base_dist.has_rsample)  # type: ignore[assignment]
+    has_rsample = formula(lambda d: d.base_dist.has_rsample)
 
     @dependent_property
     def support(self) -> Any:

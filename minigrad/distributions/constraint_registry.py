@@ -49,7 +49,11 @@ class ConstraintRegistry:
         return factory(constraint)
 
 
-transform_to, biject_to = ConstraintRegistry("transform_to"), ConstraintRegistry("biject_to")
+transform_to = ConstraintRegistry("transform_to")
+"""Return a transform from all real numbers to a region, such as softmax to the simplex: it may lose a dimension."""
+
+biject_to = ConstraintRegistry("biject_to")
+"""Return a transform from all real numbers to a region that has an inverse and a log_abs_det_jacobian."""
 
 
 def above(constraint: Any) -> Transform:

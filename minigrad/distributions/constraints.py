@@ -58,6 +58,8 @@ class Bounded(Constraint):
         return self.words.format(*map(short, self.bounds.values()))
 
     words = ""
+    lower_bound: Any
+    upper_bound: Any
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{k}={short(v)}' for k, v in self.bounds.items())})"
@@ -137,7 +139,7 @@ class integer_interval(interval):
 
     def check(self, value: Tensor) -> Tensor:
         """Return for each number whether it lies there."""
-        return (value % 1 == 0) & super().check(value)
+        return (value.floor() == value) & super().check(value)
 
 
 class integer_greater_than(greater_than_eq):
@@ -148,7 +150,7 @@ class integer_greater_than(greater_than_eq):
 
     def check(self, value: Tensor) -> Tensor:
         """Return for each number whether it lies there."""
-        return (value % 1 == 0) & super().check(value)
+        return (value.floor() == value) & super().check(value)
 
 
 class multinomial(Bounded):

@@ -20,7 +20,7 @@ from ..ops.inverses import erfinv
 from ..ops.random import draw, gaussian
 from . import constraints
 from .constraints import dependent, dependent_property, interval, positive, real
-from .distribution import EULER, HALF_LOG_2PI, Parametric
+from .distribution import EULER, HALF_LOG_2PI, Parametric, formula
 
 ROOT2 = math.sqrt(2)
 NOISE: dict[str, Callable] = {  # (generator of NumPy's kind, shape) -> numbers in double precision
@@ -63,7 +63,7 @@ class LocationScale(Continuous):
 
     arg_constraints = {"loc": real, "scale": positive}
     support = real
-    mean = mode = property(lambda d: d.loc)
+    mean = mode = formula(lambda d: d.loc)
 
     def __init__(self, loc: Tensor | float, scale: Tensor | float, validate_args: bool | None = None):
         super().__init__({"loc": loc, "scale": scale}, validate_args)
@@ -87,8 +87,8 @@ class Normal(LocationScale):
     """
 
     noise = "normal"
-    variance = property(lambda d: d.scale**2)
-    stddev = property(lambda d: d.scale)
+    variance = formula(lambda d: d.scale**2)
+    stddev = formula(lambda d: d.scale)
 
     def _log_prob(self, x: Tensor) -> Tensor:
         return -0.5 * self._z(x) ** 2 - self.scale.log() - HALF_LOG_2PI
@@ -112,7 +112,7 @@ class Laplace(LocationScale):
     """
 
     noise = "laplace"
-    variance = property(lambda d: 2 * d.scale**2)
+    variance = formula(lambda d: 2 * d.scale**2)
 
     def _log_prob(self, x: Tensor) -> Tensor:
         return -self._z(x).abs() - (2 * self.scale).log()
@@ -139,9 +139,9 @@ class Cauchy(LocationScale):
     """
 
     noise = "cauchy"
-    mode = property(lambda d: d.loc)
-    mean = property(lambda d: d.loc.new_full(d.batch_shape, math.nan))
-    variance = property(lambda d: d.loc.new_full(d.batch_shape, math.inf))
+    mode = formula(lambda d: d.loc)
+    mean = formula(lambda d: d.loc.new_full(d.batch_shape, math.nan))
+    variance = formula(lambda d: d.loc.new_full(d.batch_shape, math.inf))
 
     def _log_prob(self, x: Tensor) -> Tensor:
         return -(math.pi * self.scale).log() - log1p(self._z(x) ** 2)
@@ -165,9 +165,9 @@ class Gumbel(LocationScale):
     """
 
     noise = "gumbel"
-    mode = property(lambda d: d.loc)
-    mean = property(lambda d: d.loc + d.scale * EULER)
-    variance = property(lambda d: (math.pi * d.scale) ** 2 / 6)
+    mode = formula(lambda d: d.loc)
+    mean = formula(lambda d: d.loc + d.scale * EULER)
+    variance = formula(lambda d: (math.pi * d.scale) ** 2 / 6)
 
     def _log_prob(self, x: Tensor) -> Tensor:
         z = self._z(x)
@@ -193,10 +193,10 @@ class LogNormal(Normal):
     """
 
     support = positive
-    mean = property(lambda d: (d.loc + d.scale**2 / 2).exp())
-    mode = property(lambda d: (d.loc - d.scale**2).exp())
-    variance = property(lambda d: (d.scale**2).expm1() * (2 * d.loc + d.scale**2).exp())
-    stddev = property(lambda d: d.variance.sqrt())
+    mean = formula(lambda d: (d.loc + d.scale**2 / 2).exp())
+    mode = formula(lambda d: (d.loc - d.scale**2).exp())
+    variance = formula(lambda d: (d.scale**2).expm1() * (2 * d.loc + d.scale**2).exp())
+    stddev = formula(lambda d: d.variance.sqrt())
 
     def _draw(self, e: Tensor) -> Tensor:
         return super()._draw(e).exp()
@@ -225,9 +225,9 @@ class Uniform(Continuous):
 
     noise = "uniform"
     arg_constraints = {"low": dependent, "high": dependent}
-    mean = property(lambda d: (d.low + d.high) / 2)
-    mode = property(lambda d: d.low * math.nan)
-    variance = property(lambda d: (d.high - d.low) ** 2 / 12)
+    mean = formula(lambda d: (d.low + d.high) / 2)
+    mode = formula(lambda d: d.low * math.nan)
+    variance = formula(lambda d: (d.high - d.low) ** 2 / 12)
 
     def __init__(self, low: Tensor | float, high: Tensor | float, validate_args: bool | None = None):
         super().__init__({"low": low, "high": high}, validate_args)

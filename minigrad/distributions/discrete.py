@@ -23,14 +23,14 @@ from ..ops.random import bernoulli, poisson
 from . import constraints
 from .constraints import boolean, dependent_property, integer_interval, nonnegative, nonnegative_integer, unit_interval
 from .continuous import expanded, noise
-from .distribution import Parametric, either
+from .distribution import Parametric, either, formula
 
 
 class OfLogits(Parametric):
     """A distribution whose probability is given as such, `probs`, or as logit, `logits` = log(p / (1 - p))."""
 
     arg_constraints = {"probs": unit_interval, "logits": constraints.real}
-    _param = property(lambda d: getattr(d, next(k for k in d._given if k in ("probs", "logits"))))
+    _param = formula(lambda d: getattr(d, next(k for k in d._given if k in ("probs", "logits"))))
 
     @cached_property
     def probs(self) -> Tensor:
@@ -59,9 +59,9 @@ class Bernoulli(OfLogits):
 
     support = boolean
     has_enumerate_support = True
-    mean = property(lambda d: d.probs)
-    mode = property(lambda d: where(d.probs == 0.5, math.nan, (d.probs > 0.5).to(d.probs.dtype)))
-    variance = property(lambda d: d.probs * (1 - d.probs))
+    mean = formula(lambda d: d.probs)
+    mode = formula(lambda d: where(d.probs == 0.5, math.nan, (d.probs > 0.5).to(d.probs.dtype)))
+    variance = formula(lambda d: d.probs * (1 - d.probs))
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         super().__init__(either("Bernoulli", probs=probs, logits=logits), validate_args)
@@ -96,9 +96,9 @@ class Geometric(OfLogits):
     """
 
     support = nonnegative_integer
-    mean = property(lambda d: (1 - d.probs) / d.probs)
-    mode = property(lambda d: d.probs.new_zeros(d.batch_shape))
-    variance = property(lambda d: (1 - d.probs) / d.probs**2)
+    mean = formula(lambda d: (1 - d.probs) / d.probs)
+    mode = formula(lambda d: d.probs.new_zeros(d.batch_shape))
+    variance = formula(lambda d: (1 - d.probs) / d.probs**2)
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         super().__init__(either("Geometric", probs=probs, logits=logits), validate_args)
@@ -128,10 +128,10 @@ class Binomial(OfLogits):
 
     arg_constraints = {"total_count": nonnegative_integer, "probs": unit_interval, "logits": constraints.real}
     has_enumerate_support = True
-    mean = property(lambda d: d.total_count * d.probs)
-    mode = property(lambda d: ((d.total_count + 1) * d.probs).floor().clamp(max=d.total_count))
-    variance = property(lambda d: d.total_count * d.probs * (1 - d.probs))
-    _like = property(lambda d: d._param)
+    mean = formula(lambda d: d.total_count * d.probs)
+    mode = formula(lambda d: ((d.total_count + 1) * d.probs).floor().clamp(max=d.total_count))
+    variance = formula(lambda d: d.total_count * d.probs * (1 - d.probs))
+    _like = formula(lambda d: d._param)
 
     def __init__(self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         given = either("Binomial", probs=probs, logits=logits)
@@ -177,8 +177,8 @@ class Poisson(Parametric):
 
     arg_constraints = {"rate": nonnegative}
     support = nonnegative_integer
-    mean = variance = property(lambda d: d.rate)
-    mode = property(lambda d: d.rate.floor())
+    mean = variance = formula(lambda d: d.rate)
+    mode = formula(lambda d: d.rate.floor())
 
     def __init__(self, rate: Tensor | float, validate_args: bool | None = None):
         super().__init__({"rate": rate}, validate_args)

@@ -8,8 +8,9 @@ of its table of parameters; continuous.py, discrete.py and multivariate.py have 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from copy import copy
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -23,6 +24,20 @@ from ..ops.broadcast import broadcast_shapes
 from ..ops.from_data import as_tensor, tensor
 from . import constraints
 from .constraints import Constraint
+
+
+def formula(f: Callable) -> Any:
+    """Return a property that is computed by a function of the distribution, or transform: a row of a textbook's table."""
+    return property(f)
+
+
+def unknown(name: str, doc: str) -> Any:
+    """Return a property that raises NotImplementedError, until a subclass has a formula."""
+
+    def missing(d: Distribution) -> Tensor:
+        raise d._has_no(name)
+
+    return property(missing, doc=doc)
 
 
 class Distribution:
@@ -118,25 +133,10 @@ class Distribution:
         """Return all values that a draw can have, along dimension 0; with `expand=False` the other dimensions are 1."""
         raise self._has_no("enumerate_support", "use sample")
 
-    @property
-    def mean(self) -> Tensor:
-        """The mean of draws."""
-        raise self._has_no("mean")
-
-    @property
-    def mode(self) -> Tensor:
-        """The most probable value."""
-        raise self._has_no("mode")
-
-    @property
-    def variance(self) -> Tensor:
-        """The variance of draws."""
-        raise self._has_no("variance")
-
-    @property
-    def stddev(self) -> Tensor:
-        """The standard deviation of draws."""
-        return self.variance.sqrt()
+    mean = unknown("mean", "The mean of draws.")
+    mode = unknown("mode", "The most probable value.")
+    variance = unknown("variance", "The variance of draws.")
+    stddev = formula(lambda d: d.variance.sqrt())
 
     def expand(self, batch_shape: Any) -> Any:
         """Return the distribution with its parameters expanded to a batch shape; no memory is copied."""
@@ -232,10 +232,13 @@ class Parametric(Distribution):
         self._validate_sample(value)
         return value
 
-    @property
-    def _like(self) -> Tensor:
-        """A parameter, for the dtype and the device of what is drawn."""
-        return next(v for k in self._given if (v := getattr(self, k)).is_floating_point())
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Return a parameter of arg_constraints."""
+
+    # a parameter, for the dtype and the device of what is drawn
+    _like = formula(lambda d: next(v for k in d._given if (v := getattr(d, k)).is_floating_point()))
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """Return the distribution with its parameters expanded to a batch shape; no memory is copied.

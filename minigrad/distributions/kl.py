@@ -21,7 +21,7 @@ from .categorical import Categorical, OneHotCategorical
 from .compound import Independent, TransformedDistribution, sum_last
 from .continuous import Cauchy, Gumbel, Laplace, LogNormal, Normal, Uniform
 from .discrete import Bernoulli, Binomial, Geometric, Poisson
-from .distribution import EULER, HALF_LOG_2PI, Distribution
+from .distribution import EULER, HALF_LOG_2PI, Distribution, formula
 from .multivariate_normal import MultivariateNormal
 from .positive import Exponential, Gamma, HalfCauchy, HalfNormal, Pareto
 from .simplex import Beta, Dirichlet
@@ -208,8 +208,8 @@ class Moments:
     def __init__(self, p: Any):
         self.p, self.mean = p, p.mean
 
-    square = property(lambda m: m.p.variance + m.mean**2)
-    log = property(lambda m: LOG[type_in(m.p, LOG)](m.p))
+    square = formula(lambda m: m.p.variance + m.mean**2)
+    log = formula(lambda m: LOG[type_in(m.p, LOG)](m.p))
 
     def exp(self, t: Tensor) -> Tensor:
         """Return the mean of exp(-t * x)."""

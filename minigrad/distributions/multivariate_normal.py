@@ -11,7 +11,7 @@ from ..linalg import cholesky, solve_triangular
 from ..ops.linalg import cholesky_inverse
 from .constraints import lower_cholesky, positive_definite, real_vector
 from .continuous import noise
-from .distribution import HALF_LOG_2PI, Parametric, either
+from .distribution import HALF_LOG_2PI, Parametric, either, formula
 
 
 class MultivariateNormal(Parametric):
@@ -34,8 +34,8 @@ class MultivariateNormal(Parametric):
         "scale_tril": lower_cholesky,
     }
     support = real_vector
-    mean = mode = property(lambda d: d.loc)
-    variance = property(lambda d: d.scale_tril.square().sum(-1))
+    mean = mode = formula(lambda d: d.loc)
+    variance = formula(lambda d: d.scale_tril.square().sum(-1))
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ from ..ops.incomplete_gamma import gammainc, standard_gamma
 from . import constraints
 from .constraints import dependent_property, nonnegative, positive, real
 from .continuous import Cauchy, Continuous, Normal, expanded, noise
-from .distribution import EULER, Parametric
+from .distribution import EULER, Parametric, formula
 
 
 class Exponential(Continuous):
@@ -27,9 +27,9 @@ class Exponential(Continuous):
     noise = "exponential"
     arg_constraints = {"rate": positive}
     support = nonnegative
-    mean = stddev = property(lambda d: 1 / d.rate)
-    mode = property(lambda d: d.rate.new_zeros(d.batch_shape))
-    variance = property(lambda d: 1 / d.rate**2)
+    mean = stddev = formula(lambda d: 1 / d.rate)
+    mode = formula(lambda d: d.rate.new_zeros(d.batch_shape))
+    variance = formula(lambda d: 1 / d.rate**2)
 
     def __init__(self, rate: Tensor | float, validate_args: bool | None = None):
         super().__init__({"rate": rate}, validate_args)
@@ -63,9 +63,9 @@ class Gamma(Continuous):
 
     arg_constraints = {"concentration": positive, "rate": positive}
     support = nonnegative
-    mean = property(lambda d: d.concentration / d.rate)
-    mode = property(lambda d: ((d.concentration - 1) / d.rate).clamp(min=0))
-    variance = property(lambda d: d.concentration / d.rate**2)
+    mean = formula(lambda d: d.concentration / d.rate)
+    mode = formula(lambda d: ((d.concentration - 1) / d.rate).clamp(min=0))
+    variance = formula(lambda d: d.concentration / d.rate**2)
 
     def __init__(self, concentration: Tensor | float, rate: Tensor | float, validate_args: bool | None = None):
         super().__init__({"concentration": concentration, "rate": rate}, validate_args)
@@ -94,8 +94,8 @@ class Chi2(Gamma):
     """
 
     arg_constraints = {"df": positive}
-    concentration = property(lambda d: d.df / 2)
-    rate = property(lambda d: d.df.new_full(d.batch_shape, 0.5))
+    concentration = formula(lambda d: d.df / 2)
+    rate = formula(lambda d: d.df.new_full(d.batch_shape, 0.5))
 
     def __init__(self, df: Tensor | float, validate_args: bool | None = None):
         Parametric.__init__(self, {"df": df}, validate_args)
@@ -112,10 +112,10 @@ class Weibull(Continuous):
     noise = "exponential"
     arg_constraints = {"scale": positive, "concentration": positive}
     support = positive
-    mean = property(lambda d: d.scale * lgamma(1 + 1 / d.concentration).exp())
+    mean = formula(lambda d: d.scale * lgamma(1 + 1 / d.concentration).exp())
     # the density falls from 0 on where the concentration is below 1: PyTorch gives nan there
-    mode = property(lambda d: d.scale * (1 - 1 / d.concentration).clamp(min=0) ** (1 / d.concentration))
-    variance = property(lambda d: d.scale**2 * lgamma(1 + 2 / d.concentration).exp() - d.mean**2)
+    mode = formula(lambda d: d.scale * (1 - 1 / d.concentration).clamp(min=0) ** (1 / d.concentration))
+    variance = formula(lambda d: d.scale**2 * lgamma(1 + 2 / d.concentration).exp() - d.mean**2)
 
     def __init__(self, scale: Tensor | float, concentration: Tensor | float, validate_args: bool | None = None):
         super().__init__({"scale": scale, "concentration": concentration}, validate_args)
@@ -148,9 +148,9 @@ class Pareto(Continuous):
 
     noise = "exponential"
     arg_constraints = {"scale": positive, "alpha": positive}
-    mean = property(lambda d: d.scale * (a := d.alpha.clamp(min=1)) / (a - 1))
-    mode = property(lambda d: d.scale)
-    variance = property(lambda d: d.scale**2 * (a := d.alpha.clamp(min=2)) / ((a - 1) ** 2 * (a - 2)))
+    mean = formula(lambda d: d.scale * (a := d.alpha.clamp(min=1)) / (a - 1))
+    mode = formula(lambda d: d.scale)
+    variance = formula(lambda d: d.scale**2 * (a := d.alpha.clamp(min=2)) / ((a - 1) ** 2 * (a - 2)))
 
     def __init__(self, scale: Tensor | float, alpha: Tensor | float, validate_args: bool | None = None):
         super().__init__({"scale": scale, "alpha": alpha}, validate_args)
@@ -181,7 +181,7 @@ class HalfOf(Continuous):
     arg_constraints = {"scale": positive}
     support = nonnegative
     whole: Any
-    mode = property(lambda d: d.scale.new_zeros(d.batch_shape))
+    mode = formula(lambda d: d.scale.new_zeros(d.batch_shape))
 
     def __init__(self, scale: Tensor | float, validate_args: bool | None = None):
         super().__init__({"scale": scale}, validate_args)
@@ -216,8 +216,8 @@ class HalfNormal(HalfOf):
     """
 
     noise, whole = "normal", Normal
-    mean = property(lambda d: d.scale * math.sqrt(2 / math.pi))
-    variance = property(lambda d: d.scale**2 * (1 - 2 / math.pi))
+    mean = formula(lambda d: d.scale * math.sqrt(2 / math.pi))
+    variance = formula(lambda d: d.scale**2 * (1 - 2 / math.pi))
 
 
 class HalfCauchy(HalfOf):
@@ -229,7 +229,7 @@ class HalfCauchy(HalfOf):
     """
 
     noise, whole = "cauchy", Cauchy
-    mean = variance = property(lambda d: d.scale.new_full(d.batch_shape, math.inf))
+    mean = variance = formula(lambda d: d.scale.new_full(d.batch_shape, math.inf))
 
 
 class StudentT(Continuous):
@@ -242,9 +242,9 @@ class StudentT(Continuous):
 
     arg_constraints = {"df": positive, "loc": real, "scale": positive}
     support = real
-    mean = property(lambda d: where(d.df > 1, d.loc, math.nan))
-    mode = property(lambda d: d.loc)
-    variance = property(
+    mean = formula(lambda d: where(d.df > 1, d.loc, math.nan))
+    mode = formula(lambda d: d.loc)
+    variance = formula(
         lambda d: where(d.df > 2, d.scale**2 * d.df / (d.df - 2).clamp(min=1e-30), where(d.df > 1, math.inf, math.nan))
     )
 

@@ -70,6 +70,6 @@ class RelaxedOneHotCategorical(OfClasses):
         return softmax(scores / self.temperature, -1)
 
     def _log_prob(self, y: Tensor) -> Tensor:
-        n, t = self.event_shape[0], self.temperature
+        n, t = self.event_shape.numel(), self.temperature
         score = self.logits - t * y.log()
         return math.lgamma(n) + (n - 1) * t.log() + (score - logsumexp(score, -1, True)).sum(-1) - y.log().sum(-1)

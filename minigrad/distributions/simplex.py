@@ -12,7 +12,7 @@ from ..ops.incomplete_gamma import standard_gamma
 from ..ops.nn.softmax import softmax
 from .constraints import independent, positive, simplex, unit_interval
 from .continuous import Continuous, expanded, noise
-from .distribution import EULER, Parametric
+from .distribution import EULER, Parametric, formula
 
 
 class Beta(Continuous):
@@ -26,10 +26,10 @@ class Beta(Continuous):
 
     arg_constraints = {"concentration1": positive, "concentration0": positive}
     support = unit_interval
-    _total = property(lambda d: d.concentration1 + d.concentration0)
-    mean = property(lambda d: d.concentration1 / d._total)
-    mode = property(lambda d: (m := (d.concentration1 - 1).clamp(min=0)) / (m + (d.concentration0 - 1).clamp(min=0)))
-    variance = property(lambda d: d.mean * (1 - d.mean) / (d._total + 1))
+    _total = formula(lambda d: d.concentration1 + d.concentration0)
+    mean = formula(lambda d: d.concentration1 / d._total)
+    mode = formula(lambda d: (m := (d.concentration1 - 1).clamp(min=0)) / (m + (d.concentration0 - 1).clamp(min=0)))
+    variance = formula(lambda d: d.mean * (1 - d.mean) / (d._total + 1))
 
     def __init__(
         self, concentration1: Tensor | float, concentration0: Tensor | float, validate_args: bool | None = None
@@ -76,8 +76,8 @@ class Kumaraswamy(Continuous):
     noise = "exponential"
     arg_constraints = {"concentration1": positive, "concentration0": positive}
     support = unit_interval
-    mean = property(lambda d: d._moment(1))
-    variance = property(lambda d: d._moment(2) - d._moment(1) ** 2)
+    mean = formula(lambda d: d._moment(1))
+    variance = formula(lambda d: d._moment(2) - d._moment(1) ** 2)
 
     def __init__(
         self, concentration1: Tensor | float, concentration0: Tensor | float, validate_args: bool | None = None
@@ -125,11 +125,11 @@ class Dirichlet(Parametric):
     has_rsample = True
     arg_constraints = {"concentration": independent(positive, 1)}
     support = simplex
-    _total = property(lambda d: d.concentration.sum(-1))
-    mean = property(lambda d: d.concentration / d._total.unsqueeze(-1))
+    _total = formula(lambda d: d.concentration.sum(-1))
+    mean = formula(lambda d: d.concentration / d._total.unsqueeze(-1))
     # nan where no concentration is above 1: the density is largest in all corners then
-    mode = property(lambda d: (m := (d.concentration - 1).clamp(min=0)) / m.sum(-1, True))
-    variance = property(lambda d: d.mean * (1 - d.mean) / (d._total.unsqueeze(-1) + 1))
+    mode = formula(lambda d: (m := (d.concentration - 1).clamp(min=0)) / m.sum(-1, True))
+    variance = formula(lambda d: d.mean * (1 - d.mean) / (d._total.unsqueeze(-1) + 1))
 
     def __init__(self, concentration: Tensor, validate_args: bool | None = None):
         super().__init__({"concentration": concentration}, validate_args, concentration.shape[-1:])

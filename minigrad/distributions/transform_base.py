@@ -15,6 +15,7 @@ from ..core.tensor import Tensor
 from ..errors import error
 from . import constraints
 from .constraints import Constraint
+from .distribution import formula
 
 
 class Transform:
@@ -38,10 +39,7 @@ class Transform:
     def __call__(self, x: Tensor) -> Tensor:
         return self._call(x)
 
-    @property
-    def inv(self) -> Transform:
-        """The inverse transform."""
-        return Inverse(self)
+    inv = formula(lambda t: Inverse(t))  # the inverse transform
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         """Return log|dy/dx|, of the determinant where events are vectors."""
@@ -82,11 +80,11 @@ class Inverse(Transform):
         super().__init__()
         self.of = of
 
-    bijective = property(lambda t: t.of.bijective)  # type: ignore[assignment]
-    sign = property(lambda t: t.of.sign)
-    domain = property(lambda t: t.of.codomain)
-    codomain = property(lambda t: t.of.domain)
-    inv = property(lambda t: t.of)
+    bijective = formula(lambda t: t.of.bijective)
+    sign = formula(lambda t: t.of.sign)
+    domain = formula(lambda t: t.of.codomain)
+    codomain = formula(lambda t: t.of.domain)
+    inv = formula(lambda t: t.of)
 
     def _call(self, x: Tensor) -> Tensor:
         return self.of._inverse(x)
@@ -121,7 +119,7 @@ class ComposeTransform(Transform):
         super().__init__(cache_size)
         self.parts = list(parts)
 
-    bijective = property(lambda t: all(p.bijective for p in t.parts))  # type: ignore[assignment]
+    bijective = formula(lambda t: all(p.bijective for p in t.parts))
 
     @property
     def sign(self) -> Any:
@@ -198,10 +196,10 @@ class IndependentTransform(Transform):
         super().__init__(cache_size)
         self.base_transform, self.reinterpreted_batch_ndims = base_transform, reinterpreted_batch_ndims
 
-    bijective = property(lambda t: t.base_transform.bijective)  # type: ignore[assignment]
-    sign = property(lambda t: t.base_transform.sign)
-    domain = property(lambda t: constraints.independent(t.base_transform.domain, t.reinterpreted_batch_ndims))
-    codomain = property(lambda t: constraints.independent(t.base_transform.codomain, t.reinterpreted_batch_ndims))
+    bijective = formula(lambda t: t.base_transform.bijective)
+    sign = formula(lambda t: t.base_transform.sign)
+    domain = formula(lambda t: constraints.independent(t.base_transform.domain, t.reinterpreted_batch_ndims))
+    codomain = formula(lambda t: constraints.independent(t.base_transform.codomain, t.reinterpreted_batch_ndims))
 
     def _call(self, x: Tensor) -> Tensor:
         return self.base_transform(x)

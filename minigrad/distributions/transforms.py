@@ -15,6 +15,7 @@ from ..ops.nn.activation import softplus
 from ..ops.nn.softmax import softmax
 from ..ops.pad import pad
 from . import constraints
+from .distribution import formula
 from .transform_base import ComposeTransform, IndependentTransform, Transform, widened
 
 __all__ = [
@@ -75,9 +76,9 @@ class AffineTransform(Transform):
         super().__init__(cache_size)
         self.loc, self.scale, self.event_dim = loc, scale, event_dim
 
-    domain = codomain = property(lambda t: widened(constraints.real, t.event_dim))
+    domain = codomain = formula(lambda t: widened(constraints.real, t.event_dim))
 
-    sign = property(lambda t: sign_of(t.scale))
+    sign = formula(lambda t: sign_of(t.scale))
 
     def _call(self, x: Tensor) -> Tensor:
         return self.loc + self.scale * x
@@ -171,7 +172,7 @@ class PowerTransform(Transform):
         super().__init__(cache_size)
         self.exponent = exponent
 
-    sign = property(lambda t: sign_of(t.exponent))
+    sign = formula(lambda t: sign_of(t.exponent))
 
     def _call(self, x: Tensor) -> Tensor:
         return x**self.exponent

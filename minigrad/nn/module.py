@@ -12,8 +12,8 @@ from typing import Any
 
 from ..arrays import dtypes
 from ..arrays.devices import device
+from ..autograd.profiler import listeners
 from ..compile.api import compile
-from ..core.events import listeners
 from ..core.tensor import Tensor
 from ..diagnose import optimizers
 from ..diagnose.modules import inside, no_forward, not_initialised, note_replaced, warn_requires_grad

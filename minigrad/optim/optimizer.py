@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from ..autograd import profiler
 from ..autograd.grad_mode import enable_grad, set_grad_enabled
-from ..core.events import slots
 from ..core.frames import EAGER, current
 from ..core.graph import operation_of
 from ..core.tensor import Tensor
@@ -154,9 +154,9 @@ class Optimizer:
 
     def step(self, closure: Callable | None = None) -> Any:
         """Update every parameter that has a gradient.  `closure`, if given, computes the loss anew; it is returned."""
-        if slots.span is None:
+        if not profiler.profilers:
             return self._step(closure)
-        with slots.span(f"Optimizer.step#{type(self).__name__}.step"):
+        with profiler.span(f"Optimizer.step#{type(self).__name__}.step"):
             return self._step(closure)
 
     def _step(self, closure: Callable | None) -> Any:

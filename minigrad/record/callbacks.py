@@ -10,7 +10,8 @@ from contextvars import ContextVar
 from typing import Any
 from weakref import WeakSet
 
-from ..core.events import listeners, slots
+from ..autograd.profiler import listeners
+from ..core.events import slots
 from ..core.frames import Frame, Layer
 from ..core.graph import Leaf, history, producer
 from ..core.tensor import Tensor

@@ -12,15 +12,17 @@ noted then.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from ..arrays.dtypes import FLOATS
 from ..autograd.dual import Level, tangent_of
+from ..autograd.profiler import Profiler
 from ..core.backward import boxed
-from ..core.engine import BackwardRun
+from ..core.engine import BackwardRun, recorder_of
 from ..core.frames import EAGER, OFF, ON, Frame, Layer, apply_at, current, use
 from ..core.function import Function
 from ..core.graph import Leaf, history
@@ -243,11 +245,12 @@ class Record(Ledger, Layer):
         return True
 
     # ------------------------------------------------------------------ backward
-    def running(self, run: BackwardRun, grads: Any, seeds: list, arrays: bool) -> Running:
+    def running(self, run: BackwardRun, grads: Any, seeds: list, arrays: bool) -> Any:
         """Have what flows in a run of the engine noted.  What it computes is its own: noted only where it can be
         differentiated again."""
         if not arrays:
-            return Running(self, run, None)
+            noted, outer = Running(self, run, None), recorder_of(self._scope.frame.parent)
+            return noted if not isinstance(outer, Profiler) else both(noted, outer.timing(run))
         quiet = Frame(self, False, None, False, OFF)  # the user's methods and hooks run under this recording, too
         quiet.on_op, quiet.eager_ok = ignore, True
         for g, seed in zip(grads, seeds):
@@ -392,6 +395,13 @@ class Record(Ledger, Layer):
             file.write(self.to_json().encode())
 
     _repr_mimebundle_ = mimebundle
+
+
+@contextmanager
+def both(one: Any, other: Any) -> Iterator[None]:
+    """Enter two contexts: a recording notes a backward that a profiler around it times."""
+    with one, other:
+        yield
 
 
 def tangents_at(frame: Frame, args: Any) -> list:
