@@ -96,7 +96,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("options, kind, words", REFUSED, ids=[str(options) for options, _, _ in REFUSED])
+@pytest.mark.parametrize("options, kind, words", REFUSED, ids=[words for _, _, words in REFUSED])
 def test_arguments_that_exclude_each_other_are_refused(options, kind, words):
     with pytest.raises(kind, match="To fix: ") as raised:
         DataLoader(**{"dataset": range(3), **options})
