@@ -19,6 +19,8 @@ from . import diagnose as _diagnose
 from . import fast as _fast
 from .arrays.devices import (
     Size,
+    channels_last,
+    channels_last_3d,
     contiguous_format,
     device,
     get_default_device,

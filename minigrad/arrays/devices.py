@@ -132,17 +132,29 @@ class layout(Word):
 
 
 class memory_format(Word):
-    """An order of elements in memory: row-major (`contiguous_format`), or as in the input (`preserve_format`).
+    """An order of elements in memory: row-major (`contiguous_format`), as in the input (`preserve_format`), or channels last.
+
+    `channels_last` is for images of 4 dimensions and `channels_last_3d` for volumes of 5, whose dimension 1 lies innermost.
 
     >>> import minigrad
     >>> minigrad.ones(2, 3).t().contiguous(memory_format=minigrad.contiguous_format).stride()
     (2, 1)
+    >>> minigrad.ones(1, 3, 2, 2).contiguous(memory_format=minigrad.channels_last).stride()
+    (12, 1, 6, 3)
     """
+
+    def __init__(self, name: str, dims: tuple[int, ...] = ()):
+        super().__init__(name)
+        self.dims = dims  # in the order of memory, the outermost first, where that is not their own order
 
 
 CPU, CUDA = device("cpu"), device("cuda", 0)
 strided = layout("strided")
 contiguous_format, preserve_format = memory_format("contiguous_format"), memory_format("preserve_format")
+channels_last, channels_last_3d = (
+    memory_format("channels_last", (0, 2, 3, 1)),
+    memory_format("channels_last_3d", (0, 2, 3, 4, 1)),
+)
 
 
 def row_major(order: Any, who: str) -> bool:
@@ -152,6 +164,6 @@ def row_major(order: Any, who: str) -> bool:
             TypeError,
             who,
             f"memory_format={order!r} is none of the orders that there are",
-            "pass minigrad.contiguous_format or minigrad.preserve_format, or permute the dimensions",
+            "pass minigrad.contiguous_format, preserve_format, channels_last or channels_last_3d",
         )
     return order is contiguous_format

@@ -327,8 +327,18 @@ class Module(Stateful):
             p.requires_grad_(requires_grad)
         return self
 
-    def to(self, *args: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False) -> Module:
-        """Convert floating-point parameters and buffers in place: to(dtype), to(device), to(device, dtype), to(like)."""
+    def to(
+        self,
+        *args: Any,
+        dtype: Any = None,
+        device: Any = None,
+        non_blocking: bool = False,
+        memory_format: Any = None,
+    ) -> Module:
+        """Convert floating-point parameters and buffers in place: to(dtype), to(device), to(device, dtype), to(like).
+
+        `memory_format` is taken as PyTorch takes it, and not used: results and their layouts follow those of the inputs.
+        """
         place = device
         for a in args:
             if isinstance(a, Tensor):

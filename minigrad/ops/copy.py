@@ -8,6 +8,7 @@ import numpy as np
 
 from ..arrays import dtypes
 from ..arrays.devices import CPU, CUDA, device, put_default_device, row_major
+from ..arrays.devices import memory_format as MemoryFormat
 from ..arrays.kinds import KINDS, as_array, near
 from ..arrays.kinds import on_device as is_on_device
 from ..arrays.memory import unmasked
@@ -165,15 +166,31 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     >>> x
     tensor([1., 2.])
     """
+    if memory_format is not None and memory_format.dims:
+        return reordered(input, memory_format, "clone")
     return (Contiguous if row_major(memory_format, "clone") else Clone).apply(input)
 
 
 @op("T(4, 3).mT", "T(3)", torch="Tensor.contiguous")
 def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
-    """The same tensor if its memory is in row-major order without gaps, else a copy that is."""
-    if input.is_contiguous():
+    """The same tensor if its memory is in row-major order without gaps, or in a memory format, else a copy that is."""
+    if input.is_contiguous(memory_format):
         return input
+    if memory_format is not None and memory_format.dims:
+        return reordered(input, memory_format, "contiguous")
     return Contiguous.apply(input)
+
+
+def reordered(input: Tensor, order: MemoryFormat, who: str) -> Tensor:
+    """Return a copy whose dimensions lie in memory in this order; RuntimeError for another number of dimensions."""
+    if input.ndim != len(order.dims):
+        raise error(
+            RuntimeError,
+            who,
+            f"required rank {len(order.dims)} tensor to use {order.name} format, got shape {tuple(input.shape)}",
+            "leave memory_format out, or add the dimensions",
+        )
+    return Contiguous.apply(input.permute(order.dims)).permute([order.dims.index(d) for d in range(input.ndim)])
 
 
 @op("T(2, 3), torch.float64", "I(3, 4), torch.float32", torch="Tensor.to")
@@ -196,8 +213,8 @@ def to(
         device, dtype, copy = wanted(args, device, dtype, copy)
     if device is not None and device is not (own := input.device) and (place := on_device(device)) != own:
         input, copy = (ToCuda if place.type == "cuda" else ToCpu).apply(input), False
-    if memory_format is not None and row_major(memory_format, "to"):
-        input, copy = contiguous(input), copy and input.is_contiguous()
+    if memory_format is not None and (row_major(memory_format, "to") or memory_format.dims):
+        input, copy = contiguous(input, memory_format), copy and input.is_contiguous(memory_format)
     target = input._np_dtype if dtype is None else dtypes.numpy_dtype(dtype)
     if target == input._np_dtype:
         return Clone.apply(input) if copy else input

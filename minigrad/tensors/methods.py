@@ -88,8 +88,11 @@ class Methods(Conversions, TensorMethods):
         return address(self._a)
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
-        """Return whether the elements lie in memory in row-major order without gaps."""
-        return example(self).flags.c_contiguous
+        """Return whether the elements lie in memory in row-major order, or in a memory format, without gaps."""
+        a, dims = example(self), getattr(memory_format, "dims", ())
+        if not dims:
+            return a.flags.c_contiguous
+        return len(dims) == a.ndim and a.transpose(dims).flags.c_contiguous
 
     def is_floating_point(self) -> bool:
         """Return whether the dtype is float16, bfloat16, float32 or float64."""

@@ -98,3 +98,36 @@ def test_data_of_a_tracked_tensor_stays_floating_point():
 def test_detach_is_a_function_too():
     x = minigrad.ones(2, requires_grad=True) * 2
     assert not minigrad.detach(x).requires_grad and minigrad.detach(x).data_ptr() == x.data_ptr()
+
+
+@pytest.mark.parametrize(
+    ("order", "shape"), [(minigrad.channels_last, (2, 3, 4, 5)), (minigrad.channels_last_3d, (2, 3, 4, 5, 6))]
+)
+@pytest.mark.parametrize(
+    "how",
+    [
+        lambda x, order: x.contiguous(memory_format=order),
+        lambda x, order: x.to(memory_format=order),
+        lambda x, order: x.clone(memory_format=order),
+        lambda x, order: x.double().to(minigrad.float32, memory_format=order),
+    ],
+)
+def test_channels_last_puts_dimension_one_innermost(how, order, shape):
+    x = minigrad.randn(shape, requires_grad=True)
+    y = how(x, order)
+    assert minigrad.equal(x, y) and y.stride(1) == 1 and y.is_contiguous(memory_format=order) and not y.is_contiguous()
+    assert y.permute(0, *range(2, len(shape)), 1).is_contiguous() and x.is_contiguous()
+    (y * 2).sum().backward()
+    assert minigrad.equal(x.grad, minigrad.full(shape, 2.0))
+    assert y.contiguous(memory_format=order) is y and y.clone(memory_format=order) is not y
+
+
+def test_channels_last_needs_four_dimensions():
+    with pytest.raises(RuntimeError, match=r"required rank 4 tensor to use channels_last format, got shape \(2, 3\)"):
+        minigrad.ones(2, 3).contiguous(memory_format=minigrad.channels_last)
+    assert not minigrad.ones(2, 3).is_contiguous(memory_format=minigrad.channels_last)
+
+
+def test_a_module_takes_a_memory_format():
+    conv = minigrad.nn.Conv2d(3, 4, 3).to(memory_format=minigrad.channels_last)
+    assert conv(minigrad.ones(1, 3, 5, 5).to(memory_format=minigrad.channels_last)).shape == (1, 4, 3, 3)
