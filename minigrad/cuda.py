@@ -34,6 +34,7 @@ __all__ = [
     "get_rng_state",
     "initial_seed",
     "is_available",
+    "is_bf16_supported",
     "jit",
     "manual_seed",
     "manual_seed_all",
@@ -63,6 +64,16 @@ def is_available() -> bool:
     True
     """
     return transfer.count() > 0
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """Return whether tensors of bfloat16 can be on a GPU: where there is one.
+
+    >>> import minigrad
+    >>> minigrad.cuda.is_bf16_supported() == minigrad.cuda.is_available()
+    True
+    """
+    return is_available()
 
 
 def device_count() -> int:

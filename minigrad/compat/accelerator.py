@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from .. import cuda
@@ -12,6 +14,7 @@ __all__ = [
     "current_device_idx",
     "current_device_index",
     "device_count",
+    "device_index",
     "empty_cache",
     "is_available",
     "max_memory_allocated",
@@ -56,6 +59,14 @@ def current_device_index() -> int:
 def set_device_index(device: Any, /) -> None:
     """Choose a GPU: the first, there is no other."""
     cuda.set_device(device)
+
+
+@contextmanager
+def device_index(device: int | None, /) -> Iterator[None]:
+    """Compute on this GPU in the block: the first, there is no other."""
+    if device is not None and cuda.is_available():
+        cuda.set_device(device)
+    yield
 
 
 def synchronize(device: Any = None, /) -> None:

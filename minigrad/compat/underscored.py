@@ -1,5 +1,6 @@
 """Base classes of layers, and an error, by the names with an underscore that programs for PyTorch use all the same."""
 
+from .. import nn
 from ..linalg import LinAlgError
 from ..nn import convolution, losses, normalization, recurrent, sequences
 
@@ -7,4 +8,5 @@ _LinAlgError = LinAlgError
 _ConvNd, _ConvTransposeNd = convolution.Convolution, convolution.TransposedConvolution
 _Loss, _WeightedLoss = losses.Loss, losses.Weighted
 _BatchNorm, _InstanceNorm, _NormBase = normalization.BatchNorm, normalization.InstanceNorm, normalization.ChannelNorm
+NonDynamicallyQuantizableLinear = nn.Linear
 RNNBase, RNNCellBase = sequences.Recurrent, recurrent.Cell
