@@ -19,27 +19,28 @@ from typing import Any
 from .. import config
 from ..diagnose.missing_names import NEED_TORCH, absent
 from ..places import BELOW, user_frame
-from .torch_modules import TorchModule, module_called
+from .placeholders import AbsentModule
+from .torch_modules import module_called
 
 IMPORTS_TORCH = re.compile(r"^\s*(?:import|from) torch\b", re.MULTILINE)
 OURS = BELOW | {"__main__", "viz", "lessons"}
 
 
 class Finder(MetaPathFinder, Loader):
-    """Answers for `torch` and all below it, and for packages that need PyTorch itself."""
+    """Answers for `torch` and all below it, and with placeholders for packages that need PyTorch itself."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         root = fullname.partition(".")[0]
-        if root == "torch" and module_called(fullname) is not None:
+        if root == "torch" and module_called(fullname) is None:
+            raise absent(ModuleNotFoundError, fullname)  # an error of Python's own would not say what to write instead
+        if root == "torch" or root in NEED_TORCH:
             return spec_from_loader(fullname, self, is_package=True)
-        if root == "torch" or root in NEED_TORCH:  # an error of Python's own would not say what to write instead
-            raise absent(ModuleNotFoundError, fullname)
         return None
 
-    def create_module(self, spec: ModuleSpec) -> TorchModule | None:
-        return module_called(spec.name)
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return AbsentModule(spec.name) if spec.name.partition(".")[0] in NEED_TORCH else module_called(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
         """Do nothing: names are looked up when they are used."""

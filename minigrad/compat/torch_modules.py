@@ -41,6 +41,7 @@ ELSEWHERE = {
     "nn.modules.utils": ("compat.annotations",),
     "nn.parallel": ("nn",),
     "types": ("compat.annotations", ""),
+    "utils._pytree": ("compat.pytree",),
     "utils.data.dataloader": ("utils.data",),
     "utils.data.dataset": ("utils.data",),
     "utils.data.sampler": ("utils.data",),

@@ -155,7 +155,9 @@ def test_a_library_called_torch_that_is_loaded_comes_back(folder):
         ("import torch; torch.nn.LazyLinear(3)", AttributeError, "print(x.shape)"),
         ("from torch.nn import Linaer", ImportError, "torch.nn.Linear"),
         ("import torch; torch.relux", AttributeError, "torch.relu"),
-        ("import torchvision", ModuleNotFoundError, "scikit-learn"),
+        ("import torchvision; torchvision.datasets.MNIST('.')", ModuleNotFoundError, "scikit-learn"),
+        ("from torchvision import transforms as T; T.Compose([T.ToTensor()])", ModuleNotFoundError, "scikit-learn"),
+        ("import torchaudio\nclass Sound(torchaudio.datasets.YESNO): pass", ModuleNotFoundError, "scipy.io.wavfile"),
         ("from torch.utils.tensorboard import SummaryWriter", ImportError, "Matplotlib"),
         ("import torch; torch.sigmoidal_thing_of_no_name", AttributeError, "docs/howto/port.md"),
     ],
@@ -169,7 +171,20 @@ def test_a_name_that_is_not_there_says_what_to_write_instead(text, kind, says):
         and "minigrad has no" in str(raised.value)
         or "needs PyTorch itself" in str(raised.value)
     )
-    assert f"at {__file__}:1" in str(raised.value)
+    assert f"at {__file__}:{1 + text.count(chr(10))}" in str(raised.value)
+
+
+def test_packages_that_need_pytorch_can_be_imported_and_named():
+    text = """
+import torchvision.transforms.functional as TF
+from torchvision import models, transforms as T
+from torchvision.datasets import MNIST
+
+def augment(image: T.Compose, resize=T.Resize) -> models.ResNet: ...
+"""
+    names = imported(text)
+    assert not isinstance(3, names["MNIST"]) and "torchvision.datasets.MNIST" in repr(names["MNIST"])
+    assert not any(name.startswith("torchvision") for name in sys.modules)
 
 
 def test_the_same_holds_without_as_torch():
