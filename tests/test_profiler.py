@@ -284,6 +284,21 @@ def test_a_block_that_ends_within_a_cycle_is_handed_on():
     assert seen == [{"ProfilerStep#0": 1, "mul": 1}]
 
 
+def test_a_step_may_end_anywhere():
+    class Steps(nn.Module):
+        def forward(self, x):
+            prof.step()
+            with torch.no_grad():
+                prof.step()
+                assert not (x * 2).requires_grad
+            return x * 3
+
+    with profile(schedule=schedule(wait=1, warmup=0, active=3)) as prof:
+        assert Steps()(torch.ones(2, requires_grad=True)).requires_grad
+        assert not prof.listener.inside or prof.listener.inside[-1].name == "ProfilerStep#2"
+    assert rows(prof) == {"ProfilerStep#1": 1, "ProfilerStep#2": 1, "mul": 2} and nothing_left()
+
+
 @pytest.mark.parametrize("zipped", [False, True])
 def test_traces_are_chromes(tmp_path, zipped):
     x = torch.ones(3, requires_grad=True)
