@@ -330,11 +330,13 @@ def _amount(graph: Graph, entry: dict | None) -> str:
 
 def _saved(graph: Graph, node: Node) -> list[Block]:
     kept = graph.saved(node.record) if node.is_op and "saved" in graph.view.show else {}
+    again = "saved" in graph.view.show and not graph.again.isdisjoint(_ids(node))
+    blocks = [Block("saved", [Line([("computed again in backward", "saved")])])] if again else []
     if not kept:
-        return []
+        return blocks
     if node.kind == "fold":
         words = f"saved for backward: {len(kept)} values, {text.size(sum(kept.values()))}"
-        return [Block("saved", [Line([(words, "saved")])])]
+        return [Block("saved", [Line([(words, "saved")])]), *blocks]
     named = {value: size for value, size in kept.items() if value in graph.shown}
     inner = [size for value, size in kept.items() if value not in graph.shown]
     items = [f"{text.shorten(graph.name(value), 16)} ({text.size(size)})" for value, size in list(named.items())[:6]]
@@ -342,7 +344,14 @@ def _saved(graph: Graph, node: Node) -> list[Block]:
     items += [f"{len(inner)} inner value{'s' * (len(inner) > 1)} ({text.size(sum(inner))})"] if inner else []
     items = [item.replace(" ", "\u00a0") for item in items]
     words = text.wrap("saved for backward: " + ", ".join(items), graph.view.columns + 6, 3)
-    return [Block("saved", [Line([(line, "saved")]) for line in words])]
+    return [Block("saved", [Line([(line, "saved")]) for line in words]), *blocks]
+
+
+def _ids(node: Node) -> list[int]:
+    """The operations that a node stands for."""
+    if not node.is_op:
+        return []
+    return node.record["folded"]["ops"] if node.kind == "fold" else [node.record["id"]]
 
 
 def _gradients(graph: Graph, node: Node) -> list[Block]:

@@ -143,6 +143,7 @@ class Graph:
         self.passes = [name for name in PASSES if name in record["program"].get("passes", PASSES)]
         self.nodes: list[Node] = []
         self.edges: list[Edge] = []
+        self.again = {op["of"] for op in record["ops"] if op.get("again")}  # what a checkpoint has computed again
         self.gradient_of = {gradient: value for value, gradient in self.gradients.items()}
         self._build()
         self.shown = {value for node in self.nodes for value in node.outputs}

@@ -219,8 +219,8 @@ def outside() -> Frame:
 class Packing(Observer):
     """Packs what is saved while saved_tensors_hooks are at work."""
 
-    def __init__(self, hooks: saved_tensors_hooks):
-        self.hooks = hooks
+    def __init__(self, pack_hook: Callable, unpack_hook: Callable):
+        self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
 
     def pack(self, t: Tensor, index: int | None) -> Saved | None:
         """Return the Saved of what the hook makes of an eager tensor."""
@@ -228,7 +228,7 @@ class Packing(Observer):
             return None
         before, shape, dtype = version(t), t._sizes, t._np_dtype
         with use(outside()):
-            packed = self.hooks.pack_hook(t if index is None else t.detach())
+            packed = self.pack_hook(t if index is None else t.detach())
         if version(t) != before:
             raise error(
                 RuntimeError,
@@ -240,8 +240,8 @@ class Packing(Observer):
 
         def unpack(saved: Saved, node: Any) -> Tensor:
             with use(outside()):
-                made = self.hooks.unpack_hook(saved.tensor)
-            check_unpacked(made, self.hooks.unpack_hook, shape, dtype, node)
+                made = self.unpack_hook(saved.tensor)
+            check_unpacked(made, self.unpack_hook, shape, dtype, node)
             return made
 
         return Saved(packed, index, history(t) if index is None else None, unpack)
@@ -261,7 +261,7 @@ class saved_tensors_hooks:
 
     def __init__(self, pack_hook: Callable, unpack_hook: Callable):
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
-        self._packing = Packing(self)
+        self._packing = Packing(pack_hook, unpack_hook)
 
     def __enter__(self) -> None:
         if (message := _disabled.get()) is not None:

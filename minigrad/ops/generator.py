@@ -150,6 +150,11 @@ def on_gpu() -> Generator:
     return _on_gpu[0]
 
 
+def generators() -> tuple[Generator, ...]:
+    """The default generators that there are by now: the processor's and, once something has been drawn there, the GPU's."""
+    return default_generator, *_on_gpu
+
+
 def source(generator: Generator | None, place: device, who: str) -> Generator:
     """What an operation draws from: the generator it was given, which has to be on the same device, or the default one."""
     if generator is None:
@@ -245,7 +250,7 @@ def fork_rng(devices: Any = (), enabled: bool = True):
     >>> minigrad.equal(inside, minigrad.rand(2))
     True
     """
-    states = [(g, g.get_state()) for g in (default_generator, *_on_gpu)]
+    states = [(g, g.get_state()) for g in generators()]
     try:
         yield
     finally:

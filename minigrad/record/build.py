@@ -68,7 +68,9 @@ def numbered(rec: Record) -> tuple[schema.Document, Numbers]:
     ids, groups = number.ops, list(number.ops)
     used = consumed(groups, rec.outputs)
     sides = {g: ends(g, used, number.constants) for g in groups}
-    freeing = {g.of: ids[g] for g in reversed(groups) if g.of is not None}  # operation -> its first backward entry
+    freeing = {
+        g.of: ids[g] for g in reversed(groups) if g.of is not None and not g.again
+    }  # operation -> its first backward entry
     ops = [entry(g, ids, sides, number, freeing.get(g)) for g in groups]
     for ref in [r for g in groups if g.given for r in refs_in(list(g.given.values()))]:
         number(ref)  # a call names also what only tells a shape, as in x.view_as(y)
@@ -283,11 +285,11 @@ def entry(g: Group, ids: dict, sides: dict, number: Numbers, back: int | None) -
     op = operation(g, ids[g], g.phase, refs_in, refs_out, None if g.of is None else ids[g.of])
     if not g.events and g.phase == "backward":
         return op
-    op.inplace = g.inplace
+    op.inplace, op.again = g.inplace, g.again
     if g.phase == "forward" and g.events[0].views:
         op.views = [schema.View(layer, inputs) for layer, inputs in g.events[0].views]
     op.edges = [schema.Edge(new[f.value], f.partial, new[f.upstream], new[f.gives]) for f in flows_of(g, number)]
-    for v, size, node in g.kept:
+    for v, size, node in () if g.again else g.kept:  # what is computed again is let go as soon as it is used
         op.saved.append(schema.SavedValue(number(v), size, back if type(node._saved) is Freed else None))
     if g.tangents:
         op.tangents = {number(v): number(t) for v, t in g.tangents.items() if v in inputs or v in outputs}
@@ -299,7 +301,7 @@ def tangent_entries(groups: list[Group], ids: dict, sides: dict, number: Numbers
     made = []
     for g in groups:
         inputs, outputs = sides[g]
-        if any(o in g.tangents for o in outputs):
+        if not g.again and any(o in g.tangents for o in outputs):
             tangents_in = [number(g.tangents[v]) for v in inputs if not isinstance(v, dict) and v in g.tangents]
             tangents_out = [number(g.tangents[v]) for v in outputs if v in g.tangents]
             made.append(operation(g, start + len(made), "jvp", tangents_in, tangents_out, ids[g]))

@@ -42,8 +42,8 @@ def end(rec: Any) -> None:
 
 def plug_in() -> None:
     """Fill the slots that tell of operations, nodes and users' methods while a recording runs."""
-    slots.process, slots.node_made, slots.dual_made, slots.drawn = (
-        (process, claim, dual_made, drawn) if recordings else (None, None, None, None)
+    slots.process, slots.node_made, slots.dual_made, slots.drawn, slots.region = (
+        (process, claim, dual_made, drawn, region) if recordings else (None,) * 5
     )
     slots.method = method if any([rec.inside for rec in recordings]) else None
     collect_seldom(bool(recordings))
@@ -93,6 +93,12 @@ def drawn(t: Any) -> None:
     """Tell the recordings of random numbers."""
     for rec in recordings:
         rec.note_drawn(t)
+
+
+def region(what: str, node: Any, inputs: Any = ()) -> None:
+    """Tell the recordings of a checkpoint, which goes by its node: a log that had itself would keep its inputs alive."""
+    for rec in recordings:
+        rec.note_region(what, node, inputs)
 
 
 def method(cls: Any, name: str, own: Any) -> Any:

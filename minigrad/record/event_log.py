@@ -33,7 +33,8 @@ from ..ops.base.primitive import read_by
 from ..ops.base.registry import TABLE
 from . import schema
 from .callers import OURS, PLAIN, Places, is_seen, module_names
-from .sights import Sights, below
+from .regions import Regions
+from .sights import below
 from .snapshots import memory_key, same_view
 from .values import NOWHERE, Event, Group, Noted, Ref, bottom
 
@@ -41,7 +42,7 @@ ALIVE = object()  # in place of an edge: the one that the tensor has now
 NO_LAYERS: list = []
 
 
-class Ledger(Sights):
+class Ledger(Regions):
     """What has been noted, and how an entry of the log becomes a part of it.
 
     A value goes by the id of its array; but a leaf on the array of another one, or of a result (`h.detach().requires_grad_()`),
@@ -228,6 +229,7 @@ class Ledger(Sights):
         """An operation of any kind begins: what others note until it has ended comes after it."""
         event.group = self.group_of(event.cls, self.phase(grad), call, offset, layers)
         event.inputs = [self.ref(a, "", e) for a, e in zip(args, edges)]
+        self._begun = event
 
     def ended(self, event: Event, outs: tuple, nodes: list, tangents: list) -> None:
         """What came out: values, the nodes that were made with what they keep, and tangents of arguments and results."""
@@ -259,7 +261,7 @@ class Ledger(Sights):
         """The results of an event, and their nodes."""
         event.outputs = [self.ref(o, "computed") for o in outs if isinstance(o, Tensor)]
         event.group.events += (event,)
-        self._last = event
+        self._last, self._begun = event, None
         if self._seeing:
             self.seen(event)
         for node, saved in nodes:
@@ -276,7 +278,7 @@ class Ledger(Sights):
         `call` tells its caller: the user's code, where no function of the table lies between; (name, the user's code,
         the tensors among its arguments) of such a function; or None where that is the same call as before.
         """
-        if self._open is not None and (call is None or self._runs):
+        if self._open is not None and (call is None or self._runs and not self._again):
             return self._open
         name, code, arguments = (
             (called_directly(cls), call, None) if type(call) is CodeType else call or (None, None, None)
@@ -288,6 +290,7 @@ class Ledger(Sights):
             self.note_arguments(group, bound(name, arguments))
         if not cls.primitive:
             group.name = group.function = cls.__name__
+        self.place_in_region(group)
         self.groups.append(group)
         self._open = group
         return group

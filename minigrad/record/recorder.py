@@ -336,7 +336,13 @@ class Record(Ledger, Layer):
         """Random numbers were drawn."""
         self.log.append([Ledger.drew, t])
 
-    # ------------------------------------------------------------------ what layers, Functions and modules tell
+    # ------------------------------------------------------------------ what checkpoints, layers, Functions and modules tell
+    def note_region(self, what: str, node: Any, inputs: Any) -> None:
+        """A checkpoint begins, or runs again (regions.py)."""
+        facts = (inputs, edges_of(inputs)) if what == "region_began" else ()
+        self._outer = None
+        self.log.append([getattr(Ledger, what), node, *facts])
+
     def saw(self, layer: Layer, cls: Any, args: tuple) -> Event | None:
         """A transform handles an operation: it sees these arguments, before it passes the operation on; its sight."""
         if layer in self.around:

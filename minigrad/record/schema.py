@@ -113,6 +113,7 @@ class Op:
     views: list = dataclasses.field(default_factory=list)
     inside: list = dataclasses.field(default_factory=list)
     module: list = dataclasses.field(default_factory=list)
+    again: bool = False  # of backward: a checkpoint computes the operation `of` again
 
     def to_dict(self, where: dict) -> dict:
         """The operation as JSON has it, which has its line, too."""

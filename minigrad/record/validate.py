@@ -362,7 +362,14 @@ OP = fields(
         "layer": each(text),
         "inputs": each(argument),
     }
-    | {"outputs": each(value), "of": optional(op), "inplace": flag, "where": WHERE, "function": optional(text)}
+    | {
+        "outputs": each(value),
+        "of": optional(op),
+        "inplace": flag,
+        "again": flag,
+        "where": WHERE,
+        "function": optional(text),
+    }
     | {"saved": each(SAVED), "edges": each(EDGE), "tangents": pairs(value), "views": each(VIEW), "inside": each(METHOD)}
     | {"module": each(text), "folded": FOLDED, "note": text},
     *("phase", "name", "inputs", "outputs"),

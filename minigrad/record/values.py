@@ -99,14 +99,14 @@ class Flow(NamedTuple):
 class Group:
     """One operation of the record: the events that ran for it, and what flowed back through it."""
 
-    __slots__ = ("arguments", "edges", "events", "function", "inplace", "kept", "layers", "modules", "name", "nodes", "of",
-                 "phase", "run", "sights", "tangents", "upstreams", "where", "given")  # fmt: skip
+    __slots__ = ("again", "arguments", "edges", "events", "function", "inplace", "kept", "layers", "modules", "name", "nodes",
+                 "of", "phase", "run", "sights", "tangents", "upstreams", "where", "given")  # fmt: skip
 
     def __init__(self, phase: str, name: str, where: Where, layers: Any, of: Group | None = None):
         self.phase, self.name, self.where, self.layers, self.of = phase, name, where, layers, of
         self.function: str | None = None
         self.modules: list[str] = NO_MODULES  # the modules around it, outermost first
-        self.inplace = False
+        self.inplace = self.again = False  # again: computed again for a checkpoint; `of` is what it repeats
         self.events: tuple[Event, ...] = ()
         self.sights: tuple[Event, ...] = ()  # the same as transforms saw it
         self.nodes: tuple = ()

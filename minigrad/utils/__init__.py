@@ -1,5 +1,5 @@
 """Loading data, computing parts of a graph again, timing: torch.utils's names."""
 
-from . import data
+from . import checkpoint, data
 
-__all__ = ["data"]
+__all__ = ["checkpoint", "data"]

@@ -771,3 +771,44 @@ class ParameterTwice(Mistake):
     def right():
         w = torch.ones(2, requires_grad=True)
         return torch.optim.SGD([w], lr=0.1)
+
+
+class CheckpointWithoutForm(Mistake):
+    """`checkpoint` is called without `use_reentrant`.
+
+    It then takes the older form, as PyTorch does, with which `grad`, keyword arguments and second derivatives do not work.
+    """
+
+    says = "checkpoint-form"
+    operation = "checkpoint"
+    numbers = ("use_reentrant is not given",)
+    remedy = "use_reentrant=False"
+
+    def wrong():
+        x = torch.ones(3, requires_grad=True)
+        torch.utils.checkpoint.checkpoint(torch.exp, x).sum().backward()  # <-
+
+    def right():
+        x = torch.ones(3, requires_grad=True)
+        torch.utils.checkpoint.checkpoint(torch.exp, x, use_reentrant=False).sum().backward()
+
+
+class CheckpointWithoutGradient(Mistake):
+    """A checkpoint of the older form gets no argument that requires grad.
+
+    It is a Function of its arguments: parameters that its function uses are none, so nothing inside gets a gradient.
+    """
+
+    says = "checkpoint-without-grad"
+    operation = "checkpoint"
+    numbers = ("none of the arguments requires grad",)
+    remedy = "use_reentrant=False"
+
+    def wrong():
+        model = nn.Linear(3, 1)
+        torch.utils.checkpoint.checkpoint(model, torch.ones(4, 3), use_reentrant=True)  # <-
+
+    def right():
+        model = nn.Linear(3, 1)
+        torch.utils.checkpoint.checkpoint(model, torch.ones(4, 3), use_reentrant=False).sum().backward()
+        assert model.weight.grad is not None

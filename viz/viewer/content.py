@@ -56,7 +56,9 @@ class Teller:
         self.graph = graph
         self.place = {value["id"]: i for i, value in enumerate(graph.record["values"])}
         self.ran = {op["id"]: i for i, op in enumerate(graph.ops)}
-        self.back = {op["id"]: op.get("of") for op in graph.record["ops"] if op["phase"] == "backward"}
+        self.back = {
+            op["id"]: op.get("of") for op in graph.record["ops"] if op["phase"] == "backward" and not op.get("again")
+        }
 
     def places(self, ids: Any) -> list[int]:
         """Values as places in the list."""

@@ -1,0 +1,459 @@
+"""Activation checkpointing: the same gradients, less memory, and clear errors where a function computes something else."""
+
+import gc
+import weakref
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import minigrad as torch
+from minigrad import nn
+from minigrad.utils.checkpoint import (
+    CheckpointError,
+    checkpoint,
+    checkpoint_sequential,
+    set_checkpoint_debug_enabled,
+    set_checkpoint_early_stop,
+)
+
+STEPS = [
+    torch.exp,
+    torch.sin,
+    torch.tanh,
+    torch.relu,
+    torch.neg,
+    torch.sigmoid,
+    lambda h: h * h,
+    lambda h: h.T,
+    lambda h: h + 1,
+]
+FORMS = pytest.mark.parametrize("use_reentrant", [False, True])
+
+
+def leaf(*shape):
+    return (torch.arange(1.0, 1.0 + torch.Size(shape).numel()) / 7).reshape(shape).requires_grad_()
+
+
+def chain(steps):
+    def run(x):
+        for step in steps:
+            x = step(x)
+        return x
+
+    return run
+
+
+def close(a, b):
+    assert all(torch.allclose(x, y, equal_nan=True) for x, y in zip(a, b, strict=True))
+
+
+@settings(max_examples=40)
+@given(st.lists(st.sampled_from(range(len(STEPS))), min_size=1, max_size=6), st.booleans())
+def test_gradients_are_those_without_checkpoint(numbers, use_reentrant):
+    run = chain([STEPS[i] for i in numbers])
+    x, y = leaf(2, 3), leaf(2, 3)
+    run(x).sum().backward()
+    checkpoint(run, y, use_reentrant=use_reentrant).sum().backward()
+    close([x.grad], [y.grad])
+
+
+@settings(max_examples=15)
+@given(st.integers(1, 7), st.data(), st.booleans())
+def test_segments_give_the_same(n, data, use_reentrant):
+    steps = [STEPS[i] for i in data.draw(st.lists(st.sampled_from(range(len(STEPS))), min_size=n, max_size=n))]
+    x, y = leaf(3, 2), leaf(3, 2)
+    chain(steps)(x).sum().backward()
+    checkpoint_sequential(steps, data.draw(st.integers(1, n)), y, use_reentrant=use_reentrant).sum().backward()
+    close([x.grad], [y.grad])
+
+
+def block(x, *, parts):
+    h = (x * parts["w"]).sin()
+    return {"out": [(h * h).exp(), h.sum()]}
+
+
+def test_grad_keywords_nested_structures_and_second_derivatives_work():
+    x, w = leaf(3), leaf(3)
+    found = []
+    for call in (lambda f, *a, **k: f(*a, **k), lambda f, *a, **k: checkpoint(f, *a, use_reentrant=False, **k)):
+        out = call(block, x, parts={"w": w})["out"]
+        first = torch.autograd.grad(out[0].sum() * out[1], [x, w], create_graph=True)
+        second = torch.autograd.grad((first[0] * first[1]).sum(), [x, w])
+        found.append([*first, *second])
+    close(*found)
+
+
+def test_it_runs_once_in_forward_and_once_in_each_backward():
+    calls = []
+
+    def run(x):
+        calls.append(x)
+        return x.exp().sin()
+
+    y = checkpoint(run, leaf(2), use_reentrant=False)
+    y.sum().backward(retain_graph=True)
+    assert len(calls) == 2
+    y.sum().backward()
+    assert len(calls) == 3
+
+
+def test_without_gradients_it_is_the_function():
+    with torch.no_grad():
+        assert checkpoint(torch.exp, leaf(2), use_reentrant=False).grad_fn is None
+
+
+@pytest.mark.parametrize("early_stop", [True, False])
+@pytest.mark.parametrize("way", ["argument", "context"])
+def test_it_stops_early_where_all_that_is_needed_is_there(early_stop, way):
+    reached = []
+
+    def run(x):
+        y = x.exp()
+        try:
+            z = y.sin()
+        except Exception:  # what stops it is none
+            raise AssertionError from None
+        reached.append(1)
+        return z + 1
+
+    if way == "argument":
+        y = checkpoint(run, leaf(2), use_reentrant=False, early_stop=early_stop)
+    else:
+        with set_checkpoint_early_stop(early_stop):
+            y = checkpoint(run, leaf(2), use_reentrant=False)
+    y.sum().backward()
+    assert len(reached) == (1 if early_stop else 2)
+
+
+def test_checkpoints_inside_checkpoints_keep_nothing_of_their_own():
+    x, y = leaf(3), leaf(3)
+    inner = lambda h: checkpoint(lambda h: h.sin().exp(), h * 2, use_reentrant=False).tanh()
+    checkpoint(lambda h: inner(inner(h)) * h, x, use_reentrant=False).sum().backward()
+    plain = lambda h: (h * 2).sin().exp().tanh()
+    (plain(plain(y)) * y).sum().backward()
+    close([x.grad], [y.grad])
+
+
+def test_a_gradient_that_the_function_takes_itself():
+    def run(x):
+        y = x.sin().exp()
+        (g,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+        return g * y
+
+    x, y = leaf(3), leaf(3)
+    checkpoint(run, x, use_reentrant=False).sum().backward()
+    run(y).sum().backward()
+    close([x.grad], [y.grad])
+
+
+def test_a_custom_function_may_ask_for_its_tensors_several_times():
+    class Cube(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x, x * x)
+            return x**3
+
+        @staticmethod
+        def backward(ctx, g):
+            x = ctx.saved_tensors[0]
+            return 3 * ctx.saved_tensors[1] * g + 0 * x + 0 * ctx.saved_tensors[0]
+
+    x = leaf(3)
+    checkpoint(Cube.apply, x, use_reentrant=False).sum().backward()
+    close([x.grad], [3 * x.detach() ** 2])
+
+
+def test_a_part_of_the_graph_can_be_asked_for():
+    kept = []
+
+    def run(x):
+        h = x.sin()
+        kept.append(h)
+        return h.exp().tanh()
+
+    x = leaf(2)
+    y = checkpoint(run, x, use_reentrant=False)
+    (g,) = torch.autograd.grad(y.sum(), kept[0])
+    expected = kept[0].detach().requires_grad_()
+    expected.exp().tanh().sum().backward()
+    close([g], [expected.grad])
+
+
+def test_saved_tensors_can_be_looked_at_outside_of_backward():
+    y = checkpoint(lambda x: x.sin().exp(), leaf(2), use_reentrant=False)
+    close(y.grad_fn.saved_tensors, [y])
+    close(y.grad_fn.saved_tensors, [y])
+
+
+def test_the_contexts_are_around_the_call_and_the_second_one():
+    log = []
+
+    class Log:
+        def __init__(self, name):
+            self.name = name
+
+        def __enter__(self):
+            log.append(self.name)
+
+        def __exit__(self, *_):
+            log.append(f"end of {self.name}")
+
+    x = leaf(2)
+    y = checkpoint(torch.exp, x, use_reentrant=False, context_fn=lambda: (Log("first"), Log("again")))
+    assert log == ["first", "end of first"]
+    y.sum().backward()
+    assert log[2:] == ["again", "end of again"]
+
+
+# ---------------------------------------------------------------------- random numbers
+@FORMS
+def test_random_numbers_are_the_same_and_those_afterwards_go_on(use_reentrant):
+    def run(x):
+        return nn.functional.dropout(x.exp(), 0.5).sin()
+
+    found = []
+    for call in (lambda x: run(x), lambda x: checkpoint(run, x, use_reentrant=use_reentrant)):
+        torch.manual_seed(3)
+        x = leaf(20)
+        y = call(x)
+        between = torch.rand(2)
+        y.sum().backward()
+        found.append([y.detach(), x.grad, between, torch.rand(2)])
+    close(*found)
+
+
+@FORMS
+def test_without_preserving_the_stream_goes_on(use_reentrant):
+    run = lambda x: (x * torch.rand(3)).exp()
+    torch.manual_seed(0)
+    before = [torch.rand(3) for _ in range(3)]
+    torch.manual_seed(0)
+    checkpoint(run, leaf(3), use_reentrant=use_reentrant, preserve_rng_state=False).sum().backward()
+    close([torch.rand(3)], before[2:])
+
+
+# ---------------------------------------------------------------------- memory
+@FORMS
+def test_what_is_computed_inside_is_freed_before_backward_and_after(use_reentrant):
+    alive = []
+
+    def run(x):
+        for _ in range(5):
+            x = x.exp().tanh()
+            alive.append(weakref.ref(x))
+        return x.sum()
+
+    gc.disable()  # it is not left to the collector
+    try:
+        x = leaf(3)
+        y = checkpoint(run, x, use_reentrant=use_reentrant)
+        assert [ref() for ref in alive] == [None] * 5
+        y.backward()
+        assert len(alive) > 5
+        assert all(ref() is None for ref in alive)
+    finally:
+        gc.enable()
+
+
+def arrays_of(shape):
+    """How many tensors of a shape are alive."""
+    return sum(1 for o in gc.get_objects() if isinstance(o, torch.Tensor) and o._layer is None and o._a.shape == shape)
+
+
+@pytest.mark.parametrize("retain_graph", [False, True])
+def test_backward_holds_one_segment_at_a_time(retain_graph):
+    shape, most = (3, 1, 41), []
+
+    class Counted(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, g):
+            most.append(arrays_of(shape))
+            return g
+
+    step = lambda h: h.exp().tanh().sin().cos()
+    segment = lambda h: Counted.apply(step(Counted.apply(step(step(Counted.apply(h))))))
+    x = leaf(*shape)
+    for _ in range(4):
+        x = checkpoint(segment, x, use_reentrant=False)
+    gc.collect()
+    assert arrays_of(shape) == 4 + 1  # the inputs of four segments and the result, not what their 60 operations gave
+    x.sum().backward(retain_graph=retain_graph)
+    assert max(most) < 4 + 15  # and then what the operations of one segment gave
+
+
+def test_the_inputs_are_let_go_with_the_graph():
+    x = leaf(3)
+    h = x * 2
+    kept = weakref.ref(h)
+    y = checkpoint(torch.exp, h, use_reentrant=False)
+    gc.disable()
+    try:
+        del h
+        assert kept() is not None
+        y.sum().backward()
+        assert kept() is None
+    finally:
+        gc.enable()
+
+
+# ---------------------------------------------------------------------- a function that computes something else
+def other_the_second_time(first, second):
+    runs = iter([first, second])
+    return lambda x: next(runs)(x)
+
+
+DIFFERENT = [
+    (
+        lambda x: x.exp().sin().cos(),
+        lambda x: x.exp(),
+        {},
+        ["saved 3 tensors in forward, but 1", "the first that is missing"],
+    ),
+    (
+        lambda x: x.exp(),
+        lambda x: x.exp().sin(),
+        dict(early_stop=False),
+        ["saved 1 tensors", "but 2", "first that is new"],
+    ),
+    (lambda x: x.exp(), lambda x: x[:2].exp(), {}, ["saved tensor 0 differs", "shape (3,)", "shape (2,)"]),
+    (lambda x: x.exp(), lambda x: x.double().exp(), {}, ["float32", "float64"]),
+]
+
+
+@pytest.mark.parametrize("first, second, options, words", DIFFERENT, ids=[words[0] for *_, words in DIFFERENT])
+def test_a_function_that_computes_something_else_is_an_error_with_its_line(first, second, options, words):
+    y = checkpoint(other_the_second_time(first, second), leaf(3), use_reentrant=False, **options)
+    with pytest.raises(CheckpointError) as raised:
+        y.sum().backward()
+    text = str(raised.value)
+    assert all(word in text for word in words), text
+    assert any(f"at {__file__}:{run.__code__.co_firstlineno}" in text for run in (first, second))
+    assert "To fix: let the function depend on its arguments alone" in text
+
+
+def test_debug_lists_all_tensors_of_both_runs():
+    run = other_the_second_time(lambda x: x.exp().sin().cos(), lambda x: x.exp().sin())
+    with set_checkpoint_debug_enabled(True):
+        y = checkpoint(run, leaf(3), use_reentrant=False)
+    with pytest.raises(CheckpointError, match=r"in forward 2: shape(?s:.*)computed again 1: shape"):
+        y.sum().backward()
+
+
+def test_without_the_check_other_shapes_come_to_the_engine():
+    run = other_the_second_time(lambda x: x.exp(), lambda x: x.detach()[:1].requires_grad_().exp())
+    y = checkpoint(run, leaf(3), use_reentrant=False, determinism_check="none")
+    with pytest.raises(RuntimeError, match="shape"):
+        y.sum().backward()
+
+
+def test_an_input_that_is_written_to_is_an_error():
+    x = leaf(3)
+    h = x * 2
+    y = checkpoint(torch.exp, h, use_reentrant=False)
+    h.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation(?s:.*)last written by add_"):
+        y.sum().backward()
+
+
+def test_a_saved_tensor_that_the_function_itself_overwrites_is_an_error():
+    def run(x):
+        h = x * 2
+        y = h.sin()
+        h.add_(1)
+        return y * h
+
+    y = checkpoint(run, leaf(3), use_reentrant=False)
+    with pytest.raises(RuntimeError, match="modified a tensor of shape \\(3,\\) in place(?s:.*)last written by add_"):
+        y.sum().backward()
+
+
+def test_forward_mode_through_backward_is_refused():
+    with torch.autograd.forward_ad.dual_level():
+        x = torch.autograd.forward_ad.make_dual(leaf(3), torch.ones(3))
+        w = leaf(3)
+        y = checkpoint(lambda x, w: (x * w).exp(), x, w, use_reentrant=False)
+        with pytest.raises(NotImplementedError, match="forward mode goes through its backward"):
+            torch.autograd.grad(y.sum(), w)
+
+
+def test_forward_mode_alone_works():
+    x = leaf(3)
+    with torch.autograd.forward_ad.dual_level():
+        y = checkpoint(torch.exp, torch.autograd.forward_ad.make_dual(x, torch.ones(3)), use_reentrant=False)
+        close([torch.autograd.forward_ad.unpack_dual(y).tangent], [x.exp()])
+
+
+def test_transforms_see_the_function():
+    run = lambda x: checkpoint(lambda x: x.sin().exp(), x, use_reentrant=False).sum()
+    x = leaf(3)
+    close([torch.func.grad(run)(x)], [torch.func.grad(lambda x: x.sin().exp().sum())(x)])
+    close([torch.func.vmap(run)(leaf(2, 3))], [leaf(2, 3).sin().exp().sum(1)])
+
+
+# ---------------------------------------------------------------------- arguments
+REFUSED = [
+    (dict(use_reentrant=True, w=1), "unexpected keyword arguments: w"),
+    (dict(use_reentrant=True, debug=True), "only supported when use_reentrant=False"),
+    (dict(use_reentrant=True, context_fn=lambda: ()), "only supported when use_reentrant=False"),
+    (dict(use_reentrant=False, determinism_check="all"), "but got 'all'"),
+]
+
+
+@pytest.mark.parametrize("options, words", REFUSED, ids=[words for _, words in REFUSED])
+def test_arguments_that_a_form_does_not_take_are_refused(options, words):
+    with pytest.raises(ValueError, match="To fix: ") as raised:
+        checkpoint(torch.exp, leaf(2), **options)
+    assert words in str(raised.value)
+
+
+@pytest.mark.parametrize("segments", [0, 3])
+def test_there_is_a_function_for_each_segment(segments):
+    with pytest.raises(ValueError, match=f"2 functions cannot be divided into {segments} segments"):
+        checkpoint_sequential([torch.exp, torch.sin], segments, leaf(2), use_reentrant=False)
+
+
+# ---------------------------------------------------------------------- the older form
+def test_the_older_form_reaches_parameters_inside():
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
+    net(leaf(5, 3)).sum().backward()
+    expected = [p.grad.clone() for p in net.parameters()]
+    net.zero_grad()
+    checkpoint_sequential(net, 2, leaf(5, 3), use_reentrant=True).sum().backward()
+    close([p.grad for p in net.parameters()], expected)
+
+
+@pytest.mark.parametrize("call", [lambda y, x: torch.autograd.grad(y, x), lambda y, x: y.backward(inputs=[x])])
+def test_the_older_form_works_with_backward_alone(call):
+    x = leaf(3)
+    y = checkpoint(torch.exp, x, use_reentrant=True).sum()
+    with pytest.raises(RuntimeError, match="does not work with grad\\(\\)(?s:.*)write use_reentrant=False"):
+        call(y, x)
+
+
+def test_the_older_form_has_no_second_derivative():
+    x = leaf(3)
+    checkpoint(torch.exp, x, use_reentrant=True).sum().backward(create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable|twice"):
+        torch.autograd.grad(x.grad.sum(), x)
+
+
+def test_the_older_form_needs_an_output_with_a_gradient():
+    y = checkpoint(lambda x: x.detach(), leaf(3), use_reentrant=True)
+    with pytest.raises(RuntimeError, match="none of the outputs requires grad"):
+        y.sum().backward()
+
+
+def test_the_older_form_takes_and_gives_several():
+    x, w = leaf(3), leaf(3)
+    a, b = checkpoint(lambda x, k, w: (x * w * k, x.exp()), x, 2, w, use_reentrant=True)
+    (a * b).sum().backward()
+    found = x.grad, w.grad
+    x.grad = w.grad = None
+    (x * w * 2 * x.exp()).sum().backward()
+    close(found, (x.grad, w.grad))
