@@ -78,8 +78,6 @@ class Slots:
     dual_made: Callable | None = None
     # record, while one runs: random numbers were drawn, (tensor)
     drawn: Callable | None = None
-    # record, while one runs: a checkpoint begins, or runs again and has done so, (what, its node, inputs)
-    region: Callable | None = None
     # autograd: a node is called with gradients of its outputs, (node, gradients)
     called: Any = None
     # record: a tensor is about to get another array

@@ -52,7 +52,6 @@ class Function:
     primitive = False  # built-in: its impl works on arrays
     arrays: Any = False  # how a built-in computes gradients on arrays
     combined = True  # forward takes ctx
-    captures = False  # forward may use tracked tensors that are no inputs: backward sees to their gradients
     Node: Any = Ctx
     _both = False  # backward and vjp are defined, which is one too many
     _arity: int | None = None  # with so many arguments of forward no default has to be filled in

@@ -92,7 +92,7 @@ class Guard(Layer):
 
     def look(self, frame: Frame, a: Tensor) -> None:
         """Warn if a, which is no input, is tracked in eager mode."""
-        edge = None if frame.grad or self.cls.captures else history(a)
+        edge = None if frame.grad or getattr(self.cls, "captures", False) else history(a)
         if edge is not None and producer(edge)._seq < self.start:  # not made in this forward, under enable_grad
             self.warn(a, "requires grad", "gradient")
         elif self.level is not None and a._tan is not None and a._tan[0] is self.level and a._tan[1] is not None:

@@ -42,8 +42,8 @@ def end(rec: Any) -> None:
 
 def plug_in() -> None:
     """Fill the slots that tell of operations, nodes and users' methods while a recording runs."""
-    slots.process, slots.node_made, slots.dual_made, slots.drawn, slots.region = (
-        (process, claim, dual_made, drawn, region) if recordings else (None,) * 5
+    slots.process, slots.node_made, slots.dual_made, slots.drawn = (
+        (process, claim, dual_made, drawn) if recordings else (None, None, None, None)
     )
     slots.method = method if any([rec.inside for rec in recordings]) else None
     collect_seldom(bool(recordings))
@@ -95,8 +95,11 @@ def drawn(t: Any) -> None:
         rec.note_drawn(t)
 
 
-def region(what: str, node: Any, inputs: Any = ()) -> None:
-    """Tell the recordings of a checkpoint, which goes by its node: a log that had itself would keep its inputs alive."""
+def checkpointed(what: str, node: Any, inputs: Any = ()) -> None:
+    """Tell the recordings of a checkpoint: what it does (a method of Regions), and its node.
+
+    A log that had the checkpoint itself would keep its inputs alive.
+    """
     for rec in recordings:
         rec.note_region(what, node, inputs)
 

@@ -197,7 +197,7 @@ def check_reentrant(args: tuple, kwargs: dict, context_fn: Callable, debug: bool
 class Reentrant(Function):
     """A function that is run without a graph, and in backward once more with one."""
 
-    captures = True
+    captures = True  # backward sees to the gradients of what forward uses without being given it: parameters
 
     @staticmethod
     def forward(ctx: Any, function: Callable, preserve_rng_state: bool, *args: Any) -> Any:

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 from ..autograd import Function, enable_grad
 from ..autograd.graph import saved_tensors_hooks
 from ..core.engine import running
-from ..core.events import slots
 from ..core.frames import Frame, current
 from ..core.saved import memory, save, unpack, version
 from ..core.tensor import Tensor
@@ -22,6 +21,7 @@ from ..errors import MinigradRuntimeError, error
 from ..func.tree import flatten, rebuild
 from ..ops.generator import fork_rng, generators
 from ..places import Place, user_place
+from ..record.callbacks import checkpointed, recordings
 
 Contexts = tuple[AbstractContextManager, AbstractContextManager]
 
@@ -117,8 +117,8 @@ class Region:
         self.compared, self.early_stop, self.debug = determinism_check == "default", early_stop, debug
         leaves, self.spec = flatten((args, kwargs))
         self.node, self.frame = Inputs.Node(None, ()), current()
-        if slots.region is not None:
-            slots.region("region_began", self.node, [x for x in leaves if isinstance(x, Tensor) and x._layer is None])
+        if recordings:
+            checkpointed("region_began", self.node, [x for x in leaves if isinstance(x, Tensor) and x._layer is None])
         self.inputs = [save(x) for x in leaves]  # a checkpoint around this one has placeholders for these
         self.facts: list[Fact] = []
         self.placeholders: list[weakref.ref[Placeholder]] = []
@@ -236,12 +236,10 @@ class Again:
 def told(region: Region) -> Iterator[None]:
     """Tell recordings that what runs inside is computed again."""
     try:
-        if slots.region is not None:
-            slots.region("again_began", region.node)
+        checkpointed("again_began", region.node)
         yield
     finally:
-        if slots.region is not None:
-            slots.region("again_ended", region.node)
+        checkpointed("again_ended", region.node)
 
 
 def beside(frame: Frame) -> bool:
