@@ -1,5 +1,5 @@
 """Loading data, computing parts of a graph again, timing: torch.utils's names."""
 
-from . import checkpoint, data
+from . import benchmark, checkpoint, data
 
-__all__ = ["checkpoint", "data"]
+__all__ = ["benchmark", "checkpoint", "data"]

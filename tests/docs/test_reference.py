@@ -17,7 +17,8 @@ MODULES = """minigrad minigrad.autograd minigrad.autograd.forward_ad minigrad.au
 minigrad.autograd.graph minigrad.autograd.profiler minigrad.compat.amp minigrad.cuda minigrad.distributions minigrad.errors
 minigrad.func minigrad.linalg minigrad.nn minigrad.nn.functional minigrad.nn.init minigrad.nn.utils minigrad.nn.utils.rnn
 minigrad.optim minigrad.optim.lr_scheduler minigrad.optim.swa_utils minigrad.profiler minigrad.random minigrad.record
-minigrad.testing minigrad.utils.checkpoint minigrad.utils.data viz viz.figures viz.training lessons lessons.expect""".split()
+minigrad.testing minigrad.utils.benchmark minigrad.utils.checkpoint minigrad.utils.data viz viz.figures viz.training lessons
+lessons.expect""".split()
 OPERATIONS = {id(entry.function): entry for entry in TABLE.values()}
 
 
