@@ -20,6 +20,7 @@ from ..core.frames import EAGER, Frame, Layer, apply_at, current, use
 from ..core.inplace import inplace_at
 from ..core.tensor import Tensor
 from ..errors import error, warn
+from ..layers.transform import without
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 
@@ -106,7 +107,7 @@ class autocast:
         if self._enabled:
             around = use(Frame(Autocast(self.fast_dtype), here.grad, here.dual, here.inference, here))
         else:
-            around = use(without(here))
+            around = use(without(here, Autocast.name))
         around.__enter__()
         self._uses.append(around)
         return self
@@ -121,14 +122,6 @@ class autocast:
                 return function(*args, **kwargs)
 
         return inside
-
-
-def without(frame: Frame) -> Frame:
-    """Return a chain of frames without its autocasts."""
-    if frame.layer is EAGER:
-        return frame
-    rest = frame.but(parent=without(frame.parent))
-    return rest.below() if isinstance(rest.layer, Autocast) else rest
 
 
 def active() -> Autocast | None:

@@ -20,7 +20,7 @@ from ..core.frames import current
 from ..core.tensor import Tensor
 from ..errors import error, warn
 from ..nn import Sequential
-from .recomputation import CheckpointError, Contexts, Region, drawing_again, noop_context_fn, random_states
+from .recomputation import CheckpointError, Contexts, Region, Surroundings, noop_context_fn
 
 __all__ = [
     "CheckpointError",
@@ -98,9 +98,9 @@ def checkpoint(
         return function(*args, **kwargs)
     chosen, said = _early_stop.get(), _debug.get()
     contexts = context_fn()
-    states = random_states() if preserve_rng_state else None
     early_stop, debug = early_stop if chosen is None else chosen, debug if said is None else said
-    region = Region(function, args, kwargs, contexts[1], states, determinism_check, early_stop, debug)
+    around = Surroundings(preserve_rng_state)
+    region = Region(function, args, kwargs, contexts[1], around, determinism_check, early_stop, debug)
     with saved_tensors_hooks(region.pack, region.unpack), contexts[0]:
         return function(*args, **kwargs)
 
@@ -202,7 +202,7 @@ class Reentrant(Function):
     @staticmethod
     def forward(ctx: Any, function: Callable, preserve_rng_state: bool, *args: Any) -> Any:
         """Run it; gradients are off."""
-        ctx.function, ctx.states = function, random_states() if preserve_rng_state else None
+        ctx.function, ctx.surroundings = function, Surroundings(preserve_rng_state)
         ctx.others = [None if isinstance(a, Tensor) else a for a in args]
         ctx.save_for_backward(*[a if isinstance(a, Tensor) else None for a in args])
         return function(*args)
@@ -218,7 +218,7 @@ class Reentrant(Function):
                 RuntimeError, "checkpoint", what, "write use_reentrant=False, or call backward() without inputs"
             )
         args = [a if t is None else leaf_like(t) for t, a in zip(ctx.saved_tensors, ctx.others)]
-        with drawing_again(ctx.states), enable_grad():
+        with ctx.surroundings.again(), enable_grad():
             returned = ctx.function(*args)
         outs = returned if isinstance(returned, (tuple, list)) else (returned,)
         pairs = [(o, g) for o, g in zip(outs, grads) if isinstance(o, Tensor) and o.requires_grad]

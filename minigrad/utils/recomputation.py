@@ -13,17 +13,19 @@ from typing import Any, NamedTuple
 
 from ..autograd import Function, enable_grad
 from ..autograd.graph import saved_tensors_hooks
-from ..core.engine import running
-from ..core.frames import Frame, current
+from ..core.engine import recorder_of, running
+from ..core.frames import Frame, current, use
 from ..core.saved import memory, save, unpack, version
 from ..core.tensor import Tensor
 from ..errors import MinigradRuntimeError, error
 from ..func.tree import flatten, rebuild
+from ..layers.transform import without
 from ..ops.generator import fork_rng, generators
 from ..places import Place, user_place
 from ..record.callbacks import checkpointed, recordings
 
 Contexts = tuple[AbstractContextManager, AbstractContextManager]
+AUTOCAST = "autocast"  # the name of the layer in compat/amp.py
 
 
 class CheckpointError(MinigradRuntimeError):
@@ -45,19 +47,23 @@ def noop_context_fn() -> Contexts:
     return nullcontext(), nullcontext()
 
 
-# ---------------------------------------------------------------------- random numbers
-def random_states() -> list:
-    """Return the default generators with their places in the stream."""
-    return [(g, g.get_state()) for g in generators()]
+class Surroundings:
+    """What the second run of a function shares with the first: autocast, and random numbers if they are to be the same."""
 
+    def __init__(self, preserve_rng_state: bool):
+        self.states = [(g, g.get_state()) for g in generators()] if preserve_rng_state else None
+        self.autocasts = [layer for layer in current().layers() if layer.name == AUTOCAST]
 
-@contextmanager
-def drawing_again(states: list | None) -> Iterator[None]:
-    """Have the same random numbers drawn as from these states on, and leave the generators as they are."""
-    with fork_rng(enabled=states is not None):
-        for generator, state in states or ():
-            generator.set_state(state)
-        yield
+    @contextmanager
+    def again(self) -> Iterator[None]:
+        """Be where the first run was; the generators are left as they are."""
+        frame = without(current(), AUTOCAST)
+        for layer in self.autocasts:
+            frame = Frame(layer, frame.grad, frame.dual, frame.inference, frame)
+        with fork_rng(enabled=self.states is not None), use(frame):
+            for generator, state in self.states or ():
+                generator.set_state(state)
+            yield
 
 
 # ---------------------------------------------------------------------- placeholders
@@ -105,7 +111,7 @@ class Region:
         args: tuple,
         kwargs: dict,
         context: AbstractContextManager,
-        states: list | None,
+        surroundings: Surroundings,
         determinism_check: str,
         early_stop: bool,
         debug: bool,
@@ -113,7 +119,7 @@ class Region:
         if determinism_check not in ("default", "none"):
             what = f'determinism_check should be "default" or "none", but got {determinism_check!r}'
             raise error(ValueError, "checkpoint", what, 'pass "default" to have what is computed again compared')
-        self.function, self.context, self.states = function, context, states
+        self.function, self.context, self.surroundings = function, context, surroundings
         self.compared, self.early_stop, self.debug = determinism_check == "default", early_stop, debug
         leaves, self.spec = flatten((args, kwargs))
         self.node, self.frame = Inputs.Node(None, ()), current()
@@ -181,7 +187,7 @@ class Again:
         region = self.region
         args, kwargs = region.arguments()
         hooks = saved_tensors_hooks(self.pack, lambda t: t)
-        with suppress(Enough), told(region), drawing_again(region.states), enable_grad(), hooks, region.context:
+        with suppress(Enough), told(region), region.surroundings.again(), enable_grad(), hooks, region.context:
             region.function(*args, **kwargs)
         before, now = region.facts, self.facts
         if len(now) < len(before) if not region.early_stop else self.last not in self.found:
@@ -248,7 +254,9 @@ def beside(frame: Frame) -> bool:
     How many tangents there are may differ from run to run: they keep what they need.
     """
     now = current()
-    return now.layer is not frame.layer or now.dual is not frame.dual
+    return now.dual is not frame.dual or recorder_of(now) is not recorder_of(
+        frame
+    )  # a recording may have its own duals
 
 
 def fact(t: Tensor) -> Fact:

@@ -233,6 +233,39 @@ def test_without_preserving_the_stream_goes_on(use_reentrant):
     close([torch.rand(3)], before[2:])
 
 
+# ---------------------------------------------------------------------- autocast
+@FORMS
+@pytest.mark.parametrize("forward, back", [(True, False), (False, True)])
+def test_autocast_is_on_where_it_was_in_forward(forward, back, use_reentrant):
+    dtypes = []
+
+    def run(x, w):
+        h = x @ w
+        dtypes.append(h.dtype)
+        return h.tanh()
+
+    x, w = leaf(3, 3), leaf(3, 3)
+    with torch.autocast("cpu", enabled=forward):
+        y = checkpoint(run, x, w, use_reentrant=use_reentrant).sum()
+    with torch.autocast("cpu", enabled=back):
+        y.backward()
+    assert dtypes == [torch.bfloat16 if forward else torch.float32] * 2
+
+
+def test_under_autocast_nothing_more_is_kept():
+    alive = []
+
+    def run(x):
+        h = (x @ x).tanh()
+        alive.append(weakref.ref(h))
+        return h @ h
+
+    with torch.autocast("cpu"):
+        y = checkpoint(run, leaf(3, 3), use_reentrant=False)
+    assert alive[0]() is None
+    y.sum().backward()
+
+
 # ---------------------------------------------------------------------- memory
 @FORMS
 def test_what_is_computed_inside_is_freed_before_backward_and_after(use_reentrant):
