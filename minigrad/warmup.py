@@ -23,6 +23,7 @@ def jobs(everything: bool = False) -> list[tuple[str, Callable]]:
     floats = [op for op in operations if "f" in op.accepts and op.kind != "bool"]
     todo = [(op.name, lambda dtype, op=op: pointwise(op, dtype)) for op in floats]
     todo += [(name, lambda dtype, f=f: of_rows(f, dtype)) for name, f in row_functions().items()]
+    todo += [(name, lambda dtype, f=f: three_steps(f, dtype)) for name, f in optimizers().items()]
     return [(f"{name} {dtype}", lambda f=f, dtype=dtype: f(dtype)) for name, f in todo for dtype in DTYPES]
 
 
@@ -47,7 +48,34 @@ def row_functions() -> dict[str, Callable]:
         "max_pool2d": lambda x: F.max_pool2d(x.reshape(2, 16, 16, -1), 2),
         "batch_norm": lambda x: F.batch_norm(x.reshape(2, 16, -1), None, None, training=True),
         "embedding": lambda x: F.embedding(x.detach()[0].long() * 0, x),
+        **{kind: lambda x, kind=kind: sequence(kind, x) for kind in ("RNN", "LSTM", "GRU")},
     }
+
+
+def sequence(kind: str, x: Any) -> Any:
+    """The outputs of a recurrent network over 16 times."""
+    from . import nn
+
+    network = getattr(nn, kind)(32, 8, dtype=x.dtype)
+    for p in network.parameters():
+        nn.init.constant_(p, 0.1)
+    return network(x.reshape(16, -1, 32))[0]
+
+
+def optimizers() -> dict[str, Callable]:
+    """Optimizers with their usual settings: functions of the parameters."""
+    from . import optim
+
+    with_momentum = {"SGD with momentum": lambda params: optim.SGD(params, momentum=0.9)}
+    return {kind: getattr(optim, kind) for kind in ("SGD", "Adam", "AdamW", "RMSprop")} | with_momentum
+
+
+def three_steps(make: Callable, dtype: np.dtype) -> None:
+    """Steps of an optimizer, of which the first makes its state."""
+    x = tensor(np.ones(pointwise_calls.FUSE_FROM, dtype))
+    x.grad, optimizer = tensor(np.ones(x.shape, dtype)).detach(), make([x])
+    for _ in range(3):
+        optimizer.step()
 
 
 def of_rows(f: Callable, dtype: np.dtype) -> None:

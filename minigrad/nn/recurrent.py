@@ -77,7 +77,8 @@ class RNNCell(Cell):
         self.nonlinearity = nonlinearity
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        return rnn_step(*self.parts(input, self.start(input, hx)), self.nonlinearity)
+        h = self.start(input, hx)
+        return RNN_STEPS[self.nonlinearity](*self.parts(input, h), (h,))[0]
 
     def extra_repr(self) -> str:
         return super().extra_repr() + ("" if self.nonlinearity == "tanh" else f", nonlinearity={self.nonlinearity}")
@@ -98,7 +99,7 @@ class LSTMCell(Cell):
 
     def forward(self, input: Tensor, hx: tuple | None = None) -> tuple[Tensor, Tensor]:
         h, c = (self.start(input, s) for s in hx or (None, None))
-        return lstm_step(*self.parts(input, h), c)
+        return lstm_step(*self.parts(input, h), (h, c))
 
 
 class GRUCell(Cell):
@@ -115,24 +116,35 @@ class GRUCell(Cell):
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         h = self.start(input, hx)
-        return gru_step(*self.parts(input, h), h)
+        return gru_step(*self.parts(input, h), (h,))[0]
 
 
-def rnn_step(x: Tensor, s: Tensor, nonlinearity: str) -> Tensor:
-    """The next state, from what the input (x) and the state (s) contribute."""
-    return (x + s).tanh() if nonlinearity == "tanh" else (x + s).relu()
+# ---------------------------------------------------------------------- steps
+# The next states, of which the first is the output, from what the input (x) and the state (s) contribute to the gates, which
+# lie side by side, and from the states.  recurrent_layer.py makes kernels of them.
+def tanh_step(x: Tensor, s: Tensor, states: tuple) -> tuple:
+    """A step of RNN."""
+    return ((x + s).tanh(),)
 
 
-def lstm_step(x: Tensor, s: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
-    """The next state and memory."""
+def relu_step(x: Tensor, s: Tensor, states: tuple) -> tuple:
+    """A step of RNN with nonlinearity="relu"."""
+    return ((x + s).relu(),)
+
+
+def lstm_step(x: Tensor, s: Tensor, states: tuple) -> tuple:
+    """A step of LSTM."""
     write, keep, new, show = (x + s).chunk(4, -1)
-    c = keep.sigmoid() * c + write.sigmoid() * new.tanh()
+    c = keep.sigmoid() * states[1] + write.sigmoid() * new.tanh()
     return show.sigmoid() * c.tanh(), c
 
 
-def gru_step(x: Tensor, s: Tensor, h: Tensor) -> Tensor:
-    """The next state."""
+def gru_step(x: Tensor, s: Tensor, states: tuple) -> tuple:
+    """A step of GRU."""
     (x_reset, x_keep, x_new), (s_reset, s_keep, s_new) = x.chunk(3, -1), s.chunk(3, -1)
     keep = (x_keep + s_keep).sigmoid()
     new = (x_new + (x_reset + s_reset).sigmoid() * s_new).tanh()
-    return (1 - keep) * new + keep * h
+    return ((1 - keep) * new + keep * states[0],)
+
+
+RNN_STEPS = {"tanh": tanh_step, "relu": relu_step}

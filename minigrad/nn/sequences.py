@@ -6,6 +6,7 @@ state.  Names and layout of the weights are PyTorch's.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..core.tensor import Tensor
@@ -13,17 +14,17 @@ from ..errors import error
 from ..ops.create import empty
 from ..ops.join import cat, room_for, stack
 from ..ops.nn.dropout import check_probability, dropout
-from ..ops.nn.linear import linear
 from . import init
 from .module import Module
 from .parameter import Parameter
-from .recurrent import gru_step, lstm_step, rnn_step
+from .recurrent import RNN_STEPS, gru_step, lstm_step
+from .recurrent_layer import run_layer
 from .settings import unusual
 from .utils.rnn import PackedSequence, run_packed
 
 
 class Recurrent(Module):
-    """What the three share.  A subclass says what one step makes of the input's part, the state, and its part."""
+    """What the three share.  A subclass says what one step in time is."""
 
     gates, n_states = 1, 1
 
@@ -73,8 +74,8 @@ class Recurrent(Module):
         """What the names of one layer's weights end in, for each direction."""
         return [f"_l{layer}{reverse}" for reverse in ("", "_reverse")[: self.n_directions]]
 
-    def step(self, part: Tensor, states: tuple, from_state: Tensor) -> tuple:
-        """The next states, the first of which is the output."""
+    def cell(self) -> Callable:
+        """What a step makes of the input's part of the gates, the state's part, and the states (see recurrent.py)."""
         raise NotImplementedError
 
     def forward(self, input: Tensor, hx: Any = None) -> tuple:
@@ -119,20 +120,15 @@ class Recurrent(Module):
 
     def walk(self, x: Tensor, states: tuple, end: str) -> tuple:
         """One layer in one direction: its outputs, and its last states."""
-        parts = linear(x, getattr(self, "weight_ih" + end), getattr(self, "bias_ih" + end, None))
-        weight, bias = getattr(self, "weight_hh" + end), getattr(self, "bias_hh" + end, None)
-        outs = []
-        for part in parts.unbind(0):
-            states = self.step(part, states, linear(states[0], weight, bias))
-            outs.append(states[0])
-        if not outs:
+        if not len(x):
             raise error(
                 RuntimeError,
                 type(self).__name__,
                 "expected a sequence length larger than 0",
                 "skip empty sequences: if len(input): ...",
             )
-        return stack(outs), states
+        weights: list = [getattr(self, name + end, None) for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
+        return run_layer(self.cell(), x, states, *weights)
 
     def start(self, x: Tensor, hx: Any, single: bool) -> tuple:
         """The given first states, each (layers * directions, batch, hidden_size), or zeros."""
@@ -183,8 +179,8 @@ class RNN(Recurrent):
         super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype)
         self.nonlinearity = nonlinearity
 
-    def step(self, part: Tensor, states: tuple, from_state: Tensor) -> tuple:
-        return (rnn_step(part, from_state, self.nonlinearity),)
+    def cell(self) -> Callable:
+        return RNN_STEPS[self.nonlinearity]
 
 
 class LSTM(Recurrent):
@@ -200,8 +196,8 @@ class LSTM(Recurrent):
 
     gates, n_states = 4, 2
 
-    def step(self, part: Tensor, states: tuple, from_state: Tensor) -> tuple:
-        return lstm_step(part, from_state, states[1])
+    def cell(self) -> Callable:
+        return lstm_step
 
 
 class GRU(Recurrent):
@@ -217,5 +213,5 @@ class GRU(Recurrent):
 
     gates = 3
 
-    def step(self, part: Tensor, states: tuple, from_state: Tensor) -> tuple:
-        return (gru_step(part, from_state, states[0]),)
+    def cell(self) -> Callable:
+        return gru_step

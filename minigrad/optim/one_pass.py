@@ -16,7 +16,7 @@ from ..core.frames import OFF, current
 from ..core.saved import INFERENCE, memory
 from ..core.tensor import Tensor
 from ..kernels import threads
-from ..kernels.fallback import alone
+from ..kernels.fallback import again, alone
 
 FROM = 1024  # elements of all parameters of a group
 DTYPES = tuple(map(np.dtype, ("f4", "f8")))
@@ -78,34 +78,43 @@ def is_small(given: list) -> bool:
 
 def updated(p: Tensor, g: Tensor, state: dict, settings: Settings) -> bool:
     """Update one parameter by a kernel; False, with nothing done, where that cannot be."""
-    tensors, arrays, counters = (p, g, *state.values()), [], []
-    for t in tensors:
-        if not isinstance(t, Tensor) or t._layer is not None or type(a := t._a) is not np.ndarray:
-            return False
-        if t is g and not a.flags.carray:
-            a = a.copy()
-        if not a.ndim and t is not p:
-            counters.append(a)
-        elif a.shape != p._a.shape or a.dtype != p._a.dtype or not a.flags.carray:
-            return False
-        arrays.append(a)
-    a = arrays[0]
-    if not a.ndim or a.dtype not in DTYPES or p._ver is INFERENCE:
+    tensors = (p, g, *state.values())
+    if p._ver is INFERENCE or (arrays := plain_arrays(tensors)) is None:
         return False
-    key, values = (a.dtype, *state), (*settings.numbers, *[b.item() for b in counters])
-    latest = settings.latest
-    if key != latest[0] or values != latest[1]:
-        latest = settings.choose(key, values, state, a.dtype)
-    _, _, kernel, numbers = latest
-    if kernel.entry is None:
-        return False
-    flat = [arrays[i].reshape(-1) for i in kernel.arrays]
-    if a.size < 2 * threads.GRAIN:
-        kernel.entry(*flat, *numbers)
-    else:
-        threads.launch(lambda *some: kernel.entry(*some, *numbers), flat)
-    for b, value in zip(counters, kernel.counters(values)):
-        b[...] = value
+    size, dtype, counters = arrays[0].size, arrays[0].dtype, [a for a in arrays[2:] if not a.ndim]
+    key, values = (dtype, *state), (*settings.numbers, *[a.item() for a in counters])
+    try:
+        latest = settings.latest
+        if key != latest[0] or values != latest[1]:
+            latest = settings.choose(key, values, state, dtype)
+        _, _, kernel, numbers = latest
+        if kernel.entry is None:
+            return False
+        flat = [arrays[i].reshape(-1) for i in kernel.arrays]
+        if size < 2 * threads.GRAIN:
+            kernel.entry(*flat, *numbers)
+        else:
+            threads.launch(lambda *some: kernel.entry(*some, *numbers), flat)
+    except Exception as e:  # without a compiler nothing has been written
+        return False if alone() else again(e, lambda: False)
+    for a, value in zip(counters, kernel.counters(values)):
+        a[...] = value
     for i in kernel.written:
         (tensors[i]._ver or memory(tensors[i])).bump(f"{type(settings.optimizer).__name__}.step")
     return True
+
+
+def plain_arrays(tensors: tuple) -> list | None:
+    """Return the arrays of a parameter, its gradient and its state, each of one shape or a counter; None if they are not."""
+    found, p = [], tensors[0]._a
+    if type(p) is not np.ndarray or not p.ndim or p.dtype not in DTYPES:
+        return None
+    for i, t in enumerate(tensors):
+        if not isinstance(t, Tensor) or t._layer is not None or type(a := t._a) is not np.ndarray:
+            return None
+        if i == 1 and not a.flags.carray:  # a gradient is only read
+            a = a.copy()
+        if (a.shape != p.shape or a.dtype != p.dtype or not a.flags.carray) and (a.ndim or i < 2):
+            return None
+        found.append(a)
+    return found

@@ -8,11 +8,12 @@ import pytest
 
 import minigrad
 from minigrad import optim
-from minigrad.kernels import threads
+from minigrad.kernels import fallback, threads
 from minigrad.optim import one_pass
 
 from ..floats import FLOATS, some
 
+pytestmark = pytest.mark.cpu("is about kernels for the processor")
 SETTINGS = {
     optim.SGD: [{}, {"momentum": 0.9}, {"momentum": 0.9, "dampening": 0.5, "weight_decay": 0.1},
                 {"momentum": 0.9, "nesterov": True, "maximize": True}],
@@ -131,3 +132,19 @@ def test_threads_share_a_large_parameter(taken, monkeypatch):
     monkeypatch.setattr(one_pass, "FROM", np.inf)
     for a, b in zip(found, trained(optim.Adam, {}, shapes=[(500, 10)]), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+def test_without_a_compiler_the_update_goes_on(taken, monkeypatch):
+    def fail(*args):
+        raise cause
+
+    cause = RuntimeError("the compiler is out of order")
+    monkeypatch.setattr(fallback.Compiler, "failed", None)
+    monkeypatch.setattr(fallback, "from_compiler", lambda e: e is cause)
+    monkeypatch.setattr(one_pass.updates, "kernel", fail)
+    monkeypatch.setattr(one_pass, "kernels", {})
+    with pytest.warns(minigrad.MinigradWarning, match="no-kernels"):
+        found = trained(optim.Adam, {})
+    assert not taken
+    for a, b in zip(found, trained(optim.Adam, {}), strict=True):
+        np.testing.assert_array_equal(a, b)

@@ -1,0 +1,96 @@
+"""Kernels for recurrent networks: one step in time, and its gradients, each as one pass over memory.
+
+A step is captured on small examples, with a tensor for each gate.  That gives two programs, the step and its backward; what
+the backward reads of the step is what the step keeps for it.  nn/recurrent_layer.py walks with them through a sequence.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import operator
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.tensor import wrap
+from ..kernels import cache as texts
+from .capture import tracing
+from .captured_steps import Value
+from .guards import Environment
+from .trace import Trace
+
+EXAMPLE = (7,)
+
+
+class Kernels(NamedTuple):
+    """The two kernels of a step.  All that they take is flat arrays, and the last ones are memory for what they give.
+
+    `gradients` says for each gate of the input, each gate of the state, and each state which of those that `backward` gives
+    is its own: what the input and the state contribute to a gate has the same, where only their sum counts.
+    """
+
+    forward: Callable  # takes gates of the input and of the state, and states; gives states, and what is kept
+    backward: Callable  # takes what was kept, and gradients of the new states; gives gradients
+    n_kept: int
+    n_gradients: int
+    gradients: list[int | None]
+
+
+class Gates(tuple):
+    """Stands for a tensor with all gates side by side: a tensor for each."""
+
+    def __add__(self, other: tuple) -> Gates:
+        return Gates(map(operator.add, self, other))
+
+    def chunk(self, chunks: int, dim: int) -> Gates:
+        """Return the gates."""
+        return self
+
+
+@cache
+def kernels(step: Callable, n_gates: int, n_states: int, dtype: np.dtype) -> Kernels:
+    """Return the kernels of `step(gates of the input, gates of the state, states)`, which gives the new states."""
+    return contextvars.Context().run(captured, step, n_gates, n_states, dtype)
+
+
+def captured(step: Callable, n_gates: int, n_states: int, dtype: np.dtype) -> Kernels:
+    """Capture a step and its backward, and write both programs."""
+    trace = Trace(Environment({}), None)
+    trace.phase = "backward"  # no line of the user's is meant
+    names = [f"{what}{i}" for what, n in (("input", n_gates), ("state", n_gates), ("old", n_states)) for i in range(n)]
+    examples = [wrap(np.ones(EXAMPLE, dtype)) for _ in names]
+    for t in examples:
+        t.requires_grad_()
+    with tracing(trace, True):
+        given = [trace.argument(t, name, "") for t, name in zip(examples, names)]
+        gates = given[:n_gates], given[n_gates:-n_states]
+        outs = list(step(*[Gates(g) if n_gates > 1 else g[0] for g in gates], tuple(given[-n_states:])))
+        inputs, results, n = [trace.value(b) for b in given], [trace.value(o) for o in outs], len(trace.steps)
+        seeds, gradients = trace.differentiate(outs, given)
+    there, back = trace.steps[:n], trace.steps[n:]
+    made = {*inputs, *[v for s in there for v in s.outs]}
+    read = [a for s in back for a in s.args if isinstance(a, Value)]
+    kept = list(dict.fromkeys([v for v in (*read, *gradients) if v in made]))
+    distinct = list(dict.fromkeys([g for g in gradients if g is not None]))
+    found = Kernels(
+        entry(f"{step.__name__}", there, inputs, [*results, *kept], dtype),
+        entry(f"{step.__name__}_backward", back, [*kept, *seeds], distinct, dtype),
+        len(kept),
+        len(distinct),
+        [None if g is None else distinct.index(g) for g in gradients],
+    )
+    trace.forget()
+    return found
+
+
+def entry(name: str, steps: list, inputs: list, results: list, dtype: np.dtype) -> Callable:
+    """Return the function of some steps, which takes inputs and then memory for results."""
+    from .emit.from_capture import generate
+
+    memory = [Value("input", np.empty(EXAMPLE, dtype), 0, "result") for _ in results]
+    program = generate(steps, [*inputs, *memory], [], list(zip(memory, results)), name, False)
+    f: Any = getattr(texts.load(f"{program.name}_{dtype.name}", program.text), program.name)
+    read = operator.itemgetter(*[x for _, x in program.params])
+    return f if len(program.params) == len(inputs) + len(memory) else lambda *arrays: f(*read(arrays))
