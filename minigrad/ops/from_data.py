@@ -6,6 +6,7 @@ or a tensor holds keeps its own.  Tensors from a shape alone are in create.py.
 
 from __future__ import annotations
 
+from collections import UserList, deque
 from typing import Any
 
 import numpy as np
@@ -22,12 +23,13 @@ from . import transfer
 from .copy import filled, fitting, on_device, to
 
 NUMBERS = {bool, int, float}
+SEQUENCES = list, tuple, range, deque, UserList
 
 
 def tensor(
     data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
 ) -> Tensor:
-    """A new leaf with a copy of `data`: a number, nested lists or tuples of numbers or 0-d tensors, an array, a tensor.
+    """A new leaf with a copy of `data`: a number, nested sequences of numbers or 0-d tensors, an array, a tensor.
 
     Lists of different lengths raise ValueError, what is no number TypeError or RuntimeError.
 
@@ -209,7 +211,7 @@ def array_of(data: Any, dtype: Any, who: str) -> np.ndarray:
     if isinstance(data, (np.ndarray, np.generic)):
         target = native(data) if dtype is None else dtypes.numpy_dtype(dtype)
         return np.array(unmasked(data, who), dtype=target, order="C")
-    if not isinstance(data, (list, tuple, range, int, float)):
+    if not isinstance(data, (*SEQUENCES, int, float)):
         if hasattr(data, "__cuda_array_interface__"):
             array = on_gpu(data)._a
             return array.astype(array.dtype if dtype is None else dtypes.numpy_dtype(dtype), "C")
@@ -232,7 +234,7 @@ def native(array: Any) -> np.dtype:
 
 def kinds(data: Any, who: str) -> set:
     """What the leaves of nested lists are: the types bool, int, float, Tensor, or NumPy's dtypes."""
-    if isinstance(data, (list, tuple, range)):
+    if isinstance(data, SEQUENCES):
         types = set(map(type, data))
         if types <= NUMBERS:
             return types
@@ -262,7 +264,7 @@ def refuse(data: Any, who: str, kind: type[Exception] = TypeError) -> Any:
 
 def plain(data: Any, who: str) -> Any:
     """Nested lists with tensors and arrays of one element as numbers, and larger arrays as lists."""
-    if isinstance(data, (list, tuple, range)):
+    if isinstance(data, SEQUENCES):
         return [plain(d, who) for d in data]
     if isinstance(data, Tensor):
         if data.numel() != 1:
@@ -287,8 +289,8 @@ def check_lengths(data: Any, who: str) -> None:
     """Nested lists have to be a box: every list of a level is of the same length."""
     dim = 0
     level = [data]
-    while any(isinstance(d, (list, tuple, range)) for d in level):
-        lengths = {len(d) if isinstance(d, (list, tuple, range)) else None for d in level}
+    while any(isinstance(d, SEQUENCES) for d in level):
+        lengths = {len(d) if isinstance(d, SEQUENCES) else None for d in level}
         if None in lengths:
             raise error(
                 TypeError, who, f"numbers and lists stand side by side at dim {dim}", "give every row the same depth"

@@ -14,8 +14,8 @@ from ..core.tensor import Tensor, wrap
 from ..errors import error
 from .copy import CALLED, to
 from .create import sizes
+from .from_data import SEQUENCES, made
 from .from_data import array_of as array_of_data
-from .from_data import made
 
 
 class TensorType(type):
@@ -154,7 +154,7 @@ def array_of(data: tuple, target: np.dtype, who: str) -> np.ndarray:
         if who != "Tensor" and first._np_dtype != target:
             raise error(TypeError, who, f"expected a tensor of {target}, got one of {first.dtype}", "use x.to(dtype)")
         return first._a
-    if not isinstance(first, (list, tuple, range, np.ndarray)):
+    if not isinstance(first, (*SEQUENCES, np.ndarray)):
         raise error(
             TypeError, who, f"data must be a sequence (got {type(first).__name__})", "use minigrad.tensor(value)"
         )

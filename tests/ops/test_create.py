@@ -1,5 +1,7 @@
 """Tensors from data and from shapes: values, dtypes, sharing of memory and refusals."""
 
+from collections import UserList, deque
+
 import numpy as np
 import pytest
 
@@ -17,6 +19,13 @@ from minigrad.errors import MinigradWarning
 )  # fmt: skip
 def test_dtype_of_data_is_inferred(data, dtype):
     assert minigrad.tensor(data).dtype == getattr(minigrad, dtype)
+
+
+@pytest.mark.parametrize("sequence", [deque, UserList], ids=lambda t: t.__name__)
+def test_other_sequences_than_lists_are_data(sequence):
+    assert minigrad.tensor(sequence([1, 2.5])).tolist() == minigrad.Tensor(sequence([1, 2.5])).tolist() == [1, 2.5]
+    nested = [sequence([minigrad.tensor(1), 2]), sequence((3, 4))]
+    assert minigrad.tensor(nested).tolist() == minigrad.as_tensor(sequence(nested)).tolist() == [[1, 2], [3, 4]]
 
 
 def test_list_of_scalar_tensors():
