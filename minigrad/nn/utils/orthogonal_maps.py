@@ -1,0 +1,101 @@
+"""Maps onto orthogonal matrices: the exponential of a skew-symmetric matrix, Cayley's map, products of reflections.
+
+Each takes X (..., n, k), n >= k, of which it reads the lower triangle, and gives Q with Q.mT @ Q = I.
+Source: Lezcano-Casado, Martinez-Rubio, "Cheap orthogonal constraints in neural networks", 2019.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ...core.tensor import Tensor
+from ...ops.compare import where
+from ...ops.create import eye
+from ...ops.decompositions import linalg_qr
+from ...ops.join import cat
+from ...ops.linalg import solve
+
+
+def skew(X: Tensor) -> Tensor:
+    """Return the square skew-symmetric matrix whose lower triangle begins with the columns of X."""
+    n, k = X.shape[-2:]
+    X = X.tril()
+    if n != k:
+        X = cat([X, X.new_zeros(*X.shape[:-1], n - k)], -1)
+    return X - X.mT
+
+
+def identity(A: Tensor) -> Tensor:
+    """The identity for square matrices."""
+    return eye(A.shape[-1], dtype=A.dtype, device=A.device)
+
+
+def matrix_exp(A: Tensor) -> Tensor:
+    """Return the exponential of square matrices: the Taylor series of A / 2**s, squared s times.
+
+    With s such that no column sum exceeds 1/2, terms up to the 14th are exact in float64.
+    Source: Moler, Van Loan, "Nineteen dubious ways to compute the exponential of a matrix", 2003, method 3.
+    """
+    largest = A.abs().sum(-2).max().item() if A.numel() else 0.0
+    s = max(0, math.ceil(math.log2(2 * largest))) if 0 < largest < math.inf else 0
+    A, one = A / 2**s, identity(A)
+    Q = one
+    for n in range(14, 0, -1):
+        Q = one + A @ Q / n
+    for _ in range(s):
+        Q = Q @ Q
+    return Q
+
+
+def exponential(X: Tensor) -> Tensor:
+    """exp(A) of the skew-symmetric A: rotations."""
+    return matrix_exp(skew(X))[..., : X.shape[-1]]
+
+
+def cayley(X: Tensor) -> Tensor:
+    """(I - A/2)^-1 (I + A/2) of the skew-symmetric A: rotations by less than half a turn."""
+    A = skew(X)
+    return solve(identity(A) - A / 2, identity(A) + A / 2)[..., : X.shape[-1]]
+
+
+def householder(X: Tensor) -> Tensor:
+    """The first k columns of (I - tau_1 v_1 v_1') ... (I - tau_k v_k v_k'), with v_i the i-th column of X below a 1.
+
+    The product is I - V T V' with T^-1 = triu(V' V, 1) + diag(1 / tau); the diagonal of X, of 1 and -1, says which columns
+    change their sign.  Source: Puglisi, "Modification of the Householder method based on the compact WY
+    representation", 1992.
+    """
+    n, k = X.shape[-2:]
+    A = X.tril(-1)
+    E = eye(n, k, dtype=X.dtype, device=X.device)
+    V = A + E
+    S = (V.mT @ V).triu(1) + ((1 + (A * A).sum(-2)) / 2).diag_embed()
+    Q = E - V @ solve(S, V[..., :k, :].mT)
+    return Q * X.detach().diagonal(dim1=-2, dim2=-1).unsqueeze(-2)
+
+
+def reflections(Q: Tensor) -> Tensor:
+    """Return the X of which `householder` makes Q, for Q with orthonormal columns: LAPACK's geqrf, column by column."""
+    R = Q.clone()
+    for j in range(R.shape[-1]):
+        x = R[..., j:, j].clone()
+        head, tail = x[..., :1], x[..., 1:]
+        still = (tail == 0).all(-1, keepdim=True)  # LAPACK makes no reflection then, and `householder` one
+        beta = where(head < 0, 1.0, -1.0).to(x.dtype) * x.norm(dim=-1, keepdim=True)
+        below = (tail / (head - beta)).masked_fill(still, 0.0)
+        v = cat([head * 0 + 1, below], -1).unsqueeze(-1)
+        tau = (2 / (v * v).sum((-2, -1), keepdim=True)).masked_fill(still.unsqueeze(-1), 0.0)
+        rest = R[..., j:, j + 1 :]
+        rest.sub_(tau * (v @ (v.mT @ rest)))
+        R[..., j + 1 :, j] = below
+        R[..., j, j] = (beta.sign().masked_fill(still, 0.0) - head.sign() * still).squeeze(-1)
+    return R
+
+
+def orthogonalized(A: Tensor) -> Tensor:
+    """The Q of A = QR whose R has no negative number on its diagonal."""
+    Q, R = linalg_qr(A)
+    return Q * R.diagonal(dim1=-2, dim2=-1).sign().unsqueeze(-2)
+
+
+MAPS = {"matrix_exp": exponential, "cayley": cayley, "householder": householder}

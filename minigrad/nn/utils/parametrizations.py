@@ -1,0 +1,235 @@
+"""Parametrizations that are ready to use, under torch.nn.utils.parametrizations' names: norms and orthogonality."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from ...arrays.dtypes import finfo
+from ...autograd.grad_mode import no_grad
+from ...core.tensor import Tensor
+from ...errors import error
+from ...ops.create import eye
+from ...ops.join import cat
+from ...ops.matmul import dot, mv
+from ...ops.nn.normalize import normalize
+from ..convolution import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+from ..module import Module
+from .orthogonal_maps import MAPS, householder, orthogonalized, reflections
+from .parametrize import register_parametrization
+
+__all__ = ["orthogonal", "spectral_norm", "weight_norm"]
+
+
+# ---------------------------------------------------------------------- length and direction
+def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
+    """Let a weight be g * v / |v|: its length `original0` for each index of `dim`, and its direction `original1`.
+
+    With dim=None, or -1, the whole weight has one length.
+    Source: Salimans, Kingma, "Weight normalization", 2016.
+
+    >>> import minigrad
+    >>> layer = minigrad.nn.utils.parametrizations.weight_norm(minigrad.nn.Linear(3, 2))
+    >>> layer.parametrizations.weight.original0.shape
+    minigrad.Size([2, 1])
+    """
+    register_parametrization(module, name, WeightNorm(dim), unsafe=True)
+    module.register_load_state_dict_pre_hook(partial(from_older, name))
+    return module
+
+
+def from_older(name: str, module: Module, state: dict, prefix: str, *rest: Any) -> None:
+    """Take the state of the older nn.utils.weight_norm."""
+    for key, number in (("g", 0), ("v", 1)):
+        if (old := f"{prefix}{name}_{key}") in state:
+            state[f"{prefix}parametrizations.{name}.original{number}"] = state.pop(old)
+
+
+class WeightNorm(Module):
+    """g * v / |v|."""
+
+    def __init__(self, dim: int | None = 0):
+        super().__init__()
+        self.dim = -1 if dim is None else dim
+
+    def forward(self, g: Tensor, v: Tensor) -> Tensor:
+        return v * (g / norm_except(v, self.dim))
+
+    def right_inverse(self, weight: Tensor) -> tuple:
+        return norm_except(weight, self.dim), weight
+
+
+def norm_except(v: Tensor, dim: int) -> Tensor:
+    """The norm over all dimensions but one, which are kept with size 1; of everything for dim=-1, as in PyTorch."""
+    if dim == -1:
+        return v.norm()
+    others = [d for d in range(v.ndim) if d != dim % v.ndim]
+    return v.norm(2, others, keepdim=True) if others else v.abs()
+
+
+# ---------------------------------------------------------------------- the largest singular value
+def spectral_norm(
+    module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
+) -> Module:
+    """Divide a weight by its largest singular value, which power iterations track from one training step to the next.
+
+    The weight is seen as a matrix whose rows are the indices of `dim`: 0, or 1 for transposed convolutions.
+    Raises ValueError for a name that is no tensor, and for less than 1 iteration; IndexError for a wrong `dim`.
+    Source: Miyato et al., "Spectral normalization for generative adversarial networks", 2018.
+
+    >>> import minigrad
+    >>> layer = minigrad.nn.utils.parametrizations.spectral_norm(minigrad.nn.Linear(20, 40))
+    >>> round(minigrad.linalg.matrix_norm(layer.weight, 2).item(), 1)
+    1.0
+    """
+    weight = tensor_of(module, name, "spectral_norm")
+    if dim is None:
+        dim = int(isinstance(module, (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)))
+    return register_parametrization(module, name, SpectralNorm(weight, n_power_iterations, dim, eps))
+
+
+class SpectralNorm(Module):
+    """W / sigma, where sigma = u' W v with the singular vectors u and v of which it keeps estimates."""
+
+    def __init__(self, weight: Tensor, n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12):
+        super().__init__()
+        if not -weight.ndim <= dim < weight.ndim:
+            raise error(
+                IndexError,
+                "spectral_norm",
+                f"dim={dim} is out of range for a weight with {weight.ndim} dimensions",
+                f"pass a dim from {-weight.ndim} to {weight.ndim - 1}",
+            )
+        if n_power_iterations <= 0:
+            raise error(
+                ValueError,
+                "spectral_norm",
+                f"expected n_power_iterations to be positive, but got {n_power_iterations}",
+                "write n_power_iterations=1",
+            )
+        self.dim, self.eps, self.n_power_iterations = dim % weight.ndim, eps, n_power_iterations
+        if weight.ndim > 1:
+            with no_grad():
+                matrix = self.matrix(weight)
+                for key, size in zip(("_u", "_v"), matrix.shape):
+                    self.register_buffer(key, normalize(matrix.new_empty(size).normal_(), dim=0, eps=eps))
+                self.iterate(matrix, 15)
+
+    def matrix(self, weight: Tensor) -> Tensor:
+        """The weight as a matrix."""
+        return weight.movedim(self.dim, 0).flatten(1)
+
+    @no_grad()
+    def iterate(self, matrix: Tensor, n: int) -> None:
+        """Bring the estimates nearer to the singular vectors."""
+        for _ in range(n):
+            self._u.copy_(normalize(mv(matrix, self._v), dim=0, eps=self.eps))
+            self._v.copy_(normalize(mv(matrix.T, self._u), dim=0, eps=self.eps))
+
+    def forward(self, weight: Tensor) -> Tensor:
+        if weight.ndim == 1:
+            return normalize(weight, dim=0, eps=self.eps)
+        matrix = self.matrix(weight)
+        if self.training:
+            self.iterate(matrix, self.n_power_iterations)
+        u, v = self._u.clone(), self._v.clone()  # a second forward before backward writes into those
+        return weight / dot(u, mv(matrix, v))
+
+    def right_inverse(self, value: Tensor) -> Tensor:
+        return value
+
+
+# ---------------------------------------------------------------------- orthogonal matrices
+def orthogonal(
+    module: Module, name: str = "weight", orthogonal_map: str | None = None, *, use_trivialization: bool = True
+) -> Module:
+    """Keep a weight orthogonal: its columns orthonormal, or its rows where it has fewer of them.
+
+    `orthogonal_map` is "matrix_exp", which is the default for square weights, "cayley", or "householder".  With
+    `use_trivialization` the map starts from what was there last, made orthogonal; it is kept as a buffer `base`.
+    Raises ValueError for a name that is no tensor, a tensor with less than 2 dimensions, and another map.
+
+    >>> import minigrad
+    >>> layer = minigrad.nn.utils.parametrizations.orthogonal(minigrad.nn.Linear(20, 40))
+    >>> minigrad.allclose(layer.weight.T @ layer.weight, minigrad.eye(20), atol=1e-5)
+    True
+    """
+    weight = tensor_of(module, name, "orthogonal")
+    if weight.ndim < 2:
+        raise error(
+            ValueError,
+            "orthogonal",
+            f"expected a matrix or batch of matrices, but got a tensor of {weight.ndim} dimensions",
+            "choose a weight with 2 or more dimensions",
+        )
+    if orthogonal_map is None:
+        orthogonal_map = "matrix_exp" if weight.shape[-2] == weight.shape[-1] else "householder"
+    if orthogonal_map not in MAPS:
+        raise error(
+            ValueError,
+            "orthogonal",
+            f"orthogonal_map has to be one of {', '.join(map(repr, MAPS))}, but got {orthogonal_map!r}",
+            "write orthogonal_map='matrix_exp'",
+        )
+    made = Orthogonal(weight, orthogonal_map, use_trivialization=use_trivialization)
+    return register_parametrization(module, name, made, unsafe=True)
+
+
+class Orthogonal(Module):
+    """An orthogonal matrix from any other, in front of it `base` if that is kept."""
+
+    def __init__(self, weight: Tensor, orthogonal_map: str, *, use_trivialization: bool = True):
+        super().__init__()
+        self.shape, self.orthogonal_map, self.use_trivialization = weight.shape, orthogonal_map, use_trivialization
+        if use_trivialization:
+            self.register_buffer("base", None)
+
+    def forward(self, X: Tensor) -> Tensor:
+        wide = X.shape[-2] < X.shape[-1]
+        Q = MAPS[self.orthogonal_map](X.mT if wide else X)
+        if self.use_trivialization:
+            Q = self.base @ Q
+        return Q.mT if wide else Q
+
+    @no_grad()
+    def right_inverse(self, Q: Tensor) -> Tensor:
+        if Q.shape != self.shape:
+            raise error(
+                ValueError,
+                "orthogonal",
+                f"expected matrices of shape {tuple(self.shape)}, but got {tuple(Q.shape)}",
+                "set a tensor of the weight's shape",
+            )
+        wide = Q.shape[-2] < Q.shape[-1]
+        tall = Q.mT if wide else Q
+        if self.use_trivialization:
+            n, k = tall.shape[-2:]
+            full = tall if n == k else cat([tall, tall.new_empty(*tall.shape[:-1], n - k).normal_()], -1)
+            self.base = full.clone() if n == k and is_orthogonal(full) else orthogonalized(full)
+            return (-eye(*Q.shape[-2:], dtype=Q.dtype, device=Q.device)).expand(Q.shape).clone()
+        if MAPS[self.orthogonal_map] is not householder:
+            raise NotImplementedError(
+                f"{self.orthogonal_map} has no inverse that is known without use_trivialization=True"
+            )
+        X = reflections(tall)
+        return X.mT if wide else X
+
+
+def is_orthogonal(Q: Tensor) -> bool:
+    """Return whether the columns are orthonormal, up to rounding."""
+    n, k = Q.shape[-2:]
+    unit = eye(k, dtype=Q.dtype, device=Q.device)
+    return bool(((Q.mT @ Q - unit).abs() <= 10 * n * finfo(Q.dtype).eps).all())
+
+
+def tensor_of(module: Module, name: str, who: str) -> Tensor:
+    """The tensor of a module that is to be parametrized.  Raises ValueError where there is none."""
+    found = getattr(module, name, None)
+    if not isinstance(found, Tensor):
+        raise error(
+            ValueError,
+            who,
+            f"{type(module).__name__} has no parameter or buffer with name {name!r}",
+            "see dict(module.named_parameters()) for the names",
+        )
+    return found

@@ -1,0 +1,339 @@
+"""Parameters that are computed from others, under torch.nn.utils.parametrize's names.
+
+A parametrized tensor is no parameter of its module any more: it is what the modules of a ParametrizationList make, at each
+access, of the `original` that they keep.  The module's class becomes one that looks there first.
+Parametrizations that are ready to use: parametrizations.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from typing import Any
+
+from ...autograd.grad_mode import no_grad
+from ...core.tensor import Tensor
+from ...errors import error
+from ..containers import ModuleDict, ModuleList
+from ..module import Module
+from ..parameter import Parameter
+
+__all__ = [
+    "ParametrizationList",
+    "cached",
+    "is_parametrized",
+    "register_parametrization",
+    "remove_parametrizations",
+    "transfer_parametrizations_and_params",
+    "type_before_parametrizations",
+]
+
+KEPT: ContextVar[dict | None] = ContextVar("computed tensors that are kept", default=None)
+
+
+@contextmanager
+def cached() -> Iterator[None]:
+    """Compute each parametrized tensor once inside of a with block, and keep it.
+
+    >>> import minigrad
+    >>> from minigrad.nn.utils import parametrize, parametrizations
+    >>> layer = parametrizations.weight_norm(minigrad.nn.Linear(2, 2))
+    >>> with parametrize.cached():
+    ...     layer.weight is layer.weight
+    True
+    """
+    token = KEPT.set({} if (kept := KEPT.get()) is None else kept)
+    try:
+        yield
+    finally:
+        KEPT.reset(token)
+
+
+class ParametrizationList(ModuleList):
+    """The modules that make a tensor, the first of them from `original`, or from `original0`, `original1`, ...
+
+    It is made by register_parametrization and stands in module.parametrizations, a ModuleDict.
+
+    >>> import minigrad
+    >>> from minigrad.nn.utils import parametrizations
+    >>> layer = parametrizations.weight_norm(minigrad.nn.Linear(2, 3))
+    >>> [name for name, _ in layer.parametrizations.weight.named_parameters()]
+    ['original0', 'original1']
+    """
+
+    def __init__(self, modules: Sequence[Module], original: Tensor, unsafe: bool = False):
+        if not modules:
+            raise refused("ParametrizationList requires one module at least", "pass [parametrization]")
+        super().__init__(modules)
+        self.unsafe = unsafe
+        shape, dtype = original.shape, original.dtype
+        new: Any = original
+        with no_grad():
+            for module in reversed(modules):
+                new = inverse(module, new)
+        self.is_tensor = isinstance(new, Tensor)
+        self.ntensors = 1 if self.is_tensor else len(sequence_of_tensors(new))
+        if self.is_tensor:
+            check_like(new, new.shape, original.dtype, "right_inverse")
+            if new is not original:
+                original.data = new.detach()
+            register(self, "original", original)
+        else:
+            for i, t in enumerate(new):
+                t = Parameter(t, original.requires_grad) if isinstance(original, Parameter) else t
+                register(self, f"original{i}", t.requires_grad_(original.requires_grad))
+        if not unsafe:
+            check_like(self(), shape, dtype, "the parametrization")
+
+    def originals(self) -> list:
+        """The tensors from which the first module starts."""
+        return [self.original] if self.is_tensor else [getattr(self, f"original{i}") for i in range(self.ntensors)]
+
+    def forward(self) -> Tensor:
+        first, *others = self
+        x = first(*self.originals())
+        for module in others:
+            x = module(x)
+        return x
+
+    def right_inverse(self, value: Tensor) -> None:
+        """Set the originals such that the tensor becomes `value`, by the modules' right_inverse.
+
+        Raises RuntimeError for a module without one, ValueError where it returns other tensors than the originals.
+        """
+        new: Any = value
+        with no_grad():
+            for module in reversed(list(self)):
+                if not hasattr(module, "right_inverse"):
+                    raise error(
+                        RuntimeError,
+                        "right_inverse",
+                        f"the parametrization {type(module).__name__} has none, so its result cannot be set",
+                        "define right_inverse(self, value), which returns from what forward makes the value",
+                    )
+                new = module.right_inverse(new)
+        new = [new] if self.is_tensor else sequence_of_tensors(new)
+        if len(new) != self.ntensors:
+            what = f"right_inverse has to return {self.ntensors} tensors, but returned {len(new)}"
+            raise refused(what, "return as many as at the registration")
+        for own, t in zip(self.originals(), new):
+            check_like(t, t.shape if isinstance(t, Tensor) else (), own.dtype, "right_inverse")
+            own.data = t.detach()
+
+
+class Parametrized(Module):
+    """What the class of a parametrized module does before its own: tensors are computed, and set by their inverse."""
+
+    def __getattr__(self, name: str) -> Any:
+        found = self.__dict__.get("_modules", {}).get("parametrizations", ())
+        if name not in found:
+            return super().__getattr__(name)
+        kept = KEPT.get()
+        if kept is None:
+            return found[name]()
+        if (key := (id(self), name)) not in kept:
+            kept[key] = found[name]()
+        return kept[key]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        found = self.__dict__.get("_modules", {}).get("parametrizations", ())
+        if name not in found:
+            return super().__setattr__(name, value)
+        found[name].right_inverse(value)
+        if (kept := KEPT.get()) is not None:
+            kept.pop((id(self), name), None)
+
+    def __dir__(self) -> list:
+        return sorted({*super().__dir__(), *self.parametrizations})
+
+    def __reduce_ex__(self, protocol: Any) -> tuple:
+        return blank, (type_before_parametrizations(self),), self.__dict__
+
+
+@cache
+def parametrized(cls: type) -> type:
+    """The class that a module of this class gets."""
+    return type(f"Parametrized{cls.__name__}", (Parametrized, cls), {"__module__": cls.__module__})
+
+
+def blank(cls: type) -> Module:
+    """A parametrized module without anything in it, to be filled by a copy or from a file."""
+    return Module.__new__(parametrized(cls))
+
+
+def register_parametrization(
+    module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
+) -> Module:
+    """Let a parameter or buffer be parametrization(original) from now on; the original is what was there before.
+
+    If the parametrization has a method right_inverse, the original is right_inverse(what was there), a tensor or several,
+    and the tensor can be set.  A second parametrization is applied to the result of the first.
+    Dtype and shape may not change, unless `unsafe`; ValueError otherwise, and for a name that is no tensor of the module.
+
+    >>> import minigrad
+    >>> from minigrad import nn
+    >>> class Symmetric(nn.Module):
+    ...     def forward(self, X):
+    ...         return X.triu() + X.triu(1).T
+    >>> layer = nn.utils.parametrize.register_parametrization(nn.Linear(3, 3), "weight", Symmetric())
+    >>> minigrad.equal(layer.weight, layer.weight.T), [name for name, _ in layer.named_parameters()]
+    (True, ['bias', 'parametrizations.weight.original'])
+    """
+    parametrization.train(module.training)
+    if is_parametrized(module, tensor_name):
+        steps = module.parametrizations[tensor_name]
+        if not unsafe:
+            now = getattr(module, tensor_name)
+            then = parametrization(now)
+            check_like(then, now.shape, now.dtype, "the parametrization")
+            check_like(inverse(parametrization, then), now.shape, now.dtype, "right_inverse")
+        steps.append(parametrization)
+        steps.unsafe |= unsafe
+    elif tensor_name in module._buffers or tensor_name in module._parameters:
+        steps = ParametrizationList([parametrization], getattr(module, tensor_name), unsafe)
+        delattr(module, tensor_name)
+        if not is_parametrized(module):
+            module.__class__ = parametrized(type(module))
+            module.parametrizations = ModuleDict()
+        module.parametrizations[tensor_name] = steps
+    else:
+        raise refused(
+            f"{type(module).__name__} has no parameter, buffer or parametrized tensor {tensor_name!r}",
+            "see dict(module.named_parameters()) and dict(module.named_buffers()) for the names",
+        )
+    return module
+
+
+def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
+    """Return whether a module has a parametrized tensor, or one of this name.
+
+    >>> import minigrad
+    >>> from minigrad.nn.utils import parametrize, parametrizations
+    >>> layer = parametrizations.weight_norm(minigrad.nn.Linear(2, 2))
+    >>> parametrize.is_parametrized(layer), parametrize.is_parametrized(layer, "bias")
+    (True, False)
+    """
+    found = getattr(module, "parametrizations", None)
+    if not isinstance(found, ModuleDict):
+        return False
+    return len(found) > 0 if tensor_name is None else tensor_name in found
+
+
+def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized: bool = True) -> Module:
+    """Make a parametrized tensor a parameter or buffer again, with its present value, or as the original is.
+
+    Raises ValueError for a tensor that is not parametrized, and for leave_parametrized=False with several originals.
+
+    >>> import minigrad
+    >>> from minigrad.nn.utils import parametrize, parametrizations
+    >>> layer = parametrizations.weight_norm(minigrad.nn.Linear(2, 2))
+    >>> parametrize.remove_parametrizations(layer, "weight")
+    Linear(in_features=2, out_features=2, bias=True)
+    """
+    if not is_parametrized(module, tensor_name):
+        raise refused(
+            f"{type(module).__name__} has no parametrization on {tensor_name!r}",
+            "see module.parametrizations for those that are",
+        )
+    steps = module.parametrizations[tensor_name]
+    if not steps.is_tensor and not leave_parametrized:
+        raise refused(
+            f"{tensor_name!r} is made of {steps.ntensors} tensors, none of which can take its place",
+            "pass leave_parametrized=True",
+        )
+    tensor: Tensor = getattr(module, tensor_name)
+    if steps.is_tensor:
+        if leave_parametrized:
+            steps.original.data = tensor.detach()
+        tensor = steps.original
+    elif tensor.requires_grad:
+        tensor = Parameter(tensor.detach())
+    del module.parametrizations[tensor_name]
+    register(module, tensor_name, tensor)
+    if not is_parametrized(module):
+        cls = type_before_parametrizations(module)
+        del module.parametrizations
+        module.__class__ = cls
+    return module
+
+
+def type_before_parametrizations(module: Module) -> type:
+    """Return the class that a module had before it was parametrized; its class if it is not.
+
+    >>> import minigrad
+    >>> from minigrad.nn.utils import parametrize, parametrizations
+    >>> layer = parametrizations.weight_norm(minigrad.nn.Linear(2, 2))
+    >>> type(layer).__name__, parametrize.type_before_parametrizations(layer).__name__
+    ('ParametrizedLinear', 'Linear')
+    """
+    return type(module).__bases__[1] if isinstance(module, Parametrized) else type(module)
+
+
+def transfer_parametrizations_and_params(
+    from_module: Module, to_module: Module, tensor_name: str | None = None
+) -> Module:
+    """Give a module the parametrizations of another, all or those of one tensor, and the tensors that they start from.
+
+    Both modules share them afterwards.
+
+    >>> import minigrad
+    >>> from minigrad.nn.utils import parametrize, parametrizations
+    >>> a, b = (minigrad.nn.Linear(2, 2) for _ in range(2))
+    >>> _ = parametrize.transfer_parametrizations_and_params(parametrizations.weight_norm(a), b)
+    >>> minigrad.equal(a.weight, b.weight)
+    True
+    """
+    if not is_parametrized(from_module):
+        return to_module
+    for name in list(from_module.parametrizations) if tensor_name is None else [tensor_name]:
+        theirs = from_module.parametrizations[name]
+        if not hasattr(to_module, name):
+            setattr(to_module, name, Parameter(getattr(from_module, name).detach().clone()))
+        for parametrization in theirs:
+            register_parametrization(to_module, name, parametrization, unsafe=theirs.unsafe)
+        for key, tensor in [*theirs._parameters.items(), *theirs._buffers.items()]:
+            setattr(to_module.parametrizations[name], key, tensor)
+    return to_module
+
+
+# ---------------------------------------------------------------------- helpers
+def inverse(module: Module, value: Any) -> Any:
+    """Return from what a parametrization makes the value; the value itself where it does not say."""
+    try:
+        return module.right_inverse(value) if hasattr(module, "right_inverse") else value
+    except NotImplementedError:
+        return value
+
+
+def register(module: Module, name: str, tensor: Tensor) -> None:
+    """Make a tensor a parameter of a module, or a buffer."""
+    (module.register_parameter if isinstance(tensor, Parameter) else module.register_buffer)(name, tensor)  # type: ignore[arg-type]
+
+
+def check_like(made: Any, shape: tuple, dtype: Any, who: str) -> None:
+    """Raise ValueError for what is no tensor of this shape and dtype."""
+    if not isinstance(made, Tensor):
+        raise refused(f"{who} must return a tensor, but returned {type(made).__name__}", "return a tensor")
+    if made.dtype != dtype or tuple(made.shape) != tuple(shape):
+        raise refused(
+            f"{who} may not change dtype and shape, which were {dtype} and {tuple(shape)}, but gave {made.dtype} and "
+            f"{tuple(made.shape)}",
+            "return a tensor like the one that is given, or pass unsafe=True",
+        )
+
+
+def sequence_of_tensors(value: Any) -> Sequence:
+    """Return the tensors that a right_inverse gives; ValueError for anything else."""
+    if not isinstance(value, Sequence) or not all(isinstance(t, Tensor) for t in value):
+        raise refused(
+            f"right_inverse must return a tensor or a tuple of tensors, but returned {type(value).__name__}",
+            "return what forward takes",
+        )
+    return value
+
+
+def refused(what: str, fix: str) -> Exception:
+    """The ValueError for a parametrization that cannot be."""
+    return error(ValueError, "parametrize", what, fix)

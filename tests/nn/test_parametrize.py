@@ -1,0 +1,227 @@
+"""Tensors of modules that are computed from others: what stays true of the module, and what is refused."""
+
+import copy
+import pickle
+
+import pytest
+
+import minigrad as torch
+from minigrad import nn
+from minigrad.nn.utils import parametrizations, parametrize
+from tests.refusals import check
+
+
+class Symmetric(nn.Module):
+    def forward(self, X):
+        return X.triu() + X.triu(1).T
+
+    def right_inverse(self, A):
+        return A.triu()
+
+
+class Doubled(nn.Module):
+    def forward(self, X):
+        return 2 * X
+
+
+class Split(nn.Module):
+    """A tensor as the sum of two."""
+
+    def forward(self, a, b):
+        return a + b
+
+    def right_inverse(self, X):
+        return X / 2, X / 2
+
+
+class Wrong(nn.Module):
+    """What it returns is given."""
+
+    def __init__(self, there, back=lambda x: x):
+        super().__init__()
+        self.there, self.back = there, back
+
+    def forward(self, *x):
+        return self.there(*x)
+
+    def right_inverse(self, x):
+        return self.back(x)
+
+
+def symmetric():
+    return parametrize.register_parametrization(nn.Linear(3, 3), "weight", Symmetric())
+
+
+def test_the_original_stays_the_parameter_that_an_optimizer_knows():
+    layer = nn.Linear(3, 3)
+    before = layer.weight
+    optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+    parametrize.register_parametrization(layer, "weight", Symmetric())
+    assert layer.parametrizations.weight.original is before
+    layer(torch.ones(2, 3)).sum().backward()
+    optimizer.step()
+    assert torch.equal(layer.weight, layer.weight.T) and not torch.equal(before, before.T)
+    parametrize.remove_parametrizations(layer, "weight")
+    assert layer.weight is before and torch.equal(before, before.T) and type(layer) is nn.Linear
+
+
+def test_the_original_comes_back_without_its_parametrization():
+    layer = symmetric()
+    original = layer.parametrizations.weight.original.tolist()
+    parametrize.remove_parametrizations(layer, "weight", leave_parametrized=False)
+    assert layer.weight.tolist() == original
+
+
+def test_setting_goes_through_the_inverse():
+    layer = symmetric()
+    layer.weight = torch.ones(3, 3)
+    assert layer.weight.tolist() == torch.ones(3, 3).tolist()
+    assert layer.parametrizations.weight.original.tolist() == torch.ones(3, 3).triu().tolist()
+
+
+def test_parametrizations_are_applied_one_after_the_other():
+    layer = symmetric()
+    now = layer.weight.detach()
+    parametrize.register_parametrization(layer, "weight", Doubled())
+    assert torch.equal(layer.weight, 2 * now)
+
+
+def test_a_tensor_may_be_made_of_several_parameters():
+    layer = nn.Linear(3, 3)
+    value = layer.weight.detach().clone()
+    parametrize.register_parametrization(layer, "weight", Split())
+    assert torch.allclose(layer.weight, value) and len(list(layer.parameters())) == 3
+    layer.weight = 2 * value
+    assert torch.allclose(layer.parametrizations.weight.original1, value)
+    parametrize.remove_parametrizations(layer, "weight")
+    assert isinstance(layer.weight, nn.Parameter) and torch.allclose(layer.weight, 2 * value)
+
+
+def test_buffers_may_be_parametrized():
+    norm = nn.BatchNorm1d(2)
+    parametrize.register_parametrization(norm, "running_var", Doubled())
+    assert norm.running_var.tolist() == [2.0, 2.0]
+    assert "parametrizations.running_var.original" in dict(norm.named_buffers())
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))], ids=["deepcopy", "pickle"])
+def test_copies_go_their_own_way(copied):
+    layer = parametrizations.weight_norm(nn.Linear(3, 2))
+    other = copied(layer)
+    parametrize.remove_parametrizations(layer, "weight")
+    assert parametrize.is_parametrized(other, "weight") and torch.allclose(other.weight, layer.weight)
+    assert type(other).__name__ == "ParametrizedLinear" and isinstance(other, nn.Linear)
+
+
+def test_what_is_cached_is_computed_once_and_forgotten():
+    calls = []
+    layer = parametrize.register_parametrization(nn.Linear(2, 2), "weight", Wrong(lambda x: calls.append(1) or x * 2))
+    del calls[:]
+    with parametrize.cached():
+        with parametrize.cached():
+            assert layer.weight is layer.weight
+        assert layer.weight is layer.weight and len(calls) == 1
+        layer.weight = torch.zeros(2, 2)
+        assert layer.weight.sum() == 0
+    assert layer.weight is not layer.weight
+
+
+def test_a_compiled_step_trains_the_originals():
+    torch.manual_seed(0)
+    layer, x = parametrizations.weight_norm(nn.Linear(3, 2)), torch.randn(4, 3)
+    other = copy.deepcopy(layer)
+    for module, wrap in ((layer, torch.compile), (other, lambda f: f)):
+        optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+
+        def step(x, module=module, optimizer=optimizer):
+            optimizer.zero_grad()
+            (module(x) ** 2).sum().backward()
+            optimizer.step()
+
+        run = wrap(step)
+        for _ in range(4):
+            run(x)
+    assert torch.allclose(layer.weight, other.weight, rtol=1e-5)
+
+
+@pytest.mark.parametrize("map", ["matrix_exp", "cayley", "householder"])
+@pytest.mark.parametrize("shape", [(4, 4), (3, 5), (6, 2)], ids=str)
+def test_weights_stay_orthogonal_while_they_train(map, shape):
+    layer = parametrizations.orthogonal(nn.Linear(*shape).double(), orthogonal_map=map)
+    optimizer = torch.optim.SGD(layer.parameters(), lr=0.05)
+    x = torch.randn(5, shape[0], dtype=torch.float64)
+    for _ in range(5):
+        optimizer.zero_grad()
+        ((layer(x) - 1) ** 2).sum().backward()
+        optimizer.step()
+    Q = layer.weight if layer.weight.shape[0] >= layer.weight.shape[1] else layer.weight.T
+    assert torch.allclose(Q.T @ Q, torch.eye(min(shape), dtype=torch.float64), atol=1e-12)
+
+
+def test_the_exponential_of_a_turn():
+    from minigrad.nn.utils.orthogonal_maps import matrix_exp
+
+    angle = torch.tensor(20.0, dtype=torch.float64, requires_grad=True)
+    turn = torch.tensor([[0.0, -1.0], [1.0, 0.0]], dtype=torch.float64)
+    found = matrix_exp(angle * turn)
+    assert torch.allclose(found[0], torch.stack([angle.cos(), -angle.sin()]), atol=1e-12)
+    (slope,) = torch.autograd.grad(found[0, 0], angle)
+    assert torch.allclose(slope, -angle.sin(), atol=1e-12)
+
+
+# fmt: off
+CASES = [
+    ("parametrize.register_parametrization(nn.Linear(2, 2), 'gain', nn.ReLU())", 'parametrize', "no parameter, buffer or",
+     'see dict(module.named_parameters())'),
+    ("parametrize.register_parametrization(nn.Linear(2, 3), 'weight', Wrong(lambda x: x.T))", 'parametrize',
+     'the parametrization may not change dtype and shape', 'return a tensor like'),
+    ("parametrize.register_parametrization(nn.Linear(2, 3), 'weight', Wrong(lambda x: 3))", 'parametrize',
+     'the parametrization must return a tensor, but returned int', 'return a tensor'),
+    ("parametrize.register_parametrization(nn.Linear(2, 3), 'weight', Wrong(lambda x: x, lambda x: 'no'))", 'parametrize',
+     'right_inverse must return a tensor or a tuple', 'return what forward takes'),
+    ("parametrize.register_parametrization(nn.Linear(2, 3), 'weight', Wrong(lambda x: x, lambda x: x.double()))",
+     'parametrize', 'right_inverse may not change dtype and shape', 'pass unsafe=True'),
+    ("parametrize.remove_parametrizations(nn.Linear(2, 3), 'weight')", 'parametrize', 'no parametrization on', 'see module'),
+    ("parametrize.remove_parametrizations(parametrizations.weight_norm(nn.Linear(2, 3)), 'weight', False)", 'parametrize',
+     'made of 2 tensors, none of which', 'pass leave_parametrized=True'),
+    ("parametrize.ParametrizationList([], T(2))", 'parametrize', 'requires one module at least', 'pass [parametrization]'),
+    ("setattr(parametrize.register_parametrization(nn.Linear(2, 2), 'weight', nn.Tanh()), 'weight', T(2, 2))",
+     'right_inverse', 'the parametrization Tanh has none', 'define right_inverse'),
+    ("parametrizations.spectral_norm(nn.Linear(2, 3), 'gain')", 'spectral_norm', "no parameter or buffer with name 'gain'",
+     'see dict(module'),
+    ("parametrizations.spectral_norm(nn.Linear(2, 3), dim=2)", 'spectral_norm', 'dim=2 is out of range', 'from -2 to 1'),
+    ("parametrizations.spectral_norm(nn.Linear(2, 3), n_power_iterations=0)", 'spectral_norm', 'but got 0', 'write n_power'),
+    ("parametrizations.orthogonal(nn.Linear(2, 3), 'bias')", 'orthogonal', 'but got a tensor of 1 dimensions', 'choose'),
+    ("parametrizations.orthogonal(nn.Linear(2, 3), orthogonal_map='qr')", 'orthogonal', "but got 'qr'", "'matrix_exp'"),
+    ("setattr(parametrizations.orthogonal(nn.Linear(2, 3)), 'weight', T(2, 2))", 'orthogonal', 'but got (2, 2)', 'set a'),
+    ("nn.utils.weight_norm(nn.utils.weight_norm(nn.Linear(2, 3)))", 'weight_norm', 'cannot register two weight_norm', 'call'),
+    ("nn.utils.spectral_norm(nn.Linear(2, 3, bias=False), 'bias')", 'spectral_norm', "no parameter 'bias'", 'see dict'),
+    ("nn.utils.spectral_norm(nn.Linear(2, 3), n_power_iterations=0)", 'spectral_norm', 'but got 0', 'write n_power'),
+    ("nn.utils.remove_weight_norm(nn.Linear(2, 3))", 'remove_weight_norm', 'was not found in Linear', 'name the weight'),
+    ("nn.utils.fuse_conv_bn_eval(nn.Conv1d(2, 3, 1), nn.BatchNorm1d(3))", 'fuse_conv_bn_eval', 'a module is in training',
+     'call eval() on both'),
+    ("nn.utils.fuse_linear_bn_eval(nn.Linear(2, 3).eval(), nn.BatchNorm1d(4).eval())", 'fuse_linear_bn_eval',
+     '4 features, the linear layer 3', 'pass the batch norm that'),
+    ("nn.utils.skip_init(3)", 'skip_init', 'expected a Module, but got 3', 'pass a class'),
+    ("nn.utils.skip_init(nn.ReLU)", 'skip_init', "ReLU has no argument 'device'", 'make the module as usual'),
+]
+# fmt: on
+
+
+def lend(module, given):
+    there = type(
+        "Wrong", (module.nn.Module,), {k: v for k, v in vars(Wrong).items() if k in ("forward", "right_inverse")}
+    )
+
+    def wrong(*functions):
+        made = there()
+        made.there, made.back = (*functions, lambda x: x)[:2]
+        return made
+
+    utils = module.nn.utils
+    return {"Wrong": wrong, "parametrize": utils.parametrize, "parametrizations": utils.parametrizations}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
+def test_it_says_what_is_wrong_and_what_to_do(case):
+    check(*case, lend=lend)
