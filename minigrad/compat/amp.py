@@ -20,7 +20,7 @@ from ..core.frames import EAGER, Frame, Layer, apply_at, current, use
 from ..core.inplace import inplace_at
 from ..core.tensor import Tensor
 from ..errors import error, warn
-from ..layers.transform import without
+from ..utils.recomputation import without
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..arrays.memory import order_in_memory
 from ..core.events import slots
-from ..core.frames import EAGER, Frame, Layer
+from ..core.frames import Layer
 from ..core.function import Function
 from ..core.graph import ViewOf
 from ..core.inplace import example
@@ -110,11 +110,3 @@ def laid_out_in(order: tuple, t: Tensor) -> Tensor:
 def laid_out_like(x: Tensor, t: Tensor) -> Tensor:
     """Return the tangent t of x, which is no view, in memory as x is: a view of x has the view of t as its tangent."""
     return laid_out_in(order_in_memory(example(x)), t)
-
-
-def without(frame: Frame, name: str) -> Frame:
-    """Return a chain of frames without the layers of a name."""
-    if frame.layer is EAGER:
-        return frame
-    rest = frame.but(parent=without(frame.parent, name))
-    return rest.below() if rest.layer.name == name else rest

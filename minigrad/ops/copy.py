@@ -166,9 +166,10 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     >>> x
     tensor([1., 2.])
     """
+    rows = row_major(memory_format, "clone")
     if memory_format is not None and memory_format.dims:
         return reordered(input, memory_format, "clone")
-    return (Contiguous if row_major(memory_format, "clone") else Clone).apply(input)
+    return (Contiguous if rows else Clone).apply(input)
 
 
 @op("T(4, 3).mT", "T(3)", torch="Tensor.contiguous")
