@@ -16,11 +16,15 @@ from ..diagnose.missing_names import absent
 PYTORCH = "2.13.0"  # the version whose semantics minigrad implements
 LAYERS = """activation adaptive batchnorm channelshuffle container conv distance dropout flatten fold instancenorm linear loss
 module normalization padding pixelshuffle pooling rnn sparse transformer upsampling utils""".split()
+DISTRIBUTIONS = """bernoulli beta binomial categorical cauchy chi2 dirichlet exponential gamma geometric gumbel half_cauchy
+half_normal independent kumaraswamy laplace log_normal mixture_same_family multinomial normal one_hot_categorical pareto
+poisson relaxed_bernoulli relaxed_categorical studentT transformed_distribution uniform weibull""".split()
 OPTIMIZERS = "adadelta adagrad adam adamax adamw asgd lbfgs nadam radam rmsprop rprop sgd".split()
 
 # PyTorch's module -> the modules of minigrad in which its names are looked up, in this order
 ELSEWHERE = {
     **{f"nn.modules.{name}": ("nn", "compat.underscored") for name in LAYERS},
+    **{f"distributions.{name}": ("distributions",) for name in DISTRIBUTIONS},
     **{f"optim.{name}": ("optim",) for name in OPTIMIZERS},
     "": ("",),
     "_C": ("compat.underscored",),
