@@ -93,7 +93,7 @@ def checkpoint(
         )
     if use_reentrant:
         check_reentrant(args, kwargs, context_fn, debug)
-        return Reentrant.apply(function, preserve_rng_state, *args)
+        return CheckpointFunction.apply(function, preserve_rng_state, *args)
     if not current().grad:
         return function(*args, **kwargs)
     chosen, said = _early_stop.get(), _debug.get()
@@ -194,7 +194,7 @@ def check_reentrant(args: tuple, kwargs: dict, context_fn: Callable, debug: bool
         )
 
 
-class Reentrant(Function):
+class CheckpointFunction(Function):
     """A function that is run without a graph, and in backward once more with one."""
 
     captures = True  # backward sees to the gradients of what forward uses without being given it: parameters

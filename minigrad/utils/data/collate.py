@@ -112,8 +112,9 @@ def unknown(what: Any) -> Any:
 # ---------------------------------------------------------------------- by type
 def collate_tensors(batch: Sequence, *, collate_fn_map: Any = None) -> Tensor:
     """Return tensors stacked; raise RuntimeError where their shapes differ."""
+    sizes = batch[0]._sizes
     for i, t in enumerate(batch):
-        if t.shape != batch[0].shape:
+        if t._sizes != sizes:
             raise error(
                 RuntimeError,
                 "default_collate",
