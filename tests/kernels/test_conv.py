@@ -8,7 +8,7 @@ import pytest
 
 import minigrad
 from minigrad.kernels import fallback, threads
-from minigrad.kernels.cpu import conv_cpu, pool_cpu
+from minigrad.kernels.cpu import conv_cost, conv_cpu, pool_cpu
 from minigrad.ops.nn.conv import Conv, ConvInput, ConvWeight, Geometry
 from tests.floats import FLOATS, some
 
@@ -231,3 +231,41 @@ def test_small_arrays_and_integers_are_numpys(monkeypatch):
     F.conv2d(minigrad.ones(8, 8, 16, 16).long(), minigrad.ones(8, 8, 3, 3).long())
     F.max_pool2d(minigrad.ones(1, 1, 8, 8), 2)
     F.max_pool2d(minigrad.ones(8, 8, 16, 16).long(), 2)
+
+
+@pytest.mark.parametrize("images, out", [(2, 5), (40, 3), (2, 1)])
+def test_windows_of_one_element_are_products_of_matrices(images, out):
+    x, w, b = minigrad.randn(images, 4, 3, 2), minigrad.randn(out, 4, 1, 1), minigrad.randn(out)
+    tracked = [t.double().requires_grad_() for t in (x, w, b)]
+    found = F.conv2d(*tracked)
+    wanted = minigrad.einsum("oc,nchw->nohw", tracked[1][:, :, 0, 0], tracked[0]) + tracked[2][:, None, None]
+    assert minigrad.allclose(found, wanted)
+    g = minigrad.randn(*found.shape, dtype=minigrad.float64)
+    for a, b in zip(minigrad.autograd.grad(found, tracked, g), minigrad.autograd.grad(wanted, tracked, g), strict=True):
+        assert minigrad.allclose(a, b)
+
+
+@pytest.mark.parametrize(
+    "number, images, weight, product",
+    [
+        ((4, 4), 2, (512, 512, 3, 3), True),
+        ((8, 8), 2, (512, 256, 3, 3), True),
+        ((32, 32), 2, (64, 64, 3, 3), False),
+        ((16, 16), 8, (32, 16, 3, 3), False),
+        ((4, 4), 100_000, (512, 512, 3, 3), False),  # too many windows for a copy
+    ],
+)
+def test_many_channels_of_few_elements_are_a_product(number, images, weight, product):
+    costs = [conv_cost.FORWARD, conv_cost.BY_INPUT, conv_cost.BY_WEIGHT]
+    assert [c.favours_product(number, images, weight, 1) for c in costs] == [product] * 3
+
+
+def test_a_product_is_what_the_kernel_gives(monkeypatch):
+    x, w = minigrad.randn(2, 256, 4, 4, requires_grad=True), minigrad.randn(256, 256, 3, 3, requires_grad=True)
+    results = []
+    for windows in (conv_cost.WINDOWS, 0):
+        monkeypatch.setattr(conv_cost, "WINDOWS", windows)
+        out = F.conv2d(x, w, padding=1)
+        results.append([out, *minigrad.autograd.grad(out, [x, w], minigrad.ones_like(out))])
+    for a, b in zip(*results, strict=True):
+        assert minigrad.allclose(a, b, rtol=1e-3, atol=1e-2)

@@ -7,8 +7,9 @@ across the end of a row is left out when the result is copied to its place.  A s
 a line of its own; for the gradient by the input it splits the result.  Where a plane of the result is much smaller than one
 of the input, as for large kernels, its tiles begin anew: a third to a half of the time of kernels of 15 by 10 elements.
 
-ops/nn/conv.py has the definitions.  The functions here return None where these serve as well: small arrays, and weights'
-gradients that are not finite (a zero that fills a line, times infinity, is NaN).
+ops/nn/conv.py has the definitions.  The functions here return None where these serve as well or better: small arrays, many
+channels of few elements (conv_cost.py), and weights' gradients that are not finite (a zero that fills a line, times infinity,
+is NaN).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from ...arrays.kinds import kernels_there, on_device
 from ..cache import load
 from ..fallback import alone
 from ..threads import launch
+from .conv_cost import BY_INPUT, BY_WEIGHT, FORWARD, of_single_elements
 
 CONV_FROM = 1 << 15  # multiplications; below, NumPy's dozen calls take no longer than a lesson's wait for the compiler
 # multiplications that take as long as a call of NumPy's: the transpose makes one per element of the kernel
@@ -333,8 +335,11 @@ def forward(x: np.ndarray, w: np.ndarray, bias: Any, number: tuple, geometry: An
     if on_device(x):
         return kernels_there("conv_cuda").forward(x, w, bias, number, geometry)
     shape = (x.shape[0], *w.shape[:1], *number)
+    if of_single_elements(w.shape, geometry):
+        out = np.matmul(w.reshape(w.shape[:2]), x.reshape(*x.shape[:2], -1)).reshape(shape)
+        return out if bias is None else np.add(out, bias.reshape(-1, *[1] * len(number)), out=out)
     size = math.prod(shape) * math.prod(w.shape[1:])
-    if not serves(x, size, w.ndim):
+    if not serves(x, size, w.ndim) or FORWARD.favours_product(number, len(x), w.shape, geometry.groups):
         return None
     plan = to_slide(x.shape, w.shape, number, geometry, x.dtype, BLOCK)
     return run(plan, x, w, bias, geometry.groups, False, np.empty(shape, x.dtype), size)
@@ -344,8 +349,12 @@ def by_input(y: np.ndarray, w: np.ndarray, size: tuple, geometry: Any) -> np.nda
     """The gradient by the input, of shape `size`; y is that of the result."""
     if on_device(y):
         return kernels_there("conv_cuda").by_input(y, w, size, geometry)
+    if of_single_elements(w.shape, geometry):
+        return np.matmul(w.reshape(w.shape[:2]).T, y.reshape(*y.shape[:2], -1)).reshape(len(y), w.shape[1], *size)
     work = y.size * math.prod(w.shape[1:])
     if not serves(y, work + CALL * math.prod(w.shape[2:]), w.ndim):
+        return None
+    if BY_INPUT.favours_product(y.shape[2:], len(y), w.shape, geometry.groups):
         return None
     plan = to_slide_back(y.shape, w.shape, size, geometry, y.dtype, BLOCK)
     out = np.empty((y.shape[0], w.shape[1] * geometry.groups, *size), y.dtype)
@@ -370,8 +379,11 @@ def by_weight(y: np.ndarray, x: np.ndarray, kernel: tuple, geometry: Any) -> np.
     if on_device(y):
         return kernels_there("conv_cuda").by_weight(y, x, kernel, geometry)
     groups, shape = geometry.groups, (y.shape[1], x.shape[1] // geometry.groups, *kernel)
+    if of_single_elements(shape, geometry) and len(x) * math.prod(shape) <= x.size + y.size:
+        x, y = [a.reshape(*a.shape[:2], -1) for a in (x, y)]
+        return np.add.reduce(np.matmul(y, x.swapaxes(1, 2))).reshape(shape)
     work = y.size * math.prod(shape[1:])
-    if not serves(x, work, len(shape)):
+    if not serves(x, work, len(shape)) or BY_WEIGHT.favours_product(y.shape[2:], len(y), shape, groups):
         return None
     plan, outer = to_correlate(x.shape, y.shape, kernel, geometry, x.dtype, BLOCK), y.shape[1] // groups
     rows, width = -(-outer // plan.rows) * plan.rows, plan.settings[0].size
