@@ -335,7 +335,7 @@ def forward(x: np.ndarray, w: np.ndarray, bias: Any, number: tuple, geometry: An
     if on_device(x):
         return kernels_there("conv_cuda").forward(x, w, bias, number, geometry)
     shape = (x.shape[0], *w.shape[:1], *number)
-    if of_single_elements(w.shape, geometry):
+    if x.size and of_single_elements(w.shape, geometry):
         out = np.matmul(w.reshape(w.shape[:2]), x.reshape(*x.shape[:2], -1)).reshape(shape)
         return out if bias is None else np.add(out, bias.reshape(-1, *[1] * len(number)), out=out)
     size = math.prod(shape) * math.prod(w.shape[1:])
@@ -349,7 +349,7 @@ def by_input(y: np.ndarray, w: np.ndarray, size: tuple, geometry: Any) -> np.nda
     """The gradient by the input, of shape `size`; y is that of the result."""
     if on_device(y):
         return kernels_there("conv_cuda").by_input(y, w, size, geometry)
-    if of_single_elements(w.shape, geometry):
+    if y.size and of_single_elements(w.shape, geometry):
         return np.matmul(w.reshape(w.shape[:2]).T, y.reshape(*y.shape[:2], -1)).reshape(len(y), w.shape[1], *size)
     work = y.size * math.prod(w.shape[1:])
     if not serves(y, work + CALL * math.prod(w.shape[2:]), w.ndim):
@@ -379,7 +379,7 @@ def by_weight(y: np.ndarray, x: np.ndarray, kernel: tuple, geometry: Any) -> np.
     if on_device(y):
         return kernels_there("conv_cuda").by_weight(y, x, kernel, geometry)
     groups, shape = geometry.groups, (y.shape[1], x.shape[1] // geometry.groups, *kernel)
-    if of_single_elements(shape, geometry) and len(x) * math.prod(shape) <= x.size + y.size:
+    if x.size and y.size and of_single_elements(shape, geometry) and len(x) * math.prod(shape) <= x.size + y.size:
         x, y = [a.reshape(*a.shape[:2], -1) for a in (x, y)]
         return np.add.reduce(np.matmul(y, x.swapaxes(1, 2))).reshape(shape)
     work = y.size * math.prod(shape[1:])
