@@ -81,6 +81,7 @@ from .nn.functional import (
     avg_pool1d,
     batch_norm,
     bilinear,
+    channel_shuffle,
     conv1d,
     conv2d,
     conv3d,

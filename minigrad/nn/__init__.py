@@ -93,6 +93,7 @@ from .pooling import (
 from .recurrent import GRUCell, LSTMCell, RNNCell
 from .sequences import GRU, LSTM, RNN
 from .shape_modules import (
+    ChannelShuffle,
     CircularPad1d,
     CircularPad2d,
     CircularPad3d,

@@ -253,6 +253,17 @@ class PixelUnshuffle(Functional, function=resize.pixel_unshuffle):
     downscale_factor: int
 
 
+class ChannelShuffle(Functional, function=resize.channel_shuffle):
+    """Channels of several groups in turn.
+
+    >>> import minigrad
+    >>> minigrad.nn.ChannelShuffle(2)(minigrad.arange(4.).reshape(1, 4, 1)).flatten()
+    tensor([0., 2., 1., 3.])
+    """
+
+    groups: int
+
+
 class Unfold(Functional, function=unfold_fold.unfold):
     """The windows of an image as columns.
 

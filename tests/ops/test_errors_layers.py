@@ -99,6 +99,7 @@ CASES = [
      'scaled_dot_product_attention', 'explicit attn_mask', 'leave one of them'),
     ('F.scaled_dot_product_attention(T(2, 3, 4), T(2, 3, 4), T(2, 3, 4), attn_mask=I(3, 3, 1))',
      'scaled_dot_product_attention', 'minigrad.int64', 'convert with'),
+    ('F.channel_shuffle(T(1, 5, 2), 2)', 'channel_shuffle', 'groups = 2, got an input of shape (1, 5, 2)', 'make 2 channels'),
     ('F.interpolate(T(1, 3, 4, 4))', 'interpolate', 'exactly one of size and scale_factor has to', 'write size=(h, w) or'),
     ('F.interpolate(T(1, 3, 4, 4), size=(1, 2, 3))', 'interpolate', 'size=(1, 2, 3) should have 2', 'write size=(2, 2)'),
     ('F.interpolate(T(1, 3, 4, 4), size=0)', 'interpolate', 'should be greater than 0, but got', 'pass a size from 1 on'),

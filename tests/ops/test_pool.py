@@ -85,6 +85,12 @@ def test_nearest_repeats_elements():
     assert F.interpolate(x, scale_factor=2).tolist() == [[[1, 1, 2, 2]]]
 
 
+def test_channel_shuffle_takes_the_groups_in_turn_and_is_undone_by_as_many_channels():
+    x = minigrad.tensor(random(2, 6, 3))
+    assert np.array_equal(F.channel_shuffle(x, 2).numpy(), x.numpy()[:, [0, 3, 1, 4, 2, 5]])
+    assert np.array_equal(F.channel_shuffle(F.channel_shuffle(x, 2), 3).numpy(), x.numpy())
+
+
 def test_pixel_unshuffle_undoes_pixel_shuffle():
     x = minigrad.tensor(random(2, 8, 3, 2))
     assert np.array_equal(F.pixel_unshuffle(F.pixel_shuffle(x, 2), 2).numpy(), x.numpy())

@@ -1,4 +1,4 @@
-"""Resizing of images and signals: interpolate, and pixel_shuffle, which trades channels for size."""
+"""Resizing of images and signals: interpolate; pixel_shuffle, which trades channels for size; channel_shuffle."""
 
 from __future__ import annotations
 
@@ -199,3 +199,21 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     c, h, w = input.shape[-3], input.shape[-2] // r, input.shape[-1] // r
     x = input.reshape(*lead, c, h, r, w, r).movedim((-3, -1), (-4, -3))
     return Contiguous.apply(x).reshape(*lead, c * r * r, h, w)
+
+
+@functional("T(2, 6, 2, 3), 3", "T(1, 4, 3), 2", node="ChannelShuffle")
+def channel_shuffle(input: Tensor, groups: int) -> Tensor:
+    """(n, groups * c, ...) with the channels in the order 0, c, 2 c, ..., 1, c + 1, ...: each group's first one comes first.
+
+    Source: Zhang et al., "ShuffleNet", 2017.
+    """
+    if input.ndim < 3 or groups < 1 or input.shape[1] % groups:
+        raise error(
+            RuntimeError,
+            "channel_shuffle",
+            f"expects 3 or more dimensions, and channels (dimension 1) that are divisible by groups = {groups}, "
+            f"got an input of shape {tuple(input.shape)}",
+            f"make {max(groups, 1)} channels for each that a group has",
+        )
+    x = input.unflatten(1, (groups, input.shape[1] // groups)).movedim(1, 2)
+    return Contiguous.apply(x).flatten(1, 2)
