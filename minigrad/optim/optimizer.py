@@ -71,6 +71,10 @@ class Optimizer:
         models = [m for m in (model, *self._earlier.models) if m is not None]
         optimizers.warn_not_registered(who, models, self._all())
 
+    def __setstate__(self, state: dict) -> None:
+        """Take over what pickle has kept of an optimizer, here or in PyTorch."""
+        vars(self).update({"_hooks": {"before": {}, "after": {}}, "_earlier": optimizers.Earlier()} | state)
+
     def _all(self) -> list:
         """The parameters of all groups."""
         return [p for group in self.param_groups for p in group["params"]]

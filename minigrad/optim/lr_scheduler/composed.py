@@ -37,14 +37,14 @@ class SequentialLR(LRScheduler):
                 f"pass {max(len(schedulers) - 1, 0)} milestones: the steps at which the next one takes over",
             )
         same_optimizer("SequentialLR", schedulers, optimizer)
-        self.optimizer, self.schedulers, self.milestones = optimizer, list(schedulers), list(milestones)
+        self.optimizer, self._schedulers, self._milestones = optimizer, list(schedulers), list(milestones)
         self.last_epoch = last_epoch + 1
-        self.schedulers[0].restart()
-        self._last_lr = self.schedulers[0].get_last_lr()
+        self._schedulers[0].restart()
+        self._last_lr = self._schedulers[0].get_last_lr()
 
     def set_rates(self) -> None:
-        now = self.schedulers[bisect.bisect_right(self.milestones, self.last_epoch)]
-        now.restart() if self.last_epoch in self.milestones else now.step()
+        now = self._schedulers[bisect.bisect_right(self._milestones, self.last_epoch)]
+        now.restart() if self.last_epoch in self._milestones else now.step()
 
 
 class ChainedScheduler(LRScheduler):
@@ -69,13 +69,13 @@ class ChainedScheduler(LRScheduler):
                 "expects at least one schedule to be chained, but got none",
                 "pass a list of schedules: ChainedScheduler([a, b])",
             )
-        self.optimizer, self.schedulers = optimizer or schedulers[0].optimizer, list(schedulers)
+        self.optimizer, self._schedulers = optimizer or schedulers[0].optimizer, list(schedulers)
         same_optimizer("ChainedScheduler", schedulers, self.optimizer)
         self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
 
     def step(self) -> None:
         """Go on by one epoch."""
-        for schedule in self.schedulers:
+        for schedule in self._schedulers:
             schedule.step()
         self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
 

@@ -71,6 +71,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         t, length = self.last_epoch, self.T_0
         while t >= length:
             t, length = t - length, length * self.T_mult
+        self.T_cur, self.T_i = t, length
         return self.eta_min + (first - self.eta_min) * (1 + math.cos(math.pi * t / length)) / 2
 
 
@@ -139,6 +140,8 @@ class OneCycleLR(LRScheduler):
         for group, lr in zip(optimizer.param_groups, most) if last_epoch == -1 else ():
             group["initial_lr"] = lr / div_factor
             group["max_lr"], group["min_lr"] = lr, lr / div_factor / final_div_factor
+            if cycle_momentum:
+                group["max_momentum"], group["base_momentum"] = max_momentum, base_momentum
         if cycle_momentum:
             check_momentum("OneCycleLR", optimizer)
         super().__init__(optimizer, last_epoch)

@@ -6,7 +6,9 @@ several of them can act on one optimizer.  Next: cycles.py, composed.py.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 from ...diagnose import optimizers
@@ -87,18 +89,31 @@ class LRScheduler:
         return self._last_lr
 
     def state_dict(self) -> dict:
-        """Everything but the optimizer, and functions; of schedules inside, their own states."""
-        left = lambda k, v: k in ("optimizer", "schedulers") or k.endswith("lambdas") or callable(v)
-        kept = {k: v for k, v in self.__dict__.items() if not left(k, v)}
-        inside = getattr(self, "schedulers", None)
-        return kept if inside is None else {**kept, "schedulers": [s.state_dict() for s in inside]}
+        """Everything but the optimizer and functions: of schedules inside their states, of callable objects their attributes."""
+        state = {k: v for k, v in self.__dict__.items() if k != "optimizer" and not callable(v)}
+        for name, parts in self._inside().items():
+            state[name] = [p.state_dict() if isinstance(p, LRScheduler) else attributes(p) for p in parts]
+        return state
 
     def load_state_dict(self, state_dict: dict) -> None:
         """Take over a state_dict()."""
-        state = dict(state_dict)
-        for schedule, its in zip(getattr(self, "schedulers", ()), state.pop("schedulers", ())):
-            schedule.load_state_dict(its)
-        self.__dict__.update(state)
+        inside = self._inside()
+        self.__dict__.update({k: v for k, v in state_dict.items() if k not in inside})
+        for name, parts in inside.items():
+            for part, its in zip(parts, state_dict.get(name, ())):
+                if isinstance(part, LRScheduler):
+                    part.load_state_dict(its)
+                elif its is not None:
+                    vars(part).update(its)
+
+    def _inside(self) -> dict[str, list]:
+        """The lists of schedules and of functions that it is made of."""
+        return {name: getattr(self, name) for name in ("_schedulers", "lr_lambdas") if hasattr(self, name)}
+
+
+def attributes(function: Callable) -> dict | None:
+    """Return what an object that is called like a function has; None for a function."""
+    return None if isinstance(function, FunctionType) else dict(vars(function))
 
 
 class LambdaLR(LRScheduler):
@@ -182,11 +197,11 @@ class MultiStepLR(LRScheduler):
     """
 
     def __init__(self, optimizer: Optimizer, milestones: list, gamma: float = 0.1, last_epoch: int = -1):
-        self.milestones, self.gamma = list(milestones), gamma
+        self.milestones, self.gamma = Counter(milestones), gamma
         super().__init__(optimizer, last_epoch)
 
     def rate(self, i: int, now: float, first: float) -> float:
-        return now * self.gamma ** self.milestones.count(self.last_epoch)
+        return now * self.gamma ** self.milestones[self.last_epoch]
 
 
 class ExponentialLR(LRScheduler):
