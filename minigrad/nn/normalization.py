@@ -125,6 +125,8 @@ class ChannelNorm(Module):
 
     ranks: tuple = ()
 
+    _version, _since = 2, {"num_batches_tracked": 2}
+
     def __init__(
         self,
         num_features: int,

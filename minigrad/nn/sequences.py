@@ -28,6 +28,8 @@ class Recurrent(Module):
 
     gates, n_states = 1, 1
 
+    n_directions = property(lambda m: 2 if m.bidirectional else 1)
+
     def __init__(
         self,
         input_size: int,
@@ -53,7 +55,7 @@ class Recurrent(Module):
         room_for(type(self).__name__, num_layers, "layers")
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.bias, self.batch_first, self.dropout, self.bidirectional = bias, batch_first, float(dropout), bidirectional
-        self.n_directions, rows = 2 if bidirectional else 1, self.gates * hidden_size
+        rows = self.gates * hidden_size
         for layer in range(num_layers):
             width = hidden_size * self.n_directions if layer else input_size
             for end in self.endings(layer):

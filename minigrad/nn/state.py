@@ -15,6 +15,7 @@ from .module_hooks import Hooked
 from .parameter import Parameter
 
 EXTRA = "_extra_state"
+PYTORCHS = ("_non_persistent_buffers_set", "_is_full_backward_hook")  # what a module of PyTorch keeps besides its hooks
 
 
 class IncompatibleKeys(NamedTuple):
@@ -38,6 +39,20 @@ class Stateful(Hooked):
     _buffers: dict[str, Any]
     _modules: dict[str, Any]
     _transient: set
+    _version = 1  # of the names in the state_dict, which keeps it in its attribute _metadata
+    _since: dict[str, int] = {}  # names that earlier versions did not have
+
+    def __setstate__(self, state: dict) -> None:
+        """Take over what pickle has kept of a module; RuntimeError for one of PyTorch's that has hooks."""
+        if PYTORCHS[0] in state:
+            state = dict(state)
+            for name in [k for k in state if k.endswith("_hooks") or "_hooks_" in k]:
+                if state.pop(name):
+                    what = f"the file has a module of PyTorch with {name}, which are not taken over"
+                    raise error(RuntimeError, type(self).__name__, what, "save its state_dict instead, in PyTorch")
+            state |= {"_hooks": {}, "_options": {}, "_transient": state[PYTORCHS[0]]}
+            state = {k: v for k, v in state.items() if k not in PYTORCHS}
+        vars(self).update(state)
 
     def get_extra_state(self) -> Any:
         """Whatever else belongs to the state_dict of this module; a subclass defines it, with set_extra_state."""
@@ -58,6 +73,11 @@ class Stateful(Hooked):
         They are added to `destination` where one is given, with `prefix` in front of the names.
         """
         state: Any = OrderedDict() if destination is None else destination
+        if destination is None:
+            state._metadata = OrderedDict()
+        version = {"version": self._version}
+        if hasattr(state, "_metadata"):
+            state._metadata[prefix[:-1]] = version
         for hook, _ in self._of("state_pre"):
             hook(self, prefix, keep_vars)
         for name, t in {**self._parameters, **self._buffers}.items():
@@ -69,7 +89,7 @@ class Stateful(Hooked):
             if child is not None:
                 child.state_dict(destination=state, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
         for hook, _ in self._of("state"):
-            hook(self, state, prefix, {})
+            hook(self, state, prefix, version)
         return state
 
     def load_state_dict(
@@ -94,7 +114,8 @@ class Stateful(Hooked):
         for prefix, module in owners:
             for hook, _ in module._of("load_pre"):
                 hook(module, state, prefix, {}, strict, *result, faults)
-        result.missing_keys.extend(k for k in own if k not in state)
+        versions = getattr(state_dict, "_metadata", None) or {}
+        result.missing_keys.extend(k for k in own if k not in state and not is_newer(k, own[k][0], versions))
         result.unexpected_keys.extend(k for k in state if k not in own)
         tensors = {k: as_tensor(state[k]) for k, (_, _, t) in own.items() if k in state and t is not None}
         faults += [
@@ -130,6 +151,12 @@ def slots(module: Any) -> Iterator[tuple[str, tuple]]:
                 yield prefix + name, (m, name, t)
         if has_extra_state(m):
             yield prefix + EXTRA, (m, EXTRA, None)
+
+
+def is_newer(key: str, module: Any, versions: Mapping[str, dict]) -> bool:
+    """Return whether a name was not there yet in the version of the module that wrote a state_dict."""
+    path, _, name = key.rpartition(".")
+    return versions.get(path, {}).get("version", 1) < module._since.get(name, 1)
 
 
 def has_extra_state(module: Any) -> bool:

@@ -334,3 +334,15 @@ def test_dictionary_of_parameters():
     assert list(named.keys()) == ["a", "b"] == list(named.state_dict()) and named["a"].requires_grad
     assert repr(named).splitlines()[1] == "    (a): Parameter containing: [minigrad.float32 of size 2]"
     assert named.pop("a").shape == (2,) and "a" not in named and named.get("zz") is None
+
+
+def test_a_name_that_came_later_need_not_be_in_an_older_state_dict():
+    model = nn.Sequential(nn.BatchNorm1d(2))
+    state = model.state_dict()
+    assert state._metadata == {"": {"version": 1}, "0": {"version": 2}}
+    del state["0.num_batches_tracked"]
+    with pytest.raises(RuntimeError, match="Missing"):
+        model.load_state_dict(state)  # it says that it is of version 2
+    model.load_state_dict(dict(state))
+    state._metadata["0"]["version"] = 1
+    model.load_state_dict(state)
