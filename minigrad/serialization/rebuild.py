@@ -1,0 +1,253 @@
+"""PyTorch's names in a file, and what stands behind them here: dtypes, storages, functions that rebuild tensors.
+
+Every function looks at what it is given: the file may be damaged, or made to deceive.  A name is what a pickle says of a
+function or class; it is never looked up, but stands for an entry of the tables here.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..arrays import dtypes
+from ..arrays.devices import CPU, Size, device, strided
+from ..arrays.dtypes import dtype
+from ..arrays.kinds import laid_out
+from ..core.tensor import Tensor
+from ..errors import MinigradError, error
+from ..nn.parameter import Parameter
+from ..ops import transfer
+from ..ops.copy import on_device
+from ..ops.storage import Storage
+from ..tensors import conversion
+
+
+class Damaged(ValueError):
+    """Raised for a file that has what `save` never writes: `str` of it names that."""
+
+
+class Unknown(Damaged):
+    """Raised for a name that files of tensors and plain values do not need."""
+
+
+class NotHere(Damaged):
+    """Raised for what PyTorch has and minigrad has not."""
+
+
+class Name(NamedTuple):
+    """A function or class that a file names."""
+
+    module: str
+    name: str
+
+    def __repr__(self) -> str:
+        return f"{self.module}.{self.name}"
+
+    def __call__(self) -> None:
+        """Raise TypeError; pickle's writer asks that what it writes as a call can be called."""
+        raise TypeError(f"{self} is only a name")
+
+
+def need(condition: object, what: str) -> None:
+    """Raise Damaged where something does not hold."""
+    if not condition:
+        raise Damaged(what)
+
+
+def said(value: object) -> str:
+    """Return the text of what a file holds, cut off where it is long; nothing in it commands a terminal."""
+    return reprlib.repr(value)
+
+
+# ---------------------------------------------------------------------- names
+TENSOR, PARAMETER = Name("torch", "Tensor"), Name("torch.nn.parameter", "Parameter")
+CLASSES: dict[Any, type] = {TENSOR: Tensor, PARAMETER: Parameter}
+STORAGES = {
+    name + "Storage": d
+    for name, d in {
+        "Float": dtypes.float32, "Double": dtypes.float64, "Half": dtypes.float16, "BFloat16": dtypes.bfloat16,
+        "Byte": dtypes.uint8, "Char": dtypes.int8, "Short": dtypes.int16, "Int": dtypes.int32, "Long": dtypes.int64,
+        "Bool": dtypes.bool_, "Untyped": dtypes.uint8,
+    }.items()
+}  # fmt: skip
+STORAGE_OF = {d.dtype: Name("torch", name) for name, d in STORAGES.items() if name != "UntypedStorage"}
+DTYPES = {Name("torch", d.name): d for d in dtypes.ALL}
+UNLIKE = {  # what PyTorch keeps in files, and minigrad has not
+    **{Name("torch", n): f"the dtype torch.{n}" for n in "complex32 complex64 complex128 uint16 uint32 uint64".split()},
+    **{
+        Name("torch", n): f"numbers of torch.{n}"
+        for n in "ComplexFloatStorage ComplexDoubleStorage QInt8Storage".split()
+    },
+    Name("torch._utils", "_rebuild_sparse_tensor"): "a sparse tensor",
+    Name("torch._utils", "_rebuild_nested_tensor"): "a nested tensor",
+    Name("torch._utils", "_rebuild_qtensor"): "a quantized tensor",
+}
+
+
+def storage_dtype(name: Any) -> dtype | None:
+    """Return the dtype of a class of storages; None for other names."""
+    known = type(name) is Name and name.module in ("torch", "torch.storage", "torch.cuda")
+    return STORAGES.get(name.name) if known else None
+
+
+# ---------------------------------------------------------------------- memory
+class Storages:
+    """The memory of a file's tensors: each storage is read once, and put where `map_location` wants it."""
+
+    def __init__(self, read: Callable, map_location: Any):
+        self.read = read  # key, bytes -> the bytes, as an array
+        self.map_location = map_location
+        self.found: dict[str, Storage] = {}
+        self.dtypes: dict[str, dtype] = {}
+
+    def of(self, pid: Any) -> Storage:
+        """Return the storage that a file speaks of: ("storage", class, key, location, number of elements)."""
+        need(is_pid(pid), f"the object {said(pid)} beside it")
+        need(pid[5:] in ((), (None,)), "a view of a storage, as PyTorch wrote them before 0.4")
+        key, location, numel = pid[2:5]
+        kind: Any = storage_dtype(pid[1])
+        if key not in self.found:
+            memory = self.read(key, numel * kind.itemsize, kind.dtype)
+            self.found[key], self.dtypes[key] = placed(Storage(memory), location, self.map_location), kind
+        storage = self.found[key]
+        need(self.dtypes[key] is kind and storage.size() >= numel, f"two ways to see the storage {said(key)}")
+        return storage
+
+
+def is_pid(pid: Any) -> bool:
+    """Return whether it says where a storage is: ("storage", class, key, location, elements), and perhaps a view."""
+    if type(pid) is not tuple or len(pid) not in (5, 6) or pid[0] != "storage" or storage_dtype(pid[1]) is None:
+        return False
+    return type(pid[2]) is type(pid[3]) is str and type(pid[4]) is int and pid[4] >= 0
+
+
+def as_numbers(memory: np.ndarray, kind: np.dtype, swapped: bool) -> np.ndarray:
+    """Return bytes as numbers, turned round if they were written on a machine of the other order."""
+    flat = memory.view(kind)
+    need(kind != dtypes.BOOL or not (memory > 1).any(), "a bool that is neither 0 nor 1")
+    if swapped and kind.itemsize > 1:
+        flat.view(f"u{kind.itemsize}").byteswap(inplace=True)
+    return flat
+
+
+def placed(memory: Storage, location: str, wanted: Any) -> Storage:
+    """Return memory that was at a location, where it is wanted: None, a device, a dictionary or a function."""
+    if isinstance(wanted, dict):
+        names = {str(name): to for name, to in wanted.items()}
+        wanted = names.get(location, names.get(location.removesuffix(":0")))
+    elif callable(wanted):  # it gets the memory, and returns it, moved perhaps; None leaves it where it was
+        try:
+            found: Any = wanted(memory, location)
+        except Exception as e:
+            what = f"map_location has raised {type(e).__name__}: {e}"
+            raise error(RuntimeError, "load", what, "let it return the memory, moved or not, or None") from e
+        if found is not None:
+            return found
+        wanted = None
+    place = there(location, memory) if wanted is None else on_device(wanted)
+    return memory if place == CPU else Storage(transfer.placed(memory._array, place))
+
+
+def there(location: str, memory: Storage) -> device:
+    """Return the device that a file names, if this machine has it."""
+    try:
+        return on_device(location)
+    except MinigradError as e:
+        what = f"the file holds a tensor of {memory.size()} elements on {said(location)[1:-1]}, which is not here"
+        raise error(RuntimeError, "load", what, "pass map_location='cpu' to minigrad.load") from e
+
+
+# ---------------------------------------------------------------------- what is called
+def tensor(
+    storage: Any, offset: int, shape: tuple, stride: tuple, tracked: Any, hooks: Any, metadata: Any = None
+) -> Tensor:
+    """Make a tensor on a part of a storage, which is looked at with Python's integers: they do not overflow."""
+    need(isinstance(storage, Storage), "a tensor without a storage")
+    need(
+        isinstance(shape, tuple) and isinstance(stride, tuple) and len(shape) == len(stride), "a tensor without a shape"
+    )
+    need(all(type(n) is int and n >= 0 for n in (offset, *shape, *stride)), "a size, stride or offset that is none")
+    need(not metadata, "a conjugated tensor")
+    memory = storage._array
+    last = offset + sum((n - 1) * s for n, s in zip(shape, stride)) if 0 not in shape else offset - 1
+    need(last < memory.size, f"a tensor up to element {last} of a storage of {memory.size}")
+    need(tracked is False or tracked is True and memory.dtype in dtypes.FLOATS, f"{memory.dtype} that requires grad")
+    size = memory.dtype.itemsize
+    a = laid_out(memory, shape, memory.dtype, offset * size, tuple([s * size for s in stride]))
+    return conversion.restore(Tensor, a, tracked, None)
+
+
+def plain_tensor(storage: Any, offset: int, shape: tuple, stride: tuple) -> Tensor:
+    """Make a tensor as PyTorch's oldest files say it."""
+    return tensor(storage, offset, shape, stride, False, None)
+
+
+def other_dtype(*args: Any) -> None:
+    """Refuse a tensor of the dtypes that came later to PyTorch."""
+    raise NotHere("a tensor of a dtype such as torch.uint16")
+
+
+def parameter(data: Any, tracked: Any, hooks: Any, state: Any = None) -> Parameter:
+    """Make a parameter of a tensor."""
+    need(type(data) is Tensor, "a parameter without a tensor")
+    need(tracked is False or tracked is True and data.is_floating_point(), "a parameter of integers that requires grad")
+    return note(conversion.restore(Parameter, data._a, tracked, None), state)
+
+
+def noted(function: Any, cls: Any, args: tuple, state: Any) -> Tensor:
+    """Make a tensor that has the user's notes, or is of the user's class."""
+    function, cls = MADE.get(function, function), CLASSES.get(cls, cls)
+    need(callable(function) and function is not noted and type(args) is tuple, "a tensor that nothing makes")
+    t: Any = function(*args)
+    need(isinstance(t, Tensor), "a tensor that is none")
+    need(isinstance(cls, type) and issubclass(cls, Tensor), f"a tensor of {said(cls)}")
+    return note(t if type(t) is cls else conversion.restore(cls, t._a, t.requires_grad, None), state)
+
+
+def note(t: Tensor, state: Any) -> Any:
+    """Give a tensor the user's notes; none takes the place of a method."""
+    notes = state[0] if type(state) is tuple and len(state) == 2 and state[1] in (None, {}) else state
+    need(not notes or type(notes) is dict, "a tensor's attributes that are none")
+    for name in notes or ():
+        need(type(name) is str and not hasattr(type(t), name), f"a tensor's attribute {said(name)}")
+    t.__dict__.update(notes or {})
+    return t
+
+
+def size(sizes: tuple = ()) -> Size:
+    """Make a shape."""
+    need(all([type(n) is int and n >= 0 for n in sizes]), "sizes that are no numbers")
+    return Size(sizes)
+
+
+def a_device(kind: str, index: Any = None) -> device:
+    """Make a device."""
+    need(isinstance(kind, str) and (index is None or type(index) is int and index >= 0), f"the device {said(kind)}")
+    try:
+        return device(kind) if index is None else device(kind, index)
+    except MinigradError:
+        raise NotHere(f"the device {said(kind)}") from None
+
+
+def a_layout(name: str) -> Any:
+    """Return the layout that minigrad has."""
+    if name != "torch.strided":
+        raise NotHere(f"the layout {said(name)}")
+    return strided
+
+
+MADE: dict[Any, Callable] = {
+    Name("torch._utils", "_rebuild_tensor_v2"): tensor,
+    Name("torch._utils", "_rebuild_tensor_v3"): other_dtype,
+    Name("torch._utils", "_rebuild_tensor"): plain_tensor,
+    Name("torch._utils", "_rebuild_parameter"): parameter,
+    Name("torch._utils", "_rebuild_parameter_with_state"): parameter,
+    Name("torch._tensor", "_rebuild_from_type_v2"): noted,
+    Name("torch", "Size"): size,
+    Name("torch", "device"): a_device,
+    Name("torch.serialization", "_get_layout"): a_layout,
+}
+MADE[Name("torch.tensor", "_rebuild_from_type_v2")] = noted  # before PyTorch 1.9

@@ -1,0 +1,175 @@
+"""save and load: what they write into a file, and which of the readers a file is given to."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import sys
+from collections.abc import Callable
+from typing import IO, Any
+
+from ..errors import MinigradError, error
+from ..files import written
+from ..ops.copy import on_device
+from .allowlist import safe_names
+from .legacy_file import MAGIC, read_legacy
+from .pickle_reader import PickleReader, is_known, names_in
+from .pickle_writer import Memories, writer
+from .rebuild import Damaged, NotHere, Storages, Unknown
+from .trusted import read_trusted
+from .zip_archive import Archive, ArchiveWriter, opened
+
+FAULTS = (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, EOFError)
+
+
+def save(
+    obj: Any,
+    f: Any,
+    pickle_module: Any = pickle,
+    pickle_protocol: int = 2,
+    _use_new_zipfile_serialization: bool = True,
+) -> None:
+    """Write an object to `f`, a path or a file open for writing, in the format of PyTorch's files.
+
+    Tensors that share memory share it again when read; what an operation has computed is a leaf then.  `torch.load` reads
+    what is made of tensors, parameters, numbers, strings and containers.  Modules are written whole as well, and only
+    minigrad reads those.  A file that was there is replaced when all has been written, so that a failure leaves it as it was.
+    Raises RuntimeError for tensors that see the same memory as different dtypes.
+
+    >>> import io
+    >>> import minigrad
+    >>> file = io.BytesIO()
+    >>> minigrad.save({"w": minigrad.tensor([1., 2.])}, file)
+    >>> start = file.seek(0)
+    >>> minigrad.load(file)
+    {'w': tensor([1., 2.])}
+    """
+    if not _use_new_zipfile_serialization:
+        what = "minigrad writes the zip format alone, not the one from before PyTorch 1.6"
+        raise error(NotImplementedError, "save", what, "leave _use_new_zipfile_serialization=True")
+    memories, content = Memories(), io.BytesIO()
+    writer(memories, pickle_module)(content, protocol=pickle_protocol).dump(obj)
+    with written(f) as file, ArchiveWriter(file) as archive:
+        archive.add("data.pkl", content.getbuffer())
+        archive.add("byteorder", sys.byteorder.encode())
+        for number, storage in enumerate(memories.storages):
+            archive.add(f"data/{number}", storage.cpu()._array.view("u1"))
+        archive.add("version", b"3\n")
+
+
+def load(
+    f: Any,
+    map_location: Any = None,
+    pickle_module: Any = None,
+    *,
+    weights_only: bool | None = None,
+    mmap: bool | None = None,
+    **pickle_load_args: Any,
+) -> Any:
+    """Read the object that `save`, or `torch.save`, wrote to `f`, a path or a file open for reading.
+
+    Tensors come to the device that they were on, or to `map_location`: a device, a dictionary from devices to devices, or a
+    function of the memory and the name of its device.  With `mmap` their memory stays in the file until it is used; what is
+    written there does not come into the file.
+
+    Nothing in the file is run, and pickle.UnpicklingError is raised for anything but tensors, numbers, strings, lists, dicts
+    and the like.  `weights_only=False`, for files of people whom you trust, runs it as pickle does, and so reads everything;
+    PyTorch's modules become minigrad's.  `pickle_module` and `pickle_load_args` are how.
+
+    >>> import minigrad
+    >>> import io
+    >>> file = io.BytesIO()
+    >>> minigrad.save({"weight": minigrad.ones(2)}, file)
+    >>> _ = file.seek(0)
+    >>> minigrad.load(file)
+    {'weight': tensor([1., 1.])}
+    """
+    if weights_only is None:
+        weights_only = pickle_module is None
+    if weights_only and pickle_module is not None:
+        what = "can not safely load weights when an explicit pickle_module is given: it runs what the file says"
+        raise error(RuntimeError, "load", what, "leave it out, or pass weights_only=False if you trust the file")
+    if map_location is not None and not isinstance(map_location, dict) and not callable(map_location):
+        on_device(map_location)
+    if mmap and hasattr(f, "read"):
+        raise error(ValueError, "load", "f must be a file path in order to use the mmap argument", "pass the path")
+
+    def read(file: IO[bytes], storages: Storages) -> Any:
+        if weights_only:
+            return PickleReader(storages).read(file)
+        return read_trusted(file, storages, pickle_module or pickle, pickle_load_args)
+
+    with opened(f) as file:
+        return guarded(lambda: read_file(file, map_location, read, bool(mmap)), not weights_only)
+
+
+def read_file(file: IO[bytes], map_location: Any, read: Callable, mapped: bool) -> Any:
+    """Read a file of either format; `read` takes one pickle from a file."""
+    start = first_bytes(file)
+    if start == MAGIC:
+        if mapped:
+            what = "mmap can only be used with files of the zip format, and this one is from before PyTorch 1.6"
+            raise error(RuntimeError, "load", what, "load it without mmap, and save it again with minigrad.save")
+        return read_legacy(file.read(), map_location, read)
+    archive = archive_in(file, start, mapped)
+    return read(io.BytesIO(archive.content("data.pkl")), Storages(archive.storage, map_location))
+
+
+def first_bytes(file: IO[bytes]) -> bytes:
+    """Return how a file begins, from where it stands; it stands there afterwards."""
+    try:
+        begin = file.tell()
+        start = file.read(len(MAGIC))
+        file.seek(begin)
+    except (AttributeError, OSError) as e:
+        fix = "read it into a buffer first: load(io.BytesIO(f.read()))"
+        raise error(AttributeError, "load", "you can only load from a file that is seekable", fix) from e
+    if not start:
+        what = f"the file ends where it stands, at byte {begin}"
+        raise error(
+            pickle.UnpicklingError, "load", what, "go back to its beginning: f.seek(0)" if begin else "write it anew"
+        )
+    return start
+
+
+def archive_in(file: IO[bytes], start: bytes, mapped: bool = False) -> Archive:
+    """Return the zip archive that a file is."""
+    if start[:4] != b"PK\3\4":
+        raise Damaged(f"a beginning, {start!r}, that is neither of a zip archive nor of PyTorch's old format")
+    return Archive(file, mapped)
+
+
+def guarded(read: Callable, trusted: bool = False) -> Any:
+    """Return what `read` returns; what a damaged file leads to becomes one kind of error, which says what to do."""
+    kind, who = pickle.UnpicklingError, "load"
+    try:
+        return read()
+    except NotHere as e:
+        fix = "convert it in PyTorch, as in x.float(), and save it again"
+        raise error(kind, who, f"the file has {e}, which minigrad does not have", fix) from None
+    except Unknown as e:
+        fix = "pass weights_only=False if you trust whoever wrote the file: reading it may run any code; "
+        fix += "if you trust that class alone, minigrad.serialization.add_safe_globals([it])"
+        raise error(kind, who, f"the file has {e}", fix) from None
+    except FAULTS as e:
+        if isinstance(e, MinigradError) or trusted and not isinstance(e, Damaged):
+            raise
+        reason = f"has {e}" if isinstance(e, Damaged) else f"cannot be followed ({type(e).__name__}: {e})"
+        what = f"the file {reason}: it is damaged, or `save` did not write it"
+        raise error(kind, who, what, "write it anew with minigrad.save or torch.save") from e
+
+
+def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
+    """Return the names in a file for which `load` would refuse it, without loading it.
+
+    >>> import fractions, io, minigrad
+    >>> file = io.BytesIO()
+    >>> minigrad.save([fractions.Fraction(1, 2)], file)
+    >>> _ = file.seek(0)
+    >>> minigrad.serialization.get_unsafe_globals_in_checkpoint(file)
+    ['fractions.Fraction']
+    """
+    with opened(f) as file:
+        content = guarded(lambda: archive_in(file, first_bytes(file)).content("data.pkl"))
+        names = guarded(lambda: dict.fromkeys(names_in(content)))
+    return [str(name) for name in names if not is_known(name) and name not in safe_names()]

@@ -1,0 +1,158 @@
+"""The container of a file: a zip archive of entries that are stored as they are, each beginning at a multiple of 64 bytes.
+
+    archive/data.pkl    the object, as a pickle that names its storages
+    archive/byteorder   little or big
+    archive/data/0      the memory of storage "0", and so on
+    archive/version     3
+
+`Archive` reads one that may be damaged, or made to deceive: nothing is unpacked, no byte is read twice, and so no more memory
+is used than the file is long.  That is PyTorch's format: caffe2/serialize/inline_container.h.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+import sys
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any
+
+import numpy as np
+
+from .rebuild import Damaged, as_numbers, need, said
+
+ALIGNMENT = 64
+LOCAL = struct.Struct(
+    "<4s22x2H"
+)  # the header in front of an entry: its signature, and how long its name and extra field are
+EXTRA = struct.Struct("<2H")  # the head of an extra field: its kind, and how long it is
+PADDING = 0x4246  # "FB", PyTorch's kind of extra field that fills up
+LARGE = 1 << 31  # from here on zipfile writes sizes of 64 bits, in an extra field of 20 bytes
+
+
+# ---------------------------------------------------------------------- writing
+class ArchiveWriter:
+    """Writes entries one after the other, also into a pipe; the directory follows when all is well."""
+
+    def __init__(self, file: IO[bytes]):
+        self.zip: Any = zipfile.ZipFile(file, "w")
+
+    def __enter__(self) -> ArchiveWriter:
+        return self
+
+    def __exit__(self, kind: Any, *error: Any) -> None:
+        if kind is not None:
+            self.zip.fp = None  # or zipfile would complete what is broken off
+        self.zip.close()
+
+    def add(self, name: str, content: Any) -> None:
+        """Write an entry of bytes, or of an array that lies in one piece, of which no copy is made."""
+        content = memoryview(content)
+        content = content.cast("B") if content.nbytes else memoryview(b"")
+        info = zipfile.ZipInfo(f"archive/{name}")
+        info.file_size = content.nbytes
+        large = content.nbytes * 1.05 > LARGE
+        begin = self.zip.fp.tell() + 30 + len(info.filename) + EXTRA.size + 20 * large
+        filled = -begin % ALIGNMENT
+        info.extra = EXTRA.pack(PADDING, filled) + b"Z" * filled
+        with self.zip.open(info, "w", force_zip64=large) as entry:
+            for i in range(0, content.nbytes, LARGE // 2):
+                entry.write(content[i : i + LARGE // 2])
+
+
+# ---------------------------------------------------------------------- reading
+class Archive:
+    """Reads the entries of an archive.  With `mapped` the memory of tensors stays in the file until it is used."""
+
+    def __init__(self, file: IO[bytes], mapped: bool = False):
+        self.file = file
+        try:
+            entries = zipfile.ZipFile(file).infolist()
+        except (zipfile.BadZipFile, NotImplementedError, struct.error) as e:
+            raise Damaged(f"no directory that can be read ({e})") from None
+        self.entries = {e.filename: e for e in entries}
+        need(len(self.entries) == len(entries), "two entries of one name")
+        self.left = self.length = file.seek(0, os.SEEK_END)
+        found = [name for name in self.entries if name.count("/") == 1 and name.endswith("/data.pkl")]
+        need(len(found) == 1, f"{len(found)} entries called data.pkl")
+        self.folder = found[0].removesuffix("data.pkl")
+        need(not self.has("constants.pkl"), "a TorchScript program, of which minigrad reads the state_dict alone")
+        self.mapping: Any = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY) if mapped else None
+        order = self.content("byteorder") if self.has("byteorder") else b"little"
+        need(order in (b"little", b"big"), f"the order of bytes {said(order)}")
+        self.swapped = order.decode() != sys.byteorder
+
+    def has(self, name: str) -> bool:
+        """Return whether there is an entry."""
+        return self.folder + name in self.entries
+
+    def content(self, name: str) -> bytes:
+        """Return an entry as bytes."""
+        return self.bytes_of(name, None, mapped=False).tobytes()
+
+    def storage(self, key: str, nbytes: int, kind: np.dtype) -> np.ndarray:
+        """Return the memory of a storage."""
+        return as_numbers(self.bytes_of(f"data/{key}", nbytes, self.mapping is not None), kind, self.swapped)
+
+    def bytes_of(self, name: str, nbytes: int | None, mapped: bool) -> np.ndarray:
+        """Return the first bytes of an entry, or all, as an array of its own."""
+        need(self.has(name), f"no entry {said(name)}")
+        entry = self.entries[self.folder + name]
+        need(entry.compress_type == zipfile.ZIP_STORED and not entry.flag_bits & 1, f"a packed entry {said(name)}")
+        nbytes = entry.file_size if nbytes is None else nbytes
+        need(
+            nbytes <= entry.file_size == entry.compress_size,
+            f"{entry.file_size} bytes in {said(name)}, not {said(nbytes)}",
+        )
+        self.left -= entry.file_size
+        begin = self.begin(entry)
+        need(self.left >= 0 and begin + entry.file_size <= self.length, f"more bytes in {said(name)} than there are")
+        if mapped and nbytes:
+            found = np.frombuffer(self.mapping, np.uint8, nbytes, begin)
+            return found if begin % 16 == 0 else found.copy()  # kernels want numbers at multiples of their size
+        found: Any = np.empty(entry.file_size, np.uint8)
+        self.file.seek(begin)
+        need(read_into(self.file, found) == entry.file_size, "an end too early")
+        if self.mapping is None and zlib.crc32(found) != entry.CRC:  # mapped memory is not looked at, so nothing is
+            raise Damaged(f"other bytes in {said(name)} than were written: their checksum differs")
+        return found[:nbytes]
+
+    def begin(self, entry: zipfile.ZipInfo) -> int:
+        """Return where the content of an entry begins."""
+        need(0 <= entry.header_offset < self.length, f"no entry where {said(entry.filename)} should be")
+        self.file.seek(entry.header_offset)
+        head = self.file.read(LOCAL.size)
+        need(len(head) == LOCAL.size and head[:4] == b"PK\3\4", f"no entry where {said(entry.filename)} should be")
+        _, name, extra = LOCAL.unpack(head)
+        return entry.header_offset + LOCAL.size + name + extra
+
+
+def read_into(file: Any, found: np.ndarray) -> int:
+    """Fill an array from a file; return how many bytes there were."""
+    done = 0
+    while done < found.size:
+        part = found[done : done + LARGE // 2]
+        if hasattr(file, "readinto"):
+            n = file.readinto(part)
+        else:
+            content = file.read(part.size)
+            n = len(content)
+            part[:n] = np.frombuffer(content, np.uint8)
+        if not n:
+            break
+        done += n
+    return done
+
+
+@contextmanager
+def opened(f: Any) -> Iterator[IO[bytes]]:
+    """Give a file to read from: one that is open, or the one at a path."""
+    if hasattr(f, "read"):
+        yield f
+        return
+    with open(f, "rb") as file:
+        yield file

@@ -1,0 +1,281 @@
+"""Files of tensors in the format safetensors: names, dtypes, shapes and numbers, and nothing that could be run.
+
+The functions are those of `safetensors.torch`, on the library of that name, which reads and writes arrays of NumPy.  A file
+holds every tensor once, row by row: what shares memory is refused, and `save_model` leaves out second names of parameters.
+Files of any Python object are minigrad/serialization's.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..arrays import dtypes
+from ..arrays.memory import storage
+from ..core.tensor import Tensor
+from ..errors import error
+from ..nn.module import Module
+from ..ops.from_data import from_numpy
+
+try:
+    import safetensors
+    import safetensors.numpy
+except ImportError as e:
+    fix = "install it: pip install 'minigrad-viz[safetensors]'"
+    raise error(ImportError, "minigrad.utils.safetensors", "the library safetensors is not there", fix) from e
+
+__all__ = ["load", "load_file", "load_model", "safe_open", "save", "save_file", "save_model"]
+KINDS = {
+    "F16": "f2",
+    "F32": "f4",
+    "F64": "f8",
+    "I8": "i1",
+    "I16": "i2",
+    "I32": "i4",
+    "I64": "i8",
+    "U8": "u1",
+    "BOOL": "?",
+}
+KINDS_THERE = {name: np.dtype(kind) for name, kind in KINDS.items()} | {"BF16": dtypes.BF2}
+
+
+def save_file(tensors: Mapping[str, Tensor], filename: Any, metadata: dict[str, str] | None = None) -> None:
+    """Write tensors, by name, to a file; `metadata` are texts that stand beside them.
+
+    Raises ValueError for a tensor that does not lie row by row, RuntimeError for tensors that share memory.
+
+    >>> import minigrad, os, tempfile
+    >>> from minigrad.utils import safetensors
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.safetensors")
+    >>> safetensors.save_file({"w": minigrad.ones(2)}, path)
+    >>> safetensors.load_file(path)
+    {'w': tensor([1., 1.])}
+    """
+    safetensors.numpy.save_file(arrays(tensors), filename, metadata)
+
+
+def load_file(filename: Any, device: Any = "cpu") -> dict[str, Tensor]:
+    """Read the tensors of a file, by name, to a device.
+
+    Raises safetensors.SafetensorError for a damaged file, TypeError for a dtype that minigrad has not.
+
+    >>> import minigrad, os, tempfile
+    >>> from minigrad.utils import safetensors
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.safetensors")
+    >>> safetensors.save_file({"n": minigrad.arange(3)}, path)
+    >>> safetensors.load_file(path)["n"].dtype
+    minigrad.int64
+    """
+    with safe_open(filename, "pt", device) as file:
+        return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+
+
+def save(tensors: Mapping[str, Tensor], metadata: dict[str, str] | None = None) -> bytes:
+    """Return the bytes of the file that save_file would write.
+
+    >>> import minigrad
+    >>> from minigrad.utils import safetensors
+    >>> len(safetensors.save({"w": minigrad.ones(2)}))
+    72
+    """
+    return safetensors.numpy.save(arrays(tensors), metadata)
+
+
+def load(data: bytes) -> dict[str, Tensor]:
+    """Return the tensors in the bytes of a file, by name.
+
+    >>> import minigrad
+    >>> from minigrad.utils import safetensors
+    >>> safetensors.load(safetensors.save({"w": minigrad.ones(2)}))
+    {'w': tensor([1., 1.])}
+    """
+    found = {}
+    for name, part in safetensors.deserialize(data):
+        kind = known("load", name, part["dtype"])
+        found[name] = as_tensor("load", name, np.frombuffer(bytearray(part["data"]), kind).reshape(part["shape"]))
+    return found
+
+
+def save_model(
+    model: Module, filename: Any, metadata: dict[str, str] | None = None, force_contiguous: bool = True
+) -> None:
+    """Write the state_dict of a module to a file; of parameters that are one, the first name, with the others as metadata.
+
+    Raises RuntimeError for tensors on parts of one memory of which none is all of it.
+
+    >>> import minigrad, os, tempfile
+    >>> from minigrad.utils import safetensors
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.safetensors")
+    >>> model = minigrad.nn.Linear(2, 1)
+    >>> safetensors.save_model(model, path)
+    >>> safetensors.load_model(minigrad.nn.Linear(2, 1), path)
+    (set(), [])
+    """
+    state, beside = model.state_dict(), dict(metadata or {})
+    for name, kept in second_names("save_model", state).items():
+        beside.setdefault(name, kept)
+        del state[name]
+    state = {name: t.contiguous() if force_contiguous else t for name, t in state.items()}
+    save_file(state, filename, beside or None)
+
+
+def load_model(model: Module, filename: Any, strict: bool = True, device: Any = "cpu") -> tuple[set, list]:
+    """Read a file that save_model wrote into a module; return the names that are missing, and those that it does not have.
+
+    Raises RuntimeError if there are such names and `strict`.
+
+    >>> import minigrad, os, tempfile
+    >>> from minigrad.utils import safetensors
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.safetensors")
+    >>> safetensors.save_file({"weight": minigrad.ones(1, 2)}, path)
+    >>> model = minigrad.nn.Linear(2, 1)
+    >>> safetensors.load_model(model, path, strict=False)
+    ({'bias'}, [])
+    >>> model.weight.tolist()
+    [[1.0, 1.0]]
+    """
+    state = load_file(filename, device)
+    left_out = second_names("load_model", model.state_dict(), state)
+    missing, unexpected = model.load_state_dict(state, strict=False)
+    unexpected = [*unexpected, *[name for name in left_out if name not in missing]]
+    absent = set(missing) - left_out.keys()
+    if strict and (absent or unexpected):
+        faults = [f"Missing key(s) in state_dict: {quoted(absent)}"] if absent else []
+        faults += [f"Unexpected key(s) in state_dict: {quoted(unexpected)}"] if unexpected else []
+        what = f"Error(s) in loading state_dict for {type(model).__name__}: " + "; ".join(faults)
+        raise error(RuntimeError, "load_model", what, "load into the model that was saved, or pass strict=False")
+    return absent, unexpected
+
+
+class safe_open:
+    """A file, open for reading one tensor at a time: `keys()`, `metadata()`, `get_tensor(name)`, `get_slice(name)`.
+
+    `framework` is "pt"; "np" gives NumPy's arrays, as in the library.
+
+    >>> import minigrad, os, tempfile
+    >>> from minigrad.utils import safetensors
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.safetensors")
+    >>> safetensors.save_file({"w": minigrad.arange(6).reshape(2, 3)}, path, {"by": "me"})
+    >>> with safetensors.safe_open(path, framework="pt") as file:
+    ...     file.metadata(), file.get_tensor("w").shape, file.get_slice("w")[:, 1:]
+    ({'by': 'me'}, minigrad.Size([2, 3]), tensor([[1, 2],
+            [4, 5]]))
+    """
+
+    def __init__(self, filename: Any, framework: str, device: Any = "cpu"):
+        self.file = safetensors.safe_open(filename, framework="np")
+        self.device = None if framework in ("np", "numpy") else device
+
+    def __enter__(self) -> safe_open:
+        self.file.__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self.file.__exit__(*error)
+
+    def __getattr__(self, name: str) -> Any:
+        """The other methods are the library's: keys, offset_keys and metadata."""
+        return getattr(self.file, name)
+
+    def get_tensor(self, name: str) -> Any:
+        """One tensor."""
+        return self.get_slice(name)[...]
+
+    def get_slice(self, name: str) -> Slice:
+        """A tensor of which parts are read by an index."""
+        return Slice(self, name)
+
+
+class Slice:
+    """A tensor in a file, of which an index reads a part."""
+
+    def __init__(self, opened: safe_open, name: str):
+        self.opened, self.name = opened, name
+        self.part = opened.file.get_slice(name)
+        self.get_shape, self.get_dtype = self.part.get_shape, self.part.get_dtype
+
+    def __getitem__(self, index: Any) -> Any:
+        known("load_file", self.name, self.get_dtype())
+        found = self.opened.file.get_tensor(self.name) if index is Ellipsis else self.part[index]
+        if self.opened.device is None:
+            return found
+        return as_tensor("load_file", self.name, found).to(self.opened.device)
+
+
+# ---------------------------------------------------------------------- helpers
+def arrays(tensors: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
+    """Return the arrays of tensors that a file can hold."""
+    if not isinstance(tensors, Mapping):
+        what = f"expected a dict of [str, Tensor] but received {type(tensors).__name__}"
+        raise error(ValueError, "save_file", what, "pass model.state_dict()")
+    for name, t in tensors.items():
+        if not isinstance(t, Tensor):
+            what = f"key {name!r} is invalid, expected a Tensor but received {type(t).__name__}"
+            raise error(ValueError, "save_file", what, "save other objects with minigrad.save")
+        if not t.is_contiguous():
+            what = f"{name!r}, of shape {tuple(t.shape)} and strides {t.stride()}, does not lie row by row in memory"
+            raise error(ValueError, "save_file", what, "save a copy that does: x.contiguous()")
+    if shared := [names for names in sharing(tensors) if len(names) > 1]:
+        what = f"some tensors share memory, which a file would hold several times: {shared}"
+        raise error(RuntimeError, "save_file", what, "use save_model(model, path), or save copies: x.clone()")
+    return {name: np.asarray(t.detach().cpu().numpy(), order="C") for name, t in tensors.items()}
+
+
+def sharing(tensors: Mapping[str, Tensor]) -> list[list[str]]:
+    """Return the names of the tensors in groups: those whose memory overlaps stand together."""
+    owners: dict[Any, list] = defaultdict(list)
+    for name, t in tensors.items():
+        if t.numel():
+            owners[t.device, id(storage(t._a))].append((t.data_ptr(), t.data_ptr() + extent(t), name))
+    found = []
+    for members in owners.values():
+        end = -1
+        for begin, stop, name in sorted(members):
+            if begin >= end:
+                found.append([])
+            found[-1].append(name)
+            end = max(end, stop)
+    return found
+
+
+def extent(t: Tensor) -> int:
+    """Return how many bytes lie between the first element of a tensor and the end of its last."""
+    return (1 + sum((n - 1) * s for n, s in zip(t.shape, t.stride()))) * t.element_size()
+
+
+def second_names(who: str, state: Mapping[str, Tensor], preferred: Iterable[str] = ()) -> dict[str, str]:
+    """Return the names that share the memory of others, each with the one that is kept, which is of `preferred` if it can."""
+    found = {}
+    for names in sharing(state):
+        whole = (
+            [n for n in names if state[n].nbytes == state[n].untyped_storage().nbytes()] if len(names) > 1 else names
+        )
+        if not whole:
+            what = f"the tensors {names} lie on parts of one memory, and none is all of it"
+            raise error(RuntimeError, who, what, "give each parameter memory of its own: nn.Parameter(x.clone())")
+        kept = min([n for n in whole if n in set(preferred)] or whole)
+        found.update({name: kept for name in names if name != kept})
+    return found
+
+
+def known(who: str, name: str, kind: str) -> np.dtype:
+    """Return the dtype of a tensor in a file."""
+    if kind not in KINDS_THERE:
+        what = f"{name!r} is a tensor of {kind}, which minigrad does not have"
+        raise error(TypeError, who, what, f"convert it where it was written to one of {', '.join(KINDS_THERE)}")
+    return KINDS_THERE[kind]
+
+
+def as_tensor(who: str, name: str, a: np.ndarray) -> Tensor:
+    """Return an array of a file as a tensor; ValueError for bools that are neither 0 nor 1."""
+    if a.dtype == dtypes.BOOL and (a.view("u1") > 1).any():
+        raise error(ValueError, who, f"{name!r} has a bool that is neither 0 nor 1", "write the file anew")
+    return from_numpy(a if a.flags.writeable else a.copy())
+
+
+def quoted(names: Iterable[str]) -> str:
+    """Return names as PyTorch lists them."""
+    return ", ".join(f'"{name}"' for name in sorted(names))
