@@ -209,7 +209,7 @@ class CyclicLR(LRScheduler):
             )
         self.rates = per_group(optimizer, "base_lr", base_lr), per_group(optimizer, "max_lr", max_lr)
         self.up, self.down = step_size_up, step_size_up if step_size_down is None else step_size_down
-        self.mode, self.gamma, self.scale_fn, self.scale_mode = mode, gamma, scale_fn, scale_mode
+        self.mode, self.gamma, self._scale_fn_custom, self.scale_mode = mode, gamma, scale_fn, scale_mode
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
             check_momentum("CyclicLR", optimizer)
@@ -231,8 +231,8 @@ class CyclicLR(LRScheduler):
 
     def scale(self, cycle: int, batch: int) -> float:
         """The part of the whole height that a cycle has."""
-        if self.scale_fn is not None:
-            return self.scale_fn(cycle if self.scale_mode == "cycle" else batch)
+        if self._scale_fn_custom is not None:
+            return self._scale_fn_custom(cycle if self.scale_mode == "cycle" else batch)
         return {"triangular": 1.0, "triangular2": 0.5 ** (cycle - 1)}.get(self.mode, self.gamma**batch)
 
 

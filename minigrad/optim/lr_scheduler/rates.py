@@ -89,8 +89,8 @@ class LRScheduler:
         return self._last_lr
 
     def state_dict(self) -> dict:
-        """Everything but the optimizer and functions: of schedules inside their states, of callable objects their attributes."""
-        state = {k: v for k, v in self.__dict__.items() if k != "optimizer" and not callable(v)}
+        """Everything but the optimizer and functions: of schedules inside their states, of callables their attributes."""
+        state = {k: attributes(v) if callable(v) else v for k, v in self.__dict__.items() if k != "optimizer"}
         for name, parts in self._inside().items():
             state[name] = [p.state_dict() if isinstance(p, LRScheduler) else attributes(p) for p in parts]
         return state
@@ -98,7 +98,12 @@ class LRScheduler:
     def load_state_dict(self, state_dict: dict) -> None:
         """Take over a state_dict()."""
         inside = self._inside()
-        self.__dict__.update({k: v for k, v in state_dict.items() if k not in inside})
+        own = self.__dict__
+        for name, its in state_dict.items():
+            if callable(own.get(name)):
+                vars(own[name]).update(its or {})
+            elif name not in inside:
+                own[name] = its
         for name, parts in inside.items():
             for part, its in zip(parts, state_dict.get(name, ())):
                 if isinstance(part, LRScheduler):
