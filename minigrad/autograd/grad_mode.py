@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from ..core.frames import OFF, ON, Frame, current, enter
+from ..core.frames import EAGER, OFF, ON, Frame, current, enter
 from ..errors import error, warn
 from ..places import Place
 
@@ -261,3 +261,11 @@ def is_inference_mode_enabled() -> bool:
     False
     """
     return current().inference
+
+
+def without(frame: Frame, name: str) -> Frame:
+    """Return a chain of frames without the layers of a name."""
+    if frame.layer is EAGER:
+        return frame
+    rest = frame.but(parent=without(frame.parent, name))
+    return rest.below() if rest.layer.name == name else rest

@@ -15,12 +15,11 @@ from typing import Any
 from .. import cuda
 from ..arrays import dtypes
 from ..arrays.devices import device
-from ..autograd.grad_mode import no_grad
+from ..autograd.grad_mode import no_grad, without
 from ..core.frames import EAGER, Frame, Layer, apply_at, current, use
 from ..core.inplace import inplace_at
 from ..core.tensor import Tensor
 from ..errors import error, warn
-from ..utils.recomputation import without
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd", "is_autocast_available"]
 

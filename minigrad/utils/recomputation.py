@@ -12,9 +12,10 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from typing import Any, NamedTuple
 
 from ..autograd import Function, enable_grad
+from ..autograd.grad_mode import without
 from ..autograd.graph import saved_tensors_hooks
 from ..core.engine import recorder_of, running
-from ..core.frames import EAGER, Frame, current, use
+from ..core.frames import Frame, current, use
 from ..core.saved import memory, save, unpack, version
 from ..core.tensor import Tensor
 from ..errors import MinigradRuntimeError, error
@@ -63,14 +64,6 @@ class Surroundings:
             for generator, state in self.states or ():
                 generator.set_state(state)
             yield
-
-
-def without(frame: Frame, name: str) -> Frame:
-    """Return a chain of frames without the layers of a name."""
-    if frame.layer is EAGER:
-        return frame
-    rest = frame.but(parent=without(frame.parent, name))
-    return rest.below() if rest.layer.name == name else rest
 
 
 # ---------------------------------------------------------------------- placeholders
