@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.tensor import Tensor
+from ..errors import error
 from ..ops.nn import resize, similarity, unfold_fold
 from ..ops.norms import pairwise_distance
 from ..ops.pad import pad
@@ -69,6 +70,13 @@ class CircularPad(Padding):
     """A border taken from the other side."""
 
     mode = "circular"
+
+    def forward(self, input: Tensor) -> Tensor:
+        n = self.ndim
+        if input.ndim not in (n + 1, n + 2):
+            what = f"expected {n + 1}D or {n + 2}D input (got {input.ndim}D input)"
+            raise error(ValueError, f"CircularPad{n}d", what, "pass (batch, channels, ...), or without the batch")
+        return super().forward(input)
 
 
 class ConstantPad1d(ConstantPad, ndim=1):

@@ -172,11 +172,12 @@ def whole_size(size: Any, who: str) -> tuple:
 
 
 def number(x: Any, who: str) -> Any:
-    """A Python number from one, or from a 0-d tensor.  Raises TypeError for anything else."""
+    """A Python number from one, or from a 0-d tensor.  Raises RuntimeError for other tensors, TypeError for anything else."""
     value = x.item() if isinstance(x, np.generic) or isinstance(x, Tensor) and not x.ndim else x
     if not isinstance(value, (int, float)):
         what = f"a tensor of shape {tuple(x.shape)}" if isinstance(x, Tensor) else f"{type(x).__name__}, {x!r}"
-        raise error(TypeError, who, f"expected a number, got {what}", "pass an int, a float or a 0-d tensor")
+        kind = RuntimeError if isinstance(x, Tensor) else TypeError
+        raise error(kind, who, f"expected a number, got {what}", "pass an int, a float or a 0-d tensor")
     return value
 
 

@@ -170,7 +170,7 @@ def svdvals(A: Tensor) -> Tensor:
     return Svdvals.apply(A)
 
 
-@op("T(4, 3)", "T(3, 4)", differs=SIGNS)
+@op("T(4, 3)", "T(3, 4)", out=True, differs=SIGNS)
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> SVDWithV:
     """(U, S, V), V not transposed (see linalg.svd); with compute_uv=False U and V are zeros."""
     matrices("svd", input)

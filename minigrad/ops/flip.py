@@ -105,6 +105,8 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
             f"shifts and dimensions must align: {len(by)} shifts, {len(along)} dims",
             f"write dims={tuple(range(len(by)))}",
         )
+    if not input.ndim:
+        raise error(IndexError, "roll", f"dims={along} were given, but the input has no dimensions", "leave dims away")
     return Roll.apply(input, by, tuple([axis(d, input.ndim, "roll") for d in along]))
 
 

@@ -164,3 +164,9 @@ def check_mask(who: str, mask: Tensor, x: Tensor, d: int, place: int) -> None:
             "make the mask from the tensor itself, as in x[x > 0], or index the other dimensions by `:`",
             notes=about({"tensor": x, "mask": mask}, {"tensor": sizes, "mask": tuple(mask.shape)}),
         )
+
+
+def check_real(who: str, value: Any) -> None:
+    """Raise RuntimeError for a complex number, of which NumPy would write the real part."""
+    if isinstance(value, complex):
+        raise error(RuntimeError, who, f"value {value} cannot be converted to a real number", "pass value.real")

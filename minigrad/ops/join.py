@@ -7,6 +7,7 @@ views, each one an Index: split and unbind are tuples of single views.
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -285,7 +286,12 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
     """`length` slices of a dimension from `start` on, as a view."""
     if not input.ndim:
         raise error(RuntimeError, "narrow", "narrow() cannot be applied to a 0-dim tensor.", "write input.unsqueeze(0)")
-    d, i, m = axis(dim, input.ndim, "narrow"), int(start), int(length)
+    if isinstance(start, Tensor) and (start.ndim or start._np_dtype.kind not in "iu"):
+        what = f"start must be a 0-dim integral Tensor, got shape {tuple(start.shape)} and {start.dtype}"
+        raise error(RuntimeError, "narrow", what, "pass an int")
+    d, i, m = axis(dim, input.ndim, "narrow"), int(start), operator.index(length)
+    if isinstance(start, float):
+        raise error(TypeError, "narrow", f"argument 'start' must be int, not float: {start}", f"write start={i}")
     n = input.shape[d]
     if not -n <= i <= n:
         raise error(

@@ -14,6 +14,7 @@ from .base.families import NonDifferentiable
 from .base.registry import op
 from .broadcast import broadcast_shapes
 from .index import MaskedFill, NonZero, Put, Take, data_dependent, reading, where_true
+from .index_parts import check_real
 from .shape import layout
 
 
@@ -114,6 +115,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     "torch.tensor(2)",
     "torch.tensor([0, 3]), as_tuple=True",
     differentiable=False,
+    out=True,
 )
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The indices of the elements that are not zero, one row each; with `as_tuple` one tensor per dimension.
@@ -193,8 +195,9 @@ def check_mask(who: str, mask: Tensor) -> None:
 
 
 def check_fill(who: str, mask: Tensor, value: Any) -> None:
-    """One boolean mask and one value."""
+    """One boolean mask and one value, a real one."""
     check_mask(who, mask)
+    check_real(who, value)
     if isinstance(value, Tensor) and value.ndim:
         raise error(
             RuntimeError,

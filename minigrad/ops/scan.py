@@ -246,7 +246,7 @@ def cummin(input: Tensor, dim: int) -> Selected:
 
 
 @op("T(5)", "T(3, 4), 1, 0", "T(3, 4), 2", "T(3, 4), 1, -1, T(3, 1), T(3, 2)", "T(2), 5", "I(5, 9)", "B(4)",
-    "T(4, 3).mT, dim=0", "T(0)")  # fmt: skip
+    "T(4, 3).mT, dim=0", "T(0)", out=True)  # fmt: skip
 def diff(
     input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:

@@ -16,7 +16,7 @@ from .copy import Copy
 from .dimensions import axis
 from .gather import check_index, check_range
 from .index import Put, Take, check_meeting, fitting, where_true, writes
-from .index_parts import check_mask, is_mask
+from .index_parts import check_mask, check_real, is_mask
 from .products import multiple
 
 
@@ -65,6 +65,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Any:
     """`input` with one value, a number or a 0-d tensor, at the indices along `dim`."""
     n = input.shape[axis(dim, input.ndim, "index_fill")] if input.ndim else 1
     x, d, index = slices("index_fill", input, dim, index, IndexError, -n)
+    check_real("index_fill", value)
     if isinstance(value, Tensor):
         if value.ndim:
             raise error(

@@ -321,6 +321,7 @@ def chosen(found: tuple, inverse: bool, counts: bool) -> Any:
     "3, I(4, 5)",
     method=False,
     differentiable=False,
+    out=True,
 )
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Whether each element is one of `test_elements`; one of the two may be a number."""

@@ -19,6 +19,7 @@ from ...kernels import lines
 from ...tensors.printing import about
 from ..base.families import Linear, NonDifferentiable, Operation
 from ..compare import where
+from ..products import one_dtype
 from ..reduce import add_up
 from .entry import functional
 from .loss import averaged, chosen, expect_logarithms, reduced, warn_probabilities
@@ -445,6 +446,8 @@ def check_target(who: str, input: Tensor, target: Tensor, weight: Tensor | None,
             fitting_target(input, target, dim),
             notes=about({"input": input, "target": target}, aligned(input, target, dim)),
         )
+    if weight is not None:
+        one_dtype(who, input, weight, ("input", "weight"))
     if weight is not None and tuple(weight.shape) != (input.shape[dim],):
         raise error(
             RuntimeError,

@@ -298,19 +298,19 @@ def gaussian_nll_loss(
     """-log of the normal density of `target` with mean `input` and variance `var` (taken as at least eps).
 
     The constant log(2 pi) / 2 is added with `full`.  Raises ValueError for a negative variance, and for one of another shape
-    than the input's, the input's without the last dimension, or with 1 there.
+    than the input's, the input's without the last dimension, or with one size 1 instead.
     """
     if not isinstance(var, Tensor):
         var = input.new_full(input.shape, var)
     if var.shape != input.shape:
         if tuple(var.shape) == tuple(input.shape[:-1]):
             var = var.unsqueeze(-1)
-        elif tuple(var.shape[:-1]) != tuple(input.shape[:-1]) or var.shape[-1] != 1:
+        elif var.ndim != input.ndim or sum([m for n, m in zip(input.shape, var.shape) if n != m]) != 1:
             raise error(
                 ValueError,
                 "gaussian_nll_loss",
                 f"var is of incorrect size: {tuple(var.shape)} for an input of {tuple(input.shape)}",
-                "pass one variance per value, or per example: var of the input's shape, its last size 1 or left out",
+                "pass var in the shape of input, with one of its sizes 1, or without the last",
                 notes=about({"input": input, "var": var}),
             )
     var = Variance.apply(var, eps)

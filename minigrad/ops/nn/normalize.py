@@ -202,7 +202,7 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     return input / (means.reshape(input.shape) * alpha + k) ** beta
 
 
-@functional("T(3, 4)", "T(3, 4), 1.0, 0", "T(2, 3), 2.0, -1", "T(4), dim=0")
+@functional("T(3, 4)", "T(3, 4), 1.0, 0", "T(2, 3), 2.0, -1", "T(4), dim=0", out=True)
 def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Tensor:
     """`input` divided by its p-norm along `dim`, which is taken as at least `eps`."""
     if p == 2 and input.is_floating_point() and count(input._sizes, dims := axes(input, dim, "norm")) > 1:

@@ -272,7 +272,7 @@ def check_rank(who: str, n: int, input: Tensor) -> None:
             f"expected {n + 1}D or {n + 2}D tensor, but got input of shape {tuple(input.shape)}",
             ranks(input, n),
         )
-    if 0 in input._sizes[-n:]:
+    if 0 in input._sizes[-n:] or input.ndim == n + 1 and not input._sizes[0]:
         what = f"expected an input with elements to pool, got shape {tuple(input.shape)}"
         raise error(RuntimeError, who, what, "pass a batch of 0 examples where there are none, of their usual sizes")
 

@@ -84,6 +84,10 @@ def triplet_margin_loss(
     With `swap` the distance of the negative is that from the nearer of anchor and positive.
     """
     reduction = chosen("triplet_margin_loss", reduction, size_average, reduce)
+    if margin <= 0:
+        raise error(
+            ValueError, "triplet_margin_loss", f"margin must be greater than 0, got {margin}", "write margin=1.0"
+        )
     near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
     if swap:
         far = far.minimum(pairwise_distance(positive, negative, p, eps))
