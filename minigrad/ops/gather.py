@@ -114,7 +114,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     tensor([[1, 1],
             [4, 3]])
     """
-    if not index.numel():  # nothing, of that shape, whatever it is taken from
+    if not index.numel() and index.ndim != input.ndim:  # nothing, of that shape, whatever it is taken from
         axis(dim, input.ndim, "gather")
         return input.reshape(-1)[:0].reshape(index.shape)
     scalar = index.ndim == 0

@@ -13,9 +13,6 @@ nn.functional.feature_alpha_dropout nn.functional.scaled_dot_product_attention
 """
 
 REASONS = {
-    "not there: x.zero_() is a method alone": """
-        float64 float32 int64 bools gradients second_gradients jvp vmap: zero_
-    """,
     "not there: these have no in-place form, or no out=, here": """
         inplace: as_strided as_strided.partial_views float_power
         inplace: polygamma.polygamma_n_0 polygamma.polygamma_n_1 polygamma.polygamma_n_2

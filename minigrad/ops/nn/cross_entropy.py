@@ -447,7 +447,7 @@ def check_target(who: str, input: Tensor, target: Tensor, weight: Tensor | None,
             notes=about({"input": input, "target": target}, aligned(input, target, dim)),
         )
     if weight is not None:
-        one_dtype(who, input, weight, ("input", "weight"))
+        one_dtype(who, input, weight, names=("input", "weight"))
     if weight is not None and tuple(weight.shape) != (input.shape[dim],):
         raise error(
             RuntimeError,
