@@ -27,7 +27,7 @@ class LayerNorm(Module):
     >>> import minigrad
     >>> minigrad.nn.LayerNorm(2)(minigrad.tensor([[1., 3.], [0., 4.]])).round(decimals=3)
     tensor([[-1.,  1.],
-            [-1.,  1.]], grad_fn=<RoundDecimalsBackward0>)
+            [-1.,  1.]], grad_fn=<RoundBackward1>)
     """
 
     def __init__(
@@ -196,7 +196,7 @@ class BatchNorm1d(BatchNorm):
     >>> import minigrad
     >>> minigrad.nn.BatchNorm1d(1)(minigrad.tensor([[1.], [3.]]))
     tensor([[-1.0000],
-            [ 1.0000]], grad_fn=<NativeLayerNormBackward0>)
+            [ 1.0000]], grad_fn=<NativeBatchNormBackward0>)
     """
 
     ranks = (2, 3)

@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..core.graph import Leaf, producer
+from ..core.graph import Node, producer
 from ..core.saved import next_number
 from ..core.tensor import Tensor
 
@@ -40,7 +40,7 @@ def ending(f: Callable, node: str | Callable) -> Callable:
         result = f(*args, **kwargs)
         for t in result if isinstance(result, tuple) else (result,):
             made = producer(t._edge) if isinstance(t, Tensor) else None
-            if made is not None and made._seq > begun and type(made) is not Leaf:
+            if isinstance(made, Node) and made._seq > begun:
                 called = node if type(node) is str else node(*args, **kwargs)
                 made.__class__ = renamed(type(made), called) if called else made.__class__
         return result
