@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from ..core.graph import Node, producer
+from ..core.graph import Node, OutputEdge
 from ..core.saved import next_number
 from ..core.tensor import Tensor
 
@@ -38,11 +38,16 @@ def ending(f: Callable, node: str | Callable) -> Callable:
     def function(*args: object, **kwargs: object) -> Any:
         begun = next_number()
         result = f(*args, **kwargs)
+        called = node if type(node) is str else None
         for t in result if isinstance(result, tuple) else (result,):
-            made = producer(t._edge) if isinstance(t, Tensor) else None
+            edge = t._edge if isinstance(t, Tensor) else None
+            if edge is None:
+                continue
+            made = edge.node if type(edge) is OutputEdge else edge
             if isinstance(made, Node) and made._seq > begun:
-                called = node if type(node) is str else node(*args, **kwargs)
-                made.__class__ = renamed(type(made), called) if called else made.__class__
+                called = node(*args, **kwargs) if called is None else called
+                if called:
+                    made.__class__ = renamed(type(made), called)
         return result
 
     return function
