@@ -67,5 +67,6 @@ from ..ops.nn.normalize import (
 from ..ops.norms import pairwise_distance
 from ..ops.pad import pad
 from ..ops.nn.pool import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
+from ..ops.nn.grid_sampling import affine_grid, grid_sample
 from ..ops.nn.resize import channel_shuffle, interpolate, pixel_shuffle, pixel_unshuffle
 from ..ops.nn.softmax import log_softmax, softmax, softmin

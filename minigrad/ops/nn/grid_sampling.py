@@ -1,0 +1,170 @@
+"""Images and volumes looked at between their points: affine_grid says where, grid_sample what is there.
+
+Along each dimension a point has a few neighbours (taps), with weights by their distances; what is there is the sum over
+all combinations of taps, gathered at once.  Source: Jaderberg et al., "Spatial transformer networks", 2015.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...core.tensor import Tensor
+from ...errors import error
+from ..compare import where
+from ..create import arange, ones_like
+from ..from_data import tensor
+from ..join import stack
+from .entry import expect_floats, functional
+
+
+@functional(
+    "T(2, 2, 3), (2, 1, 3, 4)",
+    "T(1, 2, 3), (1, 2, 2, 1), align_corners=True",
+    "T(1, 3, 4), (1, 1, 2, 3, 2)",
+)
+def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
+    """Return where the points of an output of `size` lie in the input, by affine maps: what grid_sample takes.
+
+    `theta` is (n, 2, 3) for a size (n, c, h, w), or (n, 3, 4) for (n, c, d, h, w); the result is (n, h, w, 2) or
+    (n, d, h, w, 3).  Coordinates go from -1 to 1, x first: to the centres of the corner elements with `align_corners`,
+    else to their outer edges.  Raises ValueError for other shapes and sizes below 1, RuntimeError
+    for another n.
+    """
+    expect_floats("affine_grid", theta)
+    n = len(size) - 2
+    if n not in (2, 3) or tuple(theta.shape) != (size[0], n, n + 1) or min(size) < 1:
+        others = tuple(theta.shape[1:]) == (n, n + 1) and min(size) > 0  # only the batches differ
+        raise error(
+            RuntimeError if others else ValueError,
+            "affine_grid",
+            f"expected theta of shape (n, 2, 3) and a size (n, c, h, w), or (n, 3, 4) and (n, c, d, h, w), all sizes from 1 "
+            f"on, but got theta {tuple(theta.shape)} and size {tuple(size)}",
+            "write affine_grid(theta, input.shape)",
+        )
+    axes = []
+    for d, m in enumerate(size[:1:-1]):  # x, y, z
+        i = arange(m, dtype=theta.dtype, device=theta.device)
+        at = (2 * i / max(m - 1, 1) - (1 if m > 1 else 0)) if align_corners else (2 * i + 1) / m - 1
+        axes.append(at.reshape(m, *[1] * d).expand(size[2:]))
+    points = stack([*axes, ones_like(axes[0])], -1).flatten(0, -2)
+    return (points @ theta.mT).unflatten(1, tuple(size[2:]))
+
+
+@functional(
+    "T(2, 3, 4, 5), T(2, 3, 2, 2)",
+    "T(1, 2, 4, 5), 2 * T(1, 3, 2, 2), align_corners=True",
+    "T(1, 2, 4, 3), 2 * T(1, 3, 2, 2), padding_mode='border'",
+    "T(1, 2, 4, 3), 3 * T(1, 3, 2, 2), padding_mode='reflection'",
+    "T(1, 2, 4, 5), T(1, 3, 2, 2), 'bicubic'",
+    "T(1, 1, 4, 5), 2 * T(1, 2, 2, 2), 'bicubic', 'border', True",
+    "T(1, 2, 4, 5), T(1, 3, 2, 2).detach(), 'nearest'",
+    "T(1, 2, 2, 3, 4), T(1, 2, 1, 2, 3)",
+    "T(1, 1, 3, 2, 4), 2 * T(1, 2, 1, 2, 3).detach(), 'nearest', 'border'",
+    "T(1, 1, 3, 2, 4), 2 * T(1, 2, 1, 2, 3), padding_mode='reflection'",
+)
+def grid_sample(
+    input: Tensor,
+    grid: Tensor,
+    mode: str = "bilinear",
+    padding_mode: str = "zeros",
+    align_corners: bool | None = None,
+) -> Tensor:
+    """Return what stands in `input`, (n, c, h, w) or (n, c, d, h, w), at the points of `grid`, (n, ..., 2) or (n, ..., 3).
+
+    Coordinates go from -1 to 1, x first: to the centres of the corner elements with `align_corners`, else to their outer
+    edges.  `mode` is "bilinear", which weighs all neighbours of a volume too, "nearest" or, for images, "bicubic" (Keys,
+    a = -0.75); `padding_mode` says what is outside: "zeros", "border" repeats the edge, "reflection" turns back there.
+    Raises ValueError for other words, RuntimeError for shapes that do not go together.
+    """
+    expect_floats("grid_sample", input)
+    check(input, grid, mode, padding_mode)
+    sizes, corners = tuple(input.shape[2:]), bool(align_corners)
+    places, weights, inside = 0, input.new_ones(()), True
+    for d, size in enumerate(sizes):
+        at = grid[..., len(sizes) - 1 - d].flatten(1).unsqueeze(1)  # (n, 1, points)
+        at = (at + 1) / 2 * (size - 1) if corners else ((at + 1) * size - 1) / 2
+        outside = lambda x: within(x, size, padding_mode, corners)
+        taps, w = neighbours(at if mode == "bicubic" else outside(at), mode)
+        taps = outside(taps) if mode == "bicubic" else taps
+        shape = [1] * d + [-1] + [1] * (len(sizes) - 1 - d)  # taps of this dimension, among those of the others
+        spread = lambda x: x.unflatten(1, shape)
+        inside = spread((taps >= 0) & (taps <= size - 1)) & inside
+        places = spread(taps.long().clamp(0, size - 1)) + size * places
+        weights = spread(w) * weights
+    weights = where(inside, weights, 0.0)
+    n, c, k = *input.shape[:2], len(sizes)
+    places, weights = places.flatten(1, k), weights.flatten(1, k)  # (n, combinations, points)
+    if n > 1:  # one row of places for all images
+        places = places + arange(n, device=input.device).reshape(n, 1, 1) * math.prod(sizes)
+    flat = input.movedim(1, 0).reshape(c, -1)
+    found = flat.index_select(1, places.flatten()).unflatten(1, tuple(places.shape))
+    return (found * weights).sum(2).movedim(0, 1).unflatten(2, tuple(grid.shape[1:-1])).contiguous()
+
+
+def check(input: Tensor, grid: Tensor, mode: str, padding_mode: str) -> None:
+    """Raise an error for words that are not known, and for shapes that do not go together."""
+    who, k = "grid_sample", input.ndim - 2
+    for name, value, known in (
+        ("mode", mode, tuple(WEIGHTS)),
+        ("padding_mode", padding_mode, ("zeros", "border", "reflection")),
+    ):
+        if value not in known:
+            what = f"expected {name} to be one of {', '.join(map(repr, known))}, but got {value!r}"
+            raise error(ValueError, who, what, f"write {name}={known[0]!r}")
+    if k not in (2, 3) or grid.ndim != input.ndim or grid.shape[-1] != k or len(grid) != len(input):
+        raise error(
+            RuntimeError,
+            who,
+            f"expected input (n, c, h, w) and grid (n, ..., ..., 2), or a dimension more and 3, but got input "
+            f"{tuple(input.shape)} and grid {tuple(grid.shape)}",
+            "make a grid with affine_grid(theta, size)",
+        )
+    if min(input.shape[2:]) < 1 or mode == "bicubic" and k == 3 or input.dtype is not grid.dtype:
+        what = (
+            f"input of {input.dtype} and grid of {grid.dtype} have to be alike"
+            if input.dtype is not grid.dtype
+            else "bicubic interpolation only supports 4D input"
+            if min(input.shape[2:]) > 0
+            else f"the input, of shape {tuple(input.shape)}, has no elements to look at"
+        )
+        raise error(
+            RuntimeError, who, what, "use grid.to(input.dtype), or mode='bilinear' for volumes that are not empty"
+        )
+
+
+def within(at: Tensor, size: int, padding_mode: str, corners: bool) -> Tensor:
+    """Where coordinates come to lie by `padding_mode`; those that meet an edge have no gradient, as in PyTorch."""
+    if padding_mode == "zeros":
+        return at
+    last = size - 1
+    if padding_mode == "reflection":
+        low, span = (0.0, last) if corners else (-0.5, size)
+        far = (at - low).abs() if span else at * 0
+        at = span - (far % (2 * span or 1) - span).abs() + low
+    return where((at > 0) & (at < last), at, at.detach().clamp(0, last))
+
+
+A = -0.75  # Keys' parameter, which is PyTorch's
+# mode -> of each neighbour, counted from the one below, the coefficients of its weight: powers of the distance from there
+WEIGHTS: dict[str, dict[int, tuple]] = {
+    "bilinear": {0: (-1.0, 1.0), 1: (1.0, 0.0)},
+    "nearest": {0: (1.0,)},
+    "bicubic": {
+        -1: (A, -2 * A, A, 0.0),
+        0: (A + 2, -A - 3, 0.0, 1.0),
+        1: (-A - 2, 2 * A + 3, -A, 0.0),
+        2: (-A, A, 0.0, 0.0),
+    },
+}
+
+
+def neighbours(at: Tensor, mode: str) -> tuple[Tensor, Any]:
+    """Where the neighbours of points are, and their weights; both (n, neighbours, points)."""
+    constant = lambda numbers: tensor(list(numbers), dtype=at.dtype, device=at.device).unsqueeze(1)
+    base, table = at.detach(), WEIGHTS[mode]
+    base = base.round() if mode == "nearest" else base.floor()
+    weights, *rest = [constant(numbers) for numbers in zip(*table.values())]
+    for coefficients in rest:
+        weights = weights * (at - base) + coefficients
+    return base + constant(table), weights
