@@ -91,6 +91,7 @@ from .nn.functional import (
     cosine_embedding_loss,
     cosine_similarity,
     dropout,
+    feature_alpha_dropout,
     group_norm,
     hinge_embedding_loss,
     instance_norm,
@@ -104,6 +105,7 @@ from .nn.functional import (
     pixel_unshuffle,
     poisson_nll_loss,
     rms_norm,
+    rrelu,
     triplet_margin_loss,
 )
 from .ops import generator as random

@@ -8,7 +8,7 @@ from ..core.tensor import Tensor
 from ..errors import error
 from ..ops import elementary
 from ..ops.create import full
-from ..ops.nn import activation, softmax
+from ..ops.nn import activation, dropout, softmax
 from .module import Module
 from .parameter import Parameter
 from .settings import Functional
@@ -53,6 +53,22 @@ class LeakyReLU(Activation, function=activation.leaky_relu):
 
     negative_slope: float = 0.01
     inplace: bool = False
+
+
+class RReLU(Activation, function=dropout.rrelu):
+    """x where it is positive, else x times a random slope in training, and the mean of `lower` and `upper` in evaluation.
+
+    >>> import minigrad
+    >>> minigrad.nn.RReLU(0.1, 0.3).eval()(minigrad.tensor([-2., 0., 2.]))
+    tensor([-0.4000,  0.0000,  2.0000])
+    """
+
+    lower: float = 1 / 8
+    upper: float = 1 / 3
+    inplace: bool = False
+
+    def forward(self, input: Tensor) -> Tensor:
+        return dropout.rrelu(input, self.lower, self.upper, self.training, self.inplace)
 
 
 class ELU(Activation, function=activation.elu):

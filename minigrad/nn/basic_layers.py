@@ -264,3 +264,12 @@ class AlphaDropout(Dropping, function=dropout.alpha_dropout):
     >>> minigrad.nn.AlphaDropout(0.5).eval()(minigrad.ones(3))
     tensor([1., 1., 1.])
     """
+
+
+class FeatureAlphaDropout(Dropping, function=dropout.feature_alpha_dropout):
+    """AlphaDropout of whole channels.
+
+    >>> import minigrad
+    >>> minigrad.nn.FeatureAlphaDropout(0.5).eval()(minigrad.ones(1, 3))
+    tensor([[1., 1., 1.]])
+    """

@@ -37,7 +37,15 @@ from ..ops.nn.similarity import (
     margin_ranking_loss,
     triplet_margin_loss,
 )
-from ..ops.nn.dropout import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d
+from ..ops.nn.dropout import (
+    alpha_dropout,
+    dropout,
+    dropout1d,
+    dropout2d,
+    dropout3d,
+    feature_alpha_dropout,
+    rrelu,
+)
 from ..ops.elementary import sigmoid, tanh
 from ..ops.nn.embedding import embedding
 from ..ops.nn.linear import bilinear, linear
@@ -66,7 +74,9 @@ from ..ops.nn.normalize import (
 )
 from ..ops.norms import pairwise_distance
 from ..ops.pad import pad
+from ..ops.nn.margin import multi_margin_loss, multilabel_margin_loss, triplet_margin_with_distance_loss
 from ..ops.nn.pool import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
+from ..ops.nn.lp_pool import lp_pool1d, lp_pool2d
 from ..ops.nn.grid_sampling import affine_grid, grid_sample
 from ..ops.nn.resize import channel_shuffle, interpolate, pixel_shuffle, pixel_unshuffle
 from ..ops.nn.softmax import log_softmax, softmax, softmin

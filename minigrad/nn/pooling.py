@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ops.nn import adaptive_pool, pool
+from ..ops.nn import adaptive_pool, lp_pool, pool
 from .settings import Functional, many
 
 
@@ -94,6 +94,35 @@ class AvgPool2d(AvgPool, function=pool.avg_pool2d):
     """
 
     divisor_override: int | None = None
+
+
+class LPPool(Functional):
+    """What the pools of powers share."""
+
+    norm_type: float
+    kernel_size: Any
+    stride: Any = None
+    ceil_mode: bool = False
+
+    shown = "norm_type", "kernel_size", "stride", "ceil_mode"
+
+
+class LPPool1d(LPPool, function=lp_pool.lp_pool1d):
+    """(sum of x**p)**(1/p) of each window of (n, c, length), for p = `norm_type`.
+
+    >>> import minigrad
+    >>> minigrad.nn.LPPool1d(2, 2)(minigrad.tensor([[3., 4., 6., 8.]]))
+    tensor([[ 5., 10.]])
+    """
+
+
+class LPPool2d(LPPool, function=lp_pool.lp_pool2d):
+    """(sum of x**p)**(1/p) of each window of (n, c, height, width), for p = `norm_type`.
+
+    >>> import minigrad
+    >>> minigrad.nn.LPPool2d(2, 2)(minigrad.ones(3, 8, 8)).shape
+    minigrad.Size([3, 4, 4])
+    """
 
 
 class AdaptiveAvgPool1d(AdaptivePool, function=adaptive_pool.adaptive_avg_pool1d):

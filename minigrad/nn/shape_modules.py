@@ -239,6 +239,41 @@ class Upsample(Functional, function=resize.interpolate):
         return f"{to}, mode={self.mode!r}"
 
 
+class UpsamplingNearest2d(Upsample):
+    """Upsample of images by repeating elements.
+
+    >>> import minigrad
+    >>> minigrad.nn.UpsamplingNearest2d(scale_factor=2)(minigrad.ones(1, 1, 2, 3)).shape
+    minigrad.Size([1, 1, 4, 6])
+    """
+
+    def __init__(self, size: Any = None, scale_factor: Any = None):
+        super().__init__(size, scale_factor, "nearest")
+
+
+class UpsamplingBilinear2d(Upsample):
+    """Upsample of images by linear interpolation, where the centres of the corner elements stay where they are.
+
+    >>> import minigrad
+    >>> minigrad.nn.UpsamplingBilinear2d((1, 3))(minigrad.tensor([[[[1., 3.]]]]))
+    tensor([[[[1., 2., 3.]]]])
+    """
+
+    def __init__(self, size: Any = None, scale_factor: Any = None):
+        super().__init__(size, scale_factor, "bilinear", True)
+
+
+class ChannelShuffle(Functional, function=resize.channel_shuffle):
+    """Channels dealt out anew: the first of each group, then the second of each, and so on.
+
+    >>> import minigrad
+    >>> minigrad.nn.ChannelShuffle(2)(minigrad.arange(4.).reshape(1, 4, 1)).flatten()
+    tensor([0., 2., 1., 3.])
+    """
+
+    groups: int
+
+
 class PixelShuffle(Functional, function=resize.pixel_shuffle):
     """Channels traded for height and width.
 
@@ -259,17 +294,6 @@ class PixelUnshuffle(Functional, function=resize.pixel_unshuffle):
     """
 
     downscale_factor: int
-
-
-class ChannelShuffle(Functional, function=resize.channel_shuffle):
-    """Channels of several groups in turn.
-
-    >>> import minigrad
-    >>> minigrad.nn.ChannelShuffle(2)(minigrad.arange(4.).reshape(1, 4, 1)).flatten()
-    tensor([0., 2., 1., 3.])
-    """
-
-    groups: int
 
 
 class Unfold(Functional, function=unfold_fold.unfold):

@@ -102,7 +102,7 @@ ROW_BY_ROW = {
         "group_norm",
     ),
     *("adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_max_pool1d", "pixel_shuffle", "pixel_unshuffle"),
-    "channel_shuffle",
+    *("channel_shuffle", "lp_pool1d"),
     *(
         "cholesky",
         "linalg.cholesky",

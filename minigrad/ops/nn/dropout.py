@@ -1,4 +1,4 @@
-"""Dropout of elements and of whole channels: the input times random noise."""
+"""Dropout of elements and of whole channels, and rrelu: the input times random noise."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from ...core.tensor import Tensor
 from ...errors import error
 from ..compare import where
 from ..random import fine, uniform
+from .activation import leaky_relu
 from .entry import functional
 
 
@@ -38,20 +39,59 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     return drop("dropout3d", input, p, training, inplace, (*input.shape[:-3], 1, 1, 1))
 
 
+@functional("T(3, 4), training=False", "T(3, 4), 0.1, 0.3", shown="T(3, 4), training=True", node="RreluWithNoise")
+def rrelu(
+    input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False
+) -> Tensor:
+    """leaky_relu with a random slope for each negative element in training, between `lower` and `upper`; else with their mean.
+
+    Raises RuntimeError where `lower` is above `upper`.
+    Source: Xu et al., "Empirical evaluation of rectified activations in convolutional network", 2015.
+    """
+    if lower > upper:
+        what = f"lower bound should be less than or equal to the upper bound, but got {lower} and {upper}"
+        raise error(RuntimeError, "rrelu", what, "exchange them")
+    if not training:
+        out = leaky_relu(input, (lower + upper) / 2, inplace)
+        return out if inplace else out.contiguous()
+    noise = uniform(tuple(input.shape), fine(input._np_dtype), None, "rrelu", input.device).to(input.dtype)
+    out = input * where(input > 0, 1.0, lower + (upper - lower) * noise).to(input.dtype)
+    return input.copy_(out) if inplace else out
+
+
 @functional("T(3, 4), 0.5, False", shown="T(3, 4), 0.5, True")
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """Dropout to SELU's negative limit, rescaled so that mean 0 and variance 1 are kept.
 
     Source: Klambauer et al., "Self-normalizing neural networks", 2017.
     """
-    check_probability("alpha_dropout", p)
+    return drop_to_limit("alpha_dropout", input, p, training, inplace, tuple(input.shape))
+
+
+@functional("T(2, 3, 4), 0.5, False", shown="T(2, 3, 4), 0.5, True")
+def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """alpha_dropout of whole channels of (n, c, ...)."""
+    if input.ndim < 2:
+        raise error(
+            RuntimeError,
+            "feature_alpha_dropout",
+            f"feature dropout requires at least 2 dimensions in the input, but got shape {tuple(input.shape)}",
+            "pass (n, c, ...), or use alpha_dropout",
+        )
+    shape = (*input.shape[:2], *(1,) * (input.ndim - 2))
+    return drop_to_limit("feature_alpha_dropout", input, p, training, inplace, shape)
+
+
+def drop_to_limit(who: str, input: Tensor, p: float, training: bool, inplace: bool, shape: tuple) -> Tensor:
+    """SELU's limit with probability p, where the noise has a shape that may be broadcast, rescaled."""
+    check_probability(who, p)
     if not training or p == 0:
         return input
     if p == 1:
         return input.mul_(0.0) if inplace else input * 0.0
     limit = -1.7580993408473766  # -scale * alpha of selu
     a = 1 / math.sqrt((1 - p) * (1 + p * limit * limit))
-    keep = uniform(tuple(input.shape), fine(input._np_dtype), None, "alpha_dropout", input.device) >= p
+    keep = uniform(shape, fine(input._np_dtype), None, who, input.device) >= p
     out = where(keep, input, limit) * a - a * p * limit
     return input.copy_(out) if inplace else out
 

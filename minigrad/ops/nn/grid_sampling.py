@@ -22,6 +22,7 @@ from .entry import expect_floats, functional
     "T(2, 2, 3), (2, 1, 3, 4)",
     "T(1, 2, 3), (1, 2, 2, 1), align_corners=True",
     "T(1, 3, 4), (1, 1, 2, 3, 2)",
+    node="AffineGridGenerator",
 )
 def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
     """Return where the points of an output of `size` lie in the input, by affine maps: what grid_sample takes.
@@ -62,6 +63,7 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
     "T(1, 2, 2, 3, 4), T(1, 2, 1, 2, 3)",
     "T(1, 1, 3, 2, 4), 2 * T(1, 2, 1, 2, 3).detach(), 'nearest', 'border'",
     "T(1, 1, 3, 2, 4), 2 * T(1, 2, 1, 2, 3), padding_mode='reflection'",
+    node=lambda input, *_, **__: f"GridSampler{input.ndim - 2}D",
 )
 def grid_sample(
     input: Tensor,

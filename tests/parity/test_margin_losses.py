@@ -1,0 +1,105 @@
+"""What the samples of margin losses cannot say: weights that have no gradient in PyTorch, modules, random slopes, refusals."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import minigrad  # noqa: E402
+
+pytestmark = pytest.mark.parity
+LIBRARIES = torch, minigrad
+
+
+def data(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("p", [1, 2])
+def test_weights_of_classes(p, reduction):
+    told = []
+    for lib in LIBRARIES:
+        x = lib.tensor(data(5, 3)).requires_grad_()
+        loss = lib.nn.MultiMarginLoss(p, 0.7, lib.tensor([0.5, 1.0, 2.0], dtype=lib.float64), reduction=reduction)
+        out = loss(x, lib.tensor([0, 2, 1, 1, 0]))
+        told.append([out.detach().numpy(), lib.autograd.grad(out.sum(), x)[0].numpy()])
+    for a, b in zip(*told):
+        np.testing.assert_allclose(b, a, rtol=1e-12)
+
+
+@pytest.mark.parametrize("swap", [False, True])
+def test_triplets_with_another_distance(swap):
+    told = []
+    for lib in LIBRARIES:
+        xs = [lib.tensor(data(4, 3, seed=k)).requires_grad_() for k in range(3)]
+        distance = lambda a, b: (a - b).abs().sum(-1)
+        out = lib.nn.TripletMarginWithDistanceLoss(distance_function=distance, margin=3.0, swap=swap)(*xs)
+        told.append([out.detach().numpy(), *[g.numpy() for g in lib.autograd.grad(out, xs)]])
+    for a, b in zip(*told):
+        np.testing.assert_allclose(b, a, rtol=1e-12)
+
+
+MODULES = """MultiMarginLoss() | MultiLabelMarginLoss() | TripletMarginWithDistanceLoss() | ChannelShuffle(2) | LPPool1d(2, 3)
+| LPPool2d(1.5, 2, stride=1) | UpsamplingNearest2d(scale_factor=2) | UpsamplingBilinear2d((3, 4)) | FeatureAlphaDropout(0.2)
+| RReLU() | RReLU(0.1, 0.2, inplace=True)""".replace("\n", " ").split(" | ")
+
+
+@pytest.mark.parametrize("text", [m.strip("| ") for m in MODULES])
+def test_the_text_of_modules(text):
+    theirs, ours = (repr(eval(text, vars(lib.nn))) for lib in LIBRARIES)
+    assert ours == theirs
+
+
+COMPUTE = """ChannelShuffle(2) | LPPool1d(inf, 2) | LPPool2d(3, 2) | LPPool2d(-inf, 2) | UpsamplingNearest2d(scale_factor=2)
+| UpsamplingBilinear2d((3, 7)) | RReLU().eval() | FeatureAlphaDropout().eval()""".replace("\n", " ").split(" | ")
+
+
+@pytest.mark.parametrize("text", [m.strip("| ") for m in COMPUTE])
+def test_modules_compute_what_theirs_do(text):
+    told = []
+    for lib in LIBRARIES:
+        x = lib.tensor(np.abs(data(*((4, 5) if "1d" in text else (2, 4, 4, 5)))))
+        told.append(eval(text, {**vars(lib.nn), "inf": float("inf")})(x).numpy())
+    np.testing.assert_allclose(told[1], told[0], rtol=1e-12)
+
+
+def test_slopes_are_random_within_their_bounds_where_elements_are_negative():
+    x = minigrad.tensor(data(1000)).requires_grad_()
+    out = minigrad.nn.RReLU(0.2, 0.4)(x)
+    (slopes,) = minigrad.autograd.grad(out.sum(), x)
+    negative = slopes[x < 0]
+    assert (
+        (slopes[x > 0] == 1).all() and negative.min() >= 0.2 and negative.max() <= 0.4 and len(negative.unique()) > 100
+    )
+    assert minigrad.allclose(out, slopes * x) and abs(negative.mean().item() - 0.3) < 0.02
+
+
+def test_whole_channels_are_dropped():
+    out = minigrad.nn.FeatureAlphaDropout(0.5)(minigrad.ones(50, 20, 3, 2)).flatten(2)
+    assert (out == out[..., :1]).all() and 0.4 < (out[..., 0] < 0).float().mean().item() < 0.6
+
+
+CALLS = {
+    "F.multi_margin_loss(ones(2, 3), index(2), p=3)": "only p == 1 and p == 2 supported, but got 3",
+    "F.multi_margin_loss(ones(2, 3), index(2), weight=ones(1, 3))": "weight must be one-dimensional",
+    "F.multi_margin_loss(ones(2, 3), index(3))": "expected an input .n, classes.",
+    "F.multilabel_margin_loss(ones(2, 3), index(2))": "expected input and target .n, classes.",
+    "F.triplet_margin_with_distance_loss(ones(2, 3), ones(2, 3), ones(2, 3), margin=0)": "margin must be greater than 0",
+    "F.channel_shuffle(ones(1, 3, 2), 2)": "that are divisible by groups = 2",
+    "F.rrelu(ones(3), 0.5, 0.1)": "lower bound should be less than or equal to the upper bound, but got 0.5 and 0.1",
+    "F.feature_alpha_dropout(ones(3), 0.5, True)": "requires at least 2 dimensions in the input",
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_refusals(call):
+    kinds = []
+    for lib in LIBRARIES:
+        given = {"F": lib.nn.functional, "ones": lib.ones, "index": lambda n, lib=lib: lib.zeros(n, dtype=lib.int64)}
+        with pytest.raises(Exception) as e:
+            eval(call, given)
+        kinds.append(type(e.value))
+    assert issubclass(kinds[1], kinds[0])
+    with pytest.raises(Exception, match=CALLS[call]):
+        eval(call, given)
