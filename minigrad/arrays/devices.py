@@ -46,7 +46,8 @@ _defaults: ContextVar[tuple] = ContextVar("minigrad.device", default=())  # the 
 class device:
     """A place for memory: `device("cpu")`, `device("cuda", 0)` or `device("cuda:0")`.
 
-    In `with device("cuda"):` tensors are made there, unless they are told otherwise.
+    In `with device("cuda"):` tensors are made there, unless they are told otherwise.  Tensors on `device("meta")` have shapes
+    and dtypes, and no memory: what is computed with them are shapes.
 
     >>> import minigrad
     >>> minigrad.device("cpu")
@@ -65,7 +66,7 @@ class device:
         if not isinstance(type, str):
             raise error(TypeError, "device", f"{type!r} is no device", "use 'cpu' or 'cuda'")
         name, colon, number = type.partition(":")
-        if name not in ("cpu", "cuda") or colon and not number.isdecimal():
+        if name not in ("cpu", "cuda", "meta") or colon and not number.isdecimal():
             raise error(RuntimeError, "device", f"{type!r} is no device", "use 'cpu', 'cuda' or 'cuda:0'")
         self.type, self.index = name, int(number) if number else index
 
@@ -148,7 +149,7 @@ class memory_format(Word):
         self.dims = dims  # in the order of memory, the outermost first, where that is not their own order
 
 
-CPU, CUDA = device("cpu"), device("cuda", 0)
+CPU, CUDA, META = device("cpu"), device("cuda", 0), device("meta")
 strided = layout("strided")
 contiguous_format, preserve_format = memory_format("contiguous_format"), memory_format("preserve_format")
 channels_last, channels_last_3d = (

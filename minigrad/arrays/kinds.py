@@ -9,6 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..errors import error
+from .devices import CPU, CUDA, META, device
+from .nowhere import Guarded, Inside, entered, is_meta
 
 Array: TypeAlias = np.ndarray  # an array on a device has the same methods
 KINDS: set[type] = {np.ndarray}
@@ -61,27 +63,46 @@ def on_device(a: Any) -> bool:
     return type(a) is not np.ndarray and type(a) in KINDS
 
 
-@cache
 def kernels_there(name: str) -> Any:
     """The file of that name in minigrad/kernels/cuda, which nobody loads who stays on the processor."""
+    module = kernels_in(name)
+    return Guarded(module) if Inside.ever else module
+
+
+@cache
+def kernels_in(name: str) -> Any:
+    """The file itself."""
     return import_module(f"minigrad.kernels.cuda.{name}")
+
+
+def place(a: Any) -> device:
+    """Where an array lies."""
+    return CPU if not on_device(a) else META if is_meta(a) else CUDA
 
 
 def near(a: Any, like: Any) -> Any:
     """What was made beside a calculation, indices say, as an array where `like` is."""
     if type(like) is np.ndarray or on_device(a) or not on_device(like):
         return a
-    return kernels_there("device_array").to_device(a)
+    there = kernels_there("device_array")
+    if not is_meta(like):
+        return there.to_device(a)
+    with entered():
+        return there.like(np.asarray(a))
 
 
 def on_two_devices(who: str, arrays: dict[str, Any]) -> Any:
-    """Return the error where arrays do not lie on one device; None where they do.  Numbers may lie anywhere."""
+    """Return the error where arrays do not lie on one device; None where they do.  Numbers may lie anywhere but on meta."""
     first: dict = {}
     for name, a in arrays.items():
-        if a.ndim:
-            first.setdefault(on_device(a), f"{name} of shape {a.shape} on {'cuda:0' if on_device(a) else 'cpu'}")
+        if a.ndim or is_meta(a):
+            first.setdefault(place(a), f"{name} of shape {a.shape} on {place(a)}")
     if len(first) < 2:
         return None
-    other = next(name for name, a in arrays.items() if a.ndim and not on_device(a))
+    other = next((name for name, a in arrays.items() if a.ndim and not on_device(a)), None)
+    fix = f"move one of them: {other}.cuda(), or the other one with .cpu()"
+    if META in first:  # from where nothing comes back
+        other = next(name for name, a in arrays.items() if a.ndim and not is_meta(a))
+        fix = f"make both on one device, or compute the shape alone: {other}.to('meta')"
     what = f"expected all tensors to be on the same device, but found {' and '.join(first.values())}"
-    return error(RuntimeError, who, what, f"move one of them: {other}.cuda(), or the other one with .cpu()")
+    return error(RuntimeError, who, what, fix)

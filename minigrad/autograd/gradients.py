@@ -14,6 +14,7 @@ import numpy as np
 
 from ..arrays.dtypes import FLOATS
 from ..arrays.kinds import KINDS
+from ..arrays.nowhere import has_numbers
 from ..core import engine
 from ..core.backward import accumulate
 from ..core.events import slots
@@ -252,6 +253,7 @@ def seed(t: Any, g: Tensor | None, edge: Any, what: str) -> Tensor:
             type(t) is Tensor
             and (type(t._a) is np.ndarray or looking.on)  # a GPU has to be waited for
             and t._a.size
+            and has_numbers(t._a)
             and not math.isfinite(number := t._a.item())
             and (
                 what == "backward" or number != number  # a derivative may be asked for where a function is infinite

@@ -15,6 +15,7 @@ import numpy as np
 from ..arrays.dtypes import FLOATS
 from ..arrays.kinds import host, on_device
 from ..arrays.memory import same_layout
+from ..arrays.nowhere import is_meta
 from ..core import engine
 from ..core.context import attach
 from ..core.engine import running
@@ -85,6 +86,8 @@ class Trace(Grad):
     # ------------------------------------------------------------------ values
     def enter(self, t: Tensor, name: str, source: str | None = None) -> Box:
         """An input, with the expression for a hidden one: a box around a copy, for a capture changes nothing outside."""
+        if is_meta(t._a):
+            raise self.refuse("a tensor is on the device meta, where nothing is computed", loud=False)
         value = wrap(same_layout(t._a))
         b = self.box(value)
         edge = history(t)

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import numpy as np
 
 from ..arrays import dtypes
-from ..arrays.devices import CPU, CUDA, Size, device
-from ..arrays.kinds import Array, on_device
+from ..arrays.devices import Size, device
+from ..arrays.kinds import Array, place
 from .events import slots
 from .frames import current
 from .graph import Edge, Leaf, ViewOf, history, is_leaf, output_index, producer, retains
@@ -63,7 +63,7 @@ class Tensor(Methods):
     @property
     def device(self) -> device:
         """Where the memory is."""
-        return CUDA if on_device(bottom(self)._a) else CPU
+        return place(bottom(self)._a)
 
     # ------------------------------------------------------------------ its place in the graph
     @property

@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 
 from ..arrays import dtypes
-from ..arrays.devices import CPU, CUDA
-from ..arrays.kinds import on_device
 from ..arrays.memory import storage
 from ..core.context import Ctx
 from ..core.frames import current
@@ -360,7 +358,7 @@ def tangent_modified(cls: Any, i: int, t: Tensor) -> Exception:
 @explains("a gradient is on its leaf's device")
 def on_another_device(t: Tensor, g: Tensor) -> Exception:
     """Return the error for a gradient that has come from the wrong place: from a backward or a hook of the user's."""
-    there, own = (CUDA if on_device(bottom(x)._a) else CPU for x in (g, t))
+    there, own = (x.device for x in (g, t))
     return error(
         RuntimeError,
         "backward",

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..arrays.dtypes import FLOATS
+from ..arrays.nowhere import has_numbers
 from ..core.engine import BackwardRun, behind, running
 from ..core.events import slots
 from ..core.graph import Leaf, name_of, operation_of, producer
@@ -91,7 +92,7 @@ def backward_ends(run: BackwardRun, found: dict) -> None:
 # ---------------------------------------------------------------------- warnings
 def hint(nodes: dict, gradients: Iterable[tuple], graph: Iterable) -> None:
     """Warn if one of the gradients, pairs of shape and array, has become NaN, which these nodes or `made` can explain."""
-    spoilt = [(shape, g) for shape, g in gradients if np.isnan(g).any()]
+    spoilt = [(shape, g) for shape, g in gradients if has_numbers(g) and np.isnan(g).any()]
     if not spoilt:
         made.clear()
         return
@@ -202,7 +203,7 @@ def watch(name: str, args: tuple, outs: tuple) -> None:
 
 def holds_nan(t: Tensor) -> bool:
     """Whether a plain tensor has NaN among its elements."""
-    return t._layer is None and t._np_dtype in FLOATS and bool(np.isnan(t._a).any())
+    return t._layer is None and t._np_dtype in FLOATS and has_numbers(t._a) and bool(np.isnan(t._a).any())
 
 
 def count(t: Tensor) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..arrays import dtypes, halves
 from ..arrays.kinds import on_device
+from ..arrays.nowhere import call
 from . import formula, pointwise_calls
 from .operands import cast, convert, plain
 from .pointwise_calls import FUSE_FROM, kernel_threshold, read_by, wanted
@@ -31,7 +32,7 @@ def forward(op: Any, args: tuple) -> np.ndarray:
     operands, target = convert(op, args[:n])
     statics, result = args[n:], dtypes.BOOL if op.kind == "bool" else target
     if any(map(on_device, operands)):
-        return device_forward(op, operands, statics, target, result)
+        return call(device_forward, op, operands, statics, target, result)
     if target in dtypes.HALVES:
         wide = dtypes.BOOL if op.kind == "bool" else dtypes.F4
         return cast(host_forward(op, [halves.widened(a) for a in operands], statics, wide), result)
@@ -89,6 +90,11 @@ def backward(op: Any, kinds: list, g: Any, bound: tuple) -> tuple | None:
     """
     if not on_device(g):
         return pointwise_calls.backward(op, kinds, g, bound)
+    return call(device_backward, op, kinds, g, bound)
+
+
+def device_backward(op: Any, kinds: list, g: Any, bound: tuple) -> tuple | None:
+    """Return them in the memory of a GPU."""
     from .cuda import pointwise_cuda
     from .cuda.device_array import empty
 

@@ -18,6 +18,7 @@ from ..core.tensor import Tensor
 from ..diagnose import optimizers
 from ..diagnose.modules import inside, no_forward, not_initialised, note_replaced, warn_requires_grad
 from ..errors import error
+from ..ops.create import empty_like
 from .parameter import Parameter
 from .state import Stateful
 
@@ -391,6 +392,20 @@ class Module(Stateful):
     def cuda(self, device: Any = None) -> Module:
         """Move to a GPU's memory."""
         return self.to("cuda" if device is None else device)
+
+    def to_empty(self, *, device: Any, recurse: bool = True) -> Module:
+        """Move to a device without copying: memory that holds any numbers takes the place of all parameters and buffers.
+
+        A module that was made on the device `meta` gets its memory so; its numbers have to be set afterwards.
+        """
+        for _, p in self._named("_parameters", "", recurse, True):
+            p.data = empty_like(p.data, device=device)
+            p.grad = None
+        for m in self.modules() if recurse else (self,):
+            for name, b in m._buffers.items():
+                if b is not None:
+                    m._buffers[name] = empty_like(b, device=device)
+        return self
 
     # ------------------------------------------------------------------ text
     def extra_repr(self) -> str:

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from ..arrays import dtypes
-from ..arrays.devices import CPU, CUDA, device, put_default_device, row_major
+from ..arrays.devices import CPU, CUDA, META, device, put_default_device, row_major
 from ..arrays.devices import memory_format as MemoryFormat
 from ..arrays.kinds import KINDS, as_array, near
 from ..arrays.kinds import on_device as is_on_device
+from ..arrays.kinds import place as place_of
 from ..arrays.memory import unmasked
 from ..core.backward import sum_to
 from ..core.inplace import inplace
@@ -80,7 +81,7 @@ class To(Conversion):
 class ToCuda(Conversion):
     """The elements in a GPU's memory."""
 
-    impl = lambda x: transfer.upload(x)
+    impl = lambda x: transfer.placed(x, CUDA)
     dx = lambda g: ToCpu.apply(g)
 
 
@@ -89,6 +90,16 @@ class ToCpu(Conversion):
 
     impl = lambda x: x.to_host()
     dx = lambda g: ToCuda.apply(g)
+
+
+class ToMeta(Conversion):
+    """The shape, without the elements."""
+
+    impl = lambda x: transfer.placed(x, META)
+    dx = lambda g: ToCpu.apply(g)  # which says that there is nothing
+
+
+TO = {"cuda": ToCuda, "cpu": ToCpu, "meta": ToMeta}
 
 
 class Alias(View):
@@ -126,7 +137,7 @@ def written(y: Any, x: np.ndarray) -> np.ndarray:
     if isinstance(y, (int, float)) and x.dtype.kind != "b":
         y = fitting(y, x.dtype, "copy")
     if is_on_device(x) and not is_on_device(y) and not np.ndim(y):
-        return transfer.blank((), y, x.dtype)
+        return transfer.blank((), y, x.dtype, place_of(x))
     return near(as_array(unmasked(y, "copy")).astype(x.dtype, copy=False), x)
 
 
@@ -213,7 +224,7 @@ def to(
     elif args:
         device, dtype, copy = wanted(args, device, dtype, copy)
     if device is not None and device is not (own := input.device) and (place := on_device(device)) != own:
-        input, copy = (ToCuda if place.type == "cuda" else ToCpu).apply(input), False
+        input, copy = TO[place.type].apply(input), False
     if memory_format is not None and (row_major(memory_format, "to") or memory_format.dims):
         input, copy = contiguous(input, memory_format), copy and input.is_contiguous(memory_format)
     target = input._np_dtype if dtype is None else dtypes.numpy_dtype(dtype)
@@ -241,8 +252,8 @@ def wanted(args: tuple, device: Any, dtype: Any, copy: bool) -> tuple:
 def on_device(place: Any) -> device:
     """The device that a user named; RuntimeError for one that is not there."""
     where = CPU if place is None else device(place)
-    if where.type == "cpu":
-        return CPU
+    if where.type != "cuda":
+        return CPU if where.type == "cpu" else META
     found = transfer.count()
     if where.index is None or where.index == 0 and found:
         transfer.current()

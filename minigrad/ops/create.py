@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from ..arrays import dtypes
-from ..arrays.devices import CPU, default_device, row_major
+from ..arrays.devices import CPU, META, default_device, row_major
 from ..arrays.kinds import strided
+from ..arrays.nowhere import is_meta
 from ..core.events import slots
 from ..core.frames import current
 from ..core.tensor import Box, Tensor
@@ -111,8 +112,8 @@ def blank(shape: tuple, value: Any, dtype: np.dtype, device: Any, who: str = "em
     device = default_device() if device is None else device
     if value is None and any([layer.compares for layer in current().layers()]):
         value = 0
-    if device is not None and on_device(device) is not CPU:
-        return transfer.blank(shape, value, dtype)
+    if device is not None and (place := on_device(device)) is not CPU:
+        return transfer.blank(shape, value, dtype, place)
     try:
         if value is None:
             return np.empty(shape, dtype)
@@ -335,6 +336,8 @@ def filled_like(input: Tensor, value: Any, dtype: Any, device: Any, memory_forma
         return beside(input, tuple(input.shape), value, dtype, device, who)
     a, kind = input._a, input._np_dtype if dtype is None else dtypes.numpy_dtype(dtype)
     value = fitting(value, kind, who) if value else value
+    if is_meta(a) and device is not None and on_device(device) != META:
+        return made(blank(a.shape, value, kind, device, who))
     rows = memory_format is not None and row_major(memory_format, who) or 0 in a.strides
     if type(a) is np.ndarray and (rows or a.flags.c_contiguous):
         return made(blank(a.shape, value, kind, CPU, who), device=device)

@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import return_types
 from ..arrays.kinds import near
+from ..arrays.nowhere import has_numbers
 from ..core.tensor import Tensor
 from ..return_types import SignAndLog
 from . import lapack
@@ -69,13 +70,13 @@ def logdet(input: Tensor) -> Tensor:
 def determinant(x: np.ndarray) -> np.ndarray:
     """NumPy's det, and NaN where that takes a matrix which is not finite for singular."""
     out = lapack.det(x)
-    return out if out.all() else np.where((out == 0) & ~finite(x), np.nan, out)
+    return out if not has_numbers(out) or out.all() else np.where((out == 0) & ~finite(x), np.nan, out)
 
 
 def sign_and_log(x: np.ndarray) -> tuple:
     """NumPy's slogdet with the same care, and 0 for the sign of NaN."""
     sign, log = lapack.slogdet(x)
-    log = log if sign.all() else np.where((sign == 0) & ~finite(x), np.nan, log)
+    log = log if not has_numbers(sign) or sign.all() else np.where((sign == 0) & ~finite(x), np.nan, log)
     return np.where(log == log, sign, 0), log
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from .. import config
-from ..arrays.devices import CPU, CUDA, device
+from ..arrays.devices import CPU, CUDA, META, device
 from ..arrays.kinds import on_device as is_on_device
 from ..core.events import slots
 from ..core.tensor import Tensor, wrap
@@ -72,7 +73,7 @@ class Generator:
 
     def _stream(self, bits: np.random.Philox) -> Any:
         """What makes arrays of these bits where the generator is."""
-        return np.random.Generator(bits) if self.device is CPU else devices.stream(bits)
+        return np.random.Generator(bits) if self.device is CPU else devices.stream(bits, self.device)
 
     def seed(self) -> int:
         """Start the stream anew from a seed that the operating system makes up; returns it."""
@@ -150,6 +151,12 @@ def on_gpu() -> Generator:
     return _on_gpu[0]
 
 
+@cache
+def on_meta() -> Generator:
+    """The generator of tensors without numbers."""
+    return Generator(META)
+
+
 def generators() -> tuple[Generator, ...]:
     """The default generators that there are by now: the processor's and, once something has been drawn there, the GPU's."""
     return default_generator, *_on_gpu
@@ -157,6 +164,8 @@ def generators() -> tuple[Generator, ...]:
 
 def source(generator: Generator | None, place: device, who: str) -> Generator:
     """What an operation draws from: the generator it was given, which has to be on the same device, or the default one."""
+    if place == META:
+        return on_meta()
     if generator is None:
         return default_generator if place is CPU else on_gpu()
     if not isinstance(generator, Generator):

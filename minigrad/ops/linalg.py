@@ -15,6 +15,7 @@ import numpy as np
 from ..arrays.dtypes import FLOATS
 from ..arrays.kinds import near, on_device
 from ..arrays.memory import sum_down
+from ..arrays.nowhere import has_numbers
 from ..arrays.shapes import broadcast_shape
 from ..core.backward import sum_to
 from ..core.tensor import Tensor
@@ -207,7 +208,9 @@ def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -
 def guarded(who: str, f: Callable, a: np.ndarray, *rest: Any) -> Any:
     """f(a, ...), a function of batches of matrices, its LinAlgError told for the element that caused it."""
     try:
-        if f in (lapack.svd, lapack.svdvals) and not np.isfinite(a).all():  # LAPACK may go on for ever
+        if (
+            f in (lapack.svd, lapack.svdvals) and has_numbers(a) and not np.isfinite(a).all()
+        ):  # LAPACK may go on for ever
             raise np.linalg.LinAlgError("SVD did not converge")
         return f(a, *rest)
     except np.linalg.LinAlgError as e:
@@ -217,7 +220,7 @@ def guarded(who: str, f: Callable, a: np.ndarray, *rest: Any) -> Any:
 def factor(a: np.ndarray) -> np.ndarray:
     """The Cholesky factors.  LAPACK may overlook NaN, which reaches the last element of a factor."""
     out = lapack.cholesky(a)
-    if np.isnan(out[..., -1:, -1:]).any():
+    if has_numbers(out) and np.isnan(out[..., -1:, -1:]).any():
         raise np.linalg.LinAlgError("Matrix is not positive definite")
     return out
 
@@ -273,7 +276,7 @@ def inverses(x: np.ndarray, who: str) -> np.ndarray:
 
 def triangle_inverse(x: np.ndarray) -> np.ndarray:
     """The inverse of upper triangular matrices; LinAlgError where a diagonal has a 0."""
-    if not x.diagonal(0, -2, -1).all():
+    if has_numbers(x) and not x.diagonal(0, -2, -1).all():
         raise np.linalg.LinAlgError("Singular matrix")
     return substitute(x, near(np.broadcast_to(np.eye(x.shape[-1], dtype=x.dtype), x.shape), x), True, False)
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.kinds import zeros
+from ..arrays.nowhere import has_numbers
 from ..core.inplace import inplace
 from ..core.tensor import Tensor
 from ..errors import error
@@ -165,7 +166,7 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
                 RuntimeError, "one_hot", "can not infer total number of classes from empty tensor", "pass num_classes"
             )
         num_classes = int(a.max()) + 1
-    low, high = (int(a.min()), int(a.max())) if a.size else (0, -1)
+    low, high = (int(a.min()), int(a.max())) if a.size and has_numbers(a) else (0, -1)
     if low < 0:
         raise error(
             RuntimeError,

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.kinds import on_device, zeros
+from ..arrays.nowhere import has_numbers
 from ..core.tensor import Tensor
 from ..errors import error
 from ..kernels.cpu import distances_cpu as kernels
@@ -361,6 +362,8 @@ def by_products(x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
     """Euclidean distances by |x|^2 + |y|^2 - 2 x.y; those that would lose digits by differences, None if many would."""
     scale = np.vecdot(x, x)[..., None] + np.vecdot(y, y)[..., None, :]
     squares = scale - 2 * np.matmul(x, np.swapaxes(y, -1, -2))
+    if not has_numbers(squares):
+        return squares
     close = tuple(places_where(squares < scale * 1e-3).T)
     if close[0].size * x.shape[-1] > CHUNK:
         return None

@@ -14,6 +14,7 @@ import numpy as np
 from ..arrays import dtypes, halves
 from ..arrays.devices import default_device
 from ..arrays.kinds import as_array
+from ..arrays.nowhere import has_numbers
 from ..core.events import slots
 from ..core.frames import current
 from ..core.inplace import inplace
@@ -228,7 +229,7 @@ class Bernoulli(Operation):
 
     @staticmethod
     def impl(p: np.ndarray, noise: np.ndarray) -> np.ndarray:
-        if p.size and not (p.min() >= 0 and p.max() <= 1):
+        if p.size and has_numbers(p) and not (p.min() >= 0 and p.max() <= 1):
             raise error(
                 RuntimeError,
                 "bernoulli",
@@ -247,7 +248,7 @@ class Normal(Operation):
 
     @staticmethod
     def impl(mean: Any, std: Any, noise: np.ndarray) -> np.ndarray:
-        if np.size(std) and not np.min(std) >= 0:
+        if np.size(std) and has_numbers(std) and not np.min(std) >= 0:
             raise error(
                 RuntimeError,
                 "normal",
@@ -285,14 +286,14 @@ class Multinomial(NonDifferentiable):
     @staticmethod
     def impl(p: np.ndarray, noise: np.ndarray, n: int, replacement: bool) -> np.ndarray:
         p = halves.widened(p)  # beside noise in float32 it comes as it is
-        if not (np.isfinite(p).all() and (p >= 0).all()):
+        if has_numbers(p) and not (np.isfinite(p).all() and (p >= 0).all()):
             raise error(
                 RuntimeError,
                 "multinomial",
                 "probability tensor contains either `inf`, `nan` or element < 0",
                 "pass weights from 0 on: logits.softmax(-1) makes them",
             )
-        if not (p.sum(-1) > 0).all():
+        if has_numbers(p) and not (p.sum(-1) > 0).all():
             raise error(
                 RuntimeError,
                 "multinomial",

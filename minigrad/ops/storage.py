@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.devices import CPU, CUDA, device
-from ..arrays.kinds import on_device
+from ..arrays.devices import device
+from ..arrays.kinds import on_device, place
 from ..arrays.memory import address
 from ..arrays.memory import storage as owner
+from ..arrays.nowhere import is_meta
 from ..core.tensor import Tensor
 from . import transfer
 from .as_strided import memory_of
@@ -28,8 +29,8 @@ class Storage:
         self._array = array
 
     def data_ptr(self) -> int:
-        """The address of the first byte."""
-        return address(self._array)
+        """The address of the first byte; 0 on the device meta."""
+        return 0 if is_meta(self._array) else address(self._array)
 
     def nbytes(self) -> int:
         """The number of bytes."""
@@ -44,7 +45,7 @@ class Storage:
     @property
     def device(self) -> device:
         """Where the memory is."""
-        return CUDA if on_device(self._array) else CPU
+        return place(self._array)
 
     def cpu(self) -> Storage:
         """The same elements in the computer's memory; itself, if they are there."""
@@ -72,7 +73,7 @@ class Storage:
         return hash((self.data_ptr(), self.nbytes()))
 
     def __repr__(self) -> str:
-        shown = self._array.to_host() if on_device(self._array) else self._array
+        shown = "..." if is_meta(self._array) else self.cpu()._array
         return f"<minigrad.Storage of {self.size()} elements of {self._array.dtype}: {shown}>"
 
 

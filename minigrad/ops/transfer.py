@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays import dlpack
-from ..arrays.devices import CPU, device
+from ..arrays import dlpack, kinds
+from ..arrays.devices import CUDA, META, device
+from ..arrays.nowhere import entered
 
 
 def count() -> int:
@@ -38,10 +39,21 @@ def upload(a: np.ndarray) -> Any:
     return to_device(a)
 
 
-def blank(shape: tuple, value: Any, dtype: np.dtype) -> Any:
-    """An array of one value in the memory of the GPU; None says that its elements need not be set."""
+def shape_of(a: Any) -> Any:
+    """An array nowhere that is like another one."""
+    from ..kernels.cuda.device_array import like
+
+    with entered():
+        return like(a)
+
+
+def blank(shape: tuple, value: Any, dtype: np.dtype, place: device = CUDA) -> Any:
+    """An array of one value on a device; None says that its elements need not be set."""
     from ..kernels.cuda.device_array import empty
 
+    if place == META:
+        with entered():
+            return empty(shape, dtype)
     array = empty(shape, dtype)
     if value is not None:
         array.fill(value)
@@ -66,15 +78,17 @@ def lent(lender: Any) -> Any:
     return from_dlpack(lender)
 
 
-def stream(bits: np.random.Philox) -> Any:
-    """What makes random numbers in the memory of the GPU."""
-    from ..kernels.cuda.random_cuda import Stream
+def stream(bits: np.random.Philox, place: device = CUDA) -> Any:
+    """What makes random numbers in the memory of the GPU, or arrays nowhere."""
+    from ..kernels.cuda.random_cuda import NoStream, Stream
 
-    return Stream(bits)
+    return NoStream(bits) if place == META else Stream(bits)
 
 
 def placed(a: Any, place: device) -> Any:
     """An array that has just been made, where it is wanted."""
-    if (place == CPU) == (type(a) is np.ndarray):
+    if place == kinds.place(a):
         return a
-    return a.to_host() if place == CPU else upload(a)
+    if place == META:
+        return shape_of(a)
+    return upload(a) if type(a) is np.ndarray else a.to_host()

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..arrays.devices import CPU, CUDA
-from ..arrays.kinds import on_device
+from ..arrays.devices import CPU
+from ..arrays.kinds import place as place_of
+from ..arrays.nowhere import is_meta
 from ..core.saved import Freed
 from ..core.tensor import wrap
 from ..formulas.terms import Terms
@@ -29,7 +30,7 @@ from .values import Event, Flow, Group, Noted, refs_in
 if TYPE_CHECKING:
     from .recorder import Record
 
-DEVICE, GPU = str(CPU), str(CUDA)
+DEVICE = str(CPU)
 SEVERAL = object()  # in place of the one group that reads a value
 NO_ENDS: tuple[list, list] = ([], [])  # shared by all that ran no operations of their own
 
@@ -157,10 +158,10 @@ def method(ran: Inside, rec: Record, number: Numbers) -> schema.Method:
 def value(noted: Noted, new: int) -> schema.Value:
     """One value with what is in it, as far as it is known."""
     if noted.summary is None:
-        noted.summary = {} if noted.array is None else schema.summary(noted.held())
+        noted.summary = {} if noted.array is None or is_meta(noted.array) else schema.summary(noted.held())
     dtype = np.dtype(noted.dtype or "f4")
     size = math.prod(noted.shape) * dtype.itemsize
-    place = GPU if on_device(noted.array) else DEVICE
+    place = DEVICE if noted.array is None else str(place_of(noted.array))
     return schema.Value(new, noted.name, "", noted.kind, list(noted.shape), name_of(dtype), place, size, noted.summary)
 
 

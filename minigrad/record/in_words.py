@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays.nowhere import is_meta
 from ..autograd.function import DelayedError
 from ..core.tensor import Box, Tensor
 from ..formulas import expression as e
@@ -70,7 +71,7 @@ class Wording:
     def array(self, ref: int) -> np.ndarray:
         """Return what a value held, for one example of a vmap that runs around the recording; numbers where that is lost."""
         noted = self.rec.values[ref]
-        if noted.array is None or noted.lost:
+        if noted.array is None or noted.lost or is_meta(noted.array):
             held = (noted.summary or {}).get("values")
             return invented(noted) if held is None else np.array(held, noted.dtype).reshape(noted.shape)
         return example(noted, self.rec.around)

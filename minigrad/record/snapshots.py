@@ -8,6 +8,7 @@ import numpy as np
 
 from ..arrays.kinds import laid_out, on_device
 from ..arrays.memory import begin, storage
+from ..arrays.nowhere import is_meta
 
 
 def memory_key(a: np.ndarray) -> int:
@@ -18,7 +19,7 @@ def memory_key(a: np.ndarray) -> int:
 
 def ours(whole: Any) -> bool:
     """Whether nobody else knows this memory."""
-    return whole.block.owner is None if on_device(whole) else whole.flags.owndata
+    return whole.block.owner is None or is_meta(whole) if on_device(whole) else whole.flags.owndata
 
 
 def owned(a: np.ndarray) -> bool:

@@ -25,6 +25,7 @@ REBUILD_TENSOR = Name("torch._utils", "_rebuild_tensor_v2")
 REBUILD_PARAMETER = Name("torch._utils", "_rebuild_parameter")
 REBUILD_WITH_STATE = Name("torch._utils", "_rebuild_parameter_with_state")
 REBUILD_NOTED = Name("torch._tensor", "_rebuild_from_type_v2")
+REBUILD_META = Name("torch._utils", "_rebuild_meta_tensor_no_storage")
 SIZE, DEVICE, LAYOUT = Name("torch", "Size"), Name("torch", "device"), Name("torch.serialization", "_get_layout")
 
 
@@ -103,6 +104,8 @@ def reduced(t: Tensor) -> tuple:
     slots.reading(t, "save")
     notes = t.__dict__ or None
     tracked = t.requires_grad
+    if t.is_meta and type(t) is not Parameter:
+        return REBUILD_META, (t.dtype, tuple(t.shape), t.stride(), tracked)
     if type(t) is Parameter:
         args = wrap(t._a), tracked, OrderedDict()
         return (REBUILD_WITH_STATE, (*args, notes)) if notes else (REBUILD_PARAMETER, args)

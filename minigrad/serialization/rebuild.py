@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..arrays import dtypes
-from ..arrays.devices import CPU, Size, device, strided
+from ..arrays.devices import CPU, META, Size, device, strided
 from ..arrays.dtypes import dtype
 from ..arrays.kinds import laid_out
 from ..core.tensor import Tensor
@@ -185,6 +185,14 @@ def plain_tensor(storage: Any, offset: int, shape: tuple, stride: tuple) -> Tens
     return tensor(storage, offset, shape, stride, False, None)
 
 
+def meta_tensor(kind: Any, shape: tuple, stride: tuple, tracked: Any) -> Tensor:
+    """Make a tensor that has a shape alone."""
+    need(type(kind) is dtype and isinstance(shape, tuple), "a tensor without a shape")
+    need(all(type(n) is int and n >= 0 for n in shape), "a size that is none")
+    need(tracked is False or tracked is True and kind.is_floating_point, f"{kind} that requires grad")
+    return conversion.restore(Tensor, transfer.blank(shape, None, kind.dtype, META), tracked, None)
+
+
 def other_dtype(*args: Any) -> None:
     """Refuse a tensor of the dtypes that came later to PyTorch."""
     raise NotHere("a tensor of a dtype such as torch.uint16")
@@ -243,6 +251,7 @@ MADE: dict[Any, Callable] = {
     Name("torch._utils", "_rebuild_tensor_v2"): tensor,
     Name("torch._utils", "_rebuild_tensor_v3"): other_dtype,
     Name("torch._utils", "_rebuild_tensor"): plain_tensor,
+    Name("torch._utils", "_rebuild_meta_tensor_no_storage"): meta_tensor,
     Name("torch._utils", "_rebuild_parameter"): parameter,
     Name("torch._utils", "_rebuild_parameter_with_state"): parameter,
     Name("torch._tensor", "_rebuild_from_type_v2"): noted,

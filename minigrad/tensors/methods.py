@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..arrays import dtypes
 from ..arrays.devices import strided
 from ..arrays.memory import address, begin, storage
+from ..arrays.nowhere import is_meta
 from ..core.events import slots
 from ..core.frames import EAGER, current
 from ..core.graph import Leaf, Node
@@ -41,7 +42,8 @@ class Methods(Conversions, TensorMethods):
     layout = property(lambda t: strided, doc="Tensors are strided; there is no other layout.")
     is_cuda = property(lambda t: t.device.type == "cuda", doc="Whether the memory is a GPU's.")
     is_cpu = property(lambda t: t.device.type == "cpu", doc="Whether the memory is the computer's own.")
-    is_sparse = is_quantized = is_meta = is_nested = is_mkldnn = is_mps = is_xpu = is_mtia = is_xla = property(
+    is_meta = property(lambda t: t.device.type == "meta", doc="Whether it has a shape and no memory.")
+    is_sparse = is_quantized = is_nested = is_mkldnn = is_mps = is_xpu = is_mtia = is_xla = property(
         lambda t: False, doc="False: there are no such tensors."
     )
     real = property(lambda t: t, doc="The tensor itself: there are no complex ones.")
@@ -83,9 +85,9 @@ class Methods(Conversions, TensorMethods):
         return begin(self._a, storage(self._a)) // self._a.itemsize
 
     def data_ptr(self) -> int:
-        """Return the address of the first element."""
+        """Return the address of the first element; 0 on the device meta."""
         slots.reading(self, "data_ptr")
-        return address(self._a)
+        return 0 if is_meta(self._a) else address(self._a)
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
         """Return whether the elements lie in memory in row-major order, or in a memory format, without gaps."""

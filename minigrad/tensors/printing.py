@@ -18,6 +18,7 @@ import numpy as np
 
 from ..arrays import dtypes
 from ..arrays.kinds import on_device
+from ..arrays.nowhere import is_meta
 from ..arrays.shapes import sketch
 from ..core.events import slots
 from ..core.frames import current
@@ -169,8 +170,11 @@ def shown_part(a: Any) -> np.ndarray:
 def text(t: Any) -> str:
     """The repr of a tensor."""
     prefix = f"{type(t).__name__}(" if type(t).__name__ not in ("Tensor", "Parameter") else "tensor("
-    a = shown_part(t._a) if on_device(t._a) else t._a
-    if a.size:
+    nowhere = is_meta(t._a)
+    a = shown_part(t._a) if on_device(t._a) and not nowhere else t._a
+    if nowhere:
+        numbers = "..."
+    elif a.size:
         summarise = a.size > OPTIONS.threshold
         numbers = body(a, len(prefix), summarise, Format(ends(a) if summarise else a))
     else:
@@ -192,9 +196,10 @@ def suffixes(t: Any, a: np.ndarray) -> list[str]:
     found = []
     if t.device.type != "cpu":
         found.append(f"device='{t.device}'")
-    if a.size == 0 and a.ndim != 1 or a.size and not OPTIONS.edgeitems:
+    nowhere = is_meta(a)
+    if nowhere or a.size == 0 and a.ndim != 1 or a.size and not OPTIONS.edgeitems:
         found.append(f"size={tuple(a.shape)}")
-    plain = (dtypes.default(), dtypes.I8, dtypes.BOOL) if a.size else (dtypes.default(),)
+    plain = (dtypes.default(), dtypes.I8, dtypes.BOOL) if a.size and not nowhere else (dtypes.default(),)
     if a.dtype not in plain:
         found.append(f"dtype={t.dtype}")
     if t.grad_fn is not None:

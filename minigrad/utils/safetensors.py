@@ -243,7 +243,7 @@ def sharing(tensors: Mapping[str, Tensor]) -> list[list[str]]:
 
 def extent(t: Tensor) -> int:
     """Return how many bytes lie between the first element of a tensor and the end of its last."""
-    return (1 + sum((n - 1) * s for n, s in zip(t.shape, t.stride()))) * t.element_size()
+    return t.element_size() + sum((n - 1) * s for n, s in zip(t._a.shape, t._a.strides))
 
 
 def second_names(who: str, state: Mapping[str, Tensor], preferred: Iterable[str] = ()) -> dict[str, str]:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ...arrays.nowhere import inside
 from ...errors import error
 from . import machine, simulator
 
@@ -66,7 +67,8 @@ def check(name: str, status: int) -> None:
 def product(x: Any, y: Any, out: Any, batch: tuple, rows: int, columns: int, depth: int) -> bool:
     """out = x @ y by the library; False, and nothing done, where there is none or it is not the one to ask."""
     dtype = out.memory.dtype.name
-    if math.prod(batch) * rows * columns * depth < LIBRARY_FROM or dtype not in FUNCTIONS or library() is None:
+    small = math.prod(batch) * rows * columns * depth < LIBRARY_FROM
+    if small or inside.yes or dtype not in FUNCTIONS or library() is None:
         return False
     if out.columns != 1:  # it writes columns, and we have it write the transposed
         x, y, out, rows, columns = y.T, x.T, out.T, columns, rows

@@ -19,6 +19,8 @@ import numpy as np
 
 from ...arrays import dlpack, kinds
 from ...arrays.dtypes import BF2
+from ...arrays.memory import order_in_memory
+from ...arrays.nowhere import ITEM, entered, inside, is_meta, no_numbers
 from ...errors import error
 from . import machine
 from .allocator import ALLOCATOR, Block
@@ -112,6 +114,8 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
 
     def to_host(self) -> np.ndarray:
         """A NumPy array with these elements, in their order in memory; waits for what is still being computed."""
+        if is_meta(self):
+            raise no_numbers(self.shape)
         out = np.empty_like(self.shadow)
         whole = self if out.strides == self.strides else self.copy("K")
         if out.size:
@@ -120,6 +124,8 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
 
     def item(self, *index: Any) -> Any:
         """One element as a Python number."""
+        if is_meta(self):
+            raise no_numbers(self.shape, ITEM, RuntimeError, "item")
         return self.to_host().item(*index)
 
     def tolist(self) -> Any:
@@ -218,11 +224,24 @@ def placed(block: Block, shape: tuple, dtype: np.dtype, strides: tuple | None = 
 
 def like(a: Any, shape: Any = None, dtype: Any = None, order: str = "K") -> DeviceArray:
     """An array of a's shape and dtype, and with order K of its order in memory, whose elements are not set."""
+    if is_meta(a) and not inside.yes:
+        with entered():
+            return like(a, shape, dtype, order)
     dtype = a.dtype if dtype is None else np.dtype(dtype)
     if shape is not None or order == "C" or a.flags.c_contiguous:
         return empty(a.shape if shape is None else shape, dtype)
+    if inside.yes:  # there need not be as much memory as NumPy would take
+        return placed(ALLOCATOR.take(a.size * dtype.itemsize), a.shape, dtype, dense_strides(a, dtype.itemsize))
     layout = np.empty_like(a.shadow if type(a) is DeviceArray else a, dtype)  # untouched memory costs nothing
     return placed(ALLOCATOR.take(layout.nbytes), a.shape, dtype, layout.strides)
+
+
+def dense_strides(a: Any, itemsize: int) -> tuple:
+    """Return the steps of an array without gaps whose dimensions lie in memory as those of another."""
+    strides, step = [0] * a.ndim, itemsize
+    for d in reversed(order_in_memory(a)):
+        strides[d], step = step, step * max(a.shape[d], 1)
+    return tuple(strides)
 
 
 def to_device(a: Any) -> DeviceArray:

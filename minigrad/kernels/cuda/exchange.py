@@ -29,6 +29,7 @@ from ...arrays.dlpack import (
     set_name,
 )
 from ...arrays.dtypes import BF2
+from ...arrays.nowhere import is_meta
 from ...errors import error
 from . import machine
 from .allocator import Block
@@ -42,6 +43,7 @@ NO_WAITING = -1
 def capsule(a: DeviceArray, stream: Any = None, max_version: Any = None, dl_device: Any = None,
             copy: bool | None = None) -> Any:  # fmt: skip
     """The array as DLPack's capsule, for work on the given stream."""
+    refuse_meta(a)
     if dl_device is not None and tuple(dl_device) != (CUDA, 0):
         if tuple(dl_device) != (PROCESSOR, 0) or copy is False:
             raise error(
@@ -61,8 +63,16 @@ def capsule(a: DeviceArray, stream: Any = None, max_version: Any = None, dl_devi
     return lent
 
 
+def refuse_meta(a: DeviceArray) -> None:
+    """Raise BufferError for an array without memory: nobody else knows that there is none."""
+    if is_meta(a):
+        what = f"a meta tensor of shape {a.shape} has no memory that could be lent"
+        raise error(BufferError, "dlpack", what, "make it on a device: torch.empty_like(x, device='cpu')")
+
+
 def interface(a: DeviceArray) -> dict:
     """What __cuda_array_interface__ says of an array."""
+    refuse_meta(a)
     if a.dtype == BF2:
         raise error(
             TypeError,

@@ -13,6 +13,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
+from ...arrays.nowhere import guarded
 from ...errors import error
 
 # NumPy's functions, Python's operators, (np.add, "reduce") for a ufunc's method, and np.ufunc for what all ufuncs do
@@ -45,7 +46,7 @@ def kernel_of(function: Any) -> Callable:
     found = FUNCTIONS.get(function)
     if found is None:
         raise no_kernel(getattr(function, "__name__", "numpy"))
-    return found
+    return guarded(found)
 
 
 def no_kernel(name: str) -> Exception:

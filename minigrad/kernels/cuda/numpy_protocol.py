@@ -14,6 +14,8 @@ import numpy as np
 import scipy.special
 
 from ...arrays.dtypes import I8, can_cast
+from ...arrays.kinds import place
+from ...arrays.nowhere import inside, is_meta
 from .. import formula
 from . import pointwise_cuda
 from .device_array import DeviceArray, like
@@ -50,8 +52,9 @@ def ufunc_of_arrays(ufunc: np.ufunc, method: str, inputs: tuple, options: dict) 
 def refuse_others(name: str, inputs: tuple) -> None:
     """Arrays of the computer's memory do not meet those of the device, but for single numbers."""
     for a in inputs:
-        if type(a) is not DeviceArray and isinstance(a, np.ndarray) and a.ndim:
-            raise OnAnotherDevice(f"{name}: an array of shape {a.shape} is on the cpu, another one on cuda:0")
+        apart = inside.yes and not is_meta(a) if type(a) is DeviceArray else isinstance(a, np.ndarray)
+        if apart and a.ndim:
+            raise OnAnotherDevice(f"{name}: an array of shape {a.shape} is on {place(a)}, and another one is not")
 
 
 class OnAnotherDevice(ValueError):

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ...arrays.nowhere import entered
 from ..cpu import normal_rng
 from ..formula import CUDA
 from . import kernel_modules
@@ -171,3 +172,29 @@ class Stream:
         bits.state = state
         if number % 4:
             bits.random_raw(number % 4)
+
+
+class NoStream:
+    """A generator whose arrays are nowhere."""
+
+    def __init__(self, bits: np.random.Philox):
+        self.bit_generator = bits
+
+    def random(self, size: Any = (), dtype: Any = np.float64) -> DeviceArray:
+        """Make an array of a size."""
+        with entered():
+            return empty(size, dtype)
+
+    normal = standard_normal = standard_exponential = random
+
+    def integers(self, low: int, high: int, size: Any) -> DeviceArray:
+        """Make an array of integers."""
+        return self.random(size, np.int64)
+
+    def permutations(self, shape: tuple) -> DeviceArray:
+        """Make an array of integers."""
+        return self.random(shape, np.int64)
+
+    def poisson(self, rate: Any) -> DeviceArray:
+        """Make an array of integers."""
+        return self.random(rate.shape, np.int64)

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...arrays.halves import widened
 from ...arrays.kinds import near
+from ...arrays.nowhere import SIZE, inside, no_numbers
 from . import flat, kernel_modules, pointwise_cuda
 from .device_array import DeviceArray, empty
 from .functions import of_arrays
@@ -62,6 +63,8 @@ def collector(rank: int) -> Any:
 @of_arrays(np.argwhere)
 def argwhere(a: Any) -> Any:
     """The places of what is not zero, a row for each; how many there are is read back."""
+    if inside.yes:
+        raise no_numbers(a.shape, SIZE, who="nonzero")
     mask = a if a.dtype.kind == "b" else a != 0
     if not mask.ndim:
         return empty((int(bool(mask)), 0), np.int64)

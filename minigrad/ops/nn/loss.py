@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...arrays.nowhere import has_numbers
 from ...arrays.shapes import apart, broadcast_shape, meet
 from ...core.tensor import Tensor
 from ...errors import error, warn
@@ -74,7 +75,7 @@ class Probability(Operation):
     def impl(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         fixes = {"input": "apply sigmoid, or use binary_cross_entropy_with_logits", "target": "pass probabilities"}
         for (name, fix), a in zip(fixes.items(), (x, y)):
-            if a.size and not (a.min() >= 0 and a.max() <= 1):
+            if a.size and has_numbers(a) and not (a.min() >= 0 and a.max() <= 1):
                 what = f"all elements of {name} should be between 0 and 1, found {a.min():g} to {a.max():g}"
                 raise error(RuntimeError, "binary_cross_entropy", what, fix)
         limit = x.dtype.type(-100)
@@ -91,7 +92,7 @@ class Variance(Operation):
 
     @staticmethod
     def impl(x: np.ndarray, least: float) -> np.ndarray:
-        low = x.min() if x.size else 0
+        low = x.min() if x.size and has_numbers(x) else 0
         if low != low:  # a NaN, which hides the others
             low = np.where(x < 0, x, 0).min()
         if low < 0:

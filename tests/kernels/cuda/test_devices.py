@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import minigrad as torch
+from minigrad.kernels.cuda.allocator import ALLOCATOR
 
 X = torch.ones(2, 3, device="cuda")
 Y = torch.ones(2, 3)
@@ -136,3 +137,15 @@ def test_gradients_stay_on_the_device():
     w.register_hook(lambda g: g * 10)
     (w * 2).backward(torch.ones(2, device="cuda"))
     assert w.grad.tolist() == [22.0, 22.0]
+
+
+def test_the_device_meta_does_not_touch_a_gpu():
+    here, there = torch.ones(3, device="cuda"), torch.empty(3, device="meta")
+    before = ALLOCATOR.allocations
+    assert ((there + 1) @ there).is_meta and here.to("meta").is_meta and ALLOCATOR.allocations == before
+    assert (here + 1).tolist() == [2.0] * 3
+    for operation in (torch.add, torch.dot):
+        with pytest.raises(RuntimeError, match=r"of shape \(3,\) on cuda:0 and .* of shape \(3,\) on meta"):
+            operation(here, there)
+    with pytest.raises(NotImplementedError, match="no data!"):
+        there.cuda()
