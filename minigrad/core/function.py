@@ -168,7 +168,7 @@ def run_forward(frame: Frame, ctx: Ctx, args: tuple) -> Any:
     """Call the user's forward, and setup_context, with gradients and tangents off."""
     cls, here = ctx._fn, current()
     try:
-        enter(OFF if frame is ON or frame is OFF else frame.but(grad=False, dual=None))
+        enter(OFF if frame is ON else frame.but(grad=False, dual=None) if frame.grad or frame.dual else frame)
         if cls.combined:
             return slots.call_method(cls, "forward", ctx, *args)
         returned = slots.call_method(cls, "forward", *args)

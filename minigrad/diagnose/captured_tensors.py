@@ -1,5 +1,6 @@
 """The Guard: a transparent layer around a user's forward.  It warns of a tracked tensor that is no input of the Function:
 forward runs with gradients and tangents off, so those of a captured tensor would be lost without a word.
+Where forward says no_grad itself, as one does whose backward computes it again, nothing is lost by mistake.
 
 In debug mode it also follows what forward computes from the inputs: if that is saved, a second derivative misses the part
 that goes through it.
@@ -35,6 +36,7 @@ class Guard(Layer):
     def __init__(self, cls: type, inputs: tuple, needs: tuple, level: Any):
         self.cls, self.inputs, self.warned, self.start = cls, inputs, False, next_number()
         self.level = level  # the dual level around the call
+        self.frame_id = 0  # of forward's frame, outside of any no_grad in it; the frame itself would close a circle
         # what depends on inputs that require grad, with the operation that made it, and its line; an input has None
         self.derived: list[tuple[Tensor, str | None, Place | None]] = [
             (a, None, None) for a, n in zip(inputs, needs) if n
@@ -91,8 +93,8 @@ class Guard(Layer):
                     self.look(frame, a)
 
     def look(self, frame: Frame, a: Tensor) -> None:
-        """Warn if a, which is no input, is tracked in eager mode."""
-        edge = None if frame.grad or getattr(self.cls, "captures", False) else history(a)
+        """Warn if a, which is no input, is tracked in eager mode; in a no_grad of forward's own it is meant as a constant."""
+        edge = None if frame.grad or id(frame) != self.frame_id else history(a)
         if edge is not None and producer(edge)._seq < self.start:  # not made in this forward, under enable_grad
             self.warn(a, "requires grad", "gradient")
         elif self.level is not None and a._tan is not None and a._tan[0] is self.level and a._tan[1] is not None:
@@ -138,8 +140,10 @@ def run_forward(frame: Frame, ctx: Ctx, args: tuple) -> Any:
     guard = Guard(cls, args, ctx._needs, frame.dual)
     watched = zip(args, ctx._needs) if debug.mode.on else ()
     marks = [debug.fingerprint(bottom(a)._a) if need else None for a, need in watched]
+    inside = Frame(guard, False, None, frame.inference, frame.but(grad=False, dual=None))
+    guard.frame_id = id(inside)
     with use(frame):
-        returned = run_plain(Frame(guard, False, None, frame.inference, frame.but(grad=False, dual=None)), ctx, args)
+        returned = run_plain(inside, ctx, args)
     guard.look_back(ctx, as_tuple(returned), first)
     for a, mark in zip(args, marks):
         if mark is not None and debug.fingerprint(bottom(a)._a) != mark and not among(a, ctx._dirty):

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from ..autograd import Function, backward, enable_grad
+from ..autograd import Function, backward, enable_grad, no_grad
 from ..autograd.function import once_differentiable
 from ..autograd.graph import saved_tensors_hooks
 from ..core.engine import running
@@ -197,15 +197,14 @@ def check_reentrant(args: tuple, kwargs: dict, context_fn: Callable, debug: bool
 class CheckpointFunction(Function):
     """A function that is run without a graph, and in backward once more with one."""
 
-    captures = True  # backward sees to the gradients of what forward uses without being given it: parameters
-
     @staticmethod
     def forward(ctx: Any, function: Callable, preserve_rng_state: bool, *args: Any) -> Any:
-        """Run it; gradients are off."""
+        """Run it; backward sees to the gradients of what it uses without being given it, such as parameters."""
         ctx.function, ctx.surroundings = function, Surroundings(preserve_rng_state)
         ctx.others = [None if isinstance(a, Tensor) else a for a in args]
         ctx.save_for_backward(*[a if isinstance(a, Tensor) else None for a in args])
-        return function(*args)
+        with no_grad():
+            return function(*args)
 
     @staticmethod
     @once_differentiable

@@ -1,6 +1,8 @@
 """What is said of a call to a user's method, and that nothing is said of errors and names that are the user's own."""
 
+import contextlib
 import functools
+import warnings
 
 import pytest
 
@@ -232,3 +234,29 @@ def test_a_decorated_forward_is_the_one_that_runs():
         forward = staticmethod(louder)
 
     assert Louder.apply(torch.tensor(1.0)).item() == 20.0
+
+
+@pytest.mark.parametrize("meant", [True, False])
+def test_a_weight_that_forward_uses_under_no_grad_is_meant_as_a_constant(meant):
+    weight = torch.ones(3, requires_grad=True)
+
+    class Again(torch.autograd.Function):
+        """Computes again in backward, where the weight gets its gradient."""
+
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            with torch.no_grad() if meant else contextlib.nullcontext():
+                return x * weight
+
+        @staticmethod
+        def backward(ctx, g):
+            x = ctx.saved_tensors[0].detach().requires_grad_()
+            with torch.enable_grad():
+                (x * weight).backward(g)
+            return x.grad
+
+    quiet = warnings.catch_warnings(action="error")
+    with quiet if meant else pytest.warns(torch.MinigradWarning, match="requires grad but is not one of its inputs"):
+        Again.apply(torch.full((3,), 2.0, requires_grad=True)).sum().backward()
+    assert weight.grad.tolist() == [2, 2, 2]
