@@ -23,7 +23,7 @@ ON_DEVICE := tests/spec tests/core tests/autograd tests/compile/test_compile_ran
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow cuda-build cuda-test fuzz audit lint format contents parity bench bench-small bench-operations docs docs-next pictures clean
+.PHONY: help demo test test-slow cuda-build cuda-test fuzz audit lint format contents parity programs bench bench-small bench-operations docs docs-next pictures clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,6 +52,9 @@ cuda-test: $(call with,dev demo cuda12) ## on a machine with a GPU: run the test
 
 parity: $(call with,dev parity) ## run the same programs in PyTorch and compare
 	$(PY) -m pytest -n auto tests/parity
+
+programs: $(call with,dev parity) ## run the programs of tests/programs in PyTorch and here; writes docs/programs.md
+	$(PY) -m tests.programs
 
 fuzz: $(call with,dev parity) ## run random programs beside PyTorch: HOURS=8; it goes on where it ended
 	$(PY) -m tests.parity.fuzz --hours $(or $(HOURS),1)

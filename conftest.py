@@ -16,8 +16,9 @@ CELLS = [
     "lessons/solutions/*",
     "tests/lessons/answers/*",
 ]  # tests/lessons runs them
+PROGRAMS = ["tests/programs/scripts/*"]  # for PyTorch; tests/programs runs them
 CHOOSE_THEMSELVES = Path(__file__).parent / "tests" / "kernels" / "cuda"
-collect_ignore_glob = CELLS + ([] if find_spec("torch") else ["viz/pytorch/*"])
+collect_ignore_glob = CELLS + PROGRAMS + ([] if find_spec("torch") else ["viz/pytorch/*"])
 
 
 def pytest_addoption(parser):
