@@ -1,0 +1,38 @@
+"""The tables of names that `as_torch` reads speak of names that PyTorch has."""
+
+from importlib.util import find_spec
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from minigrad.compat.torch_modules import ELSEWHERE  # noqa: E402
+from minigrad.diagnose.missing_names import ROWS  # noqa: E402
+
+pytestmark = pytest.mark.parity
+
+
+def is_module(path):
+    """Whether PyTorch has a module of this name; it may need something else to be imported."""
+    try:
+        return find_spec(f"torch.{path}".removesuffix(".")) is not None
+    except ModuleNotFoundError:  # what it would be in is none
+        return False
+
+
+def is_attribute(path):
+    """Whether a path of names leads from torch to something."""
+    found = torch
+    for part in filter(None, path.split(".")):
+        found = getattr(found, part, None)
+    return found is not None
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_what_is_told_to_be_missing_is_there_in_pytorch(name):
+    assert is_attribute(name) or is_module(name)
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_modules_that_stand_for_pytorchs_are_there(name):
+    assert is_module(name) or is_attribute(name)
