@@ -32,7 +32,9 @@ HOLDS |= dict.fromkeys(("weight", "bias", "factor", "begin"), WEIGHT)
 ROWS_FROM, OTHERS_FROM = 256, 2048
 CACHED = 1 << 17  # elements of some channels, which so stay in the nearest memory
 NARROW = 16  # elements of a channel in an image, below which all channels are gone through together
+SLIM = 8  # columns side by side, below which the kernel would work on single numbers: they are copied to be rows
 MANY = 1000  # calls that are remembered
+TURNED: Any = object()  # stands for a call whose columns had better be rows
 write: Callable | None = None  # compile: writes a kernel, (plan, arguments, layout, dtype, whether it is for a GPU)
 
 
@@ -159,6 +161,8 @@ def run(plan: Plan, args: tuple) -> list | None:
     call = plan.calls[key] if key in plan.calls else prepared(plan, args, key)
     if call is None:
         return None
+    if call is TURNED:
+        return turned(plan, args)
     (entry, whole, used, ranged), given, shapes, seen_as, order, ranges = call
     shared = x.size >= 2 * threads.GRAIN and threads.parts(x.size) > 1
     if whole and shared:
@@ -185,6 +189,28 @@ def run(plan: Plan, args: tuple) -> list | None:
     ]
 
 
+def turned(plan: Plan, args: tuple) -> list | None:
+    """Run a kernel on slim columns, of one dimension, as rows."""
+    dim, last = only_dim(args[plan.dims]), args[plan.x].ndim - 1
+    swapped = lambda a, held: np.ascontiguousarray(a.swapaxes(dim, last)) if held in (ALL, LINE) else a
+    rows = [swapped(a, held) for a, held in zip(args, plan.takes)]
+    rows[plan.dims] = (last,) if type(args[plan.dims]) is tuple else last
+    found = run(plan, tuple(rows))
+    return found and [swapped(a, held) for a, held in zip(found, plan.gives)]
+
+
+def is_slim(plan: Plan, args: tuple, layout: Layout) -> bool:
+    """Return whether lines are slim columns, of one dimension, and all that there is of them is as they lie."""
+    columns = layout.reduced == (False, True, False) and layout.sizes[2] < SLIM <= layout.sizes[1]
+    held = {*plan.takes, *plan.gives} - {None, NUMBER}
+    return columns and held <= {ALL, LINE} and plan.dims is not None and only_dim(args[plan.dims]) is not None
+
+
+def only_dim(dims: Any) -> int | None:
+    """Return the dimension that lines run along, None if there are several."""
+    return dims if type(dims) is int else dims[0] if len(dims) == 1 else None
+
+
 def prepared(plan: Plan, args: tuple, key: tuple) -> Call | None:
     """Find out how a kernel is called for arrays of these shapes, and have one written where there is none."""
     if len(plan.calls) >= MANY:
@@ -193,6 +219,9 @@ def prepared(plan: Plan, args: tuple, key: tuple) -> Call | None:
     rows = layout is not None and layout.reduced == (False, True)
     if layout is None or x.dtype.kind != "f" or x.size < (ROWS_FROM if rows else OTHERS_FROM):
         return None
+    if is_slim(plan, args, layout):
+        plan.calls[key] = TURNED
+        return TURNED
     kernel = kernel_for(plan, args, layout, x.dtype)
     ranges = ranges_of(layout) if kernel.ranged else None
     plan.calls[key] = found = Call(kernel, *arranged(plan, args, layout), ranges)

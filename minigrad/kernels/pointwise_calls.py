@@ -159,7 +159,11 @@ def one(a: Any, dtype: np.dtype, is_operand: bool) -> Any:
 
 def flat(a: np.ndarray, shape: tuple) -> np.ndarray:
     """Return contiguous memory of the full size."""
-    return (a if a.shape == shape else np.broadcast_to(a, shape)).reshape(-1)
+    if a.shape != shape:
+        if a.shape[:-1] == shape[:-1]:  # a third of the time of NumPy's broadcasting, for short rows
+            return a.reshape(-1).repeat(shape[-1])
+        a = np.broadcast_to(a, shape)
+    return a.reshape(-1)
 
 
 def other_order(arrays: list, ndim: int) -> tuple | None:

@@ -25,6 +25,7 @@ from ..core.frames import current
 from ..core.inplace import inplace
 from ..core.tensor import Tensor
 from ..errors import error, warn
+from ..kernels import pointwise_calls
 from ..layers.batching import front, lift
 from ..tensors.printing import about
 from .base import registry
@@ -32,7 +33,7 @@ from .base.families import Linear, NonDifferentiable, Operation, View
 from .base.layouts import wrap_near
 from .base.primitive import ShapeOf
 from .base.registry import named, op, refuse
-from .compare import where
+from .compare import Where, where
 from .copy import Copy, brought, written
 from .index_parts import is_mask, parse
 from .index_places import (
@@ -274,6 +275,15 @@ class MaskedFill(Write):
 
     node, number_nodes = "MaskedFillBackward1", {2: "MaskedFillBackward0"}
     value = 2
+
+    @classmethod
+    def impl(cls, x: np.ndarray, mask: np.ndarray, value: Any) -> np.ndarray:  # type: ignore[override]
+        """One pass over a large array, where a copy and a write to it are two."""
+        if type(x) is np.ndarray and x.dtype.kind == "f" and mask.dtype.kind == "b" and x.flags.c_contiguous:
+            found = pointwise_calls.forward(Where, (mask, float(written(value, x)), x))
+            if found is not None:
+                return found
+        return super().impl(x, mask, value)
 
     @staticmethod
     def update(x: np.ndarray, mask: np.ndarray, value: Any) -> None:

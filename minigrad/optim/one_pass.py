@@ -8,6 +8,7 @@ optimizers; updates that look at more than one element; steps so small that nobo
 from __future__ import annotations
 
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -17,11 +18,46 @@ from ..core.saved import INFERENCE, memory
 from ..core.tensor import Tensor
 from ..kernels import threads
 from ..kernels.fallback import again, alone
+from ..places import user_place
 
 FROM = 1024  # elements of all parameters of a group
 DTYPES = tuple(map(np.dtype, ("f4", "f8")))
 UNNUMBERED = ("params", "param_names")
 kernels: dict[tuple, list[updates.Kernel]] = {}  # for each kind of update those of all decisions that were met
+
+
+# for each optimizer what is known of its parameters, by their ids
+known: WeakKeyDictionary[Any, dict[int, Plain]] = WeakKeyDictionary()
+
+
+class Plain:
+    """A parameter and its state as flat memory, for as long as both keep their arrays."""
+
+    def __init__(self, p: Tensor, state: dict):
+        self.p, self.a, self.state = p, p._a, [(t, t._a) for t in state.values()]
+        self.key, self.shape, self.dtype = (p._a.dtype, *state), p._a.shape, p._a.dtype
+        self.counters = [a for _, a in self.state if not a.ndim]
+        self.flat = [self.a.reshape(-1), *[a.reshape(-1) for _, a in self.state]]
+        self.versions = [memory(t) for t in (p, *state.values())]
+
+    def holds(self, p: Tensor, state: dict) -> bool:
+        """Return whether this is still the parameter and its state."""
+        if p is not self.p or p._a is not self.a or len(state) != len(self.state) or p._ver is not self.versions[0]:
+            return False
+        return all([t is u and t._a is a for t, (u, a) in zip(state.values(), self.state)])
+
+
+def plain(p: Tensor, state: dict) -> Plain | None:
+    """Return a parameter and its state as kernels take them: arrays of one shape and dtype, and counters; None for others."""
+    like = p._a
+    if type(like) is not np.ndarray or not like.ndim or like.dtype not in DTYPES or p._ver is INFERENCE:
+        return None
+    for t in (p, *state.values()):
+        if not isinstance(t, Tensor) or t._layer is not None or type(a := t._a) is not np.ndarray or not a.flags.carray:
+            return None
+        if a.ndim and (a.shape != like.shape or a.dtype != like.dtype):
+            return None
+    return Plain(p, state)
 
 
 class Settings:
@@ -41,7 +77,9 @@ class Settings:
             elif name not in UNNUMBERED:
                 others.append((name, value))
         self.numbers, self.key = tuple(numbers), (type(optimizer), tuple(self.places), tuple(others))
-        self.latest: tuple = (None,) * 4  # what a kernel was chosen by, it, and the numbers that it takes
+        self.writer, self.place = f"{type(optimizer).__name__}.step", user_place()
+        # what the latest kernel was chosen by, it, the numbers that it takes, and what counters are afterwards
+        self.latest: tuple = (None,) * 5
 
     def with_numbers(self, numbers: list) -> dict:
         """Return the group with others in the place of its numbers."""
@@ -51,7 +89,7 @@ class Settings:
         return group
 
     def choose(self, key: tuple, values: tuple, state: dict, dtype: np.dtype) -> tuple:
-        """Return the kernel for a state and these numbers, and the numbers that it takes; remember both."""
+        """Find the kernel for a state and these numbers, and remember it."""
         found = kernels.setdefault((self.key, key), [])
         kernel = next((k for k in found if all(k.fits(values))), None)
         if kernel is None:
@@ -59,7 +97,7 @@ class Settings:
             counts = {name: t._a.ndim == 0 for name, t in state.items()}
             kernel = updates.kernel(self.optimizer.update, names, values, counts, self.with_numbers, dtype)
             found.append(kernel)
-        self.latest = key, values, kernel, kernel.numbers(values)
+        self.latest = key, values, kernel, kernel.numbers(values), kernel.counters(values)
         return self.latest
 
 
@@ -67,8 +105,8 @@ def step(optimizer: Any, group: dict, given: list) -> list:
     """Update a group's parameters, each given with its gradient, by kernels; return those that are left."""
     if current() is not OFF or alone() or not type(optimizer).__module__.startswith("minigrad.") or is_small(given):
         return given
-    settings = Settings(optimizer, group)
-    return [(p, g) for p, g in given if not updated(p, g, optimizer.state[p], settings)]
+    settings, there = Settings(optimizer, group), known.setdefault(optimizer, {})
+    return [(p, g) for p, g in given if not updated(p, g, optimizer.state[p], settings, there)]
 
 
 def is_small(given: list) -> bool:
@@ -76,45 +114,33 @@ def is_small(given: list) -> bool:
     return all([p.numel() < FROM for p, _ in given]) and sum([p.numel() for p, _ in given]) < FROM
 
 
-def updated(p: Tensor, g: Tensor, state: dict, settings: Settings) -> bool:
+def updated(p: Tensor, g: Tensor, state: dict, settings: Settings, there: dict) -> bool:
     """Update one parameter by a kernel; False, with nothing done, where that cannot be."""
-    tensors = (p, g, *state.values())
-    if p._ver is INFERENCE or (arrays := plain_arrays(tensors)) is None:
+    found = there.get(id(p))
+    if found is None or not found.holds(p, state):
+        if p._layer is not None or (found := plain(p, state)) is None:
+            return False
+        there[id(p)] = found
+    if g._layer is not None or type(a := g._a) is not np.ndarray or a.shape != found.shape or a.dtype != found.dtype:
         return False
-    size, dtype, counters = arrays[0].size, arrays[0].dtype, [a for a in arrays[2:] if not a.ndim]
-    key, values = (dtype, *state), (*settings.numbers, *[a.item() for a in counters])
+    values = (*settings.numbers, *[c.item() for c in found.counters])
     try:
         latest = settings.latest
-        if key != latest[0] or values != latest[1]:
-            latest = settings.choose(key, values, state, dtype)
-        _, _, kernel, numbers = latest
+        if found.key != latest[0] or values != latest[1]:
+            latest = settings.choose(found.key, values, state, found.dtype)
+        _, _, kernel, numbers, counts = latest
         if kernel.entry is None:
             return False
-        flat = [arrays[i].reshape(-1) for i in kernel.arrays]
-        if size < 2 * threads.GRAIN:
-            kernel.entry(*flat, *numbers)
+        arrays = [found.flat[0], (a if a.flags.carray else a.copy()).reshape(-1), *found.flat[1:]]
+        arrays = [arrays[i] for i in kernel.arrays]
+        if a.size < 2 * threads.GRAIN:
+            kernel.entry(*arrays, *numbers)
         else:
-            threads.launch(lambda *some: kernel.entry(*some, *numbers), flat)
+            threads.launch(lambda *some: kernel.entry(*some, *numbers), arrays)
     except Exception as e:  # without a compiler nothing has been written
         return False if alone() else again(e, lambda: False)
-    for a, value in zip(counters, kernel.counters(values)):
-        a[...] = value
+    for c, value in zip(found.counters, counts):
+        c[...] = value
     for i in kernel.written:
-        (tensors[i]._ver or memory(tensors[i])).bump(f"{type(settings.optimizer).__name__}.step")
+        found.versions[i and i - 1].bump(settings.writer, settings.place)
     return True
-
-
-def plain_arrays(tensors: tuple) -> list | None:
-    """Return the arrays of a parameter, its gradient and its state, each of one shape or a counter; None if they are not."""
-    found, p = [], tensors[0]._a
-    if type(p) is not np.ndarray or not p.ndim or p.dtype not in DTYPES:
-        return None
-    for i, t in enumerate(tensors):
-        if not isinstance(t, Tensor) or t._layer is not None or type(a := t._a) is not np.ndarray:
-            return None
-        if i == 1 and not a.flags.carray:  # a gradient is only read
-            a = a.copy()
-        if (a.shape != p.shape or a.dtype != p.dtype or not a.flags.carray) and (a.ndim or i < 2):
-            return None
-        found.append(a)
-    return found
