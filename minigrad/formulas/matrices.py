@@ -6,7 +6,8 @@ from typing import Any
 
 from ..core.tensor import Tensor
 from ..ops import decompositions, determinants, linalg, matmul, norms, rank
-from ..ops.einsum import LETTERS, Einsum
+from ..ops.einsum import Einsum
+from ..ops.equations import LETTERS
 from ..ops.nn.linear import Affine
 from . import expression as e
 from .expression import Tree

@@ -8,21 +8,22 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from ..arrays.dtypes import int64
+from ..arrays.dtypes import FLOATS, int64
 from ..core.tensor import Tensor
-from ..errors import error
+from ..errors import MinigradError, error
 from ..tensors.printing import about
 from .base.families import Bilinear
 from .base.registry import op
 from .dimensions import distinct_axes
+from .equations import labelled, parsed, spelled, sublists
 from .products import one_dtype, refused
 
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"  # a letter's label is its place here
-DOTS = 1000  # the labels of an ellipsis' dimensions end here
+REMEMBERED = 1000  # equations with shapes
 
 
 class Einsum(Bilinear):
@@ -80,6 +81,11 @@ def einsum(*args: Any) -> Tensor:
     """
     if len(args) < 2:
         raise error(ValueError, "einsum", "needs an equation and an operand", "write einsum('ij->ji', x)")
+    if len(args) == 3 and isinstance(args[0], str) and isinstance(args[1], Tensor) and isinstance(args[2], Tensor):
+        _, x, y = args
+        labels = as_product(args[0], x._sizes, y._sizes) if x._np_dtype == y._np_dtype in FLOATS else None
+        if labels is not None:
+            return Einsum.apply(x, y, *labels)
     terms, target, operands = parsed(args[0], args[1:]) if isinstance(args[0], str) else sublists(args)
     for i, x in enumerate(operands):
         if not isinstance(x, Tensor):
@@ -211,6 +217,27 @@ def contraction(who: str, operands: Any, terms: list, target: tuple) -> Tensor:
     return x if term == target else x.permute([term.index(n) for n in target])
 
 
+@lru_cache(REMEMBERED)
+def as_product(equation: str, x: tuple, y: tuple) -> tuple | None:
+    """The labels of two operands of these shapes and of the result, where they are one product as they stand; else None.
+
+    Each label has to stand once in an operand, with one size, and in two of the three.
+    """
+    try:
+        terms, target, operands = parsed(equation, [np.broadcast_to(0.0, shape) for shape in (x, y)])
+        (of_x, of_y), of_out = labelled(terms, target, operands)
+    except MinigradError:  # `einsum` says what is wrong
+        return None
+    sizes = {*zip(of_x, x), *zip(of_y, y)}
+    labels = [*of_x, *of_y, *of_out]
+    once = len({*of_x}) == len(of_x) and len({*of_y}) == len(of_y)
+    return (
+        (of_x, of_y, of_out)
+        if once and len(sizes) == len({*labels}) == sum(labels.count(n) > 1 for n in {*labels})
+        else None
+    )
+
+
 def wanted(parts: list, target: tuple, but: int | None = None) -> set:
     """The labels of the result and of all parts but one."""
     return set(target).union(*[term for k, (_, term) in enumerate(parts) if k != but])
@@ -257,20 +284,32 @@ def cheapest(parts: list, target: tuple, sizes: dict) -> tuple:
 
 def contract(x: np.ndarray, y: np.ndarray, of_x: tuple, of_y: tuple, of_out: tuple) -> np.ndarray:
     """Einsum on arrays: dimensions sorted by what they are, then one batched matrix product."""
-    both, rows, over, columns = grouped(of_x, of_y, of_out)
-    sizes = dict(zip(of_x + of_y, x.shape + y.shape))
-    if not over:  # nothing is summed: a product with broadcasting
+    plan = as_matrices(of_x, of_y, of_out, x.shape, y.shape)
+    if plan is None:  # nothing is summed: a product with broadcasting
         return spread(x, of_x, of_out) * spread(y, of_y, of_out)
+    (order_x, shape_x), (order_y, shape_y), (order, shape) = plan
+    out = np.matmul(x.transpose(order_x).reshape(shape_x), y.transpose(order_y).reshape(shape_y))
+    return out.reshape(shape).transpose(order)
 
-    def shaped(a: np.ndarray, labels: tuple, *groups: list) -> np.ndarray:
+
+@lru_cache(REMEMBERED)
+def as_matrices(of_x: tuple, of_y: tuple, of_out: tuple, x: tuple, y: tuple) -> tuple | None:
+    """How operands of these shapes are laid out as stacks of matrices, and the result of their product as it should be.
+
+    For each the order of dimensions and the shape; None where nothing is summed.
+    """
+    both, rows, over, columns = grouped(of_x, of_y, of_out)
+    if not over:
+        return None
+    sizes = dict(zip(of_x + of_y, x + y))
+
+    def laid_out(labels: tuple, *groups: list) -> tuple:
         order = [labels.index(n) for n in itertools.chain(both, *groups)]
-        return a.transpose(order).reshape(
-            [sizes[n] for n in both] + [math.prod([sizes[n] for n in group]) for group in groups]
-        )
+        return order, [sizes[n] for n in both] + [math.prod([sizes[n] for n in group]) for group in groups]
 
-    out = np.matmul(shaped(x, of_x, rows, over), shaped(y, of_y, over, columns))
     found = both + rows + columns
-    return out.reshape([sizes[n] for n in found]).transpose([found.index(n) for n in of_out])
+    back = [found.index(n) for n in of_out], [sizes[n] for n in found]
+    return laid_out(of_x, rows, over), laid_out(of_y, over, columns), back
 
 
 def grouped(of_x: tuple, of_y: tuple, of_out: tuple) -> tuple[list, list, list, list]:
@@ -284,118 +323,3 @@ def spread(x: np.ndarray, labels: tuple, target: tuple) -> np.ndarray:
     """x with its dimensions in target's order, of size 1 where it has none."""
     order = [labels.index(n) for n in target if n in labels]
     return x.transpose(order)[tuple(slice(None) if n in labels else None for n in target) + (...,)]
-
-
-# ---------------------------------------------------------------------- equations
-def parsed(equation: str, operands: Any) -> tuple:
-    """The terms of an equation as lists of letters and "...", the result's term or None, and the operands."""
-    if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
-        operands = operands[0]
-    left, arrow, right = equation.replace(" ", "").partition("->")
-    terms = left.split(",")
-    if len(terms) != len(operands):
-        few = "fewer" if len(terms) > len(operands) else "more"
-        raise refused(
-            "einsum",
-            f"{few} operands were provided than specified in the equation: {len(operands)} for {equation!r}",
-            f"write one group of letters per tensor, as '{','.join(['ij', 'jk', 'kl', 'lm'][: max(len(operands), 1)])}'",
-        )
-    letters = [split(t, equation, f"operand {k}") for k, t in enumerate(terms)]
-    return letters, split(right, equation, "the output") if arrow else None, operands
-
-
-def split(term: str, equation: str, whose: str) -> list:
-    """ "a...b" as ["a", "...", "b"]."""
-    head, dots, tail = term.partition("...")
-    if "." in head + tail:
-        raise refused(
-            "einsum",
-            f"found '.' for {whose} that is not part of any ellipsis in {equation!r}",
-            "write '...' for dimensions that are only broadcast, as '...ij,...jk->...ik'",
-        )
-    for c in head + tail:
-        if c not in LETTERS:
-            raise refused(
-                "einsum",
-                f"invalid subscript {c!r} in {equation!r}, subscripts must be in [a-zA-Z]",
-                "use one letter for each dimension, as 'ij,jk->ik'",
-            )
-    return [*head, *([dots] if dots else []), *tail]
-
-
-def sublists(args: tuple) -> tuple:
-    """The same from the form `einsum(x, [0, 1], y, [1, 2], [0, 2])`."""
-    n = len(args) // 2
-
-    def spell(indices: Any) -> list:
-        if not isinstance(indices, (tuple, list)):
-            what = f"a sublist of subscripts has to be a list, not {type(indices).__name__}"
-            raise error(
-                TypeError, "einsum", what, "write einsum(x, [0, 1], y, [1, 2]), or an equation as a string first"
-            )
-        for i in indices:
-            if i is not Ellipsis and not isinstance(i, (int, np.integer)):
-                what = f"a subscript of a sublist has to be an int, not {type(i).__name__}"
-                raise error(TypeError, "einsum", what, "write einsum(x, [0, 1], y, [1, 2])")
-            if i is not Ellipsis and not 0 <= int(i) < len(LETTERS):
-                raise error(
-                    ValueError,
-                    "einsum",
-                    f"subscript {i} of a sublist is not within the valid range [0, {len(LETTERS)})",
-                    f"use numbers from 0 to {len(LETTERS) - 1}",
-                )
-        return ["..." if i is Ellipsis else LETTERS[int(i)] for i in indices]
-
-    return [spell(t) for t in args[1 : 2 * n : 2]], spell(args[-1]) if len(args) % 2 else None, args[: 2 * n : 2]
-
-
-def labelled(terms: list, target: list | None, operands: Any) -> tuple:
-    """The labels of the operands' dimensions and of the result's."""
-    ranks = [x.ndim - (len(t) - 1) for x, t in zip(operands, terms) if "..." in t]
-    for k, (x, t) in enumerate(zip(operands, terms)):
-        if "..." not in t and len(t) != x.ndim or len(t) - ("..." in t) > x.ndim:
-            fix = "" if "..." in t else " and no ellipsis was given"
-            raise refused(
-                "einsum",
-                f"the number of subscripts in the equation ({len(t) - ('...' in t)}) does not match the number "
-                f"of dimensions ({x.ndim}) for operand {k}{fix}",
-                f"write {x.ndim} letters for it, or '...' for dimensions that are only broadcast",
-            )
-
-    def labels(term: list, rank: int) -> tuple:
-        return tuple(n for c in term for n in (range(DOTS - rank, DOTS) if c == "..." else (LETTERS.index(c),)))
-
-    found = [labels(t, x.ndim - (len(t) - 1)) for t, x in zip(terms, operands)]
-    for k, (x, term) in enumerate(zip(operands, found)):
-        for n in set(term):
-            sizes = {x.shape[i] for i, m in enumerate(term) if m == n}
-            if len(sizes) > 1:
-                raise refused(
-                    "einsum",
-                    f"subscript {spelled(n)} is repeated for operand {k} but the sizes don't match, "
-                    f"{' != '.join(str(s) for s in sorted(sizes, reverse=True))}",
-                    "use two letters for dimensions of different sizes",
-                )
-    longest = max(ranks, default=0)
-    if target is None:
-        letters = [c for t in terms for c in t if c != "..."]
-        target = ["...", *sorted(c for c in set(letters) if letters.count(c) == 1)]
-    for c in target:
-        if c != "..." and target.count(c) > 1:
-            raise refused(
-                "einsum",
-                f"output subscript {c} appears more than once in the output",
-                "name each letter once behind '->'; minigrad.diag_embed makes diagonals",
-            )
-        if c != "..." and not any(c in t for t in terms):
-            raise refused(
-                "einsum",
-                f"output subscript {c} does not appear in the equation for any input operand",
-                "use behind '->' only letters that stand before it",
-            )
-    return found, labels(target, longest)
-
-
-def spelled(label: int) -> str:
-    """A label as the user wrote it."""
-    return LETTERS[label] if label < len(LETTERS) else "..."

@@ -279,7 +279,8 @@ class MaskedFill(Write):
     @classmethod
     def impl(cls, x: np.ndarray, mask: np.ndarray, value: Any) -> np.ndarray:  # type: ignore[override]
         """One pass over a large array, where a copy and a write to it are two."""
-        if type(x) is np.ndarray and x.dtype.kind == "f" and mask.dtype.kind == "b" and x.flags.c_contiguous:
+        plain = type(x) is np.ndarray and x.dtype.kind == "f" and x.flags.c_contiguous
+        if plain and mask.dtype.kind == "b" and not np.ndim(value):
             found = pointwise_calls.forward(Where, (mask, float(written(value, x)), x))
             if found is not None:
                 return found
