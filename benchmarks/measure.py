@@ -9,6 +9,7 @@ The best round is the figure; the median says how noisy it was.
 import gc
 import statistics
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +26,7 @@ class Settings:
     seconds: float = 0.08
     before: int = 3  # a training step's third loss depends on the gradients of the first two
     quick: bool = False
+    clock: Callable = time.perf_counter
 
 
 QUICK = Settings(rounds=2, seconds=0.002, quick=True)
@@ -52,14 +54,14 @@ def interleaved(runs, settings):
 
     Every round begins with another contestant: none always runs in the wake of the same neighbour.
     """
-    calls = {name: repetitions(f, settings.seconds) for name, f in runs.items()}
+    calls = {name: repetitions(f, settings.seconds, settings.clock) for name, f in runs.items()}
     times, order = {name: [] for name in runs}, list(runs)
     gc.collect()
     gc.freeze()
     try:
         for _ in range(settings.rounds):
             for name in order:
-                times[name].append(once(runs[name], calls[name]))
+                times[name].append(once(runs[name], calls[name], settings.clock))
             order.append(order.pop(0))
     finally:
         gc.unfreeze()

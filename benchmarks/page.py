@@ -11,6 +11,7 @@ from pathlib import Path
 from .case import ratio
 from .growth import KINDS
 from .memory import TARGET as BYTES_A_NODE
+from .models import MEDIAN, median
 from .peers import CONTESTANTS, RATIOS
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -24,6 +25,7 @@ THEMES = {
     "functions": "Custom Functions",
     "networks": "Training steps",
     "training": "Training loops",
+    "models": "Models as people write them",
     "recurrent": "A recurrent network",
     "transforms": "Transforms",
     "pointwise": "Pointwise formulas",
@@ -41,7 +43,8 @@ def write(results, docs=DOCS):
     (docs / "performance.md").write_text(text(results), encoding="utf-8")
     pictures = docs / "pictures"
     pictures.mkdir(exist_ok=True)
-    plots.save(plots.ratios(results["cases"]), pictures / "performance-ratios.svg")
+    drawn = [case for case in results["cases"] if case["theme"] != "models"]
+    plots.save(plots.ratios(drawn), pictures / "performance-ratios.svg")
     for curve in results["growth"]:
         plots.save(plots.growth(curve), pictures / picture(curve))
     print(f"\nWritten: {docs / 'performance.json'}, the page and its pictures beside it")
@@ -107,8 +110,20 @@ def cases(found):
     for theme, title in THEMES.items():
         if mine := [case for case in found if case["theme"] == theme]:
             said = [f"- `{case['name']}`: {case['title']}" for case in mine]
-            parts.append("\n".join([f"## {title}", "", *said, "", *table(mine), *remarks(mine)]))
+            shown = models(mine) if theme == "models" else [*said, "", *table(mine)]
+            parts.append("\n".join([f"## {title}", "", *shown, *remarks(mine)]))
     return "\n\n".join(parts)
+
+
+def models(cases):
+    """A row for each model, and the median of the ratios."""
+    lines = ["One training step each, eager: zero_grad, the loss, backward and the optimizer's step.", ""]
+    lines.append(header("model", "minigrad", "torch", "ratio"))
+    for case in cases:
+        times, (found, *_) = [cell(case, name) for name in ("minigrad", "torch")], ratios(case)
+        lines.append(f"| `{case['name']}`: {case['title']} | {' | '.join(times)} | **{found}** |")
+    middle = median([{name: f["best"] for name, f in case["seconds"].items()} for case in cases])
+    return lines if middle is None else [*lines, "", f"The median of the ratios is {middle:.2f}; we want {MEDIAN}."]
 
 
 def table(cases):

@@ -1,5 +1,6 @@
 """The cases, by theme.  case.py says what one is."""
 
+from ..models import MODELS
 from .functions import custom_apply, custom_backward, custom_combined_apply, custom_combined_backward
 from .networks import attention_step, cnn_step, large_network_step, network_step
 from .pointwise import pointwise
@@ -29,6 +30,7 @@ CASES = (
     digits_dropout,
     custom_step,
     transformer_step,
+    *MODELS,
     rnn_forward,
     rnn_gradient,
     func_grad,

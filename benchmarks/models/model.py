@@ -20,7 +20,7 @@ def model(optimizer, tolerance=TOLERANCE, **settings):
             fill(lib, module)
             return step(getattr(lib.optim, optimizer)(module.parameters(), **settings), loss)
 
-        program.__name__, program.__doc__, program.__module__ = build.__name__, build.__doc__, __package__
+        program.__name__, program.__doc__, program.__module__ = build.__name__, build.__doc__, __package__  # the theme
         return Case(program, (TARGET,), None, None, compiles=False, breaks=False, tolerance=tolerance)
 
     return made

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import minigrad
-from benchmarks import growth, measure, peak, peers
+from benchmarks import growth, measure, models, peak, peers
 from benchmarks.case import case, ratio
 from benchmarks.cases import CASES, growing, large
 
@@ -16,7 +16,8 @@ UNCOMPILED: dict[str, str] = {}
 LARGE = ("network_step", "large_network_step", "cnn_step", "recording_cnn_step", "attention_step", "per_sample_gradients",
          "hessian", "softmax", "layer_norm", "digits_sgd", "digits_adam", "digits_dropout", "custom_step", "transformer_step",
          "rnn_forward", "rnn_gradient", "hessian_of_network")  # programs that take seconds to compile  # fmt: skip
-EACH = [pytest.param(c, marks=pytest.mark.slow if c.name in LARGE else (), id=c.name) for c in CASES]
+SLOW = [c for c in CASES if c.name in LARGE or c.theme == "models"]
+EACH = [pytest.param(c, marks=pytest.mark.slow if c in SLOW else (), id=c.name) for c in CASES]
 
 
 @pytest.mark.parametrize("c", EACH)
@@ -95,6 +96,22 @@ def test_tensors_become_arrays():
     x = minigrad.tensor([1.0, 2.0], requires_grad=True)
     (found,) = peers.arrays((x,))
     assert found.tolist() == [1.0, 2.0]
+
+
+def test_a_model_is_the_same_in_each_library_that_builds_it():
+    first, second = [models.images.digits_mlp.prepare(OURS[0])() for _ in range(2)]
+    measure.agree({"a": first, "b": second}, 0.0)
+
+
+def test_the_median_is_of_the_models_that_both_can_run():
+    times = [
+        {"minigrad": 1.0, "torch": 2.0},
+        {"minigrad": 3.0, "torch": 1.0},
+        {"minigrad": 1.0},
+        {"minigrad": 1.0, "torch": 1.0},
+    ]
+    assert models.median(times) == 1.0
+    assert models.median([{"minigrad": 1.0}]) is None
 
 
 def test_contestants_take_turns():

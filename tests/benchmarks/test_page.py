@@ -63,3 +63,12 @@ def test_a_run_of_some_contestants_has_a_page_too():
     figures.update(cases=figures["cases"][:1], growth=[], memory={}, startup={})
     assert "## Targets" in page.text(figures)
     plots.ratios(figures["cases"])
+
+
+def test_models_have_a_row_each_and_the_median_below():
+    case = {"name": "lenet", "title": "LeNet-5", "theme": "models", "failures": {}, "targets": []}
+    best = [(1e-3, 2e-3), (3e-3, 2e-3), (5e-4, 1e-3)]
+    cases = [case | {"seconds": {"minigrad": {"best": a}, "torch": {"best": b}}} for a, b in best]
+    shown = page.cases(cases)
+    assert "| `lenet`: LeNet-5 | 1.0 ms | 2.0 ms | **0.50** |" in shown
+    assert "The median of the ratios is 0.50" in shown
