@@ -8,9 +8,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from ...arrays import dtypes
 from ...arrays.dtypes import F4, HALVES
-from ...core.frames import current, use
+from ...arrays.errstate import restore, silence
+from ...core.frames import OFF, ON, current, use
+from ...core.inplace import writable
+from ...core.saved import memory
 from ...core.tensor import Tensor
 from ...errors import error
 from ...tensors.printing import about
@@ -143,8 +148,8 @@ def batch_norm(
         return affine(input, *(None if t is None else along_channels(t, input) for t in (weight, bias)))
     shape = (input.shape[1], *[1] * (input.ndim - 2))
     out, mean, var = scaled(input, (0, *range(2, input.ndim)), weight, bias, shape, eps)
-    move(running_mean, 1 - momentum, mean.detach(), momentum)
-    move(running_var, 1 - momentum, var.detach(), momentum * n / (n - 1))
+    move(running_mean, 1 - momentum, mean, momentum)
+    move(running_var, 1 - momentum, var, momentum * n / (n - 1))
     return out
 
 
@@ -212,6 +217,16 @@ def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -
 
 def last_dims(who: str, input: Tensor, normalized_shape: Any, weight: Tensor | None, bias: Tensor | None) -> tuple:
     """The dimensions of `normalized_shape`, after a check of the dtype and all shapes."""
+    shape, sizes, kind = normalized_shape, input._sizes, input._np_dtype
+    given = [t for t in (weight, bias) if t is not None]
+    known = type(shape) is tuple and shape and sizes[-len(shape) :] == shape and kind.kind == "f"
+    if not known or any([t._sizes != shape or t._np_dtype != kind for t in given]):
+        shape = checked_dims(who, input, normalized_shape, weight, bias)
+    return tuple(range(len(sizes) - len(shape), len(sizes)))
+
+
+def checked_dims(who: str, input: Tensor, normalized_shape: Any, weight: Tensor | None, bias: Tensor | None) -> tuple:
+    """`normalized_shape` as a tuple; raises an error where the input, weight or bias do not go with it."""
     expect_floats(who, input)
     if not isinstance(normalized_shape, (tuple, list)):
         raise error(
@@ -241,7 +256,7 @@ def last_dims(who: str, input: Tensor, normalized_shape: Any, weight: Tensor | N
                 f"{list(t.shape)} and normalized_shape = {list(shape)}",
                 f"pass {name}=ones({', '.join(map(str, shape))})",
             )
-    return tuple(range(input.ndim - len(shape), input.ndim))
+    return shape
 
 
 def check_dtype(who: str, input: Tensor, name: str, t: Tensor | None) -> None:
@@ -274,9 +289,20 @@ def scaled(
 
 def move(running: Tensor | None, kept: float, now: Tensor, share: float) -> None:
     """Change running statistics, where there are any, to kept times themselves and a share of those of the batch."""
-    if running is not None:
-        with use(current().all_grad(False)):
-            running.mul_(kept).add_(now.flatten() * share)
+    if running is None:
+        return
+    frame = current()
+    if (frame is ON or frame is OFF) and writable(running) and type(a := running._a) is type(now._a) is np.ndarray:
+        said = silence()  # nothing looks on: at once on the arrays
+        try:
+            a *= kept
+            a += now._a.reshape(-1) * share
+        finally:
+            restore(said)
+        memory(running).bump("add_")
+        return
+    with use(frame.all_grad(False)):
+        running.mul_(kept).add_(now.detach().flatten() * share)
 
 
 def along_channels(t: Tensor, input: Tensor) -> Tensor:
