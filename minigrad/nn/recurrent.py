@@ -1,10 +1,11 @@
 """Cells of recurrent networks: one step in time, from an input and a state to the next state.
 
-Whole sequences are in sequences.py, with the same steps.
+Whole sequences are in sequences.py, with the same steps (time_steps.py).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..core.tensor import Tensor
@@ -14,6 +15,8 @@ from ..ops.nn.linear import linear
 from . import init
 from .module import Module
 from .parameter import Parameter
+from .recurrent_layer import at_once
+from .time_steps import RNN_STEPS, gru_step, lstm_step
 
 
 class Cell(Module):
@@ -35,9 +38,15 @@ class Cell(Module):
         """Everything uniform up to 1 / sqrt(hidden_size)."""
         init.reset_all_(self.parameters(), self.hidden_size)
 
-    def parts(self, input: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        """What the input and what the state contribute to all gates."""
-        return linear(input, self.weight_ih, self.bias_ih), linear(state, self.weight_hh, self.bias_hh)
+    def run(self, step: Callable, input: Tensor, states: tuple) -> tuple:
+        """The next states."""
+        weights = self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
+        if input.ndim == 2 and all([s.ndim == 2 for s in states]):
+            found = at_once(step, input.unsqueeze(0), states, *weights)
+            if found is not None:
+                return found[1]
+        from_input = linear(input, self.weight_ih, self.bias_ih)
+        return step(from_input, linear(states[0], self.weight_hh, self.bias_hh), states)
 
     def start(self, input: Tensor, state: Tensor | None) -> Tensor:
         """The given state, or zeros."""
@@ -77,8 +86,7 @@ class RNNCell(Cell):
         self.nonlinearity = nonlinearity
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        h = self.start(input, hx)
-        return RNN_STEPS[self.nonlinearity](*self.parts(input, h), (h,))[0]
+        return self.run(RNN_STEPS[self.nonlinearity], input, (self.start(input, hx),))[0]
 
     def extra_repr(self) -> str:
         return super().extra_repr() + ("" if self.nonlinearity == "tanh" else f", nonlinearity={self.nonlinearity}")
@@ -98,8 +106,8 @@ class LSTMCell(Cell):
     gates = 4
 
     def forward(self, input: Tensor, hx: tuple | None = None) -> tuple[Tensor, Tensor]:
-        h, c = (self.start(input, s) for s in hx or (None, None))
-        return lstm_step(*self.parts(input, h), (h, c))
+        h, c = self.run(lstm_step, input, tuple([self.start(input, s) for s in hx or (None, None)]))
+        return h, c
 
 
 class GRUCell(Cell):
@@ -115,36 +123,4 @@ class GRUCell(Cell):
     gates = 3
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
-        h = self.start(input, hx)
-        return gru_step(*self.parts(input, h), (h,))[0]
-
-
-# ---------------------------------------------------------------------- steps
-# The next states, of which the first is the output, from what the input (x) and the state (s) contribute to the gates, which
-# lie side by side, and from the states.  recurrent_layer.py makes kernels of them.
-def tanh_step(x: Tensor, s: Tensor, states: tuple) -> tuple:
-    """A step of RNN."""
-    return ((x + s).tanh(),)
-
-
-def relu_step(x: Tensor, s: Tensor, states: tuple) -> tuple:
-    """A step of RNN with nonlinearity="relu"."""
-    return ((x + s).relu(),)
-
-
-def lstm_step(x: Tensor, s: Tensor, states: tuple) -> tuple:
-    """A step of LSTM."""
-    write, keep, new, show = (x + s).chunk(4, -1)
-    c = keep.sigmoid() * states[1] + write.sigmoid() * new.tanh()
-    return show.sigmoid() * c.tanh(), c
-
-
-def gru_step(x: Tensor, s: Tensor, states: tuple) -> tuple:
-    """A step of GRU."""
-    (x_reset, x_keep, x_new), (s_reset, s_keep, s_new) = x.chunk(3, -1), s.chunk(3, -1)
-    keep = (x_keep + s_keep).sigmoid()
-    new = (x_new + (x_reset + s_reset).sigmoid() * s_new).tanh()
-    return ((1 - keep) * new + keep * states[0],)
-
-
-RNN_STEPS = {"tanh": tanh_step, "relu": relu_step}
+        return self.run(gru_step, input, (self.start(input, hx),))[0]

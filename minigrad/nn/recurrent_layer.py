@@ -23,7 +23,7 @@ from ..kernels.fallback import alone
 from ..ops.base.primitive import Primitive
 from ..ops.join import stack
 from ..ops.nn.linear import linear
-from .recurrent import gru_step, lstm_step, relu_step, tanh_step
+from .time_steps import gru_step, lstm_step, relu_step, tanh_step
 
 FROM = 2048  # elements of all gates at all times; below, nobody should wait for a compiler
 DTYPES = tuple(map(np.dtype, ("f4", "f8")))
@@ -40,14 +40,22 @@ def steps(step: Callable, x: Tensor, states: tuple, w_x: Tensor, w_h: Tensor, b_
 
 def run_layer(step: Callable, x: Tensor, states: tuple, w_x: Tensor, w_h: Tensor, b_x: Any, b_h: Any) -> tuple:
     """Return the same, by one operation where that can be."""
-    tensors = [t for t in (x, *states, w_x, w_h, b_x, b_h) if t is not None]
+    found = at_once(step, x, states, w_x, w_h, b_x, b_h)
+    return steps(step, x, states, w_x, w_h, b_x, b_h) if found is None else found
+
+
+def at_once(step: Callable, x: Tensor, states: tuple, w_x: Tensor, w_h: Tensor, b_x: Any, b_h: Any) -> tuple | None:
+    """Return the same by one operation; None where that cannot be."""
     frame, dtype = current(), w_h._np_dtype
-    plain = (frame is ON or frame is OFF) and len(x) and step in SIZES and dtype in DTYPES and not alone()
-    large = plain and len(x) * x.shape[1] * len(w_h) >= FROM
-    if not large or any(
-        [t._layer is not None or type(t._a) is not np.ndarray or t._np_dtype != dtype for t in tensors]
-    ):
-        return steps(step, x, states, w_x, w_h, b_x, b_h)
+    if (frame is not ON and frame is not OFF) or step not in SIZES or dtype not in DTYPES or alone():
+        return None
+    if len(x) * x.shape[1] * len(w_h) < FROM:
+        return None
+    shape, rows = (x.shape[1], w_h.shape[1]), len(w_h)
+    fit = all([s._sizes == shape for s in states]) and w_x._sizes == (rows, x._sizes[2])
+    tensors = [t for t in (x, *states, w_x, w_h, b_x, b_h) if t is not None]
+    if not fit or any([t._layer is not None or type(t._a) is not np.ndarray or t._np_dtype != dtype for t in tensors]):
+        return None
     outs, last, _ = RecurrentLayer.apply(x, stack(list(states)), w_x, w_h, b_x, b_h, step)
     return outs, last.unbind(0)
 

@@ -17,9 +17,9 @@ from ..ops.nn.dropout import check_probability, dropout
 from . import init
 from .module import Module
 from .parameter import Parameter
-from .recurrent import RNN_STEPS, gru_step, lstm_step
 from .recurrent_layer import run_layer
 from .settings import unusual
+from .time_steps import RNN_STEPS, gru_step, lstm_step
 from .utils.rnn import PackedSequence, run_packed
 
 
@@ -77,7 +77,7 @@ class Recurrent(Module):
         return [f"_l{layer}{reverse}" for reverse in ("", "_reverse")[: self.n_directions]]
 
     def cell(self) -> Callable:
-        """What a step makes of the input's part of the gates, the state's part, and the states (see recurrent.py)."""
+        """What a step makes of the input's part of the gates, the state's part, and the states (see time_steps.py)."""
         raise NotImplementedError
 
     def forward(self, input: Tensor, hx: Any = None) -> tuple:

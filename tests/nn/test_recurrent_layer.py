@@ -120,6 +120,33 @@ def test_one_of_the_results_alone_has_a_gradient(which, taken, by_definition):
     assert_same(gradient(), by_definition(gradient))
 
 
+@pytest.mark.parametrize("kind", ["RNNCell", "LSTMCell", "GRUCell"])
+def test_a_cell_is_a_layer_of_one_step(kind, taken, by_definition):
+    cell, x = getattr(nn, kind)(4, 6, dtype=minigrad.float64), minigrad.randn(3, 4, dtype=minigrad.float64)
+    h = minigrad.randn(3, 6, dtype=minigrad.float64, requires_grad=True)
+    given = (h, 2 * h) if kind == "LSTMCell" else h
+
+    def found():
+        out = cell(x, given)
+        states = out if isinstance(out, tuple) else (out,)
+        return [*states, *minigrad.autograd.grad(sum([(s**2).sum() for s in states]), [h, *cell.parameters()])]
+
+    assert_same(found(), by_definition(found))
+    assert len(taken) == 1
+
+
+@pytest.mark.parametrize("shapes", [((4,), (6,)), ((3, 4), (2, 6))])
+def test_a_cell_leaves_what_does_not_fit_to_the_definition(shapes, taken, by_definition):
+    cell, (x, h) = nn.GRUCell(4, 6), map(minigrad.ones, shapes)
+    messages = []
+    for call in (lambda: cell(x, h), lambda: by_definition(lambda: cell(x, h))):
+        try:
+            messages.append(call().tolist())
+        except RuntimeError as e:
+            messages.append(str(e).splitlines()[0])
+    assert messages[0] == messages[1] and not taken
+
+
 def test_only_the_gradients_that_are_wanted_are_computed(taken):
     network, x = made("LSTM", {})
     network.weight_ih_l0.requires_grad_(False)
