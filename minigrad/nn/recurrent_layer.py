@@ -72,9 +72,8 @@ class RecurrentLayer(Primitive):
     def impl(x: Any, states: Any, w_x: Any, w_h: Any, b_x: Any, b_h: Any, step: Callable) -> tuple:
         if not alone():
             return forward(step, x, states, w_x, w_h, b_x, b_h)
-        outs, last = steps(
-            step, wrap(x), tuple(map(wrap, states)), *[b if b is None else wrap(b) for b in (w_x, w_h, b_x, b_h)]
-        )
+        biases = [b if b is None else wrap(b) for b in (b_x, b_h)]
+        outs, last = steps(step, wrap(x), tuple(map(wrap, states)), wrap(w_x), wrap(w_h), *biases)
         return outs._a, np.stack([s._a for s in last]), np.empty(0)
 
     @classmethod
