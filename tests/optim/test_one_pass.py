@@ -20,6 +20,7 @@ SETTINGS = {
     optim.Adam: [{}, {"amsgrad": True, "weight_decay": 0.1, "betas": (0.8, 0.95)}],
     optim.AdamW: [{}, {"weight_decay": 0.1, "maximize": True}],
     optim.RMSprop: [{}, {"momentum": 0.9, "centered": True}, {"weight_decay": 0.1}],
+    optim.Adamax: [{}], optim.NAdam: [{}], optim.RAdam: [{}], optim.Adadelta: [{}],
     optim.Adagrad: [{}, {"lr_decay": 0.1, "weight_decay": 0.1, "initial_accumulator_value": 0.5}],
 }  # fmt: skip
 EVERY = [(kind, settings) for kind, found in SETTINGS.items() for settings in found]
