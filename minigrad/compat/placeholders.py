@@ -14,7 +14,9 @@ from ..diagnose.missing_names import absent
 class AbsentModule(ModuleType):
     """A module of such a package; every name in it is a placeholder."""
 
-    __path__: list[str] = []  # Python imports submodules only of packages
+    def __init__(self, name: str):
+        super().__init__(name, f"{name}, which needs PyTorch itself.")
+        self.__path__ = []  # Python imports submodules only of packages
 
     def __getattr__(self, name: str) -> Placeholder:
         if name.startswith("__"):  # Python asks for such by itself
