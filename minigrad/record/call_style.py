@@ -77,17 +77,61 @@ def by_method(where: schema.Where, name: str) -> bool:
 @lru_cache(maxsize=4096)
 def calls_method(file: str, line: int, first: int, last: int, name: str) -> bool:
     """Return whether an expression in a file calls an object's method of this name, and no function of a module."""
-    text = linecache.getline(file, line).encode()[first - 1 : last].decode(errors="replace")
-    try:
-        tree = ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError):
-        return False
+    tree = expression(file, line, first, last)
     if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Attribute) or tree.func.attr.rstrip("_") != name:
         return False
     root = tree.func.value
     while isinstance(root, ast.Attribute):
         root = root.value
     return not (isinstance(root, ast.Name) and root.id in imported(file))
+
+
+def as_ordered(call: str, where: schema.Where) -> str:
+    """Return a sum or product of a tensor and a number with the number first, where the user's line has it there.
+
+    `2 * x` is x.__rmul__(2) to Python, and the operation gets the tensor first.
+    """
+    tree, ours = binary(where.code, *where.columns) if len(where.columns) == 2 else None, parsed(call)
+    if not isinstance(tree, ast.BinOp) or not isinstance(ours, ast.BinOp) or type(tree.op) is not type(ours.op):
+        return call
+    if not isinstance(ours.op, COMMUTATIVE) or not is_number(ours.right):
+        return call
+    if is_number(tree.left) or ast.unparse(tree.right) == ast.unparse(ours.left):
+        return ast.unparse(ast.BinOp(ours.right, ours.op, ours.left))
+    return call
+
+
+@lru_cache(maxsize=4096)
+def binary(code: str, first: int, last: int) -> ast.BinOp | None:
+    """Return the operator expression of a line that is as long as these columns say; None where there is none."""
+    try:
+        nodes = ast.walk(ast.parse(code + " pass" if code.endswith(":") else code))
+    except (SyntaxError, ValueError):
+        return None
+    found = (n for n in nodes if isinstance(n, ast.BinOp))
+    return next((n for n in found if n.end_col_offset == n.col_offset + last - first + 1), None)
+
+
+COMMUTATIVE = (ast.Add, ast.Mult, ast.BitAnd, ast.BitOr, ast.BitXor)
+
+
+def is_number(tree: ast.expr) -> bool:
+    """Return whether an expression is a number, with a sign perhaps."""
+    return isinstance(tree.operand if isinstance(tree, ast.UnaryOp) else tree, ast.Constant)
+
+
+@lru_cache(maxsize=4096)
+def expression(file: str, line: int, first: int, last: int) -> ast.expr | None:
+    """Return the expression at these columns of a file; None where there is none."""
+    return parsed(linecache.getline(file, line).encode()[first - 1 : last].decode(errors="replace").strip())
+
+
+def parsed(text: str) -> ast.expr | None:
+    """Return an expression as a tree; None for what is none."""
+    try:
+        return ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError):
+        return None
 
 
 @cache

@@ -27,7 +27,7 @@ from ..ops.base.registry import TABLE
 from ..ops.join import Join
 from ..ops.reduce import Mean, Sum
 from . import schema
-from .call_style import AS_OPERATORS, FUNCTIONS, by_method, given_as_written, gives_one_tensor, parameters
+from .call_style import AS_OPERATORS, FUNCTIONS, as_ordered, by_method, given_as_written, gives_one_tensor, parameters
 from .values import NOTHING, UNKNOWN, Event, Flow, Group, Noted, Ref, refs_in
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class Wording:
             return f"{group.name}({self.operands(words.events[0])})"
         plain = len(words.events) == 1 and not group.inplace and group.name in AS_OPERATORS
         if plain or group.given is None:
-            return words.filled(words.computed() or "")
+            return as_ordered(words.filled(words.computed() or ""), group.where)
         return words.filled(words.written())
 
     def operands(self, event: Event) -> str:

@@ -1,5 +1,7 @@
 """What values of a record are called: by variables, by the line that computes them, and in a loop."""
 
+import pytest
+
 import minigrad as torch
 from minigrad.record.labels import ShownNames
 
@@ -54,3 +56,25 @@ def test_a_call_leaves_out_settings_that_a_module_gives_and_that_are_the_default
 def test_names_that_mean_something_in_formulas_are_not_shown():
     values = [{"id": i, "name": name, "label": f"v{i}"} for i, name in enumerate(["g", "g", "x", "dx"])]
     assert ShownNames(values).names == {0: "v0", 1: "v1", 2: "x", 3: "v3"}
+
+
+@pytest.mark.parametrize(
+    ("line", "call"),
+    [
+        ("y = 2 * x", "2 * x"),
+        ("y = x * 2", "x * 2"),
+        ("y = rate * x", "0.5 * x"),
+        ("y = x + 1", "x + 1"),
+        ("y = -1.5 + x", "-1.5 + x"),
+        ("y = 2 * (x + 1)", "2 * v3"),
+        ("y = 2 - x", "2 - x"),
+        ("y = torch.mul(x, 2)", "x * 2"),
+    ],
+)
+def test_numbers_stand_on_the_side_where_they_were_written(line, call, tmp_path):
+    (tmp_path / "f.py").write_text(f"def f(x, rate=0.5):\n    {line}\n    return y\n")
+    names = {"torch": torch}
+    exec(compile((tmp_path / "f.py").read_text(), str(tmp_path / "f.py"), "exec"), names)
+    record = torch.record(names["f"], torch.ones(3, requires_grad=True)).to_dict()
+    made = [op["call"] for op in record["ops"] if op["phase"] == "forward"][-1]
+    assert made == call or call == "2 * v3" and made.startswith("2 * v")
