@@ -169,7 +169,17 @@ def from_the_front(who: str, index: Tensor, n: int, dim: int) -> Tensor:
 
 def lined_up(who: str, x: Tensor, dim: int, index: Tensor, *src: Any) -> tuple:
     """(x, dim from the front, index, and src cut to index's shape), 0-d tensors with shape (1,), all of it checked."""
-    d = axis(dim, x.ndim, who)
+    d, own, sizes = axis(dim, x.ndim, who), x._sizes, index._sizes
+    if (
+        not src
+        and sizes[:d] == own[:d]
+        and sizes[d + 1 :] == own[d + 1 :]
+        and index._np_dtype is I8
+        and index.numel()
+        and own
+    ):
+        check_range(who, index, own[d], d, RuntimeError)
+        return x, d, index
     if index.numel():
         check_index(who, index, RuntimeError)
     elif index._np_dtype is not I8:  # of nothing every dtype will do

@@ -21,7 +21,7 @@ from .base.families import NonDifferentiable, Operation, Reduce
 from .base.layouts import row_major
 from .base.registry import op
 from .dimensions import axes, axis
-from .gather import ScatterAdd, added_at
+from .gather import ScatterAdd, added_at, along
 from .pointwise import where
 from .reduce import Sum, reduced
 
@@ -74,7 +74,7 @@ class Selection(Operation):
     @classmethod
     def impl(cls, x: np.ndarray, dim: int, keepdim: bool) -> tuple:
         index = cls.place(x, dim)
-        found = np.take_along_axis(x, index, dim), index
+        found = x[along(dim, index)] if type(x) is np.ndarray else np.take_along_axis(x, index, dim), index
         return found if keepdim else tuple([f.squeeze(dim) for f in found])
 
     @classmethod
@@ -97,13 +97,13 @@ class Selection(Operation):
 class Max(Selection):
     """Maxima along a dimension, and where the first of each stands."""
 
-    place = staticmethod(lambda x, dim: np.argmax(x, dim, keepdims=True))
+    place = staticmethod(lambda x, dim: x.argmax(dim, keepdims=True))
 
 
 class Min(Selection):
     """Minima along a dimension, and where the first of each stands."""
 
-    place = staticmethod(lambda x, dim: np.argmin(x, dim, keepdims=True))
+    place = staticmethod(lambda x, dim: x.argmin(dim, keepdims=True))
 
 
 class Argmax(NonDifferentiable):

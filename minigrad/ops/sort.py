@@ -43,7 +43,10 @@ class ArgSort(NonDifferentiable):
     def impl(x: np.ndarray, dim: int, descending: bool) -> np.ndarray:
         if not descending:
             return np.argsort(x, dim, kind="stable")
-        return x.shape[dim] - 1 - np.flip(np.argsort(np.flip(x, dim), dim, kind="stable"), dim)
+        if type(x) is not np.ndarray:
+            return x.shape[dim] - 1 - np.flip(np.argsort(np.flip(x, dim), dim, kind="stable"), dim)
+        backwards = (*(slice(None),) * dim, slice(None, None, -1))
+        return x.shape[dim] - 1 - x[backwards].argsort(dim, kind="stable")[backwards]
 
     batch = lambda x, dim, descending: (x, dim + 1, descending)
 
