@@ -26,6 +26,7 @@ from ..ops.nn.linear import linear
 from .time_steps import gru_step, lstm_step, relu_step, tanh_step
 
 FROM = 2048  # elements of all gates at all times; below, nobody should wait for a compiler
+COPY_FROM = 8  # times from which on a copy of the state's weights, as the product reads them, pays: a tenth of its time
 DTYPES = tuple(map(np.dtype, ("f4", "f8")))
 
 
@@ -129,6 +130,7 @@ def forward(step: Callable, x: np.ndarray, states: np.ndarray, w_x: Any, w_h: An
     parts = parts.reshape(n_gates, length, n)
     outs, kept = np.empty((length, n), x.dtype), np.empty((kernels.n_kept, length, n), x.dtype)
     w, part = by_gate(w_h, n_gates).swapaxes(1, 2), np.empty((n_gates, batch, size), x.dtype)
+    w = np.ascontiguousarray(w) if length >= COPY_FROM else w
     flat, old, memory = (
         list(part.reshape(n_gates, n)),
         list(states.reshape(n_states, n)),
