@@ -186,6 +186,8 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
 @op("T(4, 3).mT", "T(3)", torch="Tensor.contiguous")
 def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
     """The same tensor if its memory is in row-major order without gaps, or in a memory format, else a copy that is."""
+    if memory_format is not None:
+        row_major(memory_format, "contiguous")  # refuses what is no memory format
     if input.is_contiguous(memory_format):
         return input
     if memory_format is not None and memory_format.dims:

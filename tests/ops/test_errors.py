@@ -76,7 +76,9 @@ PLAIN = {
     "minigrad.nn.module": "names with an underscore, for which libraries ask every object",
     "minigrad.nn.sequences": "a method that the package's own classes define",
     "minigrad.nn.state": "a method that is only called where a subclass defines it",
+    "minigrad.nn.utils.parametrizations": "no right inverse, as PyTorch's parametrize says it",
     "minigrad.optim.optimizer": "a method that the package's own classes define",
+    "minigrad.optim.stateful": "a method that the package's own classes define",
 }
 
 

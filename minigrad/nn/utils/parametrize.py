@@ -65,7 +65,7 @@ class ParametrizationList(ModuleList):
 
     def __init__(self, modules: Sequence[Module], original: Tensor, unsafe: bool = False):
         if not modules:
-            raise refused("ParametrizationList requires one module at least", "pass [parametrization]")
+            raise unfit("ParametrizationList requires one module at least", "pass [parametrization]")
         super().__init__(modules)
         self.unsafe = unsafe
         shape, dtype = original.shape, original.dtype
@@ -117,7 +117,7 @@ class ParametrizationList(ModuleList):
         new = [new] if self.is_tensor else sequence_of_tensors(new)
         if len(new) != self.ntensors:
             what = f"right_inverse has to return {self.ntensors} tensors, but returned {len(new)}"
-            raise refused(what, "return as many as at the registration")
+            raise unfit(what, "return as many as at the registration")
         for own, t in zip(self.originals(), new):
             check_like(t, t.shape if isinstance(t, Tensor) else (), own.dtype, "right_inverse")
             own.data = t.detach()
@@ -199,7 +199,7 @@ def register_parametrization(
             module.parametrizations = ModuleDict()
         module.parametrizations[tensor_name] = steps
     else:
-        raise refused(
+        raise unfit(
             f"{type(module).__name__} has no parameter, buffer or parametrized tensor {tensor_name!r}",
             "see dict(module.named_parameters()) and dict(module.named_buffers()) for the names",
         )
@@ -233,13 +233,13 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
     Linear(in_features=2, out_features=2, bias=True)
     """
     if not is_parametrized(module, tensor_name):
-        raise refused(
+        raise unfit(
             f"{type(module).__name__} has no parametrization on {tensor_name!r}",
             "see module.parametrizations for those that are",
         )
     steps = module.parametrizations[tensor_name]
     if not steps.is_tensor and not leave_parametrized:
-        raise refused(
+        raise unfit(
             f"{tensor_name!r} is made of {steps.ntensors} tensors, none of which can take its place",
             "pass leave_parametrized=True",
         )
@@ -315,9 +315,9 @@ def register(module: Module, name: str, tensor: Tensor) -> None:
 def check_like(made: Any, shape: tuple, dtype: Any, who: str) -> None:
     """Raise ValueError for what is no tensor of this shape and dtype."""
     if not isinstance(made, Tensor):
-        raise refused(f"{who} must return a tensor, but returned {type(made).__name__}", "return a tensor")
+        raise unfit(f"{who} must return a tensor, but returned {type(made).__name__}", "return a tensor")
     if made.dtype != dtype or tuple(made.shape) != tuple(shape):
-        raise refused(
+        raise unfit(
             f"{who} may not change dtype and shape, which were {dtype} and {tuple(shape)}, but gave {made.dtype} and "
             f"{tuple(made.shape)}",
             "return a tensor like the one that is given, or pass unsafe=True",
@@ -327,13 +327,13 @@ def check_like(made: Any, shape: tuple, dtype: Any, who: str) -> None:
 def sequence_of_tensors(value: Any) -> Sequence:
     """Return the tensors that a right_inverse gives; ValueError for anything else."""
     if not isinstance(value, Sequence) or not all(isinstance(t, Tensor) for t in value):
-        raise refused(
+        raise unfit(
             f"right_inverse must return a tensor or a tuple of tensors, but returned {type(value).__name__}",
             "return what forward takes",
         )
     return value
 
 
-def refused(what: str, fix: str) -> Exception:
+def unfit(what: str, fix: str) -> Exception:
     """The ValueError for a parametrization that cannot be."""
     return error(ValueError, "parametrize", what, fix)
