@@ -33,6 +33,9 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
     for another n.
     """
     expect_floats("affine_grid", theta)
+    if not isinstance(size, (tuple, list)):
+        what = f"size has to be a tuple of integers, got {type(size).__name__}"
+        raise error(TypeError, "affine_grid", what, "write affine_grid(theta, input.shape)")
     n = len(size) - 2
     if n not in (2, 3) or tuple(theta.shape) != (size[0], n, n + 1) or min(size) < 1:
         others = tuple(theta.shape[1:]) == (n, n + 1) and min(size) > 0  # only the batches differ
