@@ -201,6 +201,12 @@ CASES = [
     ("'a' in T(2)", 'in', 'only a number or a tensor can be in a tensor, got a', 'write `in tensor.tolist()` for other'),
     ('condition(T(3) > 0)', 'bool', 'the truth of a tensor of shape (3,) with 3 elements is', 'use .any() or .all()'),
     ('torch.triu(T(3))', 'triu', 'input tensor must have at least 2 dimensions, got', 'write minigrad.diag(x) for a'),
+    ('T(2, 3).contiguous(memory_format=torch.channels_last)', 'contiguous', 'got shape (2, 3)', 'leave memory_format out'),
+    ('T().roll(1, 0)', 'roll', 'has no dimensions', 'leave dims away'),
+    ('T(3).narrow(0, T(1), 1)', 'narrow', 'start must be a 0-dim integral', 'pass an int'),
+    ('T(3).narrow(0, 1.0, 1)', 'narrow', "argument 'start' must be int", 'write start=1'),
+    ('T(3).select_scatter(T(2), 0, 1)', 'select_scatter', 'got (2,)', 'pass a src of that shape'),
+    ('T(3).index_add(0, I(1, 3), T())', 'index_add', 'as many dimensions', 'source.reshape(-1)'),
 ]
 # fmt: on
 

@@ -39,6 +39,7 @@ def lend(module, given):
 
 # fmt: off
 CASES = [
+    ('optim.SGD([p], 0.1).step(3)', 'SGD', 'got int', 'loss.backward(); optimizer.step()'),
     ('optim.SGD(T(3), 0.1)', 'SGD', 'params argument should be an iterable of tensors or dicts,', 'pass a list: [tensor]'),
     ('optim.SGD([], 0.1)', 'SGD', 'optimizer got an empty parameter list', 'pass model.parameters() itself; a'),
     ('optim.SGD([3], 0.1)', 'SGD', 'optimizer can only optimize Tensors, but one of the', 'pass model.parameters(), or'),

@@ -6,6 +6,7 @@ import copy
 import inspect
 from typing import Any
 
+from ...arrays.devices import get_default_device
 from ...core.tensor import Tensor
 from ...errors import error
 from ...ops.create import ones_like, zeros_like
@@ -113,9 +114,9 @@ def fuse_linear_bn_weights(
 
 
 def skip_init(module_cls: type, *args: Any, **kwargs: Any) -> Module:
-    """Make a module whose values are still to be set, as by load_state_dict.  What they are until then is not said.
+    """Make a module without computing initial values: until its tensors are set they hold whatever lies in memory.
 
-    Raises RuntimeError for what is no module, or takes no `device`.
+    Raises RuntimeError for a class that is no Module, or whose __init__ takes no `device`.
 
     >>> import minigrad
     >>> minigrad.nn.utils.skip_init(minigrad.nn.Linear, 5, 1).weight.shape
@@ -130,4 +131,5 @@ def skip_init(module_cls: type, *args: Any, **kwargs: Any) -> Module:
             f"{module_cls.__name__} has no argument 'device'",
             "make the module as usual",
         )
-    return module_cls(*args, **kwargs)
+    place = kwargs.pop("device", None) or get_default_device()
+    return module_cls(*args, **kwargs, device="meta").to_empty(device=place)
