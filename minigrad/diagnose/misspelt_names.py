@@ -6,6 +6,7 @@ would cost more than an operation; descriptors under the wrong names cost nothin
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -32,7 +33,7 @@ class Misspelt:
         self.name, self.right = name, right
 
     def __get__(self, t: Any, cls: type) -> Any:
-        raise AttributeError(self.name)  # Python goes on to not_there, as with a name that stands nowhere
+        raise error(AttributeError, self.name, f"tensors have no attribute {self.name}", f"use x.{self.right}")
 
     def __set__(self, t: Any, value: Any) -> None:
         fix = f"x.{self.right}" if self.right.endswith(")") else f"x.{self.right} = {value!r}"
@@ -59,10 +60,11 @@ class Called:
 
 def not_there(t: Any, name: str) -> Any:
     """Refuse an attribute that a tensor does not have; Python calls it as `Tensor.__getattr__` where it finds nothing."""
+    own = inspect.getattr_static(type(t), name, None)
+    if own is not None:  # a property that has raised an AttributeError, which Python has dropped
+        return own.__get__(t, type(t))
     if name.startswith("_") or name in PROTOCOL:  # whether it is there is asked; of a ctx user_methods tells more
         raise AttributeError(f"'{type(t).__name__}' object has no attribute '{name}'", name=name, obj=t)
-    if (right := MISSPELT.get(name)) is not None:
-        raise error(AttributeError, name, f"tensors have no attribute {name}", f"use x.{right}")
     raise missing_names.absent(AttributeError, f"{config.library_name}.Tensor.{name}")
 
 

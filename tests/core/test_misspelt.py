@@ -51,3 +51,8 @@ def test_reading_an_attribute_that_is_not_there_says_what_to_write(name, says):
 def test_names_with_an_underscore_are_asked_for_quietly():
     with pytest.raises(AttributeError, match="^'Tensor' object has no attribute '_anything'$"):
         minigrad.ones(2)._anything  # noqa: B018
+
+
+def test_a_property_that_refuses_says_so_in_its_own_words():
+    with pytest.raises(AttributeError, match=r"use x\.cuda\(\)"):
+        minigrad.ones(2).__cuda_array_interface__  # noqa: B018

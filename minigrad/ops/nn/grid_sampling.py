@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ...arrays.kinds import on_two_devices
+from ...core.saved import bottom
 from ...core.tensor import Tensor
 from ...errors import error
 from ..compare import where
@@ -125,6 +127,8 @@ def check(input: Tensor, grid: Tensor, mode: str, padding_mode: str) -> None:
             f"{tuple(input.shape)} and grid {tuple(grid.shape)}",
             "make a grid with affine_grid(theta, size)",
         )
+    if mixed := on_two_devices(who, {"input": bottom(input)._a, "grid": bottom(grid)._a}):
+        raise mixed
     if min(input.shape[2:]) < 1 or mode == "bicubic" and k == 3 or input.dtype is not grid.dtype:
         what = (
             f"input of {input.dtype} and grid of {grid.dtype} have to be alike"
