@@ -40,7 +40,7 @@ class ProfilerActivity(Enum):
 
 
 class ProfilerAction(Enum):
-    """What a profiler does in a step; a schedule says which.
+    """Name an action of a profiler in one step; a schedule chooses it.
 
     >>> import minigrad
     >>> [action.name for action in minigrad.profiler.ProfilerAction]

@@ -105,7 +105,7 @@ ATTACKS = {
 
 
 def refused(file, match="^load: "):
-    """What `load` says of a file that it refuses."""
+    """Return the message of `load` for a file that it refuses."""
     with pytest.raises(pickle.UnpicklingError, match=match) as told:
         minigrad.load(file)
     assert isinstance(told.value, minigrad.MinigradError) and "To fix" in str(told.value)
@@ -314,7 +314,7 @@ def tensors(value, seen):
 
 
 def read_or_refused(content):
-    """Whether `load` reads a file: then every tensor in it is one.  Else it raises the one kind of error."""
+    """Return whether `load` reads a file, whose tensors are then whole; else it raises the one kind of error."""
     try:
         found = minigrad.load(io.BytesIO(content))
     except pickle.UnpicklingError as e:

@@ -58,7 +58,7 @@ def compiles(trees: dict[str, ast.Module]) -> bool:
 
 
 def stands_for_torch() -> bool:
-    """Whether `import torch` gives minigrad."""
+    """Return whether `import torch` gives minigrad."""
     from minigrad import config
 
     return config.library_name == "torch"

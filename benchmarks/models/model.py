@@ -1,4 +1,4 @@
-"""What makes a training step of a model: weights that are the same in both libraries, and the optimizer."""
+"""Build a training step of a model: the same weights in both libraries, and the optimizer."""
 
 import statistics
 

@@ -84,7 +84,7 @@ def rows(page: str) -> str:
 
 
 def not_there(page: str) -> str:
-    """What PyTorch has and minigrad has not, and what to write instead."""
+    """Return the table of names that PyTorch has and minigrad has not, with their replacements."""
     from minigrad.diagnose.missing_names import NEED_TORCH, TABLE
 
     lines = [f"| {row.what} | {named(row.names)} | {row.instead} |" for row in TABLE]

@@ -76,7 +76,7 @@ def kernels_in(name: str) -> Any:
 
 
 def place(a: Any) -> device:
-    """Where an array lies."""
+    """Return the device of an array."""
     return CPU if not on_device(a) else META if is_meta(a) else CUDA
 
 

@@ -1,4 +1,4 @@
-"""What a profiler has noted: events with their time, averages by name, the table, Chrome's trace.
+"""Report a profile: events with their times, averages by name, the table, Chrome's trace.
 
 An event has its time in nanoseconds of time.perf_counter; what users see is in microseconds, as in PyTorch.
 """

@@ -28,7 +28,7 @@ EXAMPLE = (7,)  # the shape of a parameter in the capture
 
 
 class Kernel(NamedTuple):
-    """What is known of an update that takes certain decisions: its generated kernel, if it is one pass over elements.
+    """Hold the generated kernel of an update for one set of its decisions; none where it is not one pass over elements.
 
     The functions take the settings' numbers and the counters, as one tuple.
     """

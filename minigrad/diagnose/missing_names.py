@@ -1,4 +1,4 @@
-"""What PyTorch has and minigrad has not: what it is, and what to write instead.
+"""Explain names that PyTorch has and minigrad has not: what they are, and what to write instead.
 
 The table is told where such a name is used, listed by `minigrad port`, and shown in docs/howto/port.md.  Names are written as
 after `torch.`; a module stands for all that is in it.

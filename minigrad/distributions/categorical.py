@@ -174,7 +174,7 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
 
 class Multinomial(OfClasses):
-    """How often each class comes in `total_count` draws.
+    """Count how often each class comes in `total_count` draws.
 
     >>> import minigrad
     >>> d = minigrad.distributions.Multinomial(2, probs=minigrad.tensor([0.5, 0.5]))

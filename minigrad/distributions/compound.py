@@ -51,7 +51,7 @@ class Independent(Distribution):
 
     @property
     def has_enumerate_support(self) -> bool:  # type: ignore[override]
-        """Whether all values can be listed: where no dimension was taken."""
+        """Return whether all values can be listed: true where no dimension was reinterpreted."""
         return not self.reinterpreted_batch_ndims and self.base_dist.has_enumerate_support
 
     @dependent_property
@@ -88,7 +88,7 @@ class Independent(Distribution):
 
 
 class TransformedDistribution(Distribution):
-    """What transforms make of the draws of `base_distribution`: log_prob has the logarithm of |dx/dy| as well.
+    """Transform the draws of `base_distribution`; log_prob adds the logarithm of |dx/dy|.
 
     >>> import minigrad
     >>> D = minigrad.distributions

@@ -203,7 +203,7 @@ TABLE.update({(family, family): formula for family, formula in SAME.items()})
 
 # ---------------------------------------------------------------------- between families
 class Moments:
-    """What formulas of q ask about p: `mean`, `square` the mean of x**2, `log` of log(x), `exp(t)` of exp(-t * x)."""
+    """Give the moments of p that formulas of q need: `mean`, `square` of x**2, `log` of log(x), `exp(t)` of exp(-t * x)."""
 
     def __init__(self, p: Any):
         self.p, self.mean = p, p.mean

@@ -97,7 +97,7 @@ class AvgPool2d(AvgPool, function=pool.avg_pool2d):
 
 
 class LPPool(Functional):
-    """What the pools of powers share."""
+    """Hold the settings that the pools of powers share."""
 
     norm_type: float
     kernel_size: Any

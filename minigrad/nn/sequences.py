@@ -24,7 +24,7 @@ from .utils.rnn import PackedSequence, run_packed
 
 
 class Recurrent(Module):
-    """What the three share.  A subclass says what one step in time is."""
+    """Run a recurrent layer over time.  A subclass defines one step."""
 
     gates, n_states = 1, 1
 
@@ -77,7 +77,7 @@ class Recurrent(Module):
         return [f"_l{layer}{reverse}" for reverse in ("", "_reverse")[: self.n_directions]]
 
     def cell(self) -> Callable:
-        """What a step makes of the input's part of the gates, the state's part, and the states (see time_steps.py)."""
+        """Return the new states from the gates' parts by input and by state, and the old states (see time_steps.py)."""
         raise NotImplementedError
 
     def forward(self, input: Tensor, hx: Any = None) -> tuple:

@@ -294,7 +294,7 @@ def contract(x: np.ndarray, y: np.ndarray, of_x: tuple, of_y: tuple, of_out: tup
 
 @lru_cache(REMEMBERED)
 def as_matrices(of_x: tuple, of_y: tuple, of_out: tuple, x: tuple, y: tuple) -> tuple | None:
-    """How operands of these shapes are laid out as stacks of matrices, and the result of their product as it should be.
+    """Plan how operands of these shapes become stacks of matrices, and how their product becomes the result.
 
     For each the order of dimensions and the shape; None where nothing is summed.
     """

@@ -1,4 +1,4 @@
-"""What PyTorch calls nodes where minigrad divides operations otherwise, so that programs that look at a graph find its names.
+"""Name nodes as PyTorch does where minigrad divides operations otherwise, so that programs find the names in a graph.
 
 An operation with `number_nodes` has another node where an operand is a number, which then is no input (x ** 2).  A function
 that is several operations here and one in PyTorch gives the last node that one's name (`ending`; mse_loss).

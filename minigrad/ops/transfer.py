@@ -79,7 +79,7 @@ def lent(lender: Any) -> Any:
 
 
 def stream(bits: np.random.Philox, place: device = CUDA) -> Any:
-    """What makes random numbers in the memory of the GPU, or arrays nowhere."""
+    """Return the module that draws random numbers in the memory of the GPU, or for meta arrays."""
     from ..kernels.cuda.random_cuda import NoStream, Stream
 
     return NoStream(bits) if place == META else Stream(bits)

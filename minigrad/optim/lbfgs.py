@@ -240,7 +240,7 @@ def strong_wolfe(
 
 
 def inside(a: Point, b: Point, close: bool) -> tuple[float, bool]:
-    """Where to look between two points, and whether that is close to one of them, which it may be once in a row."""
+    """Return where to look between two points, and whether that is close to one of them, which it may be once in a row."""
     least, most = sorted((a.t, b.t))
     t, margin = cubic_minimum(a, b, least, most), 0.1 * (most - least)
     if min(most - t, t - least) >= margin:
@@ -251,7 +251,7 @@ def inside(a: Point, b: Point, close: bool) -> tuple[float, bool]:
 
 
 def cubic_minimum(a: Point, b: Point, least: float, most: float) -> float:
-    """Where the cubic through two points, with their slopes, is least between the bounds; their middle if nowhere."""
+    """Return where the cubic through two points with their slopes is least between the bounds; else the middle."""
     a, b = sorted((a, b), key=lambda p: p.t)
     if a.t < b.t:
         d1 = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.t - b.t)

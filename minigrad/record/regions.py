@@ -1,4 +1,4 @@
-"""What a recording hears of checkpoints: a region begins, which keeps its inputs, and in backward it is computed again.
+"""Record checkpoints: a region begins and keeps its inputs, and in backward it is computed again.
 
 An operation that is computed again is an entry of its own, of the backward, that names the one it repeats (`of`).
 """
@@ -13,7 +13,7 @@ from .values import Event, Group
 
 
 class Regions(Sights):
-    """What a ledger knows of checkpointed regions."""
+    """Keep the checkpointed regions of a recording."""
 
     def __init__(self):
         super().__init__()
@@ -39,7 +39,7 @@ class Regions(Sights):
         self._again.append(self._began.get(node, len(self.groups)))
 
     def again_ended(self, node: Any) -> None:
-        """What runs now is the backward again."""
+        """Return to the backward pass."""
         if not self._again:  # the recording began meanwhile
             return
         if self._begun is not None and self._begun.group is not None and self._begun.group is self._open:

@@ -90,7 +90,7 @@ class TaskSpec:
 
 @dataclass(repr=False)
 class Measurement:
-    """What a Timer has measured: times in seconds of blocks with `number_per_run` runs each, and what may be said of them.
+    """Hold what a Timer measured: times in seconds of blocks of `number_per_run` runs, and their statistics.
 
     >>> from minigrad.utils.benchmark import Measurement, TaskSpec
     >>> m = Measurement(2, [2.0, 4.0, 6.0], TaskSpec("f()", ""))
@@ -137,7 +137,7 @@ class Measurement:
 
     @property
     def significant_figures(self) -> int:
-        """How many figures of the median one may believe, 1 to 4: a rough 90% interval of the mean of the middle half."""
+        """Return how many figures of the median are trustworthy, 1 to 4, by a rough 90% interval of the interquartile mean."""
         n = len(self.raw_times)
         middle = sorted(self.times)[n // 4 : ceil(3 * n / 4)]
         interval = max(1.645 * statistics.pstdev(middle) / len(middle) ** 0.5, RESOLUTION)
@@ -149,17 +149,17 @@ class Measurement:
 
     @property
     def has_warnings(self) -> bool:
-        """Whether the times differ too much to be trusted."""
+        """Return whether the times differ too much to be trusted."""
         return not self.meets_confidence()
 
     @property
     def title(self) -> str:
-        """That of the task_spec."""
+        """Return the attribute of the task_spec."""
         return self.task_spec.title
 
     @property
     def as_row_name(self) -> str:
-        """What the row of a table is called."""
+        """Return the name of a row of the table."""
         return self.sub_label or self.stmt or "[Unknown]"
 
     def __repr__(self) -> str:

@@ -48,7 +48,7 @@ def noop_context_fn() -> Contexts:
 
 
 class Surroundings:
-    """What the second run of a function shares with the first: autocast, and random numbers if they are to be the same."""
+    """Restore for the second run the autocast of the first, and its random numbers if they are to be the same."""
 
     def __init__(self, preserve_rng_state: bool):
         self.states = [(g, g.get_state()) for g in generators()] if preserve_rng_state else None
@@ -68,7 +68,7 @@ class Surroundings:
 
 # ---------------------------------------------------------------------- placeholders
 class Fact(NamedTuple):
-    """Where a tensor was saved, and of what kind it was."""
+    """Note the place where a tensor was saved, its shape, dtype and device."""
 
     shape: tuple
     dtype: str

@@ -28,7 +28,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def imported(text):
-    """What an import statement leaves behind, with minigrad in PyTorch's place."""
+    """Return the names that an import statement binds, with minigrad in PyTorch's place."""
     names = {}
     with minigrad.as_torch():
         exec(text, names)

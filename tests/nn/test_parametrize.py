@@ -35,7 +35,7 @@ class Split(nn.Module):
 
 
 class Wrong(nn.Module):
-    """What it returns is given."""
+    """Return it."""
 
     def __init__(self, there, back=lambda x: x):
         super().__init__()

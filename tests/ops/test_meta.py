@@ -19,7 +19,7 @@ REFUSED = r"cannot be called on meta tensors|depends on numbers|no data!"
 
 
 def on_meta(work, name, sample):
-    """What `work` finds on meta; None where it is refused, as some operations may be."""
+    """Return the result of `work` on meta; None where it is refused, as some operations may be."""
     try:
         with minigrad.device("meta"):
             return work(name, sample)

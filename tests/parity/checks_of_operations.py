@@ -29,7 +29,7 @@ from tests.parity.databases import (
 
 
 def values(op, dtype):
-    """What it computes."""
+    """Return the result."""
     if not op.supports_dtype(dtype, "cpu"):
         return 0
     (f, g), n = operations(op), 0

@@ -36,7 +36,7 @@ class Apart(AssertionError):
 
 # ---------------------------------------------------------------------- what minigrad has
 def found(root, path):
-    """What stands at a dotted path, or None."""
+    """Return the object at a dotted path, or None."""
     for name in path.split("."):
         root = getattr(root, name, None)
     return root
@@ -256,7 +256,7 @@ def compare(theirs, ours, what, tolerance=None, drawn=False):
 
 
 def same(theirs, ours):
-    """Whether two things that are no tensors agree."""
+    """Return whether two things that are no tensors agree."""
     return ours == theirs or handed(theirs) == ours or np.allclose(ours, theirs, equal_nan=True)
 
 
@@ -300,14 +300,14 @@ def left_out():
 
 
 def drawn(op):
-    """Whether the values are random, or those of memory that nobody has written."""
+    """Return whether the values are random, or uninitialised memory."""
     return op.name in DRAWN.split()
 
 
 # ---------------------------------------------------------------------- the tests
 @cache
 def counts():
-    """What was compared when the table was last written."""
+    """Return the counts of the last written table."""
     return json.loads(COUNTS.read_text(encoding="utf-8"))
 
 

@@ -1,4 +1,4 @@
-"""What of PyTorch's own tests minigrad does not pass, and why: by reason, `check check: entry entry`.
+"""List PyTorch's own tests that minigrad does not pass, by reason: `check check: entry entry`.
 
 A check that passes has to leave the table, or the test of it fails.  Complex, sparse and quantized tensors are in no sample: of
 those dtypes none are asked for.  Entries whose operation or module minigrad does not have are not compared.

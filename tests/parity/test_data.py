@@ -201,7 +201,7 @@ def test_converted_samples_are_pytorchs(sample, expected):
 
 
 def compare(a, b):
-    """Whether both are of the same structure, and tensors of the same dtype and numbers."""
+    """Return whether both have the same structure, and tensors the same dtype and numbers."""
     if isinstance(a, minigrad.Tensor):
         assert str(a.dtype).partition(".")[2] == str(b.dtype).partition(".")[2]
         assert a.tolist() == b.tolist()

@@ -142,7 +142,7 @@ FAMILIES = [*ONE_DIM, "Categorical", "OneHotCategorical", "Dirichlet", "Multivar
 
 
 def pytorch_has(p, q):
-    """Whether PyTorch has a formula for the pair."""
+    """Return whether PyTorch has a formula for the pair."""
     P, Q = (both(n, constant(n)[j])[1] for j, n in enumerate((p, q)))
     try:
         T.kl_divergence(P, Q)

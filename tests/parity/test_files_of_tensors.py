@@ -30,7 +30,7 @@ def file_of(obj, library, **options):
 
 
 def over(obj, writer, reader, **options):
-    """What one library reads of what the other has written."""
+    """Return what one library reads from a file of the other."""
     return reader.load(file_of(obj, writer), **options)
 
 

@@ -1,4 +1,4 @@
-"""What can be seen of a graph: names of nodes, the edges of operators, and what is saved in which order, beside PyTorch."""
+"""Graphs beside PyTorch's: names of nodes, edges of operators, saved tensors and their order."""
 
 import re
 
@@ -149,7 +149,7 @@ ORDER = {n: reason for reason, names in OTHER_ORDER.items() for n in names.split
 
 @pytest.mark.parametrize("operation", SMOOTH)
 def test_tensors_are_saved_in_torchs_order(operation):
-    """Where both save the same tensors, which not all operations do: some formulas here need less."""
+    """The order is compared where both save the same tensors; some formulas here need fewer."""
     differ = []
     for sample in TABLE[operation].samples:
         theirs, ours = (results(m, operation, sample)[0] for m in (torch, minigrad))
@@ -163,7 +163,7 @@ def test_tensors_are_saved_in_torchs_order(operation):
 
 # ---------------------------------------------------------------------- helpers
 def results(m, operation, sample):
-    """What a sample saves, and its results that can have gradients."""
+    """Return the tensors that a sample saves, and its results that can have gradients."""
     entry, function = TABLE[operation], TABLE[operation].function if m is minigrad else peer(TABLE[operation])
     leaves = [leaf.detach().clone().requires_grad_() for leaf in call(m, function, entry, sample)[1]]
     packed, outs = packing(m, lambda: call(m, function, entry, sample, leaves=leaves)[0])
@@ -171,7 +171,7 @@ def results(m, operation, sample):
 
 
 def packing(m, f):
-    """What is saved while f runs, and what it returns."""
+    """Return the tensors saved while f runs, and its result."""
     packed = []
 
     def pack(t):

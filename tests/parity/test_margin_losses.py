@@ -1,4 +1,4 @@
-"""What the samples of margin losses cannot say: weights that have no gradient in PyTorch, modules, random slopes, refusals."""
+"""Margin losses beyond their samples: weights that have no gradient in PyTorch, modules, random slopes, refusals."""
 
 import numpy as np
 import pytest

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.parity
 
 
 def is_module(path):
-    """Whether PyTorch has a module of this name; it may need something else to be imported."""
+    """Return whether PyTorch has a module of this name; importing it may need other packages."""
     try:
         return find_spec(f"torch.{path}".removesuffix(".")) is not None
     except ModuleNotFoundError:  # what it would be in is none
@@ -21,7 +21,7 @@ def is_module(path):
 
 
 def is_attribute(path):
-    """Whether a path of names leads from torch to something."""
+    """Return whether a dotted path leads from torch to something."""
     found = torch
     for part in filter(None, path.split(".")):
         found = getattr(found, part, None)

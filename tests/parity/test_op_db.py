@@ -18,7 +18,7 @@ def test_torchs_samples_of_operations_agree(entry, check):
 
 
 def test_every_entry_that_minigrad_has_is_compared():
-    """What becomes new, here or in PyTorch, is entered by `python -m tests.parity.count`."""
+    """A new entry, here or in PyTorch, is counted by `python -m tests.parity.count`."""
     for database, (entries, _, _) in DATABASES.items():
         here = {name_of(e) for e in entries}
         known = {*counts()[database], *(name for name, _ in left_out() if name in here)}

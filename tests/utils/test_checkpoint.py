@@ -290,7 +290,7 @@ def test_what_is_computed_inside_is_freed_before_backward_and_after(use_reentran
 
 
 def arrays_of(shape):
-    """How many tensors of a shape are alive."""
+    """Count the living tensors of a shape."""
     return sum(1 for o in gc.get_objects() if isinstance(o, torch.Tensor) and o._layer is None and o._a.shape == shape)
 
 

@@ -113,7 +113,7 @@ def test_settings_that_cannot_run_are_refused_when_a_pass_begins(options, words)
 
 # ---------------------------------------------------------------------- collating
 def same(a, b):
-    """Whether two batches are of the same types and numbers."""
+    """Return whether two batches have the same types and numbers."""
     assert type(a) is type(b)
     if isinstance(a, torch.Tensor):
         assert a.dtype == b.dtype

@@ -36,7 +36,7 @@ def children():
 
 
 def gone(pids, seconds=20.0):
-    """Whether processes end within a time that is long enough for any machine."""
+    """Return whether processes end within a time that is long enough for any machine."""
     end = time.monotonic() + seconds
     while time.monotonic() < end and any(map(running, pids)):
         time.sleep(0.01)
@@ -44,7 +44,7 @@ def gone(pids, seconds=20.0):
 
 
 def running(pid):
-    """Whether a process is there, and no zombie."""
+    """Return whether a process is alive, and no zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
@@ -111,7 +111,7 @@ def test_workers_compute_with_one_thread_after_the_parent_has_used_several():
 
 
 def info_of(i):
-    """What the worker knows, and its random numbers."""
+    """Return the worker's info, and its random numbers."""
     info = get_worker_info()
     return (
         info.id,

@@ -1,4 +1,4 @@
-"""When a convolution had better be a product of matrices: estimates of what that and the kernels of conv_cpu.py take.
+"""Decide when a convolution is computed as a product of matrices, by estimates of both costs (kernels: conv_cpu.py).
 
 A kernel computes the ends of rows as well, and lays the weights out for itself; a product needs a copy of all windows.  So
 many channels of small planes, as in the last layers of a network for images, are a product, and everything else is not.
@@ -32,7 +32,7 @@ class Cost(NamedTuple):
         return 1.1 + 1.1 * self.windows / channels
 
     def favours_product(self, number: tuple, images: int, w: tuple, groups: int) -> bool:
-        """Whether the convolution by a weight of this shape had better be a product."""
+        """Return whether a product is quicker than a convolution by a weight of this shape."""
         elements = images * math.prod(number) * math.prod(w[1:]) * groups
         return 0 < elements <= WINDOWS and self.of_product(w[0] // groups) < self.of_kernel(number, images, w[2:])
 
@@ -41,6 +41,6 @@ FORWARD, BY_INPUT, BY_WEIGHT = Cost(1.0, 32, 33), Cost(1.0, 70, 110), Cost(1.3, 
 
 
 def of_single_elements(w: tuple, geometry: Any) -> bool:
-    """Whether a convolution is a product of matrices for each image as it lies: windows of one element, at each place."""
+    """Return whether a convolution is one product per image without copying: its windows are single elements, at each place."""
     ones = geometry.groups, *w[2:], *geometry.stride
     return all([n == 1 for n in ones]) and not any(geometry.padding)

@@ -1,4 +1,4 @@
-"""What is done to the parameters of modules and to their inputs, under torch.nn.utils' names."""
+"""Prepare parameters and inputs of modules, under torch.nn.utils' names."""
 
 from . import parametrizations, parametrize, rnn
 from .clipping import (

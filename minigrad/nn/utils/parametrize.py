@@ -124,7 +124,7 @@ class ParametrizationList(ModuleList):
 
 
 class Parametrized(Module):
-    """What the class of a parametrized module does before its own: tensors are computed, and set by their inverse."""
+    """Add to a module's class properties that compute parametrized tensors, and set them by the inverse."""
 
     def __getattr__(self, name: str) -> Any:
         found = self.__dict__.get("_modules", {}).get("parametrizations", ())

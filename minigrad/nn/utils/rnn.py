@@ -90,7 +90,7 @@ class PackedSequence(Packed):
 
     @property
     def is_cuda(self) -> bool:
-        """Whether the data is on a GPU."""
+        """Return whether the data is on a GPU."""
         return self.data.is_cuda
 
 
@@ -212,12 +212,12 @@ def check_lengths(lengths: list, x: Tensor) -> None:
 
 
 def sizes_of(lengths: list) -> list:
-    """How many sequences go on at each time."""
+    """Return how many sequences are still running at each time."""
     return [sum(n > t for n in lengths) for t in range(lengths[0])]
 
 
 def places(sizes: list, number: int) -> Tensor:
-    """Where the rows of a packed batch stand in a padded one of so many sequences, whose times are put together."""
+    """Return the rows of a packed batch as indices into a padded batch whose times are flattened."""
     return tensor([t * number + i for t, n in enumerate(sizes) for i in range(n)])
 
 

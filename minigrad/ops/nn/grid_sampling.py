@@ -143,7 +143,7 @@ def check(input: Tensor, grid: Tensor, mode: str, padding_mode: str) -> None:
 
 
 def within(at: Tensor, size: int, padding_mode: str, corners: bool) -> Tensor:
-    """Where coordinates come to lie by `padding_mode`; those that meet an edge have no gradient, as in PyTorch."""
+    """Return coordinates moved inside by `padding_mode`; those that meet an edge have no gradient, as in PyTorch."""
     if padding_mode == "zeros":
         return at
     last = size - 1
@@ -169,7 +169,7 @@ WEIGHTS: dict[str, dict[int, tuple]] = {
 
 
 def neighbours(at: Tensor, mode: str) -> tuple[Tensor, Any]:
-    """Where the neighbours of points are, and their weights; both (n, neighbours, points)."""
+    """Return the positions and the weights of the neighbours of points, both (n, neighbours, points)."""
     constant = lambda numbers: tensor(list(numbers), dtype=at.dtype, device=at.device).unsqueeze(1)
     base, table = at.detach(), WEIGHTS[mode]
     base = base.round() if mode == "nearest" else base.floor()

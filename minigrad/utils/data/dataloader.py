@@ -136,7 +136,7 @@ class DataLoader(Generic[T_co]):
 
     @property
     def _indices(self) -> Iterable:
-        """What gives the index of a batch."""
+        """Return the sampler that gives the indices of a batch."""
         return self.sampler if self.batch_sampler is None else self.batch_sampler  # type: ignore[return-value]
 
     def __iter__(self) -> Iterator[Any]:

@@ -123,7 +123,7 @@ class Ended:
 
 @dataclass
 class Failure:
-    """What a worker's exception was, in a form that can be sent."""
+    """Describe a worker's exception in a form that can be sent."""
 
     kind: type[Exception]
     text: str

@@ -1,4 +1,4 @@
-"""What backward saves goes to half precision, to disk, or is counted, by hooks on saved tensors.
+"""Hooks on saved tensors store them in half precision or on disk, or count them.
 
 After PyTorch's tutorial "Hooks for autograd saved tensors".
 """

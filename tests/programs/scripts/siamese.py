@@ -1,4 +1,4 @@
-"""Whether two pictures show the same digit, by one network that sees both.
+"""One network sees two pictures and says whether they show the same digit.
 
 After PyTorch's example "siamese_network".
 """
