@@ -86,9 +86,9 @@ def stream(bits: np.random.Philox, place: device = CUDA) -> Any:
 
 
 def placed(a: Any, place: device) -> Any:
-    """An array that has just been made, where it is wanted."""
+    """Return an array, or a number of NumPy's, on the device where it is wanted."""
     if place == kinds.place(a):
         return a
     if place == META:
         return shape_of(a)
-    return upload(a) if type(a) is np.ndarray else a.to_host()
+    return a.to_host() if kinds.on_device(a) else upload(np.asarray(a))

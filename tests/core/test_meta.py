@@ -11,6 +11,7 @@ import minigrad as torch
 from minigrad import func, nn
 from minigrad.nn import functional as F
 
+pytestmark = pytest.mark.cpu("moves between the processor and meta")
 LARGE = 10**6
 
 
