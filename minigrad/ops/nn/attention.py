@@ -71,12 +71,7 @@ def scaled_dot_product_attention(
             "convert with .bool() where it says what may be attended to, with .float() where it is to be added",
         )
     if enable_gqa:
-        heads = [t.shape[-3] if t.ndim > 2 else 0 for t in (query, key, value)]
-        if not all(heads) or heads[0] % heads[1] or heads[0] % heads[2]:
-            what = f"the {heads[0]} heads of query are no multiple of the {heads[1]} of key and the {heads[2]} of value"
-            fix = "give all three a dimension of heads, (..., heads, length, features), or leave enable_gqa away"
-            raise error(RuntimeError, who, what, fix)
-        key, value = (t.repeat_interleave(query.shape[-3] // t.shape[-3], -3) for t in (key, value))
+        key, value = repeated_heads(query, key, value)
     scores = query @ key.mT * (1 / math.sqrt(max(query.shape[-1], 1)) if scale is None else scale)
     if is_causal:
         attn_mask = ones(*scores.shape[-2:], dtype=bool).tril()
@@ -87,6 +82,17 @@ def scaled_dot_product_attention(
     else:
         weights = softmax(scores, -1)
     return (dropout(weights, dropout_p) if dropout_p else weights) @ value
+
+
+def repeated_heads(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+    """Return key and value with each head repeated for the heads of the query that share it."""
+    heads = [t.shape[-3] if t.ndim > 2 else 0 for t in (query, key, value)]
+    if not all(heads) or heads[0] % heads[1] or heads[0] % heads[2]:
+        what = f"the {heads[0]} heads of query are no multiple of the {heads[1]} of key and the {heads[2]} of value"
+        fix = "give all three a dimension of heads, (..., heads, length, features), or leave enable_gqa away"
+        raise error(RuntimeError, "scaled_dot_product_attention", what, fix)
+    repeated = [t.repeat_interleave(heads[0] // t.shape[-3], -3) for t in (key, value)]
+    return repeated[0], repeated[1]
 
 
 @functional(
