@@ -19,8 +19,8 @@ the same. Programs that would enlarge any rounding, as a game whose moves are dr
 
 `python -m tests.programs` runs them all in PyTorch and in minigrad and makes this page; with names, some of them.
 
-| program | after | lines | steps | loss, PyTorch | loss, minigrad | difference |
-| --- | --- | --: | --: | --- | --- | --: |
+| program | after | lines, steps | loss, PyTorch | loss, minigrad | apart by |
+| --- | --- | --: | --- | --- | --: |
 """
 
 
@@ -35,7 +35,7 @@ def row(name: str, minigrad: Curve, torch: Curve) -> str:
     what, after = described(SCRIPTS[name])
     lines = len(SCRIPTS[name].read_text().splitlines())
     apart = f"{difference(minigrad, torch):.0e}".replace("0e+00", "0")
-    cells = [f"`{name}`: {what}", after, lines, torch["steps"][-1], ends(torch), ends(minigrad), apart]
+    cells = [f"`{name}`: {what}", after, f"{lines}, {torch['steps'][-1]}", ends(torch), ends(minigrad), apart]
     return f"| {' | '.join(map(str, cells))} |\n"
 
 
