@@ -218,7 +218,7 @@ def simple_power(x: Any, y: Any) -> np.ndarray | None:
     """x**y where that is a few operations, and x's dtype is the result's."""
     if not isinstance(x, np.ndarray) or x.dtype not in FLOATS:
         return None
-    if isinstance(y, np.ndarray) and (y.ndim or y.dtype != x.dtype):
+    if isinstance(y, np.ndarray) and (y.ndim or y.dtype != x.dtype or type(y) is not np.ndarray):  # one on a device
         return None
     f = POWERS.get(y.item() if isinstance(y, np.ndarray) else y)
     return None if f is None else f(x)

@@ -56,6 +56,8 @@ def checkpoint(
     and only once; gradients flow only to tensors that are arguments themselves, and to parameters if one argument requires
     grad; keyword arguments are refused. A warning asks to choose where `use_reentrant` is not given.
 
+    Raises ValueError for arguments that the form does not take.
+
     Parameters
     ----------
     context_fn
@@ -67,8 +69,8 @@ def checkpoint(
     preserve_rng_state
         Draw the same random numbers again; what is drawn after backward does not depend on it.
 
-    Raises ValueError for arguments that the form does not take.
-
+    Examples
+    --------
     >>> import minigrad
     >>> from minigrad.utils.checkpoint import checkpoint
     >>> x = minigrad.tensor([1.0, 2.0], requires_grad=True)

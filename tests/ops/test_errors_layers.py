@@ -135,6 +135,8 @@ CASES = [
     ('F.multilabel_margin_loss(T(2, 3), I(2, 4, 3))', 'multilabel_margin_loss', '(2, 3) and (2, 4)', 'with -1'),
     ('F.triplet_margin_with_distance_loss(T(2), T(2), T(2), margin=0)',
      'triplet_margin_with_distance_loss', 'greater than 0, but got 0', 'write margin=1.0'),
+    ('F.triplet_margin_with_distance_loss(T(2), T(2), T(2), distance_function=2)',
+     'triplet_margin_with_distance_loss', 'a function of two tensors, got int', 'PairwiseDistance()'),
     ('F.triplet_margin_loss(T(2), T(2), T(2), margin=0)', 'triplet_margin_loss', 'got 0', 'write margin=1.0'),
     ('F.layer_norm(T(2, 3), (3,), T(3).double())', 'layer_norm', 'got minigrad.float64', 'weight.to(input.dtype)'),
 ]

@@ -112,10 +112,13 @@ def triplet_margin_with_distance_loss(
     """max(0, d(anchor, positive) - d(anchor, negative) + margin) for any distance; pairwise_distance where none is given.
 
     With `swap` the distance of the negative is that from the nearer of anchor and positive.
-    Raises ValueError for a margin of 0 or less.
+    Raises ValueError for a margin of 0 or less, and TypeError for a distance that cannot be called.
     """
     who = "triplet_margin_with_distance_loss"
     reduction = chosen(who, reduction, None, None)
+    if distance_function is not None and not callable(distance_function):
+        got = f"distance_function must be a function of two tensors, got {type(distance_function).__name__}"
+        raise error(TypeError, who, got, "pass distance_function=minigrad.nn.PairwiseDistance()")
     if margin <= 0:
         raise error(ValueError, who, f"margin must be greater than 0, but got {margin}", "write margin=1.0")
     distance = pairwise_distance if distance_function is None else distance_function

@@ -27,6 +27,9 @@ FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "pers
 class DataLoader(Generic[T_co]):
     """Batches of a dataset, to be iterated over as often as one likes.
 
+    Raises ValueError for arguments that exclude each other. What a worker raises is raised here, of the same type if that
+    takes a message, with the index of the sample and the worker's traceback.
+
     Parameters
     ----------
     dataset
@@ -60,9 +63,8 @@ class DataLoader(Generic[T_co]):
     in_order
         With False a batch that is ready comes before an earlier one that is not.
 
-    Raises ValueError for arguments that exclude each other. What a worker raises is raised here, of the same type if that
-    takes a message, with the index of the sample and the worker's traceback.
-
+    Examples
+    --------
     >>> import minigrad
     >>> from minigrad.utils.data import DataLoader, TensorDataset
     >>> data = TensorDataset(minigrad.arange(10).reshape(5, 2), minigrad.arange(5))
