@@ -131,7 +131,9 @@ def test_python_and_numpy_draw_pytorchs_numbers_in_workers():
 LOADERS = [case for case in test_dataloader.REFUSED if case[0] != {"num_workers": 1.0}]  # which is an error later there
 
 
-@pytest.mark.parametrize("options, kind, words", LOADERS, ids=[f"{kind.__name__}: {words}" for _, kind, words in LOADERS])
+@pytest.mark.parametrize(
+    "options, kind, words", LOADERS, ids=[f"{kind.__name__}: {words}" for _, kind, words in LOADERS]
+)
 def test_the_loaders_errors_are_of_pytorchs_type(options, kind, words):
     class Numbers(torch.utils.data.IterableDataset):
         def __iter__(self):
