@@ -6,7 +6,6 @@ would cost more than an operation; descriptors under the wrong names cost nothin
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -60,7 +59,7 @@ class Called:
 
 def not_there(t: Any, name: str) -> Any:
     """Refuse an attribute that a tensor does not have; Python calls it as `Tensor.__getattr__` where it finds nothing."""
-    own = inspect.getattr_static(type(t), name, None)
+    own = next((vars(c)[name] for c in type(t).__mro__ if name in vars(c)), None)
     if own is not None:  # a property that has raised an AttributeError, which Python has dropped
         return own.__get__(t, type(t))
     if name.startswith("_") or name in PROTOCOL:  # whether it is there is asked; of a ctx user_methods tells more

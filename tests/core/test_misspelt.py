@@ -53,6 +53,11 @@ def test_names_with_an_underscore_are_asked_for_quietly():
         minigrad.ones(2)._anything  # noqa: B018
 
 
+def test_attributes_that_classes_have_are_not_there():
+    assert not hasattr(minigrad.ones(2), "__name__")
+
+
+@pytest.mark.cpu("is about the processor")
 def test_a_property_that_refuses_says_so_in_its_own_words():
     with pytest.raises(AttributeError, match=r"use x\.cuda\(\)"):
         minigrad.ones(2).__cuda_array_interface__  # noqa: B018
