@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import ModuleType
 from typing import Any
 
 from .. import cuda as gpu
 
 
-class Backend:
-    """One library's switches.
+class Backend(ModuleType):
+    """One library's switches: a module, since programs import it (`import torch.backends.cudnn as cudnn`).
 
     >>> import minigrad
     >>> minigrad.backends.cudnn.benchmark = True
@@ -22,6 +23,7 @@ class Backend:
     """
 
     def __init__(self, available: Any = lambda: False, **switches: Any):
+        super().__init__("backend")
         self.is_available = self.is_built = available
         vars(self).update(switches)
 

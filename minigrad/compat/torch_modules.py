@@ -12,24 +12,31 @@ from types import ModuleType
 from typing import Any
 
 from ..diagnose.missing_names import absent
+from .backends import Backend
 
 PYTORCH = "2.13.0"  # the version whose semantics minigrad implements
-LAYERS = """activation adaptive batchnorm channelshuffle container conv distance dropout flatten fold instancenorm linear loss
-module normalization padding pixelshuffle pooling rnn sparse transformer upsampling utils""".split()
+LAYERS = """activation adaptive batchnorm channelshuffle container conv distance dropout flatten fold instancenorm lazy linear
+loss module normalization padding pixelshuffle pooling rnn sparse transformer upsampling""".split()
+OF_LAYERS = "clip_grad convert_parameters spectral_norm weight_norm".split()
 DISTRIBUTIONS = """bernoulli beta binomial categorical cauchy chi2 dirichlet exponential gamma geometric gumbel half_cauchy
 half_normal independent kumaraswamy laplace log_normal mixture_same_family multinomial normal one_hot_categorical pareto
 poisson relaxed_bernoulli relaxed_categorical studentT transformed_distribution uniform weibull""".split()
 OPTIMIZERS = "adadelta adagrad adam adamax adamw asgd lbfgs nadam radam rmsprop rprop sgd".split()
+NOTHING = object()  # a module may well call something None
 
 # PyTorch's module -> the modules of minigrad in which its names are looked up, in this order
 ELSEWHERE = {
     **{f"nn.modules.{name}": ("nn", "compat.underscored") for name in LAYERS},
+    **{f"nn.utils.{name}": ("nn.utils",) for name in OF_LAYERS},
     **{f"distributions.{name}": ("distributions",) for name in DISTRIBUTIONS},
     **{f"optim.{name}": ("optim",) for name in OPTIMIZERS},
     "": ("",),
     "_C": ("compat.underscored",),
     "_dynamo": ("compat.compiler",),
     "_utils": ("compat.underscored",),
+    "_tensor": ("compat.underscored", ""),
+    "autograd.anomaly_mode": ("autograd",),
+    "autograd.gradcheck": ("autograd",),
     "autograd.variable": ("autograd",),
     "amp.autocast_mode": ("compat.amp",),
     "amp.grad_scaler": ("compat.amp",),
@@ -44,12 +51,17 @@ ELSEWHERE = {
     "nn.modules": ("nn", "compat.underscored"),
     "nn.modules.utils": ("compat.annotations",),
     "nn.parallel": ("nn",),
+    "nn.parallel.data_parallel": ("nn",),
+    "nn.utils.stateless": ("func",),
     "types": ("compat.annotations", ""),
     "utils._pytree": ("compat.pytree",),
+    "utils.dlpack": ("",),
+    "utils.hooks": ("compat.underscored",),
     "utils.data.dataloader": ("utils.data",),
     "utils.data.dataset": ("utils.data",),
     "utils.data.sampler": ("utils.data",),
 }
+BESIDE = {"safetensors.torch": ("utils.safetensors",)}  # modules for PyTorch in packages that do without it
 
 
 class TorchModule(ModuleType):
@@ -67,35 +79,46 @@ class TorchModule(ModuleType):
             return [n for place in self._places for n in dir(place) if not n.startswith("_")]
         if name.startswith("__"):  # Python asks for such by itself
             raise AttributeError(name)
-        found = module_called(f"{self.__name__}.{name}") or self._look_up(name)
+        found = self._look_up(name)
+        if found is NOTHING or isinstance(found, ModuleType):
+            found = module_called(f"{self.__name__}.{name}") or found
+        if found is NOTHING:
+            raise absent(AttributeError, f"{self.__name__}.{name}")
         setattr(self, name, found)
         return found
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set a name.  Python sets each submodule it imports; a function of the same name stays, such as `weight_norm`."""
+        if not (isinstance(value, TorchModule) and callable(self._look_up(name))):
+            super().__setattr__(name, value)
+
     def _look_up(self, name: str) -> Any:
-        """Return what the modules of minigrad call so; AttributeError where none does."""
+        """Return what the modules of minigrad call so; NOTHING where none does."""
         for place in self._places:
             if name in vars(place) or "__getattr__" in vars(place) and hasattr(place, name):
                 return getattr(place, name)
-        raise absent(AttributeError, f"{self.__name__}.{name}")
+        return NOTHING
 
     def __dir__(self) -> list[str]:
         return sorted({*vars(self), *[name for place in self._places for name in dir(place)]})
 
 
 @cache
-def module_called(name: str) -> TorchModule | None:
+def module_called(name: str) -> ModuleType | None:
     """Return the module that stands for one of PyTorch's, such as `torch.nn.modules.conv`; None where there is none.
 
     >>> module_called("torch.nn.modules.conv").Conv2d
     <class 'minigrad.nn.convolution.Conv2d'>
     """
     path = name.removeprefix("torch").removeprefix(".")
-    if path in ELSEWHERE:
-        places = [import_module(f"minigrad.{place}".removesuffix(".")) for place in ELSEWHERE[path]]
+    if (names := BESIDE.get(name) or ELSEWHERE.get(path)) is not None:
+        places = [import_module(f"minigrad.{place}".removesuffix(".")) for place in names]
         return TorchModule(name, tuple(places))
     found: Any = import_module("minigrad")
     for part in path.split("."):
         found = getattr(found, part, None)
+    if isinstance(found, Backend):
+        return found
     if isinstance(found, ModuleType) and found.__name__.startswith("minigrad."):
         return TorchModule(name, (found,))
     return None

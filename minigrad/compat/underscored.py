@@ -3,6 +3,7 @@
 from .. import nn
 from ..linalg import LinAlgError
 from ..nn import convolution, losses, normalization, recurrent, sequences
+from ..tensors.hooks import Handle
 
 _LinAlgError = LinAlgError
 _ConvNd, _ConvTransposeNd = convolution.Convolution, convolution.TransposedConvolution
@@ -10,3 +11,4 @@ _Loss, _WeightedLoss = losses.Loss, losses.Weighted
 _BatchNorm, _InstanceNorm, _NormBase = normalization.BatchNorm, normalization.InstanceNorm, normalization.ChannelNorm
 NonDynamicallyQuantizableLinear = nn.Linear
 RNNBase, RNNCellBase = sequences.Recurrent, recurrent.Cell
+RemovableHandle = Handle

@@ -3,7 +3,7 @@
 distribution.py has the base class, continuous.py the scheme of one kind of distribution, kl.py the table of divergences.
 """
 
-from . import constraints, transforms
+from . import constraints, transforms, utils
 from .categorical import Categorical, Multinomial, OneHotCategorical, OneHotCategoricalStraightThrough
 from .compound import Independent, MixtureSameFamily, TransformedDistribution
 from .constraint_registry import biject_to, transform_to

@@ -18,8 +18,9 @@ from ..ops.nn.softmax import logsumexp
 from ..ops.random import multinomial
 from . import constraints
 from .constraints import dependent_property, integer_interval
-from .discrete import Binomial, all_values, rounding
+from .discrete import Binomial, all_values
 from .distribution import Parametric, either, formula
+from .utils import probs_to_logits
 
 
 class OfClasses(Parametric):
@@ -56,8 +57,7 @@ class OfClasses(Parametric):
     @cached_property
     def logits(self) -> Tensor:
         """The logarithms of the probabilities; these are kept a rounding away from 0 and 1."""
-        eps = rounding(self.probs)
-        return self.probs.clamp(eps, 1 - eps).log()
+        return probs_to_logits(self.probs)
 
     @property
     def param_shape(self) -> Size:

@@ -10,20 +10,19 @@ import math
 from functools import cached_property
 from typing import Any
 
-from ..arrays.dtypes import finfo
 from ..autograd import no_grad
 from ..core.tensor import Tensor
 from ..errors import error
 from ..ops.compare import where
 from ..ops.create import arange
 from ..ops.elementary import lgamma, xlogy
-from ..ops.inverses import logit
 from ..ops.nn.activation import softplus
 from ..ops.random import bernoulli, poisson
 from . import constraints
 from .constraints import boolean, dependent_property, integer_interval, nonnegative, nonnegative_integer, unit_interval
 from .continuous import expanded, noise
 from .distribution import Parametric, either, formula
+from .utils import logits_to_probs, probs_to_logits
 
 
 class OfLogits(Parametric):
@@ -35,17 +34,12 @@ class OfLogits(Parametric):
     @cached_property
     def probs(self) -> Tensor:
         """The probabilities."""
-        return self.logits.sigmoid()
+        return logits_to_probs(self.logits, is_binary=True)
 
     @cached_property
     def logits(self) -> Tensor:
         """The logits; probabilities are kept a rounding away from 0 and 1."""
-        return logit(self.probs, rounding(self.probs))
-
-
-def rounding(p: Tensor) -> float:
-    """Return the smallest distance between numbers near 1, in the dtype of a tensor."""
-    return finfo(p.dtype).eps
+        return probs_to_logits(self.probs, is_binary=True)
 
 
 class Bernoulli(OfLogits):

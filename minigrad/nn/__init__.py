@@ -1,6 +1,6 @@
 """Neural networks, under torch.nn's names: modules, their initial values, and the functions behind them."""
 
-from . import compiled_module, functional, init, utils
+from . import compiled_module, functional, grad, init, utils
 from .activations import (
     CELU,
     ELU,

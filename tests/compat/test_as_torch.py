@@ -53,10 +53,36 @@ def imported(text):
         ("from torch.func import vmap, grad", "grad", "func.grad"),
         ("import torch", "torch.nn.modules.batchnorm.BatchNorm2d", "nn.BatchNorm2d"),
         ("import torch", "torch._C._LinAlgError", "linalg.LinAlgError"),
+        ("import torch.backends.cudnn as cudnn", "cudnn", "backends.cudnn"),
+        ("from torch.nn.utils.clip_grad import clip_grad_norm_", "clip_grad_norm_", "nn.utils.clip_grad_norm_"),
+        ("from torch.nn.utils.stateless import functional_call", "functional_call", "func.functional_call"),
+        ("from torch.distributions.utils import broadcast_all as b", "b", "distributions.utils.broadcast_all"),
+        ("import torch.nn.grad", "torch.nn.grad.conv2d_input", "nn.grad.conv2d_input"),
+        ("from torch.utils.hooks import RemovableHandle", "RemovableHandle", "tensors.hooks.Handle"),
     ],
 )
 def test_names_are_minigrads(text, name, meant):
     assert eval(name, imported(text)) is eval(f"minigrad.{meant}")
+
+
+@pytest.mark.parametrize("name", ["nn.utils.weight_norm", "nn.utils.spectral_norm", "autograd.gradcheck"])
+def test_a_module_and_its_function_of_one_name_are_both_there(name):
+    last = name.rpartition(".")[2]
+    names = imported(f"import torch.{name}\nfrom torch.{name} import {last} as inside")
+    assert eval(f"torch.{name}", names) is names["inside"] is eval(f"minigrad.{name}")
+
+
+def test_switches_of_an_imported_backend_are_those_of_the_library():
+    names = imported("import torch\nimport torch.backends.cudnn as cudnn")
+    names["cudnn"].benchmark = True
+    assert names["torch"].backends.cudnn.benchmark is minigrad.backends.cudnn.benchmark is True
+    minigrad.backends.cudnn.benchmark = False
+
+
+def test_safetensors_for_torch_are_minigrads():
+    pytest.importorskip("safetensors")
+    assert imported("from safetensors.torch import save_file")["save_file"] is minigrad.utils.safetensors.save_file
+    assert "safetensors.torch" not in sys.modules
 
 
 def test_star_imports_work():

@@ -8,6 +8,13 @@ from tests.refusals import check
 CASES = [
     ('F.binary_cross_entropy(T(2) * 0, T(2) * 0 + 2)',
      'binary_cross_entropy', 'target should be between 0 and 1, found 2 to 2', 'pass probabilities'),
+    ('nn.grad.conv2d_input((1, 1, 4, 4), T(2, 1, 3, 3), T(1, 2, 3, 3))',
+     'conv2d_input', 'has shape (1, 2, 2, 2), but grad_output has (1, 2, 3, 3)', 'pass the stride'),
+    ('nn.grad.conv2d_weight(T(4, 4), (2, 1, 3, 3), T(1, 2, 3, 3))', 'conv2d_weight', 'expected 4 dimensions', 'batch'),
+    ('torch.distributions.utils.broadcast_all("x")', 'broadcast_all', 'tensors and numbers, but got str', 'tensor(value)'),
+    ('torch.distributions.utils.tril_matrix_to_vec(T(2, 2), 2)', 'tril_matrix_to_vec', 'from -2 to 1', 'write diag=0'),
+    ('torch.distributions.utils.vec_to_tril_matrix(T(5))',
+     'vec_to_tril_matrix', '5 numbers do not fill', 'pass 3 numbers for a matrix of 2 rows'),
     ('F.gaussian_nll_loss(T(2), T(2), T(2) * 0 - 1)', 'gaussian_nll_loss', 'var has negative entries, down to -1', 'var.exp()'),
     ('F.max_pool1d(T(2, 3, 8), 2, dilation=-1)', 'max_pool1d', 'dilation has to be positive, got (-1,)', 'write dilation=1'),
     ('F.conv2d(T(1, 3, 8, 8), T(4, 2, 3, 3))', 'conv2d', 'given groups=1 and a weight of shape', 'build the convolution'),

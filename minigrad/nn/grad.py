@@ -1,0 +1,185 @@
+"""Gradients of convolutions, for a custom Function whose backward needs one: the names of `torch.nn.grad`.
+
+The convolution, its input's gradient and its weight's gradient are three operations that are each other's derivatives
+(ops/nn/conv.py), so these functions can be differentiated again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..core.tensor import Tensor
+from ..errors import error
+from ..ops.nn.conv import ConvInput, ConvWeight, Geometry, settings
+from ..ops.products import one_dtype
+from ..ops.windows import count
+
+__all__ = ["conv1d_input", "conv1d_weight", "conv2d_input", "conv2d_weight", "conv3d_input", "conv3d_weight"]
+
+
+def conv1d_input(
+    input_size: Sequence[int],
+    weight: Tensor,
+    grad_output: Tensor,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
+    """Return the gradient of conv1d with respect to its input, which has shape `input_size` (N, C, L).
+
+    Raises RuntimeError for shapes that do not belong to one convolution.
+
+    >>> import minigrad as torch
+    >>> x, weight = torch.randn(1, 1, 3), torch.randn(1, 1, 2)
+    >>> grad_output = torch.ones_like(torch.nn.functional.conv1d(x, weight))
+    >>> torch.nn.grad.conv1d_input(x.shape, weight, grad_output).shape
+    minigrad.Size([1, 1, 3])
+    """
+    return by_input(1, input_size, weight, grad_output, stride, padding, dilation, groups)
+
+
+def conv1d_weight(
+    input: Tensor,
+    weight_size: Sequence[int],
+    grad_output: Tensor,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
+    """Return the gradient of conv1d with respect to its weight, which has shape `weight_size` (O, C / groups, K).
+
+    Raises RuntimeError for shapes that do not belong to one convolution.
+
+    >>> import minigrad as torch
+    >>> x, weight = torch.randn(1, 1, 3), torch.randn(1, 1, 2)
+    >>> grad_output = torch.ones_like(torch.nn.functional.conv1d(x, weight))
+    >>> torch.nn.grad.conv1d_weight(x, weight.shape, grad_output).shape
+    minigrad.Size([1, 1, 2])
+    """
+    return by_weight(1, input, weight_size, grad_output, stride, padding, dilation, groups)
+
+
+def conv2d_input(
+    input_size: Sequence[int],
+    weight: Tensor,
+    grad_output: Tensor,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
+    """Return the gradient of conv2d with respect to its input, which has shape `input_size` (N, C, H, W).
+
+    Raises RuntimeError for shapes that do not belong to one convolution.
+
+    >>> import minigrad as torch
+    >>> x, weight = torch.randn(1, 1, 3, 3, requires_grad=True), torch.randn(1, 1, 1, 2)
+    >>> y = torch.nn.functional.conv2d(x, weight)
+    >>> grad_output = torch.randn_like(y)
+    >>> y.backward(grad_output)
+    >>> torch.allclose(torch.nn.grad.conv2d_input(x.shape, weight, grad_output), x.grad)
+    True
+    """
+    return by_input(2, input_size, weight, grad_output, stride, padding, dilation, groups)
+
+
+def conv2d_weight(
+    input: Tensor,
+    weight_size: Sequence[int],
+    grad_output: Tensor,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
+    """Return the gradient of conv2d with respect to its weight, which has shape `weight_size` (O, C / groups, K, L).
+
+    Raises RuntimeError for shapes that do not belong to one convolution.
+
+    >>> import minigrad as torch
+    >>> x, weight = torch.randn(1, 1, 3, 3), torch.randn(1, 1, 1, 2, requires_grad=True)
+    >>> y = torch.nn.functional.conv2d(x, weight)
+    >>> grad_output = torch.randn_like(y)
+    >>> y.backward(grad_output)
+    >>> torch.allclose(torch.nn.grad.conv2d_weight(x, weight.shape, grad_output), weight.grad)
+    True
+    """
+    return by_weight(2, input, weight_size, grad_output, stride, padding, dilation, groups)
+
+
+def conv3d_input(
+    input_size: Sequence[int],
+    weight: Tensor,
+    grad_output: Tensor,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
+    """Return the gradient of conv3d with respect to its input, which has shape `input_size` (N, C, D, H, W).
+
+    Raises RuntimeError for shapes that do not belong to one convolution.
+
+    >>> import minigrad as torch
+    >>> x, weight = torch.randn(1, 1, 3, 2, 2), torch.randn(1, 1, 2, 2, 2)
+    >>> grad_output = torch.ones_like(torch.nn.functional.conv3d(x, weight))
+    >>> torch.nn.grad.conv3d_input(x.shape, weight, grad_output).shape
+    minigrad.Size([1, 1, 3, 2, 2])
+    """
+    return by_input(3, input_size, weight, grad_output, stride, padding, dilation, groups)
+
+
+def conv3d_weight(
+    input: Tensor,
+    weight_size: Sequence[int],
+    grad_output: Tensor,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+) -> Tensor:
+    """Return the gradient of conv3d with respect to its weight, which has shape `weight_size` (O, C / groups, J, K, L).
+
+    Raises RuntimeError for shapes that do not belong to one convolution.
+
+    >>> import minigrad as torch
+    >>> x, weight = torch.randn(1, 1, 3, 2, 2), torch.randn(1, 1, 2, 2, 2)
+    >>> grad_output = torch.ones_like(torch.nn.functional.conv3d(x, weight))
+    >>> torch.nn.grad.conv3d_weight(x, weight.shape, grad_output).shape
+    minigrad.Size([1, 1, 2, 2, 2])
+    """
+    return by_weight(3, input, weight_size, grad_output, stride, padding, dilation, groups)
+
+
+def by_input(n: int, size: Sequence[int], weight: Tensor, grad: Tensor, *options: Any) -> Tensor:
+    """Return the gradient by the input of a convolution in n dimensions."""
+    who = f"conv{n}d_input"
+    grad, weight = one_dtype(who, grad, weight, names=("grad_output", "weight"))
+    geometry = settings(who, n, *options)
+    check(who, n, tuple(size), tuple(weight.shape), tuple(grad.shape), geometry)
+    return ConvInput.apply(grad, weight, tuple(size[2:]), geometry)
+
+
+def by_weight(n: int, x: Tensor, size: Sequence[int], grad: Tensor, *options: Any) -> Tensor:
+    """Return the gradient by the weight of a convolution in n dimensions."""
+    who = f"conv{n}d_weight"
+    grad, x = one_dtype(who, grad, x, names=("grad_output", "input"))
+    geometry = settings(who, n, *options)
+    check(who, n, tuple(x.shape), tuple(size), tuple(grad.shape), geometry)
+    return ConvWeight.apply(grad, x, tuple(size[2:]), geometry)
+
+
+def check(who: str, n: int, x: tuple, weight: tuple, grad: tuple, geometry: Geometry) -> None:
+    """Refuse shapes of an input, a weight and an output that do not belong to one convolution."""
+    if not len(x) == len(weight) == len(grad) == n + 2:
+        fix = "pass shapes with a dimension for the batch and one for the channels"
+        raise error(RuntimeError, who, f"expected {n + 2} dimensions, got {x}, {weight} and {grad}", fix)
+    expected = (x[0], weight[0], *map(count, x[2:], weight[2:], *geometry[:3]))
+    if grad != expected or weight[1] * geometry.groups != x[1] or weight[0] % geometry.groups:
+        options = ", ".join(f"{name}={value}" for name, value in geometry._asdict().items())
+        what = f"the output of an input of shape {x} and a weight of shape {weight} with {options} has shape {expected}"
+        fix = "pass the stride, padding, dilation and groups of the convolution"
+        raise error(RuntimeError, who, f"{what}, but grad_output has {grad}", fix)
