@@ -117,7 +117,7 @@ CASES = [
     ('nn.utils.fuse_linear_bn_eval(nn.Linear(2, 3), nn.BatchNorm1d(3))', 'fuse_linear_bn_eval', 'in training', 'call eval()'),
     ('nn.utils.fuse_linear_bn_eval(nn.Linear(2, 3).eval(), nn.BatchNorm1d(2).eval())',
      'fuse_linear_bn_eval', 'has 2 features, the linear layer 3', 'stands behind'),
-    ('nn.utils.skip_init(3)', 'skip_init', 'expected a Module, but got 3', 'nn.Linear'),
+    ('nn.utils.skip_init(3)', 'skip_init', 'expected a class of modules, but got 3', 'nn.Linear'),
     ('nn.utils.skip_init(nn.ReLU)', 'skip_init', "ReLU has no argument 'device'", 'make the module as usual'),
     ('nn.utils.parametrizations.spectral_norm(nn.Linear(2, 3), dim=4)', 'spectral_norm', 'dim=4 is out of', 'from -2 to 1'),
     ('nn.utils.parametrizations.spectral_norm(nn.Linear(2, 3), n_power_iterations=0)',

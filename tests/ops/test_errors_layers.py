@@ -129,7 +129,7 @@ CASES = [
     ('F.scaled_dot_product_attention(T(1, 3, 2, 4), T(1, 2, 2, 4), T(1, 2, 2, 4), enable_gqa=True)',
      'scaled_dot_product_attention', 'the 3 heads of query are no multiple of the 2', 'give all three a dimension'),
     ('F.rrelu(T(3), 0.5, 0.25)', 'rrelu', 'lower bound should be', '0.5 and 0.25', 'exchange them'),
-    ('F.feature_alpha_dropout(T(3))', 'feature_alpha_dropout', 'got shape (3,)', 'use alpha_dropout'),
+    ('F.feature_alpha_dropout(T(3), 0.5, True)', 'feature_alpha_dropout', 'got shape (3,)', 'use alpha_dropout'),
     ('F.affine_grid(T(1, 2, 3), 3)', 'affine_grid', 'got int', 'input.shape'),
     ('F.affine_grid(T(1, 2, 3), (1, 2, 3))', 'affine_grid', 'theta (1, 2, 3) and size (1, 2, 3)', 'input.shape'),
     ('F.grid_sample(T(1, 1, 2, 2), T(1, 2, 2, 2), "cubic")', 'grid_sample', "got 'cubic'", "write mode='bilinear'"),

@@ -200,4 +200,5 @@ def test_values_and_derivatives_at_special_points_are_torchs(name, dtype):
 def test_each_difference_is_still_one():
     names = {n for d in DIFFERENCES for n in d.names.split()}
     used = [i for name in names for dtype in ("float64", "float32") for i in compared(name, dtype)[1]]
-    assert set(used) == set(range(len(DIFFERENCES)))
+    everywhere = [i for i, d in enumerate(DIFFERENCES) if not d.reason.startswith("on some processors")]
+    assert set(everywhere) <= set(used)

@@ -108,7 +108,7 @@ def test_calls_are_as_they_were_written():
 
     calls = [call for call, *_ in said(f, torch.rand(3, 2), torch.tensor([0, 1]))]
     assert [re.sub(r"v\d+", "v", call) for call in calls] == [
-        "x[1:, index]", "v.view(2, -1)", "v.sum(dim=0, keepdim=True)", "cat([v, v])", "softmax(v, dim=-1)", "v.T", "v * 2",
+        "x[1:, index]", "v.view(2, -1)", "v.sum(dim=0, keepdim=True)", "cat([v, v])", "softmax(y, dim=-1)", "v.T", "v * 2",
         "v.clamp_min(0.1)",
     ]  # fmt: skip
 

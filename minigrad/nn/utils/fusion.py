@@ -116,14 +116,15 @@ def fuse_linear_bn_weights(
 def skip_init(module_cls: type, *args: Any, **kwargs: Any) -> Module:
     """Make a module without computing initial values: until its tensors are set they hold whatever lies in memory.
 
-    Raises RuntimeError for a class that is no Module, or whose __init__ takes no `device`.
+    Raises TypeError for what is no class, RuntimeError for a class that is no Module, or whose __init__ takes no `device`.
 
     >>> import minigrad
     >>> minigrad.nn.utils.skip_init(minigrad.nn.Linear, 5, 1).weight.shape
     minigrad.Size([1, 5])
     """
     if not (isinstance(module_cls, type) and issubclass(module_cls, Module)):
-        raise error(RuntimeError, "skip_init", f"expected a Module, but got {module_cls}", "pass a class: nn.Linear")
+        kind = RuntimeError if isinstance(module_cls, type) else TypeError
+        raise error(kind, "skip_init", f"expected a class of modules, but got {module_cls}", "pass nn.Linear, say")
     if "device" not in inspect.signature(module_cls).parameters:
         raise error(
             RuntimeError,
@@ -132,4 +133,5 @@ def skip_init(module_cls: type, *args: Any, **kwargs: Any) -> Module:
             "make the module as usual",
         )
     place = kwargs.pop("device", None) or get_default_device()
-    return module_cls(*args, **kwargs, device="meta").to_empty(device=place)
+    kwargs["device"] = "meta"
+    return module_cls(*args, **kwargs).to_empty(device=place)

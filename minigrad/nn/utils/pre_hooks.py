@@ -91,7 +91,7 @@ def weight_of(module: Module, kind: type[WeightHook], name: str) -> Parameter:
     weight = module._parameters.get(name)
     if weight is None:
         raise error(
-            ValueError,
+            AttributeError,
             kind.what,
             f"{type(module).__name__} has no parameter {name!r}",
             "see dict(module.named_parameters()) for the names",

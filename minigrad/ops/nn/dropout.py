@@ -71,7 +71,7 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
 @functional("T(2, 3, 4), 0.5, False", shown="T(2, 3, 4), 0.5, True")
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
     """alpha_dropout of whole channels of (n, c, ...)."""
-    if input.ndim < 2:
+    if training and input.ndim < 2:
         raise error(
             RuntimeError,
             "feature_alpha_dropout",

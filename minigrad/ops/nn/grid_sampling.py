@@ -31,8 +31,8 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
 
     `theta` is (n, 2, 3) for a size (n, c, h, w), or (n, 3, 4) for (n, c, d, h, w); the result is (n, h, w, 2) or
     (n, d, h, w, 3).  Coordinates go from -1 to 1, x first: to the centres of the corner elements with `align_corners`,
-    else to their outer edges.  Raises ValueError for other shapes and sizes below 1, RuntimeError
-    for another n.
+    else to their outer edges.  Raises NotImplementedError for a size of other length, ValueError for other shapes and sizes
+    below 1, RuntimeError for another n.
     """
     expect_floats("affine_grid", theta)
     if not isinstance(size, (tuple, list)):
@@ -40,9 +40,9 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
         raise error(TypeError, "affine_grid", what, "write affine_grid(theta, input.shape)")
     n = len(size) - 2
     if n not in (2, 3) or tuple(theta.shape) != (size[0], n, n + 1) or min(size) < 1:
-        others = tuple(theta.shape[1:]) == (n, n + 1) and min(size) > 0  # only the batches differ
+        batches = tuple(theta.shape[1:]) == (n, n + 1) and min(size) > 0  # only these differ
         raise error(
-            RuntimeError if others else ValueError,
+            NotImplementedError if n not in (2, 3) else RuntimeError if batches else ValueError,
             "affine_grid",
             f"expected theta of shape (n, 2, 3) and a size (n, c, h, w), or (n, 3, 4) and (n, c, d, h, w), all sizes from 1 "
             f"on, but got theta {tuple(theta.shape)} and size {tuple(size)}",

@@ -74,21 +74,21 @@ def multilabel_margin_loss(
 ) -> Tensor:
     """The sum over right classes j and wrong ones i of max(0, 1 - x[j] + x[i]), divided by the number of classes.
 
-    `target` has the shape of `input`, (n, classes) or (classes,): the right classes come first, up to a -1.
-    Raises RuntimeError for other shapes.
+    `target` has the shape of `input`, (n, classes), (classes,) or () for one class: the right classes come first, up to a
+    -1.  Raises RuntimeError for other shapes, and for no classes.
     """
     who = "multilabel_margin_loss"
     reduction = chosen(who, reduction, size_average, reduce)
     expect_floats(who, input)
-    if input.ndim not in (1, 2) or input.shape != target.shape:
+    if input.ndim > 2 or input.shape != target.shape or input.shape[-1:] == (0,):
         raise error(
             RuntimeError,
             who,
             f"expected input and target (n, classes) or (classes,), but got {tuple(input.shape)} and {tuple(target.shape)}",
             "fill the target's rows up with -1",
         )
-    single = input.ndim == 1
-    x, target = (input.unsqueeze(0), target.unsqueeze(0)) if single else (input, target)
+    single = input.ndim < 2
+    x, target = (input.reshape(1, -1), target.reshape(1, -1)) if single else (input, target)
     listed = (target >= 0).long().cumprod(1)  # 1 in front of the first -1
     at = target.clamp_min(0)
     right = listed.new_zeros(listed.shape).scatter_add(1, at, listed) > 0

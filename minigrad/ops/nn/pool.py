@@ -243,7 +243,7 @@ def avg_pool(
 def window(who: str, n: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any) -> tuple:
     """Checked kernel, stride and padding, one value per dimension."""
     expect_numbers(who, input)
-    check_rank(who, n, input)
+    check_rank(who, n, input, channels=True)
     kernel, pad = per_dim(kernel_size, n, who, "kernel_size"), per_dim(padding, n, who, "padding")
     step = kernel if stride is None or stride == () or stride == [] else per_dim(stride, n, who, "stride")
     if min(kernel) < 1 or min(step) < 1:
@@ -263,8 +263,8 @@ def window(who: str, n: int, input: Tensor, kernel_size: Any, stride: Any, paddi
     return kernel, step, pad
 
 
-def check_rank(who: str, n: int, input: Tensor) -> None:
-    """A batch dimension may be missing."""
+def check_rank(who: str, n: int, input: Tensor, channels: bool = False) -> None:
+    """A batch dimension may be missing; with `channels`, there have to be some then."""
     if input.ndim not in (n + 1, n + 2):
         raise error(
             RuntimeError,
@@ -272,7 +272,7 @@ def check_rank(who: str, n: int, input: Tensor) -> None:
             f"expected {n + 1}D or {n + 2}D tensor, but got input of shape {tuple(input.shape)}",
             ranks(input, n),
         )
-    if 0 in input._sizes[-n:] or input.ndim == n + 1 and not input._sizes[0]:
+    if 0 in input._sizes[-n:] or channels and input.ndim == n + 1 and not input._sizes[0]:
         what = f"expected an input with elements to pool, got shape {tuple(input.shape)}"
         raise error(RuntimeError, who, what, "pass a batch of 0 examples where there are none, of their usual sizes")
 
