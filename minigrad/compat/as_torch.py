@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_loader
+from multiprocessing import spawn
 from types import ModuleType
 from typing import Any
 
@@ -69,6 +70,8 @@ class as_torch:
         self._called = config.library_name
         config.library_name = "torch"
         sys.meta_path.insert(0, self._finder)
+        self._preparation = spawn.get_preparation_data
+        spawn.get_preparation_data = lambda name: {**self._preparation(name), "torch": Entered()}  # new processes, too
         self.torch: Any = module_called("torch")
 
     def close(self) -> None:
@@ -77,6 +80,7 @@ class as_torch:
             return
         sys.meta_path.remove(self._finder)
         self._finder = None
+        spawn.get_preparation_data = self._preparation
         config.library_name = self._called
         for name in written_for_torch(set(sys.modules) - self._before):
             del sys.modules[name]
@@ -87,6 +91,13 @@ class as_torch:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class Entered:
+    """Becomes a call of `as_torch` where it is unpickled: in a process that is spawned, before it imports the program."""
+
+    def __reduce__(self) -> tuple:
+        return as_torch, ()
 
 
 def written_for_torch(names: set[str]) -> list[str]:

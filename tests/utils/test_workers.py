@@ -207,6 +207,12 @@ ERRORS = [
     (lambda: Fails(4, samples.gives_a_lambda), dict(batch_size=None), Exception, ["pickling what collate_fn returned"]),
     (lambda: Shared(9, fails=4), dict(num_workers=2), ValueError, ["worker process 0", "after 2 samples", "4 is bad"]),
     (lambda: range(9), dict(collate_fn=lambda batch: 1 / 0), ZeroDivisionError, ["collate_fn of the samples [0]"]),
+    (
+        lambda: range(9),
+        dict(batch_size=2, collate_fn=lambda batch: 1 / 0),
+        ZeroDivisionError,
+        ["To fix: mend collate_fn;"],
+    ),
     (lambda: range(9), dict(worker_init_fn=lambda worker: 1 / 0), ZeroDivisionError, ["worker_init_fn(0)"]),
 ]
 

@@ -10,6 +10,7 @@ import os
 import pickle
 import queue
 import random
+import re
 import signal
 import traceback
 import weakref
@@ -134,7 +135,8 @@ class Failure:
         """Return the exception to raise in the process of the DataLoader: of the same type, if that takes a message."""
         what = f"caught {self.kind.__name__} in worker process {self.worker}, in {self.doing}"
         notes = ["The worker's traceback:", *self.text.rstrip().splitlines()]
-        fix = f"mend {self.doing.split(',')[0]}; with num_workers=0 it fails in this process, where a debugger sees it"
+        at_fault = re.split(" of |, after", self.doing)[0]
+        fix = f"mend {at_fault}; with num_workers=0 it fails in this process, where a debugger sees it"
         try:
             return error(self.kind, "DataLoader", what, fix, notes=notes)
         except Exception:  # its class takes something else than a message
