@@ -1,18 +1,21 @@
 """Read a program for PyTorch without running it, and tell what it needs that minigrad has not.
 
 Names are followed through imports (`import torch.nn as nn`) and looked up in the modules that `as_torch` puts in PyTorch's
-place; keyword arguments are compared with the signature of what is called.
+place; keyword arguments are compared with the signature of what is called.  Layers whose arguments are written out are made
+on the device `meta`, where they take no memory: what they refuse is told, too.
 """
 
 from __future__ import annotations
 
 import ast
 import inspect
+import warnings
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from .. import Tensor
+from .. import MinigradError, Tensor, device
 from ..diagnose.missing_names import NEED_TORCH, ROWS, told
+from ..nn import Module
 from .torch_modules import module_called
 
 COMMON = {"values", "indices"}  # methods of tensors whose names other objects have as well
@@ -39,7 +42,9 @@ def needs(tree: ast.Module) -> list[Need]:
     """
     names = names_of_modules(tree)
     found = [need for line, name in used(tree, names) if (need := missing(line, name)) is not None]
-    found += [need for call in ast.walk(tree) if isinstance(call, ast.Call) for need in unknown_arguments(call, names)]
+    for call in ast.walk(tree):
+        if isinstance(call, ast.Call) and (name := dotted(call.func, names)).startswith("torch."):
+            found += [*unknown_arguments(call, name)] or [*refused_arguments(call, name)]
     return sorted(dict.fromkeys(found))
 
 
@@ -101,11 +106,9 @@ def looked_up(name: str) -> Any:
     return found
 
 
-def unknown_arguments(call: ast.Call, names: dict[str, str]) -> Iterator[Need]:
+def unknown_arguments(call: ast.Call, name: str) -> Iterator[Need]:
     """Give the keyword arguments of a call that what is called does not take."""
-    name = dotted(call.func, names)
-    if not name.startswith("torch.") or (function := looked_up(name)) is None or inspect.ismodule(function):
-        return
+    function = looked_up(name)
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -117,3 +120,23 @@ def unknown_arguments(call: ast.Call, names: dict[str, str]) -> Iterator[Need]:
         if word.arg is not None and word.arg not in known:
             what = f"it takes no argument {word.arg}"
             yield Need(call.lineno, name, what, f"use some of {', '.join(sorted(known)) or 'none'}")
+
+
+def refused_arguments(call: ast.Call, name: str) -> Iterator[Need]:
+    """Give what a layer says about its arguments, where they are all written out as numbers, texts and the like."""
+    layer = looked_up(name)
+    if not (inspect.isclass(layer) and issubclass(layer, Module)):
+        return
+    try:
+        args = [ast.literal_eval(arg) for arg in call.args]
+        options = {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
+    except ValueError:  # a variable, or a call
+        return
+    try:
+        with device("meta"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            layer(*args, **options)
+    except MinigradError as e:
+        yield Need(call.lineno, name, e.problem, e.remedy)
+    except TypeError as e:  # of Python's: an argument too many or too few
+        yield Need(call.lineno, name, str(e), f"call it as {layer.__name__}{inspect.signature(layer)}")

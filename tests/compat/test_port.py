@@ -24,6 +24,7 @@ def found(text):
         ("from torchvision import datasets", 1, "torchvision.datasets"),
         ("y = x.to_sparse()", 1, "Tensor.to_sparse"),
         ("import torch\ntorch.nn.Linaer(1, 2)", 2, "torch.nn.Linaer"),
+        ("from torch import nn\nnn.Conv2d(1000000000, 64,\n  3, groups=3)", 2, "torch.nn.Conv2d"),
     ],
 )
 def test_what_is_not_there_is_listed_with_its_line(text, line, name):
@@ -39,6 +40,7 @@ def test_what_is_not_there_is_listed_with_its_line(text, line, name):
         "d = {}\nd.values()\nx.indices()",
         "import numpy as np\nnp.fft.rfft(x)\nfrom .fft import rfft",
         "import torch\ntorch.float32.itemsize.bit_length()",
+        "from torch import nn\nnn.Linear(1000000000, 1000000000)\nnn.Conv2d(c, 64, 3, groups=3)\nnn.Sequential(nn.ReLU())",
         "import torch\ntorch.optim.SGD(p, lr=0.1, momentum=0.9, foreach=True)",
     ],
 )
@@ -57,3 +59,10 @@ def test_a_name_is_listed_once_for_a_line_and_says_what_to_write():
 def test_arguments_that_a_function_does_not_take_are_told_with_those_it_takes():
     (need,) = needs(ast.parse("import torch\ntorch.nn.Linear(1, 2, biass=False)"))
     assert "biass" in need.what and "bias" in need.instead
+
+
+def test_what_a_layer_refuses_is_told_in_its_words():
+    (need,) = needs(ast.parse("import torch\ntorch.nn.Conv2d(4, 6, 3, groups=3)"))
+    assert "in_channels" in need.what and need.instead
+    (need,) = needs(ast.parse("import torch\ntorch.nn.Linear(4)"))
+    assert "out_features" in need.what and "call it as Linear(in_features" in need.instead
