@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from .. import MinigradError, Tensor, device
 from ..diagnose.missing_names import NEED_TORCH, ROWS, told
 from ..nn import Module
-from .torch_modules import module_called
+from .torch_modules import NOTHING, module_called
 
 COMMON = {"values", "indices"}  # methods of tensors whose names other objects have as well
 
@@ -93,16 +93,16 @@ def missing(line: int, name: str) -> Need | None:
         method = f"Tensor.{parts[1]}"
         gone = method in ROWS and parts[1] not in COMMON and not hasattr(Tensor, parts[1])
         return Need(line, method, *told(f"torch.{method}")) if gone else None
-    return None if looked_up(name) is not None else Need(line, name, *told(name))
+    return None if looked_up(name) is not NOTHING else Need(line, name, *told(name))
 
 
 def looked_up(name: str) -> Any:
-    """Return what a full name stands for, as far as modules and classes go; None where there is nothing of that name."""
+    """Return what a full name stands for, as far as modules and classes go; NOTHING where nothing has that name."""
     found: Any = module_called("torch")
     for part in name.split(".")[1:]:
         if not inspect.ismodule(found) and not inspect.isclass(found):
             break  # an attribute of a value: only running it tells
-        found = getattr(found, part, None)
+        found = getattr(found, part, NOTHING)
     return found
 
 

@@ -37,6 +37,7 @@ def test_what_is_not_there_is_listed_with_its_line(text, line, name):
         "import torch\nfrom torch import nn, optim\nimport torch.nn.functional as F\nF.relu(nn.Linear(1, 2)(torch.ones(3, 1)))",
         "from torch.autograd import Function\nfrom torch.nn import *\nfrom torch.optim.lr_scheduler import StepLR",
         "import torch\ntorch.backends.cudnn.benchmark = True\ntorch.cuda.amp.autocast(enabled=False)",
+        "import torch\ntorch.version.cuda\ntorch.version.hip",
         "d = {}\nd.values()\nx.indices()",
         "import numpy as np\nnp.fft.rfft(x)\nfrom .fft import rfft",
         "import torch\ntorch.float32.itemsize.bit_length()",
