@@ -245,7 +245,7 @@ _AROUND = {
     **{name: name for name in "compat distributions profiler utils".split()},
     **{
         name: f"compat.{name}"
-        for name in "accelerator amp backends compiler jit multiprocessing onnx special version".split()
+        for name in "accelerator amp backends compiler futures jit multiprocessing onnx special version".split()
     },
 }
 

@@ -53,6 +53,7 @@ ELSEWHERE = {
     "nn.parallel": ("nn",),
     "nn.parallel.data_parallel": ("nn",),
     "nn.utils.stateless": ("func",),
+    "optim.optimizer": ("optim.optimizer", "compat.underscored"),
     "types": ("compat.annotations", ""),
     "utils._pytree": ("compat.pytree",),
     "utils.dlpack": ("",),

@@ -12,3 +12,4 @@ _BatchNorm, _InstanceNorm, _NormBase = normalization.BatchNorm, normalization.In
 NonDynamicallyQuantizableLinear = nn.Linear
 RNNBase, RNNCellBase = sequences.Recurrent, recurrent.Cell
 RemovableHandle = Handle
+required = object()  # old optimizers give it as the default of an argument that has none

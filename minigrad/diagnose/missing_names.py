@@ -65,7 +65,7 @@ TABLE = tuple(
         (
             "several processes and several devices",
             "train in one process: minigrad computes on the processor, or on the first GPU",
-            """distributed nn.parallel.DistributedDataParallel nn.SyncBatchNorm cuda.nccl futures cuda.comm""",
+            """distributed nn.parallel.DistributedDataParallel nn.SyncBatchNorm cuda.nccl cuda.comm""",
         ),
         (
             "streams, events and graphs of a GPU",
