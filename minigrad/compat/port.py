@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import ast
 import inspect
-import warnings
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from .. import MinigradError, Tensor, device
 from ..diagnose.missing_names import NEED_TORCH, ROWS, told
+from ..errors import unsaid
 from ..nn import Module
 from .torch_modules import NOTHING, module_called
 
@@ -133,8 +133,7 @@ def refused_arguments(call: ast.Call, name: str) -> Iterator[Need]:
     except ValueError:  # a variable, or a call
         return
     try:
-        with device("meta"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with device("meta"), unsaid():
             layer(*args, **options)
     except MinigradError as e:
         yield Need(call.lineno, name, e.problem, e.remedy)

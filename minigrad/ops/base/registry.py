@@ -16,7 +16,7 @@ import functools
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from ...arrays import dtypes
 from ...core.events import slots
@@ -26,6 +26,7 @@ from ...core.tensor import Tensor
 from ...errors import error, raise_instead, warn
 from ...kernels import formula
 from ..node_names import ending
+from .older_calls import reordered
 
 if TYPE_CHECKING:
     from .families import Pointwise
@@ -105,7 +106,7 @@ def choice(
                     return inplace(chosen, *operands)
                 result = chosen.apply(*operands)
             except Exception as e:
-                refuse(e, f, name, args, kwargs)
+                return refuse(e, f, name, args, kwargs)
             return result if out is None else write_out(name, result, out)
 
         if in_formulas:
@@ -129,8 +130,10 @@ SPELLINGS = {"dim": "axis", "keepdim": "keepdims", "dim0": "axis0", "dim1": "axi
              "split_size_or_sections": "split_size", "low": "from", "high": "to", "A": "input"}  # fmt: skip
 
 
-def refuse(cause: Exception, f: Callable, name: str, args: Sequence, kwargs: dict) -> NoReturn:
-    """Raise what the user is told where f(*args, **kwargs) has raised `cause`."""
+def refuse(cause: Exception, f: Callable, name: str, args: Sequence, kwargs: dict) -> Any:
+    """Raise what the user is told where f(*args, **kwargs) has raised `cause`, but for a call that PyTorch took once."""
+    if isinstance(cause, TypeError) and (call := reordered(name, args, kwargs)):
+        return getattr(Tensor, name)(*call[0], **call[1])
     problem = "the function cannot be called like this"
     raise_instead(slots.problem(problem, cause=cause, f=f, name=name, args=args, kwargs=kwargs), cause)
 
@@ -145,7 +148,7 @@ def function{inspect.Signature(parameters)}:
     try:
         return f({", ".join(filter(None, (given, keywords)))})
     except Exception as e:
-        refuse(e, f, {name!r}, [{given}], dict({keywords}))
+        return refuse(e, f, {name!r}, [{given}], dict({keywords}))
 """
     scope: dict = {"f": f, "refuse": refuse}
     exec(compile(text, __file__, "exec"), scope)
@@ -179,7 +182,7 @@ def with_keywords(f: Callable, name: str, out: bool) -> Callable:
                 args = (*args, *[kwargs.pop(p) for p in before[len(args) :] if p in kwargs], kwargs.pop(rest))
             result = f(*args, **kwargs)
         except Exception as e:
-            refuse(e, f, name, args, kwargs)
+            return refuse(e, f, name, args, kwargs)
         return result if target is None else write_out(name, result, target)
 
     return named(function, name)
@@ -279,7 +282,7 @@ def in_place(name: str, entry: Entry) -> Callable:
                 fn, operands = entry.choose(self, *args, **kwargs)[:2]
                 return inplace(fn, *operands)
             except Exception as e:
-                refuse(e, entry.choose, name + "_", (self, *args), kwargs)
+                return refuse(e, entry.choose, name + "_", (self, *args), kwargs)
     elif entry.cls is None or entry.cls.kind == "bool":
 
         def method(self: Tensor, *args: object, **kwargs: object) -> Tensor:
