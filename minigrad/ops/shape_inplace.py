@@ -1,11 +1,12 @@
 """Methods that change a tensor's own shape: t_, transpose_, squeeze_, unsqueeze_.
 
 The tensor becomes the view of what it was.  Views that were made of it before would have to follow, and nobody knows
-them; so a tensor whose memory is shared already is refused.
+them; so a tensor that shares its memory is refused.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,8 @@ from ..errors import error
 from .base import registry
 from .shape import squeeze, t, transpose, unsqueeze
 
+ALONE = 2  # references to an object that one attribute holds, as getrefcount counts: the call's own is one
+
 
 def reshaping(view: Callable) -> Callable:
     """The method `name_` for the view `name`."""
@@ -26,7 +29,8 @@ def reshaping(view: Callable) -> Callable:
         bottom = self
         while bottom._layer is not None:
             bottom = bottom._value
-        if self._view is not None or bottom._ver is not None:
+        # the tensors that share memory hold its version, so one that holds it alone has outlived its views
+        if self._view is not None or bottom._ver is not None and sys.getrefcount(bottom._ver) > ALONE:
             raise error(
                 RuntimeError,
                 name,

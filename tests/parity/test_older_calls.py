@@ -9,8 +9,8 @@ import minigrad  # noqa: E402
 pytestmark = [pytest.mark.parity, pytest.mark.filterwarnings("ignore")]
 CALLS = """x.add(2, y)|x.add_(2, y)|x.sub(2, y)|x.sub_(2, y)|x.addcmul_(2, y, z)|x.addcmul(2, y, z)|x.addcdiv_(-0.5, y, z)
 m.addcdiv(x, 2, y, z)|m.addcmul(x, 2, y, z)|m.add(x, 2, y)|m.sub(x, 2, y)|A.addmm_(2, 3, B, C)|A.addmm_(2, B, C)
-A.addmm(2, B, C)|m.addmm(2, A, 3, B, C)|m.addmm(2, A, B, C)|x.addmv(2, 3, A, y)|x.addmv_(2, A, y)
-m.addmv(2, x, A, y)|A.addr_(2, x, y)|A.addr(2, 3, x, y)|m.addr(2, A, x, y)|D.baddbmm(2, 3, D, D)|A.addbmm(2, 3, D, D)|m.baddbmm(2, D, D, D)"""
+A.addmm(2, B, C)|m.addmm(2, A, 3, B, C)|m.addmm(2, A, B, C)|x.addmv(2, 3, A, y)|x.addmv_(2, A, y)|m.addmv(2, x, A, y)
+A.addr_(2, x, y)|A.addr(2, 3, x, y)|m.addr(2, A, x, y)|D.baddbmm(2, 3, D, D)|A.addbmm(2, 3, D, D)|m.baddbmm(2, D, D, D)"""
 
 
 @pytest.mark.parametrize("call", CALLS.replace("\n", "|").split("|"))
