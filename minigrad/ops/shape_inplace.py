@@ -13,6 +13,7 @@ from typing import Any
 from ..core.events import slots
 from ..core.graph import Leaf, history, move_retained
 from ..core.inplace import twin
+from ..core.saved import memory
 from ..core.tensor import Box, Tensor
 from ..errors import error
 from .base import registry
@@ -46,6 +47,7 @@ def reshaping(view: Callable) -> Callable:
             )
         slots.replacing()
         slots.changing(f"changes the shape of a tensor ({name}), which outlives the call", self)
+        memory(self).bump(name)
         old = self._edge
         new = view(twin(self), *args, **kwargs)
         if type(self) is Box:

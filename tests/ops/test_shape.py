@@ -247,9 +247,21 @@ def test_a_tensor_changes_its_own_shape_unless_others_share_its_memory():
     row = y[0]
     with pytest.raises(RuntimeError, match="shared"):
         y.t_()
+    row = row.clone()  # the view is no more
+    assert y.t_().shape == (1, 3)
     with pytest.raises(RuntimeError, match="leaf"):
         x.t_()
     assert row.shape == (1,)
+
+
+@pytest.mark.parametrize("change", ["y.t_()", "minigrad.add(minigrad.ones(3, 1), 1, out=y)", "y.unsqueeze_(0)"])
+@pytest.mark.filterwarnings("ignore::minigrad.errors.MinigradWarning")
+def test_a_saved_tensor_that_changes_its_shape_is_noticed(change):
+    y, w = minigrad.tensor([[1.0, 2.0, 3.0]]), minigrad.ones(1, 3, requires_grad=True)
+    z = (y * w).sum()
+    eval(change, {"minigrad": minigrad, "y": y})
+    with pytest.raises(RuntimeError, match="modified"):
+        z.backward()
 
 
 def test_a_reshape_that_copies_is_no_view():

@@ -205,9 +205,7 @@ def write_out(name: str, result: Tensor | tuple, out: object) -> Any:
             what = f"out= had shape {tuple(out.shape)} and was resized to {tuple(result.shape)}"
             what += ": what shared its memory does not see the result"
             warn("resized-out", name, what, "pass one of that shape, or empty(0)")
-        slots.replacing()
-        slots.changing("replaces the memory of a tensor (out=), which outlives the call", out)
-        out._a = result._a.astype(out._a.dtype)
+        out.data = result.to(out.dtype)
         return out
     return out.copy_(result)
 
