@@ -169,6 +169,7 @@ class Wording:
 
 MARK, SYMBOL = "\0", "\1"  # around the place of a value whose label, or symbol, belongs there
 TEMPLATES: dict[tuple, dict] = {}  # by pattern, the templates of each kind
+LONGEST = 8_000  # characters of LaTeX; nobody would read more, and KaTeX sets no more
 MOST = 3_000  # patterns whose templates are kept
 
 
@@ -283,7 +284,7 @@ class Words:
                 ref = end if several else self.events[0].inputs[end[1]]
                 tree, set_names = tidied(t), self.symbols(names)
                 text = rf"\bar{{{self.symbol(ref)}}} = {latex(tree, set_names, self.numbers())}"
-                found[self.place[ref] if several else end] = e.text(tree), text
+                found[self.place[ref] if several else end] = e.text(tree), text if len(text) <= LONGEST else ""
             return found
 
         # the gradient of an output is a whole: what steps of the operation itself sent there is in it
@@ -301,8 +302,8 @@ class Words:
                 trees = {self.outputs[0]: call}
             dots, found = {"d" + self.marked(i): rf"\dot{{{self.symbol(i)}}}" for i in moving}, {}
             for o, tree in trees.items():
-                text = latex(tree, self.symbols(dots), self.numbers())
-                found[self.place[o]] = e.text(tree), rf"\dot{{{self.symbol(o)}}} = {text}"
+                text = rf"\dot{{{self.symbol(o)}}} = {latex(tree, self.symbols(dots), self.numbers())}"
+                found[self.place[o]] = e.text(tree), text if len(text) <= LONGEST else ""
             return found
 
         told = () if call is None else (e.text(call),)

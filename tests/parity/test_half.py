@@ -13,6 +13,7 @@ from tests.table import call, floats, tensors  # noqa: E402
 TOLERANCE = {"float16": 4e-3, "bfloat16": 3.2e-2}  # four units in the last of 11 digits, and of 8
 NOT_COMPARED = {
     "soft_margin_loss",  # its samples have float32 beside float16, which PyTorch's losses do not promote
+    "grid_sample",  # PyTorch rounds places to the half, minigrad to float32: a point of a sample lies where reflections turn
     "logcumsumexp",  # in one sample the gradient hangs on the last digit of exponents around 100, which float16 has not
 }
 HELD = [n for n in COMPARED if n not in NOT_COMPARED]

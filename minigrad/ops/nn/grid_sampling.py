@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ...arrays.dtypes import HALVES
 from ...arrays.kinds import on_two_devices
 from ...core.saved import bottom
 from ...core.tensor import Tensor
@@ -86,6 +87,8 @@ def grid_sample(
     """
     expect_floats("grid_sample", input)
     check(input, grid, mode, padding_mode)
+    if input._np_dtype in HALVES:  # whose digits do not tell places apart
+        return grid_sample(input.float(), grid.float(), mode, padding_mode, align_corners).to(input.dtype)
     sizes, corners = tuple(input.shape[2:]), bool(align_corners)
     places, weights, inside = 0, input.new_ones(()), True
     for d, size in enumerate(sizes):
