@@ -15,7 +15,7 @@ from ..diagnose.missing_names import absent
 from .backends import Backend
 
 PYTORCH = "2.13.0"  # the version whose semantics minigrad implements
-LAYERS = """activation adaptive batchnorm channelshuffle container conv distance dropout flatten fold instancenorm lazy linear
+LAYERS = """activation adaptive batchnorm channelshuffle container conv distance dropout flatten fold instancenorm linear
 loss module normalization padding pixelshuffle pooling rnn sparse transformer upsampling""".split()
 OF_LAYERS = "clip_grad convert_parameters spectral_norm weight_norm".split()
 DISTRIBUTIONS = """bernoulli beta binomial categorical cauchy chi2 dirichlet exponential gamma geometric gumbel half_cauchy
@@ -51,6 +51,7 @@ ELSEWHERE = {
     "nn.modules": ("nn", "compat.underscored"),
     "nn.modules.utils": ("compat.annotations",),
     "nn.parallel": ("nn",),
+    "nn.modules.lazy": ("nn.lazy",),
     "nn.parallel.data_parallel": ("nn",),
     "nn.utils.stateless": ("func",),
     "optim.optimizer": ("optim.optimizer", "compat.underscored"),

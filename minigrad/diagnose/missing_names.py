@@ -84,13 +84,6 @@ TABLE = tuple(
             "hub",
         ),
         (
-            "lazy modules",
-            "give the number of inputs: print(x.shape) in front of the layer tells it",
-            """nn.LazyLinear nn.LazyConv1d nn.LazyConv2d nn.LazyConv3d nn.LazyConvTranspose1d nn.LazyConvTranspose2d
-            nn.LazyConvTranspose3d nn.LazyBatchNorm1d nn.LazyBatchNorm2d nn.LazyBatchNorm3d nn.LazyInstanceNorm1d
-            nn.LazyInstanceNorm2d nn.LazyInstanceNorm3d nn.UninitializedParameter nn.UninitializedBuffer""",
-        ),
-        (
             "subclasses that override functions",
             "write a Function, or a module, that does what the subclass would",
             "overrides Tensor.as_subclass DisableTorchFunction",

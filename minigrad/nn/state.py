@@ -12,7 +12,7 @@ from ..autograd.grad_mode import no_grad
 from ..core.tensor import Tensor, wrap
 from ..errors import error
 from .module_hooks import Hooked
-from .parameter import Parameter
+from .parameter import Parameter, is_lazy
 
 EXTRA = "_extra_state"
 PYTORCHS = ("_non_persistent_buffers_set", "_is_full_backward_hook")  # what a module of PyTorch keeps besides its hooks
@@ -118,6 +118,7 @@ class Stateful(Hooked):
         result.missing_keys.extend(k for k in own if k not in state and not is_newer(k, own[k][0], versions))
         result.unexpected_keys.extend(k for k in state if k not in own)
         tensors = {k: as_tensor(state[k]) for k, (_, _, t) in own.items() if k in state and t is not None}
+        tensors = {k: t for k, t in tensors.items() if not (is_lazy(t) and is_lazy(own[k][2]))}
         faults += [
             f"size mismatch for {k}: copying a param with shape {tuple(t.shape)} from checkpoint, the shape in "
             f"current model is {tuple(own[k][2].shape)}."

@@ -1,0 +1,259 @@
+"""Lazy modules: layers that learn the number of their inputs at the first call, and are plain layers from then on.
+
+Until then parameters and buffers are uninitialized: they have a dtype and a device, and no shape.  The first call makes a
+plain layer for the input that has come, hands its numbers to the parameters that are there, which an optimizer may hold,
+and gives the module the plain layer's class.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from ..core.tensor import Tensor
+from ..errors import error
+from ..ops.nn.conv import check_rank
+from .basic_layers import Linear
+from .convolution import Conv1d, Conv2d, Conv3d, Convolution, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+from .module import Module
+from .normalization import (
+    BatchNorm1d,
+    BatchNorm2d,
+    BatchNorm3d,
+    ChannelNorm,
+    InstanceNorm1d,
+    InstanceNorm2d,
+    InstanceNorm3d,
+)
+from .parameter import UninitializedBuffer, UninitializedParameter, is_lazy
+
+
+class LazyModuleMixin(Module):
+    """Initialize parameters at the first call.  A class of one's own defines `initialize_parameters` and `forward`.
+
+    `cls_to_become`, where it is given, is the class of the module from then on.
+    """
+
+    cls_to_become: type[Module] | None = None
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        self._load_hook = self.register_load_state_dict_pre_hook(LazyModuleMixin._lazy_load_hook)
+        self._initialize_hook = self.register_forward_pre_hook(LazyModuleMixin._infer_parameters, with_kwargs=True)
+
+    def initialize_parameters(self, *args: Any, **kwargs: Any) -> None:
+        """Give each uninitialized parameter its shape and its numbers, for the arguments of the first call."""
+        what = f"initialize_parameters is not implemented for {type(self).__name__}"
+        raise error(NotImplementedError, type(self).__name__, what, "define it, with the arguments of forward")
+
+    def has_uninitialized_params(self) -> bool:
+        """Return whether a parameter or a buffer has no shape yet."""
+        return any(map(is_lazy, [*self._parameters.values(), *self._buffers.values()]))
+
+    def _infer_parameters(self, args: tuple, kwargs: dict | None = None) -> None:
+        self.initialize_parameters(*args, **kwargs or {})
+        if self.has_uninitialized_params():
+            what = f"module {type(self).__name__} has not been fully initialized"
+            raise error(RuntimeError, type(self).__name__, what, "materialize all parameters in initialize_parameters")
+        self._initialize_hook.remove()
+        self._load_hook.remove()
+        del self._initialize_hook, self._load_hook
+        if self.cls_to_become is not None:
+            self.__class__ = self.cls_to_become  # type: ignore[assignment]
+
+    def _lazy_load_hook(self, state_dict: dict, prefix: str, *_: Any) -> None:
+        for name, t in {**self._parameters, **self._buffers}.items():
+            if is_lazy(t) and prefix + name in state_dict and not is_lazy(given := state_dict[prefix + name]):
+                t.materialize(given.shape)
+
+
+class Lazy(LazyModuleMixin):
+    """A layer of the library without its first argument, the number of inputs, which is the input's size in dimension `dim`."""
+
+    dim, counts = 1, ""  # and the attribute that keeps the number
+    _given: tuple[tuple, dict]
+
+    def __init_subclass__(cls, **kwargs: Any):
+        super().__init_subclass__(**kwargs)
+        cls.cls_to_become = plain = cls.__mro__[cls.__mro__.index(LazyModuleMixin) + 1]
+        given = inspect.signature(plain)
+        cls.counts, *others = given.parameters
+        cls.__signature__ = given.replace(parameters=[given.parameters[name] for name in others])  # type: ignore[attr-defined]
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__(0, *args, **kwargs)
+        object.__setattr__(self, "_given", (args, kwargs))
+        for store, kind in ((self._parameters, UninitializedParameter), (self._buffers, UninitializedBuffer)):
+            for name, t in store.items():
+                if t is not None and (kind is UninitializedParameter or not t.numel()):
+                    store[name] = kind(t.requires_grad, t.device, t.dtype)
+
+    def initialize_parameters(self, input: Tensor, *_: Any, **__: Any) -> None:
+        """Take the parameters of a plain layer that is made for the input."""
+        if isinstance(self, Convolution):
+            check_rank(type(self).__name__, self.ndim, input)
+        elif isinstance(self, ChannelNorm):
+            self.check(input)
+        (args, kwargs), n = self._given, input.shape[self.dim]
+        made = self.cls_to_become(n, *args, **kwargs)  # type: ignore[misc]
+        for mine, theirs in ((self._parameters, made._parameters), (self._buffers, made._buffers)):
+            for name, t in mine.items():
+                if is_lazy(t):
+                    device, dtype = t.device, t.dtype
+                    t.materialize(theirs[name].shape)
+                    t.data = theirs[name].data.to(device, dtype)
+        setattr(self, self.counts, n)
+        del self._given
+
+    def reset_parameters(self) -> None:
+        """Draw initial values anew, once there are parameters."""
+        if not self.has_uninitialized_params():
+            super().reset_parameters()  # type: ignore[misc]
+
+
+class LazyLinear(Lazy, Linear):
+    """A Linear that learns `in_features` at its first call: the size of the input's last dimension.
+
+    >>> import minigrad
+    >>> layer = minigrad.nn.LazyLinear(2)
+    >>> layer
+    LazyLinear(in_features=0, out_features=2, bias=True)
+    >>> layer(minigrad.ones(4, 3)).shape
+    minigrad.Size([4, 2])
+    >>> layer
+    Linear(in_features=3, out_features=2, bias=True)
+    """
+
+    dim = -1
+
+
+class LazyConv1d(Lazy, Conv1d):
+    """A Conv1d that learns `in_channels` at its first call.
+
+    >>> import minigrad
+    >>> minigrad.nn.LazyConv1d(2, kernel_size=2)(minigrad.ones(1, 3, 4)).shape
+    minigrad.Size([1, 2, 3])
+    """
+
+    dim = -2
+
+
+class LazyConvTranspose1d(Lazy, ConvTranspose1d):
+    """A ConvTranspose1d that learns `in_channels` at its first call.
+
+    >>> import minigrad
+    >>> minigrad.nn.LazyConvTranspose1d(2, kernel_size=2)(minigrad.ones(1, 3, 4)).shape
+    minigrad.Size([1, 2, 5])
+    """
+
+    dim = -2
+
+
+class LazyConv2d(Lazy, Conv2d):
+    """A Conv2d that learns `in_channels` at its first call.
+
+    >>> import minigrad
+    >>> minigrad.nn.LazyConv2d(2, kernel_size=2)(minigrad.ones(1, 3, 4, 4)).shape
+    minigrad.Size([1, 2, 3, 3])
+    """
+
+    dim = -3
+
+
+class LazyConvTranspose2d(Lazy, ConvTranspose2d):
+    """A ConvTranspose2d that learns `in_channels` at its first call.
+
+    >>> import minigrad
+    >>> minigrad.nn.LazyConvTranspose2d(2, kernel_size=2)(minigrad.ones(1, 3, 4, 4)).shape
+    minigrad.Size([1, 2, 5, 5])
+    """
+
+    dim = -3
+
+
+class LazyConv3d(Lazy, Conv3d):
+    """A Conv3d that learns `in_channels` at its first call.
+
+    >>> import minigrad
+    >>> minigrad.nn.LazyConv3d(2, kernel_size=2)(minigrad.ones(1, 3, 4, 4, 4)).shape
+    minigrad.Size([1, 2, 3, 3, 3])
+    """
+
+    dim = -4
+
+
+class LazyConvTranspose3d(Lazy, ConvTranspose3d):
+    """A ConvTranspose3d that learns `in_channels` at its first call.
+
+    >>> import minigrad
+    >>> minigrad.nn.LazyConvTranspose3d(2, kernel_size=2)(minigrad.ones(1, 3, 4, 4, 4)).shape
+    minigrad.Size([1, 2, 5, 5, 5])
+    """
+
+    dim = -4
+
+
+class LazyBatchNorm1d(Lazy, BatchNorm1d):
+    """A BatchNorm1d that learns `num_features` at its first call.
+
+    >>> import minigrad
+    >>> layer = minigrad.nn.LazyBatchNorm1d()
+    >>> layer(minigrad.ones(2, 3, 4)).shape, layer.num_features
+    (minigrad.Size([2, 3, 4]), 3)
+    """
+
+
+class LazyInstanceNorm1d(Lazy, InstanceNorm1d):
+    """An InstanceNorm1d that learns `num_features` at its first call.
+
+    >>> import minigrad
+    >>> layer = minigrad.nn.LazyInstanceNorm1d()
+    >>> layer(minigrad.ones(2, 3, 4)).shape, layer.num_features
+    (minigrad.Size([2, 3, 4]), 3)
+    """
+
+    dim = -2
+
+
+class LazyBatchNorm2d(Lazy, BatchNorm2d):
+    """A BatchNorm2d that learns `num_features` at its first call.
+
+    >>> import minigrad
+    >>> layer = minigrad.nn.LazyBatchNorm2d()
+    >>> layer(minigrad.ones(2, 3, 4, 4)).shape, layer.num_features
+    (minigrad.Size([2, 3, 4, 4]), 3)
+    """
+
+
+class LazyInstanceNorm2d(Lazy, InstanceNorm2d):
+    """An InstanceNorm2d that learns `num_features` at its first call.
+
+    >>> import minigrad
+    >>> layer = minigrad.nn.LazyInstanceNorm2d()
+    >>> layer(minigrad.ones(2, 3, 4, 4)).shape, layer.num_features
+    (minigrad.Size([2, 3, 4, 4]), 3)
+    """
+
+    dim = -3
+
+
+class LazyBatchNorm3d(Lazy, BatchNorm3d):
+    """A BatchNorm3d that learns `num_features` at its first call.
+
+    >>> import minigrad
+    >>> layer = minigrad.nn.LazyBatchNorm3d()
+    >>> layer(minigrad.ones(2, 3, 4, 4, 4)).shape, layer.num_features
+    (minigrad.Size([2, 3, 4, 4, 4]), 3)
+    """
+
+
+class LazyInstanceNorm3d(Lazy, InstanceNorm3d):
+    """An InstanceNorm3d that learns `num_features` at its first call.
+
+    >>> import minigrad
+    >>> layer = minigrad.nn.LazyInstanceNorm3d()
+    >>> layer(minigrad.ones(2, 3, 4, 4, 4)).shape, layer.num_features
+    (minigrad.Size([2, 3, 4, 4, 4]), 3)
+    """
+
+    dim = -4
