@@ -2,7 +2,7 @@
 
 from .. import nn
 from ..linalg import LinAlgError
-from ..nn import convolution, losses, normalization, recurrent, sequences
+from ..nn import convolution, losses, normalization
 from ..tensors.hooks import Handle
 
 _LinAlgError = LinAlgError
@@ -10,6 +10,5 @@ _ConvNd, _ConvTransposeNd = convolution.Convolution, convolution.TransposedConvo
 _Loss, _WeightedLoss = losses.Loss, losses.Weighted
 _BatchNorm, _InstanceNorm, _NormBase = normalization.BatchNorm, normalization.InstanceNorm, normalization.ChannelNorm
 NonDynamicallyQuantizableLinear = nn.Linear
-RNNBase, RNNCellBase = sequences.Recurrent, recurrent.Cell
 RemovableHandle = Handle
 required = object()  # old optimizers give it as the default of an argument that has none

@@ -15,7 +15,8 @@ import numpy as np
 from ..ops import copy, einsum, flip, gather, join, matmul, pad, scan, shape
 from ..ops.base import families
 from ..ops.base.primitive import Primitive
-from ..ops.nn import conv, embedding, linear, pool, softmax, standardize
+from ..ops.nn import conv, embedding, linear, softmax, standardize
+from ..ops.nn import pool_operations as pool
 
 
 @dataclass

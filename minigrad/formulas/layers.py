@@ -12,7 +12,8 @@ from ..ops.elementary import exp, log, sqrt
 from ..ops.from_data import tensor
 from ..ops.join import cat
 from ..ops.masks import one_hot
-from ..ops.nn import activation, conv, conv_transpose, cross_entropy, embedding, loss, pool, standardize
+from ..ops.nn import activation, conv, conv_transpose, cross_entropy, embedding, loss, standardize
+from ..ops.nn import pool_operations as pool
 from ..ops.nn.unfold_fold import Col2Im, Im2Col
 from ..ops.windows import count
 from . import expression as e
@@ -108,8 +109,6 @@ def _(
 def _(
     layer: Terms, cls: Any, out: Tensor, x: Tensor, parts: pool.EvenParts, count_pad: bool, divisor: int | None
 ) -> Tree:
-    if len(parts.size) > 2:
-        return e.call("interpolate", layer.tree(x), one(parts.number), mode="area")
     return e.call(f"adaptive_avg_pool{len(parts.size)}d", layer.tree(x), one(parts.number))
 
 
@@ -137,7 +136,7 @@ def _(x: Tensor, shape: pool.Sliding | pool.EvenParts, count_pad: bool, divisor:
 def copied(x: Tensor, shape: pool.Sliding) -> Tensor:
     """Return a tensor with each element of x added to all places of its window."""
     n, channels = len(shape.size), x.shape[-len(shape.size) - 1]
-    run = (conv_transpose.conv_transpose1d, conv_transpose.conv_transpose2d)[n - 1]
+    run = (conv_transpose.conv_transpose1d, conv_transpose.conv_transpose2d, conv_transpose.conv_transpose3d)[n - 1]
     each = zip(shape.size, shape.number, shape.stride, shape.padding, shape.kernel)
     extra = [m - ((w - 1) * s - 2 * p + k) for m, w, s, p, k in each]
     made = run(

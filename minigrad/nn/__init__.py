@@ -103,17 +103,24 @@ from .parameter import Parameter, UninitializedBuffer, UninitializedParameter
 from .pooling import (
     AdaptiveAvgPool1d,
     AdaptiveAvgPool2d,
+    AdaptiveAvgPool3d,
     AdaptiveMaxPool1d,
     AdaptiveMaxPool2d,
+    AdaptiveMaxPool3d,
     AvgPool1d,
     AvgPool2d,
+    AvgPool3d,
     LPPool1d,
     LPPool2d,
     MaxPool1d,
     MaxPool2d,
+    MaxPool3d,
+    MaxUnpool1d,
+    MaxUnpool2d,
+    MaxUnpool3d,
 )
-from .recurrent import GRUCell, LSTMCell, RNNCell
-from .sequences import GRU, LSTM, RNN
+from .recurrent import GRUCell, LSTMCell, RNNCell, RNNCellBase
+from .sequences import GRU, LSTM, RNN, RNNBase
 from .shape_modules import (
     ChannelShuffle,
     CircularPad1d,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..ops.nn import adaptive_pool, lp_pool, pool
+from ..core.tensor import Tensor
+from ..ops.nn import adaptive_pool, lp_pool, pool, unpool
+from .module import Module
 from .settings import Functional, many
 
 
@@ -71,6 +73,15 @@ class MaxPool2d(MaxPool, function=pool.max_pool2d):
     """
 
 
+class MaxPool3d(MaxPool, function=pool.max_pool3d):
+    """The largest element of each window of (n, c, depth, height, width).
+
+    >>> import minigrad
+    >>> minigrad.nn.MaxPool3d(2)(minigrad.ones(3, 4, 8, 8)).shape
+    minigrad.Size([3, 2, 4, 4])
+    """
+
+
 class AvgPool1d(AvgPool, function=pool.avg_pool1d):
     """The mean of each window of (n, c, length).
 
@@ -91,6 +102,17 @@ class AvgPool2d(AvgPool, function=pool.avg_pool2d):
     >>> import minigrad
     >>> minigrad.nn.AvgPool2d(2)(minigrad.ones(3, 8, 8)).shape
     minigrad.Size([3, 4, 4])
+    """
+
+    divisor_override: int | None = None
+
+
+class AvgPool3d(AvgPool, function=pool.avg_pool3d):
+    """The mean of each window of (n, c, depth, height, width).
+
+    >>> import minigrad
+    >>> minigrad.nn.AvgPool3d(2)(minigrad.ones(3, 4, 8, 8)).shape
+    minigrad.Size([3, 2, 4, 4])
     """
 
     divisor_override: int | None = None
@@ -143,6 +165,15 @@ class AdaptiveAvgPool2d(AdaptivePool, function=adaptive_pool.adaptive_avg_pool2d
     """
 
 
+class AdaptiveAvgPool3d(AdaptivePool, function=adaptive_pool.adaptive_avg_pool3d):
+    """The means of even parts of (n, c, depth, height, width).
+
+    >>> import minigrad
+    >>> minigrad.nn.AdaptiveAvgPool3d(1)(minigrad.ones(2, 3, 4, 8, 8)).shape
+    minigrad.Size([2, 3, 1, 1, 1])
+    """
+
+
 class AdaptiveMaxPool1d(AdaptiveMaxPool, function=adaptive_pool.adaptive_max_pool1d):
     """The largest elements of even parts of (n, c, length).
 
@@ -159,3 +190,67 @@ class AdaptiveMaxPool2d(AdaptiveMaxPool, function=adaptive_pool.adaptive_max_poo
     >>> minigrad.nn.AdaptiveMaxPool2d((2, 1))(minigrad.ones(3, 8, 8)).shape
     minigrad.Size([3, 2, 1])
     """
+
+
+class AdaptiveMaxPool3d(AdaptiveMaxPool, function=adaptive_pool.adaptive_max_pool3d):
+    """The largest elements of even parts of (n, c, depth, height, width).
+
+    >>> import minigrad
+    >>> minigrad.nn.AdaptiveMaxPool3d((2, 1, 1))(minigrad.ones(3, 4, 8, 8)).shape
+    minigrad.Size([3, 2, 1, 1])
+    """
+
+
+class MaxUnpool(Module):
+    """Put elements back where a pool of maxima found them; a subclass says in how many dimensions."""
+
+    function: Any = None
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0):
+        super().__init__()
+        n = int(type(self).__name__[-2])
+        self.kernel_size, self.padding = many(kernel_size, n), many(padding, n)
+        self.stride = self.kernel_size if stride is None else many(stride, n)
+
+    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
+        """The elements at their places, in a tensor of `output_size`."""
+        return type(self).function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+
+    def extra_repr(self) -> str:
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class MaxUnpool1d(MaxUnpool):
+    """The inverse of MaxPool1d, as far as there is one: zeros where there was no maximum.
+
+    >>> import minigrad
+    >>> pool, unpool = minigrad.nn.MaxPool1d(2, return_indices=True), minigrad.nn.MaxUnpool1d(2)
+    >>> unpool(*pool(minigrad.ones(3, 8))).shape
+    minigrad.Size([3, 8])
+    """
+
+    function = staticmethod(unpool.max_unpool1d)
+
+
+class MaxUnpool2d(MaxUnpool):
+    """The inverse of MaxPool2d, as far as there is one: zeros where there was no maximum.
+
+    >>> import minigrad
+    >>> pool, unpool = minigrad.nn.MaxPool2d(2, return_indices=True), minigrad.nn.MaxUnpool2d(2)
+    >>> unpool(*pool(minigrad.ones(3, 8, 8))).shape
+    minigrad.Size([3, 8, 8])
+    """
+
+    function = staticmethod(unpool.max_unpool2d)
+
+
+class MaxUnpool3d(MaxUnpool):
+    """The inverse of MaxPool3d, as far as there is one: zeros where there was no maximum.
+
+    >>> import minigrad
+    >>> pool, unpool = minigrad.nn.MaxPool3d(2, return_indices=True), minigrad.nn.MaxUnpool3d(2)
+    >>> unpool(*pool(minigrad.ones(3, 4, 8, 8))).shape
+    minigrad.Size([3, 4, 8, 8])
+    """
+
+    function = staticmethod(unpool.max_unpool3d)

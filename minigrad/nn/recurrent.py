@@ -19,8 +19,13 @@ from .recurrent_layer import at_once
 from .time_steps import RNN_STEPS, gru_step, lstm_step
 
 
-class Cell(Module):
-    """What the cells share: weights of `gates` blocks for the input and for the state."""
+class RNNCellBase(Module):
+    """What the cells share: weights of `gates` blocks for the input and for the state.
+
+    >>> import minigrad
+    >>> isinstance(minigrad.nn.GRUCell(2, 3), minigrad.nn.RNNCellBase)
+    True
+    """
 
     gates = 1
 
@@ -63,7 +68,7 @@ class Cell(Module):
         return f"{self.input_size}, {self.hidden_size}" + ("" if self.bias else ", bias=False")
 
 
-class RNNCell(Cell):
+class RNNCell(RNNCellBase):
     """tanh (or relu) of a linear map of input and state.  Source: Elman, "Finding structure in time", 1990.
 
     >>> import minigrad
@@ -92,7 +97,7 @@ class RNNCell(Cell):
         return super().extra_repr() + ("" if self.nonlinearity == "tanh" else f", nonlinearity={self.nonlinearity}")
 
 
-class LSTMCell(Cell):
+class LSTMCell(RNNCellBase):
     """A state (h, c) whose memory c is kept, written and shown through gates.
 
     Source: Hochreiter, Schmidhuber, "Long short-term memory", 1997, with the forget gate of Gers et al., 2000.
@@ -110,7 +115,7 @@ class LSTMCell(Cell):
         return h, c
 
 
-class GRUCell(Cell):
+class GRUCell(RNNCellBase):
     """A state that moves towards a new one by as much as a gate says.
 
     Source: Cho et al., "Learning phrase representations using RNN encoder-decoder", 2014.

@@ -23,12 +23,25 @@ from .time_steps import RNN_STEPS, gru_step, lstm_step
 from .utils.rnn import PackedSequence, run_packed
 
 
-class Recurrent(Module):
-    """Run a recurrent layer over time.  A subclass defines one step."""
+class RNNBase(Module):
+    """Run a recurrent layer over time.  A subclass defines one step.
+
+    >>> import minigrad
+    >>> isinstance(minigrad.nn.LSTM(2, 3), minigrad.nn.RNNBase)
+    True
+    """
 
     gates, n_states = 1, 1
 
     n_directions = property(lambda m: 2 if m.bidirectional else 1)
+    _flat_weights_names = property(lambda m: list(m._parameters))  # programs go through these to draw initial values
+    _flat_weights = property(lambda m: list(m._parameters.values()))
+
+    @property
+    def all_weights(self) -> list:
+        """The parameters of each layer and direction."""
+        ends = [end for layer in range(self.num_layers) for end in self.endings(layer)]
+        return [[p for name, p in self._parameters.items() if name.partition("_l")[2] == end[2:]] for end in ends]
 
     def __init__(
         self,
@@ -154,7 +167,7 @@ class Recurrent(Module):
         return f"{self.input_size}, {self.hidden_size}" + unusual(self, usual)
 
 
-class RNN(Recurrent):
+class RNN(RNNBase):
     """h = tanh (or relu) of a linear map of input and state.  Source: Elman, "Finding structure in time", 1990.
 
     >>> import minigrad
@@ -185,7 +198,7 @@ class RNN(Recurrent):
         return RNN_STEPS[self.nonlinearity]
 
 
-class LSTM(Recurrent):
+class LSTM(RNNBase):
     """A state (h, c) whose memory c is kept, written and shown through gates.
 
     Source: Hochreiter, Schmidhuber, "Long short-term memory", 1997, with the forget gate of Gers et al., 2000.
@@ -202,7 +215,7 @@ class LSTM(Recurrent):
         return lstm_step
 
 
-class GRU(Recurrent):
+class GRU(RNNBase):
     """A state that moves towards a new one by as much as a gate says.
 
     Source: Cho et al., "Learning phrase representations using RNN encoder-decoder", 2014.

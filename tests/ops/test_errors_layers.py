@@ -8,6 +8,9 @@ from tests.refusals import check
 CASES = [
     ('F.binary_cross_entropy(T(2) * 0, T(2) * 0 + 2)',
      'binary_cross_entropy', 'target should be between 0 and 1, found 2 to 2', 'pass probabilities'),
+    ('F.max_unpool2d(T(1, 2, 2), I(1, 2, 4), 2)', 'max_unpool2d', 'got (1, 2, 2) and (1, 2)', 'pass (batch, channels,'),
+    ('F.max_unpool1d(T(1, 2), I(1, 2, 4), 2, output_size=(9,))',
+     'max_unpool1d', 'output_size=(9,) is not within a stride, (2,), of (4,)', 'pass the size of the tensor'),
     ('nn.grad.conv2d_input((1, 1, 4, 4), T(2, 1, 3, 3), T(1, 2, 3, 3))',
      'conv2d_input', 'has shape (1, 2, 2, 2), but grad_output has (1, 2, 3, 3)', 'pass the stride'),
     ('nn.grad.conv2d_weight(T(4, 4), (2, 1, 3, 3), T(1, 2, 3, 3))', 'conv2d_weight', 'expected 4 dimensions', 'batch'),

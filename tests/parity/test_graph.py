@@ -59,7 +59,7 @@ SHAPED = "a view is named after what it does to the shape: with dimensions of si
 SEVERAL = "made of other operations here, of which the last has its own name"
 DIVIDED = "quotients that are rounded have operations of their own"
 OTHERWISE = {
-    COMPOSED: "adaptive_avg_pool1d adaptive_max_pool1d avg_pool1d max_pool1d bilinear cdist chain_matmul "
+    COMPOSED: "adaptive_avg_pool1d adaptive_max_pool1d avg_pool1d max_pool1d max_unpool1d bilinear cdist chain_matmul "
     "linalg.multi_dot einsum inner tensordot instance_norm kron linear matmul nanquantile quantile "
     "conv1d conv2d conv3d conv_transpose1d conv_transpose2d "
     "conv_transpose3d linalg.cond linalg.matrix_norm linalg.norm norm meshgrid repeat_interleave sum_to_size combinations",

@@ -389,3 +389,13 @@ def test_modules_are_subclasses_of_each_other_as_torchs_are():
         for b in classes:
             theirs = issubclass(getattr(torch.nn, a), getattr(torch.nn, b))
             assert issubclass(getattr(minigrad.nn, a), getattr(minigrad.nn, b)) == theirs, (a, b)
+
+
+@pytest.mark.parametrize("call", ["LSTM(2, 3, 2, bidirectional=True)", "GRU(2, 3, bias=False)", "RNN(2, 3)"])
+def test_recurrent_layers_list_their_weights(call):
+    found = []
+    for m in (minigrad, torch):
+        layer = eval(f"m.nn.{call}", {"m": m})
+        shapes = [[tuple(p.shape) for p in weights] for weights in layer.all_weights]
+        found.append((list(layer._flat_weights_names), shapes, isinstance(layer, m.nn.RNNBase)))
+    assert found[0] == found[1]

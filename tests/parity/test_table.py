@@ -102,7 +102,8 @@ ROW_BY_ROW = {
         "group_norm",
     ),
     *("adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_max_pool1d", "pixel_shuffle", "pixel_unshuffle"),
-    *("channel_shuffle", "lp_pool1d"),
+    *("channel_shuffle", "lp_pool1d", "max_unpool2d"),
+    *("adaptive_avg_pool3d", "adaptive_max_pool3d", "avg_pool3d", "max_pool3d"),
     *(
         "cholesky",
         "linalg.cholesky",
@@ -171,6 +172,8 @@ OTHERWISE = {
     "adaptive_avg_pool2d(T(2, 3, 4, 6), 2)",
     "adaptive_avg_pool2d(T(3, 7, 5), (3, None))",
     "adaptive_avg_pool2d(T(2, 2, 3, 4), (5, 1))",
+    "adaptive_avg_pool3d(T(2, 2, 4, 6, 5), 2)",
+    "adaptive_avg_pool3d(T(1, 2, 7, 5, 4), (3, None, 1))",
     "interpolate(T(1, 1, 4, 4), 3, mode='area')",
     "pow(T(3), 0)",
 }

@@ -2,7 +2,7 @@
 
 Written by hand, as nothing else goes through windows: sums of all three by three of 100,000 elements take NumPy 390
 microseconds and these 238, sums of seven by seven that do not overlap 315 and 52.
-ops/nn/pool.py has the definitions, and does what is small.  None stands for "NumPy serves as well".
+ops/nn/pool_operations.py has the definitions, and does what is small.  None stands for "NumPy serves as well".
 """
 
 from __future__ import annotations

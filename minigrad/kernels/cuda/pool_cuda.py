@@ -1,6 +1,6 @@
 """Pooling on the device: the largest element or the sum of each window, and what goes back to the places of the windows.
 
-A thread has a window and looks at its elements, a few dozen as a rule.  ops/nn/pool.py has the definitions.
+A thread has a window and looks at its elements, a few dozen as a rule.  ops/nn/pool_operations.py has the definitions.
 """
 
 from __future__ import annotations

@@ -7,7 +7,8 @@ from typing import Any
 from ...core.tensor import Tensor
 from ...errors import error
 from .entry import expect_floats, expect_numbers, functional
-from .pool import AdaptiveAvgPool, AdaptiveMaxPool, EvenParts, check_rank
+from .pool import check_rank
+from .pool_operations import AdaptiveAvgPool, AdaptiveMaxPool, EvenParts
 
 
 @functional("T(2, 3, 8), 4", "T(3, 7), 3", "T(2, 2, 3), (5,)")
@@ -22,6 +23,12 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     return adaptive_avg_pool("adaptive_avg_pool2d", 2, input, output_size)
 
 
+@functional("T(2, 2, 4, 6, 5), 2", "T(1, 2, 7, 5, 4), (3, None, 1)", node="AdaptiveAvgPool3D")
+def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
+    """The means of even parts of (n, c, depth, height, width) or without n; see adaptive_avg_pool2d."""
+    return adaptive_avg_pool("adaptive_avg_pool3d", 3, input, output_size)
+
+
 @functional("T(2, 3, 8), 4", "T(3, 7), 3", "T(2, 2, 3), 5, True")
 def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """The largest elements of `output_size` even parts of (n, c, length) or (c, length)."""
@@ -32,6 +39,12 @@ def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = 
 def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """The largest elements of even parts, `output_size` in each direction; with `return_indices` also their places."""
     return adaptive_max_pool("adaptive_max_pool2d", 2, input, output_size, return_indices)
+
+
+@functional("T(2, 2, 4, 6, 5), 2", "T(1, 2, 7, 5, 4), (3, None, 1), True", node="AdaptiveMaxPool3D")
+def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """The largest elements of even parts of (n, c, depth, height, width) or without n; see adaptive_max_pool2d."""
+    return adaptive_max_pool("adaptive_max_pool3d", 3, input, output_size, return_indices)
 
 
 def adaptive_avg_pool(who: str, n: int, input: Tensor, output_size: Any) -> Tensor:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from minigrad.kernels.cuda import pool_cuda as there
 from minigrad.kernels.cuda.device_array import to_device
-from minigrad.ops.nn.pool import AvgPool, EvenParts, MaxPool, Sliding, SpreadAvg
+from minigrad.ops.nn.pool_operations import AvgPool, EvenParts, MaxPool, Sliding, SpreadAvg
 from minigrad.ops.windows import count
 
 random = np.random.default_rng(0)
