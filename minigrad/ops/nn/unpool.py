@@ -35,6 +35,7 @@ def max_unpool2d(
     meant that are pooled to this one, and is (size - 1) * stride + kernel - 2 * padding where it is None.  Raises
     ValueError for sizes that no such pool leads to, RuntimeError for places outside.
 
+    >>> import minigrad
     >>> F = minigrad.nn.functional
     >>> y, places = F.max_pool2d(minigrad.tensor([[[1., 2.], [4., 3.]]]), 2, return_indices=True)
     >>> F.max_unpool2d(y, places, 2)
