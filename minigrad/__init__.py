@@ -157,7 +157,7 @@ from .tensors.printing import get_printoptions, printoptions, set_printoptions
 # fmt: off
 from .ops.as_strided import as_strided
 from .ops.broadcast import atleast_1d, atleast_2d, atleast_3d, broadcast_shapes, broadcast_tensors, broadcast_to
-from .ops.chains import chain_matmul, matrix_power
+from .ops.chains import chain_matmul, matrix_exp, matrix_power
 from .ops.compare import (
     allclose, clamp, clamp_max, clamp_min, clip, eq, equal, fmax, fmin, ge, greater, greater_equal, gt, isclose,
     isfinite, isinf, isnan, isneginf, isposinf, le, less, less_equal, lt, maximum, minimum, ne, not_equal, signbit,
@@ -179,7 +179,7 @@ from .ops.elementary import (
 )
 from .ops.flip import flip, fliplr, flipud, roll, rot90
 from .ops.gather import gather, take_along_dim
-from .ops.grids import cartesian_prod, combinations, meshgrid
+from .ops.grids import cartesian_prod, combinations, meshgrid, vander
 from .ops.inverses import erfinv, float_power, logit
 from .ops.join import (
     block_diag, cat, chunk, column_stack, dstack, hstack, narrow, select, split, split_with_sizes, stack, tensor_split,
@@ -193,6 +193,8 @@ from .ops.logic import (
     bitwise_and, bitwise_left_shift, bitwise_not, bitwise_or, bitwise_right_shift, bitwise_xor, logical_and,
     logical_not, logical_or, logical_xor,
 )
+from .ops.lu import lu_unpack
+from .ops.lu import solve_by_lu as lu_solve
 from .ops.masks import argwhere, masked_fill, masked_scatter, masked_select, nonzero
 from .ops.matmul import addbmm, addmm, addmv, addr, baddbmm, bmm, cross, dot, matmul, mm, mv, outer, vdot
 from .ops.matmul import outer as ger

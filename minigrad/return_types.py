@@ -76,6 +76,66 @@ class SVDWithV(NamedTuple):
     V: Tensor
 
 
+class LU(NamedTuple):
+    """L below the diagonal and U from it on, in one matrix; with which row each was exchanged, from 1 on."""
+
+    LU: Tensor
+    pivots: Tensor
+
+
+class LUEx(NamedTuple):
+    """The same with the place of the first pivot that is 0, or 0."""
+
+    LU: Tensor
+    pivots: Tensor
+    info: Tensor
+
+
+class PLU(NamedTuple):
+    """A = P L U with a permutation P, a lower triangular L and an upper triangular U."""
+
+    P: Tensor
+    L: Tensor
+    U: Tensor
+
+
+class InverseEx(NamedTuple):
+    """The inverse, and 0 where there is one."""
+
+    inverse: Tensor
+    info: Tensor
+
+
+class SolutionEx(NamedTuple):
+    """The solution of linear equations, and 0 where there is one."""
+
+    result: Tensor
+    info: Tensor
+
+
+class CholeskyEx(NamedTuple):
+    """The Cholesky factor, and 0 where there is one."""
+
+    L: Tensor
+    info: Tensor
+
+
+class LeastSquares(NamedTuple):
+    """The X that makes A X - B smallest, its squares' sums, the rank of A and its singular values."""
+
+    solution: Tensor
+    residuals: Tensor
+    rank: Tensor
+    singular_values: Tensor
+
+
+class Binary(NamedTuple):
+    """mantissa * 2**exponent."""
+
+    mantissa: Tensor
+    exponent: Tensor
+
+
 def of(fields: Any, name: str) -> Any:
     """The results of one operation."""
     return type(
@@ -88,3 +148,8 @@ cummax, cummin, sort, topk, kthvalue = [of(Selected, n) for n in ("cummax", "cum
 aminmax, slogdet = of(Extremes, "aminmax"), of(SignAndLog, "slogdet")
 qr, linalg_qr = of(QR, "qr"), of(QR, "linalg_qr")
 svd, linalg_svd, linalg_eigh = of(SVDWithV, "svd"), of(SVD, "linalg_svd"), of(Eigen, "linalg_eigh")
+linalg_lu_factor, linalg_lu_factor_ex = of(LU, "linalg_lu_factor"), of(LUEx, "linalg_lu_factor_ex")
+linalg_lu, lu_unpack = of(PLU, "linalg_lu"), of(PLU, "lu_unpack")
+linalg_inv_ex, linalg_solve_ex = of(InverseEx, "linalg_inv_ex"), of(SolutionEx, "linalg_solve_ex")
+linalg_cholesky_ex, linalg_lstsq = of(CholeskyEx, "linalg_cholesky_ex"), of(LeastSquares, "linalg_lstsq")
+frexp = of(Binary, "frexp")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.tensor import Tensor
-from ..ops import decompositions, determinants, linalg, matmul, norms, rank
+from ..ops import chains, decompositions, determinants, linalg, lu, matmul, norms, rank
 from ..ops.einsum import Einsum
 from ..ops.equations import LETTERS
 from ..ops.nn.linear import Affine
@@ -83,6 +83,21 @@ def _(layer: Terms, cls: Any, out: Tensor, x: Tensor) -> Tree:
     return e.call("linalg.svdvals", layer.tree(x))
 
 
+@written(lu.LuFactor, lu.CholeskyInfo)
+def _(layer: Terms, cls: Any, outs: tuple, x: Tensor, who: str) -> Tree:
+    return e.call(f"linalg.{cls.name}", layer.tree(x))
+
+
+@written(lu.Permutation)
+def _(layer: Terms, cls: Any, out: Tensor, packed: Tensor, pivots: Tensor) -> Tree:
+    return e.subscript(e.call("lu_unpack", layer.tree(packed), layer.tree(pivots)), 0)
+
+
+@written(chains.MatrixExp)
+def _(layer: Terms, cls: Any, out: Tensor, x: Tensor) -> Tree:
+    return e.call("matrix_exp", layer.tree(x))
+
+
 @written(determinants.Det, determinants.Slogdet)
 def _(layer: Terms, cls: Any, out: Any, x: Tensor) -> Tree:
     return e.call(cls.name, layer.tree(x))
@@ -96,6 +111,11 @@ def _(x: Tensor) -> Tensor:
 @written(rank.Pinv)
 def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, atol: Any, rtol: Any) -> Tree:
     return e.call("linalg.pinv", layer.tree(x), atol=atol or None, rtol=rtol)
+
+
+@written(rank.MatrixRank)
+def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, atol: Any, rtol: Any) -> Tree:
+    return e.call("linalg.matrix_rank", layer.tree(x), atol=atol or None, rtol=rtol)
 
 
 @written(norms.Cdist)

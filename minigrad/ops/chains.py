@@ -1,16 +1,22 @@
-"""Products of many matrices: chains in the cheapest order, and powers by repeated squaring."""
+"""Products of many matrices: chains in the cheapest order, powers by repeated squaring, and the exponential."""
 
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
+import numpy as np
+
+from ..arrays.kinds import near
+from ..arrays.nowhere import has_numbers
 from ..core.tensor import Tensor
 from ..errors import error
 from .base.primitive import tied
 from .base.registry import op
 from .copy import Contiguous
-from .linalg import identity, inverse
+from .join import cat
+from .linalg import OfMatrices, identity, inverse, square
 from .matmul import mm
 from .products import fit, linalg, refused
 
@@ -93,3 +99,53 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
         n >>= 1
         base = base @ base if n else base
     return Contiguous.apply(out) if out is input else out
+
+
+class MatrixExp(OfMatrices):
+    """The exponential of square matrices; its derivative stands beside it in the exponential of one twice as large."""
+
+    node = "LinalgMatrixExp"
+    impl = lambda x: exponential(x)
+    dx = lambda g, x: exponential_gradient(g, x)
+
+
+@op("T(3, 3)", "T(2, 3, 3)", "T(1, 1)", "T(0, 0)", "T(0, 2, 2)", "9 * T(2, 2)", aliases=("linalg.matrix_exp",))
+def matrix_exp(input: Tensor) -> Tensor:
+    """The exponential of each square matrix, I + A + A @ A / 2 + A @ A @ A / 6 + ...
+
+    >>> import minigrad
+    >>> minigrad.matrix_exp(minigrad.tensor([[0., 1.], [0., 0.]]))
+    tensor([[1., 1.],
+            [0., 1.]])
+    """
+    square("linalg.matrix_exp", input)
+    return MatrixExp.apply(input)
+
+
+TERMS = 14  # of the series: exact in float64 for matrices whose columns sum up to 1/2 at most
+
+
+def exponential(a: np.ndarray) -> np.ndarray:
+    """The Taylor series of A / 2**s, squared s times.
+
+    Source: Moler, Van Loan, "Nineteen dubious ways to compute the exponential of a matrix", 2003, method 3.
+    """
+    one, times = near(np.eye(a.shape[-1], dtype=a.dtype), a), 0
+    if a.size and has_numbers(a):
+        largest = np.abs(a).sum(-2).max(-1)[..., None, None]
+        halvings = np.maximum(np.ceil(np.log2(np.where((largest > 0) & (largest < math.inf), 2 * largest, 1))), 0)
+        times = int(halvings.max())
+        a = a / np.exp2(halvings)
+    q = one + a * 0
+    for n in range(TERMS, 0, -1):
+        q = one + a @ q / n
+    for i in range(times):
+        q = np.where(halvings > i, q @ q, q)
+    return q
+
+
+def exponential_gradient(g: Tensor, x: Tensor) -> Tensor:
+    """The corner of exp([[A^T, g], [0, A^T]]).  Source: Higham, "Functions of Matrices", 2008, (3.16)."""
+    n = x.shape[-1]
+    upper, lower = cat([x.mT, g], -1), cat([x.mT * 0, x.mT], -1)
+    return MatrixExp.apply(cat([upper, lower], -2))[..., :n, n:]

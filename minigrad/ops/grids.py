@@ -13,8 +13,10 @@ from ..core.tensor import Tensor, wrap
 from ..errors import error, no_room
 from .base.registry import op
 from .broadcast import tensors_from
+from .create import arange
 from .index import Take
 from .join import stack
+from .products import linalg
 from .shape import expand, reshape, transpose
 
 
@@ -93,3 +95,38 @@ def count(n: int, r: int) -> int:
         if found >= 1 << 63:
             return 1 << 63
     return found
+
+
+REFUSES = "its derivative, which PyTorch's backward refuses to compute"  # it writes into what it has saved
+
+
+@linalg("T(3)", "T(2, 3), N=4", "T(3), N=2", "I(4, 9), N=3", differs=REFUSES)
+def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
+    """The powers x**0 to x**(N-1) of each number of x (..., n), side by side in a new last dimension; N is n if not given."""
+    n = x.shape[-1] if N is None and x.ndim else N
+    if x._np_dtype.kind == "b":
+        what = f"linalg.vander supports floating point and integer tensors, but got {x.dtype.name}"
+        raise error(RuntimeError, "linalg.vander", what, "convert it first: x.int()")
+    if n is None or n < 1:
+        raise error(RuntimeError, "linalg.vander", f"N must be greater than 1, got {n}", "write N=3 for 1, x and x*x")
+    return x.unsqueeze(-1) ** arange(n, device=x.device)
+
+
+@op("T(3)", "T(3), 2, True", "T(3), 0", "I(4, 9)", "B(3), 2", method=False, differs=REFUSES)
+def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
+    """A Vandermonde matrix: the powers of each number of a vector in a row, the highest first unless `increasing`.
+
+    >>> import minigrad
+    >>> minigrad.vander(minigrad.tensor([1, 2, 3]))
+    tensor([[1, 1, 1],
+            [4, 2, 1],
+            [9, 3, 1]])
+    """
+    if x.ndim != 1:
+        what = f"x must be a one-dimensional tensor, but has shape {tuple(x.shape)}"
+        raise error(RuntimeError, "vander", what, "write x.flatten(), or use linalg.vander")
+    n = len(x) if N is None else N
+    if n < 0:
+        raise error(RuntimeError, "vander", f"N must be non-negative, got {n}", "write N=3 for x*x, x and 1")
+    powers = x.unsqueeze(-1) ** arange(n, device=x.device)
+    return powers if increasing else powers.flip(-1)

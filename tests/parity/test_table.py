@@ -115,6 +115,8 @@ ROW_BY_ROW = {
         "addr",
     ),
     "local_response_norm",
+    *("linalg.cholesky_ex", "linalg.lstsq", "linalg.lu_factor", "linalg.lu_factor_ex", "linalg.lu_solve"),
+    *("linalg.solve_ex", "lu_solve"),
     *("select_scatter", "slice_scatter", "diagonal_scatter"),
 }
 

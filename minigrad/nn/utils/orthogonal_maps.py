@@ -6,9 +6,8 @@ Source: Lezcano-Casado, Martinez-Rubio, "Cheap orthogonal constraints in neural 
 
 from __future__ import annotations
 
-import math
-
 from ...core.tensor import Tensor
+from ...ops.chains import matrix_exp
 from ...ops.compare import where
 from ...ops.create import eye
 from ...ops.decompositions import linalg_qr
@@ -28,23 +27,6 @@ def skew(X: Tensor) -> Tensor:
 def identity(A: Tensor) -> Tensor:
     """The identity for square matrices."""
     return eye(A.shape[-1], dtype=A.dtype, device=A.device)
-
-
-def matrix_exp(A: Tensor) -> Tensor:
-    """Return the exponential of square matrices: the Taylor series of A / 2**s, squared s times.
-
-    With s such that no column sum exceeds 1/2, terms up to the 14th are exact in float64.
-    Source: Moler, Van Loan, "Nineteen dubious ways to compute the exponential of a matrix", 2003, method 3.
-    """
-    largest = A.abs().sum(-2).max().item() if A.numel() else 0.0
-    s = max(0, math.ceil(math.log2(2 * largest))) if 0 < largest < math.inf else 0
-    A, one = A / 2**s, identity(A)
-    Q = one
-    for n in range(14, 0, -1):
-        Q = one + A @ Q / n
-    for _ in range(s):
-        Q = Q @ Q
-    return Q
 
 
 def exponential(X: Tensor) -> Tensor:

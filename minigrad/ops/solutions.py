@@ -1,0 +1,102 @@
+"""Linear equations beside square matrices: least squares, and equations of tensors, whose dimensions are flattened first."""
+
+from __future__ import annotations
+
+import math
+
+from .. import return_types
+from ..arrays.nowhere import has_numbers
+from ..core.saved import bottom
+from ..core.tensor import Tensor
+from ..errors import error
+from ..return_types import LeastSquares
+from .decompositions import svdvals
+from .linalg import LinAlgError, inverse, matrices, solve
+from .products import broadcast, linalg, one_dtype, refused
+from .rank import linalg_pinv, matrix_rank
+
+DRIVERS = ("gelsy", "gels", "gelsd", "gelss")  # of LAPACK
+
+
+@linalg("T(4, 3), T(4, 2)", "T(3, 4), T(3, 2), driver='gelsd'", "T(2, 4, 3), T(2, 4)", "T(4, 2), T(4), driver='gels'",
+        "T(2, 5, 2), T(2, 5), rcond=0.01, driver='gelss'", node="LinalgLstsq", out=False)  # fmt: skip
+def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> LeastSquares:
+    """The X of least |A X - B|, for A (..., m, n) and B (..., m, k) or vectors (..., m), the smallest X of several.
+
+    `solution` is X, pinv(A) @ B.  As in PyTorch the rest depends on LAPACK's `driver`: "gelsy", the default, gives the
+    `rank` of A, "gels" (for full rank) the `residuals` |A X - B|**2 of the columns where m > n, "gelsd" and "gelss" both,
+    with the `singular_values`; what is not given is empty.  Singular values up to rcond times the largest count as 0.
+    Raises RuntimeError where shapes do not fit, and for other drivers; LinAlgError for less than full rank by "gels".
+
+    >>> import minigrad
+    >>> A = minigrad.tensor([[1., 0.], [1., 1.], [1., 2.]])  # a line through three points
+    >>> minigrad.linalg.lstsq(A, minigrad.tensor([[1.], [3.], [5.]])).solution
+    tensor([[1.0000],
+            [2.0000]])
+    """
+    who, driver = "linalg.lstsq", driver or "gelsy"
+    matrices(who, A)
+    one_dtype(who, A, B, names=("A", "B"))
+    if driver not in DRIVERS:
+        what = f"parameter `driver` should be one of {', '.join(DRIVERS)}, got {driver!r}"
+        raise refused(who, what, "leave driver= out")
+    vector = A.ndim - 1 == B.ndim and tuple(B.shape[:-1]) == tuple(A.shape[:-2])
+    b = B.unsqueeze(-1) if vector else B
+    if b.ndim < 2 or b.shape[-2] != A.shape[-2]:
+        what = f"A of shape {tuple(A.shape)} and B of shape {tuple(B.shape)} need the same number of rows"
+        raise refused(who, what, f"give B {A.shape[-2]} rows: B.mT where they are its columns")
+    broadcast(who, A.shape[:-2], b.shape[:-2], ("A", "B"))
+    x = linalg_pinv(A, rtol=rcond) @ b
+    known = A.detach()
+    ranks = matrix_rank(known, rtol=rcond)
+    m, n = A.shape[-2:]
+    full = everywhere(ranks, min(m, n))
+    if driver == "gels" and not full:
+        raise error(LinAlgError, who, "a matrix does not have full rank, as 'gels' needs it", "leave driver= out")
+    none = A.new_zeros((0,))
+    return return_types.linalg_lstsq(
+        x.squeeze(-1) if vector else x,
+        ((A @ x - b) ** 2).sum(-2) if full and m > n and driver != "gelsy" else none,
+        ranks if driver != "gels" else none.long(),
+        svdvals(known) if driver in ("gelsd", "gelss") else none,
+    )
+
+
+@linalg("T(6, 2, 3), ind=1", "T(2, 3, 6)", "T(4, 4), 1", node="ReshapeAlias")
+def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
+    """The inverse for tensordot(A, X, ind): A as a matrix, its first `ind` dimensions the rows, inverted.
+
+    Raises RuntimeError where that is not square.
+    """
+    if ind < 1:
+        what = f"Expected a strictly positive integer for 'ind', but got {ind}"
+        raise refused("linalg.tensorinv", what, "write ind=2: the first two dimensions are rows")
+    rows, columns = tuple(A.shape[:ind]), tuple(A.shape[ind:])
+    as_square("linalg.tensorinv", rows, columns)
+    return inverse(A.reshape(math.prod(rows), -1)).reshape(*columns, *rows)
+
+
+@linalg("T(2, 3, 6), T(2, 3)", "T(2, 6, 3), T(2, 3), dims=(1,)", "T(4, 2, 2), T(4)", node="ReshapeAlias")
+def tensorsolve(A: Tensor, B: Tensor, dims: tuple | None = None) -> Tensor:
+    """The X with tensordot(A, X, X.ndim) = B, after the dimensions `dims` of A have been moved behind the others.
+
+    Raises RuntimeError where A, with B's dimensions as rows, is no square matrix.
+    """
+    a = A if dims is None else A.movedim(tuple(dims), tuple(range(A.ndim - len(dims), A.ndim)))
+    rows, columns = tuple(a.shape[: B.ndim]), tuple(a.shape[B.ndim :])
+    as_square("linalg.tensorsolve", rows, columns)
+    return solve(a.reshape(math.prod(rows), -1), B.flatten()).reshape(columns)
+
+
+def as_square(who: str, rows: tuple, columns: tuple) -> None:
+    """Raise RuntimeError where dimensions for rows and for columns do not hold as many elements."""
+    m, n = math.prod(rows), math.prod(columns)
+    if m != n:
+        what = f"the dimensions {rows} make {m} rows, and {columns} {n} columns: they have to be as many"
+        raise refused(who, what, "look at A.shape: linalg.lstsq solves equations that are not square")
+
+
+def everywhere(ranks: Tensor, n: int) -> bool:
+    """Return whether all ranks are n, those of all examples under vmap, too; on meta they are taken to be."""
+    found = bottom(ranks)._a
+    return not has_numbers(found) or bool((found == n).all())
