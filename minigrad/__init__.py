@@ -171,6 +171,7 @@ from .ops.create import (
 from .ops.decompositions import cholesky, qr, svd
 from .ops.determinants import det, logdet, slogdet
 from .ops.diagonal import diag, diag_embed, diagflat, diagonal, trace, tril, triu
+from .ops.distances import pdist, renorm
 from .ops.einsum import einsum, inner, kron, tensordot
 from .ops.elementary import (
     acos, acosh, arccos, arccosh, arcsin, arcsinh, arctan, arctan2, arctanh, asin, asinh, atan, atan2, atanh, cos,
@@ -178,8 +179,9 @@ from .ops.elementary import (
     rad2deg, rsqrt, sigmoid, sin, sinc, sinh, sqrt, tan, tanh, xlogy,
 )
 from .ops.flip import flip, fliplr, flipud, roll, rot90
+from .ops.float_parts import frexp, ldexp, nextafter
 from .ops.gather import gather, take_along_dim
-from .ops.grids import cartesian_prod, combinations, meshgrid, vander
+from .ops.grids import cartesian_prod, combinations, meshgrid, unravel_index, vander
 from .ops.inverses import erfinv, float_power, logit
 from .ops.join import (
     block_diag, cat, chunk, column_stack, dstack, hstack, narrow, select, split, split_with_sizes, stack, tensor_split,
@@ -188,10 +190,11 @@ from .ops.join import (
 from .ops.join import cat as concat
 from .ops.join import cat as concatenate
 from .ops.join import vstack as row_stack
+from .ops.legacy import range
 from .ops.linalg import cholesky_inverse, cholesky_solve, inverse
 from .ops.logic import (
-    bitwise_and, bitwise_left_shift, bitwise_not, bitwise_or, bitwise_right_shift, bitwise_xor, logical_and,
-    logical_not, logical_or, logical_xor,
+    bitwise_and, bitwise_left_shift, bitwise_not, bitwise_or, bitwise_right_shift, bitwise_xor, gcd, isreal, lcm,
+    logical_and, logical_not, logical_or, logical_xor,
 )
 from .ops.lu import lu_unpack
 from .ops.lu import solve_by_lu as lu_solve
@@ -204,9 +207,10 @@ from .ops.norms import cdist, dist, norm
 from .ops.order import amax, amin, aminmax, argmax, argmin, max, min
 from .ops.pad import repeat_interleave, tile
 from .ops.pointwise import (
-    abs, absolute, add, addcdiv, addcmul, copysign, lerp, mul, multiply, nan_to_num, neg, negative, pow, reciprocal,
-    sign, square, sub, subtract,
+    abs, absolute, add, addcdiv, addcmul, copysign, lerp, mul, multiply, nan_to_num, neg, negative, positive, pow,
+    reciprocal, sign, square, sub, subtract,
 )
+from .ops.pointwise import sign as sgn
 from .ops.prod import prod
 from .ops.quantiles import median, mode, nanmedian, nanquantile, quantile
 from .ops.random import (
@@ -215,8 +219,10 @@ from .ops.random import (
 from .ops.rank import pinverse
 from .ops.reduce import all, any, count_nonzero, mean, nanmean, nansum, sum
 from .ops.replaced_parts import diagonal_scatter, select_scatter, slice_scatter
-from .ops.rounding import ceil, div, divide, fix, floor, floor_divide, fmod, frac, remainder, round, true_divide, trunc
-from .ops.scan import cummax, cummin, cumprod, cumsum, diff, logcumsumexp
+from .ops.rounding import (
+    ceil, div, divide, fix, floor, floor_divide, fmod, frac, heaviside, remainder, round, true_divide, trunc,
+)
+from .ops.scan import cummax, cummin, cumprod, cumsum, cumulative_trapezoid, diff, logcumsumexp, trapezoid, trapz
 from .ops.scattering import scatter, scatter_add, scatter_reduce
 from .ops.shape import adjoint, flatten, movedim, permute, ravel, reshape, squeeze, t, transpose, unflatten, unsqueeze
 from .ops.shape import movedim as moveaxis
@@ -226,7 +232,10 @@ from .ops.slices import index_add, index_copy, index_fill, index_put, index_sele
 from .ops.sort import (
     argsort, bincount, bucketize, histc, isin, kthvalue, msort, searchsorted, sort, topk, unique, unique_consecutive,
 )
-from .ops.statistics import std, std_mean, var, var_mean
+from .ops.special_functions import i0, logaddexp2, mvlgamma
+from .ops.splits import dsplit, hsplit, vsplit
+from .ops.statistics import corrcoef, cov, std, std_mean, var, var_mean
+from .ops.window_functions import bartlett_window, blackman_window, hamming_window, hann_window, kaiser_window
 # fmt: on
 # isort: on
 

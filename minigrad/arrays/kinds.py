@@ -91,6 +91,15 @@ def near(a: Any, like: Any) -> Any:
         return there.like(np.asarray(a))
 
 
+def on_host(f: Any, *operands: Any) -> Any:
+    """Return f of operands in the computer's memory, its arrays where the operands are; on meta they have shapes alone."""
+    like = next((a for a in operands if on_device(a)), None)
+    if like is None:
+        return f(*operands)
+    found = f(*[(np.ones(a.shape, a.dtype) if is_meta(a) else a.to_host()) if on_device(a) else a for a in operands])
+    return tuple([near(a, like) for a in found]) if isinstance(found, tuple) else near(found, like)
+
+
 def on_two_devices(who: str, arrays: dict[str, Any]) -> Any:
     """Return the error where arrays do not lie on one device; None where they do.  Numbers may lie anywhere but on meta."""
     first: dict = {}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..core.tensor import Tensor
-from ..ops import compare, elementary, inverses, logic, pointwise, rounding, scan
+from ..ops import compare, elementary, float_parts, inverses, logic, pointwise, rounding, scan
 from ..ops.base.families import Pointwise
 from ..ops.base.primitive import Tied
 from ..ops.nn import activation, loss
@@ -32,7 +32,8 @@ def _(layer: Terms, cls: Any, out: Tensor, *args: Any) -> Term:
     settings = list(args[n:])
     while settings and cls.defaults and settings[-1] == cls.defaults[len(settings) - 1]:
         settings.pop()
-    word, symbol = cls.function_name(), SYMBOLS.get(cls)
+    word = cls.torch if cls.torch.startswith("special.") else cls.function_name()
+    symbol = SYMBOLS.get(cls)
     write = (lambda x, y: e.operator(symbol, x, y)) if symbol else lambda *given: e.call(word, *given, *settings)
     return layer.each_element(write, args[:n], out)
 
@@ -75,6 +76,11 @@ def _(layer: Terms, cls: Any, out: Tensor, x: Any, y: Any) -> Term:
         if plain is not None and plain.dtype == np.int64 and (numbers(y) == 1).all():
             return layer.term(x)
     return layer.each_element(lambda x, y: e.operator("/", x, y), (x, y), out)
+
+
+@written(float_parts.Frexp)
+def _(layer: Terms, cls: Any, outs: tuple, x: Tensor) -> Tree:
+    return e.call("frexp", layer.tree(x))
 
 
 @written(elementary.Exp)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -130,3 +131,24 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
         raise error(RuntimeError, "vander", f"N must be non-negative, got {n}", "write N=3 for x*x, x and 1")
     powers = x.unsqueeze(-1) ** arange(n, device=x.device)
     return powers if increasing else powers.flip(-1)
+
+
+@op("I(3, 4, 23), (2, 3, 4)", "I(5, 6), 6", method=False, differentiable=False)
+def unravel_index(indices: Tensor, shape: Any) -> tuple:
+    """The coordinates in an array of `shape` of elements that are counted row by row: one tensor for each dimension.
+
+    Raises TypeError for indices that are no integers, ValueError for negative sizes.
+
+    >>> import minigrad
+    >>> minigrad.unravel_index(minigrad.tensor([5, 3]), (2, 3))
+    (tensor([1, 1]), tensor([2, 0]))
+    """
+    if indices._np_dtype.kind not in "iu":
+        what = f"expected 'indices' to be integer dtype, but got {indices.dtype.name}"
+        raise error(TypeError, "unravel_index", what, "convert it first: indices.long()")
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    if min(sizes, default=0) < 0:
+        what = f"'shape' cannot have negative values, but got {sizes}"
+        raise error(ValueError, "unravel_index", what, "pass the shape of a tensor: tuple(x.shape)")
+    steps = [math.prod(sizes[d + 1 :]) for d in range(len(sizes))]
+    return tuple([indices // step % n for step, n in zip(steps, sizes)])

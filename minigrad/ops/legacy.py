@@ -1,7 +1,8 @@
-"""Tensor types by name, one for each dtype, as PyTorch's first versions had them: FloatTensor(2, 3), x.type("LongTensor")."""
+"""What PyTorch's first versions had: tensor types by name, FloatTensor(2, 3), x.type("LongTensor"); range."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,8 @@ from ..core.saved import memory
 from ..core.tensor import Tensor, wrap
 from ..errors import error
 from .copy import CALLED, to
-from .create import sizes
-from .from_data import SEQUENCES, made
+from .create import factory, number, sizes
+from .from_data import SEQUENCES, chosen, made
 from .from_data import array_of as array_of_data
 
 
@@ -182,6 +183,25 @@ def type_of(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
 def new(self: Tensor, *data: Any, device: Any = None) -> Tensor:
     """A tensor of this one's dtype from sizes or from data, as FloatTensor and the others make it."""
     return made(array_of(data, self._np_dtype, "new"), device=self.device if device is None else device)
+
+
+@factory("1, 4", "1, 2.5, 0.5", "5, -3, -2", "0, 5, 2, dtype=torch.int64", "2, 2")
+def range(start: Any, end: Any, step: Any = 1, *, dtype: Any = None, device: Any = None) -> Any:
+    """The numbers from `start` up to `end`, which is among them if the steps meet it; floats unless dtype says otherwise.
+
+    PyTorch's older form of `arange`, whose end is left out.  Raises RuntimeError for step 0 and for an end on the wrong side.
+
+    >>> import minigrad
+    >>> minigrad.range(1, 2, 0.5)
+    tensor([1.0000, 1.5000, 2.0000])
+    """
+    start, end, step = [number(x, "range") for x in (start, end, step)]
+    if step == 0:
+        raise error(RuntimeError, "range", "step must be nonzero", f"write range({start}, {end}, 1)")
+    if (end - start) * step < 0:
+        what = f"upper bound {end} and lower bound {start} are inconsistent with the sign of step {step}"
+        raise error(RuntimeError, "range", what, f"write range({start}, {end}, {-step})")
+    return (start + step * np.arange(math.floor((end - start) / step) + 1, dtype=np.float64)).astype(chosen(dtype))
 
 
 METHODS = {"type": type_of, "new": new}

@@ -1,4 +1,4 @@
-"""Logic on bools and bits: logical_and, bitwise_xor, shifts, ...
+"""Logic on bools and bits: logical_and, bitwise_xor, shifts, ...; and gcd and lcm of integers.
 
 None of it has a derivative.  logical_ operations ask of any number whether it is 0 and give bools; bitwise_ ones, which are
 the operators & | ^ ~, work on integers and bools and keep the dtype.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..arrays.kinds import on_host
 from .base.families import Pointwise
 from .base.registry import functions
 from .compare import Comparison
@@ -117,3 +118,33 @@ class BitwiseRightShift(Shift):
 bitwise_and, bitwise_or, bitwise_xor, bitwise_not, bitwise_left_shift, bitwise_right_shift = functions(
     BitwiseAnd, BitwiseOr, BitwiseXor, BitwiseNot, BitwiseLeftShift, BitwiseRightShift
 )
+
+
+class OfIntegers(Pointwise):
+    """A function of whole numbers."""
+
+    accepts, differentiable = "iu", False
+    samples = ("I(3, 4, 9), I(3, 4, 9)", "I(3, 1, 9) - 4, I(4, 9)", "I(9), I(9)", "I(0, 2, 9), I(2, 9)")
+
+
+class Gcd(OfIntegers):
+    """The greatest common divisor of two integers, 0 of two zeros."""
+
+    kernel = ufunc = lambda x, y: on_host(np.gcd, x, y)
+
+
+class Lcm(OfIntegers):
+    """The least common multiple of two integers, 0 where one of them is."""
+
+    kernel = ufunc = lambda x, y: on_host(np.lcm, x, y)
+
+
+class Isreal(Comparison):
+    """True everywhere: there are no complex tensors."""
+
+    kernel = lambda x: x == x
+    ufunc = lambda x: np.ones_like(x, bool)
+    samples = ("T(3, 4)", "I(3, 2)", "B(0)", "T()")
+
+
+gcd, lcm, isreal = functions(Gcd, Lcm, Isreal)

@@ -6,12 +6,10 @@ row, counted from 1, each row was exchanged.  Source of the derivative: PyTorch'
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from .. import return_types
-from ..arrays.kinds import near, on_device
+from ..arrays.kinds import on_host
 from ..arrays.nowhere import has_numbers
 from ..core.tensor import Tensor
 from ..errors import error
@@ -50,7 +48,7 @@ class LuFactor(OfMatrices):
 class Permutation(NonDifferentiable):
     """The matrix P that stands for pivots, of the dtype and with the number of rows of LU."""
 
-    impl = lambda lu, pivots: on_host(permutation, lu, pivots)[0]
+    impl = lambda lu, pivots: on_host(permutation, lu, pivots)
     batch = lambda lu, pivots: (lu, pivots)
 
 
@@ -204,12 +202,6 @@ def reported(who: str, found: tuple) -> tuple:
     raise error(LinAlgError, who, what, "add a small multiple of the identity: A + 1e-6 * eye(n)")
 
 
-def on_host(f: Any, *arrays: Any) -> tuple:
-    """Return the results of f for arrays of any place; those of meta have shapes alone."""
-    host = [np.ones(a.shape, a.dtype) if not has_numbers(a) else a.to_host() if on_device(a) else a for a in arrays]
-    return tuple([near(a, arrays[0]) for a in f(*host)])
-
-
 def factored(x: np.ndarray) -> tuple:
     """LU, pivots from 1 on, info."""
     k = min(x.shape[-2:])
@@ -238,8 +230,8 @@ def cholesky_factored(x: np.ndarray) -> tuple:
     return lapack.each(one, x)
 
 
-def permutation(lu: np.ndarray, pivots: np.ndarray) -> tuple:
-    """The matrix P, alone in a tuple: the columns of the identity in the order that the exchanges leave."""
+def permutation(lu: np.ndarray, pivots: np.ndarray) -> np.ndarray:
+    """The matrix P: the columns of the identity in the order that the exchanges leave."""
     m = lu.shape[-2]
     out = np.zeros((*pivots.shape[:-1], m, m), lu.dtype)
     for i in np.ndindex(pivots.shape[:-1]):
@@ -247,7 +239,7 @@ def permutation(lu: np.ndarray, pivots: np.ndarray) -> tuple:
         for a, b in enumerate(pivots[i].tolist()):
             order[a], order[b - 1] = order[b - 1], order[a]
         out[i][order, np.arange(m)] = 1
-    return (out,)
+    return out
 
 
 # ---------------------------------------------------------------------- pull-back

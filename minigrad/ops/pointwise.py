@@ -20,7 +20,7 @@ from ..kernels import select
 from . import compare
 from .base.families import Pointwise
 from .base.layouts import as_power
-from .base.registry import check_fits, choice, functions
+from .base.registry import check_fits, choice, functions, op
 from .compare import isfinite
 from .copy import Clone
 from .elementary import log
@@ -281,6 +281,7 @@ class Sign(Pointwise):
     kernel = lambda x: where(x > 0, 1.0, where(x < 0, -1.0, 0.0))
     dx = lambda: 0
     samples = (*UNARY, "B(3)")
+    aliases = ("sgn",)  # which is another function of complex numbers alone
 
     @staticmethod
     def ufunc(x: np.ndarray) -> Any:
@@ -303,6 +304,14 @@ class Copysign(Pointwise):
 
 neg, abs, sign, copysign = functions(Neg, Abs, Sign, Copysign)
 negative, absolute = neg, abs
+
+
+@op("T(3, 4)", "I(3, 9)", "T()")
+def positive(input: Tensor) -> Tensor:
+    """`+x`: x itself.  Raises RuntimeError for bools."""
+    if input._np_dtype.kind == "b":
+        raise error(RuntimeError, "+", "the `+` operator on a bool tensor is not supported", "convert first: +x.int()")
+    return input
 
 
 # ---------------------------------------------------------------------- mixtures

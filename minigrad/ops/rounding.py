@@ -213,6 +213,30 @@ floor, ceil, trunc, frac = functions(Floor, Ceil, Trunc, Frac)
 fix = trunc
 
 
+class Heaviside(Pointwise):
+    """0 where x < 0, 1 where x > 0, and y at the step, where x is 0."""
+
+    differentiable = False
+    kernel = lambda x, y: where(x == 0, y, where(x > 0, 1.0, 0.0))
+    integer_kernel = lambda x, y: where(x == 0, y, where(x > 0, 1, 0))
+    ufunc = lambda x, y: np.where(x == 0, y, x > 0)
+
+
+@choice("T(3, 4), T(3, 4)", "T(3, 1).round(), T(4)", "I(3, 4, 3) - 1, I(4, 9)", "T(0, 2), T(2)", "T().round(), T()",
+        cls=Heaviside, differentiable=False)  # fmt: skip
+def heaviside(input: Tensor, values: Tensor) -> Any:
+    """The step from 0 to 1 at 0, where it is `values`.  Raises RuntimeError for two dtypes.
+
+    >>> import minigrad
+    >>> minigrad.heaviside(minigrad.tensor([-2., 0., 2.]), minigrad.tensor(0.5))
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+    if isinstance(values, Tensor) and values.dtype != input.dtype:
+        what = f"is not there for tensors of different dtypes, {input.dtype.name} and {values.dtype.name}"
+        raise error(RuntimeError, "heaviside", what, "write values.to(input.dtype)")
+    return Heaviside, (input, values)
+
+
 @choice(*UNARY, "T(3, 4), decimals=1", "100 * T(5), decimals=-1", cls=Round)
 def round(input: Tensor, *, decimals: int = 0) -> Any:
     """The nearest integer, the even one of two that are equally near; or rounded to `decimals` (of floats only).

@@ -274,3 +274,61 @@ def diff(
         later, earlier = part(x, d, 1, m), part(x, d, 0, m - 1)
         x = later ^ earlier if x._np_dtype.kind == "b" else later - earlier
     return x
+
+
+TRAPEZOIDS = ("T(5)", "T(3, 4)", "T(3, 4), T(4)", "T(3, 4), T(3, 4), dim=0", "T(3, 4), dx=2.5, dim=0",
+              "T(2, 3, 4), T(3), dim=1", "T(2, 3, 4), T(3, 4), dim=-2", "T(2, 0)", "I(5, 9)", "T(1)")  # fmt: skip
+
+
+@op(*TRAPEZOIDS, method=False)
+def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Tensor:
+    """The integral over a dimension by the trapezoidal rule, for values y at the points x, or at distances of dx (1).
+
+    x is a vector, or broadcast to y.  Raises RuntimeError for bools and for another number of points.
+
+    >>> import minigrad
+    >>> minigrad.trapezoid(minigrad.tensor([1., 2., 4.]), minigrad.tensor([0., 1., 3.]))
+    tensor(7.5000)
+    """
+    areas, d = trapezoids("trapezoid", y, x, dx, dim)
+    return areas.sum(d) if y.shape[d] else y.sum(d)  # of integers an integer
+
+
+@op(*TRAPEZOIDS, method=False)
+def trapz(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Tensor:
+    """The integral by the trapezoidal rule (see trapezoid)."""
+    return trapezoid(y, x, dx=dx, dim=dim)
+
+
+@op(*TRAPEZOIDS, method=False)
+def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Tensor:
+    """The integrals from the first point up to each of the others (see trapezoid)."""
+    areas, d = trapezoids("cumulative_trapezoid", y, x, dx, dim)
+    return areas.cumsum(d)
+
+
+def trapezoids(who: str, y: Tensor, x: Tensor | None, dx: float | None, dim: int) -> tuple[Tensor, int]:
+    """The areas between neighbours, and along which dimension they follow each other."""
+    if any([t is not None and t._np_dtype.kind == "b" for t in (x, y)]):
+        raise error(
+            RuntimeError, who, "received a bool input, but bool is not supported", "convert it first: y.float()"
+        )
+    if x is not None and dx is not None:
+        raise error(TypeError, who, "got both points x and a distance dx", "pass one of them")
+    if not y.ndim:
+        raise error(
+            IndexError, who, f"dimension specified as {dim} but tensor has no dimensions", "write y.unsqueeze(0)"
+        )
+    d = axis(dim, y.ndim, who)
+    n = y.shape[d]
+    m = max(n - 1, 0)
+    both = part(y, d, 0, m) + part(y, d, n - m, n)
+    if x is None:
+        return both * ((1 if dx is None else float(dx)) / 2), d
+    if x.ndim == 1:
+        if len(x) != n:
+            what = f"there must be one x value for each sample point, got {len(x)} for {n}"
+            raise error(RuntimeError, who, what, f"pass {n} points, or dx=, their distance")
+        x = x.reshape(-1, *[1] * (y.ndim - 1 - d))
+    along = d - y.ndim + x.ndim
+    return both * diff(x, dim=along) / 2, d

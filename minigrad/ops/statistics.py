@@ -1,4 +1,4 @@
-"""Spread of data: variance and standard deviation.
+"""Spread of data: variance, standard deviation, covariance and correlation.
 
 Variance is computed in two passes, the mean first, so that a large offset costs no digits.  That of float32
 is computed in float64, but for many numbers only where it has to be.
@@ -13,6 +13,8 @@ import numpy as np
 
 from ..arrays import dtypes
 from ..arrays.kinds import kernels_there, on_device
+from ..arrays.nowhere import has_numbers
+from ..core.saved import bottom
 from ..core.tensor import Tensor
 from ..errors import error, warn
 from ..kernels.cpu.reductions_cpu import REDUCE_FROM
@@ -169,3 +171,78 @@ def std_mean(
     """`(std, mean)` of all elements, or over the dimensions `dim`."""
     dims, correction = prepared(input, dim, unbiased, correction, "std_mean")
     return Std.apply(input, dims, keepdim, correction), Mean.apply(input, dims, keepdim)
+
+
+@op("T(3, 5)", "T(5)", "T(3, 5), correction=0", "T(2, 3), fweights=I(3, 4) + 1", "T(2, 3), aweights=P(3)",
+    "T(2, 3), fweights=I(3, 4) + 1, aweights=P(3)",  "I(3, 5)", node="Squeeze")  # fmt: skip
+def cov(
+    input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
+) -> Tensor:
+    """The covariances of variables, the rows, over observations, the columns; of a vector its variance.
+
+    `fweights` are integers, how often each observation counts, `aweights` its importance.  Squared distances from the
+    mean are divided by the number of observations less `correction`.  Raises RuntimeError for more than two dimensions,
+    bools, and weights of another dtype, of another number or below 0.
+
+    >>> import minigrad
+    >>> minigrad.cov(minigrad.tensor([[0., 1., 2.], [2., 1., 0.]]))
+    tensor([[ 1., -1.],
+            [-1.,  1.]])
+    """
+    x = input if input.ndim == 2 else rows_of("cov", input)
+    if input._np_dtype.kind == "b":
+        raise error(RuntimeError, "cov", "bool dtype is not supported for input", "convert it first: input.int()")
+    weight = None
+    for name, given, integers in (("fweights", fweights, True), ("aweights", aweights, False)):
+        if given is not None:
+            check_weights(name, given, integers, x.shape[1])
+            weight = given if weight is None else weight * given
+    total = x.shape[1] if weight is None else weight.sum()
+    mean = (x if weight is None else x * weight).sum(1, True) / total
+    free = total - correction
+    if aweights is not None and correction:
+        free = total - correction * (weight * aweights).sum() / total
+    if not isinstance(free, Tensor) and free <= 0:
+        what = f"degrees of freedom is <= 0: {total} observations less the correction {correction}, so the result is not finite"
+        warn("degrees-of-freedom", "cov", what, "pass correction=0, or more observations")
+    free = free.clamp(min=0) if isinstance(free, Tensor) else max(free, 0)
+    away = x - mean
+    return (away @ (away if weight is None else away * weight).mT / free).squeeze()
+
+
+def rows_of(who: str, x: Tensor) -> Tensor:
+    """A vector, or a number, as the one row of a matrix; RuntimeError for more than two dimensions."""
+    if x.ndim > 2:
+        what = f"expected input to have two or fewer dimensions but got an input with {x.ndim} dimensions"
+        raise error(RuntimeError, who, what, "pass a matrix with a row for each variable: input.flatten(1)")
+    return x.reshape(1, -1)
+
+
+def check_weights(name: str, weights: Tensor, integers: bool, n: int) -> None:
+    """Raise RuntimeError for weights that are not one for each of n observations, or not of their kind."""
+    if (weights._np_dtype in dtypes.FLOATS) is integers:
+        kind = "integral" if integers else "floating point"
+        what = f"expected {name} to have {kind} dtype but got {weights.dtype.name}"
+        raise error(RuntimeError, "cov", what, f"write {name}.{'long' if integers else 'float'}()")
+    if tuple(weights.shape) != (n,):
+        what = f"expected {name} to be one for each of {n} observations but got shape {tuple(weights.shape)}"
+        raise error(RuntimeError, "cov", what, "pass a weight for each column of the input")
+    found = bottom(weights)._a
+    if has_numbers(found) and (found < 0).any():
+        raise error(RuntimeError, "cov", f"{name} cannot be negative", "leave such observations out")
+
+
+@op("T(3, 5)", "T(5)", "I(3, 5)")
+def corrcoef(input: Tensor) -> Tensor:
+    """Pearson's correlations of variables, the rows, over observations: covariances over both standard deviations.
+
+    >>> import minigrad
+    >>> minigrad.corrcoef(minigrad.tensor([[0., 1., 2.], [4., 2., 0.]]))
+    tensor([[ 1., -1.],
+            [-1.,  1.]])
+    """
+    c = cov(input if input.ndim == 2 else rows_of("corrcoef", input))
+    if not c.ndim:
+        return c / c
+    deviation = c.diagonal().sqrt()
+    return (c / deviation.unsqueeze(-1) / deviation).clamp(-1, 1)

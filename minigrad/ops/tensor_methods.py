@@ -100,13 +100,6 @@ def invert(self: Tensor) -> Tensor:
     return registry.TABLE["bitwise_not"].function(self)
 
 
-def positive(self: Tensor) -> Tensor:
-    """`+x`: x itself."""
-    if self._np_dtype.kind == "b":
-        raise error(RuntimeError, "+", "the `+` operator on a bool tensor is not supported", "convert first: +x.int()")
-    return self
-
-
 def matmul(self: Tensor, other: Any) -> Any:
     """`x @ y`."""
     if not isinstance(other, OPERAND):
@@ -142,7 +135,7 @@ def install_operators(T: Any) -> None:
         setattr(T, f"__{name}__", comparison(table[op].cls))
     for name, op in UNARY.items():
         setattr(T, f"__{name}__", table[op].function)
-    T.__pos__, T.__invert__ = positive, invert
+    T.__pos__, T.__invert__ = table["positive"].function, invert
     T.__matmul__, T.__rmatmul__ = registry.named(matmul, "matmul"), registry.named(rmatmul, "matmul")
     T.__hash__ = object.__hash__  # by identity, though == compares values
 

@@ -14,6 +14,7 @@ from tests import table
 NAMES = {
     name: value for name, value in [*vars(minigrad.nn.functional).items(), *vars(minigrad).items()] if name[0] != "_"
 }
+NAMES["special"] = minigrad.special  # imported when it is first named
 RANDOM = np.random.default_rng(0)
 
 

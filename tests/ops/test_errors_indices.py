@@ -22,6 +22,8 @@ def lend(module, given):
 
 # fmt: off
 CASES = [
+    ('torch.unravel_index(T(2), (2, 3))', 'unravel_index', 'to be integer dtype, but got float32', 'indices.long()'),
+    ('torch.unravel_index(I(2, 1), (2, -3))', 'unravel_index', 'negative values, but got (2, -3)', 'tuple(x.shape)'),
     ('T(2, 3)[2]', 'index', 'index 2 is out of bounds for dimension 0 with size 2', 'use an index from -2 to 1: the'),
     ('T(2, 3)[0, 0, 0]', 'index', 'too many indices for tensor of dimension 2: the index', 'write at most 2 of them: the'),
     ('T(2, 3)[:, 5]', 'index', 'index 5 is out of bounds for dimension 1 with size 3', 'use an index from -3 to 2: the'),

@@ -23,6 +23,13 @@ def lend(module, given):
 
 # fmt: off
 CASES = [
+    ('torch.hsplit(T(), 1)', 'hsplit', 'at least 1 dimension, but got one of shape ()', 'use tensor_split(input, sections'),
+    ('torch.vsplit(T(6), 2)', 'vsplit', 'at least 2 dimensions, but got one of shape (6,)', 'use tensor_split(input, sections'),
+    ('torch.dsplit(T(1, 1, 5), 2)', 'dsplit', 'dimension 2, 5, is not divisible by 2', 'use tensor_split(input, 2, 2)'),
+    ('torch.range(1, 4, 0)', 'range', 'step must be nonzero', 'write range(1, 4, 1)'),
+    ('torch.range(1, 4, -1)', 'range', 'inconsistent with the sign of step -1', 'write range(1, 4, 1)'),
+    ('torch.hann_window(-1)', 'hann_window', 'non-negative window_length, got window_length=-1', 'write 1'),
+    ('torch.kaiser_window(4, dtype=torch.int64)', 'kaiser_window', 'expects floating point dtypes', 'leave dtype= out'),
     ('T(5, 3) + T(5)', 'add', 'the shapes (5, 3) and (5,) cannot be broadcast', 'write other.unsqueeze(-1), whose'),
     ('T(3, 4) + T(4, 3)', 'add', 'the shapes (3, 4) and (4, 3) cannot be broadcast', 'write input.T, which exchanges'),
     ('T(2, 3, 4) - T(4, 3)', 'sub', 'the shapes (2, 3, 4) and (4, 3) cannot be broadcast', 'write input.mT, which exchanges'),

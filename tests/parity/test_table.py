@@ -36,6 +36,8 @@ def both(name, sample, **options):
 
 
 def plain(t):
+    if getattr(t, "_is_zerotensor", lambda: False)():  # zeros without memory, which PyTorch makes in backward
+        return np.zeros(tuple(t.shape), kind(t))
     return t.detach().numpy() if hasattr(t, "detach") else np.asarray(t)
 
 
@@ -116,7 +118,7 @@ ROW_BY_ROW = {
     ),
     "local_response_norm",
     *("linalg.cholesky_ex", "linalg.lstsq", "linalg.lu_factor", "linalg.lu_factor_ex", "linalg.lu_solve"),
-    *("linalg.solve_ex", "lu_solve"),
+    *("linalg.solve_ex", "lu_solve", "ldexp", "unravel_index"),
     *("select_scatter", "slice_scatter", "diagonal_scatter"),
 }
 
