@@ -81,6 +81,7 @@ from .nn.functional import (
     avg_pool1d,
     batch_norm,
     bilinear,
+    celu_,
     channel_shuffle,
     conv1d,
     conv2d,
@@ -104,8 +105,12 @@ from .nn.functional import (
     pixel_shuffle,
     pixel_unshuffle,
     poisson_nll_loss,
+    relu_,
     rms_norm,
     rrelu,
+    rrelu_,
+    selu_,
+    threshold_,
     triplet_margin_loss,
 )
 from .ops import generator as random
@@ -223,12 +228,12 @@ from .ops.rounding import (
     ceil, div, divide, fix, floor, floor_divide, fmod, frac, heaviside, remainder, round, true_divide, trunc,
 )
 from .ops.scan import cummax, cummin, cumprod, cumsum, cumulative_trapezoid, diff, logcumsumexp, trapezoid, trapz
-from .ops.scattering import scatter, scatter_add, scatter_reduce
+from .ops.scattering import index_reduce, scatter, scatter_add, scatter_reduce
 from .ops.shape import adjoint, flatten, movedim, permute, ravel, reshape, squeeze, t, transpose, unflatten, unsqueeze
 from .ops.shape import movedim as moveaxis
 from .ops.shape import transpose as swapaxes
 from .ops.shape import transpose as swapdims
-from .ops.slices import index_add, index_copy, index_fill, index_put, index_select, take
+from .ops.slices import index_add, index_copy, index_fill, index_put, index_select, put, take
 from .ops.sort import (
     argsort, bincount, bucketize, histc, isin, kthvalue, msort, searchsorted, sort, topk, unique, unique_consecutive,
 )

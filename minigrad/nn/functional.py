@@ -86,5 +86,15 @@ from ..ops.nn.margin import multi_margin_loss, multilabel_margin_loss, triplet_m
 from ..ops.nn.pool import avg_pool1d, avg_pool2d, avg_pool3d, max_pool1d, max_pool2d, max_pool3d
 from ..ops.nn.lp_pool import lp_pool1d, lp_pool2d
 from ..ops.nn.grid_sampling import affine_grid, grid_sample
-from ..ops.nn.resize import channel_shuffle, interpolate, pixel_shuffle, pixel_unshuffle
+from ..ops.nn.resize import (
+    channel_shuffle,
+    interpolate,
+    pixel_shuffle,
+    pixel_unshuffle,
+    upsample,
+    upsample_bilinear,
+    upsample_nearest,
+)
 from ..ops.nn.softmax import log_softmax, softmax, softmin
+from ..ops.nn.inplace_activation import celu_, elu_, hardtanh_, leaky_relu_, relu_, rrelu_, selu_, threshold_
+from ..ops.distances import pdist

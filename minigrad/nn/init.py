@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterable
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
 
 from ..autograd.grad_mode import no_grad
 from ..core.tensor import Tensor, wrap
+from ..diagnose.missing_names import absent
 from ..errors import error
 from ..ops.random import Generator
 
@@ -266,3 +270,18 @@ def kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float
         raise error(ValueError, "init", f"mode {mode} is not supported", "use 'fan_in' or 'fan_out'")
     fan = fans(tensor)[mode == "fan_out"]
     return calculate_gain(nonlinearity, a) / math.sqrt(fan) if fan else 0.0
+
+
+def __getattr__(name: str) -> Callable:
+    """Return the function of one of PyTorch's older names: `uniform` for uniform_, with the FutureWarning that it gives."""
+    f = globals().get(f"{name}_") if name not in ("ones", "zeros", "trunc_normal") else None
+    if name.startswith("_") or f is None:
+        raise absent(AttributeError, f"{__name__}.{name}")
+
+    @functools.wraps(f)
+    def function(*args: Any, **kwargs: Any) -> Tensor:
+        message = f"`nn.init.{name}` is now deprecated in favor of `nn.init.{name}_`."
+        warnings.warn(message, FutureWarning, stacklevel=2)
+        return f(*args, **kwargs)
+
+    return function

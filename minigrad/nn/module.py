@@ -328,6 +328,10 @@ class Module(Stateful):
             p.requires_grad_(requires_grad)
         return self
 
+    def share_memory(self) -> Module:
+        """Return the module itself: parameters travel to other processes as copies."""
+        return self
+
     def to(
         self,
         *args: Any,

@@ -6,11 +6,13 @@ import math
 from typing import Any
 
 from ..arrays import dtypes
+from ..core.inplace import inplace
 from ..core.tensor import Tensor
-from .base.registry import functions, op
+from ..errors import error
+from .base.registry import TABLE, functions, op
 from .compare import clamp, where
 from .elementary import Elementary, exp, log, special  # noqa: F401  (formulas use them)
-from .pointwise import pow
+from .pointwise import Pow, pow
 
 HALF_ROOT_PI = math.sqrt(math.pi) / 2
 
@@ -65,3 +67,20 @@ def float_power(input: Any, exponent: Any) -> Tensor:
     """
     x, y = (a.to(dtypes.float64) if isinstance(a, Tensor) else float(a) for a in (input, exponent))
     return pow(x, y)
+
+
+def float_power_(self: Tensor, exponent: Any) -> Tensor:
+    """In-place form of float_power, for tensors of float64."""
+    if self.dtype != dtypes.float64:
+        what = f"the base has dtype {self.dtype.name}, but the result of the operation dtype float64"
+        raise error(RuntimeError, "float_power_", what, "write x = x.float_power(exponent)")
+    return inplace(Pow, self, exponent.to(dtypes.float64) if isinstance(exponent, Tensor) else float(exponent))
+
+
+def polygamma_(self: Tensor, n: int) -> Tensor:
+    """In-place form of polygamma."""
+    cls, operands = TABLE["polygamma"].choose(n, self)
+    return inplace(cls, *operands)
+
+
+METHODS = {"float_power_": float_power_, "polygamma_": polygamma_}

@@ -1,8 +1,9 @@
-"""What PyTorch's first versions had: tensor types by name, FloatTensor(2, 3), x.type("LongTensor"); range."""
+"""What PyTorch's first versions had: tensor types by name, FloatTensor(2, 3), x.type("LongTensor"); range; apply_, map_."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,11 @@ import numpy as np
 from .. import config
 from ..arrays import dtypes
 from ..arrays.devices import Size
+from ..arrays.kinds import on_device
 from ..core.saved import memory
 from ..core.tensor import Tensor, wrap
 from ..errors import error
+from .base.registry import named
 from .copy import CALLED, to
 from .create import factory, number, sizes
 from .from_data import SEQUENCES, chosen, made
@@ -204,7 +207,37 @@ def range(start: Any, end: Any, step: Any = 1, *, dtype: Any = None, device: Any
     return (start + step * np.arange(math.floor((end - start) / step) + 1, dtype=np.float64)).astype(chosen(dtype))
 
 
-METHODS = {"type": type_of, "new": new}
+def mapping(name: str, others: int) -> Callable:
+    """Return the method that writes what a Python function makes of each element, and of those of other tensors."""
+
+    def method(self: Tensor, *given: Any) -> Tensor:
+        *tensors, f = given if len(given) == others + 1 else (*given, None)
+        if not callable(f) or not all([isinstance(t, Tensor) for t in tensors]):
+            wanted = ", ".join([*["tensor"] * others, "function"])
+            what = f"takes ({wanted}), got ({', '.join([type(g).__name__ for g in given])})"
+            raise error(TypeError, name, what, f"write x.{name}({wanted})")
+        if self.requires_grad:
+            what = "cannot write what a Python function makes of a tensor that requires grad"
+            raise error(RuntimeError, name, what, f"write x.detach().{name}(...), or a formula of operations")
+        if on_device(self._a):
+            raise error(TypeError, name, "is only there for tensors on the processor", "write x.cpu() first")
+        odd = next((t for t in tensors if t.dtype != self.dtype), None)
+        if odd is not None:
+            what = f"expected {self.dtype.name} for the other tensors, got {odd.dtype.name}"
+            raise error(TypeError, name, what, "write other.to(x.dtype)")
+        rows = [t.expand(self.shape).flatten().tolist() for t in (self, *tensors)]
+        values = [f(*numbers) for numbers in zip(*rows)]
+        if not all([isinstance(v, (int, float, np.generic)) for v in values]):
+            raise error(TypeError, name, "the function has to return numbers", "return a float")
+        return self.copy_(wrap(np.array(values).reshape(self._sizes)))
+
+    method.__doc__ = (
+        f"Replace each element by what a Python function makes of it{', and of those of others' * bool(others)}."
+    )
+    return named(method, name)
+
+
+METHODS = {"type": type_of, "new": new} | {n: mapping(n, k) for n, k in (("apply_", 0), ("map_", 1), ("map2_", 2))}
 
 
 def construct(self: Any, *data: Any, device: Any = None) -> None:

@@ -16,6 +16,7 @@ from .compare import where
 from .copy import fitting
 from .gather import Gather, Scatter, ScatterAdd, along, lined_up
 from .index import writes
+from .slices import sliced
 
 
 class ScatterExtreme(Operation):
@@ -161,6 +162,24 @@ def scatter_reduce(
             count = ScatterAdd.apply(ones, d, index, src.new_zeros(src.shape) + 1)
             out = out / count if x.is_floating_point() else out // count
     return out.reshape(input.shape)
+
+
+@op("T(3, 4), 0, torch.tensor([2, 0]), T(2, 4), 'prod'", "T(3, 4), -1, I(5, 4), T(3, 5), 'amax'",
+    "T(3, 4), 1, I(5, 4), T(3, 5), 'mean', include_self=False", "T(3), 0, I(4, 3), T(4), 'amin'",
+    inplace=True, out=True, node="IndexReduce")  # fmt: skip
+def index_reduce(
+    input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """`input` with the slices of `source` combined at the indices along `dim`, by "prod", "mean", "amax" or "amin".
+
+    With include_self=False what is there before does not take part.
+    """
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        what = f"expected reduce to be one of prod, mean, amax or amin but got {reduce}"
+        raise error(RuntimeError, "index_reduce", what, "write reduce='mean', or use index_add for sums")
+    x, source, (d,), _, index = sliced("index_reduce", input, dim, index, source, False)[1]
+    places = index.reshape(-1, *[1] * (x.ndim - 1 - d)).expand(source.shape)
+    return scatter_reduce(x, d, places, source, reduce, include_self=include_self).reshape(input.shape)
 
 
 def neutral_element(x: Tensor, reduce: str) -> Any:

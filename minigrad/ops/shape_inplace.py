@@ -1,4 +1,4 @@
-"""Methods that change a tensor's own shape: t_, transpose_, squeeze_, unsqueeze_.
+"""Methods that change a tensor's own shape: t_, transpose_, squeeze_, unsqueeze_; and its size: resize_, resize_as_.
 
 The tensor becomes the view of what it was.  Views that were made of it before would have to follow, and nobody knows
 them; so a tensor that shares its memory is refused.
@@ -6,17 +6,22 @@ them; so a tensor that shares its memory is refused.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
 from typing import Any
 
+from ..arrays.kinds import zeros
+from ..arrays.memory import storage as owner
 from ..core.events import slots
 from ..core.graph import Leaf, history, move_retained
 from ..core.inplace import twin
 from ..core.saved import memory
-from ..core.tensor import Box, Tensor
+from ..core.tensor import Box, Tensor, wrap
 from ..errors import error
+from .as_strided import memory_of
 from .base import registry
+from .create import sizes
 from .shape import squeeze, t, transpose, unsqueeze
 
 ALONE = 2  # references to an object that one attribute holds, as getrefcount counts: the call's own is one
@@ -27,17 +32,7 @@ def reshaping(view: Callable) -> Callable:
     name = view.__name__ + "_"
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        bottom = self
-        while bottom._layer is not None:
-            bottom = bottom._value
-        # the tensors that share memory hold its version, so one that holds it alone has outlived its views
-        if self._view is not None or bottom._ver is not None and sys.getrefcount(bottom._ver) > ALONE:
-            raise error(
-                RuntimeError,
-                name,
-                "the tensor's memory is shared with other tensors (views, detached ones), which could not follow",
-                f"use the out-of-place form: x = x.{view.__name__}(...)",
-            )
+        alone(self, name, f"use the out-of-place form: x = x.{view.__name__}(...)")
         if type(history(self)) is Leaf:
             raise error(
                 RuntimeError,
@@ -62,5 +57,40 @@ def reshaping(view: Callable) -> Callable:
     return registry.named(method, name)
 
 
+def alone(self: Tensor, name: str, fix: str) -> None:
+    """Raise RuntimeError for a tensor that shares its memory."""
+    bottom = self
+    while bottom._layer is not None:
+        bottom = bottom._value
+    # the tensors that share memory hold its version, so one that holds it alone has outlived its views
+    if self._view is not None or bottom._ver is not None and sys.getrefcount(bottom._ver) > ALONE:
+        what = "the tensor's memory is shared with other tensors (views, detached ones), which could not follow"
+        raise error(RuntimeError, name, what, fix)
+
+
+def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
+    """Give the tensor another size: its elements row by row, as many as there is room for, behind them zeros.
+
+    Raises RuntimeError for a tensor that requires grad, or shares its memory.
+    """
+    shape = sizes(size, None, "resize_")
+    if self.requires_grad:
+        what = f"cannot resize variables that require grad: the shape is {tuple(self.shape)}"
+        raise error(RuntimeError, "resize_", what, "use x.reshape(...), or x.detach().clone().resize_(...)")
+    alone(self, "resize_", "write x = x.clone().resize_(...)")
+    memory(self).bump("resize_")
+    row = memory_of(owner(self._a)).view(self._np_dtype)
+    larger = zeros((math.prod(shape),), row)
+    larger[: row.size] = row[: larger.size]
+    self.data = wrap(larger.reshape(shape))
+    return self
+
+
+def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
+    """Give the tensor the size of another (see resize_)."""
+    return resize_(self, tuple(the_template.shape))
+
+
 METHODS = {f.__name__: f for f in map(reshaping, (t, transpose, squeeze, unsqueeze))}
 METHODS |= {"swapaxes_": METHODS["transpose_"], "swapdims_": METHODS["transpose_"]}
+METHODS |= {"resize_": resize_, "resize_as_": resize_as_}

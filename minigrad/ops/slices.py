@@ -15,6 +15,7 @@ from .base.registry import op
 from .copy import Copy
 from .dimensions import axis
 from .gather import check_index, check_range
+from .grids import unravel_index
 from .index import Put, Take, check_meeting, fitting, where_true, writes
 from .index_parts import check_mask, check_real, is_mask
 from .products import multiple
@@ -92,6 +93,27 @@ def take(input: Tensor, index: Tensor) -> Tensor:
     if index.numel() and not input.numel():
         raise error(IndexError, "take", "there is nothing to take from an empty tensor", "skip what is empty")
     return Take.apply(input.reshape(-1), (0,), index)
+
+
+@writes(
+    "T(3, 4), torch.tensor([1, 11, -3]), T(3)",
+    "T(4, 3).mT, torch.tensor([[0, 5], [0, 2]]), T(4), True",
+    "T(3), torch.tensor(2), T()",
+    node="Put",
+)
+def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Any:
+    """`input` with the elements of `source` at `index`, as if it had one dimension; with `accumulate` added."""
+    check_index("put", index, RuntimeError, ("i8",))
+    if source._np_dtype != input._np_dtype:
+        what = f"self ({input.dtype}) and source ({source.dtype}) must have the same dtype"
+        raise error(RuntimeError, "put", what, "write source.to(input.dtype)")
+    if source.numel() != index.numel():
+        what = f"expected as many elements in source as in index, but got {source.numel()} and {index.numel()}"
+        raise error(IndexError, "put", what, "pass one element for each index")
+    x = input if input.ndim else input.reshape(1)
+    check_range("put", index, x.numel(), 0, IndexError, -x.numel())
+    places = unravel_index(index.reshape(-1), x.shape)
+    return Put, (x, source.reshape(-1), tuple(range(x.ndim)), bool(accumulate), *places)
 
 
 @writes(

@@ -17,6 +17,7 @@ from . import (
     create,
     diagonal,
     index,
+    inverses,
     legacy,
     masks,
     predicates,
@@ -150,7 +151,7 @@ def install() -> None:
     registry.CODES.update({f.__code__: f.__name__ for f in (copy.copy_, copy.fill_, copy.zero_)})
     for name, method in copy.casts().items():
         setattr(T, name, method)
-    for module in (predicates, create, diagonal, index, legacy, masks, random, shape, shape_inplace, storage):
+    for module in (predicates, create, diagonal, index, inverses, legacy, masks, random, shape, shape_inplace, storage):
         for name, method in module.METHODS.items():
             setattr(T, name, method)
             if hasattr(method, "__code__"):

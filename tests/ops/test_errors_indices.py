@@ -22,6 +22,12 @@ def lend(module, given):
 
 # fmt: off
 CASES = [
+    ('T(6).put(torch.zeros(1), T(1))', 'put', 'expected dtype int64 for index, got minigrad.float32', 'index.long()'),
+    ('T(6).put(I(1, 1), I(1, 1))', 'put', 'must have the same dtype', 'write source.to(input.dtype)'),
+    ('T(6).put(I(2, 1), T(1))', 'put', 'as many elements in source as in index, but got 1 and 2', 'one element for each'),
+    ('T(6).put(I(2, 1) + 7, T(2))', 'put', 'index 7 is out of bounds', 'use indices from -6 to 5'),
+    ("T(2, 3).index_reduce(0, I(1, 1), T(1, 3), 'sum')", 'index_reduce', 'amax or amin but got sum', "write reduce='mean'"),
+    ("T(2, 3).index_reduce(0, I(1, 1) + 2, T(1, 3), 'prod')", 'index_reduce', 'index 2 is out of bounds', 'from 0 to 1'),
     ('torch.unravel_index(T(2), (2, 3))', 'unravel_index', 'to be integer dtype, but got float32', 'indices.long()'),
     ('torch.unravel_index(I(2, 1), (2, -3))', 'unravel_index', 'negative values, but got (2, -3)', 'tuple(x.shape)'),
     ('T(2, 3)[2]', 'index', 'index 2 is out of bounds for dimension 0 with size 2', 'use an index from -2 to 1: the'),

@@ -23,6 +23,13 @@ def lend(module, given):
 
 # fmt: off
 CASES = [
+    ('T(3).requires_grad_().resize_(2)', 'resize_', 'cannot resize variables that require grad', 'use x.reshape(...)'),
+    ('T(3).requires_grad_().apply_(abs)', 'apply_', 'a tensor that requires grad', 'write x.detach().apply_(...)'),
+    ("T(3).apply_(lambda v: 'a')", 'apply_', 'the function has to return numbers', 'return a float'),
+    ('T(3).map_(abs)', 'map_', 'takes (tensor, function), got (builtin_function_or_method)', 'write x.map_(tensor, function)'),
+    ('T(3).map_(T(3).double(), max)', 'map_', 'expected float32 for the other tensors, got float64', 'write other.to(x.dtype)'),
+    ("T(3, device='meta').apply_(abs)", 'apply_', 'only there for tensors on the processor', 'write x.cpu() first'),
+    ('T(3).float_power_(2)', 'float_power_', 'has dtype float32, but the result', 'write x = x.float_power(exponent)'),
     ('torch.hsplit(T(), 1)', 'hsplit', 'at least 1 dimension, but got one of shape ()', 'use tensor_split(input, sections'),
     ('torch.vsplit(T(6), 2)', 'vsplit', 'at least 2 dimensions, but got one of shape (6,)', 'use tensor_split(input, sections'),
     ('torch.dsplit(T(1, 1, 5), 2)', 'dsplit', 'dimension 2, 5, is not divisible by 2', 'use tensor_split(input, 2, 2)'),

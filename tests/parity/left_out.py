@@ -14,9 +14,7 @@ nn.functional.feature_alpha_dropout nn.functional.scaled_dot_product_attention
 
 REASONS = {
     "not there: these have no in-place form, or no out=, here": """
-        inplace: as_strided as_strided.partial_views float_power
-        inplace: polygamma.polygamma_n_0 polygamma.polygamma_n_1 polygamma.polygamma_n_2
-        inplace: polygamma.polygamma_n_3 polygamma.polygamma_n_4
+        inplace: as_strided as_strided.partial_views
         out: nn.functional.avg_pool2d nn.functional.linear
     """,
     "not there: sparse gradients": """

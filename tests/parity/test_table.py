@@ -118,7 +118,8 @@ ROW_BY_ROW = {
     ),
     "local_response_norm",
     *("linalg.cholesky_ex", "linalg.lstsq", "linalg.lu_factor", "linalg.lu_factor_ex", "linalg.lu_solve"),
-    *("linalg.solve_ex", "lu_solve", "ldexp", "unravel_index"),
+    *("linalg.solve_ex", "lu_solve", "ldexp", "unravel_index", "put"),
+    *("upsample", "upsample_bilinear", "upsample_nearest"),
     *("select_scatter", "slice_scatter", "diagonal_scatter"),
 }
 

@@ -167,6 +167,26 @@ def combined(input: Tensor, dim: int, terms: list) -> Tensor:
     return sum(picked[1:], picked[0])
 
 
+@functional("T(1, 2, 3, 4), 5", "T(1, 2, 3), scale_factor=2, mode='linear'", node=by_mode)
+def upsample(
+    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
+) -> Tensor:
+    """Resize: PyTorch's older name of interpolate."""
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+@functional("T(1, 2, 3, 4), 5", "T(1, 2, 3), scale_factor=2")
+def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """Resize by repeating the nearest element: PyTorch's older name of interpolate with mode="nearest"."""
+    return interpolate(input, size, scale_factor)
+
+
+@functional("T(1, 2, 3, 4), 5", "T(1, 2, 3, 4), scale_factor=2")
+def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """Resize images by interpolate with mode="bilinear" and align_corners=True, which PyTorch called so."""
+    return interpolate(input, size, scale_factor, "bilinear", True)
+
+
 @functional("T(2, 8, 2, 3), 2", "T(9, 2, 2), 3", node="PixelShuffle")
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """(..., c * r * r, h, w) rearranged to (..., c, h * r, w * r), for r = `upscale_factor`."""
