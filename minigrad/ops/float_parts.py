@@ -14,6 +14,7 @@ from ..errors import error
 from ..return_types import Binary
 from .base.families import Operation, Pointwise
 from .base.registry import functions, op
+from .compare import where
 from .elementary import PAIRS, exp2
 from .pointwise import mul, pow
 
@@ -29,7 +30,9 @@ class Frexp(Operation):
 class Nextafter(Pointwise):
     """The floating-point number that follows input in the direction of other."""
 
-    accepts, differentiable = "f", False
+    accepts = "f"
+    dx = lambda g, x, y: where(x == y, 0.0, g)
+    dy = lambda g, x, y: where(x == y, g, 0.0)
     kernel = ufunc = lambda x, y: on_host(np.nextafter, x, y)
     samples = PAIRS
 

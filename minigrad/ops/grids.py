@@ -104,11 +104,12 @@ REFUSES = "its derivative, which PyTorch's backward refuses to compute"  # it wr
 @linalg("T(3)", "T(2, 3), N=4", "T(3), N=2", "I(4, 9), N=3", differs=REFUSES)
 def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
     """The powers x**0 to x**(N-1) of each number of x (..., n), side by side in a new last dimension; N is n if not given."""
-    n = x.shape[-1] if N is None and x.ndim else N
+    x = x if x.ndim else x.reshape(1)
+    n = x.shape[-1] if N is None else N
     if x._np_dtype.kind == "b":
         what = f"linalg.vander supports floating point and integer tensors, but got {x.dtype.name}"
         raise error(RuntimeError, "linalg.vander", what, "convert it first: x.int()")
-    if n is None or n < 1:
+    if n < 2:
         raise error(RuntimeError, "linalg.vander", f"N must be greater than 1, got {n}", "write N=3 for 1, x and x*x")
     return x.unsqueeze(-1) ** arange(n, device=x.device)
 

@@ -19,7 +19,7 @@ DRIVERS = ("gelsy", "gels", "gelsd", "gelss")  # of LAPACK
 
 
 @linalg("T(4, 3), T(4, 2)", "T(3, 4), T(3, 2), driver='gelsd'", "T(2, 4, 3), T(2, 4)", "T(4, 2), T(4), driver='gels'",
-        "T(2, 5, 2), T(2, 5), rcond=0.01, driver='gelss'", node="LinalgLstsq", out=False)  # fmt: skip
+        "T(2, 5, 2), T(2, 5), rcond=0.01, driver='gelss'", node="LinalgLstsq")  # fmt: skip
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> LeastSquares:
     """The X of least |A X - B|, for A (..., m, n) and B (..., m, k) or vectors (..., m), the smallest X of several.
 

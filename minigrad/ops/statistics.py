@@ -196,12 +196,13 @@ def cov(
     for name, given, integers in (("fweights", fweights, True), ("aweights", aweights, False)):
         if given is not None:
             check_weights(name, given, integers, x.shape[1])
+            given = given.to(x.dtype) if x.is_floating_point() else given
             weight = given if weight is None else weight * given
     total = x.shape[1] if weight is None else weight.sum()
     mean = (x if weight is None else x * weight).sum(1, True) / total
     free = total - correction
     if aweights is not None and correction:
-        free = total - correction * (weight * aweights).sum() / total
+        free = total - correction * (weight * aweights.to(weight.dtype)).sum() / total
     if not isinstance(free, Tensor) and free <= 0:
         what = f"degrees of freedom is <= 0: {total} observations less the correction {correction}, so the result is not finite"
         warn("degrees-of-freedom", "cov", what, "pass correction=0, or more observations")

@@ -52,7 +52,7 @@ REASONS = {
         vmap: nn.functional.batch_norm nn.functional.instance_norm
     """,
     "it reads memory beside its tensor, which a batch does not have": """
-        vmap: as_strided.partial_views
+        vmap: as_strided.partial_views resize_ resize_as_
     """,
     "the Function says that it has no rule for vmap, or no second derivative": """
         vmap second_gradients: NumpyCubeNotComposableAutogradFunction
@@ -61,6 +61,7 @@ REASONS = {
         errors: __radd__ __rand__ __rmul__ __ror__ __rxor__ atan2 bitwise_and bitwise_or bitwise_xor
         errors: bitwise_left_shift bitwise_right_shift clamp_max clamp_min copysign eq ne ge gt le lt
         errors: float_power fmax fmin fmod remainder logical_and logical_or logical_xor maximum minimum pow xlogy
+        errors: gcd heaviside lcm ldexp nextafter special.xlog1py special.zeta
     """,
     "a result is whole before it is written to out=, which may share memory with the operands": """
         errors: cat index_select kthvalue masked_select take
