@@ -32,7 +32,7 @@ class Nextafter(Pointwise):
 
     accepts = "f"
     dx = lambda g, x, y: where(x == y, 0.0, g)
-    dy = lambda g, x, y: where(x == y, g, 0.0)
+    dy = lambda: 0
     kernel = ufunc = lambda x, y: on_host(np.nextafter, x, y)
     samples = PAIRS
 

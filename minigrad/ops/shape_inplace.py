@@ -12,7 +12,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ..arrays.kinds import zeros
+from ..arrays.memory import address
 from ..arrays.memory import storage as owner
+from ..arrays.nowhere import is_meta
 from ..core.events import slots
 from ..core.graph import Leaf, history, move_retained
 from ..core.inplace import twin
@@ -78,8 +80,8 @@ def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
         what = f"cannot resize variables that require grad: the shape is {tuple(self.shape)}"
         raise error(RuntimeError, "resize_", what, "use x.reshape(...), or x.detach().clone().resize_(...)")
     alone(self, "resize_", "write x = x.clone().resize_(...)")
-    memory(self).bump("resize_")
-    row = memory_of(owner(self._a)).view(self._np_dtype)
+    whole = memory_of(owner(self._a)).view(self._np_dtype)
+    row = whole if is_meta(whole) else whole[(address(self._a) - address(whole)) // whole.itemsize :]
     larger = zeros((math.prod(shape),), row)
     larger[: row.size] = row[: larger.size]
     self.data = wrap(larger.reshape(shape))

@@ -24,6 +24,7 @@ def lend(module, given):
 # fmt: off
 CASES = [
     ('T(3).requires_grad_().resize_(2)', 'resize_', 'cannot resize variables that require grad', 'use x.reshape(...)'),
+    ('torch.ones(3).view(3).resize_(2)', 'resize_', 'memory is shared with other tensors', 'write x = x.clone().resize_'),
     ('T(3).requires_grad_().apply_(abs)', 'apply_', 'a tensor that requires grad', 'write x.detach().apply_(...)'),
     ("T(3).apply_(lambda v: 'a')", 'apply_', 'the function has to return numbers', 'return a float'),
     ('T(3).map_(abs)', 'map_', 'takes (tensor, function), got (builtin_function_or_method)', 'write x.map_(tensor, function)'),

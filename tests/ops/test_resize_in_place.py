@@ -1,5 +1,6 @@
 """resize_ and resize_as_: another size for the elements of a tensor."""
 
+import numpy as np
 import pytest
 
 import minigrad
@@ -8,6 +9,10 @@ import minigrad
 def test_fewer_elements_are_the_first():
     x = minigrad.arange(6)
     assert x.resize_(2, 2) is x and x.tolist() == [[0, 1], [2, 3]]
+
+
+def test_they_begin_where_the_tensor_does():
+    assert minigrad.from_numpy(np.arange(6)[2:]).resize_(2).tolist() == [2, 3]
 
 
 def test_more_elements_are_zeros():
