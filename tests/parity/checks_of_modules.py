@@ -114,6 +114,9 @@ def made(entry, sample):
     """A module of each library with the same parameters."""
     args, kwargs = arguments(torch, sample.constructor_input)
     theirs = entry.module_cls(*args, **kwargs).double()
+    if isinstance(theirs, torch.nn.modules.lazy.LazyModuleMixin):  # there are parameters after a first call
+        given, options = arguments(torch, sample.forward_input)
+        theirs.eval()(*given, **options)
     args, kwargs = arguments(minigrad, sample.constructor_input)
     ours = peer(entry)(*args, **kwargs).double()
     ours.load_state_dict({k: handed(v) for k, v in theirs.state_dict().items()})
