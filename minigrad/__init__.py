@@ -213,9 +213,8 @@ from .ops.order import amax, amin, aminmax, argmax, argmin, max, min
 from .ops.pad import repeat_interleave, tile
 from .ops.pointwise import (
     abs, absolute, add, addcdiv, addcmul, copysign, lerp, mul, multiply, nan_to_num, neg, negative, positive, pow,
-    reciprocal, sign, square, sub, subtract,
+    reciprocal, sgn, sign, square, sub, subtract,
 )
-from .ops.pointwise import sign as sgn
 from .ops.prod import prod
 from .ops.quantiles import median, mode, nanmedian, nanquantile, quantile
 from .ops.random import (

@@ -87,7 +87,7 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> LU:
     return return_types.linalg_lu_factor(*LuFactor.apply(A, "linalg.lu_factor")[:2])
 
 
-@linalg(*MATRICES, out=True)
+@linalg(*MATRICES, out=True, node="LinalgLu")
 def lu(A: Tensor, *, pivot: bool = True) -> PLU:
     """(P, L, U) of each matrix (..., m, n) with A = P L U: P a permutation, L (m, k), U (k, n), k = min(m, n)."""
     matrices("linalg.lu", A)
@@ -96,7 +96,14 @@ def lu(A: Tensor, *, pivot: bool = True) -> PLU:
     return return_types.linalg_lu(Permutation.apply(packed, pivots), *triangles(packed))
 
 
-@op(FACTORED, "*torch.linalg.lu_factor(T(2, 3, 4))", "*torch.linalg.lu_factor(T(4, 3))", method=False, out=True)
+@op(
+    FACTORED,
+    "*torch.linalg.lu_factor(T(2, 3, 4))",
+    "*torch.linalg.lu_factor(T(4, 3))",
+    method=False,
+    node="LuUnpack",
+    out=True,
+)
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> PLU:
     """(P, L, U) of what lu_factor gives; what is not unpacked is empty."""
     none = LU_data.new_zeros((0,))
@@ -105,7 +112,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
 
 
 @linalg(f"{FACTORED}, T(3, 2)", f"{FACTORED}, T(2, 3), left=False", f"{FACTORED}, T(3, 2), adjoint=True",
-        "*torch.linalg.lu_factor(S(2, 3, 3)), T(3, 2)", f"{FACTORED}, T(2, 3, 2)", out=True)  # fmt: skip
+        "*torch.linalg.lu_factor(S(2, 3, 3)), T(3, 2)", f"{FACTORED}, T(2, 3, 2)", out=True, node="LinalgLuSolve")  # fmt: skip
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
     """The solution X of A X = B, given A's `lu_factor`; of X A = B with left=False, of A^T X = B with adjoint=True.
 
@@ -127,7 +134,7 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
     return out if left else out.mT
 
 
-@op(f"T(3, 2), {FACTORED}", out=True, name="lu_solve")
+@op(f"T(3, 2), {FACTORED}", out=True, name="lu_solve", node="LinalgLuSolve")
 def solve_by_lu(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """The solution X of A X = input, given A's `lu_factor` (see linalg.lu_solve)."""
     return lu_solve(LU_data, LU_pivots, input)
@@ -158,7 +165,9 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
     return return_types.linalg_solve_ex(out.squeeze(-1) if vector else out, info)
 
 
-@linalg("(lambda x: x + x.mT)(S(3, 3))", "(lambda x: x + x.mT)(S(2, 3, 3)), upper=True", out=True)
+@linalg(
+    "(lambda x: x + x.mT)(S(3, 3))", "(lambda x: x + x.mT)(S(2, 3, 3)), upper=True", out=True, node="LinalgCholeskyEx"
+)
 def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> CholeskyEx:
     """(L, info) of each symmetric matrix: info is 0, or the order of the first minor that is not positive-definite.
 

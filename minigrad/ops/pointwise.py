@@ -281,13 +281,16 @@ class Sign(Pointwise):
     kernel = lambda x: where(x > 0, 1.0, where(x < 0, -1.0, 0.0))
     dx = lambda: 0
     samples = (*UNARY, "B(3)")
-    aliases = ("sgn",)  # which is another function of complex numbers alone
 
     @staticmethod
     def ufunc(x: np.ndarray) -> Any:
         """NumPy's sign of NaN is NaN, and it has none for bools."""
         x = x if isinstance(x, np.ndarray) else np.asarray(x)  # it may be a number
         return x if x.dtype.kind == "b" else np.sign(np.where(x == x, x, 0) if x.dtype in FLOATS else x)
+
+
+class Sgn(Sign):
+    """The same; PyTorch's sgn is another function of complex numbers alone."""
 
 
 class Copysign(Pointwise):
@@ -302,7 +305,7 @@ class Copysign(Pointwise):
     samples = tuple([s for s in BINARY if s[0] != "2"])
 
 
-neg, abs, sign, copysign = functions(Neg, Abs, Sign, Copysign)
+neg, abs, sign, sgn, copysign = functions(Neg, Abs, Sign, Sgn, Copysign)
 negative, absolute = neg, abs
 
 

@@ -7,6 +7,7 @@ so zeros and derivatives of any order are right.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import accumulate
 from math import inf, nan
 from typing import Any
@@ -290,8 +291,8 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, di
     >>> minigrad.trapezoid(minigrad.tensor([1., 2., 4.]), minigrad.tensor([0., 1., 3.]))
     tensor(7.5000)
     """
-    areas, d = trapezoids("trapezoid", y, x, dx, dim)
-    return areas.sum(d) if y.shape[d] else y.sum(d)  # of integers an integer
+    out = trapezoids("trapezoid", y, x, dx, dim, Tensor.sum)
+    return out if y.shape[dim] else y.sum(dim)  # of no integers an integer
 
 
 @op(*TRAPEZOIDS, method=False)
@@ -303,12 +304,11 @@ def trapz(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: i
 @op(*TRAPEZOIDS, method=False)
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Tensor:
     """The integrals from the first point up to each of the others (see trapezoid)."""
-    areas, d = trapezoids("cumulative_trapezoid", y, x, dx, dim)
-    return areas.cumsum(d)
+    return trapezoids("cumulative_trapezoid", y, x, dx, dim, Tensor.cumsum)
 
 
-def trapezoids(who: str, y: Tensor, x: Tensor | None, dx: float | None, dim: int) -> tuple[Tensor, int]:
-    """The areas between neighbours, and along which dimension they follow each other."""
+def trapezoids(who: str, y: Tensor, x: Tensor | None, dx: float | None, dim: int, total: Callable) -> Tensor:
+    """The areas between neighbours, added up by `total`."""
     if any([t is not None and t._np_dtype.kind == "b" for t in (x, y)]):
         raise error(
             RuntimeError, who, "received a bool input, but bool is not supported", "convert it first: y.float()"
@@ -324,11 +324,11 @@ def trapezoids(who: str, y: Tensor, x: Tensor | None, dx: float | None, dim: int
     m = max(n - 1, 0)
     both = part(y, d, 0, m) + part(y, d, n - m, n)
     if x is None:
-        return both * ((1 if dx is None else float(dx)) / 2), d
+        return total(both, d) * ((1 if dx is None else float(dx)) / 2)
     if x.ndim == 1:
         if len(x) != n:
             what = f"there must be one x value for each sample point, got {len(x)} for {n}"
             raise error(RuntimeError, who, what, f"pass {n} points, or dx=, their distance")
         x = x.reshape(-1, *[1] * (y.ndim - 1 - d))
     along = d - y.ndim + x.ndim
-    return both * diff(x, dim=along) / 2, d
+    return total(both * diff(x, dim=along), d) / 2

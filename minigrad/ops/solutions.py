@@ -76,7 +76,7 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     return inverse(A.reshape(math.prod(rows), -1)).reshape(*columns, *rows)
 
 
-@linalg("T(2, 3, 6), T(2, 3)", "T(2, 6, 3), T(2, 3), dims=(1,)", "T(4, 2, 2), T(4)", node="ReshapeAlias")
+@linalg("T(2, 3, 6), T(2, 3)", "T(2, 6, 3), T(2, 3), dims=(1,)", "T(4, 2, 2), T(4)", node="View")
 def tensorsolve(A: Tensor, B: Tensor, dims: tuple | None = None) -> Tensor:
     """The X with tensordot(A, X, X.ndim) = B, after the dimensions `dims` of A have been moved behind the others.
 

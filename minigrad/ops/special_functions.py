@@ -47,9 +47,9 @@ class Special(Elementary):
     method, inplace = False, False
 
     def __init_subclass__(cls, **options: Any):
+        cls.node = f"Special{cls.__name__}"
         super().__init_subclass__(**options)
-        if "torch" not in cls.__dict__:
-            cls.torch = f"special.{cls.name}"
+        cls.torch = f"special.{cls.name}"
 
 
 # ---------------------------------------------------------------------- Bessel functions
@@ -159,7 +159,7 @@ def no_derivative(who: str, operand: str) -> NoReturn:
 (entr, xlog1py, logaddexp2, zeta) = functions(Entr, Xlog1Py, Logaddexp2, Zeta)
 
 
-@op("T(3, 4)", "T()", "T(0, 2)", "I(3, 4)", torch="special.ndtr", method=False, out=True)
+@op("T(3, 4)", "T()", "T(0, 2)", "I(3, 4)", torch="special.ndtr", method=False, out=True, node="MulBackward1")
 def ndtr(input: Tensor) -> Tensor:
     """The probability that a standard normal number is below x.
 

@@ -65,8 +65,9 @@ OTHERWISE = {
     "conv_transpose3d linalg.cond linalg.matrix_norm linalg.norm norm meshgrid repeat_interleave sum_to_size combinations",
     ALIKE: "cummax cummin cumprod cumsum logcumsumexp msort scatter_add sort moveaxis movedim",
     SHAPED: "atleast_1d atleast_2d atleast_3d flatten ravel reshape reshape_as view squeeze broadcast_tensors",
-    SEVERAL: "cosine_similarity cross_entropy gaussian_nll_loss huber_loss linalg.cholesky linalg.solve_triangular "
-    "matrix_power mse_loss multilabel_soft_margin_loss pad pairwise_distance polygamma rms_norm smooth_l1_loss svd",
+    SEVERAL: "cosine_similarity cross_entropy cumulative_trapezoid gaussian_nll_loss huber_loss linalg.cholesky linalg.lstsq "
+    "linalg.solve_triangular trapezoid trapz matrix_power mse_loss multilabel_soft_margin_loss pad pairwise_distance "
+    "polygamma rms_norm smooth_l1_loss svd",
     "PyTorch chooses a kernel by the processor": "scaled_dot_product_attention",
     DIVIDED: "div divide sub subtract",
 }
