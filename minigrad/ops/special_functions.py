@@ -16,7 +16,6 @@ from ..errors import error
 from .base.families import Pointwise
 from .base.registry import functions, op
 from .compare import where
-from .create import arange
 from .elementary import (
     PAIRS,
     POSITIVE,
@@ -181,5 +180,8 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
         raise error(
             RuntimeError, "mvlgamma", f"p has to be greater than or equal to 1, got {p}", "write p=1 for lgamma"
         )
-    halves = arange(p, dtype=(input + 0.5).dtype, device=input.device) / 2
-    return lgamma(input.unsqueeze(-1) - halves).sum(-1) + p * (p - 1) / 4 * math.log(math.pi)
+    x = input.contiguous()  # as PyTorch's result lies
+    total = lgamma(x)
+    for i in range(1, p):
+        total = total + lgamma(x - i / 2)
+    return total + p * (p - 1) / 4 * math.log(math.pi)
