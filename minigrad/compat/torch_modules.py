@@ -52,7 +52,10 @@ ELSEWHERE = {
     "nn.modules.utils": ("compat.annotations",),
     "nn.parallel": ("nn.parallel",),
     "nn.modules.lazy": ("nn.lazy",),
-    **{f"nn.parallel.{name}": ("nn.parallel",) for name in "data_parallel parallel_apply replicate scatter_gather".split()},
+    **{
+        f"nn.parallel.{name}": ("nn.parallel",)
+        for name in "data_parallel parallel_apply replicate scatter_gather".split()
+    },
     "nn.utils.stateless": ("func",),
     "optim.optimizer": ("optim.optimizer", "compat.underscored"),
     "types": ("compat.annotations", ""),

@@ -199,6 +199,9 @@ def range(start: Any, end: Any, step: Any = 1, *, dtype: Any = None, device: Any
     tensor([1.0000, 1.5000, 2.0000])
     """
     start, end, step = [number(x, "range") for x in (start, end, step)]
+    if not all(map(math.isfinite, (start, end, step))):
+        what = f"unsupported range: {start} -> {end} in steps of {step}"
+        raise error(RuntimeError, "range", what, "pass finite numbers")
     if step == 0:
         raise error(RuntimeError, "range", "step must be nonzero", f"write range({start}, {end}, 1)")
     if (end - start) * step < 0:

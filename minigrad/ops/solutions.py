@@ -77,12 +77,13 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
 
 
 @linalg("T(2, 3, 6), T(2, 3)", "T(2, 6, 3), T(2, 3), dims=(1,)", "T(4, 2, 2), T(4)", node="View")
-def tensorsolve(A: Tensor, B: Tensor, dims: tuple | None = None) -> Tensor:
+def tensorsolve(A: Tensor, B: Tensor, dims: tuple | int | None = None) -> Tensor:
     """The X with tensordot(A, X, X.ndim) = B, after the dimensions `dims` of A have been moved behind the others.
 
     Raises RuntimeError where A, with B's dimensions as rows, is no square matrix.
     """
-    a = A if dims is None else A.movedim(tuple(dims), tuple(range(A.ndim - len(dims), A.ndim)))
+    moved = () if dims is None else (dims,) if isinstance(dims, int) else tuple(dims)
+    a = A.movedim(moved, tuple(range(A.ndim - len(moved), A.ndim))) if moved else A
     rows, columns = tuple(a.shape[: B.ndim]), tuple(a.shape[B.ndim :])
     as_square("linalg.tensorsolve", rows, columns)
     return solve(a.reshape(math.prod(rows), -1), B.flatten()).reshape(columns)

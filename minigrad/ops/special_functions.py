@@ -29,6 +29,7 @@ from .elementary import (
     log1p,
     special,
 )
+from .join import room_for
 from .pointwise import sign
 
 ROOT_HALF, LOG2_E = math.sqrt(0.5), 1 / math.log(2)
@@ -180,6 +181,7 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
         raise error(
             RuntimeError, "mvlgamma", f"p has to be greater than or equal to 1, got {p}", "write p=1 for lgamma"
         )
+    room_for("mvlgamma", p, "terms")
     x = input.contiguous()  # as PyTorch's result lies
     total = lgamma(x)
     for i in range(1, p):

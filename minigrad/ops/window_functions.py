@@ -14,7 +14,7 @@ import numpy as np
 
 from ..arrays.dtypes import FLOATS
 from ..errors import error
-from .create import factory
+from .create import factory, number
 from .elementary import special
 from .from_data import chosen
 
@@ -63,7 +63,7 @@ def kaiser_window(
     window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: Any = None, device: Any = None
 ) -> Any:
     """Kaiser's window, i0(beta * sqrt(1 - (2t - 1)**2)) / i0(beta)."""
-    i0 = special("i0")
+    i0, beta = special("i0"), float(number(beta, "kaiser_window"))
     bell = lambda t: i0(beta * np.sqrt(1 - (2 * t - 1) ** 2)) / i0(beta)
     return window("kaiser_window", window_length, periodic, dtype, bell)
 

@@ -74,10 +74,9 @@ def size_before(who: str, size: tuple, kernel: tuple, step: tuple, pad: tuple, w
     usual = tuple([(m - 1) * s + k - 2 * p for m, k, s, p in zip(size, kernel, step, pad)])
     if wanted is None:
         return usual
-    n, given = len(size), tuple(wanted)
-    if len(given) == n + 2:
-        given = given[2:]
-    if len(given) != n or any(not u - s < w < u + s for w, u, s in zip(given, usual, step)):
-        what = f"output_size={tuple(wanted)} is not within a stride, {step}, of {usual}"
+    whole = isinstance(wanted, (tuple, list)) and len(wanted) == len(size) + 2  # with the batch and the channels
+    given = per_dim(tuple(wanted)[2:] if whole else wanted, len(size), who, "output_size")
+    if any(not u - s < w < u + s for w, u, s in zip(given, usual, step)):
+        what = f"output_size={wanted} is not within a stride, {step}, of {usual}"
         raise error(ValueError, who, what, "pass the size of the tensor that was pooled: x.size()")
     return given
