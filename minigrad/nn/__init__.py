@@ -38,7 +38,6 @@ from .basic_layers import (
     Dropout1d,
     Dropout2d,
     Dropout3d,
-    Embedding,
     FeatureAlphaDropout,
     Flatten,
     Identity,
@@ -47,6 +46,7 @@ from .basic_layers import (
 )
 from .containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from .convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+from .embeddings import Embedding, EmbeddingBag
 from .lazy import (
     LazyBatchNorm1d,
     LazyBatchNorm2d,

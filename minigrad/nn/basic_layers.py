@@ -1,4 +1,4 @@
-"""Layers around functions of nn.functional: affine maps, embedding, dropout, shapes."""
+"""Layers around functions of nn.functional: affine maps, dropout, shapes."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 from ..core.tensor import Tensor
 from ..errors import error
 from ..ops.create import empty
-from ..ops.nn import dropout, embedding, linear
+from ..ops.nn import dropout, linear
 from ..ops.shape import flatten
 from . import init
 from .module import Module
 from .parameter import Parameter
-from .settings import Functional, unusual
+from .settings import Functional
 
 
 class Identity(Module):
@@ -125,77 +125,6 @@ class Unflatten(Module):
 
     def extra_repr(self) -> str:
         return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
-
-
-class Embedding(Module):
-    """A table of rows, read by index.
-
-    >>> import minigrad
-    >>> words = minigrad.nn.Embedding(10, 4)
-    >>> words(minigrad.tensor([[1, 2, 2]])).shape
-    minigrad.Size([1, 3, 4])
-    """
-
-    usual = {"padding_idx": None, "max_norm": None, "norm_type": 2.0, "scale_grad_by_freq": False, "sparse": False}
-
-    def __init__(
-        self,
-        num_embeddings: int,
-        embedding_dim: int,
-        padding_idx: int | None = None,
-        max_norm: float | None = None,
-        norm_type: float = 2.0,
-        scale_grad_by_freq: bool = False,
-        sparse: bool = False,
-        _weight: Tensor | None = None,
-        _freeze: bool = False,
-        device: Any = None,
-        dtype: Any = None,
-    ):
-        super().__init__()
-        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
-        self.padding_idx = embedding.padding_row("Embedding", padding_idx, num_embeddings)
-        self.max_norm, self.norm_type = max_norm, norm_type
-        self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
-        if _weight is not None and tuple(_weight.shape) != (num_embeddings, embedding_dim):
-            raise error(
-                AssertionError,
-                "Embedding",
-                f"shape of weight {tuple(_weight.shape)} does not match num_embeddings={num_embeddings} and "
-                f"embedding_dim={embedding_dim}",
-                f"pass a weight of shape ({num_embeddings}, {embedding_dim})",
-            )
-        given = empty(num_embeddings, embedding_dim, dtype=dtype, device=device) if _weight is None else _weight
-        self.weight = Parameter(given, requires_grad=not _freeze)
-        if _weight is None:
-            self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Normal rows; zeros in the padding row."""
-        init.normal_(self.weight)
-        if self.padding_idx is not None:
-            init.zeros_(self.weight.data[self.padding_idx])
-
-    @classmethod
-    def from_pretrained(
-        cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None, *args: Any, **kwargs: Any
-    ) -> Embedding:
-        """An Embedding with the given table, and the further settings of Embedding; it does not learn if `freeze`."""
-        if embeddings.ndim != 2:
-            raise error(
-                AssertionError,
-                "Embedding",
-                f"embeddings parameter is expected to be 2-dimensional, got shape {tuple(embeddings.shape)}",
-                "pass a matrix (num_embeddings, embedding_dim)",
-            )
-        rows, columns = embeddings.shape
-        return cls(rows, columns, padding_idx, *args, **kwargs, _weight=embeddings, _freeze=freeze)
-
-    def forward(self, input: Tensor) -> Tensor:
-        return embedding.embedding(input, self.weight, **{n: getattr(self, n) for n in self.usual})
-
-    def extra_repr(self) -> str:
-        return f"{self.num_embeddings}, {self.embedding_dim}" + unusual(self, self.usual)
 
 
 class Dropping(Functional):

@@ -56,6 +56,7 @@ from ..ops.nn.dropout import (
 )
 from ..ops.elementary import sigmoid, tanh
 from ..ops.nn.embedding import embedding
+from ..ops.nn.embedding_bag import embedding_bag
 from ..ops.nn.linear import bilinear, linear
 from ..ops.nn.loss import (
     binary_cross_entropy,

@@ -19,6 +19,7 @@ REASONS = {
     """,
     "not there: sparse gradients": """
         float64 float32: nn.functional.embedding
+        float64 float32 vmap: nn.functional.embedding_bag
     """,
     "not there: LSTM has no projections (proj_size)": """
         state_dict training evaluation gradients: nn.LSTM

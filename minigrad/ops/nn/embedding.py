@@ -119,13 +119,13 @@ def embedding(
     return Embed.apply(weight, input, padding, bool(scale_grad_by_freq))
 
 
-def padding_row(who: str, padding_idx: int | None, n: int) -> int | None:
+def padding_row(who: str, padding_idx: int | None, n: int, kind: type[Exception] = AssertionError) -> int | None:
     """The number of the padding row, where there is one, counted from the first of n rows."""
     if padding_idx is None:
         return None
     if not -n <= padding_idx < n:
         raise error(
-            AssertionError,
+            kind,
             who,
             f"padding_idx={padding_idx} must be within num_embeddings={n}",
             f"choose it from {-n} to {n - 1}",

@@ -1,0 +1,170 @@
+"""Bags of embeddings: the sum, mean or maximum of the rows of a table that each bag names.
+
+All bags lie in one row, one behind another, and every index knows the number of its bag.  So the rows are read as embedding
+reads them, and are brought together by their bags' numbers; derivatives of any order follow from these steps.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...arrays.dtypes import FLOATS
+from ...arrays.kinds import on_device, place
+from ...arrays.nowhere import is_meta
+from ...core.tensor import Tensor, wrap
+from ...errors import error
+from ..base.families import NonDifferentiable
+from ..compare import where
+from ..gather import Gather
+from ..join import cat
+from ..scattering import ScatterExtreme
+from ..transfer import placed
+from .embedding import AddRows, Embed, padding_row, shorten
+from .entry import functional
+
+WHO = "embedding_bag"
+
+
+@functional(
+    "I(3, 4, 5), T(5, 2)",
+    "I(7, 5), T(5, 2), torch.tensor([0, 3, 3]), mode='sum', per_sample_weights=T(7)",
+    "I(3, 4, 5), T(5, 2), mode='max', padding_idx=1",
+    "I(7, 5), T(5, 2), torch.tensor([0, 3, 6]), mode='max', include_last_offset=True",
+    "I(7, 5), T(5, 2), torch.tensor([0, 2]), mode='mean', padding_idx=0",
+    node="EmbeddingBag",
+)
+def embedding_bag(
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Tensor:
+    """Return for each bag of integers the "sum", "mean" or "max" (`mode`) of the rows of `weight` (n, d) that it names.
+
+    The bags are the rows of `input` (bags, length), or the parts of `input` (length) that begin at `offsets`; with
+    `include_last_offset` the last offset is the end of the last bag.  An empty bag gives zeros.  Row `padding_idx` takes no
+    part.  `per_sample_weights`, of the shape of input, multiply the rows that are summed.  `max_norm` and
+    `scale_grad_by_freq` act as in `embedding`; of equal maxima the first one gets the gradient.
+
+    Raises ValueError and RuntimeError for arguments that do not fit, NotImplementedError for sparse=True.
+
+    >>> import minigrad
+    >>> table = minigrad.tensor([[1.], [10.], [100.]])
+    >>> embedding_bag(minigrad.tensor([0, 1, 2, 2]), table, minigrad.tensor([0, 3]), mode="sum").tolist()
+    [[111.0], [100.0]]
+    """
+    check(input, weight, offsets, mode, sparse, scale_grad_by_freq, per_sample_weights)
+    n = input.numel() if input.ndim == 2 else input.shape[0]
+    if offsets is None:
+        offsets = wrap(placed(np.arange(input.shape[0]) * input.shape[1], input.device))
+        include_last_offset, input = False, input.reshape(-1)
+    bags, n_bags = BagNumbers.apply(offsets, n), offsets.shape[0]
+    padding = None if padding_idx is None else padding_row(WHO, padding_idx, weight.shape[0], RuntimeError)
+    if max_norm is not None:
+        shorten(weight, input, max_norm, norm_type)
+    try:
+        rows = Embed.apply(weight, input, padding, bool(scale_grad_by_freq))
+    except IndexError as e:
+        raise error(
+            RuntimeError, WHO, getattr(e, "problem", str(e)), "make the table larger, or the indices less"
+        ) from None
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights.reshape(-1, 1)
+    there = None if padding is None else input.ne(padding).unsqueeze(1)
+    out = largest(rows, bags, n_bags, there) if mode == "max" else summed(rows, bags, n_bags, there)
+    if mode == "mean":
+        ones = rows.new_ones((n, 1)) if there is None else there.to(rows.dtype)
+        out = out / AddRows.apply(ones, bags, n_bags).clamp(min=1)
+    return out[:-1] if include_last_offset else out
+
+
+class BagNumbers(NonDifferentiable):
+    """The number of the bag of each of n places, where the bags begin at `offsets`."""
+
+    name = WHO
+
+    @staticmethod
+    def impl(offsets: Any, n: int) -> np.ndarray:
+        if is_meta(offsets):
+            return np.empty_like(offsets, shape=(*offsets.shape[:-1], n))
+        starts = offsets.to_host() if on_device(offsets) else offsets
+        rows = starts.reshape(-1, starts.shape[-1] or 1)
+        if (rows[:, 0].any() or (np.diff(rows) < 0).any() or rows[:, -1].max() > n) if rows.size else n:
+            what = f"offsets have to begin with 0, grow, and end at the input's length {n} at most, but are {starts.tolist()}"
+            raise error(RuntimeError, WHO, what, "pass the index in input at which each bag begins")
+        found = [np.searchsorted(row, np.arange(n), "right") - 1 for row in rows]
+        return placed(np.array(found, np.int64).reshape(*starts.shape[:-1], n), place(offsets))
+
+    batch = lambda offsets, n: (offsets, n)
+
+
+def summed(rows: Tensor, bags: Tensor, n_bags: int, there: Tensor | None) -> Tensor:
+    """Return the sum of the rows of each bag that are there."""
+    return AddRows.apply(rows if there is None else where(there, rows, 0.0), bags, n_bags)
+
+
+def largest(rows: Tensor, bags: Tensor, n_bags: int, there: Tensor | None) -> Tensor:
+    """Return the maximum in each column of the rows of each bag that are there, from the first row that has it."""
+    n, width = rows.shape
+    spots = bags.unsqueeze(1).expand(n, width)
+    values = rows.detach() if there is None else where(there, rows.detach(), -np.inf)
+    peaks = ScatterExtreme.apply(rows.new_full((n_bags, width), -np.inf), 0, spots, values, True, False)
+    found = (values == Gather.apply(peaks, 0, spots)) | (values != values)
+    places = wrap(placed(np.arange(n).reshape(-1, 1), rows.device))
+    places = where(found if there is None else found & there, places, n)
+    first = ScatterExtreme.apply(places.new_full((n_bags, width), n), 0, spots, places, False, False)
+    return Gather.apply(cat([rows, rows.new_zeros((1, width))]), 0, first)  # the last row is for bags with nothing
+
+
+def check(
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None,
+    mode: str,
+    sparse: bool,
+    scale_grad_by_freq: bool,
+    per_sample_weights: Tensor | None,
+) -> None:
+    """Refuse arguments that do not fit together."""
+    if per_sample_weights is not None and per_sample_weights.shape != input.shape:
+        what = f"per_sample_weights have shape {tuple(per_sample_weights.shape)}, the input {tuple(input.shape)}"
+        raise error(ValueError, WHO, what, "pass one weight for each index")
+    if weight.ndim != 2:
+        what = f"weight has to be a 2D tensor, but has shape {tuple(weight.shape)}"
+        raise error(ValueError, WHO, what, "pass a weight of shape (num_embeddings, embedding_dim)")
+    dtypes = {weight.dtype.name} | ({per_sample_weights.dtype.name} if per_sample_weights is not None else set())
+    if weight._np_dtype not in FLOATS or len(dtypes) > 1:
+        what = f"expected floats of one dtype as weight and per_sample_weights, got {' and '.join(sorted(dtypes))}"
+        raise error(RuntimeError, WHO, what, "convert them first: weight.float()")
+    if input.ndim not in (1, 2):
+        raise error(
+            ValueError, WHO, f"input has to be 1D or 2D, but has shape {tuple(input.shape)}", "pass (bags, length)"
+        )
+    if input.ndim == 2 and offsets is not None:
+        raise error(ValueError, WHO, "offsets were given for a 2D input, whose rows are the bags", "leave offsets out")
+    if input.ndim == 1 and (offsets is None or offsets.ndim != 1):
+        what = f"offsets have to be a 1D tensor, got {None if offsets is None else tuple(offsets.shape)}"
+        raise error(ValueError, WHO, what, "pass where each bag begins, or all bags as rows: input.unsqueeze(0)")
+    for name, t in (("input", input), ("offsets", offsets)):
+        if t is not None and t._np_dtype.kind not in "iu":
+            raise error(RuntimeError, WHO, f"expected integers as {name}, got {t.dtype}", "convert with .long()")
+    if mode not in ("sum", "mean", "max"):
+        raise error(ValueError, WHO, f"mode has to be one of sum, mean or max, got {mode!r}", "write mode='mean'")
+    if mode == "max" and scale_grad_by_freq:
+        raise error(
+            ValueError, WHO, "max mode does not support scaling the gradient by the frequency", "use mode='sum'"
+        )
+    if sparse:
+        raise error(NotImplementedError, WHO, "there are no sparse gradients", "leave sparse=True out")
+    if per_sample_weights is not None and mode != "sum":
+        what = f"per_sample_weights are for mode='sum', got mode={mode!r}"
+        raise error(NotImplementedError, WHO, what, "write mode='sum', and divide by the weights' sums for a mean")
