@@ -9,13 +9,13 @@ DRAWN = """
 bernoulli empty empty_like empty_strided multinomial new_empty new_empty_strided normal
 rand_like randint randint_like randn randn_like
 nn.functional.dropout nn.functional.dropout2d nn.functional.dropout3d nn.functional.alpha_dropout
-nn.functional.feature_alpha_dropout nn.functional.scaled_dot_product_attention
+nn.functional.feature_alpha_dropout nn.functional.rrelu nn.functional.scaled_dot_product_attention
 """
 
 REASONS = {
     "not there: these have no in-place form, or no out=, here": """
         inplace: as_strided as_strided.partial_views
-        out: nn.functional.avg_pool2d nn.functional.linear
+        out: nn.functional.avg_pool2d nn.functional.avg_pool3d nn.functional.linear
     """,
     "not there: sparse gradients": """
         float64 float32: nn.functional.embedding
@@ -39,6 +39,12 @@ REASONS = {
     """,
     "PyTorch sums weights of float32 in float32 beside numbers of float64": """
         jvp second_gradients: cov
+    """,
+    "of elements that share a place one is there, and has the gradient; PyTorch gives it to all of them": """
+        gradients: nn.functional.max_unpool2d nn.functional.max_unpool3d
+    """,
+    "its samples pass functions of PyTorch's": """
+        float64 float32 int64 gradients second_gradients jvp vmap: nn.functional.triplet_margin_with_distance_loss
     """,
     "PyTorch gives the tensor that is written to another size": """
         inplace: addbmm
@@ -75,6 +81,7 @@ REASONS = {
     """,
     "an error of another type: RuntimeError for ValueError, NotImplementedError for TypeError": """
         errors: arange nn.functional.adaptive_avg_pool2d nn.functional.adaptive_max_pool2d hypot logaddexp
+        errors: nn.functional.adaptive_avg_pool3d nn.functional.adaptive_max_pool3d
         errors: nn.RNN nn.GRU nn.LSTM
     """,
     "the state of a recurrent cell may have more dimensions than two": """

@@ -31,7 +31,7 @@ def multi_margin_loss(
 ) -> Tensor:
     """The mean over the classes of max(0, margin - x[target] + x[i])**p, i the wrong ones, times the target's `weight`.
 
-    `input` is (n, classes) or (classes,), `target` (n,) or (), p is 1 or 2.
+    `input` is (n, classes), (classes,) or () for one class, `target` (n,) or (), p is 1 or 2.
     Raises ValueError for another p and a weight of another rank, RuntimeError for other shapes.
     """
     who = "multi_margin_loss"
@@ -42,8 +42,8 @@ def multi_margin_loss(
     if weight is not None and weight.ndim != 1:
         what = f"weight must be one-dimensional, but has shape {tuple(weight.shape)}"
         raise error(ValueError, who, what, "pass one weight for each class")
-    single = input.ndim == 1
-    x, target = (input.unsqueeze(0), target.reshape(1)) if single else (input, target)
+    single = input.ndim < 2
+    x, target = (input.reshape(1, -1), target.reshape(-1)) if single else (input, target)
     if x.ndim != 2 or tuple(target.shape) != (len(x),) or weight is not None and len(weight) != x.shape[1]:
         raise error(
             RuntimeError,
