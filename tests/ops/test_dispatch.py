@@ -17,7 +17,8 @@ from minigrad.ops.base.registry import TABLE
 from tests.floats import some
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
-WRITTEN = [n for n, e in sorted(TABLE.items()) if e.cls is not None and dispatch.specialisable(e.cls)]
+PARTLY = {"zeta"}  # whose derivative by one operand nobody knows
+WRITTEN = [n for n, e in sorted(TABLE.items()) if e.cls and n not in PARTLY and dispatch.specialisable(e.cls)]
 
 
 def operands(name, size=3):

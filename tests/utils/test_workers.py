@@ -318,6 +318,9 @@ def program(end, busy=60):
         stderr=subprocess.PIPE,
         start_new_session=True,
         text=True,
+        preexec_fn=lambda: signal.signal(
+            signal.SIGINT, signal.SIG_DFL
+        ),  # which a shell ignores for what runs behind it
     )
     return process, [process.stdout.readline().strip() for _ in range(2)]
 
