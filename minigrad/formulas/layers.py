@@ -7,14 +7,15 @@ from typing import Any
 from ..core.tensor import Tensor
 from ..kernels.pool_windows import bounds
 from ..ops.compare import where
-from ..ops.create import ones
+from ..ops.create import arange, ones
 from ..ops.elementary import exp, log, sqrt
 from ..ops.from_data import tensor
 from ..ops.join import cat
 from ..ops.masks import one_hot
-from ..ops.nn import activation, conv, conv_transpose, cross_entropy, embedding, loss, standardize
+from ..ops.nn import activation, conv, conv_transpose, cross_entropy, embedding, embedding_bag, loss, standardize
 from ..ops.nn import pool_operations as pool
 from ..ops.nn.unfold_fold import Col2Im, Im2Col
+from ..ops.sort import SearchSorted, searchsorted
 from ..ops.windows import count
 from . import expression as e
 from .expression import Tree
@@ -238,6 +239,16 @@ def _(x: Tensor, indices: Tensor, n: int) -> Tensor:
     if indices.ndim == 1:
         return rows.index_add(0, indices, x)
     return rows.index_put((indices,), x, accumulate=True)
+
+
+@written(SearchSorted)
+def _(layer: Terms, cls: Any, out: Tensor, rows: Tensor, values: Tensor, right: bool) -> Tree:
+    return e.call("searchsorted", layer.tree(rows), layer.tree(values), right=right or None)
+
+
+@defined(embedding_bag.BagNumbers)
+def _(offsets: Tensor, n: int) -> Tensor:
+    return searchsorted(offsets, arange(n), right=True) - 1
 
 
 # ---------------------------------------------------------------------- losses and norms

@@ -37,6 +37,7 @@ from ..ops.nn.unfold_fold import fold, unfold
 from ..ops.nn.unpool import max_unpool1d, max_unpool2d, max_unpool3d
 from ..ops.nn.conv import conv1d, conv2d, conv3d
 from ..ops.nn.conv_transpose import conv_transpose1d, conv_transpose2d, conv_transpose3d
+from ..ops.nn.ctc import ctc_loss
 from ..ops.nn.cross_entropy import cross_entropy, nll_loss
 from ..ops.nn.similarity import (
     cosine_embedding_loss,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..core.tensor import Tensor
-from ..ops.nn import cross_entropy, loss, margin, similarity
+from ..ops.nn import cross_entropy, ctc, loss, margin, similarity
 from .settings import Functional
 from .shape_modules import PairwiseDistance
 
@@ -282,3 +282,19 @@ class TripletMarginWithDistanceLoss(Loss, function=margin.triplet_margin_with_di
     def __post_init__(self) -> None:
         if self.distance_function is None:
             self.distance_function = PairwiseDistance()
+
+
+class CTCLoss(Loss, function=ctc.ctc_loss):
+    """Minus the logarithm of the probability of all ways to read the targets from outputs at each time step.
+
+    It is called with (log_probs, targets, input_lengths, target_lengths).
+
+    >>> import minigrad
+    >>> log_probs = minigrad.full((5, 1, 3), 1 / 3).log()
+    >>> minigrad.nn.CTCLoss()(log_probs, minigrad.tensor([[1, 2]]), (5,), (2,))
+    tensor(0.9689)
+    """
+
+    blank: int = 0
+    reduction: str = "mean"
+    zero_infinity: bool = False

@@ -134,8 +134,8 @@ class Logaddexp(Pointwise):
     accepts, inplace = "f", False
     ufunc = np.logaddexp
     kernel = lambda x, y: where(x == y, x + LN2, where(x > y, x + log1p(exp(y - x)), y + log1p(exp(x - y))))
-    dx = lambda x, y: 1 / (1 + exp(y - x))
-    dy = lambda x, y: 1 / (1 + exp(x - y))
+    dx = lambda x, y: sigmoid(x - y)
+    dy = lambda x, y: sigmoid(y - x)
     samples = PAIRS
 
 

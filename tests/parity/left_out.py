@@ -31,6 +31,9 @@ REASONS = {
     "PyTorch keeps the integer part of alpha and beta, which is refused here": """
         int64: addbmm addmv baddbmm
     """,
+    "PyTorch's gradient is right behind log_softmax alone": """
+        gradients: nn.CTCLoss
+    """,
     "PyTorch's second derivative is NaN where it is 0, or there is none": """
         second_gradients: linalg.norm.subgradients_at_zero nn.functional.scaled_dot_product_attention
     """,

@@ -154,6 +154,7 @@ DIFFERENCES = [
     Difference("hardswish", ("second",), "PyTorch's second derivative at NaN is 0", unknown),
     Difference("hypot", ("second",), "the last digits of a difference of large numbers", lambda x, y: True),
     Difference("lerp", ("tangent",), "the sum of 1 - weight and weight", lambda x, y, w: huge(w)),
+    Difference("logaddexp", ("second",), OVER, lambda x, y: abs(x - y) > 80),
     Difference("logit", DERIVATIVES, "the limit's derivative is 0 outside of it, also at NaN and of second order; PyTorch's "
                "loops differ in it", lambda x: ~((x >= 0.2) & (x <= 0.8))),
     Difference("pow", ("second",), "PyTorch's second derivative is NaN at 0 and in huge powers", lambda x, y: True),
