@@ -257,7 +257,7 @@ _install_traceback()
 
 # ---------------------------------------------------------------------- around the engine: imported when first named
 _AROUND = {
-    **{name: name for name in "compat distributions profiler utils".split()},
+    **{name: name for name in "compat distributed distributions profiler utils".split()},
     **{
         name: f"compat.{name}"
         for name in "accelerator amp backends compiler futures jit multiprocessing onnx special version".split()

@@ -42,6 +42,7 @@ FOLDERS = {  # each imports from those above it
     "warmup": "compile all kernels ahead",
     "utils": "data loaders, checkpointing: torch.utils's names",
     "distributions": "torch.distributions's names",
+    "distributed": "many processes on MPI: torch.distributed's names",
     "profiler": "time and memory by operation: torch.profiler's names",
     "compat": "programs that import torch, run as they stand",
     "viz": "drawings, the viewer, the command",

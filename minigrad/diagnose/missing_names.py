@@ -63,9 +63,11 @@ TABLE = tuple(
             "nn.utils.prune",
         ),
         (
-            "several processes and several devices",
-            "train in one process: minigrad computes on the processor, or on the first GPU",
-            """distributed nn.parallel.DistributedDataParallel nn.SyncBatchNorm cuda.nccl cuda.comm""",
+            "models over several processes and several devices",
+            "average the gradients with torch.distributed.all_reduce, or train in one process",
+            """distributed.nn distributed.fsdp distributed.rpc distributed.tensor distributed.pipelining distributed.elastic
+            distributed.optim distributed.checkpoint distributed.device_mesh distributed.algorithms distributed.run
+            nn.parallel.DistributedDataParallel nn.SyncBatchNorm cuda.nccl cuda.comm""",
         ),
         (
             "streams, events and graphs of a GPU",

@@ -1,0 +1,211 @@
+"""Collectives: what all processes of a group call together, each with its own tensors.
+
+Results are written into tensors that are given, as in PyTorch; `distributed.nn.functional` has forms that are differentiable.
+With `async_op=True` a collective returns a Work, and its results are there after `wait()`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.tensor import Tensor
+from ..errors import error
+from .groups import ProcessGroup, member, rank_in
+from .mpi_memory import ReduceOp, Work, array_of, as_bytes, begun, operation, reduced, room_like, to_reduce, write
+
+
+def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -> Work | None:
+    """Wait until all processes have come here."""
+    return begun(member(group, "barrier").comm.Ibarrier(), lambda: None, async_op)
+
+
+def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
+    """Write the sum of all processes' tensors, or their mean, product, least or largest numbers, into each of them."""
+    who, given = "all_reduce", member(group, "all_reduce")
+    mine = array_of(tensor, who)
+    parts = to_reduce(mine, op, who)
+    found = np.empty_like(parts)
+    request = given.comm.Iallreduce(parts, found, operation(op))
+    return begun(request, lambda: write(tensor, reduced(found, op, given.size(), mine.dtype)), async_op)
+
+
+def reduce(tensor: Tensor, dst: int = 0, op: ReduceOp = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Any:
+    """Do as all_reduce does, but write the result into the tensor of process `dst` alone."""
+    who, given = "reduce", member(group, "reduce")
+    root, mine = rank_in(given, dst, who, "dst"), array_of(tensor, who)
+    parts = to_reduce(mine, op, who)
+    found = np.empty_like(parts)
+    request = given.comm.Ireduce(parts, found, operation(op), root)
+    there = given.rank() == root
+    return begun(request, lambda: there and write(tensor, reduced(found, op, given.size(), mine.dtype)), async_op)
+
+
+def broadcast(tensor: Tensor, src: int = 0, group: Any = None, async_op: bool = False) -> Work | None:
+    """Write the tensor of process `src` into those of all others, which have its shape and dtype."""
+    who, given = "broadcast", member(group, "broadcast")
+    root, mine = rank_in(given, src, who, "src"), array_of(tensor, who).copy()
+    request = given.comm.Ibcast(as_bytes(mine), root)
+    there = given.rank() == root
+    return begun(request, lambda: there or write(tensor, mine), async_op)
+
+
+def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
+    """Write the tensors of all processes, by their numbers, into the list that each of them gives."""
+    who, given = "all_gather", member(group, "all_gather")
+    check_list(who, "tensor_list", tensor_list, given)
+    mine = array_of(tensor, who)
+    rooms = [room_like(t, who) for t in tensor_list]
+    found = np.empty(sum(r.nbytes for r in rooms), np.uint8)
+    request = given.comm.Iallgatherv(as_bytes(mine), [found, [r.nbytes for r in rooms]])
+    return begun(request, lambda: scattered(found, tensor_list, rooms), async_op)
+
+
+def all_gather_into_tensor(
+    output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False
+) -> Any:
+    """Write the tensors of all processes into one, behind or above each other along dimension 0."""
+    who, given = "all_gather_into_tensor", member(group, "all_gather_into_tensor")
+    mine, found = array_of(input_tensor, who), room_like(output_tensor, who, "output_tensor")
+    check_total(who, found.size, mine.size * given.size(), "output_tensor", given)
+    request = given.comm.Iallgather(as_bytes(mine), as_bytes(found))
+    return begun(request, lambda: write(output_tensor, found), async_op)
+
+
+def gather(
+    tensor: Tensor, gather_list: Sequence[Tensor] | None = None, dst: int = 0, group: Any = None, async_op: bool = False
+) -> Work | None:
+    """Write the tensors of all processes, by their numbers, into the list that process `dst` gives."""
+    who, given = "gather", member(group, "gather")
+    root, mine = rank_in(given, dst, who, "dst"), array_of(tensor, who)
+    if given.rank() != root:
+        return begun(given.comm.Igatherv(as_bytes(mine), None, root), lambda: None, async_op)
+    check_list(who, "gather_list", gather_list, given)
+    rooms = [room_like(t, who) for t in gather_list or ()]
+    found = np.empty(sum(r.nbytes for r in rooms), np.uint8)
+    request = given.comm.Igatherv(as_bytes(mine), [found, [r.nbytes for r in rooms]], root)
+    return begun(request, lambda: scattered(found, gather_list or (), rooms), async_op)
+
+
+def scatter(
+    tensor: Tensor,
+    scatter_list: Sequence[Tensor] | None = None,
+    src: int = 0,
+    group: Any = None,
+    async_op: bool = False,
+) -> Work | None:
+    """Write the tensors of the list that process `src` gives into those of all processes, by their numbers."""
+    who, given = "scatter", member(group, "scatter")
+    root, found = rank_in(given, src, who, "src"), room_like(tensor, who)
+    if given.rank() == root:
+        check_list(who, "scatter_list", scatter_list, given)
+        parts = [as_bytes(array_of(t, who)) for t in scatter_list or ()]
+        sent: Any = [np.concatenate(parts), [p.size for p in parts]]
+    else:
+        sent = None
+    return begun(given.comm.Iscatterv(sent, as_bytes(found), root), lambda: write(tensor, found), async_op)
+
+
+def reduce_scatter(
+    output: Tensor, input_list: Sequence[Tensor], op: ReduceOp = ReduceOp.SUM, group: Any = None, async_op: bool = False
+) -> Work | None:
+    """Reduce the lists of all processes, member by member, and write member i into the tensor of process i."""
+    who, given = "reduce_scatter", member(group, "reduce_scatter")
+    check_list(who, "input_list", input_list, given)
+    parts = [to_reduce(array_of(t, who), op, who).reshape(-1) for t in input_list]
+    counts, mine = [p.size for p in parts], array_of(output, who, "output")
+    check_total(who, mine.size, counts[given.rank()], "output", given)
+    found = np.empty(counts[given.rank()], parts[0].dtype)
+    request = given.comm.Ireduce_scatter(np.concatenate(parts), found, counts, operation(op))
+    return begun(request, lambda: write(output, reduced(found, op, given.size(), mine.dtype)), async_op)
+
+
+def reduce_scatter_tensor(
+    output: Tensor, input: Tensor, op: ReduceOp = ReduceOp.SUM, group: Any = None, async_op: bool = False
+) -> Work | None:
+    """Reduce the tensors of all processes, and write part i of as many along dimension 0 into the tensor of process i."""
+    who, given = "reduce_scatter_tensor", member(group, "reduce_scatter_tensor")
+    mine, sent = array_of(output, who, "output"), to_reduce(array_of(input, who, "input"), op, who)
+    check_total(who, sent.size, mine.size * given.size(), "input", given)
+    found = np.empty(mine.size, sent.dtype)
+    request = given.comm.Ireduce_scatter_block(sent, found, operation(op))
+    return begun(request, lambda: write(output, reduced(found, op, given.size(), mine.dtype)), async_op)
+
+
+def all_to_all(
+    output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: Any = None, async_op: bool = False
+) -> Work | None:
+    """Write member j of process i's list into member i of process j's."""
+    who, given = "all_to_all", member(group, "all_to_all")
+    check_list(who, "output_tensor_list", output_tensor_list, given)
+    check_list(who, "input_tensor_list", input_tensor_list, given)
+    parts = [as_bytes(array_of(t, who)) for t in input_tensor_list]
+    rooms = [room_like(t, who) for t in output_tensor_list]
+    found = np.empty(sum(r.nbytes for r in rooms), np.uint8)
+    sent = [np.concatenate(parts), [p.size for p in parts]]
+    request = given.comm.Ialltoallv(sent, [found, [r.nbytes for r in rooms]])
+    return begun(request, lambda: scattered(found, output_tensor_list, rooms), async_op)
+
+
+def all_to_all_single(
+    output: Tensor,
+    input: Tensor,
+    output_split_sizes: Sequence[int] | None = None,
+    input_split_sizes: Sequence[int] | None = None,
+    group: Any = None,
+    async_op: bool = False,
+) -> Work | None:
+    """Do as all_to_all does with the parts of tensors along dimension 0: as many as processes, or of the given sizes."""
+    who, given = "all_to_all_single", member(group, "all_to_all_single")
+    found, sent = room_like(output, who, "output"), array_of(input, who, "input")
+    counts = [
+        split_bytes(who, name, a, sizes, given)
+        for name, a, sizes in (("input", sent, input_split_sizes), ("output", found, output_split_sizes))
+    ]
+    request = given.comm.Ialltoallv([as_bytes(sent), counts[0]], [as_bytes(found), counts[1]])
+    return begun(request, lambda: write(output, found), async_op)
+
+
+# ---------------------------------------------------------------------- helpers
+def scattered(found: np.ndarray, tensors: Sequence[Tensor], rooms: list[np.ndarray]) -> None:
+    """Write bytes that lie one behind another into tensors."""
+    at = 0
+    for t, room in zip(tensors, rooms):
+        as_bytes(room)[:] = found[at : at + room.nbytes]
+        write(t, room)
+        at += room.nbytes
+
+
+def check_list(who: str, name: str, given: Any, group: ProcessGroup) -> None:
+    """Raise ValueError unless there is a tensor for each process."""
+    n = len(given) if isinstance(given, (list, tuple)) else None
+    if n != group.size():
+        got = "nothing" if given is None else type(given).__name__ if n is None else f"{n}"
+        what = f"expected {name} to have a tensor for each of {group.size()} processes, got {got}"
+        raise error(ValueError, who, what, f"write {name}=[torch.empty_like(tensor) for _ in range(world_size)]")
+
+
+def check_total(who: str, there: int, wanted: int, name: str, group: ProcessGroup) -> None:
+    """Raise ValueError where a tensor has another number of elements than the others' fill."""
+    if there != wanted:
+        what = f"{name} has {there} elements, and those of {group.size()} processes make {wanted}"
+        raise error(
+            ValueError, who, what, f"give {name} {group.size()} times, or one of {group.size()} parts of, dimension 0"
+        )
+
+
+def split_bytes(who: str, name: str, a: np.ndarray, sizes: Sequence[int] | None, group: ProcessGroup) -> list[int]:
+    """Return how many bytes each part of an array has."""
+    rows = a.shape[0] if a.ndim else 0
+    if sizes is None:
+        if rows % group.size():
+            what = f"{name} has {rows} rows, which cannot be divided evenly among {group.size()} processes"
+            raise error(RuntimeError, who, what, f"pass {name}_split_sizes")
+        sizes = [rows // group.size()] * group.size()
+    if len(sizes) != group.size() or sum(sizes) != rows:
+        what = f"{name}_split_sizes={list(sizes)} do not divide {rows} rows among {group.size()} processes"
+        raise error(RuntimeError, who, what, "give a size for each process, with the rows as their sum")
+    row = a.nbytes // rows if rows else 0
+    return [n * row for n in sizes]

@@ -1,0 +1,115 @@
+"""The memory of tensors as MPI takes it, operations that reduce, and the handles of what is under way.
+
+Numbers travel as bytes, whatever their dtype; only where they are reduced does MPI compute with them.  It has no float16 and
+no bfloat16: these are reduced in float32 and rounded once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from ..arrays.dtypes import HALVES
+from ..core.saved import bottom
+from ..core.tensor import Tensor, wrap
+from ..errors import error
+from ..ops.transfer import placed
+
+
+class ReduceOp(Enum):
+    """How numbers of several processes become one."""
+
+    SUM = "SUM"
+    AVG = "AVG"  # the sum, divided by their number
+    PRODUCT = "PROD"
+    MIN = "MIN"
+    MAX = "MAX"
+    BAND = "BAND"
+    BOR = "BOR"
+    BXOR = "BXOR"
+
+
+class Work:
+    """A collective or a message that is under way."""
+
+    def __init__(self, requests: list, finish: Callable[[], Any]):
+        self._requests, self._finish = requests, finish
+
+    def is_completed(self) -> bool:
+        """Return whether it is done; the results are in their tensors then."""
+        if self._requests and all([request.Test() for request in self._requests]):
+            self.wait()
+        return not self._requests
+
+    def wait(self, timeout: Any = None) -> bool:
+        """Wait until it is done, and the results are in their tensors."""
+        requests, self._requests = self._requests, []
+        for request in requests:
+            request.Wait()
+        if requests:
+            self._finish()
+        return True
+
+
+def begun(requests: Any, finish: Callable[[], Any], async_op: bool) -> Work | None:
+    """Return the handle of what is under way, or wait for it."""
+    work = Work(requests if isinstance(requests, list) else [requests], finish)
+    return work if async_op else (work.wait(), None)[1]
+
+
+def array_of(t: Tensor, who: str, name: str = "tensor") -> np.ndarray:
+    """Return a tensor's numbers row by row, in the computer's memory: a copy where they lie otherwise."""
+    if not isinstance(t, Tensor):
+        raise error(
+            TypeError, who, f"expected {name} to be a tensor, got {type(t).__name__}", "pass minigrad.tensor(value)"
+        )
+    a = bottom(t)._a
+    return np.ascontiguousarray(a if type(a) is np.ndarray else a.to_host())
+
+
+def as_bytes(a: np.ndarray) -> np.ndarray:
+    """Return an array's memory as bytes."""
+    return a.reshape(-1).view(np.uint8)
+
+
+def room_like(t: Tensor, who: str, name: str = "tensor") -> np.ndarray:
+    """Return memory for what a tensor is to hold, row by row."""
+    return np.empty_like(array_of(t, who, name))
+
+
+def write(t: Tensor, a: np.ndarray) -> None:
+    """Write numbers into a tensor; its version counts that, and what has saved it notices."""
+    t.detach().copy_(wrap(placed(a.reshape(t.shape), t.device)))
+
+
+def to_reduce(a: np.ndarray, op: ReduceOp, who: str) -> np.ndarray:
+    """Return a copy of an array in a dtype that MPI reduces.  Raises errors for what is no operation on its dtype."""
+    if not isinstance(op, ReduceOp):
+        raise error(
+            TypeError, who, f"expected op to be a ReduceOp, got {op!r}", "write op=torch.distributed.ReduceOp.SUM"
+        )
+    if op is ReduceOp.AVG and a.dtype.kind not in "f" and a.dtype not in HALVES:
+        what = f"a mean of {a.dtype} is not a number of that dtype"
+        raise error(RuntimeError, who, what, "write tensor.float(), or op=ReduceOp.SUM")
+    if op.value in ("BAND", "BOR", "BXOR") and a.dtype.kind not in "iub":
+        raise error(RuntimeError, who, f"{a.dtype} has no {op.name}", "pass integers, or bools")
+    if a.dtype in HALVES:
+        return a.astype(np.float32)
+    return a.astype(np.uint8) if a.dtype.kind == "b" else a.copy()
+
+
+def reduced(a: np.ndarray, op: ReduceOp, size: int, dtype: Any) -> np.ndarray:
+    """Return what MPI has reduced in the dtype that it had."""
+    if op is ReduceOp.AVG:
+        a = a / a.dtype.type(size)
+    return (a != 0) if dtype == np.bool_ else a.astype(dtype, copy=False)
+
+
+def operation(op: ReduceOp) -> Any:
+    """Return MPI's operation."""
+    from mpi4py import MPI
+
+    return MPI.SUM if op is ReduceOp.AVG else getattr(MPI, op.value)

@@ -1,0 +1,119 @@
+"""Messages from one process to another, and any objects of Python's, which are pickled, for a whole group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..core.tensor import Tensor
+from ..errors import error
+from .groups import get_rank, member, rank_in
+from .mpi_memory import Work, array_of, as_bytes, room_like, write
+
+
+def send(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> None:
+    """Send a tensor to process `dst`, and wait until its memory may be written again."""
+    isend(tensor, dst, group, tag, group_dst).wait()
+
+
+def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> int:
+    """Wait for a tensor from process `src`, or from any, and write it into this one; return who has sent it."""
+    from mpi4py import MPI
+
+    given, found, status = member(group, "recv"), room_like(tensor, "recv"), MPI.Status()
+    given.comm.Recv(as_bytes(found), sender(given, src, group_src), tag, status)
+    write(tensor, found)
+    return given.ranks[status.Get_source()]
+
+
+def isend(
+    tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None
+) -> Work:
+    """Begin to send a tensor to process `dst`."""
+    given, sent = member(group, "isend"), array_of(tensor, "send")
+    to = rank_in(given, dst, "send", "dst") if group_dst is None and dst is not None else group_dst
+    if to is None or to == given.rank():
+        what = f"a process cannot send to itself (rank {given.rank()})" if to is not None else "it is not said to whom"
+        raise error(ValueError, "send", what, "write send(tensor, dst=1)")
+    return Work([given.comm.Isend(as_bytes(sent), to, tag)], lambda: sent)  # which keeps the memory until it is sent
+
+
+def irecv(
+    tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None
+) -> Work:
+    """Begin to receive a tensor from process `src`, or from any, into this one."""
+    given, found = member(group, "irecv"), room_like(tensor, "recv")
+    return Work([given.comm.Irecv(as_bytes(found), sender(given, src, group_src), tag)], lambda: write(tensor, found))
+
+
+def sender(given: Any, src: int | None, group_src: int | None) -> int:
+    """Return MPI's number of who is to send: any where nobody is named."""
+    from mpi4py import MPI
+
+    if group_src is not None:
+        return group_src
+    return MPI.ANY_SOURCE if src is None else rank_in(given, src, "recv", "src")
+
+
+class P2POp:
+    """A message for batch_isend_irecv: `op` is isend or irecv, `peer` the other process."""
+
+    def __init__(
+        self,
+        op: Callable,
+        tensor: Tensor,
+        peer: int | None = None,
+        group: Any = None,
+        tag: int = 0,
+        group_peer: Any = None,
+    ):
+        if op not in (isend, irecv):
+            raise error(
+                ValueError, "P2POp", f"expected op to be isend or irecv, got {op!r}", "write P2POp(dist.isend, x, 1)"
+            )
+        self.op, self.tensor, self.peer, self.group, self.tag, self.group_peer = (
+            op,
+            tensor,
+            peer,
+            group,
+            tag,
+            group_peer,
+        )
+
+
+def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
+    """Begin all messages of a list, and return their handles."""
+    return [p.op(p.tensor, p.peer, p.group, p.tag, p.group_peer) for p in p2p_op_list]
+
+
+# ---------------------------------------------------------------------- objects
+def broadcast_object_list(object_list: list, src: int = 0, group: Any = None, device: Any = None) -> None:
+    """Put the members of process `src`'s list into the lists of all others, which are as long."""
+    given = member(group, "broadcast_object_list")
+    object_list[:] = given.comm.bcast(object_list, rank_in(given, src, "broadcast_object_list", "src"))
+
+
+def all_gather_object(object_list: list, obj: Any, group: Any = None) -> None:
+    """Put the objects of all processes, by their numbers, into the list that each of them gives."""
+    object_list[:] = member(group, "all_gather_object").comm.allgather(obj)
+
+
+def gather_object(obj: Any, object_gather_list: list | None = None, dst: int = 0, group: Any = None) -> None:
+    """Put the objects of all processes, by their numbers, into the list that process `dst` gives."""
+    given = member(group, "gather_object")
+    found = given.comm.gather(obj, rank_in(given, dst, "gather_object", "dst"))
+    if found is not None and object_gather_list is not None:
+        object_gather_list[:] = found
+    elif get_rank(group) == dst:
+        raise error(
+            ValueError, "gather_object", f"process {dst} gives no list", "pass object_gather_list=[None] * world_size"
+        )
+
+
+def scatter_object_list(
+    output: list, scatter_object_input_list: list | None = None, src: int = 0, group: Any = None
+) -> None:
+    """Put member i of process `src`'s list into the first place of process i's `output`."""
+    given = member(group, "scatter_object_list")
+    root = rank_in(given, src, "scatter_object_list", "src")
+    output[0] = given.comm.scatter(scatter_object_input_list if given.rank() == root else None, root)

@@ -1,0 +1,40 @@
+"""Programs run by several processes, which mpiexec starts."""
+
+import os
+import shutil
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+MPIEXEC = shutil.which("mpiexec", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]))
+needs_mpi = pytest.mark.skipif(
+    find_spec("mpi4py") is None or MPIEXEC is None, reason="needs mpi4py and mpiexec: pip install 'minigrad-viz[mpi]'"
+)
+BEGIN = """
+import minigrad as torch
+import minigrad.distributed as dist
+
+dist.init_process_group("mpi")
+rank, size = dist.get_rank(), dist.get_world_size()
+"""
+
+
+def run(n, program, timeout=60):
+    """Run a program on n processes; return how it ended, and what it wrote."""
+    return subprocess.run(
+        [MPIEXEC, "-n", str(n), sys.executable, "-c", BEGIN + program],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+    )
+
+
+def passes(n, program):
+    """Check that a program of assertions ends well on n processes."""
+    done = run(n, program)
+    assert done.returncode == 0, done.stderr[-3000:]
