@@ -71,14 +71,15 @@ class I1(Special):
     """The modified Bessel function of the first kind and order 1."""
 
     kernel = lambda x: by_scipy("i1", x)
-    dx = lambda x, out: where(x == 0, 0.5, i0(x) - out / where(x == 0, 1.0, x))
+    # near 0 the quotient has no digits: 1/2 is as exact there
+    dx = lambda x, out: where(abs(x) > 1e-7, i0(x) - out / where(abs(x) > 1e-7, x, 1.0), 0.5)
 
 
 class I1E(Special):
     """exp(-|x|) times i1, which does not overflow."""
 
     kernel = lambda x: by_scipy("i1e", x)
-    dx = lambda x, out: where(x == 0, 0.5, i0e(x) - out * (sign(x) + 1 / where(x == 0, 1.0, x)))
+    dx = lambda x, out: where(abs(x) > 1e-7, i0e(x) - out * (sign(x) + 1 / where(abs(x) > 1e-7, x, 1.0)), 0.5)
 
 
 # ---------------------------------------------------------------------- the normal distribution
@@ -101,7 +102,7 @@ class LogNdtr(Special):
     """The logarithm of ndtr, exact also for small probabilities."""
 
     kernel = lambda x: by_scipy("log_ndtr", x)
-    dx = lambda x: ROOT_TWO_OVER_PI / erfcx(-ROOT_HALF * x)
+    dx = lambda x: where(x > 9, 0.0, ROOT_TWO_OVER_PI / erfcx(-ROOT_HALF * where(x > 9, 0.0, x)))
 
 
 # ---------------------------------------------------------------------- logarithms
