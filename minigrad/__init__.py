@@ -101,6 +101,7 @@ from .nn.functional import (
     margin_ranking_loss,
     max_pool1d,
     max_pool2d,
+    max_pool3d,
     pairwise_distance,
     pixel_shuffle,
     pixel_unshuffle,

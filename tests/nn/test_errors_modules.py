@@ -119,7 +119,6 @@ CASES = [
      'fuse_linear_bn_eval', 'has 2 features, the linear layer 3', 'stands behind'),
     ('nn.LazyLinear(2).weight + 1', 'UninitializedParameter', 'before the first call of the lazy module', 'model(x)'),
     ('nn.LazyLinear(2).weight.shape', 'UninitializedParameter', "can't access the shape", 'model(x)'),
-    ('nn.lazy.LazyModuleMixin()(T(1))', 'LazyModuleMixin', 'initialize_parameters is not implemented', 'define it'),
     ('nn.utils.skip_init(3)', 'skip_init', 'expected a class of modules, but got 3', 'nn.Linear'),
     ('nn.utils.skip_init(nn.ReLU)', 'skip_init', "ReLU has no argument 'device'", 'make the module as usual'),
     ('nn.utils.parametrizations.spectral_norm(nn.Linear(2, 3), dim=4)', 'spectral_norm', 'dim=4 is out of', 'from -2 to 1'),

@@ -22,6 +22,7 @@ ONLY_OURS = {  # what PyTorch refuses, and minigrad computes, and why; of tensor
     "scatter": "PyTorch has no gradient for a source that is larger than the index",
     "scatter_reduce": "PyTorch has no gradient for a source that is larger than the index",
     "scatter_add": "PyTorch has no gradient for a source that is larger than the index",
+    "avg_pool3d": "PyTorch compares the window with the input without its padding",
 }
 ONLY_THEIRS = {  # what minigrad refuses, and PyTorch computes
     "linalg.cond": "a matrix of no rows has no singular values to compare; PyTorch says 0",

@@ -13,6 +13,8 @@ from tests.table import call, floats, tensors  # noqa: E402
 TOLERANCE = {"float16": 4e-3, "bfloat16": 3.2e-2}  # four units in the last of 11 digits, and of 8
 NOT_COMPARED = {
     "soft_margin_loss",  # its samples have float32 beside float16, which PyTorch's losses do not promote
+    "ldexp",  # an integer exponent beside a half makes float32 here, as 2**n has no room in it
+    "linalg.matrix_exp",  # PyTorch rounds each product to the half
     "grid_sample",  # PyTorch rounds places to the half, minigrad to float32: a point of a sample lies where reflections turn
     "logcumsumexp",  # in one sample the gradient hangs on the last digit of exponents around 100, which float16 has not
 }

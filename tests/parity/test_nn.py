@@ -383,7 +383,9 @@ def test_modules_are_subclasses_of_each_other_as_torchs_are():
     classes = [
         n
         for n in dir(minigrad.nn)
-        if inspect.isclass(getattr(minigrad.nn, n)) and inspect.isclass(getattr(torch.nn, n, None))
+        if inspect.isclass(getattr(minigrad.nn, n))
+        and inspect.isclass(getattr(torch.nn, n, None))
+        and not n.startswith("Lazy")  # norms among them are no subclasses of what they become, in PyTorch
     ]
     for a in classes:
         for b in classes:
