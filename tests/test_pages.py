@@ -16,11 +16,18 @@ SAME = doctest.OutputChecker().check_output
 SAID = re.compile(r'id="[^"]+"|>[^<]+<')  # what a picture shows; where it lies depends on the fonts
 
 
+def session(page):
+    """The program of a page, with the files on the page that it imports."""
+    blocks = programs.BLOCK.findall(page.read_text())
+    program = "".join(text for _, title, text in blocks if not title)
+    imported = [text for _, title, text in blocks if title and re.search(rf"^import {Path(title).stem}\b", program, re.M)]
+    return program + "".join(imported)
+
+
 @pytest.mark.parametrize("page", EACH)
 def test_a_page_runs_and_writes_what_it_says(page, tmp_path):
-    session = "".join(text for _, title, text in programs.BLOCK.findall(page.read_text()) if not title)
-    if programs.missing(session):
-        pytest.skip(f"it needs {programs.missing(session)}")
+    if missing := programs.missing(session(page)):
+        pytest.skip(f"it needs {missing}")
     for written in programs.run(page, tmp_path):
         assert SAME(written.promised, written.text, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE), (
             f"{written.by}\nwrites\n{written.text}"
