@@ -38,6 +38,14 @@ def test_max_pool_of_minus_infinity_points_into_the_input():
     assert places.numpy().tolist() == [[[[0, 1], [2, 3]]]]
 
 
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_a_window_wholly_in_the_padding_has_no_element(n):
+    x = minigrad.ones(1, 1, *(2,) * n).requires_grad_()
+    found = getattr(F, f"max_pool{n}d")(x, 2, 1, 1, 3)
+    found.sum().backward()
+    assert np.isneginf(found.detach().numpy()).all() and (x.grad == 0).all()
+
+
 def test_max_pool_passes_nan_on():
     x = minigrad.tensor([[1.0, math.nan, 2.0, 3.0]])
     found = F.max_pool1d(x, 2).numpy()

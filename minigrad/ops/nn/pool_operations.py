@@ -19,6 +19,7 @@ from ...kernels.cpu import pool_cpu as kernels
 from ...kernels.pool_windows import Windows, table
 from ..base.families import Linear, Operation
 from ..base.layouts import channels_last
+from ..compare import where
 
 
 class Sliding(NamedTuple):
@@ -63,7 +64,7 @@ class MaxPool(Operation):
     def impl(x: np.ndarray, windows: Sliding | EvenParts) -> tuple:
         return largest(x, windows.along())
 
-    dx = lambda g0, x, out1, windows: put(g0, x._sizes, out1, len(windows.size))
+    dx = lambda g0, x, out1, windows: put(g0, x._sizes, out1, windows)
     batch = lambda x, windows: (x, windows)
 
     arrays = lambda gs, bound: put_arrays(gs, bound)
@@ -142,17 +143,21 @@ def largest_of_planes(x: np.ndarray, windows: tuple[Windows, ...]) -> tuple:
     )
     n = math.prod(number)
     values, at = largest(values.reshape(*lead, first.size, n), (first, Windows(n, n, 1, 0, 1)))
-    within = np.take_along_axis(within.reshape(*lead, first.size * n), at.reshape(*lead, first.number * n), -1)
+    inside = np.minimum(at, first.size * n - 1).reshape(*lead, first.number * n)  # a window may lie behind the input
+    within = np.take_along_axis(within.reshape(*lead, first.size * n), inside, -1)
     place = at // max(n, 1) * math.prod(size) + within.reshape(at.shape)
     return tuple([a.reshape(*lead, first.number, *number) for a in (values, place)])
 
 
-def put(g: Tensor, shape: tuple, at: Tensor, n: int) -> Tensor:
-    """Zeros of a shape with g added at flat places of its last n dimensions."""
-    lead = tuple(shape[: len(shape) - n])
-    number = math.prod(g.shape[len(lead) :])
-    zeros = g.new_zeros((*lead, math.prod(shape[len(lead) :])))
-    return zeros.scatter_add(-1, at.reshape(*lead, number), g.reshape(*lead, number)).reshape(shape)
+def put(g: Tensor, shape: tuple, at: Tensor, windows: Sliding | EvenParts) -> Tensor:
+    """Zeros of a shape with g added at flat places of its last dimensions."""
+    lead = tuple(shape[: len(shape) - len(windows.size)])
+    number, whole = math.prod(windows.number), math.prod(windows.size)
+    gaps = isinstance(windows, Sliding) and max(windows.dilation) > 1  # a window may have its place behind the input
+    at = where(at < whole, at, whole) if gaps else at
+    zeros = g.new_zeros((*lead, whole + gaps))
+    out = zeros.scatter_add(-1, at.reshape(*lead, number), g.reshape(*lead, number))
+    return (out[..., :whole] if gaps else out).reshape(shape)
 
 
 def put_arrays(gs: tuple, bound: tuple) -> tuple | None:
