@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+from ..core.frames import OFF, use
 from ..core.tensor import Tensor
 from ..errors import error
 from ..ops.nn.conv import check_rank
@@ -58,6 +59,8 @@ class LazyModuleMixin(Module):
         self._initialize_hook.remove()
         self._load_hook.remove()
         del self._initialize_hook, self._load_hook
+        for kind in [kind for kind, hooks in self._hooks.items() if not hooks]:
+            del self._hooks[kind]  # a module with hooks takes longer
         if self.cls_to_become is not None:
             self.__class__ = self.cls_to_become  # type: ignore[assignment]
 
@@ -71,7 +74,7 @@ class Lazy(LazyModuleMixin):
     """A layer of the library without its first argument, the number of inputs, which is the input's size in dimension `dim`."""
 
     dim, counts = 1, ""  # and the attribute that keeps the number
-    _given: tuple[tuple, dict]
+    _given: dict  # the arguments, until the first call
 
     def __init_subclass__(cls, **kwargs: Any):
         super().__init_subclass__(**kwargs)
@@ -81,12 +84,15 @@ class Lazy(LazyModuleMixin):
         cls.__signature__ = given.replace(parameters=[given.parameters[name] for name in others])  # type: ignore[attr-defined]
 
     def __init__(self, *args: Any, **kwargs: Any):
-        super().__init__(0, *args, **kwargs)
-        object.__setattr__(self, "_given", (args, kwargs))
+        given = inspect.signature(self.cls_to_become).bind(0, *args, **kwargs).arguments  # type: ignore[arg-type]
+        super().__init__(
+            **given | {"device": "meta"}
+        )  # where nothing is drawn, so that a seed gives what it does in PyTorch
+        object.__setattr__(self, "_given", given)
         for store, kind in ((self._parameters, UninitializedParameter), (self._buffers, UninitializedBuffer)):
             for name, t in store.items():
                 if t is not None and (kind is UninitializedParameter or not t.numel()):
-                    store[name] = kind(t.requires_grad, t.device, t.dtype)
+                    store[name] = kind(t.requires_grad, given.get("device"), t.dtype)
 
     def initialize_parameters(self, input: Tensor, *_: Any, **__: Any) -> None:
         """Take the parameters of a plain layer that is made for the input."""
@@ -94,14 +100,15 @@ class Lazy(LazyModuleMixin):
             check_rank(type(self).__name__, self.ndim, input)
         elif isinstance(self, ChannelNorm):
             self.check(input)
-        (args, kwargs), n = self._given, input.shape[self.dim]
-        made = self.cls_to_become(n, *args, **kwargs)  # type: ignore[misc]
-        for mine, theirs in ((self._parameters, made._parameters), (self._buffers, made._buffers)):
-            for name, t in mine.items():
-                if is_lazy(t):
-                    device, dtype = t.device, t.dtype
-                    t.materialize(theirs[name].shape)
-                    t.data = theirs[name].data.to(device, dtype)
+        n = input.shape[self.dim]
+        with use(OFF):  # parameters belong to no transform that happens to run
+            made = self.cls_to_become(**self._given | {self.counts: n})  # type: ignore[misc]
+            for mine, theirs in ((self._parameters, made._parameters), (self._buffers, made._buffers)):
+                for name, t in mine.items():
+                    if is_lazy(t):
+                        device, dtype = t.device, t.dtype
+                        t.materialize(theirs[name].shape)
+                        t.data = theirs[name].data.to(device, dtype)
         setattr(self, self.counts, n)
         del self._given
 

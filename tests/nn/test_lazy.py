@@ -44,6 +44,16 @@ def test_the_first_call_makes_what_the_plain_layer_would_be(lazy):
 
 
 @each
+def test_making_one_draws_no_numbers(lazy):
+    minigrad.manual_seed(3)
+    made(lazy)
+    drawn = minigrad.rand(2)
+    minigrad.manual_seed(3)
+    minigrad.randn(*LAYERS[lazy][1])  # the input
+    assert minigrad.equal(drawn, minigrad.rand(2))
+
+
+@each
 def test_before_the_first_call_the_state_dict_has_names_without_numbers(lazy):
     layer, _ = made(lazy)
     state = layer.state_dict()
@@ -157,5 +167,5 @@ def test_a_module_of_the_users_own_keeps_its_class_and_is_initialized_once():
 
 def test_an_uninitialized_state_loads_into_a_lazy_layer_alone():
     nn.LazyLinear(3).load_state_dict(nn.LazyLinear(3).state_dict())
-    with pytest.raises(RuntimeError, match="first call"):
+    with pytest.raises(RuntimeError, match="shape of an uninitialized"):
         nn.Linear(2, 3).load_state_dict(nn.LazyLinear(3).state_dict())
