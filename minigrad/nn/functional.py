@@ -86,7 +86,7 @@ from ..ops.norms import pairwise_distance
 from ..ops.pad import pad
 from ..ops.nn.margin import multi_margin_loss, multilabel_margin_loss, triplet_margin_with_distance_loss
 from ..ops.nn.pool import avg_pool1d, avg_pool2d, avg_pool3d, max_pool1d, max_pool2d, max_pool3d
-from ..ops.nn.lp_pool import lp_pool1d, lp_pool2d
+from ..ops.nn.lp_pool import lp_pool1d, lp_pool2d, lp_pool3d
 from ..ops.nn.grid_sampling import affine_grid, grid_sample
 from ..ops.nn.resize import (
     channel_shuffle,

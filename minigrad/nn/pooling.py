@@ -147,6 +147,15 @@ class LPPool2d(LPPool, function=lp_pool.lp_pool2d):
     """
 
 
+class LPPool3d(LPPool, function=lp_pool.lp_pool3d):
+    """(sum of x**p)**(1/p) of each window of (n, c, depth, height, width), for p = `norm_type`.
+
+    >>> import minigrad
+    >>> minigrad.nn.LPPool3d(2, 2)(minigrad.ones(3, 8, 8, 8)).shape
+    minigrad.Size([3, 4, 4, 4])
+    """
+
+
 class AdaptiveAvgPool1d(AdaptivePool, function=adaptive_pool.adaptive_avg_pool1d):
     """The means of even parts of (n, c, length).
 

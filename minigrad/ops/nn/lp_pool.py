@@ -27,6 +27,12 @@ def lp_pool2d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = N
     return lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
+@functional("P(2, 3, 4, 4, 6), 2, 2", "P(1, 1, 3, 5, 4), 3.0, (2, 1, 3), 1")
+def lp_pool3d(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Tensor:
+    """(sum of x**p)**(1/p) of each window of (n, c, depth, height, width), or without n, for p = `norm_type`; see lp_pool2d."""
+    return lp_pool(3, input, norm_type, kernel_size, stride, ceil_mode)
+
+
 def lp_pool(n: int, input: Tensor, p: float, kernel_size: Any, stride: Any, ceil: bool) -> Tensor:
     """Means of powers over the last n dimensions, times the number of elements of a whole window, as in PyTorch."""
     who = f"lp_pool{n}d"
