@@ -18,10 +18,12 @@ from .basic_layers import Linear
 from .convolution import Conv1d, Conv2d, Conv3d, Convolution, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from .module import Module
 from .normalization import (
+    BatchNorm,
     BatchNorm1d,
     BatchNorm2d,
     BatchNorm3d,
     ChannelNorm,
+    InstanceNorm,
     InstanceNorm1d,
     InstanceNorm2d,
     InstanceNorm3d,
@@ -76,9 +78,12 @@ class Lazy(LazyModuleMixin):
     dim, counts = 1, ""  # and the attribute that keeps the number
     _given: dict  # the arguments, until the first call
 
-    def __init_subclass__(cls, **kwargs: Any):
+    def __init_subclass__(cls, plain: Any = None, **kwargs: Any):
+        """Note the plain class: the next base, or as for norms in PyTorch, one that shares it."""
         super().__init_subclass__(**kwargs)
-        cls.cls_to_become = plain = cls.__mro__[cls.__mro__.index(LazyModuleMixin) + 1]
+        cls.cls_to_become = plain = plain or cls.cls_to_become or cls.__mro__[cls.__mro__.index(LazyModuleMixin) + 1]
+        if issubclass(cls, ChannelNorm):
+            cls.ranks = plain.ranks
         given = inspect.signature(plain)
         cls.counts, *others = given.parameters
         cls.__signature__ = given.replace(parameters=[given.parameters[name] for name in others])  # type: ignore[attr-defined]
@@ -200,7 +205,7 @@ class LazyConvTranspose3d(Lazy, ConvTranspose3d):
     dim = -4
 
 
-class LazyBatchNorm1d(Lazy, BatchNorm1d):
+class LazyBatchNorm1d(Lazy, BatchNorm, plain=BatchNorm1d):
     """A BatchNorm1d that learns `num_features` at its first call.
 
     >>> import minigrad
@@ -210,7 +215,7 @@ class LazyBatchNorm1d(Lazy, BatchNorm1d):
     """
 
 
-class LazyInstanceNorm1d(Lazy, InstanceNorm1d):
+class LazyInstanceNorm1d(Lazy, InstanceNorm, plain=InstanceNorm1d):
     """An InstanceNorm1d that learns `num_features` at its first call.
 
     >>> import minigrad
@@ -222,7 +227,7 @@ class LazyInstanceNorm1d(Lazy, InstanceNorm1d):
     dim = -2
 
 
-class LazyBatchNorm2d(Lazy, BatchNorm2d):
+class LazyBatchNorm2d(Lazy, BatchNorm, plain=BatchNorm2d):
     """A BatchNorm2d that learns `num_features` at its first call.
 
     >>> import minigrad
@@ -232,7 +237,7 @@ class LazyBatchNorm2d(Lazy, BatchNorm2d):
     """
 
 
-class LazyInstanceNorm2d(Lazy, InstanceNorm2d):
+class LazyInstanceNorm2d(Lazy, InstanceNorm, plain=InstanceNorm2d):
     """An InstanceNorm2d that learns `num_features` at its first call.
 
     >>> import minigrad
@@ -244,7 +249,7 @@ class LazyInstanceNorm2d(Lazy, InstanceNorm2d):
     dim = -3
 
 
-class LazyBatchNorm3d(Lazy, BatchNorm3d):
+class LazyBatchNorm3d(Lazy, BatchNorm, plain=BatchNorm3d):
     """A BatchNorm3d that learns `num_features` at its first call.
 
     >>> import minigrad
@@ -254,7 +259,7 @@ class LazyBatchNorm3d(Lazy, BatchNorm3d):
     """
 
 
-class LazyInstanceNorm3d(Lazy, InstanceNorm3d):
+class LazyInstanceNorm3d(Lazy, InstanceNorm, plain=InstanceNorm3d):
     """An InstanceNorm3d that learns `num_features` at its first call.
 
     >>> import minigrad
