@@ -22,6 +22,9 @@ def lend(module, given):
         def get_extra_state(self):
             return 3
 
+    class Undecided((nn.lazy if hasattr(nn, "lazy") else nn.modules.lazy).LazyModuleMixin, nn.Module):
+        pass
+
     def pre_hook_that_gives(x):
         lin = nn.Linear(2, 3)
         lin.register_forward_pre_hook(lambda *a: x, with_kwargs=True)
@@ -43,7 +46,15 @@ def lend(module, given):
         p.grad = T(3) * float("nan")
         nn.utils.clip_grad_norm_([p], 1.0, error_if_nonfinite=True)
 
-    found = (WithoutInit, pre_hook_that_gives, backward_hook_with_two_gradients, assign, load_half_state, clip_nan)
+    found = (
+        Undecided,
+        WithoutInit,
+        pre_hook_that_gives,
+        backward_hook_with_two_gradients,
+        assign,
+        load_half_state,
+        clip_nan,
+    )
     return {f.__name__: f for f in found}
 
 
@@ -119,6 +130,7 @@ CASES = [
      'fuse_linear_bn_eval', 'has 2 features, the linear layer 3', 'stands behind'),
     ('nn.LazyLinear(2).weight + 1', 'UninitializedParameter', 'before the first call of the lazy module', 'model(x)'),
     ('nn.LazyLinear(2).weight.shape', 'UninitializedParameter', "can't access the shape", 'model(x)'),
+    ('Undecided()(T(1))', 'Undecided', 'initialize_parameters is not implemented', 'define it'),
     ('nn.utils.skip_init(3)', 'skip_init', 'expected a class of modules, but got 3', 'nn.Linear'),
     ('nn.utils.skip_init(nn.ReLU)', 'skip_init', "ReLU has no argument 'device'", 'make the module as usual'),
     ('nn.utils.parametrizations.spectral_norm(nn.Linear(2, 3), dim=4)', 'spectral_norm', 'dim=4 is out of', 'from -2 to 1'),
