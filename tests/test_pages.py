@@ -20,7 +20,9 @@ def session(page):
     """The program of a page, with the files on the page that it imports."""
     blocks = programs.BLOCK.findall(page.read_text())
     program = "".join(text for _, title, text in blocks if not title)
-    imported = [text for _, title, text in blocks if title and re.search(rf"^import {Path(title).stem}\b", program, re.M)]
+    imported = [
+        text for _, title, text in blocks if title and re.search(rf"^import {Path(title).stem}\b", program, re.M)
+    ]
     return program + "".join(imported)
 
 

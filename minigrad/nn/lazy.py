@@ -90,9 +90,7 @@ class Lazy(LazyModuleMixin):
 
     def __init__(self, *args: Any, **kwargs: Any):
         given = inspect.signature(self.cls_to_become).bind(0, *args, **kwargs).arguments  # type: ignore[arg-type]
-        super().__init__(
-            **given | {"device": "meta"}
-        )  # where nothing is drawn, so that a seed gives what it does in PyTorch
+        super().__init__(**given | {"device": "meta"})  # where no number is drawn: a seed gives what it does in PyTorch
         object.__setattr__(self, "_given", given)
         for store, kind in ((self._parameters, UninitializedParameter), (self._buffers, UninitializedBuffer)):
             for name, t in store.items():
