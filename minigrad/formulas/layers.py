@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ..core.tensor import Tensor
@@ -10,9 +11,20 @@ from ..ops.compare import where
 from ..ops.create import arange, ones
 from ..ops.elementary import exp, log, sqrt
 from ..ops.from_data import tensor
+from ..ops.gather import take_along_dim
 from ..ops.join import cat
 from ..ops.masks import one_hot
-from ..ops.nn import activation, conv, conv_transpose, cross_entropy, embedding, embedding_bag, loss, standardize
+from ..ops.nn import (
+    activation,
+    conv,
+    conv_transpose,
+    cross_entropy,
+    embedding,
+    embedding_bag,
+    loss,
+    standardize,
+    weighted_gather,
+)
 from ..ops.nn import pool_operations as pool
 from ..ops.nn.unfold_fold import Col2Im, Im2Col
 from ..ops.sort import SearchSorted, searchsorted
@@ -239,6 +251,44 @@ def _(x: Tensor, indices: Tensor, n: int) -> Tensor:
     if indices.ndim == 1:
         return rows.index_add(0, indices, x)
     return rows.index_put((indices,), x, accumulate=True)
+
+
+def at_places(x: Tensor, places: Tensor) -> Tensor:
+    """Return the elements at the places, (n, c, k, points)."""
+    return take_along_dim(x.unsqueeze(2), places.clamp_min(0).unsqueeze(1), -1)
+
+
+def somewhere(w: Tensor, places: Tensor) -> Tensor:
+    """Return weights, 0 where a place is negative."""
+    return where(places < 0, 0.0, w) if bool((numbers(places) < 0).any()) else w
+
+
+@defined(weighted_gather.WeightedGather)
+def _(x: Tensor, w: Tensor, places: Tensor) -> Tensor:
+    return (at_places(x, places) * somewhere(w, places).unsqueeze(1)).sum(2)
+
+
+@defined(weighted_gather.GatheredProducts)
+def _(y: Tensor, x: Tensor, places: Tensor) -> Tensor:
+    return somewhere((at_places(x, places) * y.unsqueeze(2)).sum(1), places)
+
+
+@defined(weighted_gather.WeightedScatter)
+def _(y: Tensor, w: Tensor, places: Tensor, size: int) -> Tensor:
+    terms = (y.unsqueeze(2) * somewhere(w, places).unsqueeze(1)).flatten(2)
+    index = places.clamp_min(0).flatten(1).unsqueeze(1).expand(terms.shape)
+    return y.new_zeros((*y.shape[:2], size)).scatter_add(2, index, terms)
+
+
+@defined(weighted_gather.CombinedPlaces)
+def _(taps: Tensor, sizes: tuple) -> Tensor:
+    """Places of images, or volumes: of what lies outside, negative."""
+    found: Any = 0
+    for d, size in enumerate(sizes):
+        here = taps[:, d]
+        flat = where((here >= 0) & (here < size), here, -math.prod(sizes)).long()
+        found = flat if d == 0 else (flat.unsqueeze(2) * math.prod(sizes[:d]) + found.unsqueeze(1)).flatten(1, 2)
+    return found.clamp_min(-1)
 
 
 @written(SearchSorted)

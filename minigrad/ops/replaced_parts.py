@@ -75,13 +75,18 @@ def slice_scatter(
 ) -> Tensor:
     """`input` with its slice from `start` to `end` along a dimension replaced by `src`, as a new tensor.
 
-    Raises RuntimeError where `src` does not have the slice's shape.
+    Raises RuntimeError where `src` does not have the slice's shape, and for a step below 1.
 
     >>> import minigrad
     >>> minigrad.slice_scatter(minigrad.zeros(4), minigrad.ones(2), start=1, end=3)
     tensor([0., 1., 1., 0.])
     """
     d = axis(dim, input.ndim, "slice_scatter")
+    if step < 1:
+        what = f"step must be greater than zero, got {step}"
+        raise error(
+            RuntimeError, "slice_scatter", what, "replace the flipped slice: write src.flip(dim) and a step above 0"
+        )
     return replace("slice_scatter", input, src, Index, (*(WHOLE,) * d, slice(start, end, step)))
 
 

@@ -1,24 +1,27 @@
 """Images and volumes looked at between their points: affine_grid says where, grid_sample what is there.
 
 Along each dimension a point has a few neighbours (taps), with weights by their distances; what is there is the sum over
-all combinations of taps, gathered at once.  Source: Jaderberg et al., "Spatial transformer networks", 2015.
+all combinations of taps (weighted_gather.py).  Source: Jaderberg et al., "Spatial transformer networks", 2015.
 """
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterable
 from typing import Any
+
+import numpy as np
 
 from ...arrays.dtypes import HALVES
 from ...arrays.kinds import on_two_devices
 from ...core.saved import bottom
 from ...core.tensor import Tensor
 from ...errors import error
+from ..base.layouts import wrap_near
 from ..compare import where
 from ..create import arange, ones_like
-from ..from_data import tensor
 from ..join import stack
 from .entry import expect_floats, functional
+from .weighted_gather import CombinedPlaces, WeightedGather
 
 
 @functional(
@@ -89,27 +92,17 @@ def grid_sample(
     check(input, grid, mode, padding_mode)
     if input._np_dtype in HALVES:  # whose digits do not tell places apart
         return grid_sample(input.float(), grid.float(), mode, padding_mode, align_corners).to(input.dtype)
-    sizes, corners = tuple(input.shape[2:]), bool(align_corners)
-    places, weights, inside = 0, input.new_ones(()), True
-    for d, size in enumerate(sizes):
-        at = grid[..., len(sizes) - 1 - d].flatten(1).unsqueeze(1)  # (n, 1, points)
-        at = (at + 1) / 2 * (size - 1) if corners else ((at + 1) * size - 1) / 2
-        outside = lambda x: within(x, size, padding_mode, corners)
-        taps, w = neighbours(at if mode == "bicubic" else outside(at), mode)
-        taps = outside(taps) if mode == "bicubic" else taps
-        shape = [1] * d + [-1] + [1] * (len(sizes) - 1 - d)  # taps of this dimension, among those of the others
-        spread = lambda x: x.unflatten(1, shape)
-        inside = spread((taps >= 0) & (taps <= size - 1)) & inside
-        places = spread(taps.long().clamp(0, size - 1)) + size * places
-        weights = spread(w) * weights
-    weights = where(inside, weights, 0.0)
-    n, c, k = *input.shape[:2], len(sizes)
-    places, weights = places.flatten(1, k), weights.flatten(1, k)  # (n, combinations, points)
-    if n > 1:  # one row of places for all images
-        places = places + arange(n, device=input.device).reshape(n, 1, 1) * math.prod(sizes)
-    flat = input.movedim(1, 0).reshape(c, -1)
-    found = flat.index_select(1, places.flatten()).unflatten(1, tuple(places.shape))
-    return (found * weights).sum(2).movedim(0, 1).unflatten(2, tuple(grid.shape[1:-1])).contiguous()
+    sizes, corners = tuple(input.shape[:1:-1]), bool(align_corners)  # x first, as the grid has it
+    size = constant(grid, sizes).unsqueeze(2)
+    at = grid.flatten(1, -2).mT.contiguous().unsqueeze(2)  # (n, dimensions, 1, points)
+    at = (at + 1) / 2 * (size - 1) if corners else ((at + 1) * size - 1) / 2
+    inside = lambda x: within(x, size, padding_mode, corners)
+    taps, w = neighbours(at if mode == "bicubic" else inside(at), mode)
+    places = CombinedPlaces.apply(inside(taps) if mode == "bicubic" else taps, sizes)
+    weights = w[:, 0]
+    for d in range(1, len(sizes)):
+        weights = (w[:, d, :, None] * weights.unsqueeze(1)).flatten(1, 2)
+    return WeightedGather.apply(input.flatten(2), weights, places).unflatten(2, tuple(grid.shape[1:-1]))
 
 
 def check(input: Tensor, grid: Tensor, mode: str, padding_mode: str) -> None:
@@ -145,23 +138,24 @@ def check(input: Tensor, grid: Tensor, mode: str, padding_mode: str) -> None:
         )
 
 
-def within(at: Tensor, size: int, padding_mode: str, corners: bool) -> Tensor:
+def within(at: Tensor, size: Tensor, padding_mode: str, corners: bool) -> Tensor:
     """Return coordinates moved inside by `padding_mode`; those that meet an edge have no gradient, as in PyTorch."""
     if padding_mode == "zeros":
         return at
     last = size - 1
     if padding_mode == "reflection":
         low, span = (0.0, last) if corners else (-0.5, size)
-        far = (at - low).abs() if span else at * 0
-        at = span - (far % (2 * span or 1) - span).abs() + low
-    return where((at > 0) & (at < last), at, at.detach().clamp(0, last))
+        turns = where(span > 0, span, 1)
+        far = (at - low).abs() % (2 * turns)
+        at = span - (far - span).abs() + low
+    return where((at > 0) & (at < last), at, at.detach().clamp_min(0).minimum(last))
 
 
 A = -0.75  # Keys' parameter, which is PyTorch's
 # mode -> of each neighbour, counted from the one below, the coefficients of its weight: powers of the distance from there
 WEIGHTS: dict[str, dict[int, tuple]] = {
     "bilinear": {0: (-1.0, 1.0), 1: (1.0, 0.0)},
-    "nearest": {0: (1.0,)},
+    "nearest": {0: (0.0, 1.0)},
     "bicubic": {
         -1: (A, -2 * A, A, 0.0),
         0: (A + 2, -A - 3, 0.0, 1.0),
@@ -172,11 +166,15 @@ WEIGHTS: dict[str, dict[int, tuple]] = {
 
 
 def neighbours(at: Tensor, mode: str) -> tuple[Tensor, Any]:
-    """Return the positions and the weights of the neighbours of points, both (n, neighbours, points)."""
-    constant = lambda numbers: tensor(list(numbers), dtype=at.dtype, device=at.device).unsqueeze(1)
+    """Return the positions and the weights of the neighbours of points, both (n, dimensions, neighbours, points)."""
     base, table = at.detach(), WEIGHTS[mode]
     base = base.round() if mode == "nearest" else base.floor()
-    weights, *rest = [constant(numbers) for numbers in zip(*table.values())]
+    weights, *rest = [constant(at, numbers) for numbers in zip(*table.values())]
     for coefficients in rest:
         weights = weights * (at - base) + coefficients
-    return base + constant(table), weights
+    return base + constant(at, table), weights
+
+
+def constant(like: Tensor, numbers: Iterable) -> Tensor:
+    """Return numbers one below the other, of a tensor's dtype and in its memory."""
+    return wrap_near(np.array([*numbers], bottom(like)._np_dtype)[:, None], like)
