@@ -20,7 +20,7 @@ from typing import Any
 
 from numpy import ndarray
 
-from ..arrays.dtypes import F4, F8, FLOATS
+from ..arrays.dtypes import F4, F8, FLOATS, I8
 from ..arrays.errstate import restore
 from ..arrays.kinds import KINDS as ARRAYS
 from ..arrays.kinds import as_array

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arrays.dtypes import F4, F8
+from ..arrays.dtypes import F4, F8, I8
 from ..arrays.kinds import KINDS
 from ..arrays.kinds import zeros as zeros_like
 from ..arrays.memory import sum_down
@@ -157,14 +157,22 @@ def large_pull(cls: Any, edges: tuple, g: np.ndarray, values: tuple, read: list)
     return [(e, None if d is None else sum_down(d, e._shape)) for e, d in zip(edges, grads)]
 
 
-numbers: dict = {F4: {}, F8: {}}  # the numbers in use as 0-d tensors: NumPy needs 150 ns to convert one
+# the numbers in use as 0-d tensors of the dtype beside them: NumPy needs 150 ns to convert one
+beside_floats: dict = {F4: {}, F8: {}}
+numbers: dict = {float: beside_floats, int: beside_floats}
+numbers_of_integers: dict = {
+    float: beside_floats,
+    int: {**beside_floats, I8: {}},
+}  # of operations that compute with them
 
 
-def constant(value: Any, table: dict, kind: Any) -> Tensor:
-    """A number beside floats as a 0-d tensor of their dtype (NumPy's own object for it), kept in the table."""
+def constant(value: Any, table: dict, kind: Any) -> Any:
+    """A number as a 0-d tensor of the dtype beside it (NumPy's own object for it), kept in the table."""
     try:
         t = wrap(np.array(value, kind.str))
     except OverflowError:  # an int beyond all floats
+        if kind is I8:
+            return value  # for the general way
         who, what = sys._getframe(1).f_code.co_name, f"an int of {value.bit_length()} bits is too large for a float"
         raise error(RuntimeError, who, what, "use a smaller number") from None
     if value and value == value:  # 0.0 == -0.0 and NaN equals nothing: no keys

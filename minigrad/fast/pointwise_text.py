@@ -14,6 +14,7 @@ from ..arrays.errstate import ALARM, restore, silence
 from ..core.graph import Node
 from ..kernels import formula, pointwise_calls, select
 from ..kernels.operands import cast
+from .flat_nodes import numbers_of_integers
 from .text_plan import Plan
 
 APPLY = """\
@@ -22,7 +23,7 @@ def {name}({args}):
     if {plain} and frame.eager_ok:
         {arrays}
         kind = {first}.dtype
-        if (kind is F4 or kind is F8){same_kind}:
+        if ({kinds}){same_kind}:
             try:
                 result = {compute}
             except (TypeError, ArithmeticError, ValueError):  # NumPy tells of a NaN, or shapes do not meet
@@ -43,7 +44,7 @@ def {name}({args}):
             if frame.on_op is not None:
                 frame.on_op(cls, {given}, out)
             return out
-    return other({args})
+    return other(*{given})
 
 
 apply = {name}
@@ -55,11 +56,11 @@ LAID_OUT = """
 
 NUMBER = """
     kept = None
-    if type({y}) is float or type({y}) is int:
-        if type({x}) in PLAIN and frame.eager_ok and (table := numbers.get({x}._a.dtype)) is not None:
+    if (tables := numbers.get(type({y}))) is not None:
+        if type({x}) in PLAIN and frame.eager_ok and (table := tables.get({x}._a.dtype)) is not None:
             kept, {y} = {y}, table[{y}] if {y} in table else constant({y}, table, {x}._a.dtype)
-    elif (type({x}) is float or type({x}) is int) and type({y}) in PLAIN and frame.eager_ok:
-        if (table := numbers.get({y}._a.dtype)) is not None:
+    elif (tables := numbers.get(type({x}))) is not None and type({y}) in PLAIN and frame.eager_ok:
+        if (table := tables.get({y}._a.dtype)) is not None:
             kept, {x} = ({x},), table[{x}] if {x} in table else constant({x}, table, {y}._a.dtype)"""
 
 # the arguments as they were given, with the number itself
@@ -95,8 +96,15 @@ def write(plan: Plan, scope: dict) -> str:
     compute = cls.ufunc if isinstance(cls.ufunc, np.ufunc) else by_formula(cls)
     scope |= {"compute": compute, "large": lambda *arrays: cls.compute(*arrays), "layout": cls.layout}
     scope |= ALARM
+    if of_integers(cls):
+        scope["numbers"] = numbers_of_integers
     on_arrays = all(map(formula.runs_on_arrays, plan.formulas.values()))
     return write_apply(plan) + (write_pull(plan, scope) if on_arrays else "")
+
+
+def of_integers(cls: Any) -> bool:
+    """Whether NumPy's function is the operation for integers, too: it gives integers, or bools."""
+    return isinstance(cls.ufunc, np.ufunc) and "i" in cls.accepts and cls.kind != "float" and len(cls.names) == 2
 
 
 def by_formula(cls: Any) -> Callable:
@@ -135,6 +143,7 @@ def write_apply(plan: Plan) -> str:
         plain=" and ".join(plain),
         arrays="; ".join(f"a{k} = {k}._a" for k in operands),
         first=arrays[0],
+        kinds="kind is F4 or kind is F8" + " or kind is I8" * of_integers(cls),
         same_kind="" if len(operands) == 1 else f" and {arrays[1]}.dtype is kind",
         compute=f"{compute} if {condition} else large({given})" if (condition := few(cls, arrays)) else compute,
         laid_out="" if cls.layout is None else LAID_OUT.format(x=arrays[0]),
