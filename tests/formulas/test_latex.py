@@ -64,6 +64,7 @@ def all_that_records_say():
     return sorted(found - {""})
 
 
+@pytest.mark.slow
 def test_katex_sets_all_of_it():
     with launched() as browser:
         page = browser.new_page()
@@ -79,6 +80,7 @@ def test_katex_sets_all_of_it():
     assert len(texts) > 2000 and not wrong, wrong[:5]
 
 
+@pytest.mark.slow
 def test_latex_sets_all_of_it(tmp_path):
     head = r"\documentclass{article}\usepackage{amsmath,amssymb}\hbadness=10000 \begin{document}"
     formulas = "\n\n".join(f"${text}$" for text in all_that_records_say())

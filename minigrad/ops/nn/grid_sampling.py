@@ -17,7 +17,7 @@ from ...core.saved import bottom
 from ...core.tensor import Tensor
 from ...errors import error
 from ..base.layouts import wrap_near
-from ..compare import where
+from ..compare import Clamp, where
 from ..create import arange, ones_like
 from ..join import stack
 from .entry import expect_floats, functional
@@ -96,7 +96,7 @@ def grid_sample(
     size = constant(grid, sizes).unsqueeze(2)
     at = grid.flatten(1, -2).mT.contiguous().unsqueeze(2)  # (n, dimensions, 1, points)
     at = (at + 1) / 2 * (size - 1) if corners else ((at + 1) * size - 1) / 2
-    inside = lambda x: within(x, size, padding_mode, corners)
+    inside = lambda x: within(x, sizes, padding_mode, corners)
     taps, w = neighbours(at if mode == "bicubic" else inside(at), mode)
     places = CombinedPlaces.apply(inside(taps) if mode == "bicubic" else taps, sizes)
     weights = w[:, 0]
@@ -138,17 +138,24 @@ def check(input: Tensor, grid: Tensor, mode: str, padding_mode: str) -> None:
         )
 
 
-def within(at: Tensor, size: Tensor, padding_mode: str, corners: bool) -> Tensor:
-    """Return coordinates moved inside by `padding_mode`; those that meet an edge have no gradient, as in PyTorch."""
+class Edge(Clamp):
+    """The element, but at least lo and at most hi; those that meet an edge have no gradient, as in PyTorch."""
+
+    name = "clamp"
+    dx = lambda g, x, lo, hi: where((x > lo) & (x < hi), g, 0.0)
+
+
+def within(at: Tensor, sizes: tuple, padding_mode: str, corners: bool) -> Tensor:
+    """Return coordinates moved inside by `padding_mode`."""
+    numbers = lambda values: constant(at, values).unsqueeze(2)
     if padding_mode == "zeros":
         return at
-    last = size - 1
     if padding_mode == "reflection":
-        low, span = (0.0, last) if corners else (-0.5, size)
-        turns = where(span > 0, span, 1)
-        far = (at - low).abs() % (2 * turns)
+        low, spans = (0.0, [n - 1 for n in sizes]) if corners else (-0.5, sizes)
+        far = (at - low).abs() % numbers([2 * span or 1 for span in spans])
+        span = numbers(spans)
         at = span - (far - span).abs() + low
-    return where((at > 0) & (at < last), at, at.detach().clamp_min(0).minimum(last))
+    return Edge.apply(at, 0.0, numbers([n - 1 for n in sizes]))
 
 
 A = -0.75  # Keys' parameter, which is PyTorch's
