@@ -158,12 +158,9 @@ def large_pull(cls: Any, edges: tuple, g: np.ndarray, values: tuple, read: list)
 
 
 # the numbers in use as 0-d tensors of the dtype beside them: NumPy needs 150 ns to convert one
-beside_floats: dict = {F4: {}, F8: {}}
-numbers: dict = {float: beside_floats, int: beside_floats}
-numbers_of_integers: dict = {
-    float: beside_floats,
-    int: {**beside_floats, I8: {}},
-}  # of operations that compute with them
+numbers: dict = {F4: {}, F8: {}}
+integers: dict = {}  # of int64, whose partner may be an int alone
+numbers_of_integers = {**numbers, I8: integers}  # of operations that compute with them
 
 
 def constant(value: Any, table: dict, kind: Any) -> Any:
@@ -171,7 +168,7 @@ def constant(value: Any, table: dict, kind: Any) -> Any:
     try:
         t = wrap(np.array(value, kind.str))
     except OverflowError:  # an int beyond all floats
-        if kind is I8:
+        if kind == I8:
             return value  # for the general way
         who, what = sys._getframe(1).f_code.co_name, f"an int of {value.bit_length()} bits is too large for a float"
         raise error(RuntimeError, who, what, "use a smaller number") from None

@@ -14,7 +14,7 @@ from ..arrays.errstate import ALARM, restore, silence
 from ..core.graph import Node
 from ..kernels import formula, pointwise_calls, select
 from ..kernels.operands import cast
-from .flat_nodes import numbers_of_integers
+from .flat_nodes import integers, numbers_of_integers
 from .text_plan import Plan
 
 APPLY = """\
@@ -56,12 +56,13 @@ LAID_OUT = """
 
 NUMBER = """
     kept = None
-    if (tables := numbers.get(type({y}))) is not None:
-        if type({x}) in PLAIN and frame.eager_ok and (table := tables.get({x}._a.dtype)) is not None:
+    if type({y}) is float or type({y}) is int:
+        if type({x}) in PLAIN and frame.eager_ok and (table := numbers.get({x}._a.dtype)) is not None{fits_y}:
             kept, {y} = {y}, table[{y}] if {y} in table else constant({y}, table, {x}._a.dtype)
-    elif (tables := numbers.get(type({x}))) is not None and type({y}) in PLAIN and frame.eager_ok:
-        if (table := tables.get({y}._a.dtype)) is not None:
+    elif (type({x}) is float or type({x}) is int) and type({y}) in PLAIN and frame.eager_ok:
+        if (table := numbers.get({y}._a.dtype)) is not None{fits_x}:
             kept, {x} = ({x},), table[{x}] if {x} in table else constant({x}, table, {y}._a.dtype)"""
+FITS = " and (table is not integers or type({k}) is int)"
 
 # the arguments as they were given, with the number itself
 GIVEN = "(({x}, {y}) if kept is None else (kept[0], {y}) if type(kept) is tuple else ({x}, kept))"
@@ -97,9 +98,15 @@ def write(plan: Plan, scope: dict) -> str:
     scope |= {"compute": compute, "large": lambda *arrays: cls.compute(*arrays), "layout": cls.layout}
     scope |= ALARM
     if of_integers(cls):
-        scope["numbers"] = numbers_of_integers
+        scope |= {"numbers": numbers_of_integers, "integers": integers}
     on_arrays = all(map(formula.runs_on_arrays, plan.formulas.values()))
     return write_apply(plan) + (write_pull(plan, scope) if on_arrays else "")
+
+
+def number_text(cls: Any, x: str, y: str) -> str:
+    """The text that makes a tensor of an operand that is a number."""
+    fits = FITS if of_integers(cls) else ""
+    return NUMBER.format(x=x, y=y, fits_x=fits.format(k=x), fits_y=fits.format(k=y))
 
 
 def of_integers(cls: Any) -> bool:
@@ -139,7 +146,7 @@ def write_apply(plan: Plan) -> str:
     return APPLY.format(
         name=cls.name,
         args=args,
-        number=NUMBER.format(x=operands[0], y=operands[1]) if plan.counts_numbers else "",
+        number=number_text(cls, *operands) if plan.counts_numbers else "",
         plain=" and ".join(plain),
         arrays="; ".join(f"a{k} = {k}._a" for k in operands),
         first=arrays[0],

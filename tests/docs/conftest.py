@@ -3,6 +3,7 @@
 Of the lessons only the first is run; the others are pages without outputs, so that every link has its target.
 """
 
+import fcntl
 import functools
 import os
 import subprocess
@@ -32,14 +33,19 @@ build(load_config("mkdocs.yml", docs_dir=str(gen), site_dir=str(site)))
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory):
-    """The folder of the built site."""
+    """The folder of the built site, which the first worker builds for all."""
     pytest.importorskip("mkdocstrings", reason="needs the extra docs")
-    folder = tmp_path_factory.mktemp("site")
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "NO_MKDOCS_2_WARNING": "1"}
-    command = [sys.executable, "-c", BUILD, folder / "gen", folder / "site"]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return folder / "site"
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "site"
+    with open(f"{folder}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.exists():
+            environment = {**os.environ, "PYTHONPATH": str(ROOT), "NO_MKDOCS_2_WARNING": "1"}
+            command = [sys.executable, "-c", BUILD, f"{folder}.gen", f"{folder}.part"]
+            done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+            assert done.returncode == 0, done.stderr[-3000:]
+            os.rename(f"{folder}.part", folder)
+    return folder
 
 
 @pytest.fixture(scope="session")

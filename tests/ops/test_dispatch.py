@@ -102,6 +102,32 @@ def test_negative_zero_and_nan_are_not_mistaken_for_kept_numbers():
     assert np.isnan((x * float("nan")).numpy()).all() and (x * 2.0).item() == 2.0
 
 
+OF_TWO = [n for n in WRITTEN if len(TABLE[n].cls.names) == 2 and dispatch.is_pointwise(TABLE[n].cls)]
+
+
+@pytest.mark.parametrize("name", OF_TWO)
+def test_integers_beside_numbers_are_those_of_the_definition(name):
+    cls = TABLE[name].cls
+    given = {
+        dtype: minigrad.tensor([0, 1, 2, -5], dtype=dtype) for dtype in (minigrad.int64, minigrad.int32, minigrad.bool)
+    }
+    given["longlong"] = minigrad.from_numpy(np.array([3, -4], "q"))  # int64 by another name
+    for x in given.values():
+        for value in (0, 1, -3, 2**62, 2**63, 1.0, 2.5, -0.0, True, given[minigrad.int64][:2]):
+            for args in ((x, value), (value, x)):
+                said = [outcome(f, args) for f in (cls.apply, lambda *a: dispatch.definition(cls, *a))]
+                assert said[0] == said[1], args
+
+
+def outcome(f, args):
+    """What a call gives, or says is wrong."""
+    try:
+        found = f(*args)
+        return found.dtype, found.shape, str(found.tolist())
+    except (minigrad.MinigradError, TypeError, ArithmeticError, ValueError) as e:
+        return type(e), str(e).splitlines()[0]
+
+
 def test_saved_operand_that_is_written_is_noticed():
     x, y = minigrad.ones(2, requires_grad=True), minigrad.ones(2)
     z = x * y
