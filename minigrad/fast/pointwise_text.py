@@ -104,13 +104,13 @@ def write(plan: Plan, scope: dict) -> str:
 
 
 def number_text(cls: Any, x: str, y: str) -> str:
-    """The text that makes a tensor of an operand that is a number."""
+    """Return the text that makes a tensor of an operand that is a number."""
     fits = FITS if of_integers(cls) else ""
     return NUMBER.format(x=x, y=y, fits_x=fits.format(k=x), fits_y=fits.format(k=y))
 
 
 def of_integers(cls: Any) -> bool:
-    """Whether NumPy's function is the operation for integers, too: it gives integers, or bools."""
+    """Return whether NumPy's function is the operation for integers, too: it gives integers, or bools."""
     return isinstance(cls.ufunc, np.ufunc) and "i" in cls.accepts and cls.kind != "float" and len(cls.names) == 2
 
 

@@ -258,37 +258,37 @@ def at_places(x: Tensor, places: Tensor) -> Tensor:
     return take_along_dim(x.unsqueeze(2), places.clamp_min(0).unsqueeze(1), -1)
 
 
-def somewhere(w: Tensor, places: Tensor) -> Tensor:
-    """Return weights, 0 where a place is negative."""
-    return where(places < 0, 0.0, w) if bool((numbers(places) < 0).any()) else w
+def where_there(places: Tensor, terms: Tensor) -> Tensor:
+    """Return terms, with zeros where a place is negative."""
+    return where(places < 0, 0.0, terms) if bool((numbers(places) < 0).any()) else terms
 
 
 @defined(weighted_gather.WeightedGather)
 def _(x: Tensor, w: Tensor, places: Tensor) -> Tensor:
-    return (at_places(x, places) * somewhere(w, places).unsqueeze(1)).sum(2)
+    return where_there(places.unsqueeze(1), at_places(x, places) * w.unsqueeze(1)).sum(2)
 
 
 @defined(weighted_gather.GatheredProducts)
 def _(y: Tensor, x: Tensor, places: Tensor) -> Tensor:
-    return somewhere((at_places(x, places) * y.unsqueeze(2)).sum(1), places)
+    return where_there(places, (at_places(x, places) * y.unsqueeze(2)).sum(1))
 
 
 @defined(weighted_gather.WeightedScatter)
 def _(y: Tensor, w: Tensor, places: Tensor, size: int) -> Tensor:
-    terms = (y.unsqueeze(2) * somewhere(w, places).unsqueeze(1)).flatten(2)
+    terms = where_there(places.unsqueeze(1), y.unsqueeze(2) * w.unsqueeze(1)).flatten(2)
     index = places.clamp_min(0).flatten(1).unsqueeze(1).expand(terms.shape)
     return y.new_zeros((*y.shape[:2], size)).scatter_add(2, index, terms)
 
 
 @defined(weighted_gather.CombinedPlaces)
 def _(taps: Tensor, sizes: tuple) -> Tensor:
-    """Places of images, or volumes: of what lies outside, negative."""
-    found: Any = 0
-    for d, size in enumerate(sizes):
-        here = taps[:, d]
-        flat = where((here >= 0) & (here < size), here, -math.prod(sizes)).long()
-        found = flat if d == 0 else (flat.unsqueeze(2) * math.prod(sizes[:d]) + found.unsqueeze(1)).flatten(1, 2)
-    return found.clamp_min(-1)
+    outside = -math.prod(sizes)
+    one, *others = [
+        where((here >= 0) & (here < size), here, outside).long() for here, size in zip(taps.unbind(1), sizes)
+    ]
+    for d, other in enumerate(others, 1):
+        one = (other.unsqueeze(2) * math.prod(sizes[:d]) + one.unsqueeze(1)).flatten(1, 2)
+    return one.clamp_min(-1)
 
 
 @written(SearchSorted)

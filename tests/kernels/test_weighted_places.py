@@ -74,17 +74,14 @@ def test_threads_share_the_channels(monkeypatch, kernels_from_one_term_on):
     same(computed(x, w, g, places), alone)
 
 
-def test_what_a_place_does_not_look_at_does_not_spoil_its_sum(kernels_from_one_term_on):
-    x, w, places = (
-        np.array([[[np.nan, 2.0]]]),
-        np.array([[[3.0]], [[np.inf]]]).reshape(1, 2, 1),
-        np.array([[[1], [-1]]]),
-    )
-    assert WeightedGather.impl(x, w, places) == 6
-    assert minigrad.equal(
-        minigrad.from_numpy(WeightedScatter.impl(np.ones((1, 1, 1)), w, places, 2)),
-        minigrad.tensor([[[0.0, 3]]]).double(),
-    )
+@pytest.mark.parametrize("least", [1, 10**9])
+def test_what_a_place_does_not_look_at_does_not_spoil_its_sum(least, monkeypatch):
+    monkeypatch.setattr(kernels, "SUMS_FROM", least)
+    x, w, y = np.array([[[np.nan, 2.0]]]), np.array([[[3.0], [np.inf]]]), np.array([[[5.0]]])
+    places = np.array([[[1], [-1]]])
+    assert WeightedGather.impl(x, w, places).tolist() == [[[6.0]]]
+    assert WeightedScatter.impl(y, w, places, 2).tolist() == [[[0.0, 15.0]]]
+    assert GatheredProducts.impl(y, x, places).tolist() == [[[10.0], [0.0]]]
 
 
 def test_each_is_the_gradient_of_the_others(kernels_from_one_term_on):

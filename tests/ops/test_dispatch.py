@@ -120,7 +120,7 @@ def test_integers_beside_numbers_are_those_of_the_definition(name):
 
 
 def outcome(f, args):
-    """What a call gives, or says is wrong."""
+    """Return what a call gives, or says is wrong."""
     try:
         found = f(*args)
         return found.dtype, found.shape, str(found.tolist())

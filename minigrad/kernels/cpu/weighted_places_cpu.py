@@ -76,12 +76,12 @@ module = by_dtype("weighted_places", SOURCE)
 
 
 def gather(x: np.ndarray, w: np.ndarray, places: np.ndarray) -> np.ndarray | None:
-    """The sums for each channel: x (n, c, size), w and places (n, k, points), the result (n, c, points)."""
+    """Return the sums for each channel: x (n, c, size), w and places (n, k, points), the result (n, c, points)."""
     return by_channel("gather", x, w, places, places.shape[2])
 
 
 def scatter(g: np.ndarray, w: np.ndarray, places: np.ndarray, size: int) -> np.ndarray | None:
-    """What each element takes part in: g (n, c, points), the result (n, c, size)."""
+    """Return for each element the sum of what looks at it: g (n, c, points), the result (n, c, size)."""
     return by_channel("scatter", g, w, places, size)
 
 
@@ -98,7 +98,7 @@ def by_channel(name: str, x: np.ndarray, w: np.ndarray, places: np.ndarray, size
 
 
 def products(g: np.ndarray, x: np.ndarray, places: np.ndarray) -> np.ndarray | None:
-    """The gradient by each weight: g (n, c, points), x (n, c, size), the result (n, k, points)."""
+    """Return the gradient by each weight: g (n, c, points), x (n, c, size), the result (n, k, points)."""
     terms = g.shape[1] * places.size
     if not worth(g, terms, SUMS_FROM) or x.dtype != g.dtype:
         return None
@@ -108,7 +108,7 @@ def products(g: np.ndarray, x: np.ndarray, places: np.ndarray) -> np.ndarray | N
 
 
 def combined(taps: np.ndarray, sizes: tuple) -> np.ndarray | None:
-    """The flat places of all combinations of one tap in each dimension: taps (n, dimensions, k, points)."""
+    """Return the flat places of all combinations of one tap in each dimension: taps (n, dimensions, k, points)."""
     n, dims, k, points = taps.shape
     if not worth(taps, n * k**dims * points, SUMS_FROM):
         return None

@@ -93,7 +93,7 @@ def grid_sample(
     if input._np_dtype in HALVES:  # whose digits do not tell places apart
         return grid_sample(input.float(), grid.float(), mode, padding_mode, align_corners).to(input.dtype)
     sizes, corners = tuple(input.shape[:1:-1]), bool(align_corners)  # x first, as the grid has it
-    size = constant(grid, sizes).unsqueeze(2)
+    size = by_dimension(grid, sizes)
     at = grid.flatten(1, -2).mT.contiguous().unsqueeze(2)  # (n, dimensions, 1, points)
     at = (at + 1) / 2 * (size - 1) if corners else ((at + 1) * size - 1) / 2
     inside = lambda x: within(x, sizes, padding_mode, corners)
@@ -147,22 +147,21 @@ class Edge(Clamp):
 
 def within(at: Tensor, sizes: tuple, padding_mode: str, corners: bool) -> Tensor:
     """Return coordinates moved inside by `padding_mode`."""
-    numbers = lambda values: constant(at, values).unsqueeze(2)
     if padding_mode == "zeros":
         return at
     if padding_mode == "reflection":
         low, spans = (0.0, [n - 1 for n in sizes]) if corners else (-0.5, sizes)
-        far = (at - low).abs() % numbers([2 * span or 1 for span in spans])
-        span = numbers(spans)
+        far = (at - low).abs() % by_dimension(at, [2 * span or 1 for span in spans])
+        span = by_dimension(at, spans)
         at = span - (far - span).abs() + low
-    return Edge.apply(at, 0.0, numbers([n - 1 for n in sizes]))
+    return Edge.apply(at, 0.0, by_dimension(at, [n - 1 for n in sizes]))
 
 
 A = -0.75  # Keys' parameter, which is PyTorch's
 # mode -> of each neighbour, counted from the one below, the coefficients of its weight: powers of the distance from there
 WEIGHTS: dict[str, dict[int, tuple]] = {
     "bilinear": {0: (-1.0, 1.0), 1: (1.0, 0.0)},
-    "nearest": {0: (0.0, 1.0)},
+    "nearest": {0: (0.0, 1.0)},  # a slope of 0: the grid has gradients of zeros, as in PyTorch
     "bicubic": {
         -1: (A, -2 * A, A, 0.0),
         0: (A + 2, -A - 3, 0.0, 1.0),
@@ -180,6 +179,11 @@ def neighbours(at: Tensor, mode: str) -> tuple[Tensor, Any]:
     for coefficients in rest:
         weights = weights * (at - base) + coefficients
     return base + constant(at, table), weights
+
+
+def by_dimension(like: Tensor, numbers: Iterable) -> Tensor:
+    """Return a number for each dimension of points, as they meet (n, dimensions, neighbours, points)."""
+    return constant(like, numbers).unsqueeze(2)
 
 
 def constant(like: Tensor, numbers: Iterable) -> Tensor:

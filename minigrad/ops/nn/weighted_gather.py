@@ -20,12 +20,12 @@ from ..gather import Gather, added_at
 
 
 class AtPlaces(Bilinear):
-    """What the three have in common."""
+    """The base of the three: a batch of examples is more examples."""
 
     integers = ("places",)
 
     def vmap(info: Any, in_dims: tuple, *args: Any) -> tuple:
-        """A batch of examples is more of them."""
+        """Merge the batch and the examples of each."""
         merged = [
             t.flatten(0, 1) if isinstance(t := front(a, d, info.batch_size), Tensor) else t
             for a, d in zip(args, in_dims)
@@ -41,7 +41,7 @@ class WeightedGather(AtPlaces):
     def impl(x: np.ndarray, w: np.ndarray, places: np.ndarray) -> np.ndarray:
         if (found := kernels.gather(x, w, places)) is not None:
             return found
-        return (taken(x, places) * w[:, None]).sum(2)
+        return where_there(places, taken(x, places) * w[:, None]).sum(2)
 
     dx = lambda g, w, places, shape: WeightedScatter.apply(g, w, places, shape[2])
     dw = lambda g, x, places: GatheredProducts.apply(g, x, places)
@@ -54,7 +54,7 @@ class WeightedScatter(AtPlaces):
     def impl(y: np.ndarray, w: np.ndarray, places: np.ndarray, size: int) -> np.ndarray:
         if (found := kernels.scatter(y, w, places, size)) is not None:
             return found
-        terms = np.where(places[:, None] < 0, 0, y[:, :, None] * w[:, None])
+        terms = where_there(places, y[:, :, None] * w[:, None])
         return added_at((*y.shape[:2], size), 2, every_channel(places, y.shape[1]), terms.reshape(*y.shape[:2], -1))
 
     dy = lambda g, w, places: WeightedGather.apply(g, w, places)
@@ -68,7 +68,7 @@ class GatheredProducts(AtPlaces):
     def impl(y: np.ndarray, x: np.ndarray, places: np.ndarray) -> np.ndarray:
         if (found := kernels.products(y, x, places)) is not None:
             return found
-        return (taken(x, places) * y[:, :, None]).sum(1)
+        return where_there(places, taken(x, places) * y[:, :, None]).sum(1)
 
     dy = lambda g, x, places: WeightedGather.apply(x, g, places)
     dx = lambda g, y, places, shape: WeightedScatter.apply(y, g, places, shape[2])
@@ -84,23 +84,30 @@ class CombinedPlaces(NonDifferentiable):
     def impl(taps: np.ndarray, sizes: tuple) -> np.ndarray:
         if (found := kernels.combined(taps, sizes)) is not None:
             return found
-        outside = -math.prod(sizes)  # so low that the sum is negative, whatever the other dimensions add
-        found = np.where((taps[:, 0] >= 0) & (taps[:, 0] < sizes[0]), taps[:, 0], outside).astype(np.int64)
+        found = places_along(taps, sizes, 0)
         for d in range(1, len(sizes)):
-            there = (taps[:, d] >= 0) & (taps[:, d] < sizes[d])
-            more = np.where(there, taps[:, d], outside).astype(np.int64) * math.prod(sizes[:d])
-            found = (more[:, :, None] + found[:, None]).reshape(len(taps), -1, taps.shape[3])
+            found = (places_along(taps, sizes, d)[:, :, None] + found[:, None]).reshape(len(taps), -1, taps.shape[3])
         return np.maximum(found, -1)
 
     vmap = AtPlaces.vmap
 
 
+def places_along(taps: np.ndarray, sizes: tuple, d: int) -> np.ndarray:
+    """Return what a dimension's taps add to flat places: outside so little that the sum is negative whatever others add."""
+    there = (taps[:, d] >= 0) & (taps[:, d] < sizes[d])
+    return np.where(there, taps[:, d], -math.prod(sizes)).astype(np.int64) * math.prod(sizes[:d])
+
+
 def every_channel(places: np.ndarray, c: int) -> np.ndarray:
-    """Places as an index for each of c channels, (n, c, k * points)."""
+    """Return places as an index for each of c channels, (n, c, k * points)."""
     return np.repeat(np.maximum(places, 0).reshape(len(places), 1, -1), c, 1)
 
 
 def taken(x: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """The elements at the places, (n, c, k, points); zeros where there is nothing."""
-    found = Gather.impl(x, 2, every_channel(places, x.shape[1])).reshape(*x.shape[:2], *places.shape[1:])
-    return np.where(places[:, None] < 0, x.dtype.type(0), found)
+    """Return the elements at the places, (n, c, k, points), the first ones at places that stand for nothing."""
+    return Gather.impl(x, 2, every_channel(places, x.shape[1])).reshape(*x.shape[:2], *places.shape[1:])
+
+
+def where_there(places: np.ndarray, terms: np.ndarray) -> np.ndarray:
+    """Return terms, (n, c, k, points), with zeros at places that stand for nothing, whatever was computed there."""
+    return np.where(places[:, None] < 0, terms.dtype.type(0), terms)
