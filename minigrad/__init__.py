@@ -7,14 +7,19 @@ Where to read on: core/tensor.py and core/function.py for what a tensor and an o
 mode, ops/base/families.py for how an operation is declared, layers/ for the transforms, record/ for the record of a program.
 """
 
+import gc as _gc
 import math as _math
 from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 __version__ = "0.1.0"
 
+_collects = _gc.isenabled()
+_gc.disable()  # what an import makes stays: to look for garbage in it takes a quarter of the time
+
 # ---------------------------------------------------------------------- differentiation, transforms, networks, records
-from . import autograd, cuda, func, linalg, nn, optim, return_types, testing
+from . import autograd, cuda, func, linalg, nn, optim, return_types
 from . import diagnose as _diagnose
 from . import fast as _fast
 from .arrays.devices import (
@@ -154,7 +159,6 @@ from .ops.predicates import (
 )
 from .record import Record, load_ipython_extension, record, record_of
 from .record import install as _install_records
-from .serialization import load, save
 from .tensors.printing import get_printoptions, printoptions, set_printoptions
 
 # ---------------------------------------------------------------------- operations: docs/operations.md has the table
@@ -255,15 +259,28 @@ _install_kernels()  # eager operations have the compiler write their fused kerne
 _install_pool()
 _install_traceback()
 
+if _collects:
+    _gc.enable()
+
 
 # ---------------------------------------------------------------------- around the engine: imported when first named
+if _TYPE_CHECKING:
+    from . import testing
+    from .serialization import load, save
+
 _AROUND = {
-    **{name: name for name in "compat distributed distributions profiler utils".split()},
+    **{name: name for name in "compat distributed distributions profiler testing utils".split()},
     **{
         name: f"compat.{name}"
         for name in "accelerator amp backends compiler futures jit multiprocessing onnx special version".split()
     },
 }
+_FILES = ("load", "save")
+
+
+def __dir__() -> list:
+    """List them too: notebooks complete names from here."""
+    return sorted({*globals(), *_AROUND, *_FILES})
 
 
 def __getattr__(name: str) -> _Any:
@@ -272,6 +289,8 @@ def __getattr__(name: str) -> _Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name in _AROUND:
         return _import_module(f"{__name__}.{_AROUND[name]}")
+    if name in _FILES:
+        return getattr(_import_module(f"{__name__}.serialization"), name)
     top_level = _import_module(f"{__name__}.compat.top_level")
     if hasattr(top_level, name):
         return getattr(top_level, name)

@@ -16,6 +16,7 @@ import functools
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from ...arrays import dtypes
@@ -138,6 +139,12 @@ def refuse(cause: Exception, f: Callable, name: str, args: Sequence, kwargs: dic
     raise_instead(slots.problem(problem, cause=cause, f=f, name=name, args=args, kwargs=kwargs), cause)
 
 
+@functools.cache
+def compiled(text: str) -> CodeType:
+    """Compile the text of a function: many operations take the same parameters and share it."""
+    return compile(text, __file__, "exec")
+
+
 def checking(f: Callable, name: str) -> Callable:
     """Return the function with its errors explained: written out with its own parameters, which cost less than `*args`."""
     parameters = [p.replace(annotation=p.empty, default=p.empty) for p in inspect.signature(f).parameters.values()]
@@ -148,10 +155,10 @@ def function{inspect.Signature(parameters)}:
     try:
         return f({", ".join(filter(None, (given, keywords)))})
     except Exception as e:
-        return refuse(e, f, {name!r}, [{given}], dict({keywords}))
+        return refuse(e, f, name, [{given}], dict({keywords}))
 """
-    scope: dict = {"f": f, "refuse": refuse}
-    exec(compile(text, __file__, "exec"), scope)
+    scope: dict = {"f": f, "refuse": refuse, "name": name}
+    exec(compiled(text), scope)
     function: Any = functools.wraps(f)(scope["function"])
     function.__defaults__, function.__kwdefaults__ = f.__defaults__, f.__kwdefaults__  # type: ignore[attr-defined]
     return named(function, name)
@@ -238,13 +245,14 @@ def function_of(cls: type[Pointwise]) -> Callable:
     if cls.takes_inplace:
         head, first = f"{taken}, inplace=False", f"write(cls, {given}) if inplace"
     else:
-        head, first = f"{taken}, *, out=None", f"write_out({name!r}, apply({given}), out) if out is not None"
-    check = f"    check_fits({name!r}, {given})\n" if settings else ""
-    text = f"def {name}({head}):\n{check}    return {first} else apply({given})\n"
+        head, first = f"{taken}, *, out=None", f"write_out(name, apply({given}), out) if out is not None"
+    check = f"    check_fits(name, {given})\n" if settings else ""
+    text = f"def function({head}):\n{check}    return {first} else apply({given})\n"
     scope = {"apply": cls.apply, "write_out": write_out, "write": inplace, "check_fits": check_fits, "cls": cls}
+    scope["name"] = name
     cls.namespaces.append(scope)
-    exec(compile(text, __file__, "exec"), scope)
-    f = named(scope[name], name)
+    exec(compiled(text), scope)
+    f = named(scope["function"], name)
     f.__doc__, f.__module__ = cls.__doc__, cls.__module__
     formula.OPERATIONS[name] = cls
     said = {k: getattr(cls, k) for k in ("method", "inplace", "torch", "domain", "differs")}
