@@ -11,6 +11,7 @@ from .expression import Tree, name, parsed, text
 
 LONG, PART = 60, 10  # characters of a formula that is told in parts, and of a part that is worth a name
 LETTERS = "pqrstu"
+PARTS = (ast.BinOp, ast.Call, ast.Subscript, ast.Attribute)
 
 
 @lru_cache(maxsize=4096)
@@ -28,43 +29,38 @@ def in_parts(formula: str) -> tuple[str, dict[str, str]]:
         return formula, {}
     used = {node.id for node in ast.walk(whole) if isinstance(node, ast.Name)}
     for letter in [c for c in LETTERS if c not in used]:
-        trees = [whole, *parts.values()]
-        count = Counter(ast.dump(node) for tree in trees for node in candidates(tree))
-        best = max(
-            (node for tree in trees for node in candidates(tree) if count[ast.dump(node)] > 1),
-            key=lambda node: (count[ast.dump(node)] - 1) * len(text(node)),
-            default=None,
-        )
-        if best is None:
+        found = [part for tree in (whole, *parts.values()) for part in candidates(tree)]
+        count = Counter(written for written, _ in found)
+        repeated = [part for part in found if count[part[0]] > 1]
+        if not repeated:
             break
-        instead = Replace(ast.dump(best), letter)
-        whole, parts = instead.visit(whole), {k: instead.visit(tree) for k, tree in parts.items()} | {letter: best}
+        best, tree = max(repeated, key=lambda part: (count[part[0]] - 1) * len(part[0]))
+        instead = Replace(best, letter)
+        whole, parts = instead.visit(whole), {k: instead.visit(tree) for k, tree in parts.items()} | {letter: tree}
     order = in_order(parts)
     rename = Rename(dict(zip(order, [c for c in LETTERS if c not in used])))
     return text(rename.visit(whole)), {rename.names[k]: text(rename.visit(parts[k])) for k in order}
 
 
-def candidates(tree: Tree) -> Iterator[Tree]:
-    """Give the expressions within an expression that may have a name."""
-    for node in ast.walk(tree):
-        kind = isinstance(node, (ast.BinOp, ast.Call, ast.Subscript, ast.Attribute))
-        if kind and is_value(node, tree) and len(text(node)) >= PART:
-            yield node
-
-
-def is_value(node: Tree, tree: Tree) -> bool:
-    """Return whether an expression is a value: not the whole one, and no method or function that is called."""
-    return node is not tree and not any(isinstance(n, ast.Call) and n.func is node for n in ast.walk(tree))
+def candidates(tree: Tree) -> Iterator[tuple[str, Tree]]:
+    """Give the parts of an expression that may have a name, each as written: values, and no functions that are called."""
+    nodes = list(ast.walk(tree))
+    called = {node.func for node in nodes if isinstance(node, ast.Call)}
+    for node in nodes[1:]:
+        if isinstance(node, PARTS) and node not in called and len(written := text(node)) >= PART:
+            yield written, node
 
 
 class Replace(ast.NodeTransformer):
-    """Puts a name in the place of an expression."""
+    """Puts a name in the place of an expression, wherever it is written."""
 
-    def __init__(self, dumped: str, letter: str):
-        self.dumped, self.letter = dumped, letter
+    def __init__(self, written: str, letter: str):
+        self.written, self.letter = written, letter
 
     def visit(self, node: ast.AST) -> ast.AST:
-        return name(self.letter) if ast.dump(node) == self.dumped else super().visit(node)
+        if isinstance(node, PARTS) and text(node) == self.written:
+            return name(self.letter)
+        return super().visit(node)
 
 
 class Rename(ast.NodeTransformer):
