@@ -27,7 +27,7 @@ def visit(chromium, address):
     def opened(path, **screen):
         contexts.append(chromium.new_context(**{"reduced_motion": "reduce", **screen}))
         page = contexts[-1].new_page()
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(60_000)  # on a busy machine a page takes its time
         page.on("console", lambda message: problems.append(message.text))
         page.on("pageerror", lambda error: problems.append(str(error)))
         page.on(

@@ -17,7 +17,7 @@ class Viewer:
 
     def __init__(self, page):
         self.page, self.problems, self.requests = page, [], []
-        page.set_default_timeout(15_000)
+        page.set_default_timeout(60_000)
         page.on("console", lambda message: self.problems.append(message.text))
         page.on("pageerror", lambda error: self.problems.append(str(error)))
         page.on("request", lambda request: self.requests.append(request.url))
