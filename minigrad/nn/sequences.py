@@ -19,7 +19,7 @@ from .module import Module
 from .parameter import Parameter
 from .recurrent_layer import run_layer
 from .settings import unusual
-from .time_steps import RNN_STEPS, gru_step, lstm_step
+from .time_steps import RNN_STEPS, gru_step, lstm_step, projected
 from .utils.rnn import PackedSequence, run_packed
 
 
@@ -52,6 +52,7 @@ class RNNBase(Module):
         batch_first: bool = False,
         dropout: float = 0.0,
         bidirectional: bool = False,
+        proj_size: int = 0,
         device: Any = None,
         dtype: Any = None,
     ):
@@ -64,16 +65,24 @@ class RNNBase(Module):
                 f"hidden_size={hidden_size} and num_layers={num_layers} must be greater than zero",
                 "pass positive integers, as hidden_size=16, num_layers=1",
             )
+        if not 0 <= proj_size < hidden_size:
+            what = f"proj_size has to be smaller than hidden_size: it is {proj_size}, and hidden_size {hidden_size}"
+            raise error(ValueError, who, what, f"pass a number from 1 to {hidden_size - 1}, or 0 for no projection")
+        if proj_size and not isinstance(self, LSTM):
+            what = "proj_size argument is only supported for LSTM, not RNN or GRU"
+            raise error(ValueError, who, what, "leave it out, or put a Linear behind the layer")
         check_probability(who, dropout)
         room_for(type(self).__name__, num_layers, "layers")
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.bias, self.batch_first, self.dropout, self.bidirectional = bias, batch_first, float(dropout), bidirectional
-        rows = self.gates * hidden_size
+        self.proj_size = proj_size
+        rows, size = self.gates * hidden_size, proj_size or hidden_size
         for layer in range(num_layers):
-            width = hidden_size * self.n_directions if layer else input_size
+            width = size * self.n_directions if layer else input_size
             for end in self.endings(layer):
-                shapes: dict = {f"weight_ih{end}": (rows, width), f"weight_hh{end}": (rows, hidden_size)}
+                shapes: dict = {f"weight_ih{end}": (rows, width), f"weight_hh{end}": (rows, size)}
                 shapes |= {f"bias_ih{end}": (rows,), f"bias_hh{end}": (rows,)} if bias else {}
+                shapes |= {f"weight_hr{end}": (proj_size, hidden_size)} if proj_size else {}
                 for name, shape in shapes.items():
                     setattr(self, name, Parameter(empty(*shape, dtype=dtype, device=device)))
         self.reset_parameters()
@@ -89,8 +98,8 @@ class RNNBase(Module):
         """What the names of one layer's weights end in, for each direction."""
         return [f"_l{layer}{reverse}" for reverse in ("", "_reverse")[: self.n_directions]]
 
-    def cell(self) -> Callable:
-        """Return the new states from the gates' parts by input and by state, and the old states (see time_steps.py)."""
+    def cell(self, end: str) -> Callable:
+        """Return the step of the layer whose weights' names have this end: one of those in time_steps.py."""
         raise NotImplementedError
 
     def forward(self, input: Tensor, hx: Any = None) -> tuple:
@@ -143,16 +152,17 @@ class RNNBase(Module):
                 "skip empty sequences: if len(input): ...",
             )
         weights: list = [getattr(self, name + end, None) for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
-        return run_layer(self.cell(), x, states, *weights)
+        return run_layer(self.cell(end), x, states, *weights)
 
     def start(self, x: Tensor, hx: Any, single: bool) -> tuple:
-        """The given first states, each (layers * directions, batch, hidden_size), or zeros."""
-        shape = (self.num_layers * self.n_directions, x.shape[1], self.hidden_size)
+        """The given first states, each (layers * directions, batch, hidden_size), or zeros; h has proj_size, if given."""
+        sizes = (self.proj_size or self.hidden_size, self.hidden_size)[: self.n_states]
+        shapes = [(self.num_layers * self.n_directions, x.shape[1], size) for size in sizes]
         if hx is None:
-            return (x.new_zeros(shape),) * self.n_states
+            return tuple([x.new_zeros(shape) for shape in shapes])
         given = tuple(hx) if self.n_states > 1 else (hx,)
         given = tuple([s.unsqueeze(1) if single and s.ndim == 2 else s for s in given])
-        for s in given:
+        for s, shape in zip(given, shapes):
             if tuple(s.shape) != shape:
                 raise error(
                     RuntimeError,
@@ -163,7 +173,14 @@ class RNNBase(Module):
         return given
 
     def extra_repr(self) -> str:
-        usual = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0, "bidirectional": False}
+        usual = {
+            "proj_size": 0,
+            "num_layers": 1,
+            "bias": True,
+            "batch_first": False,
+            "dropout": 0.0,
+            "bidirectional": False,
+        }
         return f"{self.input_size}, {self.hidden_size}" + unusual(self, usual)
 
 
@@ -191,15 +208,19 @@ class RNN(RNNBase):
     ):
         if nonlinearity not in ("tanh", "relu"):
             raise error(ValueError, "RNN", f"unknown nonlinearity {nonlinearity!r}", "use 'tanh' or 'relu'")
-        super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype)
+        super().__init__(
+            input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device=device, dtype=dtype
+        )
         self.nonlinearity = nonlinearity
 
-    def cell(self) -> Callable:
+    def cell(self, end: str) -> Callable:
         return RNN_STEPS[self.nonlinearity]
 
 
 class LSTM(RNNBase):
     """A state (h, c) whose memory c is kept, written and shown through gates.
+
+    With `proj_size` h is a linear map of what the gates show, to so many numbers (Sak et al., 2014).
 
     Source: Hochreiter, Schmidhuber, "Long short-term memory", 1997, with the forget gate of Gers et al., 2000.
 
@@ -207,12 +228,15 @@ class LSTM(RNNBase):
     >>> outputs, (h, c) = minigrad.nn.LSTM(3, 5, num_layers=2)(minigrad.ones(7, 2, 3))
     >>> outputs.shape, h.shape
     (minigrad.Size([7, 2, 5]), minigrad.Size([2, 2, 5]))
+    >>> outputs, (h, c) = minigrad.nn.LSTM(3, 5, proj_size=2)(minigrad.ones(7, 1, 3))
+    >>> outputs.shape, h.shape, c.shape
+    (minigrad.Size([7, 1, 2]), minigrad.Size([1, 1, 2]), minigrad.Size([1, 1, 5]))
     """
 
     gates, n_states = 4, 2
 
-    def cell(self) -> Callable:
-        return lstm_step
+    def cell(self, end: str) -> Callable:
+        return projected(lstm_step, getattr(self, f"weight_hr{end}")) if self.proj_size else lstm_step
 
 
 class GRU(RNNBase):
@@ -228,5 +252,5 @@ class GRU(RNNBase):
 
     gates = 3
 
-    def cell(self) -> Callable:
+    def cell(self, end: str) -> Callable:
         return gru_step

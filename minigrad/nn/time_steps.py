@@ -6,7 +6,10 @@ recurrent.py and sequences.py call them, and recurrent_layer.py makes kernels of
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ..core.tensor import Tensor
+from ..ops.nn.linear import linear
 
 
 def tanh_step(x: Tensor, s: Tensor, states: tuple) -> tuple:
@@ -32,6 +35,16 @@ def gru_step(x: Tensor, s: Tensor, states: tuple) -> tuple:
     keep = (x_keep + s_keep).sigmoid()
     new = (x_new + (x_reset + s_reset).sigmoid() * s_new).tanh()
     return ((1 - keep) * new + keep * states[0],)
+
+
+def projected(step: Callable, weight: Tensor) -> Callable:
+    """Return a step whose output, and with it the state that goes on, is a linear map of the output of `step`."""
+
+    def run(x: Tensor, s: Tensor, states: tuple) -> tuple:
+        h, *others = step(x, s, states)
+        return (linear(h, weight), *others)
+
+    return run
 
 
 RNN_STEPS = {"tanh": tanh_step, "relu": relu_step}

@@ -110,6 +110,8 @@ CASES = [
     ('nn.RNNCell(3, 4)(T(2, 5))', 'RNNCell', 'expected an input of shape (batch, 3) or (3,),', 'make its last size 3, or'),
     ("nn.RNNCell(3, 4, nonlinearity='gelu')(T(2, 3))", 'RNNCell', 'unknown nonlinearity: gelu', "use 'tanh' or 'relu'"),
     ('nn.LSTM(3, 0)', 'LSTM', 'hidden_size=0 and num_layers=1 must be greater than zero', 'pass positive integers, as'),
+    ('nn.LSTM(3, 4, proj_size=4)', 'LSTM', 'proj_size has to be smaller than hidden_size', 'pass a number from 1 to 3'),
+    ('nn.GRU(3, 4, proj_size=2)', 'GRU', 'proj_size argument is only supported for LSTM', 'leave it out, or put a Linear'),
     ('nn.LSTM(3, 4)(T(5, 2, 6))', 'LSTM', 'shape (length, batch, 3) or (length, 3),', 'make its last size 3, or build'),
     ('nn.LSTM(3, 4)(T(0, 2, 3))', 'LSTM', 'expected a sequence length larger than 0', 'skip empty sequences: if'),
     ('nn.GRU(3, 4)(T(5, 2, 3), T(1, 3, 4))', 'GRU', 'expected a hidden state of shape (1, 2,', 'pass zeros(1, 2, 4), or'),

@@ -21,9 +21,6 @@ REASONS = {
         float64 float32: nn.functional.embedding
         float64 float32 vmap: nn.functional.embedding_bag
     """,
-    "not there: LSTM has no projections (proj_size)": """
-        state_dict training evaluation gradients: nn.LSTM
-    """,
     "any will do: the sign of an eigenvector, and which of equal elements is chosen": """
         float64 float32 jvp vmap out: linalg.eigh
         int64: kthvalue topk

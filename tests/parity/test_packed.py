@@ -62,28 +62,29 @@ def test_padded_batches(side, batch_first):
 
 
 NETWORKS = [
-    (kind, layers, both, first)
-    for kind in ("RNN", "LSTM", "GRU")
+    (kind, proj_size, layers, both, first)
+    for kind, proj_size in (("RNN", 0), ("LSTM", 0), ("LSTM", 2), ("GRU", 0))
     for layers, both, first in ((1, False, False), (1, True, False), (2, True, True), (3, False, True))
 ]
 
 
 @pytest.mark.parametrize("lengths", [[5, 3, 3, 1], [3, 5, 1, 3], [4], [2, 2]], ids=str)
-@pytest.mark.parametrize("kind, layers, both, with_state", NETWORKS)
-def test_recurrent_networks_over_packed_batches(kind, layers, both, with_state, lengths):
+@pytest.mark.parametrize("kind, proj_size, layers, both, with_state", NETWORKS)
+def test_recurrent_networks_over_packed_batches(kind, proj_size, layers, both, with_state, lengths):
     told, state = [], None
     for lib in LIBRARIES:
-        net = getattr(lib.nn, kind)(2, 3, layers, bidirectional=both, batch_first=True).double()
+        settings = {"bidirectional": both, "batch_first": True} | ({"proj_size": proj_size} if proj_size else {})
+        net = getattr(lib.nn, kind)(2, 3, layers, **settings).double()
         state = {k: v.numpy() for k, v in net.state_dict().items()} if state is None else state
         net.load_state_dict({k: lib.tensor(v) for k, v in state.items()})
         given = sequences(lib, lengths, 2)
         packed = lib.nn.utils.rnn.pack_sequence(given, enforce_sorted=False)
         hx, leaves = None, []
         if with_state:
-            shape = (layers * (1 + both), len(lengths), 3)
-            leaves = [lib.tensor(np.random.default_rng(k).standard_normal(shape)).requires_grad_() for k in (1, 2)]
-            hx = tuple(leaves) if kind == "LSTM" else leaves.pop(0)
-            leaves = list(hx) if kind == "LSTM" else [hx]
+            shapes = [(layers * (1 + both), len(lengths), size) for size in (proj_size or 3, 3)]
+            states = [lib.tensor(np.random.default_rng(k).standard_normal(s)) for k, s in enumerate(shapes)]
+            leaves = [s.requires_grad_() for s in (states if kind == "LSTM" else states[:1])]
+            hx = tuple(leaves) if kind == "LSTM" else leaves[0]
         out, last = net(packed, hx)
         assert type(out) is lib.nn.utils.rnn.PackedSequence
         lasts = list(last) if kind == "LSTM" else [last]
