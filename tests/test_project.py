@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import math
 import os
 import re
 import shutil
@@ -18,7 +19,7 @@ from tools import contents
 
 ROOT = Path(__file__).parent.parent
 IMPORT_ALLOWANCE = 0.15  # seconds beyond numba's own import
-ROUNDS = 9
+ROUNDS, MOST_ROUNDS = 9, 30  # on a noisy machine it takes many until both have had a quiet moment
 
 # Folders of one machine. What follows a letter, digit or dot is part of a longer address and means something else; ada
 # is the user that our examples invent.
@@ -102,10 +103,12 @@ def test_minigrad_never_imports_viz():
 @pytest.mark.slow
 def test_import_takes_little_longer_than_numbas(tmp_path):
     seconds_to_run("import minigrad", tmp_path)  # the first run writes bytecode
-    rounds = [
-        (seconds_to_run("import numba", tmp_path), seconds_to_run("import minigrad", tmp_path)) for _ in range(ROUNDS)
-    ]
-    numba, ours = (min(column) for column in zip(*rounds, strict=True))
+    numba = ours = math.inf
+    for k in range(MOST_ROUNDS):
+        numba = min(numba, seconds_to_run("import numba", tmp_path))
+        ours = min(ours, seconds_to_run("import minigrad", tmp_path))
+        if k >= ROUNDS and ours <= numba + IMPORT_ALLOWANCE:
+            break
     assert ours <= numba + IMPORT_ALLOWANCE, f"import minigrad takes {ours:.2f} s, import numba {numba:.2f} s"
 
 
