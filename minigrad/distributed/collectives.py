@@ -13,13 +13,17 @@ import numpy as np
 
 from ..core.tensor import Tensor
 from ..errors import error
+from .agreement import described
+from .calls import Call, collective
 from .groups import ProcessGroup, member, rank_in
 from .mpi_memory import ReduceOp, Work, array_of, as_bytes, begun, operation, reduced, room_like, to_reduce, write
 
 
 def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -> Work | None:
     """Wait until all processes have come here."""
-    return begun(member(group, "barrier").comm.Ibarrier(), lambda: None, async_op)
+    given = member(group, "barrier")
+    call = agreed("barrier", given, 0)
+    return begun(call, given.comm.Ibarrier(), lambda: None, async_op)
 
 
 def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
@@ -28,8 +32,9 @@ def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: Any = None, a
     mine = array_of(tensor, who)
     parts = to_reduce(mine, op, who)
     found = np.empty_like(parts)
+    call = agreed(who, given, mine.nbytes, mine, op)
     request = given.comm.Iallreduce(parts, found, operation(op))
-    return begun(request, lambda: write(tensor, reduced(found, op, given.size(), mine.dtype)), async_op)
+    return begun(call, request, lambda: write(tensor, reduced(found, op, given.size(), mine.dtype)), async_op)
 
 
 def reduce(tensor: Tensor, dst: int = 0, op: ReduceOp = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Any:
@@ -38,18 +43,20 @@ def reduce(tensor: Tensor, dst: int = 0, op: ReduceOp = ReduceOp.SUM, group: Any
     root, mine = rank_in(given, dst, who, "dst"), array_of(tensor, who)
     parts = to_reduce(mine, op, who)
     found = np.empty_like(parts)
+    call = agreed(who, given, mine.nbytes, mine, op, f"dst={dst}")
     request = given.comm.Ireduce(parts, found, operation(op), root)
     there = given.rank() == root
-    return begun(request, lambda: there and write(tensor, reduced(found, op, given.size(), mine.dtype)), async_op)
+    return begun(call, request, lambda: there and write(tensor, reduced(found, op, given.size(), mine.dtype)), async_op)
 
 
 def broadcast(tensor: Tensor, src: int = 0, group: Any = None, async_op: bool = False) -> Work | None:
     """Write the tensor of process `src` into those of all others, which have its shape and dtype."""
     who, given = "broadcast", member(group, "broadcast")
     root, mine = rank_in(given, src, who, "src"), array_of(tensor, who).copy()
+    call = agreed(who, given, mine.nbytes, mine, f"src={src}")
     request = given.comm.Ibcast(as_bytes(mine), root)
     there = given.rank() == root
-    return begun(request, lambda: there or write(tensor, mine), async_op)
+    return begun(call, request, lambda: there or write(tensor, mine), async_op)
 
 
 def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
@@ -59,8 +66,9 @@ def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None,
     mine = array_of(tensor, who)
     rooms = [room_like(t, who) for t in tensor_list]
     found = np.empty(sum(r.nbytes for r in rooms), np.uint8)
+    call = agreed(who, given, found.nbytes, *rooms)
     request = given.comm.Iallgatherv(as_bytes(mine), [found, [r.nbytes for r in rooms]])
-    return begun(request, lambda: scattered(found, tensor_list, rooms), async_op)
+    return begun(call, request, lambda: scattered(found, tensor_list, rooms), async_op)
 
 
 def all_gather_into_tensor(
@@ -70,8 +78,9 @@ def all_gather_into_tensor(
     who, given = "all_gather_into_tensor", member(group, "all_gather_into_tensor")
     mine, found = array_of(input_tensor, who), room_like(output_tensor, who, "output_tensor")
     check_total(who, found.size, mine.size * given.size(), "output_tensor", given)
+    call = agreed(who, given, found.nbytes, mine)
     request = given.comm.Iallgather(as_bytes(mine), as_bytes(found))
-    return begun(request, lambda: write(output_tensor, found), async_op)
+    return begun(call, request, lambda: write(output_tensor, found), async_op)
 
 
 def gather(
@@ -80,13 +89,14 @@ def gather(
     """Write the tensors of all processes, by their numbers, into the list that process `dst` gives."""
     who, given = "gather", member(group, "gather")
     root, mine = rank_in(given, dst, who, "dst"), array_of(tensor, who)
+    call = agreed(who, given, mine.nbytes, mine.dtype, f"dst={dst}")
     if given.rank() != root:
-        return begun(given.comm.Igatherv(as_bytes(mine), None, root), lambda: None, async_op)
+        return begun(call, given.comm.Igatherv(as_bytes(mine), None, root), lambda: None, async_op)
     check_list(who, "gather_list", gather_list, given)
     rooms = [room_like(t, who) for t in gather_list or ()]
     found = np.empty(sum(r.nbytes for r in rooms), np.uint8)
     request = given.comm.Igatherv(as_bytes(mine), [found, [r.nbytes for r in rooms]], root)
-    return begun(request, lambda: scattered(found, gather_list or (), rooms), async_op)
+    return begun(call, request, lambda: scattered(found, gather_list or (), rooms), async_op)
 
 
 def scatter(
@@ -99,13 +109,14 @@ def scatter(
     """Write the tensors of the list that process `src` gives into those of all processes, by their numbers."""
     who, given = "scatter", member(group, "scatter")
     root, found = rank_in(given, src, who, "src"), room_like(tensor, who)
+    call = agreed(who, given, found.nbytes, found.dtype, f"src={src}")
     if given.rank() == root:
         check_list(who, "scatter_list", scatter_list, given)
         parts = [as_bytes(array_of(t, who)) for t in scatter_list or ()]
         sent: Any = [np.concatenate(parts), [p.size for p in parts]]
     else:
         sent = None
-    return begun(given.comm.Iscatterv(sent, as_bytes(found), root), lambda: write(tensor, found), async_op)
+    return begun(call, given.comm.Iscatterv(sent, as_bytes(found), root), lambda: write(tensor, found), async_op)
 
 
 def reduce_scatter(
@@ -118,8 +129,9 @@ def reduce_scatter(
     counts, mine = [p.size for p in parts], array_of(output, who, "output")
     check_total(who, mine.size, counts[given.rank()], "output", given)
     found = np.empty(counts[given.rank()], parts[0].dtype)
+    call = agreed(who, given, sum(p.nbytes for p in parts), *parts, op)
     request = given.comm.Ireduce_scatter(np.concatenate(parts), found, counts, operation(op))
-    return begun(request, lambda: write(output, reduced(found, op, given.size(), mine.dtype)), async_op)
+    return begun(call, request, lambda: write(output, reduced(found, op, given.size(), mine.dtype)), async_op)
 
 
 def reduce_scatter_tensor(
@@ -130,8 +142,9 @@ def reduce_scatter_tensor(
     mine, sent = array_of(output, who, "output"), to_reduce(array_of(input, who, "input"), op, who)
     check_total(who, sent.size, mine.size * given.size(), "input", given)
     found = np.empty(mine.size, sent.dtype)
+    call = agreed(who, given, sent.nbytes, sent, op)
     request = given.comm.Ireduce_scatter_block(sent, found, operation(op))
-    return begun(request, lambda: write(output, reduced(found, op, given.size(), mine.dtype)), async_op)
+    return begun(call, request, lambda: write(output, reduced(found, op, given.size(), mine.dtype)), async_op)
 
 
 def all_to_all(
@@ -145,8 +158,9 @@ def all_to_all(
     rooms = [room_like(t, who) for t in output_tensor_list]
     found = np.empty(sum(r.nbytes for r in rooms), np.uint8)
     sent = [np.concatenate(parts), [p.size for p in parts]]
+    call = agreed(who, given, found.nbytes, parts[0].dtype)
     request = given.comm.Ialltoallv(sent, [found, [r.nbytes for r in rooms]])
-    return begun(request, lambda: scattered(found, output_tensor_list, rooms), async_op)
+    return begun(call, request, lambda: scattered(found, output_tensor_list, rooms), async_op)
 
 
 def all_to_all_single(
@@ -164,11 +178,19 @@ def all_to_all_single(
         split_bytes(who, name, a, sizes, given)
         for name, a, sizes in (("input", sent, input_split_sizes), ("output", found, output_split_sizes))
     ]
+    call = agreed(who, given, found.nbytes, sent.dtype)
     request = given.comm.Ialltoallv([as_bytes(sent), counts[0]], [as_bytes(found), counts[1]])
-    return begun(request, lambda: write(output, found), async_op)
+    return begun(call, request, lambda: write(output, found), async_op)
 
 
 # ---------------------------------------------------------------------- helpers
+def agreed(who: str, given: ProcessGroup, nbytes: int, *same: Any) -> Call:
+    """Return the call that begins, of so many bytes here; what is the `same` on all ranks is compared with theirs."""
+    call = collective(who, f"{who}({described(*same)})", given, nbytes)
+    given.agreement.check(call)
+    return call
+
+
 def scattered(found: np.ndarray, tensors: Sequence[Tensor], rooms: list[np.ndarray]) -> None:
     """Write bytes that lie one behind another into tensors."""
     at = 0

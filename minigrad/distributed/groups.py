@@ -1,28 +1,35 @@
-"""Who takes part: the processes that mpiexec has started, and groups of them.
-
-An exception that nobody catches ends all processes, with the traceback of the one that raised it: the others would wait for
-ever.
-"""
+"""Who takes part: the processes that mpiexec has started, which are the ranks, and groups of them."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
+from datetime import timedelta
 from importlib.util import find_spec
-from types import TracebackType
+from itertools import count
 from typing import Any
 
 from ..errors import error
+from .agreement import Agreement
+from .failures import ends
+from .waiting import Ear
 
 FIX = "call torch.distributed.init_process_group('mpi') first"
 INSTALL = "install it: pip install 'minigrad-viz[mpi]', and start the program with: mpiexec -n 4 minigrad run train.py"
 
 
+TIMEOUT = 1800.0  # seconds, PyTorch's
+
+
 class ProcessGroup:
     """Some of the processes: `rank()` is this one's number among them, `size()` how many there are."""
 
-    def __init__(self, comm: Any, ranks: Sequence[int]):
-        self.comm, self.ranks = comm, list(ranks)
+    made = count()
+
+    def __init__(self, comm: Any, ranks: Sequence[int], timeout: float, ear: Ear):
+        self.comm, self.aside, self.ear = comm, comm.Dup(), ear
+        self.ranks, self.timeout = list(ranks), timeout
+        self.key = (next(ProcessGroup.made), *self.ranks)  # the same on all its ranks
+        self.calls, self.agreement = 0, Agreement()
 
     def rank(self) -> int:
         """Return this process's number in the group."""
@@ -31,6 +38,11 @@ class ProcessGroup:
     def size(self) -> int:
         """Return how many processes there are in the group."""
         return self.comm.size
+
+    def free(self) -> None:
+        """Give the communicators back."""
+        self.comm.Free()
+        self.aside.Free()
 
 
 class GroupMember:
@@ -99,8 +111,9 @@ def init_process_group(
 ) -> None:
     """Join the processes that mpiexec has started; one that was started without it is alone.
 
-    Ranks are MPI's.  "gloo" and "nccl", which programs for PyTorch name, are MPI here as well.  Raises RuntimeError without
-    mpi4py, ValueError for another number of processes than there are and for a second call.
+    Ranks are MPI's.  "gloo" and "nccl", which programs for PyTorch name, are MPI here as well.  `timeout`, a timedelta or
+    seconds, is how long a rank waits for the others before that is an error: 30 minutes without it.  Raises RuntimeError
+    without mpi4py, ValueError for another number of processes than there are and for a second call.
     """
     who = "init_process_group"
     if is_initialized():
@@ -119,35 +132,36 @@ def init_process_group(
     if world_size not in (-1, world.size) or rank not in (-1, world.rank):
         what = f"this is process {world.rank} of {world.size}, not {rank} of {world_size}: MPI numbers the processes"
         raise error(ValueError, who, what, f"start it with: mpiexec -n {max(world_size, 1)} minigrad run train.py")
-    GroupMember.WORLD = group.WORLD = ProcessGroup(world.Dup(), range(world.size))
-    if sys.excepthook is not end_all:
-        end_all.before, sys.excepthook = sys.excepthook, end_all
+    limit = seconds(timeout, who, TIMEOUT)
+    ear = Ear(world.Dup())
+    GroupMember.WORLD = ProcessGroup(world.Dup(), range(world.size), limit, ear)
+    ends.begin(ear, limit)
 
 
-class EndAll:
-    """End all processes after an exception that nobody catches, once it is printed."""
-
-    before: Any = sys.__excepthook__
-
-    def __call__(self, kind: type[BaseException], e: BaseException, tb: TracebackType | None) -> None:
-        self.before(kind, e, tb)
-        if is_initialized() and get_world_size() > 1:
-            print(f"rank {get_rank()} of {get_world_size()} has failed, so all end", file=sys.stderr, flush=True)
-            world().comm.Abort(1)
+def end_all() -> None:
+    """End all ranks, once this one's exception is printed; do nothing where it is alone, or has joined no others."""
+    if is_initialized():
+        ends.failed()
 
 
-end_all = EndAll()
+def seconds(timeout: Any, who: str, default: float) -> float:
+    """Return a timeout in seconds.  Raises ValueError where it is none."""
+    if timeout is None:
+        return default
+    found = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
+    if not isinstance(found, (int, float)) or isinstance(found, bool) or not found > 0:
+        raise error(ValueError, who, f"expected timeout to be a time, got {timeout!r}", "write timeout=timedelta(minutes=5)")
+    return float(found)
 
 
 def destroy_process_group(group: ProcessGroup | None = None) -> None:
-    """Leave a group, or all of them where none is given."""
-    from . import groups
-
-    if group is None or group is groups.group.WORLD:
-        world().comm.Free()
-        GroupMember.WORLD = groups.group.WORLD = None
-    else:
-        member(group, "destroy_process_group").comm.Free()
+    """Leave a group, or all of them where none is given.  All its ranks call it."""
+    if group is not None and group is not GroupMember.WORLD:
+        member(group, "destroy_process_group").free()
+        return
+    world().free()
+    ends.stop()
+    GroupMember.WORLD = None
 
 
 def new_group(ranks: Sequence[int] | None = None, timeout: Any = None, backend: str | None = None, **_: Any) -> Any:
@@ -161,7 +175,10 @@ def new_group(ranks: Sequence[int] | None = None, timeout: Any = None, backend: 
         what = f"expected different numbers from 0 to {whole.size() - 1}, got ranks={list(ranks or ())}"
         raise error(ValueError, "new_group", what, "pass some of range(torch.distributed.get_world_size())")
     comm = whole.comm.Create(whole.comm.group.Incl(chosen))
-    return ProcessGroup(comm, chosen) if whole.rank() in chosen else GroupMember.NON_GROUP_MEMBER
+    if whole.rank() not in chosen:
+        next(ProcessGroup.made)
+        return GroupMember.NON_GROUP_MEMBER
+    return ProcessGroup(comm, chosen, seconds(timeout, "new_group", whole.timeout), whole.ear)
 
 
 # ---------------------------------------------------------------------- who is who

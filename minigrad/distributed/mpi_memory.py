@@ -17,6 +17,9 @@ from ..core.saved import bottom
 from ..core.tensor import Tensor, wrap
 from ..errors import error
 from ..ops.transfer import placed
+from .calls import Call
+from .groups import seconds
+from .waiting import wait_for
 
 
 class ReduceOp(Enum):
@@ -35,8 +38,8 @@ class ReduceOp(Enum):
 class Work:
     """A collective or a message that is under way."""
 
-    def __init__(self, requests: list, finish: Callable[[], Any]):
-        self._requests, self._finish = requests, finish
+    def __init__(self, call: Call, requests: list, finish: Callable[[], Any]):
+        self.call, self._requests, self._finish = call, requests, finish
 
     def is_completed(self) -> bool:
         """Return whether it is done; the results are in their tensors then."""
@@ -45,18 +48,23 @@ class Work:
         return not self._requests
 
     def wait(self, timeout: Any = None) -> bool:
-        """Wait until it is done, and the results are in their tensors."""
-        requests, self._requests = self._requests, []
-        for request in requests:
-            request.Wait()
-        if requests:
+        """Wait until it is done, and the results are in their tensors.
+
+        Raises RuntimeError where it can never be done, and where that takes longer than `timeout`, a timedelta or seconds,
+        or the group's timeout.
+        """
+        if self._requests:
+            requests, limit = self._requests, seconds(timeout, "Work.wait", self.call.group.timeout)
+            wait_for(self.call, requests, limit)
+            self._requests = []
             self._finish()
+            self.call.ended()
         return True
 
 
-def begun(requests: Any, finish: Callable[[], Any], async_op: bool) -> Work | None:
+def begun(call: Call, requests: Any, finish: Callable[[], Any], async_op: bool) -> Work | None:
     """Return the handle of what is under way, or wait for it."""
-    work = Work(requests if isinstance(requests, list) else [requests], finish)
+    work = Work(call, requests if isinstance(requests, list) else [requests], finish)
     return work if async_op else (work.wait(), None)[1]
 
 

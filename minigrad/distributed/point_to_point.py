@@ -7,6 +7,8 @@ from typing import Any
 
 from ..core.tensor import Tensor
 from ..errors import error
+from .agreement import described
+from .calls import message
 from .groups import get_rank, member, rank_in
 from .mpi_memory import Work, array_of, as_bytes, room_like, write
 
@@ -20,9 +22,9 @@ def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0
     """Wait for a tensor from process `src`, or from any, and write it into this one; return who has sent it."""
     from mpi4py import MPI
 
-    given, found, status = member(group, "recv"), room_like(tensor, "recv"), MPI.Status()
-    given.comm.Recv(as_bytes(found), sender(given, src, group_src), tag, status)
-    write(tensor, found)
+    given, status = member(group, "recv"), MPI.Status()
+    work = received(tensor, src, given, tag, group_src, "recv", status)
+    work.wait()
     return given.ranks[status.Get_source()]
 
 
@@ -35,15 +37,38 @@ def isend(
     if to is None or to == given.rank():
         what = f"a process cannot send to itself (rank {given.rank()})" if to is not None else "it is not said to whom"
         raise error(ValueError, "send", what, "write send(tensor, dst=1)")
-    return Work([given.comm.Isend(as_bytes(sent), to, tag)], lambda: sent)  # which keeps the memory until it is sent
+    call = message("send", f"send({described(sent)}, dst={given.ranks[to]})", given, sent.nbytes, given.ranks[to], tag)
+    # the memory is kept until it is sent
+    return Work(call, [given.comm.Isend(as_bytes(sent), to, tag)], lambda: sent)
 
 
 def irecv(
     tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None
 ) -> Work:
     """Begin to receive a tensor from process `src`, or from any, into this one."""
-    given, found = member(group, "irecv"), room_like(tensor, "recv")
-    return Work([given.comm.Irecv(as_bytes(found), sender(given, src, group_src), tag)], lambda: write(tensor, found))
+    return received(tensor, src, member(group, "irecv"), tag, group_src, "irecv")
+
+
+def received(
+    tensor: Tensor, src: int | None, given: Any, tag: int, group_src: int | None, who: str, status: Any = None
+) -> Work:
+    """Begin to receive a tensor; `status` learns from whom it came."""
+    found, begin = room_like(tensor, who), sender(given, src, group_src)
+    peer = given.ranks[begin] if begin >= 0 else None
+    words = f"recv({described(found)}, src={'any rank' if peer is None else peer})"
+    call, request = message("recv", words, given, found.nbytes, peer, tag), given.comm.Irecv(as_bytes(found), begin, tag)
+    return Work(call, [Request(request, status)], lambda: write(tensor, found))
+
+
+class Request:
+    """A request of MPI's whose status is kept when it is done."""
+
+    def __init__(self, request: Any, status: Any):
+        self.request, self.status = request, status
+
+    def Test(self) -> bool:
+        """Return whether it is done."""
+        return self.request.Test(self.status)
 
 
 def sender(given: Any, src: int | None, group_src: int | None) -> int:
