@@ -221,6 +221,12 @@ def check_total(who: str, there: int, wanted: int, name: str, group: ProcessGrou
 def split_bytes(who: str, name: str, a: np.ndarray, sizes: Sequence[int] | None, group: ProcessGroup) -> list[int]:
     """Return how many bytes each part of an array has."""
     rows = a.shape[0] if a.ndim else 0
+    row = a.nbytes // rows if rows else 0
+    return [n * row for n in rows_of_parts(who, name, rows, sizes, group)]
+
+
+def rows_of_parts(who: str, name: str, rows: int, sizes: Sequence[int] | None, group: ProcessGroup) -> list[int]:
+    """Return how many of the rows each rank's part has.  Raises RuntimeError where the sizes do not divide them."""
     if sizes is None:
         if rows % group.size():
             what = f"{name} has {rows} rows, which cannot be divided evenly among {group.size()} processes"
@@ -229,5 +235,4 @@ def split_bytes(who: str, name: str, a: np.ndarray, sizes: Sequence[int] | None,
     if len(sizes) != group.size() or sum(sizes) != rows:
         what = f"{name}_split_sizes={list(sizes)} do not divide {rows} rows among {group.size()} processes"
         raise error(RuntimeError, who, what, "give a size for each process, with the rows as their sum")
-    row = a.nbytes // rows if rows else 0
-    return [n * row for n in sizes]
+    return list(sizes)

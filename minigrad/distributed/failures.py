@@ -72,7 +72,11 @@ class Ends:
             self.ear.listen()
             time.sleep(0.001)
             if time.perf_counter() - begun > self.timeout:
-                e = error(RuntimeError, "torch.distributed", f"the program of rank {self.ear.comm.rank} is done for {self.timeout:g} s")
+                e = error(
+                    RuntimeError,
+                    "torch.distributed",
+                    f"the program of rank {self.ear.comm.rank} is done for {self.timeout:g} s",
+                )
                 print(e, *self.ear.answers(self.ear.others), sep="\n  ", file=sys.stderr)
                 self.abort("ends all", 1)
 

@@ -150,7 +150,9 @@ def seconds(timeout: Any, who: str, default: float) -> float:
         return default
     found = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
     if not isinstance(found, (int, float)) or isinstance(found, bool) or not found > 0:
-        raise error(ValueError, who, f"expected timeout to be a time, got {timeout!r}", "write timeout=timedelta(minutes=5)")
+        raise error(
+            ValueError, who, f"expected timeout to be a time, got {timeout!r}", "write timeout=timedelta(minutes=5)"
+        )
     return float(found)
 
 

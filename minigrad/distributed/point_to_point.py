@@ -56,7 +56,10 @@ def received(
     found, begin = room_like(tensor, who), sender(given, src, group_src)
     peer = given.ranks[begin] if begin >= 0 else None
     words = f"recv({described(found)}, src={'any rank' if peer is None else peer})"
-    call, request = message("recv", words, given, found.nbytes, peer, tag), given.comm.Irecv(as_bytes(found), begin, tag)
+    call, request = (
+        message("recv", words, given, found.nbytes, peer, tag),
+        given.comm.Irecv(as_bytes(found), begin, tag),
+    )
     return Work(call, [Request(request, status)], lambda: write(tensor, found))
 
 

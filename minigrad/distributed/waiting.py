@@ -24,7 +24,9 @@ SPINS = 200  # a small message is there before that
 PATIENCE = 2.0  # seconds until a rank that waits asks the others; then twice as long each time
 ANSWERS = 1.0  # seconds for which answers are awaited
 ASK, STATE, VERDICT, FAILED = range(1, 5)  # tags: what words on the communicator aside are about
-SAME_ORDER = "let all ranks of the group make the same calls in the same order, with tensors of the same shapes and dtypes"
+SAME_ORDER = (
+    "let all ranks of the group make the same calls in the same order, with tensors of the same shapes and dtypes"
+)
 
 
 class State(NamedTuple):
@@ -147,7 +149,9 @@ class Ear:
             gone = gone if set(gone) >= set(needed) else []
         if gone:
             told = [f"rank {r} {self.told(r)}" for r in gone]
-            return Verdict(f"{told[0]}, so that {call} can never be done", tuple(told[1:]), "let every rank make this call")
+            return Verdict(
+                f"{told[0]}, so that {call} can never be done", tuple(told[1:]), "let every rank make this call"
+            )
         return different({self.comm.rank: mine, **{r: self.states[r] for r in partners if r in self.states}})
 
     def tell(self, call: Call, found: Verdict) -> None:
@@ -164,7 +168,9 @@ def different(states: dict[int, State]) -> Verdict | None:
     for other, state in others:
         if mine.key is not None and state.key == mine.key and state.words != mine.words:
             lines = [f"rank {r} {states[r].text}" for r in sorted((rank, other))]
-            return Verdict("the ranks of a group call different things, and none of them can be done", tuple(lines), SAME_ORDER)
+            return Verdict(
+                "the ranks of a group call different things, and none of them can be done", tuple(lines), SAME_ORDER
+            )
     return None
 
 

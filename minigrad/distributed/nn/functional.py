@@ -1,0 +1,192 @@
+"""Collectives as differentiable functions, under the names of torch.distributed.nn.functional.
+
+They return their results, where those of `minigrad.distributed` write into tensors that are given.  All ranks of the group
+call them, forward, backward and in forward mode, in the same order: the gradients are those of the sum of what all ranks call
+backward on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...core.tensor import Tensor
+from ...errors import error
+from ...ops.join import cat, stack
+from .. import collectives
+from ..groups import member, rank_in
+from ..mpi_memory import ReduceOp
+from .linear_maps import AllGather, AllReduce, AllToAll, Broadcast, Gather, Recv, Reduce, ReduceScatter, Scatter, Send
+
+# what is not linear is a reduction of what all have sent: its derivative is that operation's
+OF_GATHERED = {
+    ReduceOp.MAX: lambda all_of_them: all_of_them.amax(0),
+    ReduceOp.MIN: lambda all_of_them: all_of_them.amin(0),
+    ReduceOp.PRODUCT: lambda all_of_them: all_of_them.prod(0),
+}
+
+
+def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: Any = None) -> Tensor:
+    """Return the sum of all ranks' tensors, or their mean, product, least or largest numbers, on each rank.
+
+    Shape and dtype are the tensor's.  The gradient of a sum is the sum of all ranks' gradients; that of the largest number
+    goes to the rank that has it, in equal parts where several have.  Bitwise operations have no gradient.  Raises TypeError
+    for what is no tensor or no ReduceOp, RuntimeError for an operation that the dtype does not have.
+
+    >>> import minigrad.distributed as dist
+    >>> from minigrad.distributed.nn.functional import all_reduce
+    >>> all_reduce  # doctest: +ELLIPSIS
+    <function all_reduce at 0x...>
+    """
+    given = member(group, "all_reduce")
+    if op is ReduceOp.SUM:
+        return AllReduce.apply(checked(tensor, "all_reduce"), given)
+    if op is ReduceOp.AVG:
+        collectives.to_reduce(collectives.array_of(tensor, "all_reduce"), op, "all_reduce")
+        return AllReduce.apply(tensor, given) / given.size()
+    if op in OF_GATHERED:
+        return OF_GATHERED[op](AllGather.apply(checked(tensor, "all_reduce").unsqueeze(0), given))
+    out = checked(tensor, "all_reduce").detach().clone()
+    collectives.all_reduce(out, op, given)
+    return out
+
+
+def reduce(tensor: Tensor, dst: int, op: ReduceOp = ReduceOp.SUM, group: Any = None) -> Tensor:
+    """Return on rank `dst` what all_reduce returns, and zeros on the others."""
+    given = member(group, "reduce")
+    rank_in(given, dst, "reduce", "dst")
+    if op in OF_GATHERED:
+        return OF_GATHERED[op](Gather.apply(checked(tensor, "reduce").unsqueeze(0), dst, given))
+    if op in (ReduceOp.SUM, ReduceOp.AVG):
+        collectives.to_reduce(collectives.array_of(tensor, "reduce"), op, "reduce")
+        summed = Reduce.apply(tensor, dst, given)
+        return summed / given.size() if op is ReduceOp.AVG else summed
+    out = checked(tensor, "reduce").detach().clone()
+    collectives.reduce(out, dst, op, given)
+    return out if given.ranks[given.rank()] == dst else out.zero_()
+
+
+def broadcast(tensor: Tensor, src: int, group: Any = None) -> Tensor:
+    """Return the tensor of rank `src` on each rank; the others' tensors have its shape and dtype, and gradients of zero."""
+    given = member(group, "broadcast")
+    rank_in(given, src, "broadcast", "src")
+    return Broadcast.apply(checked(tensor, "broadcast"), src, given)
+
+
+def all_gather(tensor: Tensor, group: Any = None) -> tuple[Tensor, ...]:
+    """Return the tensors of all ranks, by their numbers, on each rank; they have one shape.
+
+    The gradient of a rank's tensor is the sum of those that all ranks have for it.
+    """
+    given = member(group, "all_gather")
+    return AllGather.apply(checked(tensor, "all_gather").unsqueeze(0), given).unbind(0)
+
+
+def _all_gather_base(output_tensor: Tensor, input_tensor: Tensor, group: Any = None) -> Tensor:
+    """Return the tensors of all ranks above each other along dimension 0; `output_tensor` says the shape."""
+    given = member(group, "all_gather")
+    out = AllGather.apply(checked(input_tensor, "all_gather"), given)
+    return same_shape("all_gather", out, output_tensor, "output_tensor")
+
+
+def gather(tensor: Tensor, dst: int = 0, group: Any = None) -> tuple[Tensor, ...]:
+    """Return the tensors of all ranks, by their numbers, on rank `dst`, and as many zeros on the others."""
+    given = member(group, "gather")
+    rank_in(given, dst, "gather", "dst")
+    return Gather.apply(checked(tensor, "gather").unsqueeze(0), dst, given).unbind(0)
+
+
+def scatter(tensors: Sequence[Tensor], src: int = 0, group: Any = None) -> Tensor:
+    """Return member i of the list of rank `src` on rank i; the others' lists have tensors of the same shape."""
+    given = member(group, "scatter")
+    rank_in(given, src, "scatter", "src")
+    collectives.check_list("scatter", "tensors", tensors, given)
+    return Scatter.apply(stack(list(tensors)), src, given).squeeze(0)
+
+
+def reduce_scatter(
+    output: Tensor, input_list: Sequence[Tensor], op: ReduceOp = ReduceOp.SUM, group: Any = None
+) -> Tensor:
+    """Return on rank i the sum of members i of all ranks' lists, or their mean, product, least or largest numbers.
+
+    `output` says the shape of the result, and is not written to.
+    """
+    who, given = "reduce_scatter", member(group, "reduce_scatter")
+    collectives.check_list(who, "input_list", input_list, given)
+    if op in (ReduceOp.SUM, ReduceOp.AVG) and len({t.shape for t in input_list}) == 1:
+        out = ReduceScatter.apply(stack(list(input_list)), given).squeeze(0)
+        return same_shape(who, out / given.size() if op is ReduceOp.AVG else out, output, "output")
+    received = stack(all_to_all([output] * given.size(), input_list, given))
+    if op in OF_GATHERED:
+        return OF_GATHERED[op](received)
+    if op in (ReduceOp.SUM, ReduceOp.AVG):
+        return received.sum(0) if op is ReduceOp.SUM else received.mean(0)
+    what = f"{op} has no derivative" if isinstance(op, ReduceOp) else f"expected op to be a ReduceOp, got {op!r}"
+    raise error(TypeError, who, what, "write torch.distributed.reduce_scatter, or op=ReduceOp.SUM")
+
+
+def all_to_all(
+    output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: Any = None
+) -> tuple[Tensor, ...]:
+    """Return member j of rank i's list as member i on rank j; `output_tensor_list` says the shapes of the results."""
+    who, given = "all_to_all", member(group, "all_to_all")
+    collectives.check_list(who, "output_tensor_list", output_tensor_list, given)
+    collectives.check_list(who, "input_tensor_list", input_tensor_list, given)
+    sent, received = [t.numel() for t in input_tensor_list], [t.numel() for t in output_tensor_list]
+    out = AllToAll.apply(cat([t.reshape(-1) for t in input_tensor_list]), sent, received, given)
+    return tuple([part.reshape(t.shape) for part, t in zip(out.split(received), output_tensor_list)])
+
+
+def all_to_all_single(
+    output: Tensor,
+    input: Tensor,
+    output_split_sizes: Sequence[int] | None = None,
+    input_split_sizes: Sequence[int] | None = None,
+    group: Any = None,
+) -> Tensor:
+    """Return part i of the rows of rank j's tensor as part j of rank i's; `output` says the shape of the result."""
+    who, given = "all_to_all_single", member(group, "all_to_all_single")
+    sent, received = [
+        collectives.rows_of_parts(who, name, t.shape[0] if t.ndim else 0, sizes, given)
+        for name, t, sizes in (("input", input, input_split_sizes), ("output", output, output_split_sizes))
+    ]
+    return same_shape(who, AllToAll.apply(checked(input, who), sent, received, given), output, "output")
+
+
+def send(tensor: Tensor, dst: int, group: Any = None, tag: int = 0) -> Tensor:
+    """Send a tensor to rank `dst`; return a tensor of no elements, through which backward gets the gradient from there.
+
+    Add its sum, which is 0, to what this rank calls backward on: `(loss + sent.sum()).backward()`.  Raises ValueError where
+    `dst` is this rank, or not in the group.
+    """
+    given = member(group, "send")
+    rank_in(given, dst, "send", "dst")
+    return Send.apply(checked(tensor, "send"), dst, tag, given)
+
+
+def recv(tensor: Tensor, src: int, group: Any = None, tag: int = 0) -> Tensor:
+    """Return the tensor that rank `src` sends, which has the shape and dtype of `tensor`.
+
+    The result requires grad where `tensor` does, and then backward sends the gradient to `src`: let it require grad just
+    where the tensor that is sent does.
+    """
+    given = member(group, "recv")
+    rank_in(given, src, "recv", "src")
+    return Recv.apply(checked(tensor, "recv").unsqueeze(0)[:0], src, tag, given)
+
+
+# ---------------------------------------------------------------------- helpers
+def checked(tensor: Tensor, who: str) -> Tensor:
+    """Return a tensor.  Raises TypeError for anything else."""
+    if not isinstance(tensor, Tensor):
+        what = f"expected a tensor, got {type(tensor).__name__}"
+        raise error(TypeError, who, what, "pass minigrad.tensor(value)")
+    return tensor
+
+
+def same_shape(who: str, out: Tensor, given: Tensor, name: str) -> Tensor:
+    """Return a result, which has the shape of the tensor that was given for it.  Raises ValueError where it has not."""
+    if out.shape != given.shape:
+        what = f"{name} has shape {tuple(given.shape)}, and the result {tuple(out.shape)}"
+        raise error(ValueError, who, what, f"pass {name}=torch.empty({tuple(out.shape)})")
+    return out

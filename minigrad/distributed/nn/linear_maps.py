@@ -1,0 +1,190 @@
+"""Collectives as linear maps: of the tensors of all ranks, to tensors of all ranks.
+
+Each is a Function on one tensor of this rank.  Its backward is its transpose, which is a collective again, and its jvp is
+itself.  The gradients are those of the sum of what all ranks call backward on.
+
+    broadcast   <->  reduce            all_reduce  <->  all_reduce
+    all_gather  <->  reduce_scatter    all_to_all  <->  all_to_all
+    scatter     <->  gather            send        <->  recv
+
+Dimension 0 is the one that is gathered and divided; under vmap the batch is the last one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core.function import Function
+from ...core.tensor import Tensor
+from .. import collectives, point_to_point
+from ..groups import ProcessGroup
+
+
+class LinearMap(Function):
+    """A linear map of all ranks' tensors: `forward(tensor, *settings)`, and `transpose(gradient, *settings)`."""
+
+    @staticmethod
+    def transpose(grad: Tensor, *settings: Any) -> Tensor:
+        """Return the gradient of this rank's tensor, from those of all ranks' results."""
+        raise NotImplementedError
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple, output: Any) -> None:
+        """Keep the settings."""
+        _, *ctx.settings = inputs
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple:
+        """Apply the transpose."""
+        return ctx._fn.transpose(grad, *ctx.settings), *[None] * len(ctx.settings)
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Tensor, *_: Any) -> Tensor:
+        """Apply the map itself."""
+        return ctx._fn.apply(tangent, *ctx.settings)
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple, tensor: Tensor, *settings: Any) -> tuple:
+        """Apply the map to all examples at once, which lie along the last dimension."""
+        return info.function.apply(tensor.movedim(in_dims[0], -1), *settings), -1
+
+
+class AllReduce(LinearMap):
+    """The sum of all ranks' tensors, on each of them."""
+
+    @staticmethod
+    def forward(tensor: Tensor, group: ProcessGroup) -> Tensor:
+        out = tensor.clone()
+        collectives.all_reduce(out, group=group)
+        return out
+
+    @staticmethod
+    def transpose(grad: Tensor, group: ProcessGroup) -> Tensor:
+        return AllReduce.apply(grad, group)
+
+
+class Broadcast(LinearMap):
+    """The tensor of rank `src`, on each rank."""
+
+    @staticmethod
+    def forward(tensor: Tensor, src: int, group: ProcessGroup) -> Tensor:
+        out = tensor.clone()
+        collectives.broadcast(out, src, group)
+        return out
+
+    @staticmethod
+    def transpose(grad: Tensor, src: int, group: ProcessGroup) -> Tensor:
+        return Reduce.apply(grad, src, group)
+
+
+class Reduce(LinearMap):
+    """The sum of all ranks' tensors on rank `dst`, zeros on the others."""
+
+    @staticmethod
+    def forward(tensor: Tensor, dst: int, group: ProcessGroup) -> Tensor:
+        out = tensor.clone()
+        collectives.reduce(out, dst, group=group)
+        return out if group.ranks[group.rank()] == dst else out.zero_()
+
+    @staticmethod
+    def transpose(grad: Tensor, dst: int, group: ProcessGroup) -> Tensor:
+        return Broadcast.apply(grad, dst, group)
+
+
+class AllGather(LinearMap):
+    """The tensors of all ranks above each other, on each rank."""
+
+    @staticmethod
+    def forward(tensor: Tensor, group: ProcessGroup) -> Tensor:
+        out = tensor.new_empty((group.size() * tensor.shape[0], *tensor.shape[1:]))
+        collectives.all_gather_into_tensor(out, tensor, group)
+        return out
+
+    @staticmethod
+    def transpose(grad: Tensor, group: ProcessGroup) -> Tensor:
+        return ReduceScatter.apply(grad, group)
+
+
+class ReduceScatter(LinearMap):
+    """Part i of the sum of all ranks' tensors, on rank i."""
+
+    @staticmethod
+    def forward(tensor: Tensor, group: ProcessGroup) -> Tensor:
+        out = tensor.new_empty((tensor.shape[0] // group.size(), *tensor.shape[1:]))
+        collectives.reduce_scatter_tensor(out, tensor, group=group)
+        return out
+
+    @staticmethod
+    def transpose(grad: Tensor, group: ProcessGroup) -> Tensor:
+        return AllGather.apply(grad, group)
+
+
+class AllToAll(LinearMap):
+    """Part i of rank j's tensor as part j of rank i's; `sent` and `received` say how many rows the parts have."""
+
+    @staticmethod
+    def forward(tensor: Tensor, sent: list[int], received: list[int], group: ProcessGroup) -> Tensor:
+        out = tensor.new_empty((sum(received), *tensor.shape[1:]))
+        collectives.all_to_all_single(out, tensor, received, sent, group)
+        return out
+
+    @staticmethod
+    def transpose(grad: Tensor, sent: list[int], received: list[int], group: ProcessGroup) -> Tensor:
+        return AllToAll.apply(grad, received, sent, group)
+
+
+class Scatter(LinearMap):
+    """Part i of the tensor of rank `src`, on rank i; the tensors of the others only say how large it is."""
+
+    @staticmethod
+    def forward(tensor: Tensor, src: int, group: ProcessGroup) -> Tensor:
+        out = tensor.new_empty((tensor.shape[0] // group.size(), *tensor.shape[1:]))
+        parts = list(tensor.chunk(group.size())) if group.ranks[group.rank()] == src else None
+        collectives.scatter(out, parts, src, group)
+        return out
+
+    @staticmethod
+    def transpose(grad: Tensor, src: int, group: ProcessGroup) -> Tensor:
+        return Gather.apply(grad, src, group)
+
+
+class Gather(LinearMap):
+    """The tensors of all ranks above each other on rank `dst`, zeros on the others."""
+
+    @staticmethod
+    def forward(tensor: Tensor, dst: int, group: ProcessGroup) -> Tensor:
+        out = tensor.new_zeros((group.size() * tensor.shape[0], *tensor.shape[1:]))
+        parts = list(out.chunk(group.size())) if group.ranks[group.rank()] == dst else None
+        collectives.gather(tensor, parts, dst, group)
+        return out
+
+    @staticmethod
+    def transpose(grad: Tensor, dst: int, group: ProcessGroup) -> Tensor:
+        return Scatter.apply(grad, dst, group)
+
+
+class Send(LinearMap):
+    """A tensor sent to rank `dst`; the result, which has no elements, is what backward comes through."""
+
+    @staticmethod
+    def forward(tensor: Tensor, dst: int, tag: int, group: ProcessGroup) -> Tensor:
+        point_to_point.send(tensor, dst, group, tag)
+        return tensor.new_empty((0, *tensor.shape))
+
+    @staticmethod
+    def transpose(grad: Tensor, dst: int, tag: int, group: ProcessGroup) -> Tensor:
+        return Recv.apply(grad, dst, tag, group)
+
+
+class Recv(LinearMap):
+    """A tensor received from rank `src`, shaped as the argument behind its dimension of no elements."""
+
+    @staticmethod
+    def forward(tensor: Tensor, src: int, tag: int, group: ProcessGroup) -> Tensor:
+        out = tensor.new_empty(tensor.shape[1:])
+        point_to_point.recv(out, src, group, tag)
+        return out
+
+    @staticmethod
+    def transpose(grad: Tensor, src: int, tag: int, group: ProcessGroup) -> Tensor:
+        return Send.apply(grad, src, tag, group)
