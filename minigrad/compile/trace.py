@@ -195,9 +195,9 @@ class Trace(Grad):
         self.generators.setdefault(id(generator), (generator, generator._state()))
         self._drawn = (sample, generator, size)
 
-    def reading(self, who: str) -> None:
-        """An operation looks at a tensor's values while it decides what to do."""
-        raise self.refuse(f"the size of what {who} gives depends on values, which differ from call to call", fix=VALUES)
+    def varies(self, why: str, fix: str = "") -> None:
+        """An operation does what is no step of a program."""
+        raise self.refuse(why, fix=fix or VALUES)
 
     def operand(self, a: float, kind: Any) -> Box:
         """A Python number among an operation's operands."""

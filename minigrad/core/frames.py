@@ -47,8 +47,8 @@ class Layer:
         """Return a tensor that was made inside this transform as its function sees it."""
         return value
 
-    def reading(self, who: str) -> None:
-        """Refuse, if need be, that the operation `who` decides by a tensor's values how large its result is."""
+    def varies(self, why: str, fix: str = "") -> None:
+        """Refuse, if need be, what an operation is about to do that is not a step of a program: it differs from call to call."""
 
     def on_op(self, frame: Frame) -> Callable | None:
         """Return what Frame.on_op holds for a frame of this layer."""

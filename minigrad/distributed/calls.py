@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from ..core.frames import current
 from ..places import Place, user_place
 
 if TYPE_CHECKING:
@@ -68,6 +69,12 @@ def collective(name: str, words: str, group: ProcessGroup, nbytes: int) -> Call:
 def message(name: str, words: str, group: ProcessGroup, nbytes: int, peer: int | None, tag: int) -> Call:
     """Return a message to or from `peer`, None where any rank may be the sender."""
     return Call(name, words, group, -1, nbytes, user_place(), _label.get(), peer, tag, perf_counter())
+
+
+def outside_of_programs(name: str) -> None:
+    """Tell the layers around that a call communicates: a compiled program has no such step."""
+    for layer in current().layers():
+        layer.varies(f"{name} exchanges tensors with other processes", "call it outside of what is compiled")
 
 
 @contextmanager

@@ -14,13 +14,14 @@ import numpy as np
 from ..core.tensor import Tensor
 from ..errors import error
 from .agreement import described
-from .calls import Call, collective
+from .calls import Call, collective, outside_of_programs
 from .groups import ProcessGroup, member, rank_in
 from .mpi_memory import ReduceOp, Work, array_of, as_bytes, begun, operation, reduced, room_like, to_reduce, write
 
 
 def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -> Work | None:
     """Wait until all processes have come here."""
+    outside_of_programs("barrier")
     given = member(group, "barrier")
     call = agreed("barrier", given, 0)
     return begun(call, given.comm.Ibarrier(), lambda: None, async_op)

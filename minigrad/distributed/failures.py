@@ -53,6 +53,7 @@ class Ends:
         """Say where the other ranks are, once this one's exception is printed, and end them all."""
         rank, size = self.ear.comm.rank, self.ear.comm.size
         if size > 1:
+            self.ear.end = "has failed as well"
             lines = [f"rank {rank} of {size} has failed, so all end", *self.ear.answers(self.ear.others, FAILED)]
             print("\n  ".join(lines), file=sys.stderr, flush=True)
             self.ear.comm.Abort(1)
@@ -66,17 +67,14 @@ class Ends:
 
     def done(self) -> None:
         """Wait until the programs of all ranks are done, and answer those that wait for this one."""
-        self.ear.ended = True
+        self.ear.end = "has ended its program"
         request, begun = self.ear.comm.Ibarrier(), time.perf_counter()
         while not request.Test():
             self.ear.listen()
             time.sleep(0.001)
             if time.perf_counter() - begun > self.timeout:
-                e = error(
-                    RuntimeError,
-                    "torch.distributed",
-                    f"the program of rank {self.ear.comm.rank} is done for {self.timeout:g} s",
-                )
+                what = f"the program of rank {self.ear.comm.rank} has been done for {self.timeout:g} s"
+                e = error(RuntimeError, "torch.distributed", what, "let all ranks come to their end")
                 print(e, *self.ear.answers(self.ear.others), sep="\n  ", file=sys.stderr)
                 self.abort("ends all", 1)
 

@@ -14,10 +14,10 @@ import numpy as np
 
 from ..arrays.dtypes import HALVES
 from ..core.saved import bottom
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import Box, Tensor, wrap
 from ..errors import error
 from ..ops.transfer import placed
-from .calls import Call
+from .calls import Call, outside_of_programs
 from .groups import seconds
 from .waiting import wait_for
 
@@ -74,6 +74,10 @@ def array_of(t: Tensor, who: str, name: str = "tensor") -> np.ndarray:
         raise error(
             TypeError, who, f"expected {name} to be a tensor, got {type(t).__name__}", "pass minigrad.tensor(value)"
         )
+    outside_of_programs(who)
+    if type(t) is Box:
+        what = f"{name} belongs to {t._layer.title or t._layer.name}, whose values other processes do not have"
+        raise error(RuntimeError, who, what, f"use torch.distributed.nn.functional.{who}, which transforms know")
     a = bottom(t)._a
     return np.ascontiguousarray(a if type(a) is np.ndarray else a.to_host())
 

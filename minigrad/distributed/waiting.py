@@ -30,20 +30,18 @@ SAME_ORDER = (
 
 
 class State(NamedTuple):
-    """What a rank says of itself: the call that it waits in, or that its program has ended."""
+    """What a rank says of itself: the call that it waits in, or how its program has ended."""
 
-    ended: bool
+    text: str
+    ended: bool = False
     key: tuple | None = None  # of the call: its group and its number there
     words: str = ""
-    text: str = "is computing"
 
     @classmethod
-    def of(cls, call: Call | None, ended: bool) -> State:
-        """Return the state of a rank that waits in a call, or in none."""
-        if call is None:
-            return cls(ended, text="has ended its program" if ended else "is computing")
+    def of(cls, call: Call) -> State:
+        """Return the state of a rank that waits in a call."""
         key = (call.group.key, call.number) if call.number >= 0 else None
-        return cls(False, key, call.words, f"has waited {call.time_waited:.1f} s in {call}")
+        return cls(f"has waited {call.time_waited:.1f} s in {call}", key=key, words=call.words)
 
 
 class Verdict(NamedTuple):
@@ -58,7 +56,8 @@ class Ear:
     """Hears and answers what ranks say to each other while they wait; there is one, for all groups of this process."""
 
     def __init__(self, comm: Any):
-        self.comm, self.ended = comm, False
+        self.comm = comm
+        self.end = ""  # how the program of this rank has ended
         self.waiting: list[Call] = []
         self.states: dict[int, State] = {}
         self.silent: set[int] = set()  # those that were asked and have not answered yet
@@ -77,7 +76,9 @@ class Ear:
 
     def state(self) -> State:
         """Return what this rank does."""
-        return State.of(self.waiting[-1] if self.waiting else None, self.ended)
+        if self.end or not self.waiting:
+            return State(self.end or "is computing", ended=self.end != "")
+        return State.of(self.waiting[-1])
 
     def listen(self) -> Verdict | None:
         """Hear what the others have said, and answer; return why the call that this rank waits in can never be done."""
@@ -94,7 +95,8 @@ class Ear:
                 self.silent.discard(rank)
             elif tag == FAILED:
                 self.say(rank, STATE, self.state())
-                self.rest(rank)
+                if not self.end:
+                    self.rest(rank)
             elif self.waiting and words[0] == self.state().key:
                 return words[1]
         return None

@@ -327,7 +327,7 @@ def data_dependent(who: str, what: str = "") -> Exception:
 def reading(who: str) -> None:
     """Tell the layers around that an operation is about to decide by values how large its result is."""
     for layer in current().layers():
-        layer.reading(who)
+        layer.varies(f"the size of what {who} gives depends on values, which differ from call to call")
 
 
 # ---------------------------------------------------------------------- x[index], x[index] = value

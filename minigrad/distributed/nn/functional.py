@@ -168,7 +168,8 @@ def recv(tensor: Tensor, src: int, group: Any = None, tag: int = 0) -> Tensor:
     """Return the tensor that rank `src` sends, which has the shape and dtype of `tensor`.
 
     The result requires grad where `tensor` does, and then backward sends the gradient to `src`: let it require grad just
-    where the tensor that is sent does.
+    where the tensor that is sent does.  With `torch.autograd.grad` and in forward mode, let it be computed from the inputs
+    (`x * 0`): a backward that leads to none of them does not run.
     """
     given = member(group, "recv")
     rank_in(given, src, "recv", "src")

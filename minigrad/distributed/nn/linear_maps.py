@@ -12,6 +12,7 @@ Dimension 0 is the one that is gathered and divided; under vmap the batch is the
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ...core.function import Function
@@ -21,12 +22,12 @@ from ..groups import ProcessGroup
 
 
 class LinearMap(Function):
-    """A linear map of all ranks' tensors: `forward(tensor, *settings)`, and `transpose(gradient, *settings)`."""
+    """A linear map of all ranks' tensors: `forward(tensor, *settings)`.
 
-    @staticmethod
-    def transpose(grad: Tensor, *settings: Any) -> Tensor:
-        """Return the gradient of this rank's tensor, from those of all ranks' results."""
-        raise NotImplementedError
+    `transpose(grad, *settings)` returns the gradient of this rank's tensor, from those of all ranks' results.
+    """
+
+    transpose: Callable[..., Tensor]
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple, output: Any) -> None:
@@ -34,14 +35,14 @@ class LinearMap(Function):
         _, *ctx.settings = inputs
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple:
+    def backward(ctx: Any, *grads: Tensor) -> tuple:
         """Apply the transpose."""
-        return ctx._fn.transpose(grad, *ctx.settings), *[None] * len(ctx.settings)
+        return ctx._fn.transpose(*grads, *ctx.settings), *[None] * len(ctx.settings)
 
     @staticmethod
-    def jvp(ctx: Any, tangent: Tensor, *_: Any) -> Tensor:
+    def jvp(ctx: Any, *tangents: Any) -> Tensor:
         """Apply the map itself."""
-        return ctx._fn.apply(tangent, *ctx.settings)
+        return ctx._fn.apply(tangents[0], *ctx.settings)
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple, tensor: Tensor, *settings: Any) -> tuple:
