@@ -48,7 +48,7 @@ class Layer:
         return value
 
     def varies(self, why: str, fix: str = "") -> None:
-        """Refuse, if need be, what an operation is about to do that is not a step of a program: it differs from call to call."""
+        """Refuse, if need be, what an operation is about to do that differs from call to call, and is no step of a program."""
 
     def on_op(self, frame: Frame) -> Callable | None:
         """Return what Frame.on_op holds for a frame of this layer."""

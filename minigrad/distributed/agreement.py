@@ -1,8 +1,9 @@
 """Whether all ranks of a group make the same calls in the same order.
 
 A call's words are what has to be the same everywhere: its name, shapes, dtypes and roots.  In debug mode the ranks compare
-them before each collective.  Otherwise they compare a digest of all words so far before every 64th: that finds calls that
-differ and were done all the same, such as two of the same number of bytes.
+them before each collective.  Otherwise they compare a digest of all words so far before the first, second, fourth, ... and
+then before every 64th, and at the end: that finds calls that differ and were done all the same, such as two of the same number
+of bytes.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from .groups import ProcessGroup
 
 EVERY = 64
+FIRST = (1, 2, 4, 8, 16, 32)
 
 
 class Agreement:
@@ -39,19 +41,20 @@ class Agreement:
         """
         self.digest = zlib.crc32(call.words.encode(), self.digest)
         self.calls.append(call)
-        if call.group.size() > 1 and (call.number % EVERY == 0 or detailed()):
-            self.compare(call)
+        if call.group.size() > 1 and (call.number % EVERY == 0 or call.number in FIRST or detailed()):
+            found = np.empty(call.group.size(), np.int64)
+            wait_for(call, [call.group.aside.Iallgather(np.array([self.digest]), found)])
+            call.waited = None
+            if (found != found[0]).any():
+                raise self.difference(call.group)
 
-    def compare(self, call: Call) -> None:
-        """Compare with the other ranks."""
-        group = call.group
-        found = np.empty(group.size(), np.int64)
-        wait_for(call, [group.aside.Iallgather(np.array([self.digest]), found)])
-        call.waited = None
-        if (found != found[0]).any():
-            calls = group.aside.allgather([(c.number, c.words, str(c)) for c in self.calls])
-            what, lines = first_difference(calls, group)
-            raise error(RuntimeError, call.name, what, SAME_ORDER, call.place, lines)
+    def difference(self, group: ProcessGroup) -> Exception:
+        """Return the error for calls that differ; all ranks come here."""
+        calls = group.aside.allgather([(c.number, c.words, str(c)) for c in self.calls])
+        what, lines = first_difference(calls, group)
+        last = self.calls[-1] if self.calls else None
+        name, place = (last.name, last.place) if last is not None else ("torch.distributed", None)
+        return error(RuntimeError, name, what, SAME_ORDER, place, lines)
 
 
 def first_difference(calls: list[list[tuple[int, str, str]]], group: ProcessGroup) -> tuple[str, list[str]]:
@@ -62,8 +65,13 @@ def first_difference(calls: list[list[tuple[int, str, str]]], group: ProcessGrou
             other = next(i for i, w in enumerate(words) if w != words[0])
             lines = [f"rank {group.ranks[i]} calls {together[i][2]}" for i in (0, other)]
             return f"call {together[0][0]} of the group is not the same on all ranks", lines
-    lines = [f"rank {group.ranks[i]} calls {last[-1][2]}" for i, last in enumerate(calls)]
-    return f"the ranks have made different calls, before the last {EVERY}", lines
+    if len({len(made) for made in calls}) > 1:
+        last = [made[-1][2] if made else "none" for made in calls]
+        lines = [
+            f"rank {r} has made {len(made)} calls, the last {what}" for r, made, what in zip(group.ranks, calls, last)
+        ]
+        return "not all ranks have made the same number of calls", lines
+    return f"the ranks have made different calls, before the last {EVERY}", []
 
 
 def detailed() -> bool:

@@ -10,30 +10,46 @@ from __future__ import annotations
 import atexit
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ..errors import error
 from ..places import raised_at
 from .waiting import FAILED, Ear
 
+if TYPE_CHECKING:
+    from .groups import ProcessGroup
+
+DIED = (
+    signal.SIGUSR1
+)  # MPICH's mpiexec -disable-auto-cleanup sends it to the others, and it would end them without a word
 INTERRUPTED = 128 + signal.SIGINT
+PASSED_ON = 0.3  # seconds in which mpiexec passes on what the ranks have written: what it has not is lost when they end
 
 
 class Ends:
     """What ends all ranks; there is one, `ends`."""
 
     before: Callable[..., Any] = sys.__excepthook__
+    world: ProcessGroup
     ear: Ear
-    timeout: float
 
-    def begin(self, ear: Ear, timeout: float) -> None:
+    def begin(self, world: ProcessGroup) -> None:
         """Be called for exceptions that nobody catches, and when the program is done."""
-        self.ear, self.timeout = ear, timeout
+        self.world, self.ear = world, world.ear
         self.before, sys.excepthook = sys.excepthook, self.uncaught
         atexit.register(self.done)
+
+    @staticmethod
+    def hear_of_deaths() -> None:
+        """Be told of ranks that have died; a program that has a handler of its own for the signal keeps it."""
+        if threading.current_thread() is threading.main_thread() and signal.getsignal(DIED) is signal.SIG_DFL:
+            signal.signal(DIED, Ear.alarm)
 
     def stop(self) -> None:
         """Be called no more."""
@@ -45,7 +61,8 @@ class Ends:
     def uncaught(self, kind: type[BaseException], e: BaseException, tb: TracebackType | None) -> None:
         """Print an exception, and end all ranks."""
         if issubclass(kind, KeyboardInterrupt):
-            self.abort(f"was interrupted at {raised_at(e)}", INTERRUPTED)
+            print(f"rank {self.ear.comm.rank} was interrupted at {raised_at(e)}", file=sys.stderr)
+            self.abort(INTERRUPTED)
         self.before(kind, e, tb)
         self.failed()
 
@@ -55,28 +72,33 @@ class Ends:
         if size > 1:
             self.ear.end = "has failed as well"
             lines = [f"rank {rank} of {size} has failed, so all end", *self.ear.answers(self.ear.others, FAILED)]
-            print("\n  ".join(lines), file=sys.stderr, flush=True)
-            self.ear.comm.Abort(1)
+            print("\n  ".join(lines), file=sys.stderr)
+            self.abort(1)
 
-    def abort(self, why: str, status: int) -> None:
-        """End all ranks at once, with a line on this one."""
-        print(f"rank {self.ear.comm.rank} {why}", file=sys.stderr, flush=True)
+    def abort(self, status: int) -> None:
+        """End all ranks, once what they have written has been passed on."""
         sys.stdout.flush()
-        time.sleep(0.2)  # the others write their lines
+        sys.stderr.flush()
+        time.sleep(PASSED_ON)
         self.ear.comm.Abort(status)
 
     def done(self) -> None:
-        """Wait until the programs of all ranks are done, and answer those that wait for this one."""
+        """Wait until the programs of all ranks are done, and answer those that wait for this one; compare what they called."""
         self.ear.end = "has ended its program"
-        request, begun = self.ear.comm.Ibarrier(), time.perf_counter()
+        digests = np.empty(self.ear.comm.size, np.int64)
+        request = self.ear.comm.Iallgather(np.array([self.world.agreement.digest]), digests)
+        begun = time.perf_counter()
         while not request.Test():
             self.ear.listen()
             time.sleep(0.001)
-            if time.perf_counter() - begun > self.timeout:
-                what = f"the program of rank {self.ear.comm.rank} has been done for {self.timeout:g} s"
+            if time.perf_counter() - begun > self.world.timeout:
+                what = f"the program of rank {self.ear.comm.rank} has been done for {self.world.timeout:g} s"
                 e = error(RuntimeError, "torch.distributed", what, "let all ranks come to their end")
                 print(e, *self.ear.answers(self.ear.others), sep="\n  ", file=sys.stderr)
-                self.abort("ends all", 1)
+                self.abort(1)
+        if (digests != digests[0]).any():
+            print(self.world.agreement.difference(self.world), file=sys.stderr)
+            self.abort(1)
 
 
 ends = Ends()

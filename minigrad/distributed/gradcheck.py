@@ -135,7 +135,9 @@ class Check:
         rows: list[list] = [[] for _ in self.outputs_of]
         for rank, unit in self.units(self.outputs_of, lambda: outs):
             seeds = [beside(o, u) for o, u in zip(outs, unit) if o.requires_grad]
-            found = grad(tracked, self.targets, seeds, True, allow_unused=True) if tracked else [None] * len(self.targets)
+            found = (
+                grad(tracked, self.targets, seeds, True, allow_unused=True) if tracked else [None] * len(self.targets)
+            )
             rows[rank].append(
                 np.concatenate([np.zeros(x.numel()) if g is None else numbers(g) for x, g in zip(self.targets, found)])
             )

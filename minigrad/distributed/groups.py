@@ -126,6 +126,7 @@ def init_process_group(
         raise error(ValueError, who, f"there is no backend {backend!r}", "write init_process_group('mpi')")
     if not is_available():
         raise error(RuntimeError, who, "mpi4py is not installed", INSTALL)
+    ends.hear_of_deaths()
     from mpi4py import MPI
 
     world = MPI.COMM_WORLD
@@ -135,7 +136,7 @@ def init_process_group(
     limit = seconds(timeout, who, TIMEOUT)
     ear = Ear(world.Dup())
     GroupMember.WORLD = ProcessGroup(world.Dup(), range(world.size), limit, ear)
-    ends.begin(ear, limit)
+    ends.begin(GroupMember.WORLD)
 
 
 def end_all() -> None:

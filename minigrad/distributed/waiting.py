@@ -55,6 +55,8 @@ class Verdict(NamedTuple):
 class Ear:
     """Hears and answers what ranks say to each other while they wait; there is one, for all groups of this process."""
 
+    alarmed = False
+
     def __init__(self, comm: Any):
         self.comm = comm
         self.end = ""  # how the program of this rank has ended
@@ -68,6 +70,11 @@ class Ear:
     def others(self) -> list[int]:
         """The other ranks."""
         return [r for r in range(self.comm.size) if r != self.comm.rank]
+
+    @classmethod
+    def alarm(cls, *_: Any) -> None:
+        """Note that another rank has died, so that who waits looks at once which."""
+        cls.alarmed = True
 
     def say(self, rank: int, tag: int, words: Any = None) -> None:
         """Say something to a rank, without waiting until it hears."""
@@ -152,7 +159,7 @@ class Ear:
         if gone:
             told = [f"rank {r} {self.told(r)}" for r in gone]
             return Verdict(
-                f"{told[0]}, so that {call} can never be done", tuple(told[1:]), "let every rank make this call"
+                f"{told[0]}, so that {call.words} can never be done", tuple(told[1:]), "let every rank make this call"
             )
         return different({self.comm.rank: mine, **{r: self.states[r] for r in partners if r in self.states}})
 
@@ -217,7 +224,7 @@ def wait_and_listen(call: Call, requests: list, seconds: float) -> None:
                     here.ask(call.group.ranks)
                     patience *= 2
                     asking = now + patience
-                if now > begun + PATIENCE:
+                if now > begun + PATIENCE or here.alarmed:
                     found = here.verdict(call)
                     time.sleep(0.0005)  # the cores are for others
                     if found is not None:
