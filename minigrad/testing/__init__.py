@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrays.halves import widened
 from ..core.tensor import Tensor
-from ..distributed.gradcheck import gradcheck_distributed
+from ..distributed.jacobian_over_ranks import gradcheck_distributed
 from .operations import operations_table
 
 if TYPE_CHECKING:
