@@ -1,0 +1,83 @@
+"""The entries of a nested state_dict under one name each: `{"model": {"weight": w}}` has "model.weight"."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Protocol, runtime_checkable
+
+from ...core.tensor import Tensor
+from ...errors import error
+from ..sharded_tensor import ShardedTensor
+
+
+@runtime_checkable
+class Stateful(Protocol):
+    """What has a state: a module, an optimizer, a schedule, or a class of one's own with these two methods."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state."""
+        ...
+
+    def load_state_dict(self, state_dict: Any, /) -> Any:
+        """Take a state over."""
+        ...
+
+
+def entries(tree: Any, who: str) -> dict[str, Any]:
+    """Return the tensors and values of nested dictionaries, and of lists with tensors, by dotted name.
+
+    Raises TypeError for keys other than strings and integers, ValueError for two entries of one name.
+    """
+    found: dict[str, Any] = {}
+    for name, value in named(tree, "", who):
+        if name in found:
+            what = f"two entries of the state_dict have the name {name!r}, which joins their keys by dots"
+            raise error(ValueError, who, what, "rename the key of one of them")
+        found[name] = value
+    return found
+
+
+def named(tree: Any, prefix: str, who: str) -> Iterator[tuple[str, Any]]:
+    """Yield what is no container, or a list of plain values, with its name."""
+    if not divided(tree):
+        yield prefix[:-1], tree
+        return
+    for key, value in tree.items() if isinstance(tree, dict) else enumerate(tree):
+        if not isinstance(key, (str, int)):
+            what = f"expected the keys of a state_dict to be strings or integers, got {key!r} in {prefix[:-1] or 'it'}"
+            raise error(TypeError, who, what, "use str(key)")
+        yield from named(value, f"{prefix}{key}.", who)
+
+
+def divided(tree: Any) -> bool:
+    """Return whether what is in a container has names of its own; lists without tensors are values."""
+    if isinstance(tree, (list, tuple)) and not isinstance(tree, Tensor):
+        return any([isinstance(v, (Tensor, ShardedTensor, dict)) or divided(v) for v in tree])
+    return isinstance(tree, dict)
+
+
+def replaced(tree: Any, values: dict[str, Any], prefix: str = "") -> Any:
+    """Put values in the places of their names, in dictionaries and lists themselves; return the tree, or what replaces it."""
+    if not divided(tree):
+        return values.get(prefix[:-1], tree)
+    if isinstance(tree, tuple):
+        new = [replaced(v, values, f"{prefix}{i}.") for i, v in enumerate(tree)]
+        return type(tree)(*new) if hasattr(tree, "_fields") else type(tree)(new)
+    for key, value in list(tree.items() if isinstance(tree, dict) else enumerate(tree)):
+        new = replaced(value, values, f"{prefix}{key}.")
+        if new is not value:
+            tree[key] = new
+    return tree
+
+
+def states(state_dict: Any, who: str) -> dict[str, Any]:
+    """Return a state_dict with the states of what has one at its top.  Raises TypeError for what is no dictionary."""
+    if not isinstance(state_dict, dict):
+        what = f"expected state_dict to be a dict, got {type(state_dict).__name__}"
+        raise error(TypeError, who, what, "pass {'model': model.state_dict()}")
+    return {k: v.state_dict() if has_state(v) else v for k, v in state_dict.items()}
+
+
+def has_state(value: Any) -> bool:
+    """Return whether a value is Stateful."""
+    return isinstance(value, Stateful) and not isinstance(value, (Tensor, ShardedTensor, dict))

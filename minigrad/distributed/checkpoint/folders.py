@@ -1,0 +1,39 @@
+"""Where a checkpoint is: the arguments of save and load that say so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ...errors import error
+from .metadata import Metadata
+
+
+class FileSystemWriter:
+    """A folder to write to: `save(state_dict, storage_writer=FileSystemWriter(path))`."""
+
+    def __init__(self, path: Any, **_: Any):
+        self.path = Path(path)
+
+
+class FileSystemReader:
+    """A folder to read from: `load(state_dict, storage_reader=FileSystemReader(path))`."""
+
+    def __init__(self, path: Any, **_: Any):
+        self.path = Path(path)
+
+    def read_metadata(self) -> Metadata:
+        """Return what is in the checkpoint.  Raises FileNotFoundError where there is none."""
+        return Metadata.read(self.path, "FileSystemReader")
+
+
+def folder_of(who: str, checkpoint_id: Any, storage: Any, kind: type, planner: Any) -> Path:
+    """Return the folder that is meant.  Raises ValueError where none is, NotImplementedError for a planner."""
+    if planner is not None:
+        raise error(NotImplementedError, who, "a planner is not taken into account", "leave planner=None")
+    if storage is not None and not isinstance(storage, kind):
+        what = f"expected a {kind.__name__}, got {type(storage).__name__}"
+        raise error(TypeError, who, what, "pass checkpoint_id='folder' instead")
+    if checkpoint_id is None and storage is None:
+        raise error(ValueError, who, "it is not said where the checkpoint is", "pass checkpoint_id='folder'")
+    return Path(storage.path if checkpoint_id is None else checkpoint_id)

@@ -1,0 +1,44 @@
+"""What ranks do together while they save or load: an error of one is an error of all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...errors import error
+from ..collectives import barrier
+from ..groups import ProcessGroup, is_initialized, member
+from ..point_to_point import all_gather_object
+
+
+def group_of(process_group: Any, no_dist: bool, who: str) -> ProcessGroup | None:
+    """Return the group that saves or loads together; None for one process alone."""
+    if no_dist or process_group is None and not is_initialized():
+        return None
+    return member(process_group, who)
+
+
+def gathered(group: ProcessGroup | None, mine: Any) -> list:
+    """Return the objects of all ranks."""
+    if group is None:
+        return [mine]
+    barrier(group)  # it hears of ranks that do not come
+    found: list = [None] * group.size()
+    all_gather_object(found, mine, group)
+    return found
+
+
+def together(group: ProcessGroup | None, who: str, action: Callable[[], Any]) -> Any:
+    """Return what an action returns on this rank; where it fails on one, raise an error on all."""
+    result, failed = None, None
+    try:
+        result = action()
+    except Exception as e:
+        failed = e
+    found = gathered(group, None if failed is None else f"{type(failed).__name__}: {failed}")
+    if failed is not None:
+        raise failed
+    for rank, told in zip([0] if group is None else group.ranks, found):
+        if told is not None:
+            raise error(RuntimeError, who, f"rank {rank} has failed: {told}")
+    return result

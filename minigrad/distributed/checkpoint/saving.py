@@ -1,0 +1,182 @@
+"""save: each rank writes its part of a checkpoint, and rank 0 makes the parts one.
+
+What several ranks hold is written by one of them, so that each has about as many bytes to write.  The files of a save have
+names of their own; only metadata.json, which says what belongs to the checkpoint, takes the place of the one before, when all
+files are on the disk.  A process that is killed before that leaves the checkpoint that was there, and files that belong to
+none, which the next save removes.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from contextlib import suppress
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from ...core.tensor import Tensor
+from ...errors import error
+from ...serialization import save as save_file
+from ..groups import ProcessGroup
+from ..sharded_tensor import ShardedTensor
+from .entries import entries, states
+from .folders import FileSystemWriter, folder_of
+from .metadata import Metadata, TensorMetadata, covered, described, parts_of
+from .ranks import gathered, group_of, together
+
+OURS = re.compile(r"[0-9a-f]{16}-\d+\.(tensors|values)(\.\d+-\d+)?|metadata\.json\.\d+-\d+")  # also half-written ones
+Described = dict[str, TensorMetadata | None]  # a rank's entries: None for what is no tensor
+
+
+def save(
+    state_dict: dict[str, Any],
+    *,
+    checkpoint_id: Any = None,
+    storage_writer: Any = None,
+    planner: Any = None,
+    process_group: Any = None,
+    no_dist: bool = False,
+    use_collectives: bool = True,
+) -> Metadata:
+    """Write a nested state_dict of all ranks into the folder `checkpoint_id`, in the place of a checkpoint that is there.
+
+    All ranks of the group call it; without init_process_group, or with `no_dist`, one process is alone.  Tensors are whole
+    and the same on all ranks that have their name, and written once; a ShardedTensor has on each rank the parts that it holds.
+    Other values are written as `minigrad.save` does.  What has a state_dict() itself is saved by it.  A kill at any moment
+    leaves the folder with the checkpoint before, or with this one.
+
+    Raises TypeError and ValueError for a state_dict that has no names, ValueError where ranks have different shapes or dtypes
+    under one name, or shards that do not make a whole, and RuntimeError on all ranks where one cannot write.
+
+    >>> import minigrad, tempfile
+    >>> import minigrad.distributed.checkpoint as dcp
+    >>> folder = tempfile.mkdtemp()
+    >>> _ = dcp.save({"model": minigrad.nn.Linear(2, 1).state_dict(), "epoch": 3}, checkpoint_id=folder)
+    >>> state = {"model": minigrad.nn.Linear(2, 1).state_dict(), "epoch": 0}
+    >>> dcp.load(state, checkpoint_id=folder)
+    >>> state["epoch"]
+    3
+    """
+    who = "distributed.checkpoint.save"
+    folder = folder_of(who, checkpoint_id, storage_writer, FileSystemWriter, planner)
+    group = group_of(process_group, no_dist, who)
+    rank = 0 if group is None else group.rank()
+    mine, token = together(group, who, lambda: begin(state_dict, folder, rank, who))
+    descriptions = gathered(group, {k: described(v) if is_tensor(v) else None for k, v in mine.items()})
+    token = gathered(group, token)[0]
+    plan = planned(descriptions, token, who, group)
+    try:
+        sizes = together(group, who, lambda: write(mine, plan, folder, token, rank))
+    except Exception:
+        remove(folder, lambda name: name.startswith(f"{token}-{rank}."))
+        raise
+    for found in gathered(group, sizes):
+        plan.files |= found
+    together(group, who, lambda: rank == 0 and commit(plan, folder))
+    return plan
+
+
+def begin(state_dict: Any, folder: Path, rank: int, who: str) -> tuple[dict[str, Any], str]:
+    """Return this rank's entries, and a word for the names of this save's files; rank 0 makes the folder and its word counts."""
+    if rank == 0:
+        folder.mkdir(parents=True, exist_ok=True)
+    return entries(states(state_dict, who), who), secrets.token_hex(8)
+
+
+def is_tensor(value: Any) -> bool:
+    """Return whether a value is a tensor, whole or not."""
+    return isinstance(value, (Tensor, ShardedTensor))
+
+
+# ---------------------------------------------------------------------- who writes what
+def planned(descriptions: list[Described], token: str, who: str, group: ProcessGroup | None) -> Metadata:
+    """Return the checkpoint: each part is written by the one of its holders that has the fewest bytes so far."""
+    plan, loads = Metadata(len(descriptions)), [0] * len(descriptions)
+    holders: dict[tuple, list[int]] = {}
+    for rank, mine in enumerate(descriptions):
+        for name, found in mine.items():
+            check_same(name, rank, found, descriptions, who, group)
+            for box in [None] if found is None else [p.box for p in found.parts]:
+                holders.setdefault((name, box), []).append(rank)
+            if found is not None and name not in plan.tensors:
+                plan.tensors[name] = TensorMetadata(found.dtype, found.shape, [])
+    largest = sorted(holders.items(), key=lambda item: -(prod(item[0][1][1]) if item[0][1] else 0))
+    for (name, box), ranks in largest:
+        writer = min(ranks, key=lambda r: loads[r])
+        loads[writer] += prod(box[1]) if box else 0
+        if box is None:
+            plan.values[name] = file_of(token, writer, "values")
+            continue
+        description = descriptions[writer][name]
+        part = next(p for p in description.parts if p.box == box) if description else None
+        if part is not None:
+            part.file = file_of(token, writer, "tensors")
+            plan.tensors[name].parts.append(part)
+    for name, found in plan.tensors.items():
+        for file in {p.file for p in found.parts}:
+            for index, part in enumerate([p for p in found.parts if p.file == file]):
+                part.index = index
+        if not covered(found):
+            boxes = ", ".join(f"{p.sizes} at {p.offsets}" for p in found.parts) or "nothing"
+            what = f"the ranks' shards of {name!r} are {boxes}, which do not make its shape, {found.shape}"
+            raise error(ValueError, who, what, "let the shards have all elements, and none twice")
+    return plan
+
+
+def check_same(
+    name: str,
+    rank: int,
+    found: TensorMetadata | None,
+    descriptions: list[Described],
+    who: str,
+    group: ProcessGroup | None,
+) -> None:
+    """Raise ValueError where an entry is something else on an earlier rank."""
+    first = next(r for r, d in enumerate(descriptions) if name in d)
+    other = descriptions[first][name]
+    if (found and (found.dtype, found.shape)) != (other and (other.dtype, other.shape)):
+        ranks = range(len(descriptions)) if group is None else group.ranks
+        said = [f"{f} on rank {ranks[r]}" if f else f"no tensor on rank {ranks[r]}" for r, f in ((first, other), (rank, found))]
+        what = f"{name!r} is {' and '.join(said)}"
+        raise error(ValueError, who, what, "give it a name of its own on each rank, or pass a ShardedTensor")
+
+
+def file_of(token: str, rank: int, kind: str) -> str:
+    """Return the name of a rank's file."""
+    return f"{token}-{rank}.{kind}"
+
+
+# ---------------------------------------------------------------------- files
+def write(mine: dict[str, Any], plan: Metadata, folder: Path, token: str, rank: int) -> dict[str, int]:
+    """Write what the plan wants of this rank; return the bytes of each file."""
+    tensors, values = file_of(token, rank, "tensors"), file_of(token, rank, "values")
+    content: dict[str, dict] = {tensors: {}, values: {k: mine[k] for k, file in plan.values.items() if file == values}}
+    for name, found in plan.tensors.items():
+        wanted = [p.box for p in sorted(found.parts, key=lambda p: p.index) if p.file == tensors]
+        if wanted:
+            held = {(tuple(offsets), tuple(t.shape)): t for t, offsets in parts_of(mine[name])}
+            content[tensors][name] = [alone(held[box]) for box in wanted]
+    for file, held in content.items():
+        if held:
+            save_file(held, folder / file)
+    return {file: (folder / file).stat().st_size for file, held in content.items() if held}
+
+
+def alone(t: Tensor) -> Tensor:
+    """Return a tensor that has its memory to itself: a file has the memory of its tensors, not only what they see of it."""
+    return t if t.is_contiguous() and t.untyped_storage().nbytes() == t.nbytes else t.clone()
+
+
+def commit(plan: Metadata, folder: Path) -> None:
+    """Make the files the folder's checkpoint, and remove those of the one before."""
+    plan.write(folder)
+    remove(folder, lambda name: OURS.fullmatch(name) and name not in plan.files)
+
+
+def remove(folder: Path, chosen: Any) -> None:
+    """Remove some files of a folder."""
+    for file in [*folder.iterdir()] if folder.is_dir() else []:
+        if chosen(file.name):
+            with suppress(OSError):
+                file.unlink()

@@ -1,0 +1,118 @@
+"""Tensors that are spread over ranks: which box of the whole each rank holds.
+
+A box begins at `offsets` and has `sizes`, a number for each dimension.  Rows of a matrix are a box, columns are one, and so
+is a whole tensor; a run of elements in the middle of one is a few boxes (`boxes`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+from ..arrays.devices import Size
+from ..core.tensor import Tensor
+from ..errors import error
+
+Box = tuple[tuple[int, ...], tuple[int, ...]]  # offsets and sizes
+
+
+class Shard(NamedTuple):
+    """A part of a tensor that this rank holds, and where it begins in the whole."""
+
+    tensor: Tensor
+    offsets: tuple[int, ...]
+
+
+class ShardedTensor:
+    """A tensor of which this rank holds some boxes; the other ranks hold the others.
+
+    `size` is the whole's shape.  Raises ValueError for a shard that lies outside of it.
+
+    >>> import minigrad
+    >>> from minigrad.distributed.sharded_tensor import Shard, ShardedTensor
+    >>> ShardedTensor((4, 3), minigrad.float32, [Shard(minigrad.ones(2, 3), (2, 0))])
+    ShardedTensor(shape=(4, 3), dtype=minigrad.float32, here: (2, 3) at (2, 0))
+    """
+
+    def __init__(self, size: Sequence[int], dtype: Any, shards: Sequence[Shard]):
+        self.shape, self.dtype, self._shards = Size(size), dtype, list(shards)
+        for t, offsets in self._shards:
+            fits = len(offsets) == t.ndim == len(size) and all(
+                [0 <= o and o + n <= whole for o, n, whole in zip(offsets, t.shape, size)]
+            )
+            if not fits or t.dtype != dtype:
+                what = f"a {t.dtype} shard of shape {tuple(t.shape)} at {tuple(offsets)} is no part of a "
+                raise error(ValueError, "ShardedTensor", f"{what}{dtype} tensor of shape {tuple(size)}")
+
+    def size(self) -> Size:
+        """Return the shape of the whole."""
+        return self.shape
+
+    def local_shards(self) -> list[Shard]:
+        """Return the parts that this rank holds; their tensors share its memory."""
+        return list(self._shards)
+
+    def __repr__(self) -> str:
+        here = ", ".join(f"{tuple(t.shape)} at {tuple(offsets)}" for t, offsets in self._shards) or "nothing"
+        return f"ShardedTensor(shape={tuple(self.shape)}, dtype={self.dtype}, here: {here})"
+
+
+class Part(NamedTuple):
+    """What a tensor of this rank holds of a whole with a name: its elements from `start` on, box by box."""
+
+    name: str
+    size: tuple[int, ...]
+    start: int
+    boxes: list[Box]
+
+    def of(self, local: Tensor) -> ShardedTensor:
+        """Return the whole as far as `local`, a tensor of this rank, holds it; the memory is shared."""
+        flat, at, shards = local.detach().view(-1), self.start, []
+        for offsets, sizes in self.boxes:
+            shards.append(Shard(flat[at : at + prod(sizes)].view(sizes), offsets))
+            at += prod(sizes)
+        return ShardedTensor(self.size, local.dtype, shards)
+
+
+def boxes(shape: Sequence[int], start: int, stop: int) -> Iterator[Box]:
+    """Divide the elements of a tensor from `start` to `stop`, counted row by row, into boxes, in this order.
+
+    >>> list(boxes((3, 4), 2, 9))
+    [((0, 2), (1, 2)), ((1, 0), (1, 4)), ((2, 0), (1, 1))]
+    """
+    if start >= stop:
+        return
+    if not shape:
+        yield (), ()
+        return
+    row = prod(shape[1:])
+    first, last = -(-start // row), stop // row  # the whole rows
+
+    def within(i: int, start: int, stop: int) -> Iterator[Box]:
+        for offsets, sizes in boxes(shape[1:], start, stop):
+            yield (i, *offsets), (1, *sizes)
+
+    if first > last:
+        yield from within(last, start - last * row, stop - last * row)
+        return
+    yield from within(first - 1, start - (first - 1) * row, row if start < first * row else 0)
+    if first < last:
+        yield (first, *[0] * (len(shape) - 1)), (last - first, *shape[1:])
+    yield from within(last, 0, stop - last * row)
+
+
+def overlap(a: Box, b: Box) -> Box | None:
+    """Return the box that two boxes have in common; None where there is none.
+
+    >>> overlap(((0, 0), (2, 4)), ((1, 2), (5, 5)))
+    ((1, 2), (1, 2))
+    """
+    offsets = tuple([max(o, p) for o, p in zip(a[0], b[0])])
+    sizes = tuple([min(o + n, p + m) - start for o, n, p, m, start in zip(*a, *b, offsets)])
+    return (offsets, sizes) if all([n > 0 for n in sizes]) else None
+
+
+def inside(t: Tensor, offsets: Sequence[int], box: Box) -> Tensor:
+    """Return the view of a tensor, which begins at `offsets`, on a box of the whole."""
+    return t[tuple([slice(o - begin, o - begin + n) for begin, o, n in zip(offsets, *box)])]
