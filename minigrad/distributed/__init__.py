@@ -4,7 +4,7 @@ groups.py knows who takes part, collectives.py has what all of a group call toge
 and mpi_memory.py hands tensors to MPI.  All can be imported without MPI: `is_available()` says whether it is there.
 """
 
-from . import checkpoint, nn
+from . import checkpoint, fsdp, nn
 from .collectives import (
     all_gather,
     all_gather_into_tensor,

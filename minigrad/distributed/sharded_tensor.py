@@ -11,7 +11,8 @@ from math import prod
 from typing import Any, NamedTuple
 
 from ..arrays.devices import Size
-from ..core.tensor import Tensor
+from ..autograd import no_grad
+from ..core.tensor import Tensor, wrap
 from ..errors import error
 
 Box = tuple[tuple[int, ...], tuple[int, ...]]  # offsets and sizes
@@ -75,6 +76,14 @@ class Part(NamedTuple):
         return ShardedTensor(self.size, local.dtype, shards)
 
 
+class HoldsParts:
+    """A module with parameters that are parts of tensors which the ranks hold together."""
+
+    def held_parts(self) -> dict[str, list[Part]]:
+        """Return what the parameters of these names hold of which tensors of the state_dict."""
+        raise NotImplementedError
+
+
 def boxes(shape: Sequence[int], start: int, stop: int) -> Iterator[Box]:
     """Divide the elements of a tensor from `start` to `stop`, counted row by row, into boxes, in this order.
 
@@ -116,3 +125,20 @@ def overlap(a: Box, b: Box) -> Box | None:
 def inside(t: Tensor, offsets: Sequence[int], box: Box) -> Tensor:
     """Return the view of a tensor, which begins at `offsets`, on a box of the whole."""
     return t[tuple([slice(o - begin, o - begin + n) for begin, o, n in zip(offsets, *box)])]
+
+
+def fill(mine: ShardedTensor, given: Any) -> str:
+    """Write a tensor, whole or in the same parts, into this rank's parts of it; return what does not fit."""
+    given = given if isinstance(given, (Tensor, ShardedTensor)) else wrap(given)
+    if tuple(given.shape) != tuple(mine.shape):
+        return f"the shape is {tuple(given.shape)}, and in the current model {tuple(mine.shape)}"
+    theirs = None
+    if isinstance(given, ShardedTensor):
+        theirs = {s.offsets: s.tensor for s in given.local_shards()}
+        if [s.offsets for s in mine.local_shards()] != list(theirs):
+            return "the parts are those of another number of ranks; distributed.checkpoint.load reads such"
+    with no_grad():
+        for t, offsets in mine.local_shards():
+            at = tuple([slice(o, o + n) for o, n in zip(offsets, t.shape)])
+            t.copy_(given[at] if theirs is None else theirs[offsets])  # type: ignore[index]
+    return ""

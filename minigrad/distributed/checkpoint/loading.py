@@ -9,12 +9,14 @@ from typing import Any
 from ...autograd import no_grad
 from ...core.tensor import Tensor
 from ...errors import error
+from ...optim import Optimizer
 from ...serialization import load as load_file
 from ..sharded_tensor import ShardedTensor, inside, overlap
 from .entries import entries, has_state, replaced, states
 from .folders import FileSystemReader, folder_of
 from .metadata import Metadata, described, parts_of
 from .ranks import group_of, together
+from .state_dict import initialize
 
 
 def load(
@@ -50,6 +52,9 @@ def load(
     group = group_of(process_group, no_dist, who)
 
     def check() -> tuple[dict, dict, Metadata]:
+        for value in state_dict.values() if isinstance(state_dict, dict) else ():
+            if isinstance(value, Optimizer):
+                initialize(value)  # else there is nothing to load into
         tree = states(state_dict, who)
         wanted, there = entries(tree, who), Metadata.read(folder, who)
         check_wanted(wanted, there, folder, who)

@@ -1,1 +1,207 @@
-"""States of models and optimizers."""
+"""States of models and optimizers that do not depend on the number of ranks, under torch.distributed.checkpoint.state_dict's names.
+
+Parameters have the names of the model without wrappers, states of optimizers the names of their parameters, and what a rank
+holds only in parts is a ShardedTensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from typing import Any
+
+from ...core.tensor import Tensor
+from ...errors import error
+from ...nn.module import Module
+from ...optim import Optimizer
+from ..fsdp import FullyShardedDataParallel, StateDictType
+from ..fsdp.fully_sharded import INNER
+from ..sharded_tensor import HoldsParts, Part, fill
+
+Held = tuple[Tensor, list[Part]]  # a parameter, and what it holds of tensors of the state_dict
+
+
+@dataclass
+class StateDictOptions:
+    """How states are got and set; `strict` is load_state_dict's.  The others are not taken into account."""
+
+    full_state_dict: bool = False
+    cpu_offload: bool = False
+    ignore_frozen_params: bool = False
+    keep_submodule_prefixes: bool = True
+    strict: bool = True
+    broadcast_from_rank0: bool = False
+    flatten_optimizer_state_dict: bool = False
+
+    def __post_init__(self) -> None:
+        for f in fields(self):
+            if f.name != "strict" and getattr(self, f.name) != f.default:
+                what = f"{f.name}={getattr(self, f.name)} is not taken into account"
+                raise error(NotImplementedError, "StateDictOptions", what, f"leave {f.name} out")
+
+
+def get_state_dict(
+    model: Module, optimizers: Optimizer | Sequence[Optimizer], *, options: StateDictOptions | None = None
+) -> tuple[dict, dict]:
+    """Return the states of a model and of its optimizers, for distributed.checkpoint to save, or to load into.
+
+    >>> import minigrad, tempfile
+    >>> import minigrad.distributed.checkpoint as dcp
+    >>> from minigrad.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+    >>> model = minigrad.nn.Linear(2, 1)
+    >>> optimizer = minigrad.optim.Adam(model.parameters())
+    >>> states, folder = get_state_dict(model, optimizer), tempfile.mkdtemp()
+    >>> sorted(states[1]["state"]["bias"])
+    ['exp_avg', 'exp_avg_sq', 'step']
+    >>> _ = dcp.save({"model": states[0], "optimizer": states[1]}, checkpoint_id=folder)
+    >>> dcp.load({"model": states[0], "optimizer": states[1]}, checkpoint_id=folder)
+    >>> set_state_dict(model, optimizer, model_state_dict=states[0], optim_state_dict=states[1])
+    <All keys matched successfully>
+    """
+    return get_model_state_dict(model), get_optimizer_state_dict(model, optimizers)
+
+
+def get_model_state_dict(model: Module, *, options: StateDictOptions | None = None) -> dict[str, Any]:
+    """Return the state of a model."""
+    with FullyShardedDataParallel.state_dict_type(model, StateDictType.SHARDED_STATE_DICT):
+        return model.state_dict()
+
+
+def get_optimizer_state_dict(
+    model: Module, optimizers: Optimizer | Sequence[Optimizer], *, options: StateDictOptions | None = None
+) -> dict[str, Any]:
+    """Return the states of optimizers, by the names of the parameters.
+
+    One that has made no step yet makes one without gradients and with lr=0, so that there is something to load into.
+    """
+    held, found = parts(model), {"state": {}, "param_groups": []}
+    for optimizer in listed(optimizers):
+        initialize(optimizer)
+        for p, mine in of_optimizer(optimizer, held):
+            for part in mine:
+                found["state"][part.name] = {
+                    k: shown(part, v) if same_shape(v, p) else v for k, v in optimizer.state[p].items()
+                }
+        for group in optimizer.param_groups:
+            names = [part.name for p in group["params"] for part in held[id(p)][1]]
+            found["param_groups"].append({**group, "params": names})
+    return found
+
+
+def set_state_dict(
+    model: Module,
+    optimizers: Optimizer | Sequence[Optimizer],
+    *,
+    model_state_dict: dict[str, Any],
+    optim_state_dict: dict[str, Any],
+    options: StateDictOptions | None = None,
+) -> Any:
+    """Take over the states of a model and of its optimizers; return what load_state_dict does."""
+    found = set_model_state_dict(model, model_state_dict, options=options)
+    set_optimizer_state_dict(model, optimizers, optim_state_dict, options=options)
+    return found
+
+
+def set_model_state_dict(
+    model: Module, model_state_dict: dict[str, Any], *, options: StateDictOptions | None = None
+) -> Any:
+    """Take over the state of a model: whole tensors, or the parts of this number of ranks."""
+    return model.load_state_dict(model_state_dict, strict=options is None or options.strict)
+
+
+def set_optimizer_state_dict(
+    model: Module,
+    optimizers: Optimizer | Sequence[Optimizer],
+    optim_state_dict: dict[str, Any],
+    *,
+    options: StateDictOptions | None = None,
+) -> None:
+    """Take over the states of optimizers.  Raises RuntimeError for names that are missing, and shapes that do not fit."""
+    held, who = parts(model), "set_optimizer_state_dict"
+    given = optim_state_dict["state"]
+    groups = {name: group for group in optim_state_dict["param_groups"] for name in group["params"]}
+    for optimizer in listed(optimizers):
+        initialize(optimizer)
+        for p, mine in of_optimizer(optimizer, held):
+            if missing := [part.name for part in mine if part.name not in given or part.name not in groups]:
+                what = f"the state of {missing[0]!r} is missing"
+                raise error(RuntimeError, who, what, "pass what get_optimizer_state_dict returned for this model")
+            for k, v in optimizer.state[p].items():
+                if not same_shape(v, p):
+                    optimizer.state[p][k] = given[mine[0].name][k]
+                    continue
+                for part in mine:
+                    if fault := fill(part.of(v), given[part.name][k]):
+                        raise error(RuntimeError, who, f"size mismatch for {k} of {part.name!r}: {fault}")
+        for group in optimizer.param_groups:
+            first = held[id(group["params"][0])][1][0].name
+            group.update({k: v for k, v in groups[first].items() if k not in ("params", "param_names")})
+
+
+# ---------------------------------------------------------------------- helpers
+def parts(model: Module) -> dict[int, Held]:
+    """Return the parameters of a model by their id, with what they hold of which tensors of its state_dict."""
+    found: dict[int, Held] = {}
+    for path, module in model.named_modules():
+        prefix = f"{path}.".replace(INNER, "") if path else ""
+        own = module.held_parts() if isinstance(module, HoldsParts) else {}
+        for name, p in module._parameters.items():
+            if p is not None and id(p) not in found:
+                shape = tuple(p.shape)
+                mine = own.get(name, [Part(name, shape, 0, [((0,) * p.ndim, shape)])])
+                found[id(p)] = p, [part._replace(name=prefix + part.name) for part in mine]
+    return found
+
+
+def listed(optimizers: Any) -> list[Optimizer]:
+    """Return optimizers as a list."""
+    return [optimizers] if isinstance(optimizers, Optimizer) else list(optimizers)
+
+
+def of_optimizer(optimizer: Optimizer, held: dict[int, Held]) -> Iterator[Held]:
+    """Yield the parameters of an optimizer that have a state.  Raises ValueError for one that is not the model's."""
+    for p in optimizer._all():
+        if id(p) not in held:
+            what = f"the optimizer has a parameter of shape {tuple(p.shape)} that is not the model's"
+            raise error(ValueError, "get_optimizer_state_dict", what, "make the optimizer of model.parameters()")
+        if optimizer.state.get(p):
+            yield held[id(p)]
+
+
+def same_shape(value: Any, p: Tensor) -> bool:
+    """Return whether a state has a number for each of a parameter."""
+    return isinstance(value, Tensor) and value.shape == p.shape
+
+
+def shown(part: Part, local: Tensor) -> Any:
+    """Return a rank's tensor as the whole, as far as it holds it: a Tensor where that is all."""
+    found = part.of(local)
+    return local.detach() if local.shape == found.shape and len(found.local_shards()) == 1 else found
+
+
+def initialize(optimizer: Optimizer) -> None:
+    """Let an optimizer without states make a step that changes no parameter."""
+    if not optimizer.state:
+        with unchanged(optimizer):
+            optimizer.step()
+
+
+@contextmanager
+def unchanged(optimizer: Optimizer) -> Iterator[None]:
+    """Have gradients of zero and lr=0 meanwhile."""
+    wanted = [p for p in optimizer._all() if p.requires_grad]
+    grads, rates = [p.grad for p in wanted], [group.get("lr") for group in optimizer.param_groups]
+    for p in wanted:
+        p.grad = p.detach().new_zeros(p.shape)
+    for group in optimizer.param_groups:
+        if "lr" in group:
+            group["lr"] = group["lr"] * 0
+    try:
+        yield
+    finally:
+        for p, grad in zip(wanted, grads):
+            p.grad = grad
+        for group, rate in zip(optimizer.param_groups, rates):
+            if "lr" in group:
+                group["lr"] = rate

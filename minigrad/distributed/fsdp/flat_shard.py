@@ -1,0 +1,217 @@
+"""The parameters of a module as one flat tensor, of which each rank holds an equal part.
+
+The whole is gathered by the differentiable AllGather, whose transpose is reduce_scatter: so backward leaves on each rank the
+gradient of its part, summed over the ranks, and nothing more has to be said about gradients than that they are averaged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import prod
+from typing import Any, NamedTuple
+
+from ...autograd import no_grad
+from ...autograd.graph import Packing, saved_tensors_hooks
+from ...core.saved import version
+from ...core.tensor import Tensor
+from ...errors import error
+from ...nn.module import Module
+from ...nn.parameter import Parameter, is_lazy
+from ...ops.join import cat
+from ..groups import ProcessGroup
+from ..nn.linear_maps import AllGather
+from ..sharded_tensor import Part, boxes
+
+WHO = "FullyShardedDataParallel"
+
+
+class Flattened(NamedTuple):
+    """A parameter that lies in the flat tensor from `start` on; `places` are the modules that have it, and its names there."""
+
+    names: list[str]
+    places: list[tuple[Module, str]]
+    shape: tuple[int, ...]
+    start: int
+
+    @property
+    def stop(self) -> int:
+        """The end of it in the flat tensor."""
+        return self.start + prod(self.shape)
+
+
+class Sharded:
+    """What a module has in the place of a parameter while it is not gathered."""
+
+    def __init__(self, shape: tuple[int, ...]):
+        self.shape = shape
+
+    def __repr__(self) -> str:
+        return f"<parameter of shape {self.shape}, gathered while {WHO} runs forward, or in summon_full_params>"
+
+
+class FlatShard:
+    """The flat parameters of one FullyShardedDataParallel; `flat` is this rank's part, a Parameter, padded with zeros.
+
+    With `regather` the whole is freed after forward, and gathered once more when backward needs it.
+    """
+
+    def __init__(self, found: list[tuple[str, Module, str, Parameter]], group: ProcessGroup, regather: bool):
+        check(found)
+        self.group, self.regather, self.summoned = group, regather, False
+        self.entries: list[Flattened] = []
+        tensors: dict[int, tuple[Parameter, Flattened]] = {}
+        at = 0
+        for path, module, name, p in found:
+            if id(p) not in tensors:  # else it is shared by several modules
+                p._taken = path  # type: ignore[attr-defined]  a note for the units after this one
+                tensors[id(p)] = p, Flattened([], [], tuple(p.shape), at)
+                self.entries.append(tensors[id(p)][1])
+                at += p.numel()
+            entry = tensors[id(p)][1]
+            entry.names.append(path)
+            entry.places.append((module, name))
+        self.size, self.each = at, -(-at // group.size())
+        whole = cat([p.detach().reshape(-1) for p, _ in tensors.values()])
+        self.flat = Parameter(self.own(whole), next(iter(tensors.values()))[0].requires_grad)
+        if self.flat.requires_grad:
+            self.flat.register_hook(lambda grad: grad / group.size())  # the sum of all ranks' gradients becomes their mean
+        self.whole: tuple[Tensor, int] | None = None  # gathered in backward, and the version of what it was gathered from
+        self.put_away()
+
+    def own(self, whole: Tensor) -> Tensor:
+        """Return this rank's part of a flat tensor, with zeros behind the end."""
+        mine = whole.detach()[self.begin : self.begin + self.each]
+        return cat([mine, whole.new_zeros(self.each - mine.numel())])
+
+    @property
+    def begin(self) -> int:
+        """Where this rank's part begins."""
+        return self.group.rank() * self.each
+
+    # ------------------------------------------------------------------ where the parameters are
+    def put(self, tensors: list) -> None:
+        """Give the modules their parameters."""
+        for entry, t in zip(self.entries, tensors):
+            for module, name in entry.places:
+                vars(module).pop(name, None)
+                module._parameters[name] = t
+
+    def put_away(self) -> None:
+        """Take the parameters from the modules."""
+        for entry in self.entries:
+            for module, name in entry.places:
+                module._parameters.pop(name, None)
+                object.__setattr__(module, name, Sharded(entry.shape))
+
+    def views(self, whole: Tensor) -> list[Tensor]:
+        """Return the parameters, which share the memory of the flat tensor."""
+        sizes = [prod(e.shape) for e in self.entries]
+        parts = whole.split([*sizes, whole.numel() - self.size])
+        return [part.view(e.shape) for part, e in zip(parts, self.entries)]
+
+    @contextmanager
+    def gathered(self) -> Iterator[None]:
+        """Have the parameters in the modules meanwhile, as functions of `flat`."""
+        whole = AllGather.apply(self.flat, self.group)
+        self.put(self.views(whole))
+        try:
+            if self.regather and whole.requires_grad:
+                whole.register_hook(self.free)
+                with Regathering(self, whole):
+                    yield
+            else:
+                yield
+        finally:
+            self.put_away()
+
+    @contextmanager
+    def summon(self, writeback: bool) -> Iterator[None]:
+        """Have the parameters in the modules meanwhile, as Parameters; what is written to them stays if `writeback`."""
+        with no_grad():
+            whole = AllGather.apply(self.flat, self.group)
+        self.put([Parameter(t, self.flat.requires_grad) for t in self.views(whole)])
+        self.summoned = True
+        try:
+            yield
+        finally:
+            self.summoned = False
+            self.put_away()
+            if writeback:
+                with no_grad():
+                    self.flat.copy_(self.own(whole))
+
+    # ------------------------------------------------------------------ backward
+    def again(self, kept: View) -> Tensor:
+        """Return a parameter, or a view on one, from the whole, which is gathered for the first that backward asks for."""
+        now = version(self.flat)
+        if kept.version != now:
+            what = f"parameters of {self.entries[0].names[0]} and others were modified in place between forward and backward"
+            raise error(RuntimeError, WHO, what, "call backward() before optimizer.step()")
+        if self.whole is None or self.whole[1] != now:
+            self.whole = AllGather.apply(self.flat, self.group), now
+        return self.whole[0].as_strided(kept.size, kept.stride, kept.offset)
+
+    def free(self, _: Tensor) -> None:
+        """Free the whole: the gradients of all parameters are known."""
+        self.whole = None
+
+    # ------------------------------------------------------------------ state
+    def parts(self) -> list[Part]:
+        """Return what this rank holds of each parameter, by its first name."""
+        found = []
+        for e in self.entries:
+            start, stop = max(e.start, self.begin), min(e.stop, self.begin + self.each)
+            inside = list(boxes(e.shape, start - e.start, stop - e.start))
+            found.append(Part(e.names[0], e.shape, max(start - self.begin, 0) if inside else 0, inside))
+        return found
+
+
+class View(NamedTuple):
+    """How a saved tensor sees the gathered memory, and the version of this rank's part then."""
+
+    size: tuple[int, ...]
+    stride: tuple[int, ...]
+    offset: int
+    version: int
+
+
+class Packs(Packing):
+    """Packs what lies in the memory of a gathered tensor, and leaves the rest to others."""
+
+    first, last = 0, 0
+
+    def pack(self, t: Tensor, index: int | None) -> Any:
+        """Return what to keep of a parameter; None for other tensors."""
+        return super().pack(t, index) if t._layer is None and self.first <= t.data_ptr() < self.last else None
+
+
+class Regathering(saved_tensors_hooks):
+    """Have nodes keep, instead of gathered parameters, how to see them when they are gathered again."""
+
+    def __init__(self, shard: FlatShard, whole: Tensor):
+        def pack(t: Tensor) -> View:
+            offset = (t.data_ptr() - first) // itemsize
+            return View(tuple(t.shape), tuple(t.stride()), offset, version(shard.flat))
+
+        super().__init__(pack, shard.again)
+        first, itemsize = whole.data_ptr(), whole.element_size()
+        self._packing = Packs(pack, shard.again)
+        self._packing.first, self._packing.last = first, first + whole.nbytes
+
+
+def check(found: list[tuple[str, Module, str, Parameter]]) -> None:
+    """Raise ValueError for parameters that cannot lie in one flat tensor."""
+    if lazy := [path for path, _, _, p in found if is_lazy(p)]:
+        raise error(ValueError, WHO, f"{lazy[0]} has no shape yet", "call the model once on an example before wrapping it")
+    first_path, _, _, first = found[0]
+    for path, _, _, p in found:
+        if (taken := getattr(p, "_taken", None)) is not None:
+            what = f"{path} is one parameter with {taken}, which another unit has taken"
+            raise error(ValueError, WHO, what, "wrap the modules that share a parameter in one unit")
+    for path, _, _, p in found:
+        for what in ("requires_grad", "dtype", "device"):
+            if getattr(p, what) != getattr(first, what):
+                says = f"{path} has {what}={getattr(p, what)}, and {first_path} {what}={getattr(first, what)}"
+                fix = "wrap the modules of the one kind by themselves: model.head = FullyShardedDataParallel(model.head)"
+                raise error(ValueError, WHO, f"parameters of one flat tensor differ: {says}", fix)

@@ -1,0 +1,301 @@
+"""FullyShardedDataParallel: a module whose parameters are whole only while they are used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from enum import Enum, auto
+from typing import Any
+
+from ...autograd import no_grad
+from ...core.frames import current
+from ...core.tensor import Tensor
+from ...errors import error
+from ...nn.module import Module
+from ...nn.state import slots
+from .. import collectives
+from ..groups import member
+from ..mpi_memory import ReduceOp
+from ..sharded_tensor import HoldsParts, Part, fill
+from .flat_shard import WHO, FlatShard
+from .wrap import wrapped_inside
+
+INNER = "_fsdp_wrapped_module."  # the module inside, in the names of parameters but not in those of a state_dict
+
+
+class ShardingStrategy(Enum):
+    """FULL_SHARD frees the parameters after forward and gathers them again in backward, SHARD_GRAD_OP keeps them until then."""
+
+    FULL_SHARD = auto()
+    SHARD_GRAD_OP = auto()
+    NO_SHARD = auto()
+    HYBRID_SHARD = auto()
+    _HYBRID_SHARD_ZERO2 = auto()
+
+
+class StateDictType(Enum):
+    """FULL_STATE_DICT has whole tensors, on each rank; SHARDED_STATE_DICT what this rank holds of them, for checkpoints."""
+
+    FULL_STATE_DICT = auto()
+    LOCAL_STATE_DICT = auto()
+    SHARDED_STATE_DICT = auto()
+
+
+class FullyShardedDataParallel(HoldsParts, Module):
+    """Train a module on many ranks, each of which holds a part of its parameters, of their gradients and optimizer states.
+
+    The parameters become one flat tensor, divided evenly.  They are gathered for forward and freed after it, gathered again
+    in backward, and their gradients are averaged over the ranks, each rank keeping its part: `parameters()` are these parts,
+    and an optimizer made of them updates them as one process would the whole.  Modules inside that are wrapped themselves,
+    by hand or by `auto_wrap_policy`, keep their own parameters: then only one of them is whole at a time.  All ranks of the
+    group make the same calls.  Ranks begin with the same numbers, by one seed or by `sync_module_states=True`.
+
+    Raises ValueError for a module without parameters, for parameters of different dtypes, devices or requires_grad in one
+    unit, and for one that another unit has taken, NotImplementedError for `cpu_offload`, `mixed_precision`,
+    `ignored_modules` and other strategies.  Arguments that schedule communication in PyTorch have no effect.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> from minigrad.distributed.fsdp import FullyShardedDataParallel
+    >>> dist.init_process_group("mpi")
+    >>> model = FullyShardedDataParallel(minigrad.nn.Linear(2, 1))
+    >>> model(minigrad.ones(4, 2)).mean().backward()
+    >>> [(name, p.shape, p.grad.tolist()) for name, p in model.named_parameters()]
+    [('_flat_param', minigrad.Size([3]), [1.0, 1.0, 1.0])]
+    >>> dist.destroy_process_group()
+    """
+
+    def __init__(
+        self,
+        module: Module,
+        process_group: Any = None,
+        sharding_strategy: ShardingStrategy | None = None,
+        cpu_offload: Any = None,
+        auto_wrap_policy: Callable | None = None,
+        backward_prefetch: Any = None,
+        mixed_precision: Any = None,
+        ignored_modules: Any = None,
+        param_init_fn: Any = None,
+        device_id: Any = None,
+        sync_module_states: bool = False,
+        forward_prefetch: bool = False,
+        limit_all_gathers: bool = True,
+        use_orig_params: bool = False,
+        ignored_states: Any = None,
+        device_mesh: Any = None,
+    ):
+        super().__init__()
+        group, strategy = member(process_group, WHO), sharding_strategy or ShardingStrategy.FULL_SHARD
+        refuse(
+            cpu_offload=cpu_offload,
+            mixed_precision=mixed_precision,
+            ignored_modules=ignored_modules,
+            ignored_states=ignored_states,
+            param_init_fn=param_init_fn,
+            device_mesh=device_mesh,
+            use_orig_params=use_orig_params or None,
+        )
+        if strategy not in (ShardingStrategy.FULL_SHARD, ShardingStrategy.SHARD_GRAD_OP):
+            fix = "use FULL_SHARD or SHARD_GRAD_OP, or nn.parallel.DistributedDataParallel, which keeps parameters whole"
+            raise error(NotImplementedError, WHO, f"there is no {strategy}", fix)
+        if sync_module_states:
+            with no_grad():
+                for t in [*[p for *_, p in own_parameters(module)], *module.buffers()]:
+                    collectives.broadcast(t, group.ranks[0], group)
+        if auto_wrap_policy is not None:
+            policy: Callable = auto_wrap_policy
+            wrapped_inside(module, policy, is_unit, lambda child: type(self)(child, group, strategy))
+        own = list(own_parameters(module))
+        self._strategy, self._state_type, self._group = strategy, StateDictType.FULL_STATE_DICT, group
+        self._shard = FlatShard(own, group, strategy is ShardingStrategy.FULL_SHARD) if own else None
+        if self._shard is not None:
+            self.register_parameter("_flat_param", self._shard.flat)
+        elif not any(map(is_unit, module.modules())):
+            raise error(ValueError, WHO, "the module has no parameters", "call it as it is")
+        self._fsdp_wrapped_module = module
+        self.register_load_state_dict_pre_hook(take_over)
+
+    @property
+    def module(self) -> Module:
+        """The module inside."""
+        return self._fsdp_wrapped_module
+
+    def __getattr__(self, name: str) -> Any:
+        inner = self.__dict__.get("_modules", {}).get(INNER[:-1])
+        found = [s for s in ("_parameters", "_buffers", "_modules") if name in self.__dict__.get(s, {})]
+        return getattr(inner, name) if inner is not None and not found else super().__getattr__(name)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.module[key]  # type: ignore[index]
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Return what the module returns, with its parameters gathered."""
+        shard = self._shard
+        if shard is None:
+            return self.module(*args, **kwargs)
+        if shard.summoned:
+            if current().grad:
+                what = "gradients would be those of the tensors that summon_full_params has made, and lost with them"
+                raise error(RuntimeError, WHO, what, "call the model outside of summon_full_params, or under no_grad()")
+            return self.module(*args, **kwargs)
+        with shard.gathered():
+            return self.module(*args, **kwargs)
+
+    # ------------------------------------------------------------------ all units of a model
+    @staticmethod
+    def fsdp_modules(module: Module, root_only: bool = False) -> list[FullyShardedDataParallel]:
+        """Return the units in a module, the module itself among them; with `root_only` those that are in no other."""
+        units = [m for m in module.modules() if isinstance(m, FullyShardedDataParallel)]
+        inner = {id(m) for unit in units for m in unit.module.modules()}
+        return [u for u in units if id(u) not in inner] if root_only else units
+
+    @staticmethod
+    @contextmanager
+    def summon_full_params(
+        module: Module,
+        recurse: bool = True,
+        writeback: bool = True,
+        rank0_only: bool = False,
+        offload_to_cpu: bool = False,
+        with_grads: bool = False,
+    ) -> Iterator[None]:
+        """Have all parameters whole in the modules meanwhile; what is written to them stays if `writeback`.
+
+        Each rank keeps its part of what it has written itself: all write the same.
+        """
+        refuse("summon_full_params", rank0_only=rank0_only or None, with_grads=with_grads or None)
+        units = FullyShardedDataParallel.fsdp_modules(module) if recurse else [module]
+        with ExitStack() as stack:
+            for unit in units:
+                if isinstance(unit, FullyShardedDataParallel) and unit._shard is not None:
+                    stack.enter_context(unit._shard.summon(writeback))
+            yield
+
+    def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0) -> Tensor:
+        """Scale all gradients, in place, so that the norm of the whole gradient is at most `max_norm`; return what it was.
+
+        `torch.nn.utils.clip_grad_norm_` would see this rank's parts alone.
+        """
+        grads = [p.grad for p in self.parameters() if p.grad is not None]
+        kind, norm_type = ReduceOp.MAX if norm_type == float("inf") else ReduceOp.SUM, float(norm_type)
+        like = next(self.parameters())
+        with no_grad():
+            norms = [g.norm(norm_type) for g in grads]
+            if kind is ReduceOp.MAX:
+                total = max(norms, key=float).clone() if norms else like.new_zeros(())
+            else:
+                total = sum([n**norm_type for n in norms], like.new_zeros(()))
+            collectives.all_reduce(total, kind, self._group)
+            total = total if kind is ReduceOp.MAX else total ** (1 / norm_type)
+            for g in grads:
+                g *= (max_norm / (total + 1e-6)).clamp(max=1.0)
+        return total
+
+    # ------------------------------------------------------------------ state
+    @staticmethod
+    def set_state_dict_type(module: Module, state_dict_type: StateDictType, *_: Any) -> None:
+        """Say what state_dict() of a model returns: whole tensors, or this rank's parts."""
+        if state_dict_type is StateDictType.LOCAL_STATE_DICT:
+            fix = "use StateDictType.SHARDED_STATE_DICT, which another number of ranks can load"
+            raise error(NotImplementedError, WHO, "there is no LOCAL_STATE_DICT", fix)
+        for unit in FullyShardedDataParallel.fsdp_modules(module):
+            unit._state_type = state_dict_type
+
+    @staticmethod
+    @contextmanager
+    def state_dict_type(module: Module, state_dict_type: StateDictType, *_: Any) -> Iterator[None]:
+        """Have state_dict() of a model return whole tensors, or this rank's parts, meanwhile."""
+        before = [(unit, unit._state_type) for unit in FullyShardedDataParallel.fsdp_modules(module)]
+        FullyShardedDataParallel.set_state_dict_type(module, state_dict_type)
+        try:
+            yield
+        finally:
+            for unit, kind in before:
+                unit._state_type = kind
+
+    def state_dict(self, *, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> dict:
+        """Return the state of the module inside under its own names: whole tensors, which all ranks gather together.
+
+        Under `state_dict_type(model, StateDictType.SHARDED_STATE_DICT)` parameters are ShardedTensors on this rank's memory,
+        for distributed.checkpoint to save, or to load into.
+        """
+        state = self.module.state_dict(destination=destination, prefix=prefix, keep_vars=keep_vars)
+        if (shard := self._shard) is None:
+            return state
+        if self._state_type is StateDictType.SHARDED_STATE_DICT:
+            tensors: list = [part.of(shard.flat) for part in shard.parts()]
+        else:
+            with shard.summon(writeback=False):
+                tensors = [m._parameters[name].detach().clone() for e in shard.entries for m, name in e.places[:1]]
+        for entry, t in zip(shard.entries, tensors):
+            for name in entry.names:
+                state[prefix + name] = t
+        return state
+
+    def held_parts(self) -> dict[str, list[Part]]:
+        return {} if self._shard is None else {"_flat_param": self._shard.parts()}
+
+
+# ---------------------------------------------------------------------- what a unit is made of
+def is_unit(module: Module) -> bool:
+    """Return whether a module is a FullyShardedDataParallel."""
+    return isinstance(module, FullyShardedDataParallel)
+
+
+def own_parameters(module: Module, prefix: str = "") -> Iterator[tuple]:
+    """Yield the parameters that no unit inside has taken: their names in the state_dict, modules, names there."""
+    for name, p in module._parameters.items():
+        if p is not None:
+            yield prefix + name, module, name, p
+    for name, child in module._modules.items():
+        if child is not None and not is_unit(child):
+            yield from own_parameters(child, f"{prefix}{name}.")
+
+
+def refuse(who: str = WHO, **given: Any) -> None:
+    """Raise NotImplementedError for arguments that are not None."""
+    for name, value in given.items():
+        if value is not None:
+            raise error(NotImplementedError, who, f"{name}={value!r} is not taken into account", f"leave {name} out")
+
+
+# ---------------------------------------------------------------------- loading
+def take_over(
+    unit: FullyShardedDataParallel,
+    state: dict,
+    prefix: str,
+    metadata: Any,
+    strict: bool,
+    missing: list,
+    unexpected: list,
+    faults: list,
+) -> None:
+    """Make of a state_dict under the names of the module inside one under this unit's: its own parameters become one part."""
+    shown = prefix.replace(INNER, "")
+    known = {name.replace(INNER, "") for name, _ in slots(unit.module) if not name.endswith("_flat_param")}
+    known |= {n for u in unit.fsdp_modules(unit) for n in names_of(unit, u)}
+    for key in [k for k in state if k.startswith(prefix)]:
+        value, name = state.pop(key), key[len(prefix) :]
+        if name in known:
+            state[f"{prefix}{INNER}{name}"] = value
+        else:
+            unexpected.append(shown + name)
+    shard = unit._shard
+    if shard is None:
+        return
+    flat = shard.flat.detach().clone()
+    for entry, part in zip(shard.entries, shard.parts()):
+        mine = part.of(flat)
+        for name in entry.names:
+            given = state.pop(f"{prefix}{INNER}{name}", None)
+            if given is None:
+                missing.append(shown + name)
+            elif fault := fill(mine, given):
+                faults.append(f"size mismatch for {shown}{name}: {fault}.")
+    state[f"{prefix}_flat_param"] = flat
+
+
+def names_of(root: Module, unit: FullyShardedDataParallel) -> list[str]:
+    """Return the names of a unit's own parameters in the state_dict of `root`."""
+    path = next(path for path, m in root.named_modules() if m is unit)
+    path = f"{path}.".replace(INNER, "") if path else ""
+    return [] if unit._shard is None else [path + n for e in unit._shard.entries for n in e.names]
