@@ -4,7 +4,7 @@ groups.py knows who takes part, collectives.py has what all of a group call toge
 and mpi_memory.py hands tensors to MPI.  All can be imported without MPI: `is_available()` says whether it is there.
 """
 
-from . import checkpoint, fsdp, nn
+from . import checkpoint, fsdp, nn, pipelining, tensor_parallel
 from .collectives import (
     all_gather,
     all_gather_into_tensor,
@@ -49,8 +49,10 @@ from .point_to_point import (
     irecv,
     isend,
     recv,
+    recv_object_list,
     scatter_object_list,
     send,
+    send_object_list,
 )
 
 __all__ = [
@@ -91,10 +93,12 @@ __all__ = [
     "new_group",
     "nn",
     "recv",
+    "recv_object_list",
     "reduce",
     "reduce_scatter",
     "reduce_scatter_tensor",
     "scatter",
     "scatter_object_list",
     "send",
+    "send_object_list",
 ]

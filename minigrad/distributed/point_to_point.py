@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from typing import Any
 
-from ..core.tensor import Tensor
+import numpy as np
+
+from ..core.tensor import Tensor, wrap
 from ..errors import error
 from .agreement import described
 from .calls import message
@@ -145,3 +148,31 @@ def scatter_object_list(
     given = member(group, "scatter_object_list")
     root = rank_in(given, src, "scatter_object_list", "src")
     output[0] = given.comm.scatter(scatter_object_input_list if given.rank() == root else None, root)
+
+
+def send_object_list(
+    object_list: list, dst: int | None = None, group: Any = None, device: Any = None, group_dst: int | None = None
+) -> None:
+    """Send the members of a list to process `dst`, which calls recv_object_list with a list as long."""
+    content = np.frombuffer(pickle.dumps(list(object_list)), np.uint8)
+    for sent in (np.array([len(object_list), content.size]), content.copy()):
+        send(wrap(sent), dst, group, group_dst=group_dst)
+
+
+def recv_object_list(
+    object_list: list, src: int | None = None, group: Any = None, device: Any = None, group_src: int | None = None
+) -> int:
+    """Put what process `src`, or any, sends by send_object_list into the list; return who has sent it.
+
+    Raises ValueError where the lists differ in length.
+    """
+    head = wrap(np.zeros(2, np.int64))
+    sender = recv(head, src, group, group_src=group_src)
+    length, nbytes = head.tolist()
+    content = wrap(np.empty(nbytes, np.uint8))
+    recv(content, sender, group)
+    if length != len(object_list):
+        what = f"process {sender} sends {length} objects, and the list has room for {len(object_list)}"
+        raise error(ValueError, "recv_object_list", what, f"pass [None] * {length}")
+    object_list[:] = pickle.loads(content.numpy().tobytes())
+    return sender

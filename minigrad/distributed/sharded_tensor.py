@@ -14,6 +14,8 @@ from ..arrays.devices import Size
 from ..autograd import no_grad
 from ..core.tensor import Tensor, wrap
 from ..errors import error
+from ..ops.create import zeros
+from .collectives import all_reduce
 
 Box = tuple[tuple[int, ...], tuple[int, ...]]  # offsets and sizes
 
@@ -28,7 +30,8 @@ class Shard(NamedTuple):
 class ShardedTensor:
     """A tensor of which this rank holds some boxes; the other ranks hold the others.
 
-    `size` is the whole's shape.  Raises ValueError for a shard that lies outside of it.
+    `size` is the whole's shape, and `group` are the ranks that hold it together, None for all.  Raises ValueError for a shard
+    that lies outside of it.
 
     >>> import minigrad
     >>> from minigrad.distributed.sharded_tensor import Shard, ShardedTensor
@@ -36,8 +39,8 @@ class ShardedTensor:
     ShardedTensor(shape=(4, 3), dtype=minigrad.float32, here: (2, 3) at (2, 0))
     """
 
-    def __init__(self, size: Sequence[int], dtype: Any, shards: Sequence[Shard]):
-        self.shape, self.dtype, self._shards = Size(size), dtype, list(shards)
+    def __init__(self, size: Sequence[int], dtype: Any, shards: Sequence[Shard], group: Any = None):
+        self.shape, self.dtype, self._shards, self.group = Size(size), dtype, list(shards), group
         for t, offsets in self._shards:
             fits = len(offsets) == t.ndim == len(size) and all(
                 [0 <= o and o + n <= whole for o, n, whole in zip(offsets, t.shape, size)]
@@ -54,6 +57,16 @@ class ShardedTensor:
         """Return the parts that this rank holds; their tensors share its memory."""
         return list(self._shards)
 
+    def full_tensor(self) -> Tensor:
+        """Return the whole, on each rank of the group; all of them call it, and none holds what another does."""
+        device = self._shards[0].tensor.device if self._shards else None
+        whole = zeros(self.shape, dtype=self.dtype, device=device)
+        with no_grad():
+            for t, offsets in self._shards:
+                inside(whole, (0,) * t.ndim, (tuple(offsets), tuple(t.shape))).copy_(t)
+        all_reduce(whole, group=self.group)
+        return whole
+
     def __repr__(self) -> str:
         here = ", ".join(f"{tuple(t.shape)} at {tuple(offsets)}" for t, offsets in self._shards) or "nothing"
         return f"ShardedTensor(shape={tuple(self.shape)}, dtype={self.dtype}, here: {here})"
@@ -66,6 +79,7 @@ class Part(NamedTuple):
     size: tuple[int, ...]
     start: int
     boxes: list[Box]
+    group: Any = None  # the ranks that hold the whole together
 
     def of(self, local: Tensor) -> ShardedTensor:
         """Return the whole as far as `local`, a tensor of this rank, holds it; the memory is shared."""
@@ -73,7 +87,7 @@ class Part(NamedTuple):
         for offsets, sizes in self.boxes:
             shards.append(Shard(flat[at : at + prod(sizes)].view(sizes), offsets))
             at += prod(sizes)
-        return ShardedTensor(self.size, local.dtype, shards)
+        return ShardedTensor(self.size, local.dtype, shards, self.group)
 
 
 class HoldsParts:

@@ -17,14 +17,17 @@ from ...nn.module import Module
 from ...optim import Optimizer
 from ..fsdp import FullyShardedDataParallel, StateDictType
 from ..fsdp.fully_sharded import INNER
-from ..sharded_tensor import HoldsParts, Part, fill
+from ..sharded_tensor import HoldsParts, Part, ShardedTensor, fill
 
 Held = tuple[Tensor, list[Part]]  # a parameter, and what it holds of tensors of the state_dict
 
 
 @dataclass
 class StateDictOptions:
-    """How states are got and set; `strict` is load_state_dict's.  The others are not taken into account."""
+    """How states are got and set: `full_state_dict` gathers whole tensors on all ranks, `strict` is load_state_dict's.
+
+    Raises NotImplementedError for the others, which PyTorch has.
+    """
 
     full_state_dict: bool = False
     cpu_offload: bool = False
@@ -36,7 +39,7 @@ class StateDictOptions:
 
     def __post_init__(self) -> None:
         for f in fields(self):
-            if f.name != "strict" and getattr(self, f.name) != f.default:
+            if f.name not in ("strict", "full_state_dict") and getattr(self, f.name) != f.default:
                 what = f"{f.name}={getattr(self, f.name)} is not taken into account"
                 raise error(NotImplementedError, "StateDictOptions", what, f"leave {f.name} out")
 
@@ -59,13 +62,14 @@ def get_state_dict(
     >>> set_state_dict(model, optimizer, model_state_dict=states[0], optim_state_dict=states[1])
     <All keys matched successfully>
     """
-    return get_model_state_dict(model), get_optimizer_state_dict(model, optimizers)
+    found = get_model_state_dict(model, options=options)
+    return found, get_optimizer_state_dict(model, optimizers, options=options)
 
 
 def get_model_state_dict(model: Module, *, options: StateDictOptions | None = None) -> dict[str, Any]:
     """Return the state of a model."""
     with FullyShardedDataParallel.state_dict_type(model, StateDictType.SHARDED_STATE_DICT):
-        return model.state_dict()
+        return whole(model.state_dict(), options)
 
 
 def get_optimizer_state_dict(
@@ -86,7 +90,7 @@ def get_optimizer_state_dict(
         for group in optimizer.param_groups:
             names = [part.name for p in group["params"] for part in held[id(p)][1]]
             found["param_groups"].append({**group, "params": names})
-    return found
+    return whole(found, options)
 
 
 def set_state_dict(
@@ -152,6 +156,17 @@ def parts(model: Module) -> dict[int, Held]:
                 mine = own.get(name, [Part(name, shape, 0, [((0,) * p.ndim, shape)])])
                 found[id(p)] = p, [part._replace(name=prefix + part.name) for part in mine]
     return found
+
+
+def whole(state: dict, options: StateDictOptions | None) -> dict:
+    """Return a state with whole tensors for ShardedTensors, where that is wanted."""
+    if options is not None and options.full_state_dict:
+        for key, value in state.items():
+            if isinstance(value, ShardedTensor):
+                state[key] = value.full_tensor()
+            elif isinstance(value, dict):
+                whole(value, options)
+    return state
 
 
 def listed(optimizers: Any) -> list[Optimizer]:

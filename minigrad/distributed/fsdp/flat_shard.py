@@ -163,7 +163,7 @@ class FlatShard:
         for e in self.entries:
             start, stop = max(e.start, self.begin), min(e.stop, self.begin + self.each)
             inside = list(boxes(e.shape, start - e.start, stop - e.start))
-            found.append(Part(e.names[0], e.shape, max(start - self.begin, 0) if inside else 0, inside))
+            found.append(Part(e.names[0], e.shape, start - self.begin if inside else 0, inside, self.group))
         return found
 
 
