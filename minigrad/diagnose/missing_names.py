@@ -65,9 +65,8 @@ TABLE = tuple(
         (
             "models over several processes and several devices",
             "average the gradients with torch.distributed.all_reduce, or train in one process",
-            """distributed.nn distributed.fsdp distributed.rpc distributed.tensor distributed.pipelining distributed.elastic
-            distributed.optim distributed.checkpoint distributed.device_mesh distributed.algorithms distributed.run
-            nn.parallel.DistributedDataParallel nn.SyncBatchNorm cuda.nccl cuda.comm""",
+            """distributed.rpc distributed.elastic distributed.optim distributed.device_mesh distributed.algorithms
+            distributed.run nn.parallel.DistributedDataParallel nn.SyncBatchNorm cuda.nccl cuda.comm""",
         ),
         (
             "streams, events and graphs of a GPU",

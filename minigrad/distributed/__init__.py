@@ -1,10 +1,13 @@
 """Many processes that compute together, under torch.distributed's names, on MPI: `mpiexec -n 4 minigrad run train.py`.
 
 groups.py knows who takes part, collectives.py has what all of a group call together, point_to_point.py what two of them do,
-and mpi_memory.py hands tensors to MPI.  All can be imported without MPI: `is_available()` says whether it is there.
+and mpi_memory.py hands tensors to MPI.  On these stand checkpoints that all ranks write (checkpoint), parameters that are
+spread over ranks (fsdp), layers divided among them (tensor_parallel), and layers one behind the other (pipelining).  All can
+be imported without MPI: `is_available()` says whether it is there.
 """
 
 from . import checkpoint, fsdp, nn, pipelining, tensor_parallel
+from .agreement import DebugLevel, get_debug_level, set_debug_level, set_debug_level_from_env
 from .collectives import (
     all_gather,
     all_gather_into_tensor,
@@ -14,6 +17,7 @@ from .collectives import (
     barrier,
     broadcast,
     gather,
+    monitored_barrier,
     reduce,
     reduce_scatter,
     reduce_scatter_tensor,
@@ -22,16 +26,19 @@ from .collectives import (
 from .groups import (
     GroupMember,
     ProcessGroup,
+    default_pg_timeout,
     destroy_process_group,
     get_backend,
     get_global_rank,
     get_group_rank,
+    get_node_local_rank,
     get_process_group_ranks,
     get_rank,
     get_world_size,
     group,
     init_process_group,
     is_available,
+    is_backend_available,
     is_gloo_available,
     is_initialized,
     is_mpi_available,
@@ -54,8 +61,10 @@ from .point_to_point import (
     send,
     send_object_list,
 )
+from .subgroups import new_subgroups, new_subgroups_by_enumeration
 
 __all__ = [
+    "DebugLevel",
     "GroupMember",
     "P2POp",
     "ProcessGroup",
@@ -71,12 +80,17 @@ __all__ = [
     "batch_isend_irecv",
     "broadcast",
     "broadcast_object_list",
+    "checkpoint",
+    "default_pg_timeout",
     "destroy_process_group",
+    "fsdp",
     "gather",
     "gather_object",
     "get_backend",
+    "get_debug_level",
     "get_global_rank",
     "get_group_rank",
+    "get_node_local_rank",
     "get_process_group_ranks",
     "get_rank",
     "get_world_size",
@@ -84,14 +98,19 @@ __all__ = [
     "init_process_group",
     "irecv",
     "is_available",
+    "is_backend_available",
     "is_gloo_available",
     "is_initialized",
     "is_mpi_available",
     "is_nccl_available",
     "is_torchelastic_launched",
     "isend",
+    "monitored_barrier",
     "new_group",
+    "new_subgroups",
+    "new_subgroups_by_enumeration",
     "nn",
+    "pipelining",
     "recv",
     "recv_object_list",
     "reduce",
@@ -101,4 +120,7 @@ __all__ = [
     "scatter_object_list",
     "send",
     "send_object_list",
+    "set_debug_level",
+    "set_debug_level_from_env",
+    "tensor_parallel",
 ]

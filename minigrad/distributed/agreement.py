@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import zlib
 from collections import deque
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +26,48 @@ if TYPE_CHECKING:
 
 EVERY = 64
 FIRST = (1, 2, 4, 8, 16, 32)
+
+
+class DebugLevel(Enum):
+    """How much is checked: with DETAIL the ranks compare each call, as in debug mode."""
+
+    OFF = 0
+    INFO = 1
+    DETAIL = 2
+
+
+_level = DebugLevel.OFF
+
+
+def get_debug_level() -> DebugLevel:
+    """Return how much is checked: what was set, or at the beginning what the environment says (TORCH_DISTRIBUTED_DEBUG).
+
+    >>> import minigrad
+    >>> minigrad.distributed.get_debug_level()
+    <DebugLevel.OFF: 0>
+    """
+    return _level
+
+
+def set_debug_level(level: DebugLevel) -> None:
+    """Say how much is checked; all ranks say the same.  Raises TypeError for what is no DebugLevel."""
+    global _level
+    if not isinstance(level, DebugLevel):
+        what = f"expected a DebugLevel, got {level!r}"
+        raise error(TypeError, "set_debug_level", what, "write set_debug_level(torch.distributed.DebugLevel.DETAIL)")
+    _level = level
+
+
+def set_debug_level_from_env() -> None:
+    """Check as much as TORCH_DISTRIBUTED_DEBUG says: OFF, INFO or DETAIL.  Raises RuntimeError for anything else."""
+    name = os.environ.get("TORCH_DISTRIBUTED_DEBUG", "OFF").upper()
+    if name not in DebugLevel.__members__:
+        what = f"TORCH_DISTRIBUTED_DEBUG={name} is none of OFF, INFO and DETAIL"
+        raise error(RuntimeError, "set_debug_level_from_env", what, "write TORCH_DISTRIBUTED_DEBUG=DETAIL")
+    set_debug_level(DebugLevel[name])
+
+
+set_debug_level_from_env()
 
 
 class Agreement:
@@ -75,8 +118,8 @@ def first_difference(calls: list[list[tuple[int, str, str]]], group: ProcessGrou
 
 
 def detailed() -> bool:
-    """Return whether every call is compared: in debug mode, or with TORCH_DISTRIBUTED_DEBUG=DETAIL in the environment."""
-    return debugging.on or os.environ.get("TORCH_DISTRIBUTED_DEBUG", "").upper() == "DETAIL"
+    """Return whether every call is compared: in debug mode, and on the debug level DETAIL."""
+    return debugging.on or _level is DebugLevel.DETAIL
 
 
 def described(*given: Any) -> str:

@@ -27,6 +27,17 @@ def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -
     return begun(call, given.comm.Ibarrier(), lambda: None, async_op)
 
 
+def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bool = False) -> None:
+    """Wait until all processes have come here, but no longer than `timeout`, a timedelta or seconds.
+
+    Raises RuntimeError after that, which tells of each other rank where it is.
+    """
+    outside_of_programs("monitored_barrier")
+    given = member(group, "monitored_barrier")
+    call = collective("monitored_barrier", "monitored_barrier()", given, 0)  # not compared first: that may wait longer
+    Work(call, [given.comm.Ibarrier()], lambda: None).wait(given.timeout if timeout is None else timeout)
+
+
 def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
     """Write the sum of all processes' tensors, or their mean, product, least or largest numbers, into each of them."""
     who, given = "all_reduce", member(group, "all_reduce")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from datetime import timedelta
 from importlib.util import find_spec
@@ -17,7 +18,7 @@ FIX = "call torch.distributed.init_process_group('mpi') first"
 INSTALL = "install it: pip install 'minigrad-viz[mpi]', and start the program with: mpiexec -n 4 minigrad run train.py"
 
 
-TIMEOUT = 1800.0  # seconds, PyTorch's
+default_pg_timeout = timedelta(minutes=30)  # PyTorch's
 
 
 class ProcessGroup:
@@ -82,6 +83,16 @@ def is_nccl_available() -> bool:
     return False
 
 
+def is_backend_available(backend: str) -> bool:
+    """Return whether there is a backend of this name: "mpi", where mpi4py is installed.
+
+    >>> import minigrad
+    >>> minigrad.distributed.is_backend_available("nccl")
+    False
+    """
+    return backend.lower() == "mpi" and is_available()
+
+
 def is_torchelastic_launched() -> bool:
     """Return False: mpiexec starts the processes."""
     return False
@@ -133,7 +144,7 @@ def init_process_group(
     if world_size not in (-1, world.size) or rank not in (-1, world.rank):
         what = f"this is process {world.rank} of {world.size}, not {rank} of {world_size}: MPI numbers the processes"
         raise error(ValueError, who, what, f"start it with: mpiexec -n {max(world_size, 1)} minigrad run train.py")
-    limit = seconds(timeout, who, TIMEOUT)
+    limit = seconds(timeout, who, default_pg_timeout.total_seconds())
     ear = Ear(world.Dup())
     GroupMember.WORLD = ProcessGroup(world.Dup(), range(world.size), limit, ear)
     ends.begin(GroupMember.WORLD)
@@ -213,6 +224,23 @@ def rank_in(given: ProcessGroup, rank: int, who: str, name: str) -> int:
 def get_rank(group: Any = None) -> int:
     """Return this process's number, from 0; -1 where it is not in the group."""
     return -1 if group is GroupMember.NON_GROUP_MEMBER else member(group, "get_rank").rank()
+
+
+def get_node_local_rank(fallback_rank: int | None = None) -> int:
+    """Return this process's number among those on its computer.
+
+    Before init_process_group it is what the environment says in LOCAL_RANK, or else `fallback_rank`.  Raises RuntimeError
+    where there is neither.
+    """
+    if is_initialized():
+        here = world().ear.processes
+        return [host for host, _ in here[: world().rank()]].count(here[world().rank()][0])
+    if "LOCAL_RANK" in os.environ:
+        return int(os.environ["LOCAL_RANK"])
+    if fallback_rank is None:
+        what = "the number of this process on its computer is not known, and LOCAL_RANK is not in the environment"
+        raise error(RuntimeError, "get_node_local_rank", what, f"{FIX}, or pass fallback_rank=0")
+    return int(fallback_rank)
 
 
 def get_world_size(group: Any = None) -> int:

@@ -60,12 +60,13 @@ class PipelineStage:
 
     def received(self) -> tuple[Tensor, ...]:
         """Wait for what the stage before has computed of the next part of the batch."""
-        src, said = self.group.ranks[self.stage_index - 1], [None]
+        said: list[Any] = [None]
+        src = self.group.ranks[self.stage_index - 1]
         recv_object_list(said, src, self.group)
         shapes, dtype, requires_grad = said[0]
         sizes = [prod(shape) for shape in shapes]
-        template = empty(sum(sizes), dtype=dtype, device=self.device, requires_grad=requires_grad)
-        flat = recv(template, src, self.group)
+        like = empty(sum(sizes), dtype=dtype, device=self.device).requires_grad_(requires_grad)
+        flat = recv(like, src, self.group)
         return tuple([part.reshape(shape) for part, shape in zip(flat.split(sizes), shapes)])
 
     def sent(self, output: Any) -> Tensor:
@@ -127,7 +128,9 @@ class ScheduleGPipe:
         """
         stage, n = self.stage, self.n
         inputs = parts(args, n, "the batch") if stage.is_first else [()] * n
-        options = [dict(zip(kwargs, values)) for values in parts(tuple(kwargs.values()), n, "a keyword argument", False)]
+        options = [
+            dict(zip(kwargs, values)) for values in parts(tuple(kwargs.values()), n, "a keyword argument", False)
+        ]
         with_loss = self.loss_fn is not None and stage.is_last
         targets = parts((target,), n, "target") if with_loss else []
         ends, outputs, found = [], [], []  # backward begins from the ends
@@ -160,7 +163,9 @@ def parts(values: tuple, n: int, name: str, needed: bool = True) -> list[tuple]:
     for t in values:
         if isinstance(t, Tensor) and (t.ndim == 0 or t.shape[0] < n):
             what = f"{name} of shape {tuple(t.shape)} cannot be divided into {n} parts along dimension 0"
-            raise error(ValueError, "step", what, "pass a larger batch, or make the schedule with a smaller n_microbatches")
+            raise error(
+                ValueError, "step", what, "pass a larger batch, or make the schedule with a smaller n_microbatches"
+            )
     divided = [t.tensor_split(n) if isinstance(t, Tensor) else [t] * n for t in values]
     return list(zip(*divided)) if divided else [()] * n
 

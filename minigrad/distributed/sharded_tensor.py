@@ -43,7 +43,7 @@ class ShardedTensor:
         self.shape, self.dtype, self._shards, self.group = Size(size), dtype, list(shards), group
         for t, offsets in self._shards:
             fits = len(offsets) == t.ndim == len(size) and all(
-                [0 <= o and o + n <= whole for o, n, whole in zip(offsets, t.shape, size)]
+                [o >= 0 and o + n <= whole for o, n, whole in zip(offsets, t.shape, size)]
             )
             if not fits or t.dtype != dtype:
                 what = f"a {t.dtype} shard of shape {tuple(t.shape)} at {tuple(offsets)} is no part of a "

@@ -137,8 +137,9 @@ class ParallelLinear(HoldsParts, Module):
         self.register_load_state_dict_pre_hook(take_parts)
 
     def extra_repr(self) -> str:
-        has_bias = self.bias is not None
-        return f"in_features={self.in_features}, out_features={self.out_features}, bias={has_bias}, weight here: {tuple(self.weight.shape)}"
+        here = tuple(self.weight.shape)
+        features = f"in_features={self.in_features}, out_features={self.out_features}"
+        return f"{features}, bias={self.bias is not None}, weight here: {here}"
 
 
 class ColumnParallelLinear(ParallelLinear):
@@ -290,7 +291,9 @@ def parallelize_module(
         return divided(module, parallelize_plan, device_mesh, "the module")
     names = [name for name, _ in module.named_modules()]
     for pattern, style in parallelize_plan.items():
-        chosen = [name for name in names if name and fnmatchcase(name, pattern) and name.count(".") == pattern.count(".")]
+        chosen = [
+            name for name in names if name and fnmatchcase(name, pattern) and name.count(".") == pattern.count(".")
+        ]
         if not chosen:
             what = f"no module has the name {pattern!r}"
             raise error(ValueError, "parallelize_module", what, f"write one of {names[1:6]}")

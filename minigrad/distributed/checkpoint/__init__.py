@@ -8,8 +8,8 @@ models and optimizers in a form that another number of ranks can load.
 
 from . import state_dict
 from .entries import Stateful
-from .loading import load
 from .folders import FileSystemReader, FileSystemWriter
+from .loading import load
 from .metadata import Metadata, TensorMetadata
 from .saving import save
 

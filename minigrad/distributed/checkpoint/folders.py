@@ -34,6 +34,8 @@ def folder_of(who: str, checkpoint_id: Any, storage: Any, kind: type, planner: A
     if storage is not None and not isinstance(storage, kind):
         what = f"expected a {kind.__name__}, got {type(storage).__name__}"
         raise error(TypeError, who, what, "pass checkpoint_id='folder' instead")
-    if checkpoint_id is None and storage is None:
+    if checkpoint_id is not None:
+        return Path(checkpoint_id)
+    if storage is None:
         raise error(ValueError, who, "it is not said where the checkpoint is", "pass checkpoint_id='folder'")
-    return Path(storage.path if checkpoint_id is None else checkpoint_id)
+    return storage.path

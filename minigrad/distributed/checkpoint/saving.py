@@ -78,7 +78,7 @@ def save(
 
 
 def begin(state_dict: Any, folder: Path, rank: int, who: str) -> tuple[dict[str, Any], str]:
-    """Return this rank's entries, and a word for the names of this save's files; rank 0 makes the folder and its word counts."""
+    """Return this rank's entries, and a word for the names of this save's files, where rank 0's counts; it makes the folder."""
     if rank == 0:
         folder.mkdir(parents=True, exist_ok=True)
     return entries(states(state_dict, who), who), secrets.token_hex(8)
@@ -137,7 +137,10 @@ def check_same(
     other = descriptions[first][name]
     if (found and (found.dtype, found.shape)) != (other and (other.dtype, other.shape)):
         ranks = range(len(descriptions)) if group is None else group.ranks
-        said = [f"{f} on rank {ranks[r]}" if f else f"no tensor on rank {ranks[r]}" for r, f in ((first, other), (rank, found))]
+        said = [
+            f"{f} on rank {ranks[r]}" if f else f"no tensor on rank {ranks[r]}"
+            for r, f in ((first, other), (rank, found))
+        ]
         what = f"{name!r} is {' and '.join(said)}"
         raise error(ValueError, who, what, "give it a name of its own on each rank, or pass a ShardedTensor")
 

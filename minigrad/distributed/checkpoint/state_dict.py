@@ -1,5 +1,6 @@
-"""States of models and optimizers that do not depend on the number of ranks, under torch.distributed.checkpoint.state_dict's names.
+"""States of models and optimizers that do not depend on the number of ranks.
 
+The names are those of torch.distributed.checkpoint.state_dict.
 Parameters have the names of the model without wrappers, states of optimizers the names of their parameters, and what a rank
 holds only in parts is a ShardedTensor.
 """

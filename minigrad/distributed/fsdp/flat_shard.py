@@ -75,8 +75,12 @@ class FlatShard:
         whole = cat([p.detach().reshape(-1) for p, _ in tensors.values()])
         self.flat = Parameter(self.own(whole), next(iter(tensors.values()))[0].requires_grad)
         if self.flat.requires_grad:
-            self.flat.register_hook(lambda grad: grad / group.size())  # the sum of all ranks' gradients becomes their mean
-        self.whole: tuple[Tensor, int] | None = None  # gathered in backward, and the version of what it was gathered from
+            self.flat.register_hook(
+                lambda grad: grad / group.size()
+            )  # the sum of all ranks' gradients becomes their mean
+        self.whole: tuple[Tensor, int] | None = (
+            None  # gathered in backward, and the version of what it was gathered from
+        )
         self.put_away()
 
     def own(self, whole: Tensor) -> Tensor:
@@ -191,8 +195,9 @@ class Regathering(saved_tensors_hooks):
 
     def __init__(self, shard: FlatShard, whole: Tensor):
         def pack(t: Tensor) -> View:
+            strides: Any = t.stride()
             offset = (t.data_ptr() - first) // itemsize
-            return View(tuple(t.shape), tuple(t.stride()), offset, version(shard.flat))
+            return View(tuple(t.shape), strides, offset, version(shard.flat))
 
         super().__init__(pack, shard.again)
         first, itemsize = whole.data_ptr(), whole.element_size()
@@ -203,7 +208,9 @@ class Regathering(saved_tensors_hooks):
 def check(found: list[tuple[str, Module, str, Parameter]]) -> None:
     """Raise ValueError for parameters that cannot lie in one flat tensor."""
     if lazy := [path for path, _, _, p in found if is_lazy(p)]:
-        raise error(ValueError, WHO, f"{lazy[0]} has no shape yet", "call the model once on an example before wrapping it")
+        raise error(
+            ValueError, WHO, f"{lazy[0]} has no shape yet", "call the model once on an example before wrapping it"
+        )
     first_path, _, _, first = found[0]
     for path, _, _, p in found:
         if (taken := getattr(p, "_taken", None)) is not None:
@@ -213,5 +220,7 @@ def check(found: list[tuple[str, Module, str, Parameter]]) -> None:
         for what in ("requires_grad", "dtype", "device"):
             if getattr(p, what) != getattr(first, what):
                 says = f"{path} has {what}={getattr(p, what)}, and {first_path} {what}={getattr(first, what)}"
-                fix = "wrap the modules of the one kind by themselves: model.head = FullyShardedDataParallel(model.head)"
+                fix = (
+                    "wrap the modules of the one kind by themselves: model.head = FullyShardedDataParallel(model.head)"
+                )
                 raise error(ValueError, WHO, f"parameters of one flat tensor differ: {says}", fix)

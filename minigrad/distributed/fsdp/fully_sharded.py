@@ -13,6 +13,7 @@ from ...core.tensor import Tensor
 from ...errors import error
 from ...nn.module import Module
 from ...nn.state import slots
+from ...ops.join import stack
 from .. import collectives
 from ..groups import member
 from ..mpi_memory import ReduceOp
@@ -95,7 +96,9 @@ class FullyShardedDataParallel(HoldsParts, Module):
             use_orig_params=use_orig_params or None,
         )
         if strategy not in (ShardingStrategy.FULL_SHARD, ShardingStrategy.SHARD_GRAD_OP):
-            fix = "use FULL_SHARD or SHARD_GRAD_OP, or nn.parallel.DistributedDataParallel, which keeps parameters whole"
+            fix = (
+                "use FULL_SHARD or SHARD_GRAD_OP, or nn.parallel.DistributedDataParallel, which keeps parameters whole"
+            )
             raise error(NotImplementedError, WHO, f"there is no {strategy}", fix)
         if sync_module_states:
             with no_grad():
@@ -177,17 +180,14 @@ class FullyShardedDataParallel(HoldsParts, Module):
         """
         grads = [p.grad for p in self.parameters() if p.grad is not None]
         kind, norm_type = ReduceOp.MAX if norm_type == float("inf") else ReduceOp.SUM, float(norm_type)
-        like = next(self.parameters())
         with no_grad():
-            norms = [g.norm(norm_type) for g in grads]
-            if kind is ReduceOp.MAX:
-                total = max(norms, key=float).clone() if norms else like.new_zeros(())
-            else:
-                total = sum([n**norm_type for n in norms], like.new_zeros(()))
+            norms = stack([g.norm(norm_type) for g in grads]) if grads else next(self.parameters()).new_zeros(1)
+            total = norms.max() if kind is ReduceOp.MAX else (norms**norm_type).sum()
             collectives.all_reduce(total, kind, self._group)
             total = total if kind is ReduceOp.MAX else total ** (1 / norm_type)
+            scale: Any = max_norm / (total + 1e-6)
             for g in grads:
-                g *= (max_norm / (total + 1e-6)).clamp(max=1.0)
+                g *= scale.clamp(max=1.0)
         return total
 
     # ------------------------------------------------------------------ state

@@ -1,0 +1,43 @@
+"""Many groups at once, into which the ranks are divided."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..errors import error
+from .groups import GroupMember, new_group, world
+
+
+def new_subgroups(
+    group_size: int | None = None, group: Any = None, timeout: Any = None, backend: str | None = None, **_: Any
+) -> tuple[Any, list]:
+    """Divide all ranks into groups of `group_size`, one after another; return this rank's group, and all groups.
+
+    Without `group_size` it is the number of ranks on this computer.  A group that this rank is not in is
+    GroupMember.NON_GROUP_MEMBER.  Raises ValueError where the ranks cannot be divided so.
+    """
+    who, whole = "new_subgroups", world()
+    if group is not None and group is not whole:
+        raise error(ValueError, who, "only the group of all ranks can be divided", "use new_subgroups_by_enumeration")
+    hosts = [host for host, _ in whole.ear.processes]
+    n = hosts.count(hosts[whole.rank()]) if group_size is None else group_size
+    if not 0 < n <= whole.size() or whole.size() % n:
+        what = f"{whole.size()} processes cannot be divided into groups of {n}"
+        raise error(ValueError, who, what, "pass a group_size that divides torch.distributed.get_world_size()")
+    return new_subgroups_by_enumeration([range(i, i + n) for i in range(0, whole.size(), n)], timeout, backend)
+
+
+def new_subgroups_by_enumeration(
+    ranks_per_subgroup_list: Sequence[Sequence[int]], timeout: Any = None, backend: str | None = None, **_: Any
+) -> tuple[Any, list]:
+    """Make a group of each of these lists of ranks; return this rank's group, or None, and all groups.
+
+    All ranks call it.  Raises ValueError for a rank that is in two of them.
+    """
+    listed = [rank for ranks in ranks_per_subgroup_list for rank in ranks]
+    if repeated := sorted({r for r in listed if listed.count(r) > 1}):
+        what = f"rank {repeated[0]} is in more than one of the groups"
+        raise error(ValueError, "new_subgroups_by_enumeration", what, "let each rank be in one group")
+    groups = [new_group(ranks, timeout, backend) for ranks in ranks_per_subgroup_list]
+    return next((g for g in groups if g is not GroupMember.NON_GROUP_MEMBER), None), groups
