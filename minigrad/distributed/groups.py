@@ -40,6 +40,10 @@ class ProcessGroup:
         """Return how many processes there are in the group."""
         return self.comm.size
 
+    def __deepcopy__(self, memo: dict) -> ProcessGroup:
+        """Return itself: a module's copy communicates with the same processes."""
+        return self
+
     def free(self) -> None:
         """Give the communicators back."""
         self.comm.Free()

@@ -18,6 +18,7 @@ from ...core.tensor import Tensor
 from ...errors import error
 from ...nn.module import Module
 from ...nn.parameter import Parameter, is_lazy
+from ...ops.create import empty
 from ...ops.join import cat
 from ..groups import ProcessGroup
 from ..nn.linear_maps import AllGather
@@ -40,14 +41,38 @@ class Flattened(NamedTuple):
         return self.start + prod(self.shape)
 
 
-class Sharded:
-    """What a module has in the place of a parameter while it is not gathered."""
+class Sharded(Tensor):
+    """What a module has in the place of a parameter while it is not gathered: a tensor of no numbers."""
+
+    __slots__ = ()
+
+    def __new__(cls, shape: tuple[int, ...]) -> Any:
+        made: Any = empty(0)
+        made.__class__ = cls
+        vars(made)["whole"] = shape
+        return made
 
     def __init__(self, shape: tuple[int, ...]):
-        self.shape = shape
+        pass
+
+    @property
+    def _a(self) -> Any:  # type: ignore[override]  everything that computes with a tensor asks for its array
+        what = f"a parameter of shape {self.shape} was used while it is not gathered"
+        fix = f"call the {WHO} and not the module inside of it, or use summon_full_params; checkpoint() goes around it, too"
+        raise error(RuntimeError, WHO, what, fix)
+
+    @property
+    def shape(self) -> Any:
+        return vars(self)["whole"]
 
     def __repr__(self) -> str:
         return f"<parameter of shape {self.shape}, gathered while {WHO} runs forward, or in summon_full_params>"
+
+    def __deepcopy__(self, memo: dict) -> Any:
+        return Sharded(self.shape)
+
+    def __reduce_ex__(self, protocol: Any) -> tuple:
+        return Sharded, (self.shape,)
 
 
 class FlatShard:
@@ -74,13 +99,7 @@ class FlatShard:
         self.size, self.each = at, -(-at // group.size())
         whole = cat([p.detach().reshape(-1) for p, _ in tensors.values()])
         self.flat = Parameter(self.own(whole), next(iter(tensors.values()))[0].requires_grad)
-        if self.flat.requires_grad:
-            self.flat.register_hook(
-                lambda grad: grad / group.size()
-            )  # the sum of all ranks' gradients becomes their mean
-        self.whole: tuple[Tensor, int] | None = (
-            None  # gathered in backward, and the version of what it was gathered from
-        )
+        self.whole: tuple[Tensor, int] | None = None  # gathered in backward, of this version of `flat`
         self.put_away()
 
     def own(self, whole: Tensor) -> Tensor:
@@ -117,7 +136,10 @@ class FlatShard:
     @contextmanager
     def gathered(self) -> Iterator[None]:
         """Have the parameters in the modules meanwhile, as functions of `flat`."""
-        whole = AllGather.apply(self.flat, self.group)
+        mine = self.flat.view_as(self.flat)
+        if mine.requires_grad:  # the sum of all ranks' gradients becomes their mean
+            mine.register_hook(lambda grad: grad / self.group.size())
+        whole = AllGather.apply(mine, self.group)
         self.put(self.views(whole))
         try:
             if self.regather and whole.requires_grad:
