@@ -1,0 +1,412 @@
+"""Checkpoints of one process and of many: what they hold, what is refused, and that a kill at any moment leaves a whole one."""
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import minigrad as torch
+from minigrad import nn
+from minigrad.distributed import checkpoint as dcp
+from minigrad.distributed.checkpoint.state_dict import StateDictOptions, get_state_dict, set_state_dict
+from minigrad.distributed.sharded_tensor import Shard, ShardedTensor, boxes, inside
+from tests.distributed.ranks import BEGIN, MPIEXEC, ROOT, needs_mpi, passes
+
+
+def test_what_was_saved_is_loaded_in_place(tmp_path):
+    w, whole = torch.randn(3, 4), torch.arange(12).reshape(3, 4)
+    values = {"epoch": 3, "name": "run", "rates": [0.1, 0.2], "none": None}
+    saved = {
+        "w": w,
+        "view": whole[1:, ::2],
+        "scalar": torch.tensor(2.5),
+        "empty": torch.empty(0, 3),
+        "half": w.bfloat16(),
+    }
+    dcp.save({"a": saved, "list": [torch.ones(2), {"k": 1}], **values}, checkpoint_id=tmp_path)
+    into = {
+        "a": {k: torch.zeros_like(t) for k, t in saved.items()},
+        "list": [torch.zeros(2), {"k": 0}],
+        **dict.fromkeys(values),
+    }
+    places = dict(into["a"])
+    dcp.load(into, checkpoint_id=str(tmp_path))
+    for name, t in saved.items():
+        assert into["a"][name] is places[name] and torch.equal(into["a"][name], t)
+    assert torch.equal(into["list"][0], torch.ones(2)) and into["list"][1] == {"k": 1}
+    assert {k: into[k] for k in values} == values
+
+
+def test_a_part_of_it_can_be_loaded_and_parameters_that_require_grad(tmp_path):
+    dcp.save({"w": torch.ones(2), "b": torch.zeros(1)}, storage_writer=dcp.FileSystemWriter(tmp_path))
+    p = nn.Parameter(torch.zeros(2))
+    dcp.load({"w": p}, storage_reader=dcp.FileSystemReader(tmp_path))
+    assert p.tolist() == [1, 1] and p.requires_grad
+    assert set(dcp.FileSystemReader(tmp_path).read_metadata().tensors) == {"w", "b"}
+
+
+def test_a_file_has_what_a_view_sees_and_not_all_of_its_memory(tmp_path):
+    plan = dcp.save({"w": torch.zeros(1_000_000)[:10]}, checkpoint_id=tmp_path)
+    assert sum(plan.files.values()) < 5000
+
+
+class Counter:
+    def __init__(self, n):
+        self.n = n
+
+    def state_dict(self):
+        return {"n": self.n, "t": torch.full((2,), float(self.n))}
+
+    def load_state_dict(self, state):
+        self.n, self.t = state["n"], state["t"]
+
+
+def trained(seed, steps):
+    torch.manual_seed(seed)
+    model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 1))
+    optimizer = torch.optim.AdamW(model.parameters(), 0.01 * (seed + 1))
+    for i in range(steps):
+        step(model, optimizer, i)
+    return model, optimizer
+
+
+def step(model, optimizer, i):
+    torch.manual_seed(i)
+    optimizer.zero_grad()
+    (model(torch.randn(5, 3)) ** 2).mean().backward()
+    optimizer.step()
+
+
+def test_what_has_a_state_gets_it_back_and_training_goes_on_as_if_it_had_not_stopped(tmp_path):
+    model, optimizer = trained(0, 2)
+    dcp.save({"model": model, "optimizer": optimizer, "counter": Counter(5)}, checkpoint_id=tmp_path)
+    step(model, optimizer, 2)
+    fresh, its_own = trained(1, 0)
+    counter = Counter(0)
+    dcp.load({"model": fresh, "optimizer": its_own, "counter": counter}, checkpoint_id=tmp_path)
+    step(fresh, its_own, 2)
+    assert counter.n == 5 and counter.t.tolist() == [5, 5] and its_own.param_groups[0]["lr"] == 0.01
+    for a, b in zip(model.parameters(), fresh.parameters()):
+        assert torch.equal(a, b)
+
+
+def test_states_by_name_of_a_model_and_its_optimizer(tmp_path):
+    model, optimizer = trained(0, 2)
+    states = get_state_dict(model, optimizer)
+    assert set(states[1]["state"]) == {n for n, _ in model.named_parameters()}
+    dcp.save({"states": list(states)}, checkpoint_id=tmp_path)
+    step(model, optimizer, 2)
+    fresh, its_own = trained(1, 0)
+    into = get_state_dict(fresh, its_own)
+    assert all(p.grad is None for p in fresh.parameters()) and its_own.param_groups[0]["lr"] == 0.02
+    dcp.load({"states": list(into)}, checkpoint_id=tmp_path)
+    set_state_dict(fresh, its_own, model_state_dict=into[0], optim_state_dict=into[1])
+    step(fresh, its_own, 2)
+    for a, b in zip(model.parameters(), fresh.parameters()):
+        assert torch.equal(a, b)
+    with pytest.raises(RuntimeError, match=r"the state of '0\.weight' is missing"):
+        set_state_dict(fresh, its_own, model_state_dict=into[0], optim_state_dict={"state": {}, "param_groups": []})
+    with pytest.raises(ValueError, match="is not the model's"):
+        get_state_dict(nn.Linear(1, 1), its_own)
+    with pytest.raises(NotImplementedError, match="cpu_offload=True"):
+        StateDictOptions(cpu_offload=True)
+
+
+# ---------------------------------------------------------------------- refusals
+def test_what_cannot_be_loaded_is_refused_before_anything_is_written_to(tmp_path):
+    dcp.save({"w": torch.ones(2, 3), "n": 1}, checkpoint_id=tmp_path)
+    ok = torch.zeros(2, 3)
+    for wrong, kind, words in (
+        ({"w": ok, "v": torch.ones(1), "u": 2}, RuntimeError, r"Missing key\(s\) .* 'v', 'u'"),
+        ({"w": torch.zeros(3, 2)}, ValueError, r"Size mismatch between saved \(2, 3\) and current \(3, 2\) for 'w'"),
+        ({"w": torch.zeros(2, 3).double()}, ValueError, "'w' is float32 in the checkpoint, and float64"),
+        ({"w": 1}, ValueError, "'w' is a tensor in the checkpoint, and no tensor"),
+        ({"n": torch.ones(1)}, ValueError, "'n' is no tensor in the checkpoint, and a tensor"),
+        ([ok], TypeError, "expected state_dict to be a dict, got list"),
+        ({2.5: ok}, TypeError, "strings or integers, got 2.5"),
+        ({"w": ok, "x": {"y": 1}, "x.y": 2}, ValueError, r"two entries of the state_dict have the name 'x\.y'"),
+    ):
+        with pytest.raises(kind, match=words) as caught:
+            dcp.load(
+                {"n": 0, **wrong} if isinstance(wrong, dict) and "n" not in wrong else wrong, checkpoint_id=tmp_path
+            )
+        assert "To fix: " in str(caught.value)
+        assert not ok.any()
+    with pytest.raises(ValueError, match="it is not said where"):
+        dcp.save({})
+    with pytest.raises(NotImplementedError, match="planner"):
+        dcp.load({}, checkpoint_id=tmp_path, planner=1)
+
+
+def test_a_folder_without_a_whole_checkpoint_is_none(tmp_path):
+    with pytest.raises(FileNotFoundError, match="there is no folder"):
+        dcp.load({}, checkpoint_id=tmp_path / "not there")
+    with pytest.raises(FileNotFoundError, match=r"no metadata\.json, so what is there is none"):
+        dcp.load({}, checkpoint_id=tmp_path)
+    plan = dcp.save({"w": torch.ones(2), "n": 1}, checkpoint_id=tmp_path)
+    said = (tmp_path / "metadata.json").read_bytes()
+    (tmp_path / "metadata.json").unlink()
+    with pytest.raises(FileNotFoundError, match="was begun, and has not come to its end"):
+        dcp.load({"w": torch.ones(2)}, checkpoint_id=tmp_path)
+    (tmp_path / "metadata.json").write_bytes(said[:-9])
+    with pytest.raises(RuntimeError, match="cannot be followed"):
+        dcp.load({"w": torch.ones(2)}, checkpoint_id=tmp_path)
+    (tmp_path / "metadata.json").write_text(json.dumps({**json.loads(said), "version": 9}))
+    with pytest.raises(RuntimeError, match="is of version 9"):
+        dcp.load({"w": torch.ones(2)}, checkpoint_id=tmp_path)
+    (tmp_path / "metadata.json").write_bytes(said)
+    name = next(n for n in plan.files if n.endswith("tensors"))
+    content = (tmp_path / name).read_bytes()
+    (tmp_path / name).write_bytes(content[:-1])
+    with pytest.raises(
+        RuntimeError, match=f"incomplete: {name} has {len(content) - 1} bytes instead of {len(content)}"
+    ):
+        dcp.load({"w": torch.ones(2)}, checkpoint_id=tmp_path)
+    (tmp_path / name).unlink()
+    with pytest.raises(RuntimeError, match=f"incomplete: {name} is missing"):
+        dcp.load({"w": torch.ones(2)}, checkpoint_id=tmp_path)
+
+
+def test_a_save_that_fails_leaves_the_one_before_and_none_of_its_files(tmp_path):
+    dcp.save({"w": torch.ones(2)}, checkpoint_id=tmp_path)
+    before = sorted(os.listdir(tmp_path))
+    with pytest.raises((AttributeError, pickle.PicklingError)):
+        dcp.save({"w": torch.zeros(2), "f": lambda: 0}, checkpoint_id=tmp_path)
+    assert sorted(os.listdir(tmp_path)) == before
+    dcp.save({"w": torch.zeros(2)}, checkpoint_id=tmp_path)
+    assert len(os.listdir(tmp_path)) == 2 and not set(os.listdir(tmp_path)) & set(before) - {"metadata.json"}
+    w = torch.ones(2)
+    dcp.load({"w": w}, checkpoint_id=tmp_path)
+    assert not w.any()
+
+
+def test_other_files_in_the_folder_are_left_alone(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    (tmp_path / "0123456789abcdef-0.tensors.12-34").write_text("of a save that was killed")
+    dcp.save({"w": torch.zeros(2)}, checkpoint_id=tmp_path)
+    assert (tmp_path / "notes.txt").read_text() == "mine" and len(os.listdir(tmp_path)) == 3
+
+
+# ---------------------------------------------------------------------- boxes
+@pytest.mark.parametrize("shape", [(), (5,), (3, 4), (2, 3, 4), (2, 1, 3, 2)])
+def test_any_run_of_elements_is_a_few_boxes_in_their_order(shape):
+    t = torch.arange(max(1, torch.Size(shape).numel())).reshape(shape)
+    for start in range(t.numel() + 1):
+        for stop in range(start, t.numel() + 1):
+            found = list(boxes(shape, start, stop))
+            there = [inside(t, (0,) * t.ndim, box).reshape(-1).tolist() for box in found]
+            assert [n for part in there for n in part] == list(range(start, stop))
+            assert len(found) <= max(2 * len(shape) - 1, 1)
+
+
+def test_a_shard_lies_inside_of_the_whole():
+    with pytest.raises(ValueError, match=r"shape \(2, 3\) at \(3, 0\) is no part of a .* of shape \(4, 3\)"):
+        ShardedTensor((4, 3), torch.float32, [Shard(torch.ones(2, 3), (3, 0))])
+
+
+# ---------------------------------------------------------------------- many ranks
+MANY = """
+import os, sys
+import minigrad.distributed.checkpoint as dcp
+from minigrad.distributed.sharded_tensor import Shard, ShardedTensor
+
+folder = FOLDER
+whole = torch.arange(24.0).reshape(4, 6)
+
+
+def columns():
+    begin, end = 6 * rank // size, 6 * (rank + 1) // size
+    return torch.zeros(4, end - begin), begin
+
+
+def refused(kind, words, state):
+    try:
+        dcp.save(state, checkpoint_id=folder)
+    except kind as e:
+        assert words in str(e), e
+    else:
+        raise SystemExit(f"not refused: {words}")
+"""
+
+
+@needs_mpi
+def test_tensors_that_are_alike_are_written_once_and_by_all_in_parts(tmp_path):
+    program = """
+state = {f"t{i}": torch.full((1000,), float(i)) for i in range(6)}
+plan = dcp.save({**state, "mine": {str(rank): torch.full((3,), float(rank))}, "n": 7}, checkpoint_id=folder)
+sizes = [sum(n for f, n in plan.files.items() if f.endswith(f"-{r}.tensors")) for r in range(size)]
+assert max(sizes) < 4000 * 6 / size + 3000, sizes
+assert plan.ranks == size and all(len(t.parts) == 1 for t in plan.tensors.values())
+into = {k: torch.zeros(1000) for k in state}
+other = torch.zeros(3)
+dcp.load({**into, "mine": {str(size - 1 - rank): other}}, checkpoint_id=folder)
+assert all(torch.equal(into[k], state[k]) for k in state) and other.tolist() == [size - 1 - rank] * 3
+"""
+    for n in (2, 3):
+        passes(n, MANY.replace("FOLDER", repr(str(tmp_path))) + program)
+
+
+@needs_mpi
+def test_another_number_of_ranks_can_load_it(tmp_path):
+    begin = MANY.replace("FOLDER", repr(str(tmp_path)))
+    save = """
+mine, at = columns()
+mine.copy_(whole[:, at : at + mine.shape[1]])
+dcp.save({"w": ShardedTensor((4, 6), whole.dtype, [Shard(mine, (0, at))]), "n": 3}, checkpoint_id=folder)
+"""
+    load = """
+rows = torch.zeros(4, 6)[rank * 4 // size : (rank + 1) * 4 // size]
+state = {"w": ShardedTensor((4, 6), rows.dtype, [Shard(rows, (rank * 4 // size, 0))]), "n": 0}
+dcp.load(state, checkpoint_id=folder)
+assert state["n"] == 3 and torch.equal(rows, whole[rank * 4 // size : (rank + 1) * 4 // size])
+assert torch.equal(state["w"].full_tensor(), whole)
+mine, at = columns()
+dcp.load({"w": ShardedTensor((4, 6), rows.dtype, [Shard(mine, (0, at))])}, checkpoint_id=folder)
+assert torch.equal(mine, whole[:, at : at + mine.shape[1]])
+"""
+    passes(2, begin + save)
+    for n in (1, 3):
+        passes(n, begin + load)
+    w = torch.zeros(4, 6)
+    dcp.load({"w": w}, checkpoint_id=tmp_path)  # without MPI
+    assert torch.equal(w, torch.arange(24.0).reshape(4, 6))
+
+
+@needs_mpi
+def test_what_one_rank_cannot_save_is_an_error_on_all(tmp_path):
+    program = """
+dcp.save({"w": whole}, checkpoint_id=folder)
+here = sorted(os.listdir(folder))
+refused(ValueError, "'w' is float32 (1,) on rank 0 and float32 (2,) on rank 1", {"w": torch.ones(1 + rank)})
+refused(ValueError, "'w' is float32 (1,) on rank 0 and no tensor on rank 1", {"w": 1 if rank else torch.ones(1)})
+mine, at = columns()
+half = ShardedTensor((4, 6), mine.dtype, [Shard(mine, (0, at))] if rank else [])
+refused(ValueError, "which do not make its shape, (4, 6)", {"w": half})
+refused(Exception, "rank 1 has failed" if rank == 0 else "", {"w": torch.zeros(4, 6), "f": {str(rank): lambda: 0} if rank else 1})
+refused(TypeError if rank else RuntimeError, "rank 1 has failed: " if rank == 0 else "", [1] if rank else {})
+torch.distributed.barrier()
+assert sorted(os.listdir(folder)) == here
+w = torch.zeros(4, 6)
+dcp.load({"w": w}, checkpoint_id=folder)
+assert torch.equal(w, whole)
+try:
+    dcp.load({"w": w} if rank == 0 else {"v": w}, checkpoint_id=folder)
+    raise SystemExit("not refused")
+except RuntimeError as e:
+    assert ("Missing" if rank else "rank 1 has failed") in str(e), e
+"""
+    passes(2, MANY.replace("FOLDER", repr(str(tmp_path))) + program)
+
+
+# ---------------------------------------------------------------------- kills
+KILLED_AT_EVERY_STEP = """
+import os, signal, sys
+import minigrad as torch
+import minigrad.distributed.checkpoint as dcp
+
+folder = sys.argv[1]
+
+
+def state(n):
+    return {"w": torch.full((5,), float(n)), "v": torch.full((2, 2), float(n)), "n": n}
+
+
+def loaded():
+    found = state(-1)
+    dcp.load(found, checkpoint_id=folder)
+    numbers = {found["n"], *found["w"].tolist(), *found["v"].reshape(-1).tolist()}
+    assert len(numbers) == 1, found
+    return found["n"]
+
+
+dcp.save(state(0), checkpoint_id=folder)
+n, last, new = 0, 0, 0
+while True:
+    n += 1
+    child = os.fork()
+    if child == 0:
+        left = [n]
+
+        def count(event, args):  # what changes the folder, one after another
+            if event in ("open", "os.rename", "os.remove", "os.mkdir") and folder in str(args[0]):
+                left[0] -= 1
+                if not left[0]:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        sys.addaudithook(count)
+        dcp.save(state(n), checkpoint_id=folder)
+        os._exit(0)
+    status = os.waitpid(child, 0)[1]
+    found = loaded()
+    assert found in (last, n), (found, last, n)
+    new += found == n
+    last = found
+    if status == 0:
+        break
+    assert os.WIFSIGNALED(status)
+assert found == n and n > 8 and new > 1, (found, n, new)
+assert len(os.listdir(folder)) == 3, os.listdir(folder)
+print(n)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork, to kill a process in the middle of a save")
+def test_a_process_killed_at_any_step_of_a_save_leaves_a_whole_checkpoint(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED_AT_EVERY_STEP, str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+SAVES_FOR_EVER = """
+import os, sys
+import minigrad.distributed.checkpoint as dcp
+
+with open(f"{FOLDER}.{rank}", "w") as file:
+    file.write(str(os.getpid()))
+n = 0
+while True:
+    n += 1
+    state = {f"t{i}": torch.full((20000,), float(n)) for i in range(8)}
+    dcp.save({**state, "n": n}, checkpoint_id=FOLDER)
+    if rank == 0:
+        print("saved", n, flush=True)
+"""
+
+
+@needs_mpi
+@pytest.mark.parametrize("delay", [0.013, 0.047, 0.098])
+def test_a_rank_killed_at_any_time_leaves_the_last_checkpoint_whole(tmp_path, delay):
+    program = BEGIN + SAVES_FOR_EVER.replace("FOLDER", repr(str(tmp_path / "saved")))
+    ranks = subprocess.Popen(
+        [MPIEXEC, "-n", "2", sys.executable, "-c", program],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    lines = []
+    while not any(line.startswith("saved 3") for line in lines):
+        lines.append(ranks.stdout.readline())
+        assert lines[-1], ranks.stderr.read()[-3000:]
+    time.sleep(delay)
+    os.kill(int((tmp_path / "saved.1").read_text()), signal.SIGKILL)
+    rest, _ = ranks.communicate(timeout=60)
+    assert ranks.returncode != 0
+    said = [
+        int(line.split()[1]) for line in [*lines, *rest.splitlines()] if line.startswith("saved ") and line.split()[1:]
+    ]
+    state = {f"t{i}": torch.zeros(20000) for i in range(8)}
+    into = {**state, "n": 0}
+    dcp.load(into, checkpoint_id=tmp_path / "saved")
+    assert max(said) <= into["n"] <= max(said) + 1
+    assert all((t == into["n"]).all() for t in state.values())
