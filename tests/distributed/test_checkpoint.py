@@ -287,7 +287,8 @@ refused(ValueError, "'w' is float32 (1,) on rank 0 and no tensor on rank 1", {"w
 mine, at = columns()
 half = ShardedTensor((4, 6), mine.dtype, [Shard(mine, (0, at))] if rank else [])
 refused(ValueError, "which do not make its shape, (4, 6)", {"w": half})
-refused(Exception, "rank 1 has failed" if rank == 0 else "", {"w": torch.zeros(4, 6), "f": {str(rank): lambda: 0} if rank else 1})
+odd = {str(rank): lambda: 0} if rank else 1
+refused(Exception, "rank 1 has failed" if rank == 0 else "", {"w": torch.zeros(4, 6), "f": odd})
 refused(TypeError if rank else RuntimeError, "rank 1 has failed: " if rank == 0 else "", [1] if rank else {})
 torch.distributed.barrier()
 assert sorted(os.listdir(folder)) == here
