@@ -1,9 +1,9 @@
 """Many processes that compute together, under torch.distributed's names, on MPI: `mpiexec -n 4 minigrad run train.py`.
 
 groups.py knows who takes part, collectives.py has what all of a group call together, point_to_point.py what two of them do,
-and mpi_memory.py hands tensors to MPI.  On these stand checkpoints that all ranks write (checkpoint), parameters that are
-spread over ranks (fsdp), layers divided among them (tensor_parallel), and layers one behind the other (pipelining).  All can
-be imported without MPI: `is_available()` says whether it is there.
+objects.py both for any objects, and mpi_memory.py hands tensors to MPI.  On these stand checkpoints that all ranks write
+(checkpoint), parameters that are spread over ranks (fsdp), layers divided among them (tensor_parallel), and layers one behind
+the other (pipelining).  All can be imported without MPI: `is_available()` says whether it is there.
 """
 
 from . import checkpoint, fsdp, nn, pipelining, tensor_parallel
@@ -47,19 +47,21 @@ from .groups import (
     new_group,
 )
 from .mpi_memory import ReduceOp, Work
-from .point_to_point import (
-    P2POp,
+from .objects import (
     all_gather_object,
-    batch_isend_irecv,
     broadcast_object_list,
     gather_object,
+    recv_object_list,
+    scatter_object_list,
+    send_object_list,
+)
+from .point_to_point import (
+    P2POp,
+    batch_isend_irecv,
     irecv,
     isend,
     recv,
-    recv_object_list,
-    scatter_object_list,
     send,
-    send_object_list,
 )
 from .subgroups import new_subgroups, new_subgroups_by_enumeration
 

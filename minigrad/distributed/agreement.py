@@ -92,10 +92,12 @@ class Agreement:
                 raise self.difference(call.group)
 
     def difference(self, group: ProcessGroup) -> Exception:
-        """Return the error for calls that differ; all ranks come here."""
+        """Return the error for calls that differ; all ranks come here, and begin anew, should they catch it."""
         calls = group.aside.allgather([(c.number, c.words, str(c)) for c in self.calls])
         what, lines = first_difference(calls, group)
         last = self.calls[-1] if self.calls else None
+        self.digest = 0
+        self.calls.clear()
         name, place = (last.name, last.place) if last is not None else ("torch.distributed", None)
         return error(RuntimeError, name, what, SAME_ORDER, place, lines)
 

@@ -20,7 +20,7 @@ from ..core.function import as_tuple
 from ..core.tensor import Tensor, is_float
 from ..errors import error
 from .groups import ProcessGroup, member
-from .point_to_point import all_gather_object
+from .objects import all_gather_object
 
 WHO = "gradcheck_distributed"
 

@@ -20,7 +20,7 @@ from ..ops.create import empty
 from ..ops.join import cat, stack
 from .groups import ProcessGroup, member
 from .nn.functional import recv, send
-from .point_to_point import recv_object_list, send_object_list
+from .objects import recv_object_list, send_object_list
 
 
 class PipelineStage:

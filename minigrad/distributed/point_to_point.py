@@ -1,18 +1,15 @@
-"""Messages from one process to another, and any objects of Python's, which are pickled, for a whole group."""
+"""Messages from one process to another."""
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import Tensor
 from ..errors import error
 from .agreement import described
 from .calls import message
-from .groups import get_rank, member, rank_in
+from .groups import member, rank_in
 from .mpi_memory import Work, array_of, as_bytes, room_like, write
 
 
@@ -115,64 +112,3 @@ class P2POp:
 def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
     """Begin all messages of a list, and return their handles."""
     return [p.op(p.tensor, p.peer, p.group, p.tag, p.group_peer) for p in p2p_op_list]
-
-
-# ---------------------------------------------------------------------- objects
-def broadcast_object_list(object_list: list, src: int = 0, group: Any = None, device: Any = None) -> None:
-    """Put the members of process `src`'s list into the lists of all others, which are as long."""
-    given = member(group, "broadcast_object_list")
-    object_list[:] = given.comm.bcast(object_list, rank_in(given, src, "broadcast_object_list", "src"))
-
-
-def all_gather_object(object_list: list, obj: Any, group: Any = None) -> None:
-    """Put the objects of all processes, by their numbers, into the list that each of them gives."""
-    object_list[:] = member(group, "all_gather_object").comm.allgather(obj)
-
-
-def gather_object(obj: Any, object_gather_list: list | None = None, dst: int = 0, group: Any = None) -> None:
-    """Put the objects of all processes, by their numbers, into the list that process `dst` gives."""
-    given = member(group, "gather_object")
-    found = given.comm.gather(obj, rank_in(given, dst, "gather_object", "dst"))
-    if found is not None and object_gather_list is not None:
-        object_gather_list[:] = found
-    elif get_rank(group) == dst:
-        raise error(
-            ValueError, "gather_object", f"process {dst} gives no list", "pass object_gather_list=[None] * world_size"
-        )
-
-
-def scatter_object_list(
-    output: list, scatter_object_input_list: list | None = None, src: int = 0, group: Any = None
-) -> None:
-    """Put member i of process `src`'s list into the first place of process i's `output`."""
-    given = member(group, "scatter_object_list")
-    root = rank_in(given, src, "scatter_object_list", "src")
-    output[0] = given.comm.scatter(scatter_object_input_list if given.rank() == root else None, root)
-
-
-def send_object_list(
-    object_list: list, dst: int | None = None, group: Any = None, device: Any = None, group_dst: int | None = None
-) -> None:
-    """Send the members of a list to process `dst`, which calls recv_object_list with a list as long."""
-    content = np.frombuffer(pickle.dumps(list(object_list)), np.uint8)
-    for sent in (np.array([len(object_list), content.size]), content.copy()):
-        send(wrap(sent), dst, group, group_dst=group_dst)
-
-
-def recv_object_list(
-    object_list: list, src: int | None = None, group: Any = None, device: Any = None, group_src: int | None = None
-) -> int:
-    """Put what process `src`, or any, sends by send_object_list into the list; return who has sent it.
-
-    Raises ValueError where the lists differ in length.
-    """
-    head = wrap(np.zeros(2, np.int64))
-    sender = recv(head, src, group, group_src=group_src)
-    length, nbytes = head.tolist()
-    content = wrap(np.empty(nbytes, np.uint8))
-    recv(content, sender, group)
-    if length != len(object_list):
-        what = f"process {sender} sends {length} objects, and the list has room for {len(object_list)}"
-        raise error(ValueError, "recv_object_list", what, f"pass [None] * {length}")
-    object_list[:] = pickle.loads(content.numpy().tobytes())
-    return sender

@@ -83,8 +83,6 @@ with torch.debug():
     except RuntimeError as e:
         assert "call 3 of the group is not the same on all ranks" in str(e), e
         assert x.tolist() == [1.0] * 4
-import os
-os._exit(0)
 """
     passes(2, SOON + program)
 

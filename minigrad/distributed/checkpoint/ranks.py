@@ -8,7 +8,7 @@ from typing import Any
 from ...errors import error
 from ..collectives import barrier
 from ..groups import ProcessGroup, is_initialized, member
-from ..point_to_point import all_gather_object
+from ..objects import all_gather_object
 
 
 def group_of(process_group: Any, no_dist: bool, who: str) -> ProcessGroup | None:
