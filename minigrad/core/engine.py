@@ -4,6 +4,8 @@ Every input is older than its output, so a heap by descending creation number is
 counting, and a chain of a million nodes needs no more stack than one.  There is one loop.  What flows through it are arrays
 where nothing is to be differentiated again (a `step` on arrays), else Tensors, on which the formulas are operations like any
 other, so that derivatives of any order are one mechanism (a `step` on tensors).
+
+Leaves come last, but those with hooks: a hook is called as soon as the gradient is complete, while the rest still runs.
 """
 
 from __future__ import annotations
@@ -50,9 +52,17 @@ class BackwardRun:
         self.waiting: dict[Any, Any] = {}  # node -> its gradient, or a list of them where it has several outputs
         # older than what was computed from them, so their turn comes last; those that are roots or have hooks wait in the heap
         self.leaves: dict[Leaf, Any] = {}
+        self.turns: dict[Leaf, float] | None = None  # of leaves with hooks, once one is met
+        self.callbacks: list[Callable] = []  # what to call at the end
         self.owned: set = set()  # nodes whose gradient here nobody else holds, so that it may be added to in place
         if wanted is not None:
             self.targets, self.useful = {node for node, _ in wanted}, on_paths(roots, wanted)
+
+    def turn(self, leaf: Leaf) -> float:
+        """Return when it is the turn of a leaf with hooks: right after the oldest node that gives it a gradient."""
+        if self.turns is None:
+            self.turns = turns_of_leaves(self.roots)
+        return self.turns.get(leaf, leaf._seq)
 
     def reaches(self) -> set:
         """Return all nodes that get a gradient in this run."""
@@ -84,6 +94,8 @@ def run(
     this.step, this.end = (step_on_arrays, accumulate_array) if arrays else (step_on_tensors, accumulate)
     seeds = [bare(g) for g in grads] if arrays else list(grads)
     around, silent = running.get(), listen() if arrays else None
+    if around is not None:
+        this.callbacks = around.callbacks
     try:
         running.set(this)
         enter(OFF if arrays else here.but(grad=True) if create else here.all_grad(False))
@@ -102,7 +114,19 @@ def run(
     found = found and {k: boxed(g) for k, g in found.items()}
     if slots.backward_ends is not None:
         slots.backward_ends(this, found)
+    while around is None and this.callbacks:  # each may queue others
+        this.callbacks.pop(0)()
     return found
+
+
+def queue_callback(callback: Callable) -> None:
+    """Call a function without arguments at the end of the backward that goes on here, of the outermost one.
+
+    Raises RuntimeError where none goes on.
+    """
+    if (this := running.get()) is None:
+        raise slots.problem("callbacks are queued during backward", callback=callback)
+    this.callbacks.append(callback)
 
 
 def recorder_of(frame: Frame | None) -> Any:
@@ -142,7 +166,7 @@ def backward_loop(this: BackwardRun, grads: Sequence) -> dict:
                 give(waiting, heap, edge, d)
             else:
                 waiting[edge] = d
-                heappush(heap, (-edge._seq, edge))
+                heappush(heap, (-edge._seq if type(edge) is not Leaf else -this.turn(edge), edge))
     g = d = pairs = None  # they hold on to gradients that a leaf can take as they are
     reach_leaves(this, leaves, found)
     return found
@@ -219,6 +243,16 @@ def behind(roots: Sequence) -> tuple[set, set]:
             nodes.add(node)
             stack += node._edges
     return nodes, leaves
+
+
+def turns_of_leaves(roots: Sequence) -> dict[Leaf, float]:
+    """Return for each leaf with hooks the place in the order that is right after its oldest user."""
+    turns: dict[Leaf, float] = {}
+    for node in behind(roots)[0]:
+        for e in node._edges:
+            if type(e) is Leaf and e._hooks is not None:
+                turns[e] = min(turns.get(e, node._seq), node._seq - 0.5)
+    return turns
 
 
 def on_paths(roots: Sequence, wanted: set) -> set:

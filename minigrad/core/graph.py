@@ -36,6 +36,10 @@ class Leaf:
     _meta = property(lambda leaf: ((leaf._shape, leaf._dtype),))
     variable = property(lambda leaf: leaf._ref(), doc="The tensor whose `.grad` this end fills; None once it is gone.")
 
+    def __lt__(self, other: Leaf) -> bool:
+        """Order leaves whose turn comes at once, the youngest first."""
+        return self._seq > other._seq
+
     def tensor_inputs(self) -> list:
         """Return nothing: here the graph ends."""
         return []

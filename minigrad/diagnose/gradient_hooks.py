@@ -34,6 +34,13 @@ def not_callable(who: str, hook: Any) -> Exception:
     return error(TypeError, who, what, f"pass the function itself, {who}(f) and not {who}(f(...))")
 
 
+@explains("callbacks are queued during backward")
+def no_backward(callback: Callable) -> Exception:
+    """Return the error for a callback for the end of a backward, where none goes on."""
+    what = f"no backward goes on, at whose end {named(callback)} could be called"
+    return error(RuntimeError, "queue_callback", what, "call it in a hook, or in a Function's backward")
+
+
 @explains("hook registered")
 def registered(hooks: dict, hook: Callable, who: str) -> None:
     """Warn of a hook that is registered in a loop."""

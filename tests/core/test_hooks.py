@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import minigrad as torch
+from minigrad.core.engine import queue_callback
 
 BY_NUMPY = pytest.mark.cpu("arrays of NumPy lie in the computer's memory")
 
@@ -94,3 +95,32 @@ def test_a_leaf_keeps_its_hooks_and_its_graph_while_it_wants_no_gradient():
     assert torch.autograd.grad(y, x, retain_graph=True)[0].tolist() == [2.0, 2.0]
     y.backward()
     assert x.grad.tolist() == [2.0, 2.0] and seen == [[2.0, 2.0], [2.0, 2.0]]
+
+
+def test_a_leafs_hook_is_called_as_soon_as_its_gradient_is_complete_and_callbacks_at_the_end():
+    shared, last, order = torch.tensor(2.0, requires_grad=True), torch.tensor(3.0, requires_grad=True), []
+    shared.register_post_accumulate_grad_hook(lambda t: order.append(("shared", t.grad.item())))
+    last.register_post_accumulate_grad_hook(lambda t: (order.append("last"), queue_callback(ended))[1])
+    early = shared * 2
+    early.register_hook(lambda g: order.append("early"))
+    late = early.exp().log() * shared
+    late.register_hook(lambda g: order.append("late"))
+
+    def ended():
+        order.append("ended")
+        assert shared.grad is not None
+        with pytest.raises(RuntimeError, match="no backward goes on"):
+            queue_callback(ended)
+
+    (late * last).backward()
+    assert order == ["last", "late", "early", ("shared", pytest.approx(24.0)), "ended"]
+
+
+def test_callbacks_of_a_backward_inside_another_are_called_at_the_end_of_the_outer_one():
+    x, y, order = torch.tensor(2.0, requires_grad=True), torch.tensor(3.0, requires_grad=True), []
+    y.register_post_accumulate_grad_hook(lambda t: queue_callback(lambda: order.append("end")))
+    z, inner = x * 2, y * y
+    z.register_hook(lambda g: (inner.backward(), order.append("inner done"))[1])
+    x.register_hook(lambda g: order.append("x"))
+    z.backward()
+    assert order == ["inner done", "x", "end"]
