@@ -50,6 +50,8 @@ ELSEWHERE = {
     "distributed.fsdp.fully_sharded_data_parallel": ("distributed.fsdp",),
     "distributed.tensor": ("distributed.tensor_parallel",),
     "distributed.tensor.parallel": ("distributed.tensor_parallel",),
+    "distributed.algorithms": ("distributed.uneven_inputs",),
+    "distributed.algorithms.join": ("distributed.uneven_inputs",),
     "functional": ("",),
     "nn.attention": ("compat.sdpa",),
     "nn.common_types": ("compat.annotations",),
@@ -59,7 +61,7 @@ ELSEWHERE = {
     "nn.modules.lazy": ("nn.lazy",),
     **{
         f"nn.parallel.{name}": ("nn.parallel",)
-        for name in "data_parallel parallel_apply replicate scatter_gather".split()
+        for name in "data_parallel distributed parallel_apply replicate scatter_gather".split()
     },
     "nn.utils.stateless": ("func",),
     "optim.optimizer": ("optim.optimizer", "compat.underscored"),

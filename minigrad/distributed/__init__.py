@@ -8,6 +8,7 @@ the other (pipelining).  All can be imported without MPI: `is_available()` says 
 
 from . import checkpoint, fsdp, nn, pipelining, tensor_parallel
 from .agreement import DebugLevel, get_debug_level, set_debug_level, set_debug_level_from_env
+from .buckets import GradBucket
 from .collectives import (
     all_gather,
     all_gather_into_tensor,
@@ -67,6 +68,7 @@ from .subgroups import new_subgroups, new_subgroups_by_enumeration
 
 __all__ = [
     "DebugLevel",
+    "GradBucket",
     "GroupMember",
     "P2POp",
     "ProcessGroup",

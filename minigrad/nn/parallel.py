@@ -1,7 +1,11 @@
-"""Modules that PyTorch spreads over several GPUs of one process, on the one device that there is here."""
+"""Modules that PyTorch spreads over several GPUs of one process, on the one device that there is here.
+
+DistributedDataParallel, of one process among many, is in minigrad/distributed, which is imported when it is first named.
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from ..core.tensor import Tensor
@@ -73,3 +77,14 @@ def parallel_apply(modules: Any, inputs: Any, kwargs_tup: Any = None, devices: A
     """Return what each module gives for its inputs, one after the other."""
     given = [each if isinstance(each, (tuple, list)) else (each,) for each in inputs]
     return [module(*args, **kwargs) for module, args, kwargs in zip(modules, given, kwargs_tup or [{}] * len(given))]
+
+
+def __getattr__(name: str) -> Any:
+    """Return DistributedDataParallel, which needs more of the library than modules do."""
+    if name == "DistributedDataParallel":
+        return getattr(import_module("minigrad.distributed.data_parallel"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list:
+    return sorted([*globals(), "DistributedDataParallel"])

@@ -1,7 +1,7 @@
 """Datasets, samplers and the DataLoader: torch.utils.data's names.
 
 A dataset gives samples, a sampler says in which order, `collate_fn` makes a batch of several, and a DataLoader joins the
-three.  dataset.py, sampler.py and collate.py have the parts, dataloader.py joins them; worker.py and worker_pool.py
+three.  dataset.py, sampler.py, distributed.py and collate.py have the parts, dataloader.py joins them; worker.py and worker_pool.py
 run them in other processes, and batch_transfer.py brings the batches from there.
 """
 
@@ -17,6 +17,7 @@ from .dataset import (
     TensorDataset,
     random_split,
 )
+from .distributed import DistributedSampler
 from .sampler import (
     BatchSampler,
     RandomSampler,
@@ -33,6 +34,7 @@ __all__ = [
     "ConcatDataset",
     "DataLoader",
     "Dataset",
+    "DistributedSampler",
     "IterableDataset",
     "RandomSampler",
     "Sampler",

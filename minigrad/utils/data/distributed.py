@@ -1,0 +1,80 @@
+"""DistributedSampler: each of many processes takes its share of a dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sized
+from importlib import import_module
+from itertools import cycle, islice
+from typing import Any
+
+from ...errors import error
+from ...ops.generator import Generator
+from ...ops.random import randperm
+from .sampler import Sampler
+
+WHO = "DistributedSampler"
+
+
+class DistributedSampler(Sampler[int]):
+    """The share of `dataset` that process `rank` of `num_replicas` takes: every `num_replicas`-th index, from its own on.
+
+    Without the numbers they are those of this process and of all (`torch.distributed`).  With `shuffle` the indices come in an
+    order that is random and the same on all processes; it follows from `seed` and from what was last given to `set_epoch`, which
+    a loop calls before each pass.  All processes get as many: without `drop_last` the first indices come again at the
+    end, with it the last are left out.
+
+    Raises ValueError for a rank that is none of `num_replicas`; where the numbers are not given, ValueError before
+    `init_process_group`, and RuntimeError without mpi4py.
+
+    >>> from minigrad.utils.data import DistributedSampler
+    >>> [list(DistributedSampler(range(10), num_replicas=3, rank=r, shuffle=False)) for r in range(3)]
+    [[0, 3, 6, 9], [1, 4, 7, 0], [2, 5, 8, 1]]
+    >>> [list(DistributedSampler(range(10), 3, r, shuffle=False, drop_last=True)) for r in range(3)]
+    [[0, 3, 6], [1, 4, 7], [2, 5, 8]]
+    """
+
+    def __init__(
+        self,
+        dataset: Sized,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        shuffle: bool = True,
+        seed: int = 0,
+        drop_last: bool = False,
+    ):
+        if num_replicas is None or rank is None:
+            processes = many_processes()
+            num_replicas = processes.get_world_size() if num_replicas is None else num_replicas
+            rank = processes.get_rank() if rank is None else rank
+        if not 0 <= rank < num_replicas:
+            what = f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]"
+            raise error(ValueError, WHO, what, "pass rank=0 for the first process")
+        self.dataset, self.num_replicas, self.rank = dataset, num_replicas, rank
+        self.epoch, self.drop_last, self.shuffle, self.seed = 0, drop_last, shuffle, seed
+        self.num_samples = len(dataset) // num_replicas if drop_last else -(-len(dataset) // num_replicas)
+        self.total_size = self.num_samples * num_replicas
+
+    def __iter__(self) -> Iterator[int]:
+        n = len(self.dataset)
+        indices = range(n)
+        if self.shuffle:
+            indices = randperm(n, generator=Generator().manual_seed(self.seed + self.epoch)).tolist()
+        return islice(cycle(indices), self.rank, self.total_size, self.num_replicas)
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+    def set_epoch(self, epoch: int) -> None:
+        """Choose the order of the next pass; the same number has to be given on all processes."""
+        self.epoch = epoch
+
+
+def many_processes() -> Any:
+    """Return minigrad.distributed.  Raises RuntimeError without mpi4py, and ValueError before init_process_group."""
+    processes = import_module("minigrad.distributed")
+    if processes.is_initialized():
+        return processes
+    fix = "pass num_replicas= and rank=, or call torch.distributed.init_process_group('mpi') first"
+    if not processes.is_available():
+        raise error(RuntimeError, WHO, "it requires mpi4py to ask which process this is", fix)
+    raise error(ValueError, WHO, "the default process group has not been initialized", fix)
