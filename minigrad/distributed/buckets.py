@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ..core.tensor import Tensor
-from ..ops.rounding import div
 from ..ops.create import empty
+from ..ops.rounding import div
 
 MIB = 1 << 20
 NAMES = 4  # of so many parameters a label names all
@@ -29,9 +29,9 @@ class Numbered(NamedTuple):
 def divided(parameters: Sequence[Numbered], caps: Sequence[int]) -> list[list[Numbered]]:
     """Return parameters in buckets, the last parameters in the first bucket; those of a bucket have one dtype and one device.
 
-    The first bucket of a dtype is full with `caps[0]` bytes or more, the next with `caps[1]`, and so on; the last cap is that of
-    all others.  A bucket's place is that of the parameter that completes it, so that buckets are complete in their order where
-    gradients come in the reverse order of the parameters.
+    The first bucket of a dtype is full with `caps[0]` bytes or more, the next with `caps[1]`, and so on; the last cap is that
+    of all others.  A bucket's place is that of the parameter that completes it, so that buckets are complete in their order
+    where gradients come in the reverse order of the parameters.
 
     >>> import minigrad
     >>> from minigrad.distributed.buckets import Numbered, divided

@@ -46,7 +46,7 @@ def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: Any = None, a
     found = np.empty_like(parts)
     call = agreed(who, given, mine.nbytes, mine, op)
     request = given.comm.Iallreduce(parts, found, operation(op))
-    return begun(call, request, lambda: write(tensor, reduced(found, op, given.size(), mine.dtype)), async_op)
+    return begun(call, request, lambda: write(tensor, reduced(found, op, given.size(), mine.dtype)), async_op, tensor)
 
 
 def reduce(tensor: Tensor, dst: int = 0, op: ReduceOp = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Any:
@@ -58,7 +58,9 @@ def reduce(tensor: Tensor, dst: int = 0, op: ReduceOp = ReduceOp.SUM, group: Any
     call = agreed(who, given, mine.nbytes, mine, op, f"dst={dst}")
     request = given.comm.Ireduce(parts, found, operation(op), root)
     there = given.rank() == root
-    return begun(call, request, lambda: there and write(tensor, reduced(found, op, given.size(), mine.dtype)), async_op)
+    return begun(
+        call, request, lambda: there and write(tensor, reduced(found, op, given.size(), mine.dtype)), async_op, tensor
+    )
 
 
 def broadcast(tensor: Tensor, src: int = 0, group: Any = None, async_op: bool = False) -> Work | None:
@@ -68,7 +70,7 @@ def broadcast(tensor: Tensor, src: int = 0, group: Any = None, async_op: bool = 
     call = agreed(who, given, mine.nbytes, mine, f"src={src}")
     request = given.comm.Ibcast(as_bytes(mine), root)
     there = given.rank() == root
-    return begun(call, request, lambda: there or write(tensor, mine), async_op)
+    return begun(call, request, lambda: there or write(tensor, mine), async_op, tensor)
 
 
 def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
@@ -80,7 +82,7 @@ def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None,
     found = np.empty(sum(r.nbytes for r in rooms), np.uint8)
     call = agreed(who, given, found.nbytes, *rooms)
     request = given.comm.Iallgatherv(as_bytes(mine), [found, [r.nbytes for r in rooms]])
-    return begun(call, request, lambda: scattered(found, tensor_list, rooms), async_op)
+    return begun(call, request, lambda: scattered(found, tensor_list, rooms), async_op, *tensor_list)
 
 
 def all_gather_into_tensor(
@@ -92,7 +94,7 @@ def all_gather_into_tensor(
     check_total(who, found.size, mine.size * given.size(), "output_tensor", given)
     call = agreed(who, given, found.nbytes, mine)
     request = given.comm.Iallgather(as_bytes(mine), as_bytes(found))
-    return begun(call, request, lambda: write(output_tensor, found), async_op)
+    return begun(call, request, lambda: write(output_tensor, found), async_op, output_tensor)
 
 
 def gather(
@@ -108,7 +110,7 @@ def gather(
     rooms = [room_like(t, who) for t in gather_list or ()]
     found = np.empty(sum(r.nbytes for r in rooms), np.uint8)
     request = given.comm.Igatherv(as_bytes(mine), [found, [r.nbytes for r in rooms]], root)
-    return begun(call, request, lambda: scattered(found, gather_list or (), rooms), async_op)
+    return begun(call, request, lambda: scattered(found, gather_list or (), rooms), async_op, *(gather_list or ()))
 
 
 def scatter(
@@ -128,7 +130,9 @@ def scatter(
         sent: Any = [np.concatenate(parts), [p.size for p in parts]]
     else:
         sent = None
-    return begun(call, given.comm.Iscatterv(sent, as_bytes(found), root), lambda: write(tensor, found), async_op)
+    return begun(
+        call, given.comm.Iscatterv(sent, as_bytes(found), root), lambda: write(tensor, found), async_op, tensor
+    )
 
 
 def reduce_scatter(
@@ -143,7 +147,7 @@ def reduce_scatter(
     found = np.empty(counts[given.rank()], parts[0].dtype)
     call = agreed(who, given, sum(p.nbytes for p in parts), *parts, op)
     request = given.comm.Ireduce_scatter(np.concatenate(parts), found, counts, operation(op))
-    return begun(call, request, lambda: write(output, reduced(found, op, given.size(), mine.dtype)), async_op)
+    return begun(call, request, lambda: write(output, reduced(found, op, given.size(), mine.dtype)), async_op, output)
 
 
 def reduce_scatter_tensor(
@@ -156,7 +160,7 @@ def reduce_scatter_tensor(
     found = np.empty(mine.size, sent.dtype)
     call = agreed(who, given, sent.nbytes, sent, op)
     request = given.comm.Ireduce_scatter_block(sent, found, operation(op))
-    return begun(call, request, lambda: write(output, reduced(found, op, given.size(), mine.dtype)), async_op)
+    return begun(call, request, lambda: write(output, reduced(found, op, given.size(), mine.dtype)), async_op, output)
 
 
 def all_to_all(
@@ -172,7 +176,7 @@ def all_to_all(
     sent = [np.concatenate(parts), [p.size for p in parts]]
     call = agreed(who, given, found.nbytes, parts[0].dtype)
     request = given.comm.Ialltoallv(sent, [found, [r.nbytes for r in rooms]])
-    return begun(call, request, lambda: scattered(found, output_tensor_list, rooms), async_op)
+    return begun(call, request, lambda: scattered(found, output_tensor_list, rooms), async_op, *output_tensor_list)
 
 
 def all_to_all_single(
@@ -192,7 +196,7 @@ def all_to_all_single(
     ]
     call = agreed(who, given, found.nbytes, sent.dtype)
     request = given.comm.Ialltoallv([as_bytes(sent), counts[0]], [as_bytes(found), counts[1]])
-    return begun(call, request, lambda: write(output, found), async_op)
+    return begun(call, request, lambda: write(output, found), async_op, output)
 
 
 # ---------------------------------------------------------------------- helpers

@@ -1,7 +1,7 @@
 """DistributedDataParallel: one model on all ranks, each with a part of the batch, and the mean of their gradients on all.
 
-replicas.py sees to it that the models begin alike, reducer.py that they get the same gradients, uneven_inputs.py that ranks may have
-less data than others.
+replicas.py sees to it that the models begin alike, reducer.py that they get the same gradients, uneven_inputs.py that ranks
+may have less data than others.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from .buckets import MIB, Numbered
 from .calls import labelled
 from .collectives import all_reduce
 from .groups import member
-from .uneven_inputs import Join, Joinable, JoinHook
 from .mpi_memory import ReduceOp
 from .reducer import WHO, Reducer
 from .replicas import broadcast_all, check_alike
+from .uneven_inputs import Join, Joinable, JoinHook
 
 CAPS = (1.0, 25.0)  # MiB of the first bucket, which is small so that communication begins early, and of all others
 
@@ -89,7 +89,9 @@ class DistributedDataParallel(Module, Joinable):
         refuse(mixed_precision=mixed_precision, delay_all_reduce_named_params=delay_all_reduce_named_params)
         if device_mesh is not None:
             if process_group is not None:
-                raise error(RuntimeError, WHO, "Cannot specify both process_group and device_mesh arguments", "pass one")
+                raise error(
+                    RuntimeError, WHO, "Cannot specify both process_group and device_mesh arguments", "pass one"
+                )
             process_group = device_mesh.get_group()
         self.module, self.dim, self.output_device = module, dim, output_device
         self.process_group = member(process_group, WHO)
@@ -184,7 +186,9 @@ class DistributedDataParallel(Module, Joinable):
         RuntimeError for a second hook.
         """
         if not callable(hook):
-            raise error(TypeError, "register_comm_hook", f"hook must be callable, got {hook!r}", "pass hook(state, bucket)")
+            raise error(
+                TypeError, "register_comm_hook", f"hook must be callable, got {hook!r}", "pass hook(state, bucket)"
+            )
         if self.reducer.hook is not None:
             what = "register_comm_hook can only be called once, and there is a hook"
             raise error(RuntimeError, "register_comm_hook", what, "call both from one function")

@@ -6,7 +6,7 @@ no bfloat16: these are reduced in float32 and rounded once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Any
 
@@ -38,8 +38,8 @@ class ReduceOp(Enum):
 class Work:
     """A collective or a message that is under way."""
 
-    def __init__(self, call: Call, requests: list, finish: Callable[[], Any]):
-        self.call, self._requests, self._finish = call, requests, finish
+    def __init__(self, call: Call, requests: list, finish: Callable[[], Any], results: Sequence[Tensor] = ()):
+        self.call, self._requests, self._finish, self._results = call, requests, finish, list(results)
 
     def is_completed(self) -> bool:
         """Return whether it is done; the results are in their tensors then."""
@@ -61,10 +61,47 @@ class Work:
             self.call.ended()
         return True
 
+    def get_future(self) -> Future:
+        """Return a future for the list of the tensors that the results are written into."""
+        return Future(self, lambda: self._results)
 
-def begun(call: Call, requests: Any, finish: Callable[[], Any], async_op: bool) -> Work | None:
-    """Return the handle of what is under way, or wait for it."""
-    work = Work(call, requests if isinstance(requests, list) else [requests], finish)
+
+class Future:
+    """What follows from a Work.  Only whoever asks or waits makes MPI go on, and computes it then.
+
+    >>> import minigrad
+    >>> import minigrad.distributed as dist
+    >>> dist.init_process_group("mpi")
+    >>> work = dist.all_reduce(minigrad.ones(2), async_op=True)
+    >>> work.get_future().then(lambda done: done.value()[0] / dist.get_world_size()).wait().tolist()
+    [1.0, 1.0]
+    >>> dist.destroy_process_group()
+    """
+
+    def __init__(self, work: Work, compute: Callable[[], Any]):
+        self._work, self._compute, self._found = work, compute, []
+
+    def done(self) -> bool:
+        """Return whether the Work is done."""
+        return self._work.is_completed()
+
+    def wait(self) -> Any:
+        """Wait for the Work, and return the value."""
+        self._work.wait()
+        if not self._found:
+            self._found.append(self._compute())
+        return self._found[0]
+
+    value = wait
+
+    def then(self, callback: Callable[[Future], Any]) -> Future:
+        """Return a future for `callback(self)`."""
+        return Future(self._work, lambda: callback(self))
+
+
+def begun(call: Call, requests: Any, finish: Callable[[], Any], async_op: bool, *results: Tensor) -> Work | None:
+    """Return the handle of what is under way, whose results come into the given tensors, or wait for it."""
+    work = Work(call, requests if isinstance(requests, list) else [requests], finish, results)
     return work if async_op else (work.wait(), None)[1]
 
 

@@ -1,8 +1,8 @@
 """The reducer: averages gradients over the ranks, bucket by bucket, while backward still runs.
 
-Each parameter has a hook that is called when its gradient is complete.  The hook puts the gradient into the parameter's bucket;
-a bucket that is full is reduced, in the order of the buckets, so that all ranks make the same calls.  At the end of backward the
-sums become the parameters' gradients.
+Each parameter has a hook that is called when its gradient is complete.  The hook puts the gradient into the parameter's
+bucket; a bucket that is full is reduced, in the order of the buckets, so that all ranks make the same calls.  At the end of
+backward the sums become the parameters' gradients.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 from ..autograd.grad_mode import no_grad
 from ..core.engine import behind, queue_callback
@@ -22,8 +21,8 @@ from .buckets import NAMES, Bucket, GradBucket, Numbered, divided
 from .calls import labelled
 from .collectives import all_reduce
 from .groups import ProcessGroup
-from .uneven_inputs import Active
 from .mpi_memory import ReduceOp, Work
+from .uneven_inputs import Active
 
 WHO = "DistributedDataParallel"
 
@@ -31,8 +30,8 @@ WHO = "DistributedDataParallel"
 class Reducer:
     """Averages the gradients of `parameters` over a group, in each backward that follows a `prepare`.
 
-    With `find_unused` parameters may get no gradient on some ranks.  With `static` as many gradients arrive at each parameter in
-    each backward as in the first, which is one for most, none or several for some.
+    With `find_unused` parameters may get no gradient on some ranks.  With `static` as many gradients arrive at each parameter
+    in each backward as in the first, which is one for most, none or several for some.
     """
 
     def __init__(

@@ -20,7 +20,7 @@ TOGETHER = 250 << 20  # bytes that are broadcast in one piece
 
 
 def check_alike(parameters: Sequence[Numbered], group: ProcessGroup, who: str) -> None:
-    """Raise RuntimeError, on every rank, unless all ranks have parameters of the same names, shapes and dtypes in this order."""
+    """Raise RuntimeError, on every rank, unless all have parameters of the same names, shapes and dtypes in one order."""
     mine = [(p.name, tuple(p.tensor.shape), str(p.tensor.dtype)) for p in parameters]
     found: list[Any] = [None] * group.size()
     with labelled("whether all ranks have the same parameters"):

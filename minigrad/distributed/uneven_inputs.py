@@ -1,8 +1,8 @@
 """Uneven inputs: ranks whose data is used up make the collectives of those that still train.
 
-Inside `with Join([model, optimizer]):` each rank tells the others at each step that it still trains.  One that has left its loop
-waits at the end of the block: as long as others train it calls the main hooks, which make the collectives of one step, and at
-last the post-hooks.
+Inside `with Join([model, optimizer]):` each rank tells the others at each step that it still trains.  One that has left its
+loop waits at the end of the block: as long as others train it calls the main hooks, which make the collectives of one step,
+and at last the post-hooks.
 """
 
 from __future__ import annotations
@@ -146,7 +146,9 @@ class Join:
             all_reduce(without, group=group)
             if without.item():
                 what = "Detected at least one rank that exhausted inputs, which ends the loop on all ranks"
-                raise error(RuntimeError, "Join", what, "give all ranks as many, or let throw_on_early_termination=False")
+                raise error(
+                    RuntimeError, "Join", what, "give all ranks as many, or let throw_on_early_termination=False"
+                )
         return Active(work, training)
 
 

@@ -18,9 +18,9 @@ WHO = "DistributedSampler"
 class DistributedSampler(Sampler[int]):
     """The share of `dataset` that process `rank` of `num_replicas` takes: every `num_replicas`-th index, from its own on.
 
-    Without the numbers they are those of this process and of all (`torch.distributed`).  With `shuffle` the indices come in an
-    order that is random and the same on all processes; it follows from `seed` and from what was last given to `set_epoch`, which
-    a loop calls before each pass.  All processes get as many: without `drop_last` the first indices come again at the
+    Without the numbers they are those of this process and of all (`torch.distributed`).  With `shuffle` the indices come in
+    an order that is random and the same on all processes; it follows from `seed` and from what was last given to `set_epoch`,
+    which a loop calls before each pass.  All processes get as many: without `drop_last` the first indices come again at the
     end, with it the last are left out.
 
     Raises ValueError for a rank that is none of `num_replicas`; where the numbers are not given, ValueError before
