@@ -249,9 +249,10 @@ def turns_of_leaves(roots: Sequence) -> dict[Leaf, float]:
     """Return for each leaf with hooks the place in the order that is right after its oldest user."""
     turns: dict[Leaf, float] = {}
     for node in behind(roots)[0]:
+        after: float = node._seq - 0.5
         for e in node._edges:
             if type(e) is Leaf and e._hooks is not None:
-                turns[e] = min(turns.get(e, node._seq), node._seq - 0.5)
+                turns[e] = min(turns.get(e, after), after)
     return turns
 
 

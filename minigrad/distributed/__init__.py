@@ -6,7 +6,7 @@ objects.py both for any objects, and mpi_memory.py hands tensors to MPI.  On the
 the other (pipelining).  All can be imported without MPI: `is_available()` says whether it is there.
 """
 
-from . import checkpoint, fsdp, nn, pipelining, tensor_parallel
+from . import checkpoint, fsdp, nn, optim, pipelining, tensor_parallel
 from .agreement import DebugLevel, get_debug_level, set_debug_level, set_debug_level_from_env
 from .buckets import GradBucket
 from .collectives import (
@@ -115,6 +115,7 @@ __all__ = [
     "new_subgroups_by_enumeration",
     "nn",
     "pipelining",
+    "optim",
     "recv",
     "recv_object_list",
     "reduce",

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 from ..core.tensor import Tensor
 from ..ops.create import empty
-from ..ops.rounding import div
 
 MIB = 1 << 20
 NAMES = 4  # of so many parameters a label names all
@@ -83,15 +82,14 @@ class Bucket:
             names.append(f"{more} more")
         return f"bucket {self.number}: {', '.join(names)}"
 
-    def take(self, i: int, divisor: int) -> None:
-        """Put the gradient of member i into the memory, divided; zeros where there is none."""
+    def take(self, i: int) -> None:
+        """Put the gradient of member i into the memory; zeros where there is none."""
         grad, view = self.members[i].tensor.grad, self.views[i]
         if grad is None:
             view.zero_()
-        elif divisor != 1:
-            div(grad.detach(), divisor, out=view)
         elif grad is not view:
             view.copy_(grad.detach())
+        self.missing -= 1
 
     def give(self, i: int, as_view: bool) -> None:
         """Let the gradient of member i be what has come back, or with `as_view` the memory itself."""

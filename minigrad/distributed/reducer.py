@@ -53,7 +53,8 @@ class Reducer:
         self.arrivals: Counter[int] | None = None  # per parameter those of one backward, where they are always the same
         self.waits = False  # for the gradients of a forward
         self.reset()
-        me, handles = weakref.ref(self), []
+        me: weakref.ref[Reducer] = weakref.ref(self)
+        handles = []
         for p in parameters:
             arrived = hook_of(me, p.number)
             handles.append(p.tensor.register_post_accumulate_grad_hook(arrived))
@@ -63,7 +64,7 @@ class Reducer:
         """Forget what has arrived."""
         self.arrived: Counter[int] = Counter()  # gradients in this backward
         self.ready: set[int] = set()  # parameters whose gradient is in its bucket
-        self.launched, self.queued, self.divisor = 0, False, 0
+        self.launched, self.queued = 0, False
         self.absent: set[int] = set()  # parameters that no gradient will come to
         for bucket in self.buckets:
             bucket.missing, bucket.work = len(bucket.members), None
@@ -125,19 +126,23 @@ class Reducer:
             raise error(RuntimeError, WHO, what, fix)
         self.ready.add(number)
         bucket, i = self.place[number]
-        if not self.divisor:
-            self.divisor = self.active.count() if self.active is not None else self.group.size()
-        bucket.take(i, 1 if self.hook else self.divisor)
-        bucket.missing -= 1
+        bucket.take(i)
 
     def launch(self) -> None:
         """Begin to reduce the next buckets that are full, and let MPI go on with those that are under way."""
         while self.launched < len(self.buckets) and not self.buckets[self.launched].missing:
-            self.begin(self.buckets[self.launched])
+            bucket = self.buckets[self.launched]
+            if self.hook is None and (n := self.divisor()) > 1:
+                bucket.buffer.div_(n)
+            self.begin(bucket)
             self.launched += 1
         for bucket in self.buckets[: self.launched]:
             if not (bucket.work.is_completed() if isinstance(bucket.work, Work) else bucket.work.done()):
                 break
+
+    def divisor(self) -> int:
+        """Return how many ranks' gradients come together."""
+        return self.group.size() if self.active is None else self.active.count()
 
     def begin(self, bucket: Bucket) -> None:
         """Begin to reduce a bucket."""
@@ -160,17 +165,17 @@ class Reducer:
                 return
             if self.static and self.arrivals is None:
                 self.arrivals = self.arrived
-            self.finish()
+            self.finish(self.used)
+            self.waits, self.used = False, set()
 
-    def finish(self) -> None:
-        """Wait for all buckets, and hand out the gradients."""
-        anywhere = self.used_anywhere(self.used) if self.partial else None
+    def finish(self, used: set[int]) -> None:
+        """Wait for all buckets, and hand out the gradients; `used` are the parameters that got one here."""
+        anywhere = self.used_anywhere(used) if self.partial else None
         for bucket in self.buckets:
             self.wait(bucket)
             for i, p in enumerate(bucket.members):
                 if anywhere is None or p.number in anywhere:
                     bucket.give(i, self.as_view)
-        self.waits, self.used = False, set()
 
     def wait(self, bucket: Bucket) -> None:
         """Wait until a bucket is reduced."""
@@ -188,15 +193,12 @@ class Reducer:
         return {p.number for p, n in zip(self.parameters, counts.tolist()) if n}
 
     def shadow(self) -> None:
-        """Make the calls of a backward with gradients of zero, for the ranks that still train."""
+        """Make the calls of a backward for the ranks that still train, with gradients of zero; get the mean as they do."""
         with no_grad():
             for bucket in self.buckets:
                 bucket.buffer.zero_()
                 self.begin(bucket)
-            if self.partial:
-                self.used_anywhere(set())
-            for bucket in self.buckets:
-                self.wait(bucket)
+            self.finish(set())
 
 
 def hook_of(reducer: weakref.ref[Reducer], number: int) -> Callable:

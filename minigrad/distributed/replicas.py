@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..autograd.grad_mode import no_grad
 from ..core.tensor import Tensor
@@ -14,7 +14,8 @@ from .buckets import Numbered, nbytes
 from .calls import labelled
 from .collectives import barrier, broadcast
 from .groups import ProcessGroup
-from .point_to_point import all_gather_object
+from .mpi_memory import Work
+from .objects import all_gather_object
 
 TOGETHER = 250 << 20  # bytes that are broadcast in one piece
 
@@ -48,17 +49,39 @@ def described(parameter: tuple) -> str:
 
 
 def broadcast_all(tensors: Iterable[Tensor], src: int, group: ProcessGroup, label: str) -> None:
-    """Write the tensors of a group's rank `src` into those of the others, in as few pieces as they have dtypes and devices.
+    """Write the tensors of a group's rank `src` into those of the others, in as few pieces as they have dtypes and devices."""
+    for piece in begin_broadcast(tensors, src, group, label):
+        piece.finish()
 
-    A tensor that has these numbers already is not written to, so that what has saved it for backward does not mind.
-    """
+
+def begin_broadcast(tensors: Iterable[Tensor], src: int, group: ProcessGroup, label: str) -> list[Piece]:
+    """Begin what `broadcast_all` does; the pieces are to be finished."""
+    found = []
     with no_grad(), labelled(label):
         for members in pieces(tensors):
             flat = cat([t.detach().reshape(-1) for t in members])
-            broadcast(flat, group.ranks[src], group)
-            if group.rank() != src:
-                parts = flat.split([t.numel() for t in members])
-                for t, part in zip(members, parts):
+            work: Any = broadcast(flat, group.ranks[src], group, async_op=True)
+            found.append(Piece(members, flat, work, group.rank() == src))
+    return found
+
+
+class Piece(NamedTuple):
+    """Tensors that are broadcast together."""
+
+    members: list[Tensor]
+    flat: Tensor
+    work: Work
+    sent: bool  # by this rank
+
+    def finish(self) -> None:
+        """Wait for the numbers, and write them into the tensors.
+
+        A tensor that has them already is not written to, so that what has saved it for backward does not mind.
+        """
+        self.work.wait()
+        if not self.sent:
+            with no_grad():
+                for t, part in zip(self.members, self.flat.split([t.numel() for t in self.members])):
                     if not equal(t.detach(), part := part.view(t.shape)):
                         t.detach().copy_(part)
 

@@ -152,11 +152,11 @@ class Join:
         return Active(work, training)
 
 
-class Active(NamedTuple):
+class Active:
     """How many ranks still train, once that is known."""
 
-    work: Work
-    training: Tensor
+    def __init__(self, work: Work, training: Tensor):
+        self.work, self.training = work, training
 
     def wait(self) -> None:
         """Wait until it is known."""

@@ -42,17 +42,15 @@ class DistributedSampler(Sampler[int]):
         seed: int = 0,
         drop_last: bool = False,
     ):
-        if num_replicas is None or rank is None:
-            processes = many_processes()
-            num_replicas = processes.get_world_size() if num_replicas is None else num_replicas
-            rank = processes.get_rank() if rank is None else rank
-        if not 0 <= rank < num_replicas:
-            what = f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]"
+        size: int = many_processes().get_world_size() if num_replicas is None else num_replicas
+        number: int = many_processes().get_rank() if rank is None else rank
+        if not 0 <= number < size:
+            what = f"Invalid rank {number}, rank should be in the interval [0, {size - 1}]"
             raise error(ValueError, WHO, what, "pass rank=0 for the first process")
-        self.dataset, self.num_replicas, self.rank = dataset, num_replicas, rank
+        self.dataset, self.num_replicas, self.rank = dataset, size, number
         self.epoch, self.drop_last, self.shuffle, self.seed = 0, drop_last, shuffle, seed
-        self.num_samples = len(dataset) // num_replicas if drop_last else -(-len(dataset) // num_replicas)
-        self.total_size = self.num_samples * num_replicas
+        self.num_samples = len(dataset) // size if drop_last else -(-len(dataset) // size)
+        self.total_size = self.num_samples * size
 
     def __iter__(self) -> Iterator[int]:
         n = len(self.dataset)

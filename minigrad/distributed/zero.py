@@ -1,0 +1,205 @@
+"""ZeroRedundancyOptimizer: each rank keeps the optimizer's state of its share of the parameters, and updates these alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from ..core.tensor import Tensor
+from ..errors import error
+from ..func.tree import tree_map
+from ..ops.create import empty
+from ..optim.optimizer import Optimizer
+from .groups import member
+from .point_to_point import gather_object, recv, send
+from .replicas import begin_broadcast
+from .uneven_inputs import Join, Joinable, JoinHook
+
+WHO = "ZeroRedundancyOptimizer"
+
+
+class ZeroRedundancyOptimizer(Optimizer, Joinable):
+    """Update parameters, which are the same on all ranks, by an `optimizer_class` whose state is divided among the ranks.
+
+    A step updates on each rank the parameters of its share, which is made of whole parameters, and copies them to the others;
+    gradients have to be those of all ranks, as after a DistributedDataParallel's backward.  `defaults` go to the
+    optimizer_class.  A schedule of the learning rate, and what changes `param_groups`, works on this optimizer.
+
+    All ranks call `consolidate_state_dict(to)` before `state_dict()` on rank `to`, which is that of one optimizer for all
+    parameters; `load_state_dict` takes such on any number of ranks.
+
+    `parameters_as_bucket_view` has no effect.  Raises NotImplementedError for `overlap_with_ddp=True`, and what the
+    optimizer_class raises.
+
+    >>> import minigrad
+    >>> minigrad.distributed.init_process_group("mpi")
+    >>> layer = minigrad.nn.Linear(2, 1)
+    >>> optimizer = minigrad.distributed.optim.ZeroRedundancyOptimizer(layer.parameters(), minigrad.optim.Adam, lr=0.01)
+    >>> layer(minigrad.ones(3, 2)).sum().backward()
+    >>> optimizer.step()
+    >>> optimizer.consolidate_state_dict()
+    >>> sorted(optimizer.state_dict()["state"][0])
+    ['exp_avg', 'exp_avg_sq', 'step']
+    >>> minigrad.distributed.destroy_process_group()
+    """
+
+    def __init__(
+        self,
+        params: Iterable,
+        optimizer_class: Callable,
+        process_group: Any = None,
+        parameters_as_bucket_view: bool = False,
+        overlap_with_ddp: bool = False,
+        **defaults: Any,
+    ):
+        if overlap_with_ddp:
+            what = "minigrad has no overlap_with_ddp: it steps once all gradients are there"
+            raise error(NotImplementedError, WHO, what, "leave it out, and call step() after backward()")
+        self.process_group = member(process_group, WHO)
+        self.owner: dict[Tensor, int] = {}  # parameter -> the rank that updates it
+        self._elements = [0] * self.process_group.size()  # per rank those that it updates
+        self._consolidated: list[dict] | None = None
+        self.optim: Any = None
+        super().__init__(params, defaults)
+        self.optim = optimizer_class([self._share(group) for group in self.param_groups], **defaults)
+        copy_settings(self.optim.param_groups, self.param_groups)
+        self.state = self.optim.state
+
+    join_device = property(lambda self: self._all()[0].device, doc="The device of what the ranks tell each other.")
+    join_process_group = property(lambda self: self.process_group, doc="The ranks that share the parameters.")
+
+    def add_param_group(self, param_group: dict) -> None:
+        """Add parameters, on all ranks; the largest first, each goes to the rank that has the fewest numbers so far."""
+        super().add_param_group(param_group)
+        group, elements = self.param_groups[-1], self._elements
+        for p in sorted(group["params"], key=Tensor.numel, reverse=True):
+            self.owner[p] = elements.index(min(elements))
+            elements[self.owner[p]] += p.numel()
+        if self.optim is not None:
+            self.optim.add_param_group(self._share(group))
+            copy_settings(self.optim.param_groups, self.param_groups)
+
+    def _share(self, group: dict, rank: int | None = None) -> dict:
+        """Return a group with those of its parameters that a rank updates, this one for None."""
+        rank = self.process_group.rank() if rank is None else rank
+        kept = [i for i, p in enumerate(group["params"]) if self.owner[p] == rank]
+        lists = {name: [group[name][i] for i in kept] for name in ("params", "param_names") if name in group}
+        return {**group, **lists}
+
+    def _step(self, closure: Callable | None) -> Any:
+        Join.notify_join_context(self)
+        for hook in list(self._hooks["before"].values()):
+            hook(self, () if closure is None else (closure,), {})
+        loss = self.update_share(closure)
+        for hook in list(self._hooks["after"].values()):
+            hook(self, () if closure is None else (closure,), {})
+        return loss
+
+    def update_share(self, closure: Callable | None = None) -> Any:
+        """Update this rank's parameters, and get the others from their ranks; return the loss of a closure."""
+        copy_settings(self.param_groups, self.optim.param_groups)
+        loss = self.optim.step(closure)
+        copy_settings(self.optim.param_groups, self.param_groups)
+        self._earlier.cleared, self._earlier.stepped = False, True
+        pieces = []
+        for rank in range(self.process_group.size()):
+            owned = [p for p, owner in self.owner.items() if owner == rank]
+            pieces += begin_broadcast(owned, rank, self.process_group, f"parameters of rank {rank}")
+        for piece in pieces:
+            piece.finish()
+        return loss
+
+    def join_hook(self, **kwargs: Any) -> JoinHook:
+        """Return what a rank without input does: it updates its share with the gradients of the others."""
+        return UpdateShare(self)
+
+    # ------------------------------------------------------------------ state
+    def consolidate_state_dict(self, to: int = 0) -> None:
+        """Bring the states of all ranks to rank `to` of the group, whose `state_dict()` gives them; all ranks call it."""
+        group, rank = self.process_group, self.process_group.rank()
+        copy_settings(self.param_groups, self.optim.param_groups)
+        mine, target = self.optim.state_dict(), group.ranks[to]
+        layouts: list[Any] | None = [None] * group.size() if rank == to else None
+        gather_object(tree_map(layout, mine), layouts, target, group)
+        if layouts is not None:
+            self._consolidated = [
+                mine if r == to else tree_map(lambda leaf, r=r: received(leaf, group.ranks[r], group), layouts[r])
+                for r in range(group.size())
+            ]
+        else:
+            self._consolidated = None
+            tree_map(lambda leaf: isinstance(leaf, Tensor) and send(leaf, target, group), mine)
+
+    def state_dict(self) -> dict:
+        """Return the state of all parameters, as of the last `consolidate_state_dict`.
+
+        Raises RuntimeError where this rank is not the one that it brought the state to.
+        """
+        if self._consolidated is None:
+            rank = self.process_group.rank()
+            what = f"Optimizer state has not been consolidated on this rank, which is {rank}"
+            raise error(RuntimeError, WHO, what, f"call consolidate_state_dict(to={rank}) on all ranks before")
+        number, state = self._numbers(), {}
+        for rank, theirs in enumerate(self._consolidated):
+            shares = [self._share(group, rank)["params"] for group in self.param_groups]
+            for mine, p in enumerate(p for share in shares for p in share):
+                if mine in theirs["state"]:
+                    state[number[p]] = theirs["state"][mine]
+        groups = [{**g, "params": [number[p] for p in g["params"]]} for g in self.param_groups]
+        return {"state": dict(sorted(state.items())), "param_groups": groups}
+
+    def load_state_dict(self, state_dict: dict) -> None:
+        """Take over this rank's share of the state of all parameters; all ranks call it.  ValueError for other groups."""
+        super().load_state_dict({"state": {}, "param_groups": state_dict["param_groups"]})
+        numbers = {p: n for g, theirs in zip(self.param_groups, state_dict["param_groups"])
+                   for p, n in zip(g["params"], theirs["params"])}  # fmt: skip
+        shares = [self._share(group) for group in self.param_groups]
+        own = [p for share in shares for p in share["params"]]
+        state = {i: state_dict["state"][numbers[p]] for i, p in enumerate(own) if numbers[p] in state_dict["state"]}
+        local = self.optim.state_dict()["param_groups"]
+        copy_settings(self.param_groups, local)
+        self.optim.load_state_dict({"state": state, "param_groups": local})
+        self.state = self.optim.state
+
+    def _numbers(self) -> dict[Tensor, int]:
+        return {p: i for i, p in enumerate(self._all())}
+
+
+class UpdateShare(JoinHook):
+    """The step of a ZeroRedundancyOptimizer for the ranks that still train."""
+
+    def __init__(self, optimizer: ZeroRedundancyOptimizer):
+        self.optimizer = optimizer
+
+    def main_hook(self) -> None:
+        self.optimizer.update_share()
+
+
+# ---------------------------------------------------------------------- helpers
+def copy_settings(source: list[dict], target: list[dict]) -> None:
+    """Copy the settings of groups, but for their parameters, into others."""
+    for theirs, mine in zip(source, target, strict=True):
+        mine.update({k: v for k, v in theirs.items() if k not in ("params", "param_names")})
+
+
+@dataclass
+class Layout:
+    """What is said of a tensor before its numbers are sent."""
+
+    shape: tuple
+    dtype: Any
+
+
+def layout(leaf: Any) -> Any:
+    """Return a tensor's Layout; what is no tensor is sent as it is."""
+    return Layout(tuple(leaf.shape), leaf.dtype) if isinstance(leaf, Tensor) else leaf
+
+
+def received(leaf: Any, src: int, group: Any) -> Any:
+    """Return the tensor of a Layout, whose numbers come from rank `src`."""
+    if not isinstance(leaf, Layout):
+        return leaf
+    t = empty(leaf.shape, dtype=leaf.dtype)
+    recv(t, src, group)
+    return t
