@@ -72,7 +72,7 @@ class Trace(Grad):
         self.spelled: dict[Value, tuple] = {}  # tensors that were, with what is in them and these numbers
         self.spelling: set[Step] = set()  # the steps that make these
         self.write_places: dict[Value, Place | None] = {}  # the user's line for each write
-        self.nonleaf = False
+        self.nonleaf = self.hooked = False  # whether inputs are results of operations, or a hook is to see their gradients
         self.selections: dict[Value, Any] = {}  # by what the mask is made of (selections.py)
         self.memories = {id(t._a): t for _, _, t in environment.tensors if type(t) is not Box}
         self.edges: dict[int, tuple[Tensor, Any]] = {}  # a tensor whose requires_grad was set, and the edge that it had
@@ -92,10 +92,10 @@ class Trace(Grad):
         b = self.box(value)
         edge = history(t)
         if edge is not None:
-            if type(edge) is Leaf and edge._hooks is not None:
-                raise self.refuse("a hook is to see the gradient of one of its tensors")
             self.nonleaf |= type(edge) is not Leaf
-            b._edge = edge if type(edge) is Leaf and source is not None else Leaf(b)
+            hooked = edge._hooks is not None
+            self.hooked |= hooked
+            b._edge = edge if type(edge) is Leaf and source is not None and not hooked else Leaf(b)
         self._known[id(value._a)] = v = Value("input", value._a, 0, name)
         self._boxes[id(t)] = b
         self.inputs.append((v, source, b))
@@ -296,6 +296,8 @@ class Trace(Grad):
             self.reading(cls.name)
         if self.nonleaf and self.phase == "forward" and running.get() is not None:
             raise self.refuse("it differentiates while an argument is itself the result of tracked operations")
+        if self.hooked and self.phase == "forward" and running.get() is not None:
+            raise self.refuse("a hook is to see the gradient of one of its tensors")
         n = n_operands(cls, args)
         args = tuple([a if i < n else settled(a) for i, a in enumerate(args)])
         if cls.program is not None and self.expands(cls, args):

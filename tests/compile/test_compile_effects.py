@@ -354,6 +354,17 @@ def test_hooks_run_eagerly():
     assert len(seen) == 2 and w.grad.tolist() == [2, 2]
 
 
+def test_hooks_of_parameters_are_called_by_a_backward_outside_of_what_is_compiled():
+    w, seen = torch.ones(2, requires_grad=True), []
+    w.register_hook(lambda g: g * 3)
+    w.register_post_accumulate_grad_hook(lambda t: seen.append(t.grad.tolist()))
+    f = compile(lambda x: (w * x).sum(), fullgraph=True)
+    for _ in range(2):
+        w.grad = None
+        f(torch.tensor([1.0, 2.0])).backward()
+    assert seen == [[3, 6], [3, 6]]
+
+
 # ---------------------------------------------------------------------- lists, dicts and attributes
 class Counter:
     def __init__(self):
