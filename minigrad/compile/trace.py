@@ -72,7 +72,9 @@ class Trace(Grad):
         self.spelled: dict[Value, tuple] = {}  # tensors that were, with what is in them and these numbers
         self.spelling: set[Step] = set()  # the steps that make these
         self.write_places: dict[Value, Place | None] = {}  # the user's line for each write
-        self.nonleaf = self.hooked = False  # whether inputs are results of operations, or a hook is to see their gradients
+        self.nonleaf = self.hooked = (
+            False  # whether inputs are results of operations, or a hook is to see their gradients
+        )
         self.selections: dict[Value, Any] = {}  # by what the mask is made of (selections.py)
         self.memories = {id(t._a): t for _, _, t in environment.tensors if type(t) is not Box}
         self.edges: dict[int, tuple[Tensor, Any]] = {}  # a tensor whose requires_grad was set, and the edge that it had

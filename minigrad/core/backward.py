@@ -1,7 +1,4 @@
-"""Run one node's backward, on arrays or on tensors, and fill the leaves.
-
-What it gives has its input's shape and dtype: a gradient that was broadcast is summed down.
-"""
+"""Run one node's backward, on arrays or on tensors, and fill the leaves; what it gives has its input's shape and dtype."""
 
 from __future__ import annotations
 

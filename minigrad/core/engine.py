@@ -3,9 +3,8 @@
 Every input is older than its output, so a heap by descending creation number is a topological order: no recursion and no
 counting, and a chain of a million nodes needs no more stack than one.  There is one loop.  What flows through it are arrays
 where nothing is to be differentiated again (a `step` on arrays), else Tensors, on which the formulas are operations like any
-other, so that derivatives of any order are one mechanism (a `step` on tensors).
-
-Leaves come last, but those with hooks: a hook is called as soon as the gradient is complete, while the rest still runs.
+other, so that derivatives of any order are one mechanism (a `step` on tensors).  Leaves come last, but those with hooks, which
+are called as soon as the gradient is complete, while the rest still runs.
 """
 
 from __future__ import annotations
@@ -17,16 +16,7 @@ from typing import Any
 
 from ..arrays.errstate import listen, restore
 from ..places import Place, user_place
-from .backward import (
-    Gradient,
-    accumulate,
-    accumulate_array,
-    bare,
-    boxed,
-    pull,
-    step_on_arrays,
-    step_on_tensors,
-)
+from .backward import Gradient, accumulate, accumulate_array, bare, boxed, pull, step_on_arrays, step_on_tensors
 from .events import slots
 from .frames import OFF, ON, Frame, current, enter
 from .graph import Leaf, Node, OutputEdge, key, producer
@@ -41,19 +31,18 @@ class BackwardRun:
     step: Callable  # (node, gradient, run) -> pairs of edge and gradient
     end: Callable  # what to do at a leaf, (leaf, gradient, run)
     arrived: Callable | None = None  # told of gradients that go no further
-    # where gradients are wanted: the nodes that they belong to, and those on a path there
-    targets: Any = None
-    useful: Any = None
+    targets: Any = None  # where gradients are wanted, the nodes that they belong to
+    useful: Any = None  # and those on a path there
 
     def __init__(self, roots: Sequence, wanted: Any, keep: bool, create: bool, place: Place | None):
         self.roots, self.wanted, self.create, self.place = roots, wanted, create, place
         self.freed = None if keep else Freed(place)  # what takes the place of saved tensors
+        self.around = running.get()
+        self.callbacks: list[Callable] = self.around.callbacks if self.around else []  # what to call at the end
         self.pull: Callable = pull  # a node's backward on Tensors, (node, gradients)
         self.waiting: dict[Any, Any] = {}  # node -> its gradient, or a list of them where it has several outputs
-        # older than what was computed from them, so their turn comes last; those that are roots or have hooks wait in the heap
-        self.leaves: dict[Leaf, Any] = {}
-        self.turns: dict[Leaf, float] | None = None  # of leaves with hooks, once one is met
-        self.callbacks: list[Callable] = []  # what to call at the end
+        self.leaves: dict[Leaf, Any] = {}  # their turn comes last; those that are roots or have hooks wait in the heap
+        self.turns: dict[Leaf, float] | None = None  # of leaves, once one with hooks is met
         self.owned: set = set()  # nodes whose gradient here nobody else holds, so that it may be added to in place
         if wanted is not None:
             self.targets, self.useful = {node for node, _ in wanted}, on_paths(roots, wanted)
@@ -61,16 +50,23 @@ class BackwardRun:
     def turn(self, leaf: Leaf) -> float:
         """Return when it is the turn of a leaf with hooks: right after the oldest node that gives it a gradient."""
         if self.turns is None:
-            self.turns = turns_of_leaves(self.roots)
+            nodes = sorted(behind(self.roots)[0], key=lambda n: -n._seq)
+            self.turns = {e: n._seq - 1 / (i + 2) for n in nodes for i, e in enumerate(n._edges) if type(e) is Leaf}
         return self.turns.get(leaf, leaf._seq)
 
     def reaches(self) -> set:
         """Return all nodes that get a gradient in this run."""
         return set.union(*behind(self.roots)) if self.targets is None else self.useful | self.targets
 
+    def ended(self, found: dict) -> None:
+        """Tell that it is over, and call what was queued."""
+        if slots.backward_ends is not None:
+            slots.backward_ends(self, found)
+        while self.around is None and self.callbacks:  # each may queue others
+            self.callbacks.pop(0)()
 
-# the innermost backward that goes on here
-running: ContextVar[BackwardRun | None] = ContextVar("minigrad.running", default=None)
+
+running: ContextVar[BackwardRun | None] = ContextVar("minigrad.running", default=None)  # the innermost backward here
 
 
 def run(
@@ -87,15 +83,12 @@ def run(
     returned, {edge key: gradient}, and only nodes on a path to one of them run.  `place` is the user's line, if known.
     """
     here, this = current(), BackwardRun(roots, wanted, keep, create, place or user_place())
-    eager = here is ON or here is OFF
-    recorder = None if eager else recorder_of(here)
-    plain = eager and not here.observers if recorder is None else recorder.lies_on_plain(here)
+    recorder = None if here is ON or here is OFF else recorder_of(here)
+    plain = here in (ON, OFF) and not here.observers if recorder is None else recorder.lies_on_plain(here)
     arrays = plain and not create and all([type(g) is Tensor for g in grads])
     this.step, this.end = (step_on_arrays, accumulate_array) if arrays else (step_on_tensors, accumulate)
     seeds = [bare(g) for g in grads] if arrays else list(grads)
-    around, silent = running.get(), listen() if arrays else None
-    if around is not None:
-        this.callbacks = around.callbacks
+    silent = listen() if arrays else None
     try:
         running.set(this)
         enter(OFF if arrays else here.but(grad=True) if create else here.all_grad(False))
@@ -108,22 +101,16 @@ def run(
         try:
             enter(here)  # first, and alone: Ctrl-C may come right after it
         finally:
-            running.set(around)
+            running.set(this.around)
             if silent is not None:
                 restore(silent)
     found = found and {k: boxed(g) for k, g in found.items()}
-    if slots.backward_ends is not None:
-        slots.backward_ends(this, found)
-    while around is None and this.callbacks:  # each may queue others
-        this.callbacks.pop(0)()
+    this.ended(found)
     return found
 
 
 def queue_callback(callback: Callable) -> None:
-    """Call a function without arguments at the end of the backward that goes on here, of the outermost one.
-
-    Raises RuntimeError where none goes on.
-    """
+    """Call a function without arguments at the end of the outermost backward here.  Raises RuntimeError where none goes on."""
     if (this := running.get()) is None:
         raise slots.problem("callbacks are queued during backward", callback=callback)
     this.callbacks.append(callback)
@@ -243,17 +230,6 @@ def behind(roots: Sequence) -> tuple[set, set]:
             nodes.add(node)
             stack += node._edges
     return nodes, leaves
-
-
-def turns_of_leaves(roots: Sequence) -> dict[Leaf, float]:
-    """Return for each leaf with hooks the place in the order that is right after its oldest user."""
-    turns: dict[Leaf, float] = {}
-    for node in behind(roots)[0]:
-        after: float = node._seq - 0.5
-        for e in node._edges:
-            if type(e) is Leaf and e._hooks is not None:
-                turns[e] = min(turns.get(e, after), after)
-    return turns
 
 
 def on_paths(roots: Sequence, wanted: set) -> set:

@@ -36,10 +36,6 @@ class Leaf:
     _meta = property(lambda leaf: ((leaf._shape, leaf._dtype),))
     variable = property(lambda leaf: leaf._ref(), doc="The tensor whose `.grad` this end fills; None once it is gone.")
 
-    def __lt__(self, other: Leaf) -> bool:
-        """Order leaves whose turn comes at once, the youngest first."""
-        return self._seq > other._seq
-
     def tensor_inputs(self) -> list:
         """Return nothing: here the graph ends."""
         return []
@@ -140,10 +136,7 @@ class Node:
 
     @property
     def saved_tensors(self) -> tuple:
-        """The tensors that were saved, checked for in-place changes.
-
-        Raises RuntimeError if one was changed, or if an earlier backward has freed them.
-        """
+        """The tensors that were saved.  Raises RuntimeError if one was changed since, or an earlier backward has freed them."""
         return tuple([unpack(s, self) for s in self._alive() if type(s) is Saved])
 
     @property

@@ -19,7 +19,7 @@ from .events import slots
 from .frames import EAGER, Frame, Layer, current
 from .graph import Leaf, ViewOf, history, move_retained
 from .saved import INFERENCE, bottom, memory, version
-from .tensor import Box, Tensor, wrap
+from .tensor import Box, Tensor, edges_of, wrap
 
 if TYPE_CHECKING:
     from ..ops.base.primitive import Primitive
@@ -77,11 +77,7 @@ def write(
     `copy` gives the 'before' of x a value of its own, where backward needs what is about to be overwritten.  `lower` may
     return the other operands as the history shall have them.
     """
-    tracked = (
-        frame.grad
-        and fn.differentiable
-        and any([isinstance(a, Tensor) and a._layer is layer and history(a) is not None for a in (x, *others)])
-    )
+    tracked = frame.grad and fn.differentiable and any([e is not None for e in edges_of((x, *others), layer)])
     check_writable(frame, fn, x, tracked)
     before = twin(x)
     if tracked:

@@ -22,12 +22,9 @@ next_number = count().__next__  # creation numbers of nodes, leaves and writes: 
 
 # ---------------------------------------------------------------------- memory and its versions
 class Version:
-    """Counts the in-place writes to one memory, shared by all tensors on it, and remembers the last one.
+    """Counts the in-place writes to one memory, shared by all tensors on it, and remembers the last one."""
 
-    `at` is a creation number: nodes with a smaller one are older than the last write.
-    """
-
-    n, at, writer = 0, 0, ""
+    n, at, writer = 0, 0, ""  # at: a creation number; nodes with a smaller one are older than the last write
     place: Place | None = None
 
     def bump(self, writer: str, place: Place | None = None) -> None:

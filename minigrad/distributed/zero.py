@@ -12,7 +12,8 @@ from ..func.tree import tree_map
 from ..ops.create import empty
 from ..optim.optimizer import Optimizer
 from .groups import member
-from .point_to_point import gather_object, recv, send
+from .objects import gather_object
+from .point_to_point import recv, send
 from .replicas import begin_broadcast
 from .uneven_inputs import Join, Joinable, JoinHook
 
