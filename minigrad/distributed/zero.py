@@ -63,7 +63,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         self._consolidated: list[dict] | None = None
         self.optim: Any = None
         super().__init__(params, defaults)
-        self.optim = optimizer_class([self._share(group) for group in self.param_groups], **defaults)
+        self.optim = optimizer_class([self._own(group) for group in self.param_groups], **defaults)
         copy_settings(self.optim.param_groups, self.param_groups)
         self.state = self.optim.state
 
@@ -78,15 +78,17 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
             self.owner[p] = elements.index(min(elements))
             elements[self.owner[p]] += p.numel()
         if self.optim is not None:
-            self.optim.add_param_group(self._share(group))
+            self.optim.add_param_group(self._own(group))
             copy_settings(self.optim.param_groups, self.param_groups)
 
-    def _share(self, group: dict, rank: int | None = None) -> dict:
-        """Return a group with those of its parameters that a rank updates, this one for None."""
-        rank = self.process_group.rank() if rank is None else rank
-        kept = [i for i, p in enumerate(group["params"]) if self.owner[p] == rank]
-        lists = {name: [group[name][i] for i in kept] for name in ("params", "param_names") if name in group}
-        return {**group, **lists}
+    def _share(self, group: dict, rank: int) -> list[Tensor]:
+        """Return the parameters of a group that a rank updates."""
+        return [p for p in group["params"] if self.owner[p] == rank]
+
+    def _own(self, group: dict) -> dict:
+        """Return the group of this rank's parameters, for its optimizer; their names are kept here alone."""
+        settings = {k: v for k, v in group.items() if k != "param_names"}
+        return {**settings, "params": self._share(group, self.process_group.rank())}
 
     def _step(self, closure: Callable | None) -> Any:
         Join.notify_join_context(self)
@@ -143,8 +145,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
             raise error(RuntimeError, WHO, what, f"call consolidate_state_dict(to={rank}) on all ranks before")
         number, state = self._numbers(), {}
         for rank, theirs in enumerate(self._consolidated):
-            shares = [self._share(group, rank)["params"] for group in self.param_groups]
-            for mine, p in enumerate(p for share in shares for p in share):
+            for mine, p in enumerate(p for group in self.param_groups for p in self._share(group, rank)):
                 if mine in theirs["state"]:
                     state[number[p]] = theirs["state"][mine]
         groups = [{**g, "params": [number[p] for p in g["params"]]} for g in self.param_groups]
@@ -155,8 +156,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         super().load_state_dict({"state": {}, "param_groups": state_dict["param_groups"]})
         numbers = {p: n for g, theirs in zip(self.param_groups, state_dict["param_groups"])
                    for p, n in zip(g["params"], theirs["params"])}  # fmt: skip
-        shares = [self._share(group) for group in self.param_groups]
-        own = [p for share in shares for p in share["params"]]
+        own = [p for group in self.param_groups for p in self._share(group, self.process_group.rank())]
         state = {i: state_dict["state"][numbers[p]] for i, p in enumerate(own) if numbers[p] in state_dict["state"]}
         local = self.optim.state_dict()["param_groups"]
         copy_settings(self.param_groups, local)
