@@ -64,9 +64,9 @@ TABLE = tuple(
         ),
         (
             "models over several processes and several devices",
-            "average the gradients with torch.distributed.all_reduce, or train in one process",
-            """distributed.rpc distributed.elastic distributed.optim distributed.device_mesh distributed.algorithms
-            distributed.run nn.parallel.DistributedDataParallel nn.SyncBatchNorm cuda.nccl cuda.comm""",
+            "average the gradients with nn.parallel.DistributedDataParallel, or train in one process",
+            """distributed.rpc distributed.elastic distributed.device_mesh distributed.algorithms.ddp_comm_hooks
+            distributed.run nn.SyncBatchNorm cuda.nccl cuda.comm""",
         ),
         (
             "streams, events and graphs of a GPU",

@@ -60,6 +60,28 @@ def imported(text):
         ("import torch.nn.grad", "torch.nn.grad.conv2d_input", "nn.grad.conv2d_input"),
         ("from torch.nn.parallel.scatter_gather import gather", "gather", "nn.parallel.gather"),
         ("from torch.nn.parallel import DataParallel, data_parallel", "data_parallel", "nn.parallel.data_parallel"),
+        (
+            "from torch.nn.parallel import DistributedDataParallel as DDP",
+            "DDP",
+            "distributed.data_parallel.DistributedDataParallel",
+        ),
+        (
+            "from torch.nn.parallel.distributed import DistributedDataParallel",
+            "DistributedDataParallel",
+            "nn.parallel.DistributedDataParallel",
+        ),
+        (
+            "from torch.utils.data.distributed import DistributedSampler",
+            "DistributedSampler",
+            "utils.data.DistributedSampler",
+        ),
+        (
+            "from torch.distributed.optim import ZeroRedundancyOptimizer",
+            "ZeroRedundancyOptimizer",
+            "distributed.optim.ZeroRedundancyOptimizer",
+        ),
+        ("from torch.distributed.algorithms.join import Join", "Join", "distributed.uneven_inputs.Join"),
+        ("import torch.distributed as dist", "dist.GradBucket", "distributed.GradBucket"),
         ("from torch.utils.hooks import RemovableHandle", "RemovableHandle", "tensors.hooks.Handle"),
     ],
 )

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 import minigrad as torch
 from minigrad.utils.data import (
     BatchSampler,
+    DistributedSampler,
     RandomSampler,
     Sampler,
     SequentialSampler,
@@ -78,3 +79,36 @@ def test_a_sampler_that_makes_no_sense_is_refused(call, kind, words):
     with pytest.raises(kind, match="To fix: ") as raised:
         call()
     assert words in str(raised.value)
+
+
+@given(st.integers(0, 40), st.integers(1, 6), st.booleans(), st.booleans(), st.integers(0, 9))
+def test_processes_share_all_indices(n, processes, shuffle, drop_last, epoch):
+    samplers = [DistributedSampler(range(n), processes, r, shuffle, 3, drop_last) for r in range(processes)]
+    for sampler in samplers:
+        sampler.set_epoch(epoch)
+    shares = [list(sampler) for sampler in samplers]
+    assert {len(share) for share in shares} == {len(samplers[0])} == {samplers[0].num_samples}
+    found = [share[i] for i in range(len(samplers[0])) for share in shares]  # in the order of the passes
+    if drop_last:
+        assert len(set(found)) == len(found) == n // processes * processes
+    else:
+        assert set(found) == set(range(n)) and found[n:] == found[: len(found) - n] and len(found) < n + processes
+    assert shares == [list(sampler) for sampler in samplers]  # the same order until the next epoch
+    if not shuffle:
+        assert found[:n] == list(range(n))[: len(found)]
+
+
+def test_each_epoch_has_an_order_of_its_own_which_follows_from_the_seed():
+    orders = []
+    for seed, epoch in ((0, 0), (0, 1), (1, 0)):
+        sampler = DistributedSampler(range(50), 2, 0, seed=seed)
+        sampler.set_epoch(epoch)
+        orders.append(list(sampler))
+    assert orders[0] != orders[1] == orders[2]  # the seed and the epoch are added
+
+
+def test_a_share_belongs_to_a_process():
+    with pytest.raises(ValueError, match=r"Invalid rank 2, rank should be in the interval \[0, 1\]"):
+        DistributedSampler(range(4), num_replicas=2, rank=2)
+    with pytest.raises((ValueError, RuntimeError), match="pass num_replicas= and rank="):
+        DistributedSampler(range(4))
