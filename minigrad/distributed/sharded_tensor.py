@@ -67,6 +67,17 @@ class ShardedTensor:
         all_reduce(whole, group=self.group)
         return whole
 
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise self.partial("is no array")
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise self.partial("cannot be pickled")
+
+    def partial(self, what: str) -> Exception:
+        """Return the error for what needs the whole."""
+        fix = "write .full_tensor() on all ranks, or use distributed.checkpoint, which saves and loads what each rank holds"
+        return error(TypeError, "ShardedTensor", f"{self!r} {what}: this rank does not hold all of it", fix)
+
     def __repr__(self) -> str:
         here = ", ".join(f"{tuple(t.shape)} at {tuple(offsets)}" for t, offsets in self._shards) or "nothing"
         return f"ShardedTensor(shape={tuple(self.shape)}, dtype={self.dtype}, here: {here})"

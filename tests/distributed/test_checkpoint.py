@@ -1,5 +1,6 @@
 """Checkpoints of one process and of many: what they hold, what is refused, and that a kill at any moment leaves a whole one."""
 
+import io
 import json
 import os
 import pickle
@@ -93,6 +94,21 @@ def test_what_has_a_state_gets_it_back_and_training_goes_on_as_if_it_had_not_sto
     assert counter.n == 5 and counter.t.tolist() == [5, 5] and its_own.param_groups[0]["lr"] == 0.01
     for a, b in zip(model.parameters(), fresh.parameters()):
         assert torch.equal(a, b)
+
+
+def test_parameters_that_were_never_used_have_a_state_to_load_into(tmp_path):
+    model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    optimizer = torch.optim.Adam(model.parameters(), weight_decay=0.1)
+    model[0](torch.ones(1, 2)).sum().backward()
+    optimizer.step()
+    before = [p.detach().clone() for p in model.parameters()]
+    states = get_state_dict(model, optimizer)
+    assert all(torch.equal(p, q) for p, q in zip(model.parameters(), before)) and model[0].weight.grad is not None
+    assert set(states[1]["state"]) == {n for n, _ in model.named_parameters()}
+    assert states[1]["state"]["0.weight"]["step"] == 1
+    dcp.save({"optimizer": states[1]}, checkpoint_id=tmp_path)
+    fresh = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    dcp.load({"optimizer": get_state_dict(fresh, torch.optim.Adam(fresh.parameters()))[1]}, checkpoint_id=tmp_path)
 
 
 def test_states_by_name_of_a_model_and_its_optimizer(tmp_path):
@@ -202,6 +218,14 @@ def test_any_run_of_elements_is_a_few_boxes_in_their_order(shape):
             there = [inside(t, (0,) * t.ndim, box).reshape(-1).tolist() for box in found]
             assert [n for part in there for n in part] == list(range(start, stop))
             assert len(found) <= max(2 * len(shape) - 1, 1)
+
+
+def test_a_part_is_not_taken_for_the_whole():
+    part = ShardedTensor((4, 3), torch.float32, [Shard(torch.ones(2, 3), (2, 0))])
+    with pytest.raises(TypeError, match="cannot be pickled: this rank does not hold all of it"):
+        torch.save({"w": part}, io.BytesIO())
+    with pytest.raises(TypeError, match=r"\(2, 3\) at \(2, 0\)\) is no array"):
+        nn.Linear(3, 4, bias=False).load_state_dict({"weight": part})
 
 
 def test_a_shard_lies_inside_of_the_whole():

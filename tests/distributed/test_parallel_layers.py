@@ -118,7 +118,7 @@ if size == 2:
     refused(ValueError, "the last dimension, 3, cannot", lambda: split_to_group(torch.ones(2, 3)))
 refused(ValueError, "no module has the name '7'", lambda: parallelize_module(net(), None, {"7": ColwiseParallel()}))
 refused(TypeError, "1 is a Tanh", lambda: parallelize_module(net(), None, {"1": ColwiseParallel()}))
-refused(TypeError, "expected ColwiseParallel() or RowwiseParallel() for 0", lambda: parallelize_module(net(), None, {"0": "rows"}))
+refused(TypeError, "ColwiseParallel() or RowwiseParallel() for 0", lambda: parallelize_module(net(), None, {"0": "rows"}))
 assert isinstance(parallelize_module(nn.Linear(6, 6), None, ColwiseParallel(gather_output=True)), ColumnParallelLinear)
 blocks = nn.ModuleList([net(), net()])
 parallelize_module(blocks, None, {"*.0": ColwiseParallel(), "*.2": RowwiseParallel()})

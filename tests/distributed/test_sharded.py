@@ -5,7 +5,7 @@ from tests.distributed.ranks import needs_mpi, passes
 COMMON = """
 import copy, weakref
 from functools import partial
-from minigrad import nn
+from minigrad import func, nn
 from minigrad.core.saved import bottom
 from minigrad.distributed.calls import listening
 from minigrad.distributed.fsdp import FullyShardedDataParallel as FSDP
@@ -83,13 +83,15 @@ for policy in policies:
     for strategy in (ShardingStrategy.FULL_SHARD, ShardingStrategy.SHARD_GRAD_OP):
         whole, model = net(), FSDP(net(), sharding_strategy=strategy, auto_wrap_policy=policy)
         numbers.append(len(units(model)))
-        assert sum(p.numel() for p in model.parameters()) < sum(p.numel() for p in whole.parameters()) / size + len(units(model))
+        held, all_of_them = [sum(p.numel() for p in m.parameters()) for m in (model, whole)]
+        assert held < all_of_them / size + len(units(model))
         ours, theirs = torch.optim.AdamW(model.parameters(), 0.05), torch.optim.AdamW(whole.parameters(), 0.05)
         for i in range(3):
             for optimizer in (ours, theirs):
                 optimizer.zero_grad()
             for part in range(2):  # gradients of two calls add up
-                (model(mine + part) ** 2).mean().backward()
+                with model.no_sync():
+                    (model(mine + part) ** 2).mean().backward()
                 (whole(x + part) ** 2).mean().backward()
             same_gradients(model, whole)
             kind = (2.0, float("inf"), 1.0)[i]
@@ -183,6 +185,10 @@ def penalty(model, x):
 whole = net()
 model = FSDP(net(), auto_wrap_policy=ModuleWrapPolicy([nn.Linear]))
 double = copy.deepcopy(model)
+tangent = torch.randn(6, 5)
+for a, b in zip(func.jvp(model, (mine,), (tangent,)), func.jvp(whole, (mine,), (tangent,))):
+    assert torch.allclose(a, b)
+assert torch.allclose(func.vmap(model)(mine), whole(mine))
 penalty(whole, x).backward(), penalty(model, mine).backward()
 for p in whole.parameters():
     p.grad = torch.zeros_like(p) if p.grad is None else p.grad
@@ -351,6 +357,8 @@ refused(ValueError, "1.weight is one parameter with weight, which another unit h
 refused(NotImplementedError, "cpu_offload=True", lambda: FSDP(net(), cpu_offload=True))
 refused(NotImplementedError, "NO_SHARD", lambda: FSDP(net(), sharding_strategy=ShardingStrategy.NO_SHARD))
 refused(NotImplementedError, "LOCAL_STATE_DICT", lambda: FSDP.set_state_dict_type(model, StateDictType.LOCAL_STATE_DICT))
+divided = nn.Sequential(dist.tensor_parallel.ColumnParallelLinear(5, 7))
+refused(NotImplementedError, "0 is a ColumnParallelLinear, whose parameters are parts", lambda: FSDP(divided))
 refused(ValueError, "has no shape yet", lambda: FSDP(nn.LazyLinear(2)))
 """
     passes(1, COMMON + program)

@@ -78,7 +78,7 @@ def get_optimizer_state_dict(
 ) -> dict[str, Any]:
     """Return the states of optimizers, by the names of the parameters.
 
-    One that has made no step yet makes one without gradients and with lr=0, so that there is something to load into.
+    Parameters that have none yet get one by a step with gradients of zero and lr=0, so that there is something to load into.
     """
     held, found = parts(model), {"state": {}, "param_groups": []}
     for optimizer in listed(optimizers):
@@ -197,26 +197,27 @@ def shown(part: Part, local: Tensor) -> Any:
 
 
 def initialize(optimizer: Optimizer) -> None:
-    """Let an optimizer without states make a step that changes no parameter."""
-    if not optimizer.state:
-        with unchanged(optimizer):
+    """Let an optimizer make a step that changes no parameter, for those that have no state yet."""
+    new = [p for p in optimizer._all() if p.requires_grad and not optimizer.state.get(p)]
+    if new:
+        with unchanged(optimizer, new):
             optimizer.step()
 
 
 @contextmanager
-def unchanged(optimizer: Optimizer) -> Iterator[None]:
-    """Have gradients of zero and lr=0 meanwhile."""
-    wanted = [p for p in optimizer._all() if p.requires_grad]
-    grads, rates = [p.grad for p in wanted], [group.get("lr") for group in optimizer.param_groups]
-    for p in wanted:
-        p.grad = p.detach().new_zeros(p.shape)
+def unchanged(optimizer: Optimizer, new: list) -> Iterator[None]:
+    """Have lr=0 meanwhile, gradients of zero for new parameters, and none for others."""
+    every, chosen = optimizer._all(), set(map(id, new))
+    grads, rates = [p.grad for p in every], [group.get("lr") for group in optimizer.param_groups]
+    for p in every:
+        p.grad = p.detach().new_zeros(p.shape) if id(p) in chosen else None
     for group in optimizer.param_groups:
         if "lr" in group:
             group["lr"] = group["lr"] * 0
     try:
         yield
     finally:
-        for p, grad in zip(wanted, grads):
+        for p, grad in zip(every, grads):
             p.grad = grad
         for group, rate in zip(optimizer.param_groups, rates):
             if "lr" in group:

@@ -11,14 +11,15 @@ from contextlib import contextmanager
 from math import prod
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ...autograd import no_grad
 from ...autograd.graph import Packing, saved_tensors_hooks
 from ...core.saved import version
-from ...core.tensor import Tensor
+from ...core.tensor import Tensor, wrap
 from ...errors import error
 from ...nn.module import Module
 from ...nn.parameter import Parameter, is_lazy
-from ...ops.create import empty
 from ...ops.join import cat
 from ..groups import ProcessGroup
 from ..nn.linear_maps import AllGather
@@ -47,7 +48,7 @@ class Sharded(Tensor):
     __slots__ = ()
 
     def __new__(cls, shape: tuple[int, ...]) -> Any:
-        made: Any = empty(0)
+        made: Any = wrap(np.empty(0, np.float32))
         made.__class__ = cls
         vars(made)["whole"] = shape
         return made

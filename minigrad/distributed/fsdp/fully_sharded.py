@@ -173,6 +173,14 @@ class FullyShardedDataParallel(HoldsParts, Module):
                     stack.enter_context(unit._shard.summon(writeback))
             yield
 
+    @contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """Do nothing: a rank keeps its part of a gradient alone, so each backward adds its mean over the ranks to it.
+
+        The sum is the one that PyTorch has at the end, which keeps whole gradients meanwhile and communicates less.
+        """
+        yield
+
     def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0) -> Tensor:
         """Scale all gradients, in place, so that the norm of the whole gradient is at most `max_norm`; return what it was.
 
@@ -243,6 +251,11 @@ def is_unit(module: Module) -> bool:
 
 def own_parameters(module: Module, prefix: str = "") -> Iterator[tuple]:
     """Yield the parameters that no unit inside has taken: their names in the state_dict, modules, names there."""
+    if isinstance(module, HoldsParts):
+        what = f"{prefix[:-1] or 'the module'} is a {type(module).__name__}, whose parameters are parts themselves"
+        raise error(
+            NotImplementedError, WHO, what, "take one of the two: parallelize_module, or FullyShardedDataParallel"
+        )
     for name, p in module._parameters.items():
         if p is not None:
             yield prefix + name, module, name, p
