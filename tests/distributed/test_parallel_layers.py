@@ -335,11 +335,14 @@ else:
 
 dist.set_debug_level(dist.DebugLevel.DETAIL)
 assert dist.get_debug_level() is dist.DebugLevel.DETAIL
+both = dist.new_group()
+for _ in range(40):
+    dist.all_reduce(torch.ones(1), group=both)
 try:
-    dist.broadcast(torch.ones(3), src=rank)  # the levels make each call be compared
+    dist.broadcast(torch.ones(3), src=rank, group=both)  # the level makes each call be compared
     raise SystemExit("compared")
 except RuntimeError as e:
-    assert "is not the same on all ranks" in str(e), e
+    assert "call 41 of the group is not the same on all ranks" in str(e), e
 dist.set_debug_level(dist.DebugLevel.OFF)
 
 dist.monitored_barrier()
