@@ -362,3 +362,47 @@ refused(NotImplementedError, "0 is a ColumnParallelLinear, whose parameters are 
 refused(ValueError, "has no shape yet", lambda: FSDP(nn.LazyLinear(2)))
 """
     passes(1, COMMON + program)
+
+
+@needs_mpi
+def test_a_language_model_with_a_unit_for_each_layer():
+    program = """
+class Language(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(11, 8)
+        self.layers = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, 0.0, batch_first=True), 2)
+        self.normed = nn.utils.parametrizations.weight_norm(nn.Linear(8, 8))
+        self.rnn, self.scales = nn.LSTM(8, 8, batch_first=True), nn.ParameterList([torch.ones(8)])
+        self.head = nn.Linear(8, 11)
+        self.head.weight = self.embedding.weight
+
+    def forward(self, tokens):
+        return self.head(self.rnn(self.normed(self.layers(self.embedding(tokens))))[0] * self.scales[0])
+
+
+def language():
+    torch.manual_seed(0)
+    return Language()
+
+
+def loss(model, tokens):
+    return nn.functional.cross_entropy(model(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
+
+
+layers = {nn.TransformerEncoderLayer, nn.LSTM}
+whole = language()
+model = FSDP(language(), auto_wrap_policy=partial(transformer_auto_wrap_policy, transformer_layer_cls=layers))
+assert len(units(model)) == 4
+tokens = torch.randint(0, 11, (2 * size, 5))
+ours, theirs = [torch.optim.SGD(m.parameters(), 0.3, momentum=0.9) for m in (model, whole)]
+for _ in range(3):
+    ours.zero_grad(), theirs.zero_grad()
+    loss(model, tokens[2 * rank : 2 * rank + 2]).backward(), loss(whole, tokens).backward()
+    ours.step(), theirs.step()
+state = model.state_dict()
+assert set(state) == set(whole.state_dict())
+for name, t in whole.state_dict().items():
+    assert torch.allclose(state[name], t, atol=1e-10), name
+"""
+    passes(2, COMMON + program)

@@ -137,6 +137,7 @@ class FlatShard:
     @contextmanager
     def gathered(self) -> Iterator[None]:
         """Have the parameters in the modules meanwhile, as functions of `flat`."""
+        self.whole = None  # of a backward that did not come to its end
         mine = self.flat.view_as(self.flat)
         if mine.requires_grad:  # the sum of all ranks' gradients becomes their mean
             mine.register_hook(lambda grad: grad / self.group.size())
