@@ -1,0 +1,209 @@
+"""A program of data-parallel training, run by several processes with either library; each writes what it found as JSON.
+
+python data_parallel_program.py torch FOLDER RANK SIZE    with PyTorch and gloo
+mpiexec -n SIZE python data_parallel_program.py minigrad FOLDER
+
+"""
+
+# ruff: noqa: E402  the library that `torch` names is chosen first
+
+import json
+import sys
+import warnings
+from pathlib import Path
+
+LIBRARY, FOLDER, *PLACE = sys.argv[1:]
+if LIBRARY == "minigrad":
+    import minigrad
+
+    minigrad.as_torch()
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.algorithms.join import Join
+from torch.distributed.optim import ZeroRedundancyOptimizer
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.checkpoint import checkpoint
+
+rank = size = 0
+
+
+class Net(nn.Module):
+    """Layers of which `self.parts` names those that forward uses: n normalizes, bb uses b twice, kb recomputes it."""
+
+    def __init__(self, parts="ab", reentrant=False):
+        super().__init__()
+        self.a, self.b, self.c, self.n = nn.Linear(3, 4), nn.Linear(4, 4), nn.Linear(4, 1), nn.BatchNorm1d(4)
+        self.parts, self.reentrant, begin = parts, reentrant, 0
+        with torch.no_grad():
+            for p in self.parameters():
+                p.copy_(((torch.arange(begin, begin + p.numel()).float() * 0.37).sin() / 2).reshape(p.shape))
+                begin += p.numel()
+
+    def forward(self, x):
+        again = False
+        for part in self.parts:
+            if part == "k":
+                again = True
+            else:
+                layer = getattr(self, part)
+                x = checkpoint(layer, x, use_reentrant=self.reentrant).tanh() if again else layer(x).tanh()
+        return self.c(x)
+
+
+def batch(i):
+    return ((torch.arange(12).float() + 7 * rank + 3 * i) * 0.11).sin().reshape(4, 3).requires_grad_()
+
+
+def backward(net, i):
+    net(batch(i)).pow(2).mean().backward()
+
+
+def gradients(net):
+    return [None if p.grad is None else p.grad.flatten().tolist() for p in net.parameters()]
+
+
+def parameters(net):
+    return [p.detach().flatten().tolist() for p in net.parameters()]
+
+
+def trained(net, optimizer, steps):
+    for i in range(steps):
+        optimizer.zero_grad()
+        backward(net, i)
+        optimizer.step()
+    return parameters(net)
+
+
+# ---------------------------------------------------------------------- what is compared
+def each_backward(parts="ab", changed=None, reentrant=False, **settings):
+    net, found = DistributedDataParallel(Net(parts, reentrant), **settings), []
+    for i in range(3):
+        net.zero_grad()
+        backward(net, i)
+        found.append(gradients(net))
+        net.module.parts = changed if changed and rank else parts
+    return found
+
+
+def accumulated(**settings):
+    net, found = DistributedDataParallel(Net(), find_unused_parameters=True, **settings), []
+    with net.no_sync():
+        backward(net, 0)
+    found.append(gradients(net))
+    net.module.parts = "a"
+    for i in range(2):
+        backward(net, i)
+        found.append(gradients(net))
+    return found
+
+
+def two_forwards():
+    net = DistributedDataParallel(Net(), find_unused_parameters=True)
+    (net(batch(0)) + net(batch(1))).pow(2).mean().backward()
+    found = [gradients(net)]
+    first, second = net(batch(0)).sum(), net(batch(1)).sum()
+    for loss in (first, second):
+        loss.backward()
+        found.append(gradients(net))
+    return found
+
+
+def evaluated():
+    net = DistributedDataParallel(Net("an"), find_unused_parameters=True)
+    backward(net, rank)
+    net.eval()
+    y, z = net(batch(1)), net(batch(2))
+    (y + z).sum().backward()
+    return gradients(net), [b.flatten().tolist() for b in net.buffers()]
+
+
+def joined(parts="ab", alone=False, **settings):
+    net = DistributedDataParallel(Net(parts), find_unused_parameters=True)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    with net.join(**settings):
+        for i in range(2 + 2 * rank):
+            if alone and i % 2 == 0:
+                with net.no_sync():
+                    backward(net, i)
+            else:
+                backward(net, i)
+                optimizer.step()
+                optimizer.zero_grad()
+    return parameters(net)
+
+
+def joined_by_all():
+    net = DistributedDataParallel(Net(), find_unused_parameters=True)
+    steps = 0
+    try:
+        with Join([net], throw_on_early_termination=True):
+            for i in range(2 + rank):
+                backward(net, i)
+                steps += 1
+    except RuntimeError as e:
+        return steps, "exhausted" in str(e)
+
+
+def shared_state(kind, **settings):
+    net = DistributedDataParallel(Net(), find_unused_parameters=True)
+    optimizer = ZeroRedundancyOptimizer(net.parameters(), kind, **settings)
+    found = trained(net, optimizer, 3)
+    optimizer.consolidate_state_dict(size - 1)
+    if rank < size - 1:
+        return found
+    state = optimizer.state_dict()
+    kept = {i: {k: torch.as_tensor(v).tolist() for k, v in s.items()} for i, s in state["state"].items()}
+    return found, kept, [g["params"] for g in state["param_groups"]]
+
+
+def refused(f, *args, **settings):
+    try:
+        f(*args, **settings)
+    except RuntimeError as e:
+        return [words for words in ("finished reduction in the prior iteration", "ready only once") if words in str(e)]
+
+
+CASES = {
+    "each backward": lambda: each_backward("abn"),
+    "small buckets": lambda: each_backward("abn", bucket_cap_mb=0.00001),
+    "views": lambda: each_backward("abn", gradient_as_bucket_view=True),
+    "unused": lambda: refused(each_backward),
+    "unused, said so": lambda: each_backward(find_unused_parameters=True),
+    "unused, and views": lambda: each_backward(find_unused_parameters=True, gradient_as_bucket_view=True),
+    "unused, in each step": lambda: each_backward(static_graph=True),
+    "unused on some ranks": lambda: each_backward("ab", "an", find_unused_parameters=True),
+    "checkpoint": lambda: each_backward("akb", find_unused_parameters=True),
+    "checkpoint that runs backward": lambda: refused(
+        each_backward, "akbb", reentrant=True, find_unused_parameters=True
+    ),
+    "checkpoint in each step": lambda: each_backward("akbb", reentrant=True, static_graph=True),
+    "accumulated": accumulated,
+    "accumulated in views": lambda: accumulated(gradient_as_bucket_view=True),
+    "two forwards": two_forwards,
+    "evaluated": evaluated,
+    "joined": joined,
+    "joined, by those that train": lambda: joined(divide_by_initial_world_size=False),
+    "joined, with buffers": lambda: joined("anb"),
+    "joined, accumulated": lambda: joined(alone=True),
+    "joined by all": joined_by_all,
+    "shared state of SGD": lambda: shared_state(torch.optim.SGD, lr=0.1, momentum=0.9),
+    "shared state of Adam": lambda: shared_state(torch.optim.Adam, lr=0.01),
+}
+
+
+if __name__ == "__main__":
+    if LIBRARY == "torch":
+        rank, size = map(int, PLACE)
+        dist.init_process_group("gloo", init_method=f"file://{FOLDER}/beginning", rank=rank, world_size=size)
+    else:
+        dist.init_process_group("mpi")
+        rank, size = dist.get_rank(), dist.get_world_size()
+    warnings.simplefilter("ignore")
+    found = {}
+    for name, case in CASES.items():
+        found[name] = case()
+        dist.barrier()
+    Path(FOLDER, f"{LIBRARY}_{rank}.json").write_text(json.dumps(found))
+    dist.destroy_process_group()
