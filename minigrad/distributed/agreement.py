@@ -12,6 +12,7 @@ import os
 import zlib
 from collections import deque
 from enum import Enum
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -74,7 +75,7 @@ class Agreement:
     """The digest of a group's calls, and the last of them."""
 
     def __init__(self) -> None:
-        self.digest = 0
+        self.digest, self.detailed = 0, os.environ.get("TORCH_DISTRIBUTED_DEBUG", "").upper() == "DETAIL"
         self.calls: deque[Call] = deque(maxlen=EVERY)
 
     def check(self, call: Call) -> None:
@@ -126,4 +127,7 @@ def detailed() -> bool:
 
 def described(*given: Any) -> str:
     """Return tensors and settings as words: "float32 (2, 3), SUM"."""
-    return ", ".join(f"{a.dtype} {a.shape}" if isinstance(a, np.ndarray) else str(a) for a in given)
+    return ", ".join([f"{name(a.dtype)} {a.shape}" if isinstance(a, np.ndarray) else str(a) for a in given])
+
+
+name = cache(str)  # of a dtype; NumPy puts it together each time
