@@ -16,7 +16,20 @@ from ..errors import error
 from .agreement import described
 from .calls import Call, collective, outside_of_programs
 from .groups import ProcessGroup, member, rank_in
-from .mpi_memory import ReduceOp, Work, array_of, as_bytes, begun, operation, reduced, room_like, to_reduce, write
+from .mpi_memory import (
+    ReduceOp,
+    Work,
+    array_of,
+    as_bytes,
+    begun,
+    direct,
+    in_place,
+    operation,
+    reduced,
+    room_like,
+    to_reduce,
+    write,
+)
 
 
 def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -> Work | None:
@@ -42,35 +55,38 @@ def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: Any = None, a
     """Write the sum of all processes' tensors, or their mean, product, least or largest numbers, into each of them."""
     who, given = "all_reduce", member(group, "all_reduce")
     mine = array_of(tensor, who)
-    parts = to_reduce(mine, op, who)
-    found = np.empty_like(parts)
+    found = to_reduce(mine, op, who, direct(tensor))
     call = agreed(who, given, mine.nbytes, mine, op)
-    request = given.comm.Iallreduce(parts, found, operation(op))
-    return begun(call, request, lambda: write(tensor, reduced(found, op, given.size(), mine.dtype)), async_op, tensor)
+    request = given.comm.Iallreduce(in_place(), found, operation(op))
+    finish = lambda: write(tensor, reduced(found, op, given.size(), mine.dtype), call)
+    return begun(call, request, finish, async_op, tensor)
 
 
 def reduce(tensor: Tensor, dst: int = 0, op: ReduceOp = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Any:
     """Do as all_reduce does, but write the result into the tensor of process `dst` alone."""
     who, given = "reduce", member(group, "reduce")
     root, mine = rank_in(given, dst, who, "dst"), array_of(tensor, who)
-    parts = to_reduce(mine, op, who)
-    found = np.empty_like(parts)
-    call = agreed(who, given, mine.nbytes, mine, op, f"dst={dst}")
-    request = given.comm.Ireduce(parts, found, operation(op), root)
     there = given.rank() == root
-    return begun(
-        call, request, lambda: there and write(tensor, reduced(found, op, given.size(), mine.dtype)), async_op, tensor
-    )
+    found = to_reduce(mine, op, who, not there or direct(tensor))
+    call = agreed(who, given, mine.nbytes, mine, op, f"dst={dst}")
+    if not there:
+        return begun(call, given.comm.Ireduce(found, None, operation(op), root), lambda: None, async_op, tensor)
+    request = given.comm.Ireduce(in_place(), found, operation(op), root)
+    finish = lambda: write(tensor, reduced(found, op, given.size(), mine.dtype), call)
+    return begun(call, request, finish, async_op, tensor)
 
 
 def broadcast(tensor: Tensor, src: int = 0, group: Any = None, async_op: bool = False) -> Work | None:
     """Write the tensor of process `src` into those of all others, which have its shape and dtype."""
     who, given = "broadcast", member(group, "broadcast")
-    root, mine = rank_in(given, src, who, "src"), array_of(tensor, who).copy()
-    call = agreed(who, given, mine.nbytes, mine, f"src={src}")
-    request = given.comm.Ibcast(as_bytes(mine), root)
+    root = rank_in(given, src, who, "src")
     there = given.rank() == root
-    return begun(call, request, lambda: there or write(tensor, mine), async_op, tensor)
+    found = array_of(tensor, who) if there else room_like(tensor, who)
+    call = agreed(who, given, found.nbytes, found, f"src={src}")
+    request = given.comm.Ibcast(as_bytes(found), root)
+    if there:
+        return begun(call, request, lambda: None, async_op, tensor)
+    return begun(call, request, lambda: write(tensor, found, call), async_op, tensor)
 
 
 def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
@@ -82,7 +98,7 @@ def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None,
     found = np.empty(sum(r.nbytes for r in rooms), np.uint8)
     call = agreed(who, given, found.nbytes, *rooms)
     request = given.comm.Iallgatherv(as_bytes(mine), [found, [r.nbytes for r in rooms]])
-    return begun(call, request, lambda: scattered(found, tensor_list, rooms), async_op, *tensor_list)
+    return begun(call, request, lambda: scattered(found, tensor_list, rooms, call), async_op, *tensor_list)
 
 
 def all_gather_into_tensor(
@@ -90,11 +106,12 @@ def all_gather_into_tensor(
 ) -> Any:
     """Write the tensors of all processes into one, behind or above each other along dimension 0."""
     who, given = "all_gather_into_tensor", member(group, "all_gather_into_tensor")
-    mine, found = array_of(input_tensor, who), room_like(output_tensor, who, "output_tensor")
+    mine = array_of(input_tensor, who, "input_tensor")
+    found = room_like(output_tensor, who, "output_tensor", mine)
     check_total(who, found.size, mine.size * given.size(), "output_tensor", given)
     call = agreed(who, given, found.nbytes, mine)
     request = given.comm.Iallgather(as_bytes(mine), as_bytes(found))
-    return begun(call, request, lambda: write(output_tensor, found), async_op, output_tensor)
+    return begun(call, request, lambda: write(output_tensor, found, call), async_op, output_tensor)
 
 
 def gather(
@@ -110,7 +127,8 @@ def gather(
     rooms = [room_like(t, who) for t in gather_list or ()]
     found = np.empty(sum(r.nbytes for r in rooms), np.uint8)
     request = given.comm.Igatherv(as_bytes(mine), [found, [r.nbytes for r in rooms]], root)
-    return begun(call, request, lambda: scattered(found, gather_list or (), rooms), async_op, *(gather_list or ()))
+    finish = lambda: scattered(found, gather_list or (), rooms, call)
+    return begun(call, request, finish, async_op, *(gather_list or ()))
 
 
 def scatter(
@@ -130,9 +148,8 @@ def scatter(
         sent: Any = [np.concatenate(parts), [p.size for p in parts]]
     else:
         sent = None
-    return begun(
-        call, given.comm.Iscatterv(sent, as_bytes(found), root), lambda: write(tensor, found), async_op, tensor
-    )
+    request = given.comm.Iscatterv(sent, as_bytes(found), root)
+    return begun(call, request, lambda: write(tensor, found, call), async_op, tensor)
 
 
 def reduce_scatter(
@@ -141,13 +158,14 @@ def reduce_scatter(
     """Reduce the lists of all processes, member by member, and write member i into the tensor of process i."""
     who, given = "reduce_scatter", member(group, "reduce_scatter")
     check_list(who, "input_list", input_list, given)
-    parts = [to_reduce(array_of(t, who), op, who).reshape(-1) for t in input_list]
+    parts = [to_reduce(array_of(t, who), op, who, own=True).reshape(-1) for t in input_list]
     counts, mine = [p.size for p in parts], array_of(output, who, "output")
     check_total(who, mine.size, counts[given.rank()], "output", given)
     found = np.empty(counts[given.rank()], parts[0].dtype)
     call = agreed(who, given, sum(p.nbytes for p in parts), *parts, op)
     request = given.comm.Ireduce_scatter(np.concatenate(parts), found, counts, operation(op))
-    return begun(call, request, lambda: write(output, reduced(found, op, given.size(), mine.dtype)), async_op, output)
+    finish = lambda: write(output, reduced(found, op, given.size(), mine.dtype), call)
+    return begun(call, request, finish, async_op, output)
 
 
 def reduce_scatter_tensor(
@@ -155,12 +173,14 @@ def reduce_scatter_tensor(
 ) -> Work | None:
     """Reduce the tensors of all processes, and write part i of as many along dimension 0 into the tensor of process i."""
     who, given = "reduce_scatter_tensor", member(group, "reduce_scatter_tensor")
-    mine, sent = array_of(output, who, "output"), to_reduce(array_of(input, who, "input"), op, who)
+    sent = to_reduce(array_of(input, who, "input"), op, who, own=True)
+    mine = room_like(output, who, "output", sent)
     check_total(who, sent.size, mine.size * given.size(), "input", given)
-    found = np.empty(mine.size, sent.dtype)
+    found = mine if mine.dtype == sent.dtype else np.empty(mine.size, sent.dtype)
     call = agreed(who, given, sent.nbytes, sent, op)
     request = given.comm.Ireduce_scatter_block(sent, found, operation(op))
-    return begun(call, request, lambda: write(output, reduced(found, op, given.size(), mine.dtype)), async_op, output)
+    finish = lambda: write(output, reduced(found, op, given.size(), mine.dtype), call)
+    return begun(call, request, finish, async_op, output)
 
 
 def all_to_all(
@@ -176,7 +196,8 @@ def all_to_all(
     sent = [np.concatenate(parts), [p.size for p in parts]]
     call = agreed(who, given, found.nbytes, parts[0].dtype)
     request = given.comm.Ialltoallv(sent, [found, [r.nbytes for r in rooms]])
-    return begun(call, request, lambda: scattered(found, output_tensor_list, rooms), async_op, *output_tensor_list)
+    finish = lambda: scattered(found, output_tensor_list, rooms, call)
+    return begun(call, request, finish, async_op, *output_tensor_list)
 
 
 def all_to_all_single(
@@ -189,14 +210,15 @@ def all_to_all_single(
 ) -> Work | None:
     """Do as all_to_all does with the parts of tensors along dimension 0: as many as processes, or of the given sizes."""
     who, given = "all_to_all_single", member(group, "all_to_all_single")
-    found, sent = room_like(output, who, "output"), array_of(input, who, "input")
+    sent = array_of(input, who, "input")
+    found = room_like(output, who, "output", sent)
     counts = [
         split_bytes(who, name, a, sizes, given)
         for name, a, sizes in (("input", sent, input_split_sizes), ("output", found, output_split_sizes))
     ]
     call = agreed(who, given, found.nbytes, sent.dtype)
     request = given.comm.Ialltoallv([as_bytes(sent), counts[0]], [as_bytes(found), counts[1]])
-    return begun(call, request, lambda: write(output, found), async_op, output)
+    return begun(call, request, lambda: write(output, found, call), async_op, output)
 
 
 # ---------------------------------------------------------------------- helpers
@@ -207,12 +229,12 @@ def agreed(who: str, given: ProcessGroup, nbytes: int, *same: Any) -> Call:
     return call
 
 
-def scattered(found: np.ndarray, tensors: Sequence[Tensor], rooms: list[np.ndarray]) -> None:
+def scattered(found: np.ndarray, tensors: Sequence[Tensor], rooms: list[np.ndarray], call: Call) -> None:
     """Write bytes that lie one behind another into tensors."""
     at = 0
     for t, room in zip(tensors, rooms):
         as_bytes(room)[:] = found[at : at + room.nbytes]
-        write(t, room)
+        write(t, room, call)
         at += room.nbytes
 
 

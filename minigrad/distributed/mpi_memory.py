@@ -1,19 +1,22 @@
 """The memory of tensors as MPI takes it, operations that reduce, and the handles of what is under way.
 
 Numbers travel as bytes, whatever their dtype; only where they are reduced does MPI compute with them.  It has no float16 and
-no bfloat16: these are reduced in float32 and rounded once.
+no bfloat16: these are reduced in float32 and rounded once.  MPI reads and writes a tensor's own memory where that is plain,
+and otherwise memory of its own, which is copied.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import Enum
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ..arrays.dtypes import HALVES
-from ..core.saved import bottom
+from ..core.frames import OFF, ON, current
+from ..core.saved import INFERENCE, bottom, memory
 from ..core.tensor import Box, Tensor, wrap
 from ..errors import error
 from ..ops.transfer import placed
@@ -35,6 +38,12 @@ class ReduceOp(Enum):
     BXOR = "BXOR"
 
 
+BITWISE = ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR
+
+
+abandoned: list[list] = []  # requests that were never done: MPI may still write into the memory that they hold
+
+
 class Work:
     """A collective or a message that is under way."""
 
@@ -54,8 +63,13 @@ class Work:
         or the group's timeout.
         """
         if self._requests:
-            requests, limit = self._requests, seconds(timeout, "Work.wait", self.call.group.timeout)
-            wait_for(self.call, requests, limit)
+            limit = self.call.group.timeout if timeout is None else seconds(timeout, "Work.wait", 0)
+            try:
+                wait_for(self.call, self._requests, limit)
+            except RuntimeError as e:
+                abandoned.append(self._requests)
+                e.add_note("Tensors that were to be written may hold a part of the result.")
+                raise
             self._requests = []
             self._finish()
             self.call.ended()
@@ -99,10 +113,15 @@ class Future:
         return Future(self._work, lambda: callback(self))
 
 
-def begun(call: Call, requests: Any, finish: Callable[[], Any], async_op: bool, *results: Tensor) -> Work | None:
+def begun(call: Call, request: Any, finish: Callable[[], Any], async_op: bool, *results: Tensor) -> Any:
     """Return the handle of what is under way, whose results come into the given tensors, or wait for it."""
-    work = Work(call, requests if isinstance(requests, list) else [requests], finish, results)
-    return work if async_op else (work.wait(), None)[1]
+    work = Work(call, [request], finish, results)
+    if not async_op:
+        work.wait()
+        return None
+    for t in results:  # MPI may write from now on, and counts nothing
+        memory(t).bump(call.name, call.place)
+    return work
 
 
 def array_of(t: Tensor, who: str, name: str = "tensor") -> np.ndarray:
@@ -116,7 +135,8 @@ def array_of(t: Tensor, who: str, name: str = "tensor") -> np.ndarray:
         what = f"{name} belongs to {t._layer.title or t._layer.name}, whose values other processes do not have"
         raise error(RuntimeError, who, what, f"use torch.distributed.nn.functional.{who}, which transforms know")
     a = bottom(t)._a
-    return np.ascontiguousarray(a if type(a) is np.ndarray else a.to_host())
+    a = a if type(a) is np.ndarray else a.to_host()
+    return a if a.flags.c_contiguous else np.ascontiguousarray(a)
 
 
 def as_bytes(a: np.ndarray) -> np.ndarray:
@@ -124,41 +144,68 @@ def as_bytes(a: np.ndarray) -> np.ndarray:
     return a.reshape(-1).view(np.uint8)
 
 
-def room_like(t: Tensor, who: str, name: str = "tensor") -> np.ndarray:
-    """Return memory for what a tensor is to hold, row by row."""
-    return np.empty_like(array_of(t, who, name))
+def direct(t: Tensor) -> bool:
+    """Return whether MPI may write into a tensor's own memory: it lies row by row, and nobody but its version has to notice."""
+    if current() not in (ON, OFF) or current().observers or t._layer is not None or t._ver is INFERENCE:
+        return False
+    return type(t._a) is np.ndarray and t._a.flags.carray
 
 
-def write(t: Tensor, a: np.ndarray) -> None:
-    """Write numbers into a tensor; its version counts that, and what has saved it notices."""
-    t.detach().copy_(wrap(placed(a.reshape(t.shape), t.device)))
+def room_like(t: Tensor, who: str, name: str = "tensor", beside: np.ndarray | None = None) -> np.ndarray:
+    """Return memory for what a tensor is to hold, row by row: its own, unless what is sent, `beside` it, may lie there."""
+    a = array_of(t, who, name)
+    own = direct(t) and (beside is None or not np.may_share_memory(a, beside))
+    return a if own else np.empty_like(a)
 
 
-def to_reduce(a: np.ndarray, op: ReduceOp, who: str) -> np.ndarray:
-    """Return a copy of an array in a dtype that MPI reduces.  Raises errors for what is no operation on its dtype."""
+def write(t: Tensor, a: np.ndarray, call: Call) -> None:
+    """Write what has come into a tensor, unless it came there; its version counts that, and what has saved it notices."""
+    if a is bottom(t)._a:
+        memory(t).bump(call.name, call.place)
+    else:
+        t.detach().copy_(wrap(placed(a.reshape(t.shape), t.device)))
+
+
+def to_reduce(a: np.ndarray, op: ReduceOp, who: str, own: bool = False) -> np.ndarray:
+    """Return an array's numbers in a dtype that MPI reduces: the array itself if `own` allows it, or else a copy.
+
+    Raises errors for what is no operation on its dtype.
+    """
     if not isinstance(op, ReduceOp):
         raise error(
             TypeError, who, f"expected op to be a ReduceOp, got {op!r}", "write op=torch.distributed.ReduceOp.SUM"
         )
-    if op is ReduceOp.AVG and a.dtype.kind not in "f" and a.dtype not in HALVES:
+    kind = a.dtype.kind
+    if op is ReduceOp.AVG and kind != "f" and a.dtype not in HALVES:
         what = f"a mean of {a.dtype} is not a number of that dtype"
         raise error(RuntimeError, who, what, "write tensor.float(), or op=ReduceOp.SUM")
-    if op.value in ("BAND", "BOR", "BXOR") and a.dtype.kind not in "iub":
+    if op in BITWISE and kind not in "iub":
         raise error(RuntimeError, who, f"{a.dtype} has no {op.name}", "pass integers, or bools")
     if a.dtype in HALVES:
         return a.astype(np.float32)
-    return a.astype(np.uint8) if a.dtype.kind == "b" else a.copy()
+    if kind == "b":
+        return a.astype(np.uint8)
+    return a if own else a.copy()
 
 
 def reduced(a: np.ndarray, op: ReduceOp, size: int, dtype: Any) -> np.ndarray:
     """Return what MPI has reduced in the dtype that it had."""
     if op is ReduceOp.AVG:
-        a = a / a.dtype.type(size)
+        a /= a.dtype.type(size)
     return (a != 0) if dtype == np.bool_ else a.astype(dtype, copy=False)
 
 
+@cache
 def operation(op: ReduceOp) -> Any:
     """Return MPI's operation."""
     from mpi4py import MPI
 
     return MPI.SUM if op is ReduceOp.AVG else getattr(MPI, op.value)
+
+
+@cache
+def in_place() -> Any:
+    """Return what stands for the memory of the result where that of the operands belongs."""
+    from mpi4py import MPI
+
+    return MPI.IN_PLACE

@@ -10,7 +10,7 @@ from ..errors import error
 from .agreement import described
 from .calls import message
 from .groups import member, rank_in
-from .mpi_memory import Work, array_of, as_bytes, room_like, write
+from .mpi_memory import Work, array_of, as_bytes, begun, room_like, write
 
 
 def send(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> None:
@@ -60,7 +60,7 @@ def received(
         message("recv", words, given, found.nbytes, peer, tag),
         given.comm.Irecv(as_bytes(found), begin, tag),
     )
-    return Work(call, [Request(request, status)], lambda: write(tensor, found))
+    return begun(call, Request(request, status), lambda: write(tensor, found, call), True, tensor)
 
 
 class Request:

@@ -1,0 +1,83 @@
+"""MPI writes into a tensor's own memory where that is plain: nothing is copied, and everybody who has to notice does."""
+
+import pytest
+
+from tests.distributed.ranks import needs_mpi, passes, run
+
+IN_PLACE = """
+x = torch.full((4, 3), float(rank + 1))
+memory, version = x._a, x._version
+dist.all_reduce(x)
+assert x._a is memory and x._version == version + 1
+dist.broadcast(x, 0)
+assert x._version == version + 1 + (rank != 0)
+part = torch.zeros(3)
+dist.scatter(part, [torch.full((3,), float(i)) for i in range(size)] if rank == 0 else None)
+assert part.tolist() == [rank] * 3 and part._version == 1
+
+w = torch.ones(3, requires_grad=True)
+saved = torch.full((3,), float(rank))
+loss = (w * saved).sum()  # backward needs the numbers that MPI overwrites
+work = dist.all_reduce(saved, async_op=True)
+try:
+    loss.backward()
+except RuntimeError as e:
+    assert "all_reduce" in str(e), e
+else:
+    raise AssertionError("backward went on with numbers that are being overwritten")
+work.wait()
+
+with torch.no_grad():
+    dist.all_reduce(w, dist.ReduceOp.AVG)  # a leaf that requires grad: its numbers, without a history
+assert w.is_leaf and w.tolist() == [1, 1, 1]
+"""
+COPIED = """
+for x in (torch.full((3, 2), float(rank)).T, torch.zeros(4, 4)[1:3, ::2] + rank, torch.ones(2, 3)[:, 1:] * rank):
+    dist.all_reduce(x)  # which does not lie row by row, or does
+    assert x.flatten().tolist() == [size * (size - 1) / 2] * x.numel()
+whole = torch.full((size, 2), -1.0)
+whole[rank] = rank
+dist.all_gather_into_tensor(whole, whole[rank])  # what is sent lies where the result comes
+assert whole.tolist() == [[i, i] for i in range(size)]
+sums = torch.arange(2.0 * size)
+kept = sums.clone()
+dist.reduce_scatter_tensor(sums[2 * rank : 2 * rank + 2], sums)
+assert sums[2 * rank : 2 * rank + 2].tolist() == [2 * rank * size, (2 * rank + 1) * size]
+kept[2 * rank : 2 * rank + 2] = sums[2 * rank : 2 * rank + 2]
+assert sums.equal(kept)  # the rest of what was sent is as before
+mixed = torch.arange(float(size))
+dist.all_to_all_single(mixed, mixed)
+assert mixed.tolist() == [rank] * size
+
+with torch.inference_mode():
+    y = torch.full((2,), float(rank))
+    dist.all_reduce(y)
+assert y.tolist() == [size * (size - 1) / 2] * 2
+try:
+    dist.all_reduce(y)
+except RuntimeError as e:
+    assert "inference" in str(e), e
+else:
+    raise AssertionError("an inference tensor was written outside of inference_mode")
+"""
+REFUSED = """
+x = torch.ones(100_000)
+try:
+    dist.all_reduce(x) if rank else dist.broadcast(x, 0)
+except RuntimeError as e:
+    assert "part of the result" in " ".join(e.__notes__)
+    raise
+"""
+
+
+@needs_mpi
+@pytest.mark.parametrize("n", [2, 3])
+@pytest.mark.parametrize("program", [IN_PLACE, COPIED], ids=["in place", "copied"])
+def test_results_come_into_the_tensors_own_memory_or_are_copied_there(program, n):
+    passes(n, program)
+
+
+@needs_mpi
+def test_an_error_says_that_tensors_may_be_half_written():
+    done = run(2, REFUSED)
+    assert done.returncode != 0 and "may hold a part of the result" in done.stderr
