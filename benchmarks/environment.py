@@ -22,24 +22,24 @@ XLA = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 PACKAGES = ("numpy", "numba", "torch", "jax", "mygrad", "autograd")
 
 
-def one_thread():
-    """Bind this process and its children to one thread on one core."""
+def one_thread(bound=True):
+    """Let this process and its children compute on one thread; `bound` puts all of them on one core."""
     for name in THREADS:
         os.environ[name] = "1"
     os.environ["XLA_FLAGS"] = XLA
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
-    if hasattr(os, "sched_setaffinity"):
+    if bound and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
-def machine():
+def machine(packages=PACKAGES):
     """What the figures depend on, as plain data."""
     return {
         "processor": processor(),
         "cores": os.cpu_count(),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
-        "packages": {name: version(name) for name in PACKAGES},
+        "packages": {name: version(name) for name in packages},
         "settings": {name: os.environ[name] for name in SETTINGS if name in os.environ},
         "load": round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None,
     }
