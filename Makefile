@@ -23,7 +23,7 @@ ON_DEVICE := tests/spec tests/core tests/autograd tests/compile/test_compile_ran
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow cuda-build cuda-test fuzz audit lint format contents parity programs bench bench-small bench-operations docs docs-next pictures clean
+.PHONY: help demo test test-slow cuda-build cuda-test fuzz audit lint format contents parity programs bench bench-small bench-ranks bench-operations docs docs-next pictures clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -79,6 +79,9 @@ bench: $(call with,bench) ## measure times beside other libraries; writes docs/p
 
 bench-small: $(call with,parity) ## measure small cases beside PyTorch and an earlier commit: BESIDE=HEAD~5
 	$(PY) -m benchmarks.beside $(BESIDE)
+
+bench-ranks: $(call with,bench demo mpi) ## measure many processes beside PyTorch on gloo; writes docs/performance_ranks.*
+	$(PY) -m benchmarks.ranks --docs
 
 bench-operations: $(call with,parity) ## measure every operation beside PyTorch, at three sizes: NAMES="softmax sum"
 	$(PY) -m benchmarks.operations $(NAMES)

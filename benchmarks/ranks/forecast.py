@@ -78,11 +78,15 @@ def errors(points, network):
 
 # ---------------------------------------------------------------------- a step
 class Step(NamedTuple):
-    """A step of one process: seconds of forward, of backward and of the rest, and the bytes of each bucket."""
+    """A step of one process: seconds of forward, of backward, of the rest, and of putting gradients into buckets.
+
+    `buckets` are the bytes of each, in the order in which backward completes them.
+    """
 
     forward: float
     backward: float
     rest: float
+    packing: float
     buckets: list
 
     @property
@@ -103,7 +107,7 @@ def seconds(step, p, network, overlapping):
         so_far += nbytes
         ready = step.forward + step.backward * so_far / sum(step.buckets) if overlapping else backward_done
         now = max(now, ready) + all_reduce(p, nbytes, network)
-    return max(now, backward_done) + step.rest
+    return max(now, backward_done) + step.rest + step.packing
 
 
 def efficiency(step, p, network, overlapping):
@@ -123,13 +127,14 @@ def points(figures, cores):
     ]
 
 
-def step_of(figures, name):
-    """The step of a case in one process, with the least work that was measured, and the buckets of its gradients."""
+def step_of(figures, name, call):
+    """The step of a case in one process, with the least work that was measured; a collective among one takes `call`."""
     alone = next(run for run in figures if run["ranks"] == 1)["steps"][name][0]
     times = {who: found["median"] for who, found in alone["seconds"].items()}
     forward, backward = times["forward"], times["backward"] - times["forward"]
-    rest = times["minigrad alone"] - times["backward"]
-    return Step(forward, max(backward, 0.0), max(rest, 0.0), alone["communication"]["buckets"])
+    rest, buckets = times["minigrad alone"] - times["backward"], alone["communication"]["buckets"]
+    packing = times["minigrad"] - times["minigrad alone"] - call * len(buckets)
+    return Step(*[max(seconds, 0.0) for seconds in (forward, backward, rest, packing)], buckets)
 
 
 def forecast(figures, cores):
@@ -140,14 +145,16 @@ def forecast(figures, cores):
     off = errors(known, here)
     networks = {"this machine's memory": here}
     networks |= {name: Network(here.call, alpha, beta, gamma) for name, (alpha, beta) in ASSUMED.items()}
-    steps = {name: step_of(figures, name) for name in figures[0]["steps"]}
+    steps = {name: step_of(figures, name, here.call) for name in figures[0]["steps"]}
     return {
         "networks": {name: network._asdict() for name, network in networks.items()},
         "points": [{"ranks": p, "bytes": m, "measured": s, "ratio": r} for (p, m, s), r in zip(known, off)],
         "steps": {name: step._asdict() for name, step in steps.items()},
         "efficiency": {
             which: {
-                name: {p: [efficiency(step, p, network, overlapping) for overlapping in (True, False)] for p in MACHINES}
+                name: {
+                    p: [efficiency(step, p, network, overlapping) for overlapping in (True, False)] for p in MACHINES
+                }
                 for name, step in steps.items()
             }
             for which, network in networks.items()
