@@ -10,8 +10,13 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from ..core.saved import memory
 from ..core.tensor import Tensor
 from ..ops.create import empty
+from ..places import Place
+from .mpi_memory import direct
 
 MIB = 1 << 20
 NAMES = 4  # of so many parameters a label names all
@@ -87,20 +92,30 @@ class Bucket:
         grad, view = self.members[i].tensor.grad, self.views[i]
         if grad is None:
             view.zero_()
-        elif grad is not view:
+        elif grad is not view and not copied(grad, view):  # reducing the bucket counts the write
             view.copy_(grad.detach())
         self.missing -= 1
 
-    def give(self, i: int, as_view: bool) -> None:
-        """Let the gradient of member i be what has come back, or with `as_view` the memory itself."""
+    def give(self, i: int, as_view: bool, place: Place | None = None) -> None:
+        """Let the gradient of member i be what has come back, or with `as_view` the memory itself; `place` has reduced it."""
         p, view = self.members[i].tensor, self.views[i]
         if as_view:
             if p.grad is not view:
                 p.grad = view
-        elif p.grad is None:
+        elif (grad := p.grad) is None:
             p.grad = view.clone()
+        elif copied(view, grad):
+            memory(grad).bump("all_reduce", place)
         else:
-            p.grad.detach().copy_(view)
+            grad.detach().copy_(view)
+
+
+def copied(source: Tensor, target: Tensor) -> bool:
+    """Copy numbers at once where both tensors are plain memory, without counting that; return whether it was done."""
+    if not (direct(source) and direct(target)) or source._a.dtype != target._a.dtype:
+        return False
+    np.copyto(target._a, source._a)
+    return True
 
 
 class GradBucket:

@@ -173,9 +173,10 @@ class Reducer:
         anywhere = self.used_anywhere(used) if self.partial else None
         for bucket in self.buckets:
             self.wait(bucket)
+            place = bucket.work.call.place if isinstance(bucket.work, Work) else None
             for i, p in enumerate(bucket.members):
                 if anywhere is None or p.number in anywhere:
-                    bucket.give(i, self.as_view)
+                    bucket.give(i, self.as_view, place)
 
     def wait(self, bucket: Bucket) -> None:
         """Wait until a bucket is reduced."""
