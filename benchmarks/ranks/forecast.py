@@ -123,7 +123,6 @@ def points(figures, cores):
         for run in figures
         if run["ranks"] <= cores
         for at in run["reductions"]
-        if run["ranks"] > 1 or at["bytes"] == run["reductions"][0]["bytes"]
     ]
 
 
