@@ -80,7 +80,7 @@ bench: $(call with,bench) ## measure times beside other libraries; writes docs/p
 bench-small: $(call with,parity) ## measure small cases beside PyTorch and an earlier commit: BESIDE=HEAD~5
 	$(PY) -m benchmarks.beside $(BESIDE)
 
-bench-ranks: $(call with,bench demo mpi) ## measure many processes beside PyTorch on gloo; writes docs/performance_ranks.*
+bench-ranks: $(call with,parity demo mpi) ## measure many processes beside PyTorch on gloo; writes docs/performance_ranks.*
 	$(PY) -m benchmarks.ranks --docs
 
 bench-operations: $(call with,parity) ## measure every operation beside PyTorch, at three sizes: NAMES="softmax sum"

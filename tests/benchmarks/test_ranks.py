@@ -9,8 +9,9 @@ import xml.etree.ElementTree
 import numpy as np
 import pytest
 
+import minigrad
 from benchmarks import page, plots
-from benchmarks.ranks import curves, forecast, report, steps, turns
+from benchmarks.ranks import curves, forecast, reductions, report, steps, turns
 from tests.distributed.ranks import ROOT, needs_mpi
 
 FIGURES = json.loads((page.DOCS / "performance_ranks.json").read_text(encoding="utf-8"))
@@ -18,6 +19,31 @@ MADE_BY = "make it anew: python -m benchmarks.ranks.report"
 NETWORK = forecast.Network(call=5e-6, alpha=3e-6, beta=2e-10, gamma=5e-11)
 
 
+@pytest.fixture
+def alone():
+    """The communicator of a world of one, which minigrad has joined."""
+    pytest.importorskip("mpi4py")
+    from mpi4py import MPI
+
+    minigrad.distributed.init_process_group("mpi")
+    yield MPI.COMM_SELF
+    minigrad.distributed.destroy_process_group()
+
+
+def test_the_smallest_case_runs_in_one_process(alone):
+    pytest.importorskip("sklearn")
+    case = steps.CASES[0]
+    assert steps.check(case, minigrad, alone)["worst"] == 0
+    found = steps.measured(case, 2, [minigrad], alone, turns.QUICK)
+    assert set(found["seconds"]) == {"minigrad", "minigrad alone", "forward", "backward"}
+    parameters = 64 * 32 + 32 + 32 * 10 + 10
+    said = found["communication"]
+    assert said["buckets"] == [4 * parameters] and said["bytes"] == 4 * parameters and said["calls"] == 1
+    (first, *_) = reductions.measured([minigrad], alone, turns.QUICK)
+    assert first["bytes"] == 1000 and first["seconds"]["minigrad"]["calls"] == 1
+
+
+@pytest.mark.slow
 @needs_mpi
 def test_the_smallest_runs_measure_all_that_the_page_shows(tmp_path):
     pytest.importorskip("torch")
@@ -30,9 +56,7 @@ def test_the_smallest_runs_measure_all_that_the_page_shows(tmp_path):
     for r in figures["runs"]:
         assert all(set(at["seconds"]) == {"minigrad", "torch"} for at in r["reductions"])
         assert all(check["repeats"] for case in r["checks"].values() for check in case.values())
-        (batch, *_) = r["steps"]["digits"]
-        parameters = 64 * 32 + 32 + 32 * 10 + 10
-        assert batch["communication"]["bytes"] == 4 * parameters and batch["communication"]["calls"] == 1
+        assert [batch["each"] for batch in r["steps"]["digits"]] == [32, 128 // r["ranks"]]
     assert "A quick run" in report.text(figures)
 
 
