@@ -1,9 +1,10 @@
 """Many processes that compute together, under torch.distributed's names, on MPI: `mpiexec -n 4 minigrad run train.py`.
 
 groups.py knows who takes part, collectives.py has what all of a group call together, point_to_point.py what two of them do,
-objects.py both for any objects, and mpi_memory.py hands tensors to MPI.  On these stand checkpoints that all ranks write
-(checkpoint), parameters that are spread over ranks (fsdp), layers divided among them (tensor_parallel), and layers one behind
-the other (pipelining).  All can be imported without MPI: `is_available()` says whether it is there.
+objects.py both for any objects, and mpi_memory.py hands tensors to MPI; launch.py starts processes from a program or a
+notebook.  On these stand checkpoints that all ranks write (checkpoint), parameters that are spread over ranks (fsdp), layers
+divided among them (tensor_parallel), and layers one behind the other (pipelining).  All can be imported without MPI:
+`is_available()` says whether it is there.
 """
 
 from . import checkpoint, fsdp, nn, optim, pipelining, tensor_parallel
@@ -47,6 +48,7 @@ from .groups import (
     is_torchelastic_launched,
     new_group,
 )
+from .launch import Ranks, run
 from .mpi_memory import ReduceOp, Work
 from .objects import (
     all_gather_object,
@@ -72,6 +74,7 @@ __all__ = [
     "GroupMember",
     "P2POp",
     "ProcessGroup",
+    "Ranks",
     "ReduceOp",
     "Work",
     "all_gather",
@@ -121,6 +124,7 @@ __all__ = [
     "reduce",
     "reduce_scatter",
     "reduce_scatter_tensor",
+    "run",
     "scatter",
     "scatter_object_list",
     "send",

@@ -70,10 +70,14 @@ class Ends:
         """Say where the other ranks are, once this one's exception is printed, and end them all."""
         rank, size = self.ear.comm.rank, self.ear.comm.size
         if size > 1:
-            self.ear.end = "has failed as well"
-            lines = [f"rank {rank} of {size} has failed, so all end", *self.ear.answers(self.ear.others, FAILED)]
+            lines = [f"rank {rank} of {size} has failed, so all end", *self.others()]
             print("\n  ".join(lines), file=sys.stderr)
             self.abort(1)
+
+    def others(self) -> list[str]:
+        """Tell the other ranks that this one has failed, and return a line for each on where it is."""
+        self.ear.end = "has failed as well"
+        return self.ear.answers(self.ear.others, FAILED)
 
     def abort(self, status: int) -> None:
         """End all ranks, once what they have written has been passed on."""
@@ -83,7 +87,18 @@ class Ends:
         self.ear.comm.Abort(status)
 
     def done(self) -> None:
-        """Wait until the programs of all ranks are done, and answer those that wait for this one; compare what they called."""
+        """Wait until the programs of all ranks are done; print the error, and end them, where they have not done the same."""
+        try:
+            self.meet()
+        except RuntimeError as e:
+            print(e, file=sys.stderr)
+            self.abort(1)
+
+    def meet(self) -> None:
+        """Wait for the other ranks, answer those that wait for this one, and compare what all have called.
+
+        Raises RuntimeError where that differs, or where a rank does not come to its end before the timeout.
+        """
         self.ear.end = "has ended its program"
         digests = np.empty(self.ear.comm.size, np.int64)
         request = self.ear.comm.Iallgather(np.array([self.world.agreement.digest]), digests)
@@ -93,12 +108,10 @@ class Ends:
             time.sleep(0.001)
             if time.perf_counter() - begun > self.world.timeout:
                 what = f"the program of rank {self.ear.comm.rank} has been done for {self.world.timeout:g} s"
-                e = error(RuntimeError, "torch.distributed", what, "let all ranks come to their end")
-                print(e, *self.ear.answers(self.ear.others), sep="\n  ", file=sys.stderr)
-                self.abort(1)
+                lines = self.ear.answers(self.ear.others)
+                raise error(RuntimeError, "torch.distributed", what, "let all ranks come to their end", notes=lines)
         if (digests != digests[0]).any():
-            print(self.world.agreement.difference(self.world), file=sys.stderr)
-            self.abort(1)
+            raise self.world.agreement.difference(self.world)
 
 
 ends = Ends()

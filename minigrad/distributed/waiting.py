@@ -140,13 +140,7 @@ class Ear:
     def died(self, rank: int) -> bool:
         """Return whether the process of a rank on this computer has come to its end without a word."""
         host, pid = self.processes[rank]
-        if host != socket.gethostname():
-            return False
-        try:
-            with open(f"/proc/{pid}/stat") as stat:
-                return stat.read().rpartition(")")[2].split()[0] in "ZX"
-        except OSError:
-            return os.path.isdir("/proc/self")
+        return host == socket.gethostname() and ended(pid)
 
     def verdict(self, call: Call) -> Verdict | None:
         """Return why a call can never be done, if what the others have said shows that it cannot."""
@@ -169,6 +163,15 @@ class Ear:
         for r in call.group.ranks:
             if r != self.comm.rank and not self.died(r):
                 self.say(r, VERDICT, (key, found))
+
+
+def ended(pid: int) -> bool:
+    """Return whether a process of this computer has come to its end; False where the system does not tell."""
+    try:
+        with open(f"/proc/{pid}/stat") as stat:
+            return stat.read().rpartition(")")[2].split()[0] in "ZX"
+    except OSError:
+        return os.path.isdir("/proc/self")
 
 
 def different(states: dict[int, State]) -> Verdict | None:

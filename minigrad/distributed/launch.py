@@ -1,0 +1,278 @@
+"""`run`: call a function in several processes, from a program or from a notebook's cell.
+
+The function goes to the ranks as parcel.py writes it, in a folder in which they leave their word (launched.py).  Here mpiexec
+is started, its processes are watched, and all are ended when one cannot go on.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import html
+import os
+import pickle
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, overload
+
+from .. import config
+from ..errors import error
+from ..places import PACKAGE, Place
+from ..serialization import load
+from .groups import INSTALL, is_available, seconds
+from .launched import Failure
+from .parcel import WHO, packed
+from .waiting import ended
+
+GRACE, FAILED = 10.0, 0.5  # seconds that ranks have to say what is wrong once one has died, or has said so itself
+LOOK = 0.02  # seconds between two looks
+SHOWN = 30  # lines of what each rank has printed, below an error
+LAUNCHERS = "PMI_", "PMIX_", "OMPI_", "PRTE_", "HYDRA_", "MPI_LOCAL", "SLURM_"  # variables by which MPI knows its ranks
+# Open MPI refuses root, and more ranks than processors
+OPEN_MPI = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+}
+# mpiexec ends all ranks as soon as it sees one killed.  It sees the rank's parent, which waits until the others have found out
+SHIELD = f"""
+def shield():
+    import os, time
+    if hasattr(os, 'fork') and (rank := os.fork()):
+        _, status = os.waitpid(rank, 0)
+        time.sleep({2 * GRACE} if os.WIFSIGNALED(status) else 0)
+        os._exit(os.waitstatus_to_exitcode(status) & 255)
+shield(); del shield
+"""
+
+
+@dataclass(frozen=True, repr=False)
+class Ranks(Sequence):
+    """What the ranks of `run` have returned, `ranks[0]` and so on, and printed; a notebook shows that, line by line.
+
+    >>> from minigrad.distributed import Ranks
+    >>> Ranks([6.0, None], ["a line\\n", "another\\n"])
+    [0] a line
+    [0] returns 6.0
+    [1] another
+    """
+
+    results: list[Any]
+    outputs: list[str]
+
+    @overload
+    def __getitem__(self, rank: int) -> Any: ...
+    @overload
+    def __getitem__(self, rank: slice) -> Sequence[Any]: ...
+    def __getitem__(self, rank: int | slice) -> Any:
+        return self.results[rank]
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    def lines(self) -> list[tuple[int, str]]:
+        """Return each line that a rank has printed, and what it has returned, behind the rank's number."""
+        found = []
+        for rank, (result, text) in enumerate(zip(self.results, self.outputs)):
+            returned = [] if result is None else f"returns {result!r}".splitlines()
+            found += [(rank, line) for line in [*text.splitlines(), *returned]]
+        return found
+
+    def __repr__(self) -> str:
+        return "\n".join(f"[{rank}] {line}" for rank, line in self.lines())
+
+    def _repr_html_(self) -> str:
+        hues = [f"color:hsl({(210 + 137 * rank) % 360} 55% 45%)" for rank in range(len(self))]
+        lines = [f"<b style='{hues[rank]}'>[{rank}]</b> {html.escape(line)}" for rank, line in self.lines()]
+        return f"<pre>{'<br>'.join(lines)}</pre>"
+
+
+def run(function: Callable[..., Any], n: int = 2, *args: Any, timeout: Any = None) -> Ranks:
+    """Call a function in n processes, which mpiexec starts on this computer, and return what each returns and prints.
+
+    Each process is a rank of an initialised process group.  The function may stand in a cell of a notebook: its text goes to
+    the ranks, and so do the functions, classes, modules and values that its names stand for, as copies.  Results come back
+    as copies, too, without a graph.
+
+    Raises what a rank raises, with its traceback and where the other ranks were; TimeoutError, with where each rank was,
+    when all takes longer than `timeout`, a timedelta or seconds; TypeError for a function, an argument or a result that
+    cannot be sent, such as a lambda; RuntimeError without mpi4py and mpiexec, or where a process ends without a word.
+    Whatever happens, also Ctrl-C, no process is left.
+
+    >>> import minigrad.distributed as dist
+    >>> def summed(x):
+    ...     dist.all_reduce(x)
+    ...     return x.item()
+    >>> dist.run(summed, 2, minigrad.tensor(3.0))  # doctest: +SKIP
+    [0] returns 6.0
+    [1] returns 6.0
+    """
+    if not isinstance(n, int) or isinstance(n, bool) or n < 1:
+        raise error(ValueError, WHO, f"expected n to be a number of processes, got {n!r}", "write n=2")
+    limit = seconds(timeout, WHO, float("inf"))
+    command = [mpiexec(), "-n", str(n), sys.executable, "-c"]
+    parcel = packed(function, args)
+    with tempfile.TemporaryDirectory(prefix="minigrad-ranks-") as name:
+        folder = Path(name)
+        (folder / "parcel").write_bytes(parcel)
+        dead = watch([*command, program(name)], folder, n, limit)
+        return collected(folder, n, dead, limit)
+
+
+def program(folder: str) -> str:
+    """Return the text that each process runs, which leaves nothing of ours in `__main__`."""
+    before = "__import__('minigrad').as_torch(); " if config.library_name == "torch" else ""
+    return f"{SHIELD}{before}__import__('minigrad.distributed.launched', fromlist=['main']).main({folder!r})"
+
+
+# ---------------------------------------------------------------------- the processes
+def mpiexec() -> str:
+    """Return the mpiexec beside this Python, or the first on the path.  Raises RuntimeError where there is no MPI."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    found = shutil.which("mpiexec", path=path)
+    if not is_available() or found is None:
+        what = "mpi4py is not installed" if found else "there is no mpiexec"
+        raise error(RuntimeError, WHO, what, INSTALL.partition(", and")[0])
+    return found
+
+
+def watch(command: list[str], folder: Path, n: int, limit: float) -> list[int] | None:
+    """Run mpiexec until all ranks are done, or one cannot go on; return the ranks that have died, or None if it takes too long.
+
+    No process is left.  Ranks that are ended say where they are.
+    """
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(LAUNCHERS)} | OPEN_MPI
+    end, last = time.monotonic() + limit, float("inf")
+    with (folder / "mpiexec.out").open("wb") as out:
+        process = subprocess.Popen(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # Ctrl-C comes to this process alone, which ends the others
+            preexec_fn=end_with_parent() if sys.platform == "linux" else None,
+        )
+        try:
+            while process.poll() is None and time.monotonic() < min(end, last):
+                time.sleep(LOOK)
+                last = min(last, time.monotonic() + patience(folder, n))
+            if process.poll() is None:
+                say_where(folder, n)
+            return None if process.poll() is None and end < last else silent(folder, n)
+        finally:
+            end_all(process, pids(folder, n).values())
+
+
+def end_with_parent() -> Callable[[], None]:
+    """Return a function that lets the process that calls it, on Linux, be ended with its parent."""
+    prctl, kill, set_signal = ctypes.CDLL(None).prctl, signal.SIGTERM, 1
+    return lambda: prctl(set_signal, kill, 0, 0, 0)
+
+
+def pids(folder: Path, n: int) -> dict[int, int]:
+    """Return the processes of the ranks that have begun."""
+    found = {}
+    for rank in range(n):
+        with suppress(OSError, ValueError):
+            found[rank] = int((folder / f"{rank}.pid").read_text())
+    return found
+
+
+def patience(folder: Path, n: int) -> float:
+    """Return for how many seconds more the ranks may go on: without an end, unless one has died or failed."""
+    if any(ended(pid) and (folder / f"{rank}.failed").exists() for rank, pid in pids(folder, n).items()):
+        return FAILED
+    return GRACE if silent(folder, n) else float("inf")
+
+
+def silent(folder: Path, n: int) -> list[int]:
+    """Return the ranks that have come to their end without a word."""
+    words = ("result", "failed")
+    return [
+        rank
+        for rank, pid in pids(folder, n).items()
+        if ended(pid) and not any((folder / f"{rank}.{word}").exists() for word in words)
+    ]
+
+
+def say_where(folder: Path, n: int) -> None:
+    """Let each rank write where it is."""
+    for pid in pids(folder, n).values():
+        with suppress(OSError):
+            os.kill(pid, signal.SIGUSR2)
+    time.sleep(0.2)
+
+
+def end_all(process: subprocess.Popen, ranks: Sequence[int] | Any) -> None:
+    """End mpiexec, which ends its processes, and then what is left of them, with those that they have started."""
+    process.terminate()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(2.0)
+    process.kill()
+    process.wait()
+    for pid in ranks:
+        with suppress(OSError):
+            os.killpg(pid, signal.SIGKILL)
+        with suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+
+
+# ---------------------------------------------------------------------- what came of it
+def collected(folder: Path, n: int, dead: list[int] | None, limit: float) -> Ranks:
+    """Return what the ranks have left in the folder.  Raises what a rank has raised, and errors for those that say nothing."""
+    outputs = [text(folder / f"{rank}.out") for rank in range(n)]
+    failures = {r: pickle.loads(f.read_bytes()) for r in range(n) if (f := folder / f"{r}.failed").exists()}
+    if failures:
+        rank = min(failures, key=lambda rank: failures[rank].when)
+        raise raised(rank, n, failures[rank], outputs)
+    missing = [rank for rank in range(n) if not (folder / f"{rank}.result").exists()]
+    where = [f"rank {r} {place(text(folder / f'{r}.where'))}" for r in missing if r not in (dead or ())]
+    if missing and dead is None:
+        notes = [*where, *told(outputs)]
+        raise error(TimeoutError, WHO, f"it has taken more than {limit:g} s", "pass a larger timeout=", notes=notes)
+    if missing:
+        what = f"rank {' and '.join(map(str, dead or missing))} of {n} has ended without a word, as after kill -9"
+        notes = [*where, *told(outputs), *text(folder / "mpiexec.out").splitlines()[-SHOWN:]]
+        raise error(RuntimeError, WHO, what, "look at what it did last", notes=notes)
+    return Ranks([load(folder / f"{rank}.result", weights_only=False) for rank in range(n)], outputs)
+
+
+def text(file: Path) -> str:
+    """Return what was written to a file, if there is one."""
+    return file.read_text(encoding="utf-8", errors="replace") if file.exists() else ""
+
+
+def place(stack: str) -> str:
+    """Return in words where a rank is, given its calls, the innermost first, one in a line."""
+    calls = re.findall(r'^  File "(.+)", line (\d+) in (.+)$', stack, re.MULTILINE)
+    users = [
+        f"is in {f} at {Place(file, int(line))}" for file, line, f in calls if not file.startswith((PACKAGE, "<str"))
+    ]
+    return users[0] if users else "has not begun" if not calls else "is in minigrad"
+
+
+def raised(rank: int, n: int, failure: Failure, outputs: list[str]) -> Exception:
+    """Return the exception of a rank, with its traceback, where the others were, and what all have printed."""
+    try:
+        e = pickle.loads(failure.exception)
+    except Exception:  # its class is not known here
+        e = error(RuntimeError, WHO, failure.words, "look at the traceback of the rank")
+    outputs[rank] = outputs[rank].replace(failure.traceback, "")  # it comes first
+    e.add_note("\n  ".join([f"\non rank {rank} of {n}:", *failure.traceback.splitlines()]))
+    e.add_note("\n".join([*failure.others, *told(outputs)]))
+    return e
+
+
+def told(outputs: list[str]) -> list[str]:
+    """Return the last lines that each rank has printed."""
+    return [f"[{rank}] {line}" for rank, out in enumerate(outputs) for line in out.rstrip().splitlines()[-SHOWN:]]

@@ -1,0 +1,236 @@
+"""A function as bytes, with all that it needs to run in another process: what `distributed.run` sends to its ranks.
+
+Pickle writes a function or class of an imported module as its name.  One that stands in a notebook's cell or in the program
+itself is known to no other process, so its text goes, with what the names in it stand for: the ranks run that text again, in
+a `__main__` of their own, under the same lines.
+"""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import builtins
+import dis
+import importlib
+import inspect
+import io
+import linecache
+import pickle
+import sys
+from collections.abc import Iterator
+from types import CodeType, FunctionType, ModuleType
+from typing import Any, NamedTuple
+
+from ..errors import error
+from ..places import cell_name
+
+WHO = "distributed.run"
+FUTURE = sum({getattr(__future__, name).compiler_flag for name in __future__.all_feature_names})
+
+
+def packed(function: Any, args: tuple) -> bytes:
+    """Return a function and its arguments as bytes.  Raises TypeError for what cannot be sent, and says what to do."""
+    stream = io.BytesIO()
+    pickle.dump(sys.path, stream)
+    packer = Packer(stream)
+    try:
+        packer.dump((function, args))
+    except (pickle.PicklingError, TypeError, AttributeError, RuntimeError) as e:
+        raise refusal(e, packer.names, function, args) from e
+    return stream.getvalue()
+
+
+def unpacked(parcel: bytes) -> tuple[Any, tuple]:
+    """Return the function and its arguments, whose names `__main__` has from now on."""
+    stream = io.BytesIO(parcel)
+    sys.path[:] = pickle.load(stream)
+    return pickle.load(stream)
+
+
+class Packer(pickle.Pickler):
+    """Writes functions and classes that have no importable name as their text; `names` are those that they use."""
+
+    def __init__(self, stream: io.BytesIO):
+        super().__init__(stream, pickle.HIGHEST_PROTOCOL)
+        self.names: dict[str, Any] = {}
+
+    def reducer_override(self, obj: Any) -> Any:
+        """Return how pickle writes modules, functions and classes; anything else goes in its own way."""
+        if isinstance(obj, ModuleType):
+            return importlib.import_module, (obj.__name__,)
+        plain = undecorated(obj)
+        if not isinstance(plain, (FunctionType, type)) or importable(obj):
+            return NotImplemented
+        text = Definition.of(plain)
+        needed, used = self.chosen(text.needed), self.chosen(text.used)
+        return define, (text.name, text.file, text.lines, text.text, text.flags, needed), used, None, None, be_there
+
+    def chosen(self, names: dict[str, Any]) -> dict[str, Any]:
+        """Take note of names.  Raises TypeError where one stands for two things."""
+        for name, value in names.items():
+            if self.names.setdefault(name, value) is not value:
+                what = f"the name {name} stands for one thing in one function, and for another in the next"
+                raise error(TypeError, WHO, what, "give one of them another name: the ranks have them side by side")
+        return names
+
+
+class Definition(NamedTuple):
+    """The text of a function or class, and what its names stand for: those that are `needed` to run it, or `used` later."""
+
+    name: str
+    file: str
+    lines: list[str]  # of the whole file where it is none on the disk, for tracebacks
+    text: str
+    flags: int  # from __future__
+    needed: dict[str, Any]
+    used: dict[str, Any]
+
+    @classmethod
+    def of(cls, obj: Any) -> Definition:
+        """Return that of a function or class."""
+        functions = [obj] if isinstance(obj, FunctionType) else list(methods(obj))
+        space: dict[str, Any] = {} if functions else dict(vars(sys.modules[obj.__module__]))
+        for f in functions:
+            cells = zip(f.__code__.co_freevars, f.__closure__ or ())
+            space |= {**f.__globals__, **{name: cell.cell_contents for name, cell in cells if name != "__class__"}}
+        file, node = found(obj, [f.__code__ for f in functions])
+        lines = linecache.getlines(file)
+        first = first_line(node)
+        block = "".join(lines[first - 1 : node.end_lineno])
+        # what stands within another function keeps its indentation, and all keep their lines
+        text = "\n" * (first - 2) + f"if True:\n{block}" if node.col_offset else "\n" * (first - 1) + block
+        flags = functions[0].__code__.co_flags & FUTURE if functions else 0
+        needed, used = named(compile(text, file, "exec", flags, dont_inherit=True))
+        shown = cell_name(file) or file
+        return cls(
+            obj.__name__,
+            shown,
+            lines if shown != file or file in made_up() else [],
+            text,
+            flags,
+            {name: space[name] for name in sorted(needed) if name in space and not builtin(name, space)},
+            {name: space[name] for name in sorted(used - needed) if name in space and not builtin(name, space)},
+        )
+
+
+def define(name: str, file: str, lines: list[str], text: str, flags: int, needed: dict[str, Any]) -> Any:
+    """Run the text of a function or class in `__main__`, and return what the name stands for."""
+    space = vars(sys.modules["__main__"])
+    space.update(needed)
+    if lines:
+        linecache.cache[file] = (sum(map(len, lines)), None, lines, file)
+    exec(compile(text, file, "exec", flags, dont_inherit=True), space)
+    return space[name]
+
+
+def be_there(_: Any, names: dict[str, Any]) -> None:
+    """Let `__main__` have names that a function uses when it is called."""
+    vars(sys.modules["__main__"]).update(names)
+
+
+# ---------------------------------------------------------------------- texts
+def undecorated(obj: Any) -> Any:
+    """Return the function whose text makes an object, with what decorates it there; the object itself where none does."""
+    plain = inspect.unwrap(obj) if callable(obj) else obj
+    return plain if isinstance(plain, FunctionType) and plain.__globals__.get(plain.__name__) is obj else obj
+
+
+def importable(obj: Any) -> bool:
+    """Return whether other processes find an object under its name."""
+    module = sys.modules.get(getattr(obj, "__module__", None) or "")
+    if module is None or module.__name__ in ("__main__", "__mp_main__"):
+        return False
+    for part in getattr(obj, "__qualname__", "").split("."):
+        module = getattr(module, part, None)
+    return module is obj
+
+
+def methods(cls: type) -> Iterator[FunctionType]:
+    """Yield the functions in the body of a class."""
+    for value in vars(cls).values():
+        f = inspect.unwrap(getattr(value, "fget", None) or getattr(value, "__func__", value))
+        if isinstance(f, FunctionType) and f.__qualname__.startswith(f"{cls.__qualname__}."):
+            yield f
+
+
+def found(obj: Any, codes: list[CodeType]) -> tuple[str, Any]:
+    """Return the file with the text of a function or class, and where it stands there.  Raises TypeError without one."""
+    if obj.__name__ == "<lambda>":
+        raise error(TypeError, WHO, "a lambda cannot be sent to other processes", "define it by def, under a name")
+    kinds = (ast.ClassDef,) if isinstance(obj, type) else (ast.FunctionDef, ast.AsyncFunctionDef)
+    # a class without methods does not say where it stands
+    main = getattr(sys.modules["__main__"], "__file__", None)
+    files = [c.co_filename for c in codes] or [*([main] if main else []), *reversed(made_up())]
+    for file in dict.fromkeys(files):
+        for node in reversed(nodes(file)):
+            here = isinstance(node, kinds) and getattr(node, "name", "") == obj.__name__
+            if here and all(covers(node, c, isinstance(obj, type)) for c in codes):
+                return file, node
+    what = f"the text of {obj.__name__} is not there, or has changed since"
+    raise error(TypeError, WHO, what, "write it into a notebook's cell or a file, and run that again")
+
+
+def made_up() -> list[str]:
+    """Return the names of texts that are in no file: a notebook's cells."""
+    return [name for name, entry in linecache.cache.items() if len(entry) > 1 and entry[1] is None]
+
+
+def nodes(file: str) -> list[ast.AST]:
+    """Return all parts of a file's text, or none where there is no such text."""
+    try:
+        return list(ast.walk(ast.parse("".join(linecache.getlines(file)))))
+    except SyntaxError:
+        return []
+
+
+def covers(node: Any, code: CodeType, within: bool) -> bool:
+    """Return whether code stands in a part of a text: as that part, or `within` it."""
+    first = first_line(node)
+    return first <= code.co_firstlineno <= node.end_lineno if within else first == code.co_firstlineno
+
+
+def first_line(node: Any) -> int:
+    """Return the line that a function or class begins at, with what decorates it."""
+    return min([node.lineno, *[d.lineno for d in node.decorator_list]])
+
+
+def named(code: CodeType) -> tuple[set[str], set[str]]:
+    """Return the global names that a text reads when it is run, and those that its functions read."""
+    needed, used = set(), set()
+    for step in dis.get_instructions(code):
+        if step.opname == "LOAD_NAME":
+            needed.add(step.argval)
+        elif step.opname in ("LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"):
+            used.add(step.argval)
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            more = named(inner)
+            needed, used = needed | more[0], used | more[1]
+    return needed, used
+
+
+def builtin(name: str, space: dict[str, Any]) -> bool:
+    """Return whether a name is Python's own, or set by Python in each module."""
+    return name.startswith("__") or space[name] is getattr(builtins, name, space)
+
+
+# ---------------------------------------------------------------------- what cannot be sent
+def refusal(e: Exception, names: dict[str, Any], function: Any, args: tuple) -> Exception:
+    """Return the error for what cannot be sent, with the name by which the function calls it."""
+    if getattr(e, "operation", "") == WHO:
+        return e
+    called = getattr(function, "__name__", str(function))
+    candidates = [(f"{called} uses {name}", value) for name, value in reversed(names.items())]
+    candidates += [(f"argument {i} of {called} is {type(a).__name__}", a) for i, a in enumerate(args)]
+    for words, value in candidates:
+        try:
+            Packer(io.BytesIO()).dump(value)
+        except Exception:
+            fix = "make it inside the function, or pass what it is made of: numbers, texts, tensors, modules"
+            return error(TypeError, WHO, f"{words}, which cannot be sent to other processes: {first(e)}", fix)
+    return error(TypeError, WHO, f"{called} cannot be sent to other processes: {first(e)}", "define it by def")
+
+
+def first(e: BaseException) -> str:
+    """Return what an exception says, in a line."""
+    return f"{e}".partition("\n")[0]
