@@ -232,6 +232,8 @@ def collected(folder: Path, n: int, dead: list[int] | None, limit: float) -> Ran
     """Return what the ranks have left in the folder.  Raises what a rank has raised, and errors for those that say nothing."""
     outputs = [text(folder / f"{rank}.out") for rank in range(n)]
     failures = {r: pickle.loads(f.read_bytes()) for r in range(n) if (f := folder / f"{r}.failed").exists()}
+    for rank, failure in failures.items():
+        outputs[rank] = outputs[rank].replace(failure.traceback, "")  # that of the first is shown by itself
     if failures:
         rank = min(failures, key=lambda rank: failures[rank].when)
         raise raised(rank, n, failures[rank], outputs)
@@ -267,7 +269,6 @@ def raised(rank: int, n: int, failure: Failure, outputs: list[str]) -> Exception
         e = pickle.loads(failure.exception)
     except Exception:  # its class is not known here
         e = error(RuntimeError, WHO, failure.words, "look at the traceback of the rank")
-    outputs[rank] = outputs[rank].replace(failure.traceback, "")  # it comes first
     e.add_note("\n  ".join([f"\non rank {rank} of {n}:", *failure.traceback.splitlines()]))
     e.add_note("\n".join([*failure.others, *told(outputs)]))
     return e

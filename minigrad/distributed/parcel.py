@@ -35,7 +35,7 @@ def packed(function: Any, args: tuple) -> bytes:
     packer = Packer(stream)
     try:
         packer.dump((function, args))
-    except (pickle.PicklingError, TypeError, AttributeError, RuntimeError) as e:
+    except (pickle.PicklingError, TypeError, ValueError, AttributeError, RuntimeError) as e:
         raise refusal(e, packer.names, function, args) from e
     return stream.getvalue()
 
@@ -90,6 +90,7 @@ class Definition(NamedTuple):
         """Return that of a function or class."""
         functions = [obj] if isinstance(obj, FunctionType) else list(methods(obj))
         space: dict[str, Any] = {} if functions else dict(vars(sys.modules[obj.__module__]))
+        space |= {base.__name__: base for base in getattr(obj, "__bases__", ())}
         for f in functions:
             cells = zip(f.__code__.co_freevars, f.__closure__ or ())
             space |= {**f.__globals__, **{name: cell.cell_contents for name, cell in cells if name != "__class__"}}
@@ -101,6 +102,9 @@ class Definition(NamedTuple):
         text = "\n" * (first - 2) + f"if True:\n{block}" if node.col_offset else "\n" * (first - 1) + block
         flags = functions[0].__code__.co_flags & FUTURE if functions else 0
         needed, used = named(compile(text, file, "exec", flags, dont_inherit=True))
+        if unknown := sorted({n for n in needed if not n.startswith("__")} - space.keys() - vars(builtins).keys()):
+            what = f"{obj.__name__} is defined with {unknown[0]}, which belongs to the function around it"
+            raise error(TypeError, WHO, what, f"define {obj.__name__} outside of that function")
         shown = cell_name(file) or file
         return cls(
             obj.__name__,
@@ -196,12 +200,10 @@ def first_line(node: Any) -> int:
 
 def named(code: CodeType) -> tuple[set[str], set[str]]:
     """Return the global names that a text reads when it is run, and those that its functions read."""
-    needed, used = set(), set()
-    for step in dis.get_instructions(code):
-        if step.opname == "LOAD_NAME":
-            needed.add(step.argval)
-        elif step.opname in ("LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"):
-            used.add(step.argval)
+    steps = [(step.opname, step.argval) for step in dis.get_instructions(code)]
+    own = {name for kind, name in steps if kind == "STORE_NAME"}  # of the body of a class
+    needed = {name for kind, name in steps if kind == "LOAD_NAME"} - own
+    used = {name for kind, name in steps if kind in ("LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS")}
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
             more = named(inner)
@@ -223,6 +225,8 @@ def refusal(e: Exception, names: dict[str, Any], function: Any, args: tuple) -> 
     candidates = [(f"{called} uses {name}", value) for name, value in reversed(names.items())]
     candidates += [(f"argument {i} of {called} is {type(a).__name__}", a) for i, a in enumerate(args)]
     for words, value in candidates:
+        if isinstance(value, (FunctionType, type)):
+            continue  # what a function uses is among the names
         try:
             Packer(io.BytesIO()).dump(value)
         except Exception:
