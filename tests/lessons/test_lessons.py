@@ -12,12 +12,13 @@ import pytest
 from lessons import Lesson, lessons
 from lessons.as_notebook import notebook
 from lessons.catalogue import cells
+from tests.distributed.ranks import needs_mpi
 from tests.forked import python
 
 from .solved import solutions, solved
 
 ANSWERS = pathlib.Path(__file__).parent / "answers"
-LONG = 20, 22, 23, 24  # they compile, or train, and take ten seconds
+LONG = 20, 22, 23, 24, 25  # they compile, train, or start processes, and take ten seconds
 ENOUGH = 3  # other right answers, and wrong ones, to each exercise
 
 
@@ -47,10 +48,15 @@ def run(text: str, folder: pathlib.Path) -> subprocess.CompletedProcess:
     return python(program, cwd=folder, new="os.environ" in text)  # which it sets before it imports Numba
 
 
+def marks(one: Lesson) -> list[pytest.MarkDecorator]:
+    """What a lesson needs to run as it stands."""
+    return [needs_mpi] if "minigrad.distributed" in one.path.read_text(encoding="utf-8") else []
+
+
 ALL = pytest.mark.parametrize("one", lessons(), ids=lambda one: one.name)
 
 
-@ALL
+@pytest.mark.parametrize("one", [pytest.param(one, marks=marks(one), id=one.name) for one in lessons()])
 @pytest.mark.slow
 def test_lesson_runs_as_a_notebook(one):
     nbformat, execute = pytest.importorskip("nbformat"), pytest.importorskip("docs.build.execute")
@@ -81,7 +87,11 @@ for number, (kind, name, word, text) in enumerate({answers!r}):
 
 
 @pytest.mark.parametrize(
-    "one", [pytest.param(one, marks=[pytest.mark.slow] * (one.number in LONG), id=one.name) for one in lessons()]
+    "one",
+    [
+        pytest.param(one, marks=[*marks(one), *[pytest.mark.slow] * (one.number in LONG)], id=one.name)
+        for one in lessons()
+    ],
 )
 def test_checks_accept_right_answers_and_explain_wrong_ones(one, tmp_path):
     done = run(filled(one) + JUDGED.format(answers=answers(one)), tmp_path)

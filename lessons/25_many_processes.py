@@ -1,0 +1,328 @@
+# %% [markdown]
+# # Many processes, one gradient
+#
+# *25 minutes. Needs lessons 5, 13 and 23.*
+#
+# You will start two processes from this notebook, let them train one model with half of the pictures each, follow a
+# gradient from one process into the other, and see what is said when they do not agree.
+
+# %%
+from matplotlib import pyplot as plt
+from sklearn.datasets import load_digits
+
+import lessons
+import minigrad as torch
+import minigrad.distributed as dist
+from minigrad import nn
+from minigrad.distributed.nn import functional as collectives
+from minigrad.nn import functional as F
+from viz import draw
+
+if not dist.is_available():
+    print("The processes of this lesson need MPI: pip install 'minigrad-viz[mpi]'. The exercises do without.")
+
+# %% [markdown]
+# ## Two processes
+#
+# A program that is too slow, or too large for one computer's memory, is divided among many processes. Each runs the same
+# program, and each knows its number, its *rank*. MPI, which is on every large computer, starts them and moves numbers
+# between them: at a terminal `mpiexec -n 2 python train.py` would do it. From a notebook, `run` calls a function in as many
+# processes, and shows what each prints and returns.
+
+# %%
+x = torch.tensor(1.0)
+
+
+def who():
+    x.add_(dist.get_rank())
+    print(f"I am rank {dist.get_rank()} of {dist.get_world_size()}")
+    return x
+
+
+ranks = dist.run(who, 2)
+ranks
+
+# %% [markdown]
+# Nothing is shared. Each process has its own `x`, a copy of ours, and what one of them writes the others do not see.
+
+# %%
+assert [one.item() for one in ranks] == [1.0, 2.0] and x.item() == 1.0
+
+# %% [markdown]
+# What they have to know of each other they send. In a *collective*, all ranks take part: in `all_reduce` each gives a
+# tensor, and each gets the sum of all. It is written into the tensor that was given.
+
+
+# %%
+def summed():
+    x = torch.tensor([1.0, 10.0]) * (dist.get_rank() + 1)
+    dist.all_reduce(x)
+    return x
+
+
+ranks = dist.run(summed, 2)
+assert ranks[0].tolist() == ranks[1].tolist() == [3.0, 30.0]
+ranks
+
+# %% [markdown]
+# ## One gradient
+#
+# The loss of a batch is the mean over its examples, so its gradient is the mean of their gradients. Then two halves of a
+# batch can be worked on in two processes: the mean of the two gradients is the gradient of the whole batch. That is all of
+# *data-parallel* training.
+#
+# `ranks` of 1 below is this process alone; `share` gives each rank every second picture.
+
+# %%
+pixels, written = load_digits(return_X_y=True)
+images, labels = torch.tensor(pixels / 16, dtype=torch.float32)[:1600], torch.tensor(written)[:1600]
+
+
+def network():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(64, 32), nn.Tanh(), nn.Linear(32, 10))
+
+
+def share(pictures, digits, rank, size):
+    return pictures[rank::size], digits[rank::size]
+
+
+def gradients(model, pictures, digits):
+    model.zero_grad()
+    loss = F.cross_entropy(model(pictures), digits)
+    loss.backward()
+    return loss.detach(), [p.grad for p in model.parameters()]
+
+
+def half():
+    model = network()
+    _, mine = gradients(model, *share(images, labels, dist.get_rank(), dist.get_world_size()))
+    own = [g.clone() for g in mine]
+    for g in mine:
+        dist.all_reduce(g, dist.ReduceOp.AVG)
+    return own, mine
+
+
+_, whole = gradients(network(), images, labels)
+for rank, (own, mean) in enumerate(dist.run(half, 2)):
+    far, near = (max((a - b).abs().max().item() for a, b in zip(whole, one)) for one in (own, mean))
+    print(f"rank {rank}: its own gradient is off by {far:.4f}, the mean of both by {near:.0e}")
+    assert far > 1e-3 and near < 1e-6
+
+# %% [markdown]
+# ## Training
+#
+# The ranks begin with the same numbers, from the same seed, and make the same steps with the same gradient. So their
+# models stay the same, and nobody has to send one. Without `all_reduce` each learns from its own half, and they part.
+
+
+# %%
+def train(together=True, steps=40):
+    rank, size = (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1)
+    model, losses = network(), []
+    pictures, digits = share(images, labels, rank, size)
+    for _ in range(steps):
+        loss, found = gradients(model, pictures, digits)
+        for g in found if together and size > 1 else ():
+            dist.all_reduce(g, dist.ReduceOp.AVG)
+        with torch.no_grad():
+            for p, g in zip(model.parameters(), found):
+                p -= 0.5 * g
+        losses.append(loss)
+    return torch.stack(losses), model.state_dict()
+
+
+alone, model = train()
+first, second = dist.run(train, 2)
+apart = dist.run(train, 2, False)
+assert all(first[1][name].equal(second[1][name]) for name in model)
+assert all(first[1][name].allclose(model[name], atol=1e-5) for name in model)
+assert not apart[0][1]["0.weight"].allclose(apart[1][1]["0.weight"], atol=1e-2)
+both = (first[0] + second[0]) / 2
+print("the loss of one process and of two differ by at most", f"{(both - alone).abs().max().item():.0e}")
+assert both.allclose(alone, atol=1e-5)
+
+# %% alt="The loss falls from 2.3 to below 0.6: the losses of the two ranks lie close around that of one process"
+figure, axes = plt.subplots(figsize=(7, 3), layout="constrained", subplot_kw={"xlabel": "step", "ylabel": "loss"})
+for name, numbers, style in (("one process", alone, "k-"), ("rank 0", first[0], "--"), ("rank 1", second[0], ":")):
+    axes.plot(numbers.numpy(), style, label=name)
+axes.legend()
+assert alone[0] > 2.2 and alone[-1] < 0.6
+
+# %% [markdown]
+# ## Backward from one process into another
+#
+# `dist.all_reduce` writes into a tensor, behind the back of autograd: for gradients that are only numbers that is enough.
+# But a model can be divided as well. Then what one rank computes goes on in another, and so does its gradient.
+#
+# Think of all ranks at once, in one process. A collective is a function of a list, with the tensor of each rank, and gives
+# such a list. Here are two ranks, with a loss each.
+
+
+# %%
+def all_ranks(a, b):
+    total = a + b  # what all_reduce gives to rank 0, and to rank 1
+    return total.square() + 2 * total.square()  # the loss of rank 0, and that of rank 1
+
+
+a, b = torch.tensor(1.0, requires_grad=True), torch.tensor(2.0, requires_grad=True)
+draw(all_ranks, a, b, passes=("forward", "backward"))
+
+# %% [markdown]
+# The total is used by both ranks, so what comes back to it is the sum of what both send back, and that goes on to each of
+# the tensors. Backward, a sum over all ranks is a sum over all ranks again.
+#
+# `distributed.nn.functional` has the collectives as Functions with that backward. Each rank calls `backward` on its own
+# loss, and what all of them get is the gradient of the sum of all losses.
+
+
+# %%
+def loss_of(rank, total):
+    return (rank + 1) * total.square()
+
+
+def one_rank():
+    rank = dist.get_rank()
+    x = torch.tensor(rank + 1.0, requires_grad=True)
+    loss_of(rank, collectives.all_reduce(x)).backward()
+    return x.grad
+
+
+ranks = dist.run(one_rank, 2)
+all_ranks(a, b).backward()
+assert [g.item() for g in ranks] == [a.grad.item(), b.grad.item()] == [18.0, 18.0]
+ranks
+
+# %% [markdown]
+# Collectives are linear: each is a matrix that multiplies the tensors of all ranks, put below each other. Its backward is
+# the transposed matrix, as that of any linear function, and the transposed matrix is a collective again:
+#
+# | forward | gives | backward |
+# | --- | --- | --- |
+# | `all_reduce` | the sum, to all | `all_reduce` |
+# | `broadcast` | one rank's tensor, to all | `reduce` |
+# | `reduce` | the sum, to one rank | `broadcast` |
+# | `all_gather` | all tensors above each other, to all | `reduce_scatter` |
+# | `scatter` | a part to each | `gather` |
+# | `send` | a tensor, to one other rank | `recv` |
+#
+# We look at the matrix of `broadcast` with two ranks and two numbers each. The results of both ranks are the two numbers of
+# rank 0, so there are two ones in each of the first two columns. The transposed matrix adds up what comes from both.
+
+# %%
+broadcast = torch.tensor([[1.0, 0, 0, 0], [0, 1, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0]])
+sent_back = torch.tensor([1.0, 2.0, 30.0, 40.0])  # rank 0 sends back 1 and 2, rank 1 sends back 30 and 40
+print("backward gives", (broadcast.T @ sent_back).tolist())
+
+
+def broadcast_backward():
+    x = torch.zeros(2, requires_grad=True)
+    y = collectives.broadcast(x, src=0)
+    y.backward(sent_back[:2] if dist.get_rank() == 0 else sent_back[2:])
+    return x.grad
+
+
+ranks = dist.run(broadcast_backward, 2)
+assert torch.cat(list(ranks)).equal(broadcast.T @ sent_back)
+ranks
+
+# %% [markdown]
+# ## When they do not agree
+#
+# A collective is done when all ranks have called it. What if one of them calls something else? In many libraries all would
+# wait for ever. Here the ranks tell each other what they wait for.
+
+
+# %%
+def disagree():
+    x = torch.ones(3)
+    if dist.get_rank() == 0:
+        dist.all_reduce(x)
+    else:
+        dist.broadcast(x, src=0)
+
+
+try:
+    dist.run(disagree, 2)
+except RuntimeError as e:
+    print(e)
+    assert "rank 0 calls all_reduce" in str(e) and "rank 1 calls broadcast" in str(e)
+else:
+    raise AssertionError("two ranks called different things, and nobody noticed")
+
+# %% [markdown]
+# An exception on one rank ends all of them, and `run` raises it here.
+
+
+# %%
+def fails_on_one():
+    x = torch.ones(3)
+    if dist.get_rank() == 1:
+        x = x @ torch.ones(4)
+    dist.all_reduce(x)
+
+
+try:
+    dist.run(fails_on_one, 2)
+except RuntimeError as e:
+    print(e)
+    print(e.__notes__[-1])
+    assert "rank 0 has waited" in e.__notes__[-1]
+else:
+    raise AssertionError("the error of rank 1 was lost")
+
+# %% [markdown]
+# ## Exercises
+#
+# Their checks need no MPI: they run the ranks one after the other.
+#
+# ### 1. By hand
+#
+# `one_rank` runs in *three* processes. Rank `r` has `x = r + 1`, and its loss is `(r + 1) * total²`. What is the gradient
+# of `x` on rank 0?
+
+# %%
+gradient_over_ranks = ...
+
+lessons.check("gradient_over_ranks", gradient_over_ranks)
+
+# %% [markdown]
+# ### 2. Unequal parts
+#
+# Ten examples do not divide by three. Rank `r` has `count` examples and `grad`, the gradient of the mean of *their* losses.
+# Write what each rank does to get the gradient of the mean over all examples of all ranks. `all_reduce(x)` returns the sum
+# of all ranks' tensors, and leaves `x` as it is.
+
+
+# %%
+def gradient_of_all(grad, count, all_reduce): ...
+
+
+lessons.check("gradient_of_all", gradient_of_all)
+
+# %% [markdown]
+# ### 3. The backward of all_gather
+#
+# `all_gather` gives each rank the tensors of all ranks, one above the other along dimension 0: with two ranks and a tensor
+# of three rows each, six rows. Backward, a rank gets `grad`, the gradient of *its copy* of these rows, and has to return the
+# gradient of the tensor that it gave. `rank` is its number, `size` how many there are.
+
+
+# %%
+def all_gather_backward(grad, rank, size, all_reduce): ...
+
+
+lessons.check("all_gather_backward", all_gather_backward)
+
+# %% [markdown]
+# ### 4. Clipped together
+#
+# A large gradient lies in parts: each rank has one. Write `clipped_part(part, all_reduce)`, which returns the rank's part of
+# the clipped gradient: if the norm of the *whole* gradient is greater than 1, all is divided by that norm.
+
+
+# %%
+def clipped_part(part, all_reduce): ...
+
+
+lessons.check("clipped_part", clipped_part)
