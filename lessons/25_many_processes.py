@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Many processes, one gradient
 #
-# *25 minutes. Needs lessons 5, 13 and 23.*
+# *25 minutes. Needs lessons 13 and 23.*
 #
 # You will start two processes from this notebook, let them train one model with half of the pictures each, follow a
 # gradient from one process into the other, and see what is said when they do not agree.
@@ -71,7 +71,7 @@ ranks
 # batch can be worked on in two processes: the mean of the two gradients is the gradient of the whole batch. That is all of
 # *data-parallel* training.
 #
-# `ranks` of 1 below is this process alone; `share` gives each rank every second picture.
+# `share` gives each of two ranks every second picture.
 
 # %%
 pixels, written = load_digits(return_X_y=True)
