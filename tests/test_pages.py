@@ -10,7 +10,7 @@ from docs.build import programs
 
 ROOT = Path(__file__).parent.parent
 RUN = [p for p in programs.PAGES if programs.BLOCK.search(p.read_text())]
-LONG = "port", "nan", "paper", "function", "cuda-matmul", "cuda-threads", "vmap", "files"  # they run several commands
+LONG = "port nan paper function cuda-matmul cuda-threads vmap files distributed".split()  # they run several commands
 EACH = [pytest.param(p, marks=[pytest.mark.slow] * (p.stem in LONG), id=p.stem) for p in RUN]
 SAME = doctest.OutputChecker().check_output
 SAID = re.compile(r'id="[^"]+"|>[^<]+<')  # what a picture shows; where it lies depends on the fonts

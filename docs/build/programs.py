@@ -20,6 +20,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from minigrad.distributed.launch import mpiexec
+
 from . import DOCS, ROOT
 
 BLOCK = re.compile(r'^```(\w+)(?: title="(.+?)")?\n(.*?)^```$', re.MULTILINE | re.DOTALL)
@@ -27,6 +29,7 @@ PROMISED = re.compile(r"print\(.*\)  # (.*)")
 COMMAND = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 PAGES = [ROOT / "README.md", *sorted(p for folder in ("", "howto") for p in (DOCS / folder).glob("*.md"))]
 OTHERS = re.compile(r"^(?:import|from) (torch|jax|micrograd)\b", re.MULTILINE)
+PROCESSES = re.compile(r"^(?:import|from) minigrad\.distributed\b", re.MULTILINE)
 PICTURE = re.compile(r"!\[[^\]]+\]\((?:\.\./|docs/)?pictures/([\w-]+\.svg)\)")
 
 
@@ -80,7 +83,8 @@ def pictures(page: Path) -> list[str]:
 
 def missing(program: str) -> list[str]:
     """The other libraries that a program imports and that are not installed."""
-    return [name for name in OTHERS.findall(program) if importlib.util.find_spec(name) is None]
+    names = [*OTHERS.findall(program), *["mpi4py"] * bool(PROCESSES.search(program))]
+    return [name for name in names if importlib.util.find_spec(name) is None]
 
 
 def append(name: str, text: str) -> None:
@@ -101,16 +105,23 @@ def printed_by(program: str, name: str, scope: dict) -> str:
 def written_by(command: str) -> str:
     """What a command, `minigrad ...` or `python ...`, writes in the current folder, with its errors and warnings.
 
-    Variables of the environment may stand before it.
+    Variables of the environment may stand before it, and `mpiexec -n 2`.
     """
     words = shlex.split(command)
     own = list(itertools.takewhile(lambda word: "=" in word, words))
     program, *words = words[len(own) :]
+    start: list[str] = []
+    if program == "mpiexec":
+        start, (program, *words) = [mpiexec(), *words[:2]], words[2:]
     module = {"minigrad": ["-m", "viz.cli"], "python": []}[program]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "100", "PYTHONUNBUFFERED": "1"}
     environment |= dict(variable.split("=") for variable in own)
     done = subprocess.run(
-        [sys.executable, *module, *words], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        [*start, sys.executable, *module, *words],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     )
     return done.stdout.replace(f"{Path.cwd()}{os.sep}", "")
 
