@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from ...errors import error
-from ..collectives import barrier
 from ..groups import ProcessGroup, is_initialized, member
 from ..objects import all_gather_object
 
@@ -22,7 +21,6 @@ def gathered(group: ProcessGroup | None, mine: Any) -> list:
     """Return the objects of all ranks."""
     if group is None:
         return [mine]
-    barrier(group)  # it hears of ranks that do not come
     found: list = [None] * group.size()
     all_gather_object(found, mine, group)
     return found

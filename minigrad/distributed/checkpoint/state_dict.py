@@ -16,6 +16,7 @@ from ...core.tensor import Tensor
 from ...errors import error
 from ...nn.module import Module
 from ...optim import Optimizer
+from ..data_parallel import DistributedDataParallel
 from ..fsdp import FullyShardedDataParallel, StateDictType
 from ..fsdp.fully_sharded import INNER
 from ..sharded_tensor import HoldsParts, Part, ShardedTensor, fill
@@ -70,7 +71,7 @@ def get_state_dict(
 def get_model_state_dict(model: Module, *, options: StateDictOptions | None = None) -> dict[str, Any]:
     """Return the state of a model."""
     with FullyShardedDataParallel.state_dict_type(model, StateDictType.SHARDED_STATE_DICT):
-        return whole(model.state_dict(), options)
+        return whole(inside(model).state_dict(), options)
 
 
 def get_optimizer_state_dict(
@@ -112,7 +113,7 @@ def set_model_state_dict(
     model: Module, model_state_dict: dict[str, Any], *, options: StateDictOptions | None = None
 ) -> Any:
     """Take over the state of a model: whole tensors, or the parts of this number of ranks."""
-    return model.load_state_dict(model_state_dict, strict=options is None or options.strict)
+    return inside(model).load_state_dict(model_state_dict, strict=options is None or options.strict)
 
 
 def set_optimizer_state_dict(
@@ -148,7 +149,7 @@ def set_optimizer_state_dict(
 def parts(model: Module) -> dict[int, Held]:
     """Return the parameters of a model by their id, with what they hold of which tensors of its state_dict."""
     found: dict[int, Held] = {}
-    for path, module in model.named_modules():
+    for path, module in inside(model).named_modules():
         prefix = f"{path}.".replace(INNER, "") if path else ""
         own = module.held_parts() if isinstance(module, HoldsParts) else {}
         for name, p in module._parameters.items():
@@ -168,6 +169,11 @@ def whole(state: dict, options: StateDictOptions | None) -> dict:
             elif isinstance(value, dict):
                 whole(value, options)
     return state
+
+
+def inside(model: Module) -> Module:
+    """Return the module that a DistributedDataParallel wraps, whose names the states have."""
+    return model.module if isinstance(model, DistributedDataParallel) else model
 
 
 def listed(optimizers: Any) -> list[Optimizer]:
