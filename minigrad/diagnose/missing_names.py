@@ -66,7 +66,7 @@ TABLE = tuple(
             "models over several processes and several devices",
             "average the gradients with nn.parallel.DistributedDataParallel, or train in one process",
             """distributed.rpc distributed.elastic distributed.device_mesh distributed.algorithms.ddp_comm_hooks
-            distributed.run nn.SyncBatchNorm cuda.nccl cuda.comm""",
+            nn.SyncBatchNorm cuda.nccl cuda.comm""",
         ),
         (
             "streams, events and graphs of a GPU",
