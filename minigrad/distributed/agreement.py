@@ -30,7 +30,14 @@ FIRST = (1, 2, 4, 8, 16, 32)
 
 
 class DebugLevel(Enum):
-    """How much is checked: with DETAIL the ranks compare each call, as in debug mode."""
+    """How much is checked: with DETAIL the ranks compare each call, as in debug mode.
+
+    >>> import minigrad.distributed as dist
+    >>> dist.set_debug_level(dist.DebugLevel.DETAIL)
+    >>> dist.get_debug_level().name
+    'DETAIL'
+    >>> dist.set_debug_level(dist.DebugLevel.OFF)
+    """
 
     OFF = 0
     INFO = 1
@@ -51,7 +58,14 @@ def get_debug_level() -> DebugLevel:
 
 
 def set_debug_level(level: DebugLevel) -> None:
-    """Say how much is checked; all ranks say the same.  Raises TypeError for what is no DebugLevel."""
+    """Say how much is checked; all ranks say the same.  Raises TypeError for what is no DebugLevel.
+
+    >>> import minigrad.distributed as dist
+    >>> dist.set_debug_level(dist.DebugLevel.INFO)
+    >>> dist.get_debug_level().name
+    'INFO'
+    >>> dist.set_debug_level(dist.DebugLevel.OFF)
+    """
     global _level
     if not isinstance(level, DebugLevel):
         what = f"expected a DebugLevel, got {level!r}"
@@ -60,7 +74,13 @@ def set_debug_level(level: DebugLevel) -> None:
 
 
 def set_debug_level_from_env() -> None:
-    """Check as much as TORCH_DISTRIBUTED_DEBUG says: OFF, INFO or DETAIL.  Raises RuntimeError for anything else."""
+    """Check as much as TORCH_DISTRIBUTED_DEBUG says: OFF, INFO or DETAIL.  Raises RuntimeError for anything else.
+
+    >>> import minigrad.distributed as dist
+    >>> dist.set_debug_level_from_env()
+    >>> dist.get_debug_level().name
+    'OFF'
+    """
     name = os.environ.get("TORCH_DISTRIBUTED_DEBUG", "OFF").upper()
     if name not in DebugLevel.__members__:
         what = f"TORCH_DISTRIBUTED_DEBUG={name} is none of OFF, INFO and DETAIL"

@@ -33,7 +33,13 @@ from .mpi_memory import (
 
 
 def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -> Work | None:
-    """Wait until all processes have come here."""
+    """Wait until all processes have come here.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> dist.init_process_group("mpi")
+    >>> dist.barrier()  # all ranks are here
+    >>> dist.destroy_process_group()
+    """
     outside_of_programs("barrier")
     given = member(group, "barrier")
     call = agreed("barrier", given, 0)
@@ -44,6 +50,11 @@ def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bo
     """Wait until all processes have come here, but no longer than `timeout`, a timedelta or seconds.
 
     Raises RuntimeError after that, which tells of each other rank where it is.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> dist.init_process_group("mpi")
+    >>> dist.monitored_barrier(timeout=60)
+    >>> dist.destroy_process_group()
     """
     outside_of_programs("monitored_barrier")
     given = member(group, "monitored_barrier")
@@ -52,7 +63,16 @@ def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bo
 
 
 def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
-    """Write the sum of all processes' tensors, or their mean, product, least or largest numbers, into each of them."""
+    """Write the sum of all processes' tensors, or their mean, product, least or largest numbers, into each of them.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> dist.init_process_group("mpi")
+    >>> x = minigrad.tensor([1.0, 2.0])
+    >>> dist.all_reduce(x)  # in place of x, on each rank
+    >>> x
+    tensor([1., 2.])
+    >>> dist.destroy_process_group()
+    """
     who, given = "all_reduce", member(group, "all_reduce")
     mine = array_of(tensor, who)
     found = to_reduce(mine, op, who, direct(tensor))
@@ -63,7 +83,16 @@ def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: Any = None, a
 
 
 def reduce(tensor: Tensor, dst: int = 0, op: ReduceOp = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Any:
-    """Do as all_reduce does, but write the result into the tensor of process `dst` alone."""
+    """Do as all_reduce does, but write the result into the tensor of process `dst` alone.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> dist.init_process_group("mpi")
+    >>> x = minigrad.tensor([1.0, 2.0])
+    >>> dist.reduce(x, dst=0)
+    >>> x
+    tensor([1., 2.])
+    >>> dist.destroy_process_group()
+    """
     who, given = "reduce", member(group, "reduce")
     root, mine = rank_in(given, dst, who, "dst"), array_of(tensor, who)
     there = given.rank() == root
@@ -77,7 +106,16 @@ def reduce(tensor: Tensor, dst: int = 0, op: ReduceOp = ReduceOp.SUM, group: Any
 
 
 def broadcast(tensor: Tensor, src: int = 0, group: Any = None, async_op: bool = False) -> Work | None:
-    """Write the tensor of process `src` into those of all others, which have its shape and dtype."""
+    """Write the tensor of process `src` into those of all others, which have its shape and dtype.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> dist.init_process_group("mpi")
+    >>> x = minigrad.tensor([1.0, 2.0])
+    >>> dist.broadcast(x, src=0)
+    >>> x
+    tensor([1., 2.])
+    >>> dist.destroy_process_group()
+    """
     who, given = "broadcast", member(group, "broadcast")
     root = rank_in(given, src, who, "src")
     there = given.rank() == root
@@ -90,7 +128,17 @@ def broadcast(tensor: Tensor, src: int = 0, group: Any = None, async_op: bool = 
 
 
 def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
-    """Write the tensors of all processes, by their numbers, into the list that each of them gives."""
+    """Write the tensors of all processes, by their numbers, into the list that each of them gives.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> dist.init_process_group("mpi")
+    >>> x = minigrad.tensor([1.0, 2.0])
+    >>> found = [minigrad.empty(2) for _ in range(dist.get_world_size())]
+    >>> dist.all_gather(found, x)
+    >>> found
+    [tensor([1., 2.])]
+    >>> dist.destroy_process_group()
+    """
     who, given = "all_gather", member(group, "all_gather")
     check_list(who, "tensor_list", tensor_list, given)
     mine = array_of(tensor, who)
@@ -104,7 +152,17 @@ def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None,
 def all_gather_into_tensor(
     output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False
 ) -> Any:
-    """Write the tensors of all processes into one, behind or above each other along dimension 0."""
+    """Write the tensors of all processes into one, behind or above each other along dimension 0.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> dist.init_process_group("mpi")
+    >>> x = minigrad.tensor([1.0, 2.0])
+    >>> found = minigrad.empty(2 * dist.get_world_size())
+    >>> dist.all_gather_into_tensor(found, x)
+    >>> found
+    tensor([1., 2.])
+    >>> dist.destroy_process_group()
+    """
     who, given = "all_gather_into_tensor", member(group, "all_gather_into_tensor")
     mine = array_of(input_tensor, who, "input_tensor")
     found = room_like(output_tensor, who, "output_tensor", mine)
@@ -117,7 +175,17 @@ def all_gather_into_tensor(
 def gather(
     tensor: Tensor, gather_list: Sequence[Tensor] | None = None, dst: int = 0, group: Any = None, async_op: bool = False
 ) -> Work | None:
-    """Write the tensors of all processes, by their numbers, into the list that process `dst` gives."""
+    """Write the tensors of all processes, by their numbers, into the list that process `dst` gives.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> dist.init_process_group("mpi")
+    >>> x = minigrad.tensor([1.0, 2.0])
+    >>> found = [minigrad.empty(2) for _ in range(dist.get_world_size())] if dist.get_rank() == 0 else None
+    >>> dist.gather(x, found, dst=0)
+    >>> found
+    [tensor([1., 2.])]
+    >>> dist.destroy_process_group()
+    """
     who, given = "gather", member(group, "gather")
     root, mine = rank_in(given, dst, who, "dst"), array_of(tensor, who)
     call = agreed(who, given, mine.nbytes, mine.dtype, f"dst={dst}")
@@ -138,7 +206,17 @@ def scatter(
     group: Any = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Write the tensors of the list that process `src` gives into those of all processes, by their numbers."""
+    """Write the tensors of the list that process `src` gives into those of all processes, by their numbers.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> dist.init_process_group("mpi")
+    >>> x = minigrad.empty(2)
+    >>> parts = [minigrad.full((2,), float(i)) for i in range(dist.get_world_size())]
+    >>> dist.scatter(x, parts if dist.get_rank() == 0 else None, src=0)
+    >>> x
+    tensor([0., 0.])
+    >>> dist.destroy_process_group()
+    """
     who, given = "scatter", member(group, "scatter")
     root, found = rank_in(given, src, who, "src"), room_like(tensor, who)
     call = agreed(who, given, found.nbytes, found.dtype, f"src={src}")
@@ -155,7 +233,16 @@ def scatter(
 def reduce_scatter(
     output: Tensor, input_list: Sequence[Tensor], op: ReduceOp = ReduceOp.SUM, group: Any = None, async_op: bool = False
 ) -> Work | None:
-    """Reduce the lists of all processes, member by member, and write member i into the tensor of process i."""
+    """Reduce the lists of all processes, member by member, and write member i into the tensor of process i.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> dist.init_process_group("mpi")
+    >>> x = minigrad.empty(2)
+    >>> dist.reduce_scatter(x, [minigrad.ones(2) for _ in range(dist.get_world_size())])
+    >>> x
+    tensor([1., 1.])
+    >>> dist.destroy_process_group()
+    """
     who, given = "reduce_scatter", member(group, "reduce_scatter")
     check_list(who, "input_list", input_list, given)
     parts = [to_reduce(array_of(t, who), op, who, own=True).reshape(-1) for t in input_list]
@@ -171,7 +258,16 @@ def reduce_scatter(
 def reduce_scatter_tensor(
     output: Tensor, input: Tensor, op: ReduceOp = ReduceOp.SUM, group: Any = None, async_op: bool = False
 ) -> Work | None:
-    """Reduce the tensors of all processes, and write part i of as many along dimension 0 into the tensor of process i."""
+    """Reduce the tensors of all processes, and write part i of as many along dimension 0 into the tensor of process i.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> dist.init_process_group("mpi")
+    >>> x = minigrad.empty(2)
+    >>> dist.reduce_scatter_tensor(x, minigrad.ones(2 * dist.get_world_size()))
+    >>> x
+    tensor([1., 1.])
+    >>> dist.destroy_process_group()
+    """
     who, given = "reduce_scatter_tensor", member(group, "reduce_scatter_tensor")
     sent = to_reduce(array_of(input, who, "input"), op, who, own=True)
     mine = room_like(output, who, "output", sent)
@@ -186,7 +282,17 @@ def reduce_scatter_tensor(
 def all_to_all(
     output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: Any = None, async_op: bool = False
 ) -> Work | None:
-    """Write member j of process i's list into member i of process j's."""
+    """Write member j of process i's list into member i of process j's.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> dist.init_process_group("mpi")
+    >>> sent = [minigrad.full((2,), float(i)) for i in range(dist.get_world_size())]
+    >>> found = [minigrad.empty(2) for _ in sent]
+    >>> dist.all_to_all(found, sent)
+    >>> found
+    [tensor([0., 0.])]
+    >>> dist.destroy_process_group()
+    """
     who, given = "all_to_all", member(group, "all_to_all")
     check_list(who, "output_tensor_list", output_tensor_list, given)
     check_list(who, "input_tensor_list", input_tensor_list, given)
@@ -208,7 +314,17 @@ def all_to_all_single(
     group: Any = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Do as all_to_all does with the parts of tensors along dimension 0: as many as processes, or of the given sizes."""
+    """Do as all_to_all does with the parts of tensors along dimension 0: as many as processes, or of the given sizes.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> dist.init_process_group("mpi")
+    >>> sent = minigrad.arange(2.0 * dist.get_world_size())
+    >>> found = minigrad.empty_like(sent)
+    >>> dist.all_to_all_single(found, sent)
+    >>> found
+    tensor([0., 1.])
+    >>> dist.destroy_process_group()
+    """
     who, given = "all_to_all_single", member(group, "all_to_all_single")
     sent = array_of(input, who, "input")
     found = room_like(output, who, "output", sent)

@@ -22,7 +22,14 @@ default_pg_timeout = timedelta(minutes=30)  # PyTorch's
 
 
 class ProcessGroup:
-    """Some of the processes: `rank()` is this one's number among them, `size()` how many there are."""
+    """Some of the processes: `rank()` is this one's number among them, `size()` how many there are.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> dist.init_process_group("mpi")
+    >>> dist.group.WORLD.rank(), dist.group.WORLD.size()
+    (0, 1)
+    >>> dist.destroy_process_group()
+    """
 
     made = count()
 
@@ -51,14 +58,29 @@ class ProcessGroup:
 
 
 class GroupMember:
-    """What stands for the group of all processes, and for a group that this process is not in."""
+    """What stands for the group of all processes, and for a group that this process is not in.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> dist.init_process_group("mpi")
+    >>> pair = dist.new_group([0])
+    >>> pair is dist.GroupMember.NON_GROUP_MEMBER  # True on the other ranks
+    False
+    >>> dist.destroy_process_group()
+    """
 
     WORLD: ProcessGroup | None = None
     NON_GROUP_MEMBER = object()
 
 
 class group(GroupMember):
-    """`group.WORLD`: the group of all processes; None before init_process_group."""
+    """`group.WORLD`: the group of all processes; None before init_process_group.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> dist.init_process_group("mpi")
+    >>> dist.group.WORLD.size()
+    1
+    >>> dist.destroy_process_group()
+    """
 
 
 # ---------------------------------------------------------------------- what there is
@@ -73,17 +95,32 @@ def is_available() -> bool:
 
 
 def is_mpi_available() -> bool:
-    """Return whether mpi4py is installed."""
+    """Return whether mpi4py is installed.
+
+    >>> import minigrad
+    >>> minigrad.distributed.is_mpi_available() in (True, False)
+    True
+    """
     return is_available()
 
 
 def is_gloo_available() -> bool:
-    """Return False: MPI moves the numbers."""
+    """Return False: MPI moves the numbers.
+
+    >>> import minigrad
+    >>> minigrad.distributed.is_gloo_available()
+    False
+    """
     return False
 
 
 def is_nccl_available() -> bool:
-    """Return False: MPI moves the numbers."""
+    """Return False: MPI moves the numbers.
+
+    >>> import minigrad
+    >>> minigrad.distributed.is_nccl_available()
+    False
+    """
     return False
 
 
@@ -98,7 +135,12 @@ def is_backend_available(backend: str) -> bool:
 
 
 def is_torchelastic_launched() -> bool:
-    """Return False: mpiexec starts the processes."""
+    """Return False: mpiexec starts the processes.
+
+    >>> import minigrad
+    >>> minigrad.distributed.is_torchelastic_launched()
+    False
+    """
     return False
 
 
@@ -129,6 +171,12 @@ def init_process_group(
     Ranks are MPI's.  "gloo" and "nccl", which programs for PyTorch name, are MPI here as well.  `timeout`, a timedelta or
     seconds, is how long a rank waits for the others before that is an error: 30 minutes without it.  Raises RuntimeError
     without mpi4py, ValueError for another number of processes than there are and for a second call.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> dist.init_process_group("mpi")
+    >>> dist.get_rank(), dist.get_world_size()
+    (0, 1)
+    >>> dist.destroy_process_group()
     """
     who = "init_process_group"
     if is_initialized():
@@ -173,7 +221,14 @@ def seconds(timeout: Any, who: str, default: float) -> float:
 
 
 def destroy_process_group(group: ProcessGroup | None = None) -> None:
-    """Leave a group, or all of them where none is given.  All its ranks call it."""
+    """Leave a group, or all of them where none is given.  All its ranks call it.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> dist.init_process_group("mpi")
+    >>> pair = dist.new_group([0])
+    >>> dist.destroy_process_group(pair)
+    >>> dist.destroy_process_group()
+    """
     if group is not None and group is not GroupMember.WORLD:
         member(group, "destroy_process_group").free()
         return
@@ -186,6 +241,13 @@ def new_group(ranks: Sequence[int] | None = None, timeout: Any = None, backend: 
     """Return the group of these processes; every process calls it, and the others get GroupMember.NON_GROUP_MEMBER.
 
     Raises ValueError for numbers that no process has, and for repeated ones.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> dist.init_process_group("mpi")
+    >>> first = dist.new_group([0])
+    >>> if dist.get_rank() == 0:
+    ...     dist.all_reduce(minigrad.ones(2), group=first)
+    >>> dist.destroy_process_group()
     """
     whole = world()
     chosen = sorted(whole.ranks if ranks is None else ranks)
@@ -226,7 +288,14 @@ def rank_in(given: ProcessGroup, rank: int, who: str, name: str) -> int:
 
 
 def get_rank(group: Any = None) -> int:
-    """Return this process's number, from 0; -1 where it is not in the group."""
+    """Return this process's number, from 0; -1 where it is not in the group.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> dist.init_process_group("mpi")
+    >>> dist.get_rank()
+    0
+    >>> dist.destroy_process_group()
+    """
     return -1 if group is GroupMember.NON_GROUP_MEMBER else member(group, "get_rank").rank()
 
 
@@ -235,6 +304,12 @@ def get_node_local_rank(fallback_rank: int | None = None) -> int:
 
     Before init_process_group it is what the environment says in LOCAL_RANK, or else `fallback_rank`.  Raises RuntimeError
     where there is neither.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> dist.init_process_group("mpi")
+    >>> dist.get_node_local_rank()
+    0
+    >>> dist.destroy_process_group()
     """
     if is_initialized():
         here = world().ear.processes
@@ -248,28 +323,63 @@ def get_node_local_rank(fallback_rank: int | None = None) -> int:
 
 
 def get_world_size(group: Any = None) -> int:
-    """Return the number of processes; -1 where this one is not in the group."""
+    """Return the number of processes; -1 where this one is not in the group.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> dist.init_process_group("mpi")
+    >>> dist.get_world_size()
+    1
+    >>> dist.destroy_process_group()
+    """
     return -1 if group is GroupMember.NON_GROUP_MEMBER else member(group, "get_world_size").size()
 
 
 def get_backend(group: Any = None) -> str:
-    """Return "mpi"."""
+    """Return "mpi".
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> dist.init_process_group("mpi")
+    >>> dist.get_backend()
+    'mpi'
+    >>> dist.destroy_process_group()
+    """
     member(group, "get_backend")
     return "mpi"
 
 
 def get_process_group_ranks(group: Any = None) -> list[int]:
-    """Return the numbers among all of a group's processes."""
+    """Return the numbers among all of a group's processes.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> dist.init_process_group("mpi")
+    >>> dist.get_process_group_ranks()
+    [0]
+    >>> dist.destroy_process_group()
+    """
     return list(member(group, "get_process_group_ranks").ranks)
 
 
 def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
-    """Return the number in a group of the process with a number among all."""
+    """Return the number in a group of the process with a number among all.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> dist.init_process_group("mpi")
+    >>> dist.get_group_rank(dist.group.WORLD, 0)
+    0
+    >>> dist.destroy_process_group()
+    """
     return rank_in(group, global_rank, "get_group_rank", "global_rank")
 
 
 def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
-    """Return the number among all of the process with a number in a group."""
+    """Return the number among all of the process with a number in a group.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> dist.init_process_group("mpi")
+    >>> dist.get_global_rank(dist.group.WORLD, 0)
+    0
+    >>> dist.destroy_process_group()
+    """
     if not 0 <= group_rank < group.size():
         what = f"expected a number from 0 to {group.size() - 1}, got group_rank={group_rank}"
         raise error(ValueError, "get_global_rank", what, "write group_rank=0")

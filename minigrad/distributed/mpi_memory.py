@@ -26,7 +26,16 @@ from .waiting import wait_for
 
 
 class ReduceOp(Enum):
-    """How numbers of several processes become one."""
+    """How numbers of several processes become one.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> dist.init_process_group("mpi")
+    >>> x = minigrad.tensor([1.0, 2.0])
+    >>> dist.all_reduce(x, dist.ReduceOp.MAX)  # the largest numbers of all ranks
+    >>> x
+    tensor([1., 2.])
+    >>> dist.destroy_process_group()
+    """
 
     SUM = "SUM"
     AVG = "AVG"  # the sum, divided by their number
@@ -45,7 +54,16 @@ abandoned: list[list] = []  # requests that were never done: MPI may still write
 
 
 class Work:
-    """A collective or a message that is under way."""
+    """A collective or a message that is under way.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> dist.init_process_group("mpi")
+    >>> x = minigrad.tensor([1.0, 2.0])
+    >>> work = dist.all_reduce(x, async_op=True)
+    >>> work.wait()  # x has the sum from here on
+    True
+    >>> dist.destroy_process_group()
+    """
 
     def __init__(self, call: Call, requests: list, finish: Callable[[], Any], results: Sequence[Tensor] = ()):
         self.call, self._requests, self._finish, self._results = call, requests, finish, list(results)

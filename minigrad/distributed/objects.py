@@ -20,7 +20,16 @@ from .waiting import wait_for
 
 
 def broadcast_object_list(object_list: list, src: int = 0, group: Any = None, device: Any = None) -> None:
-    """Put the members of process `src`'s list into the lists of all others, which are as long."""
+    """Put the members of process `src`'s list into the lists of all others, which are as long.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> dist.init_process_group("mpi")
+    >>> said = [{"epoch": 3}] if dist.get_rank() == 0 else [None]
+    >>> dist.broadcast_object_list(said, src=0)
+    >>> said
+    [{'epoch': 3}]
+    >>> dist.destroy_process_group()
+    """
     who, given = "broadcast_object_list", member(group, "broadcast_object_list")
     root = rank_in(given, src, who, "src")
     content = pickled(list(object_list) if given.rank() == root else None)
@@ -37,7 +46,16 @@ def broadcast_object_list(object_list: list, src: int = 0, group: Any = None, de
 
 
 def all_gather_object(object_list: list, obj: Any, group: Any = None) -> None:
-    """Put the objects of all processes, by their numbers, into the list that each of them gives."""
+    """Put the objects of all processes, by their numbers, into the list that each of them gives.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> dist.init_process_group("mpi")
+    >>> found = [None] * dist.get_world_size()
+    >>> dist.all_gather_object(found, {"rank": dist.get_rank()})
+    >>> found
+    [{'rank': 0}]
+    >>> dist.destroy_process_group()
+    """
     who, given = "all_gather_object", member(group, "all_gather_object")
     check_list(who, "object_list", object_list, given)
     mine, sizes, found = pickled(obj), np.empty(given.size(), np.int64), Room()
@@ -52,7 +70,16 @@ def all_gather_object(object_list: list, obj: Any, group: Any = None) -> None:
 
 
 def gather_object(obj: Any, object_gather_list: list | None = None, dst: int = 0, group: Any = None) -> None:
-    """Put the objects of all processes, by their numbers, into the list that process `dst` gives."""
+    """Put the objects of all processes, by their numbers, into the list that process `dst` gives.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> dist.init_process_group("mpi")
+    >>> found = [None] * dist.get_world_size() if dist.get_rank() == 0 else None
+    >>> dist.gather_object("done", found, dst=0)
+    >>> found
+    ['done']
+    >>> dist.destroy_process_group()
+    """
     who, given = "gather_object", member(group, "gather_object")
     root = rank_in(given, dst, who, "dst")
     here = given.rank() == root
@@ -74,7 +101,16 @@ def gather_object(obj: Any, object_gather_list: list | None = None, dst: int = 0
 def scatter_object_list(
     output: list, scatter_object_input_list: list | None = None, src: int = 0, group: Any = None
 ) -> None:
-    """Put member i of process `src`'s list into the first place of process i's `output`."""
+    """Put member i of process `src`'s list into the first place of process i's `output`.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> dist.init_process_group("mpi")
+    >>> mine = [None]
+    >>> dist.scatter_object_list(mine, list(range(dist.get_world_size())), src=0)
+    >>> mine
+    [0]
+    >>> dist.destroy_process_group()
+    """
     who, given = "scatter_object_list", member(group, "scatter_object_list")
     root = rank_in(given, src, who, "src")
     size, content, sent = np.empty(1, np.int64), np.empty(0, np.uint8), None
@@ -97,7 +133,14 @@ def scatter_object_list(
 def send_object_list(
     object_list: list, dst: int | None = None, group: Any = None, device: Any = None, group_dst: int | None = None
 ) -> None:
-    """Send the members of a list to process `dst`, which calls recv_object_list with a list as long."""
+    """Send the members of a list to process `dst`, which calls recv_object_list with a list as long.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> dist.init_process_group("mpi")
+    >>> if dist.get_rank() == 1:
+    ...     dist.send_object_list(["done"], dst=0)
+    >>> dist.destroy_process_group()
+    """
     content = pickled(list(object_list))
     for sent in (np.array([len(object_list), content.size]), content):
         send(wrap(sent), dst, group, group_dst=group_dst)
@@ -109,6 +152,13 @@ def recv_object_list(
     """Put what process `src`, or any, sends by send_object_list into the list; return who has sent it.
 
     Raises ValueError where the lists differ in length.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> dist.init_process_group("mpi")
+    >>> said = [None]
+    >>> if dist.get_rank() == 0 and dist.get_world_size() > 1:
+    ...     print(dist.recv_object_list(said, src=1))
+    >>> dist.destroy_process_group()
     """
     head = wrap(np.zeros(2, np.int64))
     sender = recv(head, src, group, group_src=group_src)

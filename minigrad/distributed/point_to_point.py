@@ -14,12 +14,27 @@ from .mpi_memory import Work, array_of, as_bytes, begun, room_like, write
 
 
 def send(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> None:
-    """Send a tensor to process `dst`, and wait until its memory may be written again."""
+    """Send a tensor to process `dst`, and wait until its memory may be written again.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> dist.init_process_group("mpi")
+    >>> if dist.get_rank() == 1:
+    ...     dist.send(minigrad.ones(2), dst=0)
+    >>> dist.destroy_process_group()
+    """
     isend(tensor, dst, group, tag, group_dst).wait()
 
 
 def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> int:
-    """Wait for a tensor from process `src`, or from any, and write it into this one; return who has sent it."""
+    """Wait for a tensor from process `src`, or from any, and write it into this one; return who has sent it.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> dist.init_process_group("mpi")
+    >>> x = minigrad.empty(2)
+    >>> if dist.get_rank() == 0 and dist.get_world_size() > 1:
+    ...     print(dist.recv(x, src=1))
+    >>> dist.destroy_process_group()
+    """
     from mpi4py import MPI
 
     given, status = member(group, "recv"), MPI.Status()
@@ -31,7 +46,15 @@ def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0
 def isend(
     tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None
 ) -> Work:
-    """Begin to send a tensor to process `dst`."""
+    """Begin to send a tensor to process `dst`.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> dist.init_process_group("mpi")
+    >>> if dist.get_rank() == 1:
+    ...     work = dist.isend(minigrad.ones(2), dst=0)
+    ...     work.wait()
+    >>> dist.destroy_process_group()
+    """
     given, sent = member(group, "isend"), array_of(tensor, "send")
     to = rank_in(given, dst, "send", "dst") if group_dst is None and dst is not None else group_dst
     if to is None or to == given.rank():
@@ -45,7 +68,16 @@ def isend(
 def irecv(
     tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None
 ) -> Work:
-    """Begin to receive a tensor from process `src`, or from any, into this one."""
+    """Begin to receive a tensor from process `src`, or from any, into this one.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> dist.init_process_group("mpi")
+    >>> x = minigrad.empty(2)
+    >>> if dist.get_rank() == 0 and dist.get_world_size() > 1:
+    ...     work = dist.irecv(x, src=1)
+    ...     work.wait()
+    >>> dist.destroy_process_group()
+    """
     return received(tensor, src, member(group, "irecv"), tag, group_src, "irecv")
 
 
@@ -84,7 +116,14 @@ def sender(given: Any, src: int | None, group_src: int | None) -> int:
 
 
 class P2POp:
-    """A message for batch_isend_irecv: `op` is isend or irecv, `peer` the other process."""
+    """A message for batch_isend_irecv: `op` is isend or irecv, `peer` the other process.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> dist.init_process_group("mpi")
+    >>> right, left = [(dist.get_rank() + i) % dist.get_world_size() for i in (1, -1)]
+    >>> ops = [dist.P2POp(dist.isend, minigrad.ones(2), right), dist.P2POp(dist.irecv, minigrad.empty(2), left)]
+    >>> dist.destroy_process_group()
+    """
 
     def __init__(
         self,
@@ -110,5 +149,15 @@ class P2POp:
 
 
 def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
-    """Begin all messages of a list, and return their handles."""
+    """Begin all messages of a list, and return their handles.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> dist.init_process_group("mpi")
+    >>> right, left = [(dist.get_rank() + i) % dist.get_world_size() for i in (1, -1)]
+    >>> ops = [dist.P2POp(dist.isend, minigrad.ones(2), right), dist.P2POp(dist.irecv, minigrad.empty(2), left)]
+    >>> if dist.get_world_size() > 1:
+    ...     for work in dist.batch_isend_irecv(ops):
+    ...         work.wait()
+    >>> dist.destroy_process_group()
+    """
     return [p.op(p.tensor, p.peer, p.group, p.tag, p.group_peer) for p in p2p_op_list]

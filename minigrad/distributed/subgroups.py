@@ -16,6 +16,13 @@ def new_subgroups(
 
     Without `group_size` it is the number of ranks on this computer.  A group that this rank is not in is
     GroupMember.NON_GROUP_MEMBER.  Raises ValueError where the ranks cannot be divided so.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> dist.init_process_group("mpi")
+    >>> mine, every_one = dist.new_subgroups(1)
+    >>> mine.ranks, len(every_one)
+    ([0], 1)
+    >>> dist.destroy_process_group()
     """
     who, whole = "new_subgroups", world()
     if group is not None and group is not whole:
@@ -34,6 +41,13 @@ def new_subgroups_by_enumeration(
     """Make a group of each of these lists of ranks; return this rank's group, or None, and all groups.
 
     All ranks call it.  Raises ValueError for a rank that is in two of them.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> dist.init_process_group("mpi")
+    >>> mine, every_one = dist.new_subgroups_by_enumeration([[0]])
+    >>> mine.ranks
+    [0]
+    >>> dist.destroy_process_group()
     """
     listed = [rank for ranks in ranks_per_subgroup_list for rank in ranks]
     if repeated := sorted({r for r in listed if listed.count(r) > 1}):

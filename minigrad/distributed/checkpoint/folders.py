@@ -10,14 +10,29 @@ from .metadata import Metadata
 
 
 class FileSystemWriter:
-    """A folder to write to: `save(state_dict, storage_writer=FileSystemWriter(path))`."""
+    """A folder to write to: `save(state_dict, storage_writer=FileSystemWriter(path))`.
+
+    >>> import minigrad, tempfile
+    >>> import minigrad.distributed.checkpoint as dcp
+    >>> writer = dcp.FileSystemWriter(tempfile.mkdtemp())
+    >>> _ = dcp.save({"w": minigrad.ones(2)}, storage_writer=writer)
+    """
 
     def __init__(self, path: Any, **_: Any):
         self.path = Path(path)
 
 
 class FileSystemReader:
-    """A folder to read from: `load(state_dict, storage_reader=FileSystemReader(path))`."""
+    """A folder to read from: `load(state_dict, storage_reader=FileSystemReader(path))`.
+
+    >>> import minigrad, tempfile
+    >>> import minigrad.distributed.checkpoint as dcp
+    >>> folder, w = tempfile.mkdtemp(), minigrad.zeros(2)
+    >>> _ = dcp.save({"w": minigrad.ones(2)}, checkpoint_id=folder)
+    >>> dcp.load({"w": w}, storage_reader=dcp.FileSystemReader(folder))
+    >>> w
+    tensor([1., 1.])
+    """
 
     def __init__(self, path: Any, **_: Any):
         self.path = Path(path)

@@ -25,7 +25,12 @@ INNER = "_fsdp_wrapped_module."  # the module inside, in the names of parameters
 
 
 class ShardingStrategy(Enum):
-    """FULL_SHARD frees the parameters after forward and gathers them again in backward, SHARD_GRAD_OP keeps them until then."""
+    """FULL_SHARD frees the parameters after forward and gathers them again in backward, SHARD_GRAD_OP keeps them until then.
+
+    >>> from minigrad.distributed.fsdp import ShardingStrategy
+    >>> ShardingStrategy.SHARD_GRAD_OP in list(ShardingStrategy)  # parameters stay whole between forward and backward
+    True
+    """
 
     FULL_SHARD = auto()
     SHARD_GRAD_OP = auto()
@@ -35,7 +40,12 @@ class ShardingStrategy(Enum):
 
 
 class StateDictType(Enum):
-    """FULL_STATE_DICT has whole tensors, on each rank; SHARDED_STATE_DICT what this rank holds of them, for checkpoints."""
+    """FULL_STATE_DICT has whole tensors, on each rank; SHARDED_STATE_DICT what this rank holds of them, for checkpoints.
+
+    >>> from minigrad.distributed.fsdp import StateDictType
+    >>> [kind.name for kind in StateDictType]
+    ['FULL_STATE_DICT', 'LOCAL_STATE_DICT', 'SHARDED_STATE_DICT']
+    """
 
     FULL_STATE_DICT = auto()
     LOCAL_STATE_DICT = auto()

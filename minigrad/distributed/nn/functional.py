@@ -52,7 +52,17 @@ def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: Any = None) -
 
 
 def reduce(tensor: Tensor, dst: int, op: ReduceOp = ReduceOp.SUM, group: Any = None) -> Tensor:
-    """Return on rank `dst` what all_reduce returns, and zeros on the others."""
+    """Return on rank `dst` what all_reduce returns, and zeros on the others.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> from minigrad.distributed.nn import functional
+    >>> dist.init_process_group("mpi")
+    >>> x = minigrad.tensor([1.0, 2.0], requires_grad=True)
+    >>> functional.reduce(x, dst=0).sum().backward()
+    >>> x.grad  # on each rank that of the sum on rank 0
+    tensor([1., 1.])
+    >>> dist.destroy_process_group()
+    """
     given = member(group, "reduce")
     rank_in(given, dst, "reduce", "dst")
     if op in OF_GATHERED:
@@ -67,7 +77,17 @@ def reduce(tensor: Tensor, dst: int, op: ReduceOp = ReduceOp.SUM, group: Any = N
 
 
 def broadcast(tensor: Tensor, src: int, group: Any = None) -> Tensor:
-    """Return the tensor of rank `src` on each rank; the others' tensors have its shape and dtype, and gradients of zero."""
+    """Return the tensor of rank `src` on each rank; the others' tensors have its shape and dtype, and gradients of zero.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> from minigrad.distributed.nn import functional
+    >>> dist.init_process_group("mpi")
+    >>> x = minigrad.tensor([1.0, 2.0], requires_grad=True)
+    >>> functional.broadcast(x, src=0).sum().backward()
+    >>> x.grad  # on rank 0 the number of ranks, on the others zeros
+    tensor([1., 1.])
+    >>> dist.destroy_process_group()
+    """
     given = member(group, "broadcast")
     rank_in(given, src, "broadcast", "src")
     return Broadcast.apply(checked(tensor, "broadcast"), src, given)
@@ -77,6 +97,16 @@ def all_gather(tensor: Tensor, group: Any = None) -> tuple[Tensor, ...]:
     """Return the tensors of all ranks, by their numbers, on each rank; they have one shape.
 
     The gradient of a rank's tensor is the sum of those that all ranks have for it.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> from minigrad.distributed.nn import functional
+    >>> dist.init_process_group("mpi")
+    >>> x = minigrad.tensor([1.0, 2.0], requires_grad=True)
+    >>> first, *_ = functional.all_gather(x)
+    >>> first.sum().backward()
+    >>> x.grad  # on rank 0 the number of ranks, on the others zeros
+    tensor([1., 1.])
+    >>> dist.destroy_process_group()
     """
     given = member(group, "all_gather")
     return AllGather.apply(checked(tensor, "all_gather").unsqueeze(0), given).unbind(0)
@@ -90,14 +120,34 @@ def _all_gather_base(output_tensor: Tensor, input_tensor: Tensor, group: Any = N
 
 
 def gather(tensor: Tensor, dst: int = 0, group: Any = None) -> tuple[Tensor, ...]:
-    """Return the tensors of all ranks, by their numbers, on rank `dst`, and as many zeros on the others."""
+    """Return the tensors of all ranks, by their numbers, on rank `dst`, and as many zeros on the others.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> from minigrad.distributed.nn import functional
+    >>> dist.init_process_group("mpi")
+    >>> x = minigrad.tensor([1.0, 2.0], requires_grad=True)
+    >>> sum(functional.gather(x, dst=0)).sum().backward()
+    >>> x.grad
+    tensor([1., 1.])
+    >>> dist.destroy_process_group()
+    """
     given = member(group, "gather")
     rank_in(given, dst, "gather", "dst")
     return Gather.apply(checked(tensor, "gather").unsqueeze(0), dst, given).unbind(0)
 
 
 def scatter(tensors: Sequence[Tensor], src: int = 0, group: Any = None) -> Tensor:
-    """Return member i of the list of rank `src` on rank i; the others' lists have tensors of the same shape."""
+    """Return member i of the list of rank `src` on rank i; the others' lists have tensors of the same shape.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> from minigrad.distributed.nn import functional
+    >>> dist.init_process_group("mpi")
+    >>> x = minigrad.tensor([1.0, 2.0], requires_grad=True)
+    >>> functional.scatter([x] * dist.get_world_size(), src=0).sum().backward()
+    >>> x.grad
+    tensor([1., 1.])
+    >>> dist.destroy_process_group()
+    """
     given = member(group, "scatter")
     rank_in(given, src, "scatter", "src")
     collectives.check_list("scatter", "tensors", tensors, given)
@@ -110,6 +160,15 @@ def reduce_scatter(
     """Return on rank i the sum of members i of all ranks' lists, or their mean, product, least or largest numbers.
 
     `output` says the shape of the result, and is not written to.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> from minigrad.distributed.nn import functional
+    >>> dist.init_process_group("mpi")
+    >>> x = minigrad.tensor([1.0, 2.0], requires_grad=True)
+    >>> functional.reduce_scatter(x, [x] * dist.get_world_size()).sum().backward()
+    >>> x.grad
+    tensor([1., 1.])
+    >>> dist.destroy_process_group()
     """
     who, given = "reduce_scatter", member(group, "reduce_scatter")
     collectives.check_list(who, "input_list", input_list, given)
@@ -128,7 +187,18 @@ def reduce_scatter(
 def all_to_all(
     output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: Any = None
 ) -> tuple[Tensor, ...]:
-    """Return member j of rank i's list as member i on rank j; `output_tensor_list` says the shapes of the results."""
+    """Return member j of rank i's list as member i on rank j; `output_tensor_list` says the shapes of the results.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> from minigrad.distributed.nn import functional
+    >>> dist.init_process_group("mpi")
+    >>> x = minigrad.tensor([1.0, 2.0], requires_grad=True)
+    >>> out = functional.all_to_all([x] * dist.get_world_size(), [x] * dist.get_world_size())
+    >>> sum(out).sum().backward()
+    >>> x.grad
+    tensor([1., 1.])
+    >>> dist.destroy_process_group()
+    """
     who, given = "all_to_all", member(group, "all_to_all")
     collectives.check_list(who, "output_tensor_list", output_tensor_list, given)
     collectives.check_list(who, "input_tensor_list", input_tensor_list, given)
@@ -144,7 +214,17 @@ def all_to_all_single(
     input_split_sizes: Sequence[int] | None = None,
     group: Any = None,
 ) -> Tensor:
-    """Return part i of the rows of rank j's tensor as part j of rank i's; `output` says the shape of the result."""
+    """Return part i of the rows of rank j's tensor as part j of rank i's; `output` says the shape of the result.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> from minigrad.distributed.nn import functional
+    >>> dist.init_process_group("mpi")
+    >>> x = minigrad.tensor([1.0, 2.0], requires_grad=True)
+    >>> functional.all_to_all_single(minigrad.empty(2), x).sum().backward()
+    >>> x.grad
+    tensor([1., 1.])
+    >>> dist.destroy_process_group()
+    """
     who, given = "all_to_all_single", member(group, "all_to_all_single")
     sent, received = [
         collectives.rows_of_parts(who, name, t.shape[0] if t.ndim else 0, sizes, given)
@@ -158,6 +238,14 @@ def send(tensor: Tensor, dst: int, group: Any = None, tag: int = 0) -> Tensor:
 
     Add its sum, which is 0, to what this rank calls backward on: `(loss + sent.sum()).backward()`.  Raises ValueError where
     `dst` is this rank, or not in the group.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> from minigrad.distributed.nn import functional
+    >>> dist.init_process_group("mpi")
+    >>> x = minigrad.tensor([1.0, 2.0], requires_grad=True)
+    >>> if dist.get_rank() == 1:
+    ...     functional.send(2 * x, dst=0).sum().backward()
+    >>> dist.destroy_process_group()
     """
     given = member(group, "send")
     rank_in(given, dst, "send", "dst")
@@ -170,6 +258,14 @@ def recv(tensor: Tensor, src: int, group: Any = None, tag: int = 0) -> Tensor:
     The result requires grad where `tensor` does, and then backward sends the gradient to `src`: let it require grad just
     where the tensor that is sent does.  With `torch.autograd.grad` and in forward mode, let it be computed from the inputs
     (`x * 0`): a backward that leads to none of them does not run.
+
+    >>> import minigrad, minigrad.distributed as dist
+    >>> from minigrad.distributed.nn import functional
+    >>> dist.init_process_group("mpi")
+    >>> x = minigrad.tensor([1.0, 2.0], requires_grad=True)
+    >>> if dist.get_rank() == 0 and dist.get_world_size() > 1:
+    ...     functional.recv(x, src=1).sum().backward()  # sends the gradient to rank 1
+    >>> dist.destroy_process_group()
     """
     given = member(group, "recv")
     rank_in(given, src, "recv", "src")
