@@ -19,6 +19,7 @@ CELLS = [
 PROGRAMS = ["tests/programs/scripts/*"]  # for PyTorch; tests/programs runs them
 CHOOSE_THEMSELVES = Path(__file__).parent / "tests" / "kernels" / "cuda"
 collect_ignore_glob = CELLS + PROGRAMS + ([] if find_spec("torch") else ["viz/pytorch/*"])
+collect_ignore_glob += [] if find_spec("mpi4py") else ["minigrad/distributed/*"]
 
 
 def pytest_addoption(parser):

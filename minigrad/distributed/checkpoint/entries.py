@@ -12,7 +12,13 @@ from ..sharded_tensor import ShardedTensor
 
 @runtime_checkable
 class Stateful(Protocol):
-    """What has a state: a module, an optimizer, a schedule, or a class of one's own with these two methods."""
+    """What has a state: a module, an optimizer, a schedule, or a class of one's own with these two methods.
+
+    >>> import minigrad
+    >>> import minigrad.distributed.checkpoint as dcp
+    >>> isinstance(minigrad.nn.Linear(2, 1), dcp.Stateful)
+    True
+    """
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state."""

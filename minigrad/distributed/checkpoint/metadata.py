@@ -37,7 +37,14 @@ class Stored:
 
 @dataclass
 class TensorMetadata:
-    """A tensor of a checkpoint: its dtype ("float32"), its shape, and its parts."""
+    """A tensor of a checkpoint: its dtype ("float32"), its shape, and its parts.
+
+    >>> import minigrad, tempfile
+    >>> import minigrad.distributed.checkpoint as dcp
+    >>> found = dcp.save({"w": minigrad.ones(2, 3)}, checkpoint_id=tempfile.mkdtemp())
+    >>> print(found.tensors["w"])
+    float32 (2, 3)
+    """
 
     dtype: str
     shape: tuple[int, ...]
@@ -53,7 +60,14 @@ class TensorMetadata:
 
 @dataclass
 class Metadata:
-    """A checkpoint: how many ranks wrote it, tensors by name, the file of each value, and the bytes of each file."""
+    """A checkpoint: how many ranks wrote it, tensors by name, the file of each value, and the bytes of each file.
+
+    >>> import minigrad, tempfile
+    >>> import minigrad.distributed.checkpoint as dcp
+    >>> found = dcp.save({"w": minigrad.ones(2), "epoch": 3}, checkpoint_id=tempfile.mkdtemp())
+    >>> found.ranks, list(found.tensors), list(found.values)
+    (1, ['w'], ['epoch'])
+    """
 
     ranks: int = 1
     tensors: dict[str, TensorMetadata] = field(default_factory=dict)
