@@ -148,7 +148,17 @@ def forecast(figures, cores):
     return {
         "networks": {name: network._asdict() for name, network in networks.items()},
         "points": [{"ranks": p, "bytes": m, "measured": s, "ratio": r} for (p, m, s), r in zip(known, off)],
-        "steps": {name: step._asdict() for name, step in steps.items()},
+        "steps": [
+            {
+                "case": name,
+                "ranks": run["ranks"],
+                "measured": run["steps"][name][0]["seconds"]["minigrad"]["median"],
+                "expected": [seconds(step, run["ranks"], here, overlapping) for overlapping in (True, False)],
+            }
+            for name, step in steps.items()
+            for run in figures
+            if 1 < run["ranks"] <= cores
+        ],
         "efficiency": {
             which: {
                 name: {

@@ -56,6 +56,7 @@ def text(results):
         "checks": checks(runs),
         "networks": networks(model),
         "fit": fit(model),
+        "beside": beside(model),
         "forecast": prospects(model),
     }
     for name, part in parts.items():
@@ -196,6 +197,15 @@ def fit(model):
         f"Over the {len(ratios)} figures that it was fitted to, the model is off by a factor of {off[len(off) // 2]:.2f} in "
         f"the median and of {off[-1]:.2f} at most: caches make some sizes quicker than a straight line has them."
     )
+
+
+def beside(model):
+    """A row for each step that was measured where each rank has a core: what the model says of it."""
+    lines = [header("case", "ranks", "measured", "the model: overlapping", "the model: not")]
+    for found in model["steps"]:
+        cells = [time(seconds) for seconds in (found["measured"], *found["expected"])]
+        lines.append(f"| `{found['case']}` | {found['ranks']} | {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 def prospects(model):
