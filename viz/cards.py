@@ -7,129 +7,19 @@ edge that backward sends up.  Sizes fit the widest pass, so the pictures of the 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from itertools import groupby
 
 from . import mathematics, text
+from .card_parts import GAP, NARROW, ROOM, SIDE, Bar, Block, Card, Line, label_size
 from .drawn_graph import Edge, Graph, Node, View
-from .orientation import WAYS, Way
+from .orientation import WAYS
+from .ranks import travelling
 from .style import TEXTS, measure
 
-SIDE, ABOVE, BETWEEN = 11, 6, 16  # padding left and right, above and below a section, between texts
-GAP, ROOM, NARROW = 14.0, 24.0, 18.0  # between labels of edges, and along an edge beside its label; that on a slide
 WIDE = 72  # characters that a value and its type may have on one line of text
 KINDS = {"computed": "value"}  # a leaf made before the recording began
 
 READABLE = 0.7  # of its size: what has to be smaller to fit is not set as mathematics
-
-Run = tuple[str, str]  # a text and the name of its style
-
-
-@dataclass
-class Line:
-    """A line of text: runs from the left, and one at the right; or a formula in LaTeX, with about the size it will have."""
-
-    left: list[Run]
-    right: Run | None = None
-    latex: str = ""
-    size: tuple[float, float] = (0.0, 0.0)
-
-    @property
-    def width(self) -> float:
-        """What the line needs."""
-        if self.latex:
-            return self.size[0]
-        return sum(measure(*run) for run in self.left) + (BETWEEN + measure(*self.right) if self.right else 0)
-
-    @property
-    def text(self) -> str:
-        """The line as plain text."""
-        whole = "".join(run for run, _ in self.left) + (f"  {self.right[0]}" if self.right else "")
-        return whole.replace("\u00a0", " ")
-
-    @property
-    def height(self) -> float:
-        """The height of its largest text."""
-        if self.latex:
-            return self.size[1]
-        return max(TEXTS[style].height for _, style in (*self.left, *([self.right] if self.right else ())))
-
-
-@dataclass
-class Block:
-    """Lines that belong together, and the id of the value they tell of."""
-
-    role: str  # head | value | saved | gradient | tangent | source
-    lines: list[Line]
-    value: int | None = None
-
-    @property
-    def height(self) -> float:
-        """The height of the lines, without padding."""
-        return sum(line.height for line in self.lines)
-
-
-@dataclass
-class Card:
-    """The contents of a node and its measures; the strip of labels is part of the box that the layout places."""
-
-    node: Node
-    head: list[Block]
-    body: list[Block] = field(default_factory=list)
-    passes: dict[str, list[Block]] = field(default_factory=dict)
-    foot: list[Block] = field(default_factory=list)
-    labels: list[list[Line]] = field(default_factory=list)  # backward: one for each edge in
-    way: Way = WAYS["TB"]
-    room: float = ROOM
-
-    def __post_init__(self):
-        blocks = [*self.head, *self.body, *self.foot, *(b for section in self.passes.values() for b in section)]
-        widest = max(line.width for block in blocks for line in block.lines) + 2 * SIDE
-        self.parts = [
-            padded(self.head),
-            padded(self.body),
-            max(map(padded, self.passes.values()), default=0),
-            padded(self.foot),
-        ]
-        self.width, self.height = float(math.ceil(max(widest, 60))), float(round(sum(self.parts)))
-        sizes = [label_size(label) for label in self.labels]
-        self.slots = [self.way.size((wide or 12.0) + GAP, (tall or 12.0) + GAP)[0] for wide, tall in sizes]
-        need = sum(self.slots)
-        if self.way.sideways:
-            self.height = max(self.height, need)
-        else:
-            self.width = float(math.ceil(max(self.width, need)))
-        room = self.room
-        self.strip = max((self.way.size(wide + room, tall + room)[1] for wide, tall in sizes if wide), default=0.0)
-        self.across, paper = self.way.size(self.width, self.height)
-        self.along, self.inset = self.strip + paper, (self.across - need) / 2
-
-    def entry(self, slot: int) -> float:
-        """How far across an edge comes in."""
-        return self.inset + sum(self.slots[:slot]) + self.slots[slot] / 2
-
-    def exit(self, port: int) -> float:
-        """How far across an edge goes out."""
-        return self.across * (2 * port + 1) / (2 * len(self.node.outputs))
-
-
-def sections(blocks: list[Block]) -> list[list[Block]]:
-    """Blocks with those of the same role together: each lies on a tint of its own."""
-    return [list(same) for _, same in groupby(blocks, lambda block: block.role)]
-
-
-def padded(blocks: list[Block]) -> float:
-    """The height of blocks with the padding of their sections."""
-    return sum(block.height for block in blocks) + 2 * ABOVE * len(sections(blocks))
-
-
-def label_size(label: list[Line]) -> tuple[float, float]:
-    """Width and height of the paper under a label; nothing for none."""
-    if not label:
-        return 0.0, 0.0
-    return max(line.width for line in label) + 12, sum(line.height for line in label) + 8
 
 
 def card(graph: Graph, node: Node, passes: Sequence[str], together: bool = False) -> Card:
@@ -138,6 +28,8 @@ def card(graph: Graph, node: Node, passes: Sequence[str], together: bool = False
     if node.kind == "copy":
         head = [Block("head", [Line([(text.shorten(graph.name(node.outputs[0]), 24), "call")])])]
         return Card(node, head, way=way)
+    if node.kind == "transfer":
+        return _transfer(graph, node, passes, together)
     told = {"forward": _saved, "backward": _gradients, "jvp": _tangents}
     extra = {name: section for name in passes if (section := told[name](graph, node))}
     if together:
@@ -153,6 +45,26 @@ def card(graph: Graph, node: Node, passes: Sequence[str], together: bool = False
     return Card(
         node, [head], body, extra, _source(graph, node, columns), labels, way, NARROW if graph.view.slide else ROOM
     )
+
+
+def _transfer(graph: Graph, node: Node, passes: Sequence[str], together: bool) -> Card:
+    """The card of what travels between processes: a bar where that is between lanes."""
+    told = {"forward": _saved, "backward": _gradients, "jvp": _tangents}
+    extra = {name: [*travelling.waits(graph, node, name), *told[name](graph, node)] for name in passes}
+    if together:
+        extra = {"together": [block for section in extra.values() for block in section]}
+    extra = {
+        name: sorted(section, key=lambda block: block.role != "waited") for name, section in extra.items() if section
+    }
+    body = [block for value in node.outputs if (block := _value(graph, value, with_name=True)).lines]
+    for block in (*body, *(one for section in extra.values() for one in section)):
+        block.lane = graph.lane(block.value) if block.value is not None else block.lane
+    labels = [flow_label(graph, edge) if "backward" in passes else [] for edge in node.inputs]
+    head, foot, way = travelling.head(graph, node), _source(graph, node, graph.view.columns), WAYS[graph.view.rankdir]
+    if len(node.lanes) < 2:
+        return Card(node, [head], body, extra, foot, labels, way)
+    ins, outs = [[graph.lane(v) or 0 for v in some] for some in ([e.value for e in node.inputs], node.outputs)]
+    return Bar(node, [head], body, extra, foot, labels, way, ins=ins, outs=outs)
 
 
 def _source(graph: Graph, node: Node, columns: int) -> list[Block]:

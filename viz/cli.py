@@ -24,6 +24,7 @@ from .commands import (
     source_command,
     step_command,
 )
+from .commands.common import given
 from .run_program import Failure, Usage
 
 
@@ -77,6 +78,7 @@ def main(tokens: list[str] | None = None) -> None:
     words = sys.argv[1:] if tokens is None else tokens
     if words[:1] == ["run"] and len(words) > 1 and words[1] not in ("-h", "--help"):
         words = [*words[:2], "--", *words[2:]]  # what stands behind the program is its own, --help included
+    given[:] = words
     try:
         app(words, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as wrong:
@@ -84,12 +86,22 @@ def main(tokens: list[str] | None = None) -> None:
     except Usage as wrong:
         sys.exit(_say(f"minigrad: {wrong}", 2, words))
     except Failure as failed:
-        sys.exit(_say(str(failed), 1, words))
+        code = _say(str(failed), 1, words)
+        _end_other_ranks()
+        sys.exit(code)
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:  # the reader of -o - has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+
+
+def _end_other_ranks() -> None:
+    """After a failure on one of several processes: the others would wait for it."""
+    groups = sys.modules.get("minigrad.distributed.groups")
+    if groups is not None:
+        sys.stdout.flush()
+        groups.end_all()
 
 
 def _say(what: str, code: int, words: list[str]) -> int:

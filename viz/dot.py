@@ -7,11 +7,12 @@ direction of the graph and turn their arrow (dir=back): laid out by Graphviz, th
 from __future__ import annotations
 
 from . import text
-from .cards import Card, flow_text, words
+from .card_parts import Card
+from .cards import flow_text, words
 from .drawn_graph import Edge, Graph
 from .themes import LIGHT, Theme
 
-SHAPES = {"function": "component", "fold": "box3d"}
+SHAPES = {"function": "component", "fold": "box3d", "transfer": "cds"}
 STYLES = {
     "input": "rounded,filled",
     "parameter": "diagonals,filled",

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from . import files, slide
-from .cards import Card, card
+from .card_parts import Card
+from .cards import card
 from .drawn_graph import ADDED, PASSES, RANKDIRS, SHOW, SIZES, Graph, View, view_of
 from .fold import MOST, fold
 from .layout import Layout, graphviz_is_here, layout

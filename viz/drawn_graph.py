@@ -13,6 +13,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from . import text
+
 PASSES = ("forward", "backward", "jvp")
 # what cards show besides operations and their formulas
 SHOW: tuple[str, ...] = ("values", "grads", "shapes", "saved", "lines")
@@ -91,7 +93,7 @@ class Node:
     """A card of the picture: an operation, a leaf value, or a small copy of a leaf."""
 
     key: str  # its id in the picture: op-3, fold-3-7, value-1, value-1-copy-2
-    kind: str  # op | function | fold | input | parameter | constant | computed | copy
+    kind: str  # op | function | fold | transfer | input | parameter | constant | computed | copy
     record: dict  # the record's entry: an operation or a value
     outputs: list[int]  # values that leave it, one port each
     inputs: list[Edge] = field(default_factory=list)  # in the order of the arguments
@@ -99,7 +101,12 @@ class Node:
     @property
     def is_op(self) -> bool:
         """Whether the node is an operation."""
-        return self.kind in ("op", "function", "fold")
+        return self.kind in ("op", "function", "fold", "transfer")
+
+    @property
+    def lanes(self) -> tuple[int, ...]:
+        """The lanes of a record of several processes that the node lies in; none in another one."""
+        return tuple(self.record.get("lanes", ()))
 
 
 @dataclass(slots=True)
@@ -138,7 +145,8 @@ class Graph:
             self._read()
         else:
             self.values, self.names, self.words = whole.values, whole.names, whole.words
-            self.gradients, self.tangents = whole.gradients, whole.tangents
+            self.gradients, self.tangents, self.transfers = whole.gradients, whole.tangents, whole.transfers
+        self.lanes: list[dict] = record.get("lanes", [])
         self.outputs = set(record.get("outputs", ()))
         self.passes = [name for name in PASSES if name in record["program"].get("passes", PASSES)]
         self.nodes: list[Node] = []
@@ -165,6 +173,18 @@ class Graph:
         """The kind of a leaf; what is none in the record was computed before."""
         kind = self.values[value]["kind"]
         return kind if kind in ("input", "parameter", "constant") else "computed"
+
+    def lane(self, value: int) -> int | None:
+        """The lane of a value, in a record of several processes."""
+        return next(iter(self.values[value].get("lanes", ())), None)
+
+    def lane_name(self, lane: int) -> str:
+        """What a lane is called.
+
+        >>> Graph({"program": {}, "values": [], "ops": [], "lanes": [{"ranks": [0, 1, 2, 5]}]}).lane_name(0)
+        'ranks 0–2, 5'
+        """
+        return text.ranks(self.lanes[lane]["ranks"])
 
     def elements(self, value: int) -> int:
         """How many numbers a value holds; 0 where the record does not know it."""
@@ -200,6 +220,10 @@ class Graph:
         shown = ShownNames([v if v["id"] in there else {**v, "name": ""} for v in values])
         self.values, self.names, self.words = {value["id"]: value for value in values}, shown.names, shown.words
         self.gradients, self.tangents = self._gradients(), self._tangents()
+        self.transfers: dict[int, dict[str, list[dict]]] = defaultdict(dict)  # what travels, by operation and pass
+        for op in self.record["ops"]:
+            if op.get("transfers"):
+                self.transfers[op["id"] if op.get("of") is None else op["of"]][op["phase"]] = op["transfers"]
 
     def _gradients(self) -> dict[int, int]:
         """Gradient by value; where the record names none, what is upstream of the operation that made the value."""
@@ -266,7 +290,8 @@ def _operation(op: dict) -> Node:
     """The node of an operation, or of several that were folded."""
     if inner := op.get("folded"):
         return Node(f"fold-{inner['ops'][0]}-{inner['ops'][-1]}", "fold", op, op["outputs"])
-    return Node(f"op-{op['id']}", "function" if op.get("function") else "op", op, op["outputs"])
+    kind = "transfer" if op.get("transfers") else "function" if op.get("function") else "op"
+    return Node(f"op-{op['id']}", kind, op, op["outputs"])
 
 
 def _take(flows: list[dict], value: int, last: bool) -> dict | None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from .alt import named
-from .cards import Card
+from .card_parts import Card
 from .drawn_graph import Edge, Graph
 from .layout import Layout
 from .picture import RING, SHAPES, Picture, Placed, around, heading, page, tip_back

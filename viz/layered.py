@@ -24,13 +24,13 @@ def layered(boxes: dict[str, tuple[float, float]], links: list[Link], leaves: se
     >>> corners["a"], corners["b"], routes["e"][0], routes["e"][-1]
     ((0.0, 0.0), (0.0, 54.0), (5.0, 10.0), (5.0, 54.0))
     """
-    rank = _ranks(boxes, links, leaves)
+    rank = ranks_of(boxes, links, leaves)
     sizes = dict(boxes)
-    lanes = _lanes(rank, sizes, links)
-    rows = _rows(rank)
-    joined = _neighbours(links, lanes, leaves)
-    _order(rows, sizes, joined)
-    x = _across(rows, sizes, joined)
+    lanes = stand_ins(rank, sizes, links)
+    rows = rows_of(rank, max(rank.values()) + 1)
+    joined = neighbours(links, lanes, leaves)
+    order(rows, sizes, joined)
+    x = across(rows, sizes, joined)
     left = min(x.values())
     heights = [max(sizes[key][1] for key in row) for row in rows]
     tops = list(accumulate((tall + ROWS for tall in heights[:-1]), initial=0.0))
@@ -42,11 +42,11 @@ def layered(boxes: dict[str, tuple[float, float]], links: list[Link], leaves: se
         for lane in lanes[key]:
             points += [(x[lane] - left, tops[rank[lane]]), (x[lane] - left, low[lane])]
         end = corners[head][0] + into  # upright from the rank's top on, past taller neighbours
-        routes[key] = _curve([*points, (end, tops[rank[head]]), (end, corners[head][1])])
+        routes[key] = curve([*points, (end, tops[rank[head]]), (end, corners[head][1])])
     return corners, routes, max(x[key] - left + sizes[key][0] for key in sizes), tops[-1] + heights[-1]
 
 
-def _ranks(boxes, links: list[Link], leaves: set[str]) -> dict[str, int]:
+def ranks_of(boxes, links: list[Link], leaves: set[str]) -> dict[str, int]:
     """Operations as low as their longest path says; a leaf just above its first use."""
     above, below = defaultdict(list), defaultdict(list)
     for _, tail, _, head, _ in links:
@@ -60,7 +60,7 @@ def _ranks(boxes, links: list[Link], leaves: set[str]) -> dict[str, int]:
     return rank
 
 
-def _lanes(rank: dict[str, int], sizes: dict, links: list[Link]) -> dict[str, list[str]]:
+def stand_ins(rank: dict[str, int], sizes: dict, links: list[Link]) -> dict[str, list[str]]:
     """Stand-ins for each link in the ranks it crosses; enters them into `rank` and `sizes`."""
     lanes: dict[str, list[str]] = {}
     for key, tail, _, head, _ in links:
@@ -71,14 +71,15 @@ def _lanes(rank: dict[str, int], sizes: dict, links: list[Link]) -> dict[str, li
     return lanes
 
 
-def _rows(rank: dict[str, int]) -> list[list[str]]:
-    rows: list[list[str]] = [[] for _ in range(max(rank.values()) + 1)]
+def rows_of(rank: dict[str, int], many: int) -> list[list[str]]:
+    """So many rows, with what lies in each."""
+    rows: list[list[str]] = [[] for _ in range(many)]
     for key, level in rank.items():
         rows[level].append(key)
     return rows
 
 
-def _neighbours(links: list[Link], lanes: dict[str, list[str]], leaves: set[str]):
+def neighbours(links: list[Link], lanes: dict[str, list[str]], leaves: set[str]):
     """For each box and stand-in, its ties above and below: (other, own offset, the other's offset, how strong)."""
     up, down = defaultdict(list), defaultdict(list)
     for key, tail, out, head, into in links:
@@ -90,7 +91,7 @@ def _neighbours(links: list[Link], lanes: dict[str, list[str]], leaves: set[str]
     return up, down
 
 
-def _order(rows: list[list[str]], sizes: dict, joined) -> None:
+def order(rows: list[list[str]], sizes: dict, joined) -> None:
     """Sort each rank by the mean place of its neighbours, and where on them it is tied, down and up in turn."""
     place = {key: i + 0.5 for row in rows for i, key in enumerate(row)}
     for sweep in range(SWEEPS):
@@ -106,7 +107,7 @@ def _order(rows: list[list[str]], sizes: dict, joined) -> None:
             place.update((key, i + 0.5) for i, key in enumerate(row))
 
 
-def _across(rows: list[list[str]], sizes: dict, joined) -> dict[str, float]:
+def across(rows: list[list[str]], sizes: dict, joined) -> dict[str, float]:
     """Left sides: each box as near to its neighbours as the order lets it be."""
     x: dict[str, float] = {}
     for row in rows:
@@ -144,7 +145,7 @@ def _apart(wishes: list[float], widths: list[float], weights: list[float]) -> li
     return [base + start for base, start in zip(bases, starts)]
 
 
-def _curve(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+def curve(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
     """Cubic pieces through the points, upright at each."""
     curve = [points[0]]
     for (x0, y0), (x1, y1) in zip(points, points[1:]):

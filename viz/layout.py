@@ -15,9 +15,9 @@ import subprocess
 import sys
 import tempfile
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from .cards import Card
+from .card_parts import Card
 from .drawn_graph import Graph
 from .layered import layered
 from .orientation import WAYS, Way
@@ -44,12 +44,16 @@ class Layout:
     routes: dict[str, list[Point]]
     width: float
     height: float
+    lanes: list[tuple[str, Point, Point]] = field(default_factory=list)  # of processes: name, corner, size
+    over: set[str] = field(default_factory=set)  # edges that pass over a card that lies across their lane
 
 
 def layout(graph: Graph, cards: dict[str, Card]) -> Layout:
     """Place the cards of a graph."""
     if not cards:
         return Layout({}, {}, 0, 0)
+    if graph.lanes:
+        return turned(side_by_side(graph, cards), cards, WAYS[graph.view.rankdir])
     placed = _graphviz(graph, cards) if len(cards) <= SMALL else None
     if placed is None or max(placed.width, placed.height) > EXACT:
         placed = _own(graph, cards)
@@ -61,7 +65,15 @@ def turned(placed: Layout, cards: dict[str, Card], way: Way) -> Layout:
     total = placed.height
     corners = {key: way.corner(corner, cards[key].along, total) for key, corner in placed.corners.items()}
     routes = {key: [way.point(point, total) for point in points] for key, points in placed.routes.items()}
-    return Layout(corners, routes, *way.size(placed.width, total))
+    lanes = [(name, way.corner(at, size[1], total), way.size(*size)) for name, at, size in placed.lanes]
+    return Layout(corners, routes, *way.size(placed.width, total), lanes, placed.over)
+
+
+def side_by_side(graph: Graph, cards: dict[str, Card]) -> Layout:
+    """The layout of several processes, each in a lane (ranks/side_by_side.py)."""
+    from .ranks.side_by_side import placed
+
+    return Layout(*placed(graph, cards))
 
 
 def _own(graph: Graph, cards: dict[str, Card]) -> Layout:

@@ -17,6 +17,7 @@ KINDS = (
     ("op", "operation", "round", 3),
     ("function", "custom Function", "round", 3),
     ("fold", "several operations in one", "round", 3),
+    ("transfer", "between processes", "round", 3),
     ("copy", "the same leaf, used again", "cut", 4),
 )
 

@@ -6,7 +6,8 @@ turning the graph: the backward pass is drawn from below, with its arrows as the
 
 from __future__ import annotations
 
-from .cards import Card, flow_text, words
+from .card_parts import Card
+from .cards import flow_text, words
 from .drawn_graph import Graph
 from .themes import LIGHT, Theme
 
@@ -14,6 +15,7 @@ SHAPES = {
     "op": '["{}"]',
     "function": '[["{}"]]',
     "fold": '[("{}")]',
+    "transfer": '[/"{}"/]',
     "input": '(["{}"])',
     "parameter": '{{{{"{}"}}}}',
     "constant": '("{}")',

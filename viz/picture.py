@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import legend, slide, text
-from .cards import ABOVE, SIDE, Block, Card, Line, flow_formula, label_size, sections
+from .card_parts import ABOVE, SIDE, Block, Card, Line, label_size, sections
+from .cards import flow_formula
 from .drawn_graph import Edge, Graph
 from .layout import Layout
 from .orientation import WAYS, Way
@@ -33,6 +34,7 @@ SHAPES = {
     "op": ("round", 6),
     "function": ("round", 6),
     "fold": ("round", 6),
+    "transfer": ("round", 6),
     "input": ("round", 16),
     "parameter": ("cut", 10),
     "constant": ("cut", 0),
@@ -60,8 +62,13 @@ def picture(graph: Graph, cards: dict[str, Card], placed: Layout, name: str) -> 
     made, place = page(graph, placed, [name], [TITLES[each] for each in graph.passes or ["forward"]])
     made.items = [
         heading(graph, TITLES[name]),
-        Group("", "edges", [here.edge(edge) for edge in graph.edges], **place),
+        *[Group("", "lanes", here.lanes(), **place) for _ in range(bool(placed.lanes))],
+        Group("", "edges", [here.edge(edge) for edge in graph.edges if edge.key not in placed.over], **place),
         Group("", "nodes", [here.card(card) for card in cards.values()], **place),
+        *[
+            Group("", "edges", [here.edge(e) for e in graph.edges if e.key in placed.over], **place)
+            for _ in range(bool(placed.over))
+        ],
         Group("", "sums", here.sums(), **place),
         *made.items,
     ]
@@ -140,6 +147,14 @@ class Placed:
         """The way the picture runs."""
         return WAYS[self.graph.view.rankdir]
 
+    def lanes(self) -> list:
+        """The lanes of several processes: a frame around each, and whose it is."""
+        items: list = []
+        for name, (x, y), (wide, tall) in self.placed.lanes:
+            items.append(Path(outline(x, y, wide, tall, [8] * 4, "round"), "lane"))
+            items.append(Text(x + wide / 2, y + 18, name, "lane", "middle"))
+        return items
+
     def card(self, card: Card) -> Group:
         """A card: paper, band under the head, sections, texts."""
         node, (x, y) = card.node, self.way.paper(self.placed.corners[card.node.key], card.strip)
@@ -177,7 +192,7 @@ class Placed:
         low = {"input": 16.0, "parameter": 8.0}.get(kind, 0.0)
         end = y + card.parts[2]
         for blocks in sections(card.passes.get(self.name, [])):
-            filled = sum(block.height for block in blocks) + 2 * ABOVE
+            filled = card.filled(blocks)
             corners = [0, 0, low, low] if y + filled >= end else [0] * 4
             wide = card.width - inset - 0.7
             tint = Path(outline(x + inset, y, wide, filled - 0.7, corners, SHAPES[kind][0]), blocks[0].role)
@@ -186,12 +201,13 @@ class Placed:
         return items
 
     def _section(self, blocks: list[Block], x: float, y: float, card: Card) -> list:
-        items, y = [], y + ABOVE
-        for block in blocks:
+        items = []
+        for block, left, right, top in card.arranged(blocks):
             lines: list = []
+            down = y + ABOVE + top
             for line in block.lines:
-                lines += _texts(line, x + SIDE, x + card.width - SIDE, y)
-                y += line.height
+                lines += _texts(line, x + left + SIDE, x + right - SIDE, down)
+                down += line.height
             own = block.value is not None and block.role == "value" and card.node.is_op
             classes = block.role + (f" value-{block.value}" if block.value is not None else "")
             data = {} if block.value is None else {"value": block.value}

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections import Counter
 
 from . import text
-from .cards import Card, flow_text, words
+from .card_parts import Card
+from .cards import flow_text, words
 from .drawn_graph import Graph, Node
 
 KINDS = {
@@ -21,6 +22,7 @@ KINDS = {
     "op": ("■", "operation"),
     "function": ("▣", "custom Function"),
     "fold": ("▤", "several operations in one"),
+    "transfer": ("⇄", "between processes"),
 }
 UP, DOWN, LEFT, RIGHT = 1, 2, 4, 8
 LINES = dict(zip(range(16), " ╵╷│╴╯╮┤╶╰╭├─┴┬┼"))  # by the sides that a line goes to

@@ -14,7 +14,7 @@ from itertools import combinations, pairwise, product
 from math import inf
 
 from . import legend
-from .cards import Card
+from .card_parts import Card
 from .drawn_graph import Edge, Graph
 from .fold import fold
 from .layout import Layout, Point, layout

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 from . import text
-from .cards import Card, body_words, flow_text
+from .card_parts import Card
+from .cards import body_words, flow_text
 from .drawn_graph import Graph, Node
 
 

@@ -11,6 +11,7 @@ import math
 import re
 import textwrap
 import unicodedata
+from collections.abc import Sequence
 
 WHOLE = 6  # values with more elements are summed up
 EXPONENT = re.compile(r"e\+?(-?)0*(\d+)")  # e+09, e-07
@@ -137,6 +138,35 @@ def size(count: int) -> str:
             break
         amount /= 1024
     return f"{int(amount)} B" if unit == "B" else f"{amount:.1f} {unit}"
+
+
+def seconds(time: float) -> str:
+    """A time for people, with two digits.
+
+    >>> seconds(0.00001234), seconds(0.0123), seconds(2.5)
+    ('12 µs', '12 ms', '2.5 s')
+    """
+    for unit, factor in (("µs", 1e6), ("ms", 1e3), ("s", 1.0)):
+        amount = time * factor
+        if amount < 1000 or unit == "s":
+            break
+    return f"{amount:.1f} {unit}" if 0 < amount < 9.95 else f"{amount:.0f} {unit}"
+
+
+def ranks(numbers: Sequence[int]) -> str:
+    """Processes by their numbers.
+
+    >>> ranks([1]), ranks([0, 1, 2, 5])
+    ('rank 1', 'ranks 0–2, 5')
+    """
+    runs: list[list[int]] = []
+    for rank in numbers:
+        if runs and rank == runs[-1][-1] + 1:
+            runs[-1].append(rank)
+        else:
+            runs.append([rank])
+    said = [f"{run[0]}–{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs]
+    return f"rank{'s' * (len(numbers) > 1)} {', '.join(said)}"
 
 
 def kind_of(value: dict) -> str:

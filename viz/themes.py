@@ -89,6 +89,9 @@ RULED = {f"band-{kind}": Look(WHITE, BLACK, 0.6) for kind in ("op", "fold", "inp
 IN_PRINT = RULED | {
     "band-parameter": Look(WHITE, BLACK, 0.6, hatch="/"),
     "band-function": Look(WHITE, BLACK, 0.6, hatch="\\"),
+    "band-transfer": Look(WHITE, BLACK, 1.6),
+    "waited": Look(WHITE, BLACK, 0.6, (1, 1)),
+    "lane": Look("none", BLACK, 0.6, (6, 4)),
     "head-text": Look(WHITE),  # keeps the hatching away from the letters
     "saved": Look(WHITE, BLACK, 0.8, (1, 2)),
     "gradient": Look(WHITE, BLACK, 0.8),

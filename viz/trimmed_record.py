@@ -58,6 +58,25 @@ def leading_to_outputs(record: dict) -> dict:
     return added_up(part, Counter(flow["input"] for flow, _ in flows))
 
 
+def with_transfers(record: dict, part: dict) -> dict:
+    """A part of a record, and what travels between processes from its first operation to the end of its step."""
+    kept, setup = {op["id"] for op in part["ops"]}, parts_of(record)
+    places = [i for i, op in enumerate(record["ops"]) if op["id"] in kept and op["phase"] != "jvp"]
+    begins = [
+        i for i in places if record["ops"][i]["phase"] == "forward" and setup.get(record["ops"][i]["id"]) != "setup"
+    ]
+    if not begins:
+        return part
+    after = record["ops"][places[-1] + 1 :]
+    end = next((i for i, op in enumerate(after) if op["phase"] == "forward" and not op["transfers"]), len(after))
+    wanted: set[int] = set()
+    for op in reversed(record["ops"][begins[0] : places[-1] + 1 + end]):
+        if op["phase"] != "jvp" and op["id"] not in kept and (op["transfers"] or not wanted.isdisjoint(op["outputs"])):
+            kept.add(op["id"])
+            wanted.update(tensors(op))
+    return {**part, "ops": [op for op in record["ops"] if op["id"] in kept or op["of"] in kept]}
+
+
 def tensors(op: dict) -> Iterator[int]:
     """The values that an operation reads."""
     return (value for value in op["inputs"] if not isinstance(value, dict))
@@ -129,6 +148,11 @@ def without(record: dict, shown: frozenset[str]) -> dict:
     hidden = {op for op, part in parts.items() if part not in shown}
     if not hidden:
         return record
+    travels: set[int] = set()  # values that lead to what travels in an update, which is shown
+    for op in reversed(record["ops"]):
+        if parts.get(op["id"]) == "update" and (op.get("transfers") or not travels.isdisjoint(op["outputs"])):
+            hidden.discard(op["id"])
+            travels.update(tensors(op))
     return {**record, "ops": [op for op in record["ops"] if op["id"] not in hidden and op.get("of") not in hidden]}
 
 

@@ -78,6 +78,8 @@ class Slots:
     dual_made: Callable | None = None
     # record, while one runs: random numbers were drawn, (tensor)
     drawn: Callable | None = None
+    # record, while one runs: a call that communicates is about to write its results, or has ended, (call, whether it has)
+    transferring: Callable | None = None
     # autograd: a node is called with gradients of its outputs, (node, gradients)
     called: Any = None
     # record: a tensor is about to get another array

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from ..core.events import slots
 from ..core.frames import current
 from ..places import Place, user_place
 
@@ -44,6 +45,7 @@ class Call:
     began: float = 0.0
     waited: float | None = None  # since when the program has waited for it
     done: float | None = None
+    reads: tuple = ()  # tensors that are sent, where no result is written into them: a recording looks at them
 
     def __str__(self) -> str:
         return self.words if self.place is None else f"{self.words} at {self.place}"
@@ -53,9 +55,17 @@ class Call:
         """The seconds for which the program has waited for it."""
         return 0.0 if self.waited is None else (perf_counter() if self.done is None else self.done) - self.waited
 
+    def writes(self) -> None:
+        """Tell recordings that the results are there, and are about to be written."""
+        if slots.transferring is not None:
+            slots.transferring(self, False)
+
     def ended(self) -> None:
-        """Note that the results are there, and tell the listeners."""
+        """Note that the results are written, and tell the listeners."""
         self.done = perf_counter()
+        if slots.transferring is not None:
+            slots.transferring(self, True)
+        self.reads = ()
         for told in listeners:
             told(self)
 

@@ -39,6 +39,9 @@ class ProcessGroup:
         self.key = (next(ProcessGroup.made), *self.ranks)  # the same on all its ranks
         self.calls, self.agreement = 0, Agreement()
 
+    def __repr__(self) -> str:
+        return f"<ProcessGroup of ranks {', '.join(map(str, self.ranks))}>"
+
     def rank(self) -> int:
         """Return this process's number in the group."""
         return self.comm.rank

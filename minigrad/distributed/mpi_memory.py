@@ -89,6 +89,7 @@ class Work:
                 e.add_note("Tensors that were to be written may hold a part of the result.")
                 raise
             self._requests = []
+            self.call.writes()
             self._finish()
             self.call.ended()
         return True

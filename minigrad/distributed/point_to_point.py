@@ -61,6 +61,7 @@ def isend(
         what = f"a process cannot send to itself (rank {given.rank()})" if to is not None else "it is not said to whom"
         raise error(ValueError, "send", what, "write send(tensor, dst=1)")
     call = message("send", f"send({described(sent)}, dst={given.ranks[to]})", given, sent.nbytes, given.ranks[to], tag)
+    call.reads = (tensor,)
     # the memory is kept until it is sent
     return Work(call, [given.comm.Isend(as_bytes(sent), to, tag)], lambda: sent)
 

@@ -5,6 +5,7 @@ As with operations (callbacks.py), the log is all that is written while the prog
 
 from __future__ import annotations
 
+from time import perf_counter
 from typing import Any
 
 from ..core.backward import bare, boxed, formulas_on_arrays, pull, step_on_tensors
@@ -30,6 +31,7 @@ class Running:
         rec = self.rec
         self.outer, rec._outer = rec._outer, None
         rec._backward += 1
+        self.began = perf_counter()
         rec.ran_backward = True
         self.log.append([Ledger.run_began, self.frame is None])
         if self.frame is not None:
@@ -43,6 +45,7 @@ class Running:
             enter(self.old)
         self.log.append([Ledger.run_ended])
         rec._backward -= 1
+        rec.backward_times.append((self.began, perf_counter()))
         rec._outer = self.outer
 
     # ------------------------------------------------------------------ on Tensors

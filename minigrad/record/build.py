@@ -49,7 +49,7 @@ class Numbers:
     def __init__(self, rec: Record):
         self.rec, self.noted = rec, rec.values
         self.new: dict[int, int] = Counted()
-        groups = [g for g in rec.groups if g.events or g.phase == "backward"]
+        groups = [g for g in rec.groups if g.events or g.phase == "backward" or g.transfers]
         self.ops = {g: i for i, g in enumerate(groups)}
         self.constants = constants(groups, rec)
 
@@ -94,7 +94,7 @@ def settle_phases(ops: list[schema.Op]) -> None:
     needed: set[int] = set()
     for op in reversed(ops):
         if op.phase == "update":
-            if op.inplace or not needed.isdisjoint(op.outputs):
+            if op.inplace or op.transfers or not needed.isdisjoint(op.outputs):
                 needed.update(v for v in op.inputs if isinstance(v, int))
             else:
                 op.phase = "forward"
@@ -284,10 +284,11 @@ def entry(g: Group, ids: dict, sides: dict, number: Numbers, back: int | None) -
         outputs = list(dict.fromkeys([flow.gives for flow in edges]))
     refs_in, refs_out, new = [number(i) for i in inputs], [number(o) for o in outputs], number.new
     op = operation(g, ids[g], g.phase, refs_in, refs_out, None if g.of is None else ids[g.of])
+    op.transfers = list(g.transfers[: len(g.transfers) // (2 if moves(g, outputs) else 1)])
     if not g.events and g.phase == "backward":
         return op
     op.inplace, op.again = g.inplace, g.again
-    if g.phase == "forward" and g.events[0].views:
+    if g.phase == "forward" and g.events and g.events[0].views:
         op.views = [schema.View(layer, inputs) for layer, inputs in g.events[0].views]
     op.edges = [schema.Edge(new[f.value], f.partial, new[f.upstream], new[f.gives]) for f in flows_of(g, number)]
     for v, size, node in () if g.again else g.kept:  # what is computed again is let go as soon as it is used
@@ -302,11 +303,17 @@ def tangent_entries(groups: list[Group], ids: dict, sides: dict, number: Numbers
     made = []
     for g in groups:
         inputs, outputs = sides[g]
-        if not g.again and any(o in g.tangents for o in outputs):
+        if moves(g, outputs):
             tangents_in = [number(g.tangents[v]) for v in inputs if not isinstance(v, dict) and v in g.tangents]
             tangents_out = [number(g.tangents[v]) for v in outputs if v in g.tangents]
             made.append(operation(g, start + len(made), "jvp", tangents_in, tangents_out, ids[g]))
+            made[-1].transfers = list(g.transfers[len(g.transfers) // 2 :])
     return made
+
+
+def moves(g: Group, outputs: list) -> bool:
+    """Return whether a result has a tangent: an operation that communicates has then done so for that, too."""
+    return not g.again and any(o in g.tangents for o in outputs)
 
 
 def operation(g: Group, id: int, phase: str, inputs: list, outputs: list, of: int | None) -> schema.Op:
@@ -320,6 +327,8 @@ def words(g: Group) -> str:
     """What an operation computes, as text: its kernel, or the call with the arguments that are no tensors."""
     if not g.events:
         return "; ".join(dict.fromkeys(flow.partial for flow in g.of.edges)) if g.of else ""
+    if g.transfers and not g.function:
+        return ""
     event, *more = g.called()
     if more:
         return f"{g.name}({', '.join(g.arguments)})"

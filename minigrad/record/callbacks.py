@@ -42,8 +42,8 @@ def end(rec: Any) -> None:
 
 def plug_in() -> None:
     """Fill the slots that tell of operations, nodes and users' methods while a recording runs."""
-    slots.process, slots.node_made, slots.dual_made, slots.drawn = (
-        (process, claim, dual_made, drawn) if recordings else (None, None, None, None)
+    slots.process, slots.node_made, slots.dual_made, slots.drawn, slots.transferring = (
+        (process, claim, dual_made, drawn, transferring) if recordings else (None, None, None, None, None)
     )
     slots.method = method if any([rec.inside for rec in recordings]) else None
     collect_seldom(bool(recordings))
@@ -93,6 +93,12 @@ def drawn(t: Any) -> None:
     """Tell the recordings of random numbers."""
     for rec in recordings:
         rec.note_drawn(t)
+
+
+def transferring(call: Any, ended: bool) -> None:
+    """Tell the recordings of a call that communicates: its results are about to be written, or it has ended."""
+    for rec in recordings:
+        rec.note_transfer(call, ended)
 
 
 def checkpointed(what: str, node: Any, inputs: Any = ()) -> None:

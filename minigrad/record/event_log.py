@@ -33,16 +33,16 @@ from ..ops.base.primitive import read_by
 from ..ops.base.registry import TABLE
 from . import schema
 from .callers import OURS, PLAIN, Places, is_seen, module_names
-from .regions import Regions
 from .sights import below
 from .snapshots import memory_key, same_view
+from .transfers import Transfers
 from .values import NOWHERE, Event, Group, Noted, Ref, bottom
 
 ALIVE = object()  # in place of an edge: the one that the tensor has now
 NO_LAYERS: list = []
 
 
-class Ledger(Regions):
+class Ledger(Transfers):
     """What has been noted, and how an entry of the log becomes a part of it.
 
     A value goes by the id of its array; but a leaf on the array of another one, or of a result (`h.detach().requires_grad_()`),
@@ -278,6 +278,8 @@ class Ledger(Regions):
         `call` tells its caller: the user's code, where no function of the table lies between; (name, the user's code,
         the tensors among its arguments) of such a function; or None where that is the same call as before.
         """
+        if self._receiving is not None:
+            return self._receiving
         if self._open is not None and (call is None or self._runs and not self._again):
             return self._open
         name, code, arguments = (

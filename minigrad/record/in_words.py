@@ -78,6 +78,9 @@ class Wording:
 
     def write(self, op: schema.Op, group: Group, flows: list[Flow], inputs: list, outputs: list) -> None:
         """Fill in what an operation of the document says."""
+        if group.transfers and not group.function:
+            op.call = f"{group.name}({', '.join(self.label(i) for i in inputs)})"
+            return
         if not group.events or group.events[0].cls is DelayedError:
             return
         if not group.events[0].cls.primitive:

@@ -63,14 +63,19 @@ class ShownNames:
     """
 
     def __init__(self, values: list[dict]):
-        count, seen = Counter(v.get("name") or "" for v in values), Counter[str]()
+        count, seen = Counter(v.get("name") or "" for v in values), Counter[tuple]()
+        lane_of = lambda v: tuple(v.get("lanes", ()))
+        among = Counter((v.get("name") or "", *lane_of(v)) for v in values)  # processes may share a name
         self.names: dict[int, str] = {}
         for v in values:
             name = v.get("name") or ""
-            seen[name] += 1
+            key = (name, *lane_of(v))
+            seen[key] += 1
             plain = is_free(name) and not is_tangent(name, count)
-            if count[name] > 1 and plain:
-                self.names[v["id"]] = name + (str(seen[name]).translate(SUBSCRIPTS) if seen[name] > 1 else "")
+            if among[key] > 1 and plain:
+                self.names[v["id"]] = name + (str(seen[key]).translate(SUBSCRIPTS) if seen[key] > 1 else "")
+            elif not name and lane_of(v):
+                self.names[v["id"]] = called(v).partition("_r")[0]  # the label of its process alone
             else:  # a part of a record may have one alone of the values that share a name
                 self.names[v["id"]] = as_expression(name) or (name if plain else called(v))
         self.instead: dict[str, str] = {}  # of a label

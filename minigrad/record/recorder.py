@@ -40,6 +40,7 @@ from .inner_calls import Inside, watched
 from .show import mimebundle
 from .sights import below, dims_of, sight
 from .snapshots import as_before, copied, owned
+from .transfers import said
 from .values import Event, bottom
 
 
@@ -335,6 +336,13 @@ class Record(Ledger, Layer):
     def note_drawn(self, t: Tensor) -> None:
         """Random numbers were drawn."""
         self.log.append([Ledger.drew, t])
+
+    def note_transfer(self, call: Any, ended: bool) -> None:
+        """A call that communicates is about to write its results, or has ended."""
+        self._outer = None
+        self.log.append(
+            [Ledger.transfer_ended, call, said(call)] if ended else [Ledger.transfer_writes, call, call.reads]
+        )
 
     # ------------------------------------------------------------------ what checkpoints, layers, Functions and modules tell
     def note_region(self, what: str, node: Any, inputs: Any) -> None:

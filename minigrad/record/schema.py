@@ -89,6 +89,25 @@ class Method:
 
 
 @dataclasses.dataclass
+class Transfer:
+    """A collective or a message between processes; times are seconds of one clock of this process."""
+
+    name: str
+    words: str  # the call, with shapes and dtypes
+    group: int  # the number of the group of processes, which is the same on all of them
+    ranks: list  # the processes in it
+    number: int | None  # among the collectives of the group; None for a message
+    peer: int | None  # of a message: the other process, None where any may have sent it
+    tag: int
+    bytes: int
+    label: str  # what is in it, such as the gradients of a bucket
+    rank: int  # whose call it is
+    began: float
+    waited: float | None  # since when the program has waited for it
+    done: float
+
+
+@dataclasses.dataclass
 class Op:
     """One operation as the user wrote it."""
 
@@ -114,12 +133,13 @@ class Op:
     inside: list = dataclasses.field(default_factory=list)
     module: list = dataclasses.field(default_factory=list)
     again: bool = False  # of backward: a checkpoint computes the operation `of` again
+    transfers: list = dataclasses.field(default_factory=list)
 
     def to_dict(self, where: dict) -> dict:
         """The operation as JSON has it, which has its line, too."""
         made = vars(self).copy()  # shares its keys with those of all operations, which a new dictionary does not
         made["where"] = where
-        for name in ("saved", "edges", "views"):
+        for name in ("saved", "edges", "views", "transfers"):
             if made[name]:
                 made[name] = [vars(part) for part in made[name]]
         if self.tangents:

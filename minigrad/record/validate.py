@@ -29,12 +29,13 @@ class NotARecord(ValueError):
 
 
 class Ids(NamedTuple):
-    """The values and operations that ids may mean; `around` has those of the record that this one stands in."""
+    """The values, operations and lanes that numbers may mean; `around` has those of the record that this one stands in."""
 
     values: dict[int, dict]
     ops: dict[int, dict]
     around: Ids | None = None
     depth: int = 0
+    lanes: int = 0
 
 
 Check = Callable[[Any, Ids], None]  # raises NotARecord
@@ -58,8 +59,9 @@ def document(record: Any, around: Ids) -> None:
     """Check values, operations and outputs, of a whole record or of one in it."""
     if around.depth == DEEPEST:
         refuse(f"more than {DEEPEST} records lie in one another")
-    fields({"values": each(IDENTIFIED), "ops": each(IDENTIFIED)}, "values", "ops")(record, OUTSIDE)
-    ids = Ids(by_id(record["values"], ".values"), by_id(record["ops"], ".ops"), around, around.depth + 1)
+    fields({"values": each(IDENTIFIED), "ops": each(IDENTIFIED), "lanes": each(LANE)}, "values", "ops")(record, OUTSIDE)
+    values, ops = by_id(record["values"], ".values"), by_id(record["ops"], ".ops")
+    ids = Ids(values, ops, around, around.depth + 1, len(record.get("lanes", ())))
     DOCUMENT(record, ids)
     made_once(record["ops"])
     leads_somewhere(record["ops"])
@@ -145,6 +147,13 @@ def op(x: Any, ids: Ids) -> None:
     """Let the id of an operation pass."""
     if isinstance(x, bool) or not isinstance(x, int) or x not in ids.ops:
         refuse(f"{shown_number(x)} is not an operation")
+
+
+def lane(x: Any, ids: Ids) -> None:
+    """Let the number of a lane pass."""
+    count(x)
+    if x >= ids.lanes:
+        refuse(f"{x} is not a lane")
 
 
 def argument(x: Any, ids: Ids) -> None:
@@ -325,7 +334,7 @@ PROGRAM = fields({"file": text, "name": text, "passes": each(one_of(PHASES[:3]))
 IDENTIFIED = fields({"id": count}, "id")
 VALUE = fields(
     {"name": text, "label": text, "kind": one_of(KINDS), "shape": shape, "dtype": text, "device": text, "bytes": count}
-    | {"summary": fields({}), "note": text},
+    | {"summary": fields({}), "note": text, "lanes": each(lane)},
     *("kind", "shape", "dtype", "bytes"),
 )
 STATISTICS = fields(
@@ -347,6 +356,18 @@ EDGE = fields(
 PUSH = fields({"output": value, "formula": text, "latex": text}, "output", "formula")
 VIEW = fields({"layer": text, "inputs": each(shape)}, "layer", "inputs")
 METHOD = fields({"method": text}, "method", "same")
+TRANSFER = fields(
+    {"name": text, "words": text, "group": count, "ranks": each(count), "number": optional(count), "label": text}
+    | {"peer": optional(count), "tag": count, "bytes": count, "rank": count}
+    | {"began": finite, "waited": optional(finite), "done": finite},
+    *("name", "words", "group", "ranks", "number", "peer", "bytes", "label", "rank", "began", "waited", "done"),
+)
+TIMES = fields(
+    {"host": text, "began": finite, "ended": finite, "backward": each(each(finite, lengths=(2,)))}
+    | {"transfers": each(TRANSFER)},
+    *("host", "began", "ended", "backward", "transfers"),
+)
+LANE = fields({"ranks": each(count, lengths=range(1, LARGEST))}, "ranks")
 FOLDED = fields(
     {"kind": text, "ops": each(count, lengths=range(1, LARGEST)), "lines": each(count, lengths=(0, 2)), "names": counts}
     | {"parameters": count, "elements": count},
@@ -371,9 +392,10 @@ OP = fields(
         "function": optional(text),
     }
     | {"saved": each(SAVED), "edges": each(EDGE), "tangents": pairs(value), "views": each(VIEW), "inside": each(METHOD)}
-    | {"module": each(text), "folded": FOLDED, "note": text},
+    | {"module": each(text), "folded": FOLDED, "note": text, "transfers": each(TRANSFER), "lanes": each(lane)},
     *("phase", "name", "inputs", "outputs"),
 )
 DOCUMENT = fields(
     {"values": each(described), "ops": each(operation), "outputs": each(value), "gradients": pairs(value), "same": same}
+    | {"lanes": each(LANE), "timeline": each(TIMES)}
 )

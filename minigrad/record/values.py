@@ -100,7 +100,7 @@ class Group:
     """One operation of the record: the events that ran for it, and what flowed back through it."""
 
     __slots__ = ("again", "arguments", "edges", "events", "function", "inplace", "kept", "layers", "modules", "name", "nodes",
-                 "of", "phase", "run", "sights", "tangents", "upstreams", "where", "given")  # fmt: skip
+                 "of", "phase", "run", "sights", "tangents", "transfers", "upstreams", "where", "given")  # fmt: skip
 
     def __init__(self, phase: str, name: str, where: Where, layers: Any, of: Group | None = None):
         self.phase, self.name, self.where, self.layers, self.of = phase, name, where, layers, of
@@ -113,6 +113,7 @@ class Group:
         self.edges: tuple[Flow, ...] = ()
         self.run = 0  # of a backward entry: the run of the engine that it belongs to
         self.tangents: Mapping[int, int] = NOTHING
+        self.transfers: tuple = ()  # the collectives and messages that it consists of (transfers.py)
         self.upstreams: tuple = ()  # what arrived at results: run, value, gradient
         self.kept: tuple = ()  # (Noted, bytes, node)
         self.arguments: Mapping[str, int] = NOTHING  # of the function that was called: name -> value

@@ -22,6 +22,7 @@ Args = Annotated[str | None, Parameter(name=["--args"], allow_leading_hyphen=Tru
 Json = Annotated[bool, Parameter(name=["--json"], negative="", show_default=False)]
 AsTorch = Annotated[bool, Parameter(name=["--as-torch"], negative="", show_default=False)]
 Rankdir = Literal["TB", "BT", "LR", "RL"]
+given: list[str] = []  # the words of the command that runs
 STDOUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")  # as the output: nothing else is written there then
 
 
@@ -40,14 +41,44 @@ def recorded(target: str, passes: str, args: str | None, words: tuple[str, ...] 
     """
     file, name = target_of(target)
     program = Program.read(file, words)
-    wanted = PASSES if passes == "all" else (passes,)
     with working(f"running {program.file}"):
-        record, notes = program.record(name, wanted, args)
+        record, notes = program.record(name, wanted(passes), args)
+    return shown(record, notes, program, name, passes)
+
+
+def recorded_by_ranks(
+    target: str, passes: str, lanes: str, words: tuple[str, ...] = ()
+) -> tuple[dict, list[str], tuple[str, ...]] | None:
+    """The same of all processes, with a lane for ranks that do the same, or for each; None on those that do not draw."""
+    from ..ranks.collect import gathered, told
+    from ..ranks.merge import merged
+
+    file, name = target_of(target)
+    program = Program.read(file, words)
+    with working(f"running {program.file}"):
+        everyone = gathered(told(program, name, wanted(passes)))
+    if everyone is None:
+        return None
+    record = merged([one.record for one in everyone], lanes == "each")
+    record["timeline"] = [one.times for one in everyone]
+    program.said += [f"rank {rank}: {one.why_not}" for rank, one in enumerate(everyone) if one.why_not]
+    return shown(record, everyone[0].notes, program, name, passes)
+
+
+def wanted(passes: str) -> tuple[str, ...]:
+    """The passes that are asked for."""
+    return PASSES if passes == "all" else (passes,)
+
+
+def shown(
+    record: dict, notes: list[str], program: Program, name: str, passes: str
+) -> tuple[dict, list[str], tuple[str, ...]]:
+    """A record, what has to be said about it, and its passes."""
     have, missing = passes_of(record, notes)
     if passes in missing:
         raise Usage(f"{name} in {program.file} has no {passes} pass: {missing[passes]}.")
     if passes != "all":
-        return record, program.said, wanted
+        return record, program.said, wanted(passes)
     return record, [*program.said, *[f"the {one} pass is left out: {why}" for one, why in missing.items()]], have
 
 

@@ -15,6 +15,7 @@ import viz
 from ..drawn_graph import SHOW
 from ..files import FORMATS, SUFFIXES, format_of, maker, nearest, write
 from ..fold import MOST
+from ..ranks.start import start
 from ..run_program import Usage, view_from
 from ..slide import TooMuch
 from ..themes import THEMES
@@ -28,8 +29,10 @@ from .common import (
     Target,
     apart,
     computing,
+    given,
     place_of,
     recorded,
+    recorded_by_ranks,
     say,
     target_of,
     working,
@@ -37,6 +40,7 @@ from .common import (
 
 PICTURES = ("svg", "film", "png", "pdf", "tex")
 Size = Literal["slide"]
+Lanes = Literal["same", "each"]
 ThemeName = Literal["light", "dark", "print"]
 Format = Literal["html", "svg", "film", "png", "pdf", "tex", "dot", "mmd", "txt", "json"]
 
@@ -51,6 +55,7 @@ EXAMPLES = """Examples:
   minigrad render net.py:loss --theme print --tex   LaTeX, in black and white
   minigrad render net.py:f --args "tensor(2.), 3"   a function of these
   minigrad render net.py:loss --depth 1 -o net.pdf  each module as one box
+  minigrad render net.py:loss --ranks -n 4          on 4 processes, in one picture
   minigrad render net.py:loss -- --epochs 3         the program's own options"""
 
 
@@ -69,6 +74,9 @@ def render(
     max_nodes: Annotated[int | None, Parameter(name=["--max-nodes"])] = None,
     size: Annotated[Size | None, Parameter(name=["--size"])] = None,
     theme: Annotated[ThemeName, Parameter(name=["--theme"])] = "light",
+    ranks: Annotated[bool, Parameter(name=["--ranks"], negative="", show_default=False)] = False,
+    n: Annotated[int | None, Parameter(name=["-n"])] = None,
+    lanes: Annotated[Lanes, Parameter(name=["--lanes"])] = "same",
     open: Annotated[bool, Parameter(name=["--open"], negative="", show_default=False)] = False,
     as_torch: AsTorch = False,
     json: Json = False,
@@ -107,6 +115,13 @@ def render(
         slide: a page of 16 to 9 for each pass, with large letters, on which up to 12 boxes fit.
     theme
         The colours: light or dark, or print for black and white, with lines and hatching in their place.
+    ranks
+        Draw what all processes do, each in a lane of its own, and what travels between them. mpiexec starts the command,
+        or -n does.
+    n
+        With --ranks: start so many processes, by mpiexec.
+    lanes
+        With --ranks: ranks that do the same share a lane, or each has one of its own.
     open
         Show the file afterwards, in the program that the system has for it.
     as_torch
@@ -125,8 +140,24 @@ def render(
         if number is not None and number < 0:
             raise Usage(f"{option} {number} is less than 0.")
     seen = view_from(show, rankdir, size if kind in PICTURES else None)
+    if ranks and (args is not None or target.startswith("-:")):
+        raise Usage(
+            "--ranks draws a tensor that a file computes: it takes no --args, and nothing from the standard input."
+        )
+    if ranks and seen.slide:
+        raise Usage("--ranks makes pictures that are too large for a slide: leave out --size.")
+    if n is not None:
+        if not ranks:
+            raise Usage(f"-n {n} is for --ranks.")
+        return start(n, given)
     with apart(place is None or json), computing(as_torch):
-        record, notes, passes_there = recorded(target, passes, args, words)
+        if ranks:
+            everything = recorded_by_ranks(target, passes, lanes, words)
+            if everything is None:
+                return  # rank 0 draws
+        else:
+            everything = recorded(target, passes, args, words)
+        record, notes, passes_there = everything
         most = (None if kind == "json" else MOST) if max_nodes is None else max_nodes or None
         try:
             drawing = viz.Drawing(record, passes_there, notes, seen, depth, most, THEMES[theme])
@@ -136,8 +167,8 @@ def render(
             raise Usage(str(much).removeprefix("draw: ")) from None
         notes += drawing.warnings(kind)
         cards = None if seen.show.issuperset(SHOW) else show
-        given = {"--show": cards, "--depth": depth, "--max-nodes": max_nodes, "--rankdir": rankdir, "--size": size}
-        notes += unused({**given, "--theme": None if theme == "light" else theme}, kind)
+        options = {"--show": cards, "--depth": depth, "--max-nodes": max_nodes, "--rankdir": rankdir, "--size": size}
+        notes += unused({**options, "--theme": None if theme == "light" else theme}, kind)
     say(notes)
     deliver(made if isinstance(made, bytes) else made.encode(), final)
     if json:

@@ -1,0 +1,84 @@
+"""Record what travels between processes: a collective or a message belongs to the custom Function that makes it, forward or
+backward, and is else an entry of its own, with what it writes.
+
+A call is one of minigrad.distributed.calls, which tells of itself through `slots.transferring`.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any
+
+from . import schema
+from .regions import Regions
+from .values import NOWHERE, Event, Group
+
+
+class Read:
+    """Stands for the operation that reads a tensor in order to send it."""
+
+    primitive, n_internal, name = True, 0, "send"
+
+
+class Transfers(Regions):
+    """Keep the calls that communicate."""
+
+    def __init__(self):
+        super().__init__()
+        self._receiving: Group | None = None  # the entry that is being written for; its copies belong to it
+        self._at_leaf = False  # whether hooks may run that are not those of the rule that ran last
+        self.backward_times: list[tuple[float, float]] = []  # when each run of the engine began and ended
+
+    def leaf_began(self) -> None:
+        """A leaf's gradient is about to be added to its `.grad`, which may call hooks."""
+        super().leaf_began()
+        self._at_leaf = True
+
+    def accumulated(self, *facts: Any) -> None:
+        """It was."""
+        self._at_leaf = False
+        super().accumulated(*facts)
+
+    def transfer_writes(self, call: Any, reads: tuple) -> None:
+        """The results of a call are there, and about to be written into the tensors that were given for them."""
+        if self.communicating() is None:
+            self._receiving = made = Group("update" if self._run else "forward", call.name, where(call), [])
+            if reads and not self._runs:
+                made.events = (Event(Read, made, [self.ref(t) for t in reads], []),)
+            self.groups.append(made)
+
+    def transfer_ended(self, call: Any, said: schema.Transfer) -> None:
+        """It is done."""
+        group = self._receiving or self.communicating()
+        if group is None:
+            return
+        if self._receiving is not None:
+            for event in group.events:
+                if event.cls is not Read:
+                    event.inputs = event.inputs[:1]  # what is copied there is no tensor of the program
+            self._receiving = None
+        group.transfers += (said,)
+
+    def communicating(self) -> Group | None:
+        """The entry of the custom Function that runs now, forward or backward."""
+        if self._begun is not None and self._begun.group is not None and not self._begun.cls.primitive:
+            return self._begun.group
+        if self._runs and self._open is not None and self._open.function and not self._at_leaf:
+            return self._open
+        return None
+
+
+def where(call: Any) -> schema.Where:
+    """Return the line of a call."""
+    place = call.place
+    return NOWHERE if place is None else schema.Where(place.file, place.line, place.code)
+
+
+def said(call: Any) -> schema.Transfer:
+    """Return what the document says of a call; a message has no number."""
+    (group, *ranks), number = call.group.key, call.number if call.number >= 0 else None
+    done = perf_counter() if call.done is None else call.done
+    return schema.Transfer(
+        call.name, call.words, group, ranks, number, call.peer, call.tag, call.nbytes, call.label,
+        call.group.ranks[call.group.rank()], call.began, call.waited, done,
+    )  # fmt: skip

@@ -1,0 +1,200 @@
+"""What cards are made of: lines of text, blocks of lines, and the card with its measures.
+
+A card that stands for what several lanes do together is a Bar: it reaches from the first of them to the last, and what it says of
+a lane stands in that lane's column.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from .drawn_graph import Node
+from .orientation import WAYS, Way
+from .style import TEXTS, measure
+
+SIDE, ABOVE, BETWEEN = 11, 6, 16  # padding left and right, above and below a section, between texts
+GAP, ROOM, NARROW = 14.0, 24.0, 18.0  # between labels of edges, and along an edge beside its label; that on a slide
+
+Run = tuple[str, str]  # a text and the name of its style
+
+
+@dataclass
+class Line:
+    """A line of text: runs from the left, and one at the right; or a formula in LaTeX, with about the size it will have."""
+
+    left: list[Run]
+    right: Run | None = None
+    latex: str = ""
+    size: tuple[float, float] = (0.0, 0.0)
+
+    @property
+    def width(self) -> float:
+        """What the line needs."""
+        if self.latex:
+            return self.size[0]
+        return sum(measure(*run) for run in self.left) + (BETWEEN + measure(*self.right) if self.right else 0)
+
+    @property
+    def text(self) -> str:
+        """The line as plain text."""
+        whole = "".join(run for run, _ in self.left) + (f"  {self.right[0]}" if self.right else "")
+        return whole.replace("\u00a0", " ")
+
+    @property
+    def height(self) -> float:
+        """The height of its largest text."""
+        if self.latex:
+            return self.size[1]
+        return max(TEXTS[style].height for _, style in (*self.left, *([self.right] if self.right else ())))
+
+
+@dataclass
+class Block:
+    """Lines that belong together, and the id of the value they tell of."""
+
+    role: str  # head | value | saved | gradient | tangent | waited | source
+    lines: list[Line]
+    value: int | None = None
+    lane: int | None = None  # on a Bar: the lane that it tells of
+
+    @property
+    def height(self) -> float:
+        """The height of the lines, without padding."""
+        return sum(line.height for line in self.lines)
+
+
+@dataclass
+class Card:
+    """The contents of a node and its measures; the strip of labels is part of the box that the layout places."""
+
+    node: Node
+    head: list[Block]
+    body: list[Block] = field(default_factory=list)
+    passes: dict[str, list[Block]] = field(default_factory=dict)
+    foot: list[Block] = field(default_factory=list)
+    labels: list[list[Line]] = field(default_factory=list)  # backward: one for each edge in
+    way: Way = WAYS["TB"]
+    room: float = ROOM
+
+    def __post_init__(self):
+        blocks = [*self.head, *self.body, *self.foot, *(b for section in self.passes.values() for b in section)]
+        widest = max(line.width for block in blocks for line in block.lines) + 2 * SIDE
+        self.width = float(math.ceil(max(widest, 60)))
+        filled = lambda blocks: sum(map(self.filled, sections(blocks)))
+        extra = max(map(filled, self.passes.values()), default=0)
+        self.parts = [filled(self.head), filled(self.body), extra, filled(self.foot)]
+        self.height = float(round(sum(self.parts)))
+        sizes = [label_size(label) for label in self.labels]
+        self.slots = [self.way.size((wide or 12.0) + GAP, (tall or 12.0) + GAP)[0] for wide, tall in sizes]
+        need = sum(self.slots)
+        if self.way.sideways:
+            self.height = max(self.height, need)
+        else:
+            self.width = float(math.ceil(max(self.width, need)))
+        room = self.room
+        self.strip = max((self.way.size(wide + room, tall + room)[1] for wide, tall in sizes if wide), default=0.0)
+        self.across, paper = self.way.size(self.width, self.height)
+        self.along, self.inset = self.strip + paper, (self.across - need) / 2
+
+    def arranged(self, blocks: list[Block]) -> Iterator[tuple[Block, float, float, float]]:
+        """Blocks, each with its left and right end on the card, and how far down it lies: one below the other."""
+        top = 0.0
+        for block in blocks:
+            yield block, 0.0, self.width, top
+            top += block.height
+
+    def filled(self, section: list[Block]) -> float:
+        """The height of a section with its padding."""
+        return max(top + block.height for block, *_, top in self.arranged(section)) + 2 * ABOVE
+
+    def entry(self, slot: int) -> float:
+        """How far across an edge comes in."""
+        return self.inset + sum(self.slots[:slot]) + self.slots[slot] / 2
+
+    def exit(self, port: int) -> float:
+        """How far across an edge goes out."""
+        return self.across * (2 * port + 1) / (2 * len(self.node.outputs))
+
+
+@dataclass
+class Bar(Card):
+    """The card of what several lanes do together; `columns` say where each of them lies on it."""
+
+    ins: list[int] = field(default_factory=list)  # the lane of each edge in
+    outs: list[int] = field(default_factory=list)  # and of each value out
+    columns: dict[int, tuple[float, float]] = field(default_factory=dict)  # lane -> left end, width
+
+    def __post_init__(self):
+        self.columns = dict.fromkeys(self.node.record["lanes"], (0.0, 0.0))
+        super().__post_init__()
+        blocks = [*self.body, *(b for section in self.passes.values() for b in section)]
+        self.wide: dict[int, float] = {}
+        for lane in self.node.record["lanes"]:
+            texts = [line.width + 2 * SIDE for block in blocks if block.lane == lane for line in block.lines]
+            self.wide[lane] = max([60.0, *texts, sum(self._slots(lane))])
+        need = max(line.width for block in (*self.head, *self.foot) for line in block.lines) + 2 * SIDE
+        more = max(0.0, need - sum(self.wide.values())) / len(self.wide)
+        self.wide = {lane: float(math.ceil(wide + more)) for lane, wide in self.wide.items()}
+        start, columns = 0.0, {}
+        for lane, wide in self.wide.items():
+            columns[lane] = (start, wide)
+            start += wide
+        self.spread(columns, start)
+
+    def spread(self, columns: dict[int, tuple[float, float]], width: float) -> None:
+        """Lie over lanes: where each has its column, and how wide that makes the card."""
+        self.columns, self.width = columns, width
+        self.across, self.along = self.way.size(width, self.height + self.strip)
+
+    def _slots(self, lane: int) -> list[float]:
+        return [wide for wide, of in zip(self.slots, self.ins) if of == lane]
+
+    def entry_in(self, lane: int, slot: int, width: float) -> float:
+        """How far across the column of a lane an edge comes in."""
+        before = [wide for i, (wide, of) in enumerate(zip(self.slots, self.ins)) if of == lane and i < slot]
+        return (width - sum(self._slots(lane))) / 2 + sum(before) + self.slots[slot] / 2
+
+    def exit_in(self, lane: int, port: int, width: float) -> float:
+        """How far across the column of a lane an edge goes out."""
+        place = self.outs[:port].count(lane)
+        return width * (2 * place + 1) / (2 * self.outs.count(lane))
+
+    def entry(self, slot: int) -> float:
+        """How far across an edge comes in."""
+        lane = self.ins[slot]
+        return self.columns[lane][0] + self.entry_in(lane, slot, self.columns[lane][1])
+
+    def exit(self, port: int) -> float:
+        """How far across an edge goes out."""
+        lane = self.outs[port]
+        return self.columns[lane][0] + self.exit_in(lane, port, self.columns[lane][1])
+
+    def arranged(self, blocks: list[Block]) -> Iterator[tuple[Block, float, float, float]]:
+        """Blocks with their places: those of one lane one below the other, and lanes side by side."""
+        tops: dict[int, float] = dict.fromkeys(self.columns, 0.0)
+        for block in blocks:
+            start, wide = (
+                self.columns.get(block.lane, (0.0, self.width)) if block.lane is not None else (0.0, self.width)
+            )
+            if block.lane in tops:
+                top = tops[block.lane]
+                tops[block.lane] += block.height
+            else:
+                top = max(tops.values(), default=0.0)
+                tops = dict.fromkeys(tops, top + block.height)
+            yield block, start, start + wide, top
+
+
+def sections(blocks: list[Block]) -> list[list[Block]]:
+    """Blocks with those of the same role together: each lies on a tint of its own."""
+    return [list(same) for _, same in groupby(blocks, lambda block: block.role)]
+
+
+def label_size(label: list[Line]) -> tuple[float, float]:
+    """Width and height of the paper under a label; nothing for none."""
+    if not label:
+        return 0.0, 0.0
+    return max(line.width for line in label) + 12, sum(line.height for line in label) + 8

@@ -1,0 +1,91 @@
+"""What each rank records of a program, and how rank 0 gets it all.
+
+Rank 0 alone draws.  A rank whose program lacks what is to be drawn takes part with all that it does, as the first stage of a
+pipeline may; where no rank has it, all learn of that.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+from minigrad.distributed import calls
+from minigrad.record.recent import alive
+from minigrad.record.transfers import said
+
+from ..run_program import Program, Usage, names_of_tensors
+from ..trimmed_record import leading_to_outputs, tensors, with_transfers
+
+
+@dataclass
+class Told:
+    """What one rank tells of its program: the record, or why there is none, and when it computed and communicated."""
+
+    record: dict | None
+    notes: list[str]
+    why_not: str
+    times: dict
+
+
+def told(program: Program, name: str, passes: Sequence[str]) -> Told:
+    """Run a program on this rank, and return what there is to say of it."""
+    heard: list[dict] = []
+    began, why_not = perf_counter(), ""
+    rec: Any = None
+    try:
+        with calls.listening(lambda call: heard.append(vars(said(call)))):
+            rec = program.recording(name, passes)
+        if rec is None:
+            raise Usage(f"{name} in {program.file} is a function: with --ranks name a tensor that it computes.")
+    except Usage as wrong:
+        rec, why_not = rec or next(iter(alive()), None), str(wrong)
+    times = {"host": socket.gethostname(), "began": began, "ended": perf_counter(), "transfers": heard}
+    if not hasattr(rec, "backward_times"):
+        return Told(None, [], f"{program.file} computes with PyTorch: --ranks draws programs of minigrad.", times)
+    return Told(record_of_step(rec, program), rec.notes, why_not, {**times, "backward": rec.backward_times})
+
+
+def record_of_step(rec: Any, program: Program) -> dict:
+    """The part of a recording that leads to its outputs, with what travels in that step; without outputs, to what is sent."""
+    rec.name_values(names_of_tensors(program.names))
+    whole = without_placeholders(rec.to_dict())
+    if not whole["outputs"]:
+        whole["outputs"] = [v for op in whole["ops"] if op["phase"] != "jvp" and op["transfers"] for v in tensors(op)]
+    part = with_transfers(whole, leading_to_outputs(whole))
+    part["ops"] = [in_buckets(op, part) for op in part["ops"]]
+    return {**part, "program": {**part["program"], "file": program.file}}
+
+
+def in_buckets(op: dict, record: dict) -> dict:
+    """An operation that communicates what its label names: gradients of parameters, after a colon."""
+    label = op["transfers"][0]["label"] if op["transfers"] else ""
+    if op["inputs"] or ": " not in label:
+        return op
+    named = [name.strip() for name in label.partition(": ")[2].split(",")]
+    known = {v["name"]: record["gradients"].get(str(v["id"])) for v in record["values"] if v["kind"] == "parameter"}
+    found = [next((g for own, g in known.items() if f".{own}".endswith(f".{name}")), None) for name in named]
+    return {**op, "inputs": [gradient for gradient in found if gradient is not None]}
+
+
+def gathered(mine: Told) -> list[Told] | None:
+    """What all ranks tell, on rank 0; None on the others.  Raises Usage where no rank has what is to be drawn."""
+    from mpi4py import MPI
+
+    everyone = MPI.COMM_WORLD.gather(mine)
+    if everyone is not None and all(one.why_not for one in everyone):
+        raise Usage(everyone[0].why_not)
+    return everyone
+
+
+def without_placeholders(record: dict) -> dict:
+    """A record in which what a rank receives does not come from the tensor that only says its shape."""
+    ops = [
+        {**op, "inputs": [], "edges": [], "tangents": {v: t for v, t in op["tangents"].items() if int(v) in op["outputs"]}}
+        if op["function"] == "Recv" and op["transfers"] and op["phase"] == "forward"
+        else op
+        for op in record["ops"]
+    ]  # fmt: skip
+    return {**record, "ops": ops}

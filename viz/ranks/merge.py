@@ -1,0 +1,223 @@
+"""One record of those of several ranks: ranks that do the same are one lane, and a collective is one operation of all its lanes.
+
+The lanes' operations stand in an order in which each comes after what feeds it; ids are counted anew.  What a rank has received
+comes from the operation that has sent it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Iterator, Sequence
+
+from minigrad.record.schema import SCHEMA
+
+from ..trimmed_record import tensors
+
+LABEL = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
+
+
+def lanes_of(records: Sequence[dict]) -> list[list[int]]:
+    """The ranks that do the same, together, in the order of the first of each."""
+    found: dict[tuple, list[int]] = {}
+    for rank, record in enumerate(records):
+        found.setdefault(signature(record), []).append(rank)
+    return list(found.values())
+
+
+def signature(record: dict) -> tuple:
+    """What a rank does, without its numbers: operations, what they read and give, shapes, lines, derivatives, transfers."""
+    shapes = tuple((v["id"], v["kind"], tuple(v["shape"]), v["dtype"]) for v in record["values"])
+    return (*map(_told, record["ops"]), shapes, tuple(record["outputs"]), tuple(record["program"]["passes"]))
+
+
+def _told(op: dict) -> tuple:
+    where = op["where"]
+    flows = tuple((edge["input"], edge["formula"], edge["upstream"], edge["gives"]) for edge in op["edges"])
+    moved = tuple(
+        (t["words"], t["group"], *t["ranks"], t["number"], t["peer"], t["tag"], t["label"]) for t in op["transfers"]
+    )
+    ends = tuple(tensors(op)), tuple(op["outputs"]), op["of"]
+    return op["phase"], op["name"], where["file"], where["line"], *op["module"], *ends, flows, moved
+
+
+def merged(records: Sequence[dict], apart: bool = False) -> dict:
+    """The record of all ranks; `apart` gives each rank a lane, whatever it does.
+
+    >>> merged([{"program": {"passes": ["forward"]}, "values": [], "ops": [], "outputs": [], "gradients": {}}] * 3)["lanes"]
+    [{'ranks': [0, 1, 2]}]
+    """
+    lanes = [[rank] for rank in range(len(records))] if apart else lanes_of(records)
+    parts = [_Part(i, ranks, records[ranks[0]], records) for i, ranks in enumerate(lanes)]
+    made = _Merge(parts)
+    passes = [
+        name for name in ("forward", "backward", "jvp") if any(name in p.record["program"]["passes"] for p in parts)
+    ]
+    return {
+        "schema": SCHEMA,
+        "program": {**records[0]["program"], "passes": passes},
+        "values": made.values,
+        "ops": made.ops,
+        "outputs": [part.values[v] for part in parts for v in part.record["outputs"]],
+        "gradients": {str(value): gradient for value, gradient in made.gradients.items()},
+        "lanes": [{"ranks": ranks} for ranks in lanes],
+    }
+
+
+class _Part:
+    """The record of one lane, and where its values are in that of all."""
+
+    def __init__(self, lane: int, ranks: list[int], record: dict, records: Sequence[dict]):
+        self.lane, self.ranks, self.record = lane, ranks, record
+        self.values: dict[int, int] = {}
+        self.ops: dict[int, int] = {}
+        self.labels: dict[str, str] = {}
+        self.same = [{op["id"]: op["transfers"] for op in records[rank]["ops"]} for rank in ranks[1:]]
+
+    def transfers(self, op: dict) -> list[dict]:
+        """The transfers of an operation, of all ranks of the lane."""
+        return [*op["transfers"], *(t for other in self.same for t in other[op["id"]])]
+
+    def words(self, formula: str) -> str:
+        """A formula in the labels that the values have in the record of all."""
+        return LABEL.sub(lambda m: self.labels.get(m[0], m[0]), formula)
+
+
+Entry = tuple[_Part, int]  # an operation of a lane
+
+
+class _Merge:
+    """The operations and values of all lanes."""
+
+    def __init__(self, parts: list[_Part]):
+        self.values: list[dict] = []
+        self.ops: list[dict] = []
+        for part in parts:
+            self._take_values(part)
+        sends = dict(messages(parts))
+        order = in_order(parts, sends)
+        for i, together in enumerate(order):
+            for part, op in together:
+                part.ops[op["id"]] = i
+        self.ops = [joined([renumbered(part, op) for part, op in together]) for together in order]
+        self.gradients = {p.values[int(v)]: p.values[g] for p in parts for v, g in p.record["gradients"].items()}
+        for (part, op), (source, sent) in sends.items():
+            self._deliver(self.ops[source.ops[sent]], self.ops[part.ops[op]])
+
+    def _take_values(self, part: _Part) -> None:
+        suffix = f"_r{part.ranks[0]}" * bool(part.lane)
+        for value in part.record["values"]:
+            old, part.values[value["id"]] = value["label"], len(self.values)
+            part.labels |= {old: old + suffix, f"d{old}": f"d{old}{suffix}"}
+            self.values.append({**value, "id": len(self.values), "label": old + suffix, "lanes": [part.lane]})
+
+    def _deliver(self, sender: dict, receiver: dict) -> None:
+        """Let what one operation receives come from another that sends it; a gradient goes the other way."""
+        (received, *_), message = receiver["outputs"], len(self.values)
+        like, gradient = self.values[received], self.gradients.get(received)
+        new = {"id": message, "name": "", "label": f"v{message}_sent", "kind": "computed", "lanes": sender["lanes"]}
+        self.values.append({**like, **new})
+        sender["outputs"].append(message)
+        receiver["inputs"].append(message)
+        if (tangent := receiver["tangents"].get(str(received))) is not None:
+            sender["tangents"][str(message)] = receiver["tangents"][str(message)] = tangent
+        if gradient is not None and receiver["phase"] == "forward":
+            self.gradients[message] = gradient
+            flow = {"input": message, "partial": "1", "formula": "g", "latex": "", "upstream": gradient}
+            receiver["edges"].append({**flow, "upstreams": [gradient], "gives": gradient})
+
+
+def renumbered(part: _Part, op: dict) -> dict:
+    """An operation of a lane with the ids and labels of the record of all."""
+    values, ops, words = part.values, part.ops, part.words
+    to = lambda value: None if value is None else values[value]
+    edges = [
+        {**edge, "input": values[edge["input"]], "formula": words(edge["formula"]), "upstream": to(edge["upstream"])}
+        | {"gives": to(edge["gives"]), "upstreams": [to(up) for up in edge["upstreams"]]}
+        for edge in op["edges"]
+    ]
+    saved = [{**one, "value": values[one["value"]], "freed_by": ops.get(one["freed_by"])} for one in op["saved"]]
+    same = lambda ran: {inner: values[outer] for inner, outer in ran["same"].items()}
+    return {
+        **op,
+        "id": ops[op["id"]],
+        "call": words(op["call"]),
+        "inputs": [i if isinstance(i, dict) else values[i] for i in op["inputs"]],
+        "outputs": [values[o] for o in op["outputs"]],
+        "of": ops.get(op["of"]),
+        "saved": saved,
+        "edges": edges,
+        "tangents": {str(values[int(v)]): values[t] for v, t in op["tangents"].items()},
+        "pushes": [{**one, "output": values[one["output"]], "formula": words(one["formula"])} for one in op["pushes"]],
+        "inside": [{**ran, "same": same(ran)} for ran in op["inside"]],
+        "transfers": part.transfers(op),
+        "lanes": [part.lane],
+    }
+
+
+def joined(ops: list[dict]) -> dict:
+    """One operation of those that several lanes do together."""
+    first, *others = ops
+    if not others:
+        return first
+    lists = ("inputs", "outputs", "saved", "edges", "pushes", "transfers", "lanes")
+    tangents = {value: tangent for op in ops for value, tangent in op["tangents"].items()}
+    return {**first, "call": "", "tangents": tangents} | {
+        key: [part for op in ops for part in op[key]] for key in lists
+    }
+
+
+# ---------------------------------------------------------------------- what lanes do together
+def collective(op: dict) -> tuple | None:
+    """What a collective is known by on all its ranks: the pass, the group, and its number there."""
+    of_a_group = [t for t in op["transfers"] if t["number"] is not None]
+    return (op["phase"], of_a_group[0]["group"], of_a_group[0]["number"]) if of_a_group else None
+
+
+def messages(parts: list[_Part]) -> Iterator[tuple[Entry, Entry]]:
+    """The operations that receive, each with the one that sends: the messages of a channel arrive in their order."""
+    sent, received = defaultdict(list), defaultdict(list)
+    for part in parts:
+        for op in part.record["ops"]:
+            for t in part.transfers(op) if op["phase"] in ("forward", "update") else ():
+                if t["number"] is None and t["peer"] is not None:
+                    ends = (t["rank"], t["peer"]) if t["name"] == "send" else (t["peer"], t["rank"])
+                    channel = sent if t["name"] == "send" else received
+                    channel[t["group"], *ends, t["tag"]].append((part, op["id"]))
+    for channel, targets in received.items():
+        yield from zip(targets, sent[channel])
+
+
+def in_order(parts: list[_Part], sends: dict[Entry, Entry]) -> list[list[tuple[_Part, dict]]]:
+    """The operations of all lanes, those that lanes do together in one list, so that each stands after what feeds it.
+
+    Where the lanes' orders contradict one another, what should be together is not.
+    """
+    todo = {part: deque(part.record["ops"]) for part in parts}
+    keys = Counter(key for part in parts for op in part.record["ops"] if (key := collective(op)) is not None)
+    made: list[list[tuple[_Part, dict]]] = []
+    done: set[Entry] = set()
+
+    def ready(part: _Part, op: dict) -> bool:
+        return (source := sends.get((part, op["id"]))) is None or source in done
+
+    def take(taking: Iterable[_Part]) -> None:
+        made.append([(part, todo[part].popleft()) for part in taking])
+        done.update((part, op["id"]) for part, op in made[-1])
+
+    while any(todo.values()):
+        before = len(made)
+        waiting: dict[tuple, list[_Part]] = defaultdict(list)
+        for part, ops in todo.items():
+            while ops and (collective(ops[0]) is None or keys[collective(ops[0])] == 1) and ready(part, ops[0]):
+                take([part])
+            if ops and (key := collective(ops[0])) is not None:
+                waiting[key].append(part)
+        for key, together in waiting.items():
+            if len(together) == keys[key]:
+                take(together)
+        if len(made) == before:
+            part = next(part for part, ops in todo.items() if ops)
+            keys[collective(todo[part][0])] = 1
+            sends.pop((part, todo[part][0]["id"]), None)
+    return made

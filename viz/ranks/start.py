@@ -1,0 +1,56 @@
+"""Starting a command again on several processes, by mpiexec."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..run_program import Usage
+
+STARTED = (
+    "PMI_SIZE",
+    "OMPI_COMM_WORLD_SIZE",
+    "PMIX_RANK",
+    "SLURM_STEP_NUM_TASKS",
+)  # what mpiexec and srun tell processes
+
+
+def is_started() -> bool:
+    """Whether this process is one of those that mpiexec, or srun, has started."""
+    return any(name in os.environ for name in STARTED)
+
+
+def mpiexec() -> str:
+    """The mpiexec of the MPI that is installed beside Python, else the one on the path."""
+    beside = str(Path(sys.executable).parent)
+    found = shutil.which("mpiexec", path=os.pathsep.join([beside, os.environ.get("PATH", "")]))
+    if found is None:
+        raise Usage("there is no mpiexec. Install it: pip install 'minigrad-viz[mpi]'.")
+    return found
+
+
+def start(n: int, words: Sequence[str]) -> None:
+    """Run the command `minigrad WORDS`, which has -n, on so many processes; where they fail, this one ends as they do."""
+    if is_started():
+        raise Usage("mpiexec has started this command already: leave -n out.")
+    if n < 1:
+        raise Usage(f"-n {n}: there is at least one process.")
+    command = [mpiexec(), "-n", str(n), sys.executable, "-m", "viz.cli", *without_number(words)]
+    if code := subprocess.run(command).returncode:
+        sys.exit(code)
+
+
+def without_number(words: Sequence[str]) -> list[str]:
+    """The words of a command without -n and its number; those behind -- are the program's own.
+
+    >>> without_number(["render", "t.py:loss", "-n", "4", "--", "-n", "2"])
+    ['render', 't.py:loss', '--', '-n', '2']
+    """
+    end = words.index("--") if "--" in words else len(words)
+    own, rest = list(words[:end]), list(words[end:])
+    at = next(i for i, word in enumerate(own) if word.startswith("-n"))
+    return own[:at] + own[at + (2 if own[at] == "-n" else 1) :] + rest

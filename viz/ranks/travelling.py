@@ -1,0 +1,55 @@
+"""What a card says of a collective or a message: which it is, of what, between whom, and how long each lane has waited for it."""
+
+from __future__ import annotations
+
+import re
+
+from .. import text
+from ..card_parts import Block, Line
+from ..drawn_graph import Graph, Node
+
+CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
+
+
+def called(op: dict) -> str:
+    """The name of a collective or a message, as torch.distributed has it.
+
+    >>> called({"function": "AllReduce", "name": "AllReduce"}), called({"function": None, "name": "send"})
+    ('all_reduce', 'send')
+    """
+    return CAPITAL.sub("_", op["function"]).lower() if op.get("function") else op["name"]
+
+
+def head(graph: Graph, node: Node) -> Block:
+    """What travels: the call, what is in it, how many bytes on each rank."""
+    op, columns = node.record, graph.view.columns
+    first = op["transfers"][0]
+    whom = text.ranks(first["ranks"])
+    if first["number"] is None:
+        whom = "any rank" if first["peer"] is None else text.ranks([first["peer"]])
+        whom = ("to " if first["name"] == "send" else "from ") + whom
+    lines = [Line([(called(op), "name")], (whom, "tag"))]
+    what = first["words"].partition("(")[2].removesuffix(")").replace("ReduceOp.", "")
+    sizes = sorted({t["bytes"] for t in op["transfers"]})
+    size = text.size(sizes[0]) if len(sizes) < 2 else f"{text.size(sizes[0])} to {text.size(sizes[-1])}"
+    lines += [Line([(line, "call")]) for line in text.wrap(f"{what} · {size}" if what else size, columns, 2)]
+    labels = dict.fromkeys(t["label"] for t in op["transfers"] if t["label"])
+    lines += [Line([(line, "formula")]) for label in labels for line in text.wrap(label, columns, 4)]
+    tags = ["output"] * any(value in graph.outputs for value in node.outputs)
+    tags += [text.shorten(" › ".join(op["layer"]), columns)] if op.get("layer") else []
+    lines += [Line([(" · ".join(tags), "tag")])] if tags else []
+    return Block("head", lines)
+
+
+def waits(graph: Graph, node: Node, name: str) -> list[Block]:
+    """How long each lane has waited in a pass: an operation that is none of the graph runs once, whatever is drawn."""
+    op = node.record
+    there = graph.transfers[op["id"]].get(name if op.get("function") else op["phase"], [])
+    blocks = []
+    for lane, ranks in enumerate(lane["ranks"] for lane in graph.lanes or [{"ranks": [t["rank"] for t in there]}]):
+        own = [t["done"] - t["waited"] for t in there if t["rank"] in ranks and t["waited"] is not None]
+        if own:
+            times = list(dict.fromkeys([text.seconds(min(own)), text.seconds(max(own))]))
+            backward = f"{there[0]['name']}: " if name == "backward" and op.get("function") else ""
+            blocks.append(Block("waited", [Line([(f"{backward}waited {' to '.join(times)}", "waited")])], lane=lane))
+    return blocks
