@@ -82,15 +82,23 @@ def flow_label(graph: Graph, edge: Edge) -> list[Line]:
     """What backward does along an edge: the formula of the contribution, and what it comes to."""
     if edge.flow is None:
         return []
-    formula, latex = edge.flow.get("formula") or edge.flow.get("partial") or "", edge.flow.get("latex")
+    formula, latex = formula_of(graph, edge), edge.flow.get("latex")
     lines = formula_lines(graph, formula, "flow", latex, graph.view.label_columns) if formula else []
     return lines + given_lines(graph, edge)
 
 
 def flow_formula(graph: Graph, edge: Edge) -> str:
     """The formula of what goes back along an edge; the words for a local partial in a record that has none."""
+    return text.clean(graph.words(formula_of(graph, edge)))
+
+
+def formula_of(graph: Graph, edge: Edge) -> str:
+    """The same in labels; of what travels, the collective that its gradient goes through."""
     flow = edge.flow or {}
-    return text.clean(graph.words(flow.get("formula") or flow.get("partial") or ""))
+    back = graph.transfers[edge.target.record["id"]].get("backward") if edge.target.kind == "transfer" else None
+    if back and flow.get("formula", "").endswith(".backward(g)"):
+        return f"{travelling.plain(back[0]['name'])}(g)"
+    return flow.get("formula") or flow.get("partial") or ""
 
 
 def formula_lines(
@@ -308,9 +316,16 @@ def _tangents(graph: Graph, node: Node) -> list[Block]:
             continue
         lines = _assigned("tangent", _amount(graph, tangent), "tangent", graph.view)
         if push := push_of(node, value):
-            lines += formula_lines(graph, push["formula"], "rule", push.get("latex"), columns, begin="= ")
+            lines += formula_lines(graph, pushed(node, push), "rule", push.get("latex"), columns, begin="= ")
         blocks.append(Block("tangent", lines, tangent["id"]))
     return blocks
+
+
+def pushed(node: Node, push: dict) -> str:
+    """The formula of a tangent; of what travels, the collective that it goes through."""
+    if node.kind != "transfer":
+        return push["formula"]
+    return travelling.called(node.record) + "(" + push["formula"].partition("(")[2]
 
 
 def push_of(node: Node, value: int) -> dict | None:

@@ -29,6 +29,7 @@ def film(graph: Graph, cards: dict[str, Card], placed: Layout, passes: Sequence[
     titles = [CAPTIONS[name] for name in passes] + [named(passes).capitalize()]
     made, place = page(graph, placed, passes, titles)
     layers = {
+        "lanes": here.lanes(),
         "edges": [*map(here.edge, graph.edges), *_flashes(here, times)],
         "nodes": [_timed(here.card(card), card, times) for card in cards.values()],
         "sums": [replace(mark, at=times.arrived(int(mark.data["value"]))) for mark in here.sums() if times.backward],

@@ -60,18 +60,18 @@ def picture(graph: Graph, cards: dict[str, Card], placed: Layout, name: str) -> 
     """The picture of one pass."""
     here = Placed(graph, cards, placed, name)
     made, place = page(graph, placed, [name], [TITLES[each] for each in graph.passes or ["forward"]])
-    made.items = [
-        heading(graph, TITLES[name]),
-        *[Group("", "lanes", here.lanes(), **place) for _ in range(bool(placed.lanes))],
-        Group("", "edges", [here.edge(edge) for edge in graph.edges if edge.key not in placed.over], **place),
-        Group("", "nodes", [here.card(card) for card in cards.values()], **place),
-        *[
-            Group("", "edges", [here.edge(e) for e in graph.edges if e.key in placed.over], **place)
-            for _ in range(bool(placed.over))
-        ],
-        Group("", "sums", here.sums(), **place),
-        *made.items,
+    below, above = ([edge for edge in graph.edges if (edge.key in placed.over) is over] for over in (False, True))
+    layers = {
+        "lanes": here.lanes(),
+        "edges": [here.edge(edge) for edge in below],
+        "nodes": [here.card(card) for card in cards.values()],
+        "edges over": [here.edge(edge) for edge in above],
+        "sums": here.sums(),
+    }
+    given = [
+        Group("", kind, items, **place) for kind, items in layers.items() if items or kind in ("edges", "nodes", "sums")
     ]
+    made.items = [heading(graph, TITLES[name]), *given, *made.items]
     return made
 
 
@@ -125,7 +125,9 @@ def headings(graph: Graph, title: str) -> list[Text]:
     program = graph.record["program"]
     what = text.shorten(program.get("name") or "", 60)
     file = text.shorten(text.file_name(program.get("file")), 60)
-    counts = [f"{graph.operations} operation{'s' * (graph.operations != 1)}"]
+    many = sum(len(lane["ranks"]) for lane in graph.lanes)
+    counts = [f"{many} rank{'s' * (many > 1)}"] if many else []
+    counts += [f"{graph.operations} operation{'s' * (graph.operations != 1)}"]
     counts += [f"{text.size(graph.saved_bytes())} saved for backward"] if graph.saved_bytes() else []
     return [
         Text(MARGIN, MARGIN + 14, title + (f" · {what}" if what else ""), "title"),

@@ -42,7 +42,7 @@ def leading_to_outputs(record: dict) -> dict:
         wanted = wanted | {flow["gives"] for flow, _ in flows if flow["input"] == of[gradient]}
     kept |= {op["id"] for flow, op in flows if flow["gives"] in wanted}
     for op in reversed(record["ops"]):
-        computed = {v for v in op["outputs"] if kinds[v] != "parameter" or op["edges"]}
+        computed = {v for v in op["outputs"] if kinds[v] != "parameter" or op["edges"] or received(op)}
         results = {*computed, *(op["tangents"][str(v)] for v in op["outputs"] if str(v) in op["tangents"])}
         if op["phase"] != "jvp" and (op["id"] in kept or wanted & results):
             kept |= {op["id"]} | ({op["of"]} if op["of"] is not None else set())
@@ -183,7 +183,8 @@ def parts_of(record: dict) -> dict[int, str]:
     read = needed | {v for op in ops for v in tensors(op)}
     needed |= {value for value in record.get("outputs", ()) if kinds[value] != "parameter"}
     for op in reversed(ops):
-        if op["id"] in found:
+        if op["id"] in found or received(op):
+            needed.update(tensors(op) if op["id"] not in found else ())
             continue
         begun = [kinds[v] == "parameter" or v in read and v not in needed for v in op["outputs"]]
         if begun and all(begun) and not op.get("edges"):
@@ -191,6 +192,11 @@ def parts_of(record: dict) -> dict[int, str]:
         else:
             needed.update(tensors(op))
     return found
+
+
+def received(op: dict) -> bool:
+    """Whether an operation receives a message, which leads on whatever it is written to."""
+    return any(transfer["number"] is None for transfer in op.get("transfers", ()))
 
 
 def document(record: dict, whole: Graph, graph: Graph) -> dict:

@@ -16,6 +16,7 @@ from . import schema
 
 LONGEST = 24  # characters of a path that stands in formulas
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+ALONE = re.compile(r"_r\d+(_\d+)?$")  # what tells the label of a value from those of other processes
 WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 
 
@@ -75,7 +76,7 @@ class ShownNames:
             if among[key] > 1 and plain:
                 self.names[v["id"]] = name + (str(seen[key]).translate(SUBSCRIPTS) if seen[key] > 1 else "")
             elif not name and lane_of(v):
-                self.names[v["id"]] = called(v).partition("_r")[0]  # the label of its process alone
+                self.names[v["id"]] = ALONE.sub("", called(v))
             else:  # a part of a record may have one alone of the values that share a name
                 self.names[v["id"]] = as_expression(name) or (name if plain else called(v))
         self.instead: dict[str, str] = {}  # of a label

@@ -14,6 +14,13 @@ from .regions import Regions
 from .values import NOWHERE, Event, Group
 
 
+# what these write into a tensor does not depend on what that held
+ANEW = frozenset(
+    "recv all_gather all_gather_into_tensor gather scatter reduce_scatter reduce_scatter_tensor all_to_all "
+    "all_to_all_single".split()
+)
+
+
 class Read:
     """Stands for the operation that reads a tensor in order to send it."""
 
@@ -53,9 +60,11 @@ class Transfers(Regions):
         if group is None:
             return
         if self._receiving is not None:
+            anew = call.name in ANEW
             for event in group.events:
                 if event.cls is not Read:
-                    event.inputs = event.inputs[:1]  # what is copied there is no tensor of the program
+                    event.inputs = [] if anew else event.inputs[:1]  # what is copied there is no tensor of the program
+            group.inplace = group.inplace and not anew
             self._receiving = None
         group.transfers += (said,)
 

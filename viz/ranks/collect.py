@@ -53,7 +53,10 @@ def record_of_step(rec: Any, program: Program) -> dict:
     rec.name_values(names_of_tensors(program.names))
     whole = without_placeholders(rec.to_dict())
     if not whole["outputs"]:
-        whole["outputs"] = [v for op in whole["ops"] if op["phase"] != "jvp" and op["transfers"] for v in tensors(op)]
+        sends = [
+            op for op in whole["ops"] if op["phase"] != "jvp" and any(t["name"] == "send" for t in op["transfers"])
+        ]
+        whole["outputs"] = list(dict.fromkeys(v for op in sends for v in tensors(op)))
     part = with_transfers(whole, leading_to_outputs(whole))
     part["ops"] = [in_buckets(op, part) for op in part["ops"]]
     return {**part, "program": {**part["program"], "file": program.file}}

@@ -10,6 +10,7 @@ import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 
+from minigrad.record.labels import ALONE
 from minigrad.record.schema import SCHEMA
 
 from ..trimmed_record import tensors
@@ -33,7 +34,7 @@ def signature(record: dict) -> tuple:
 
 def _told(op: dict) -> tuple:
     where = op["where"]
-    flows = tuple((edge["input"], edge["formula"], edge["upstream"], edge["gives"]) for edge in op["edges"])
+    flows = tuple((edge["input"], edge["upstream"], edge["gives"]) for edge in op["edges"])
     moved = tuple(
         (t["words"], t["group"], *t["ranks"], t["number"], t["peer"], t["tag"], t["label"]) for t in op["transfers"]
     )
@@ -115,7 +116,9 @@ class _Merge:
         """Let what one operation receives come from another that sends it; a gradient goes the other way."""
         (received, *_), message = receiver["outputs"], len(self.values)
         like, gradient = self.values[received], self.gradients.get(received)
-        new = {"id": message, "name": "", "label": f"v{message}_sent", "kind": "computed", "lanes": sender["lanes"]}
+        sent = next((v for v in tensors(sender)), received)  # it is called as what is sent
+        label = f"{ALONE.sub('', self.values[sent]['label'])}_r{sender['transfers'][0]['rank']}_{message}"
+        new = {"id": message, "name": "", "label": label, "kind": "computed", "lanes": sender["lanes"]}
         self.values.append({**like, **new})
         sender["outputs"].append(message)
         receiver["inputs"].append(message)

@@ -1,7 +1,7 @@
 """Where the cards of several processes lie: each lane is a column, and what lanes do together is a bar across them.
 
-Rows run through all lanes.  A bar has its rows for itself in the lanes that it crosses: what a lane does before lies above it,
-what it does afterwards below.  In a row, and over it, a lane's cards lie as layered.py places them; of a bar a lane has a pad,
+Rows run through all lanes.  What a lane does before it communicates lies above, what it does afterwards below; a bar has its row
+for itself in the lanes that it crosses.  In a row, and over it, a lane's cards lie as layered.py places them; of a bar a lane has a pad,
 where its edges come in and go out.
 """
 
@@ -75,13 +75,13 @@ def crossed(graph: Graph, rows: dict[str, int], row: int, lane: int) -> bool:
 
 
 def rows_in(graph: Graph) -> dict[str, int]:
-    """The row of each node: behind what feeds it, and behind the bars that its lane has come through."""
+    """The row of each node: behind what feeds it, and behind what its lane has sent and received before."""
     rows: dict[str, int] = {}
     floor = [0] * len(graph.lanes)  # the first row that a lane has free below its last bar
     deepest = [-1] * len(graph.lanes)
     for node in graph.nodes:
         above = [rows[edge.source.key] + 1 for edge in node.inputs]
-        if len(node.lanes) > 1:
+        if node.kind == "transfer":
             rows[node.key] = max([*above, *(deepest[lane] + 1 for lane in spanned(node))])
             for lane in spanned(node):
                 floor[lane] = rows[node.key] + 1

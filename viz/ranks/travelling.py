@@ -8,6 +8,7 @@ from .. import text
 from ..card_parts import Block, Line
 from ..drawn_graph import Graph, Node
 
+TENSORS = re.compile(r"_into_tensor$|_tensor$|_single$")
 CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
 
 
@@ -17,7 +18,16 @@ def called(op: dict) -> str:
     >>> called({"function": "AllReduce", "name": "AllReduce"}), called({"function": None, "name": "send"})
     ('all_reduce', 'send')
     """
-    return CAPITAL.sub("_", op["function"]).lower() if op.get("function") else op["name"]
+    return CAPITAL.sub("_", op["function"]).lower() if op.get("function") else plain(op["name"])
+
+
+def plain(name: str) -> str:
+    """The name of a collective without what its tensors are.
+
+    >>> plain("all_gather_into_tensor"), plain("reduce_scatter_tensor"), plain("all_to_all_single")
+    ('all_gather', 'reduce_scatter', 'all_to_all')
+    """
+    return TENSORS.sub("", name)
 
 
 def head(graph: Graph, node: Node) -> Block:
@@ -50,6 +60,6 @@ def waits(graph: Graph, node: Node, name: str) -> list[Block]:
         own = [t["done"] - t["waited"] for t in there if t["rank"] in ranks and t["waited"] is not None]
         if own:
             times = list(dict.fromkeys([text.seconds(min(own)), text.seconds(max(own))]))
-            backward = f"{there[0]['name']}: " if name == "backward" and op.get("function") else ""
+            backward = f"{plain(there[0]['name'])}: " if name == "backward" and op.get("function") else ""
             blocks.append(Block("waited", [Line([(f"{backward}waited {' to '.join(times)}", "waited")])], lane=lane))
     return blocks
