@@ -69,6 +69,11 @@ def numbered(rec: Record) -> tuple[schema.Document, Numbers]:
     ids, groups = number.ops, list(number.ops)
     used = consumed(groups, rec.outputs)
     sides = {g: ends(g, used, number.constants) for g in groups}
+    if travels := [g for g in groups if g.transfers and not g.function]:
+        leaves = {id(v.array): v.index for v in rec.values if v.kind == "parameter"}
+        for g in travels:  # what was received may have become a leaf since, as h.requires_grad_() makes it one
+            inputs, outputs = sides[g]
+            sides[g] = inputs, [o if o in used else leaves.get(id(rec.values[o].array), o) for o in outputs]
     freeing = {
         g.of: ids[g] for g in reversed(groups) if g.of is not None and not g.again
     }  # operation -> its first backward entry
