@@ -170,10 +170,13 @@ def parts_of(record: dict) -> dict[int, str]:
     ops = [op for op in record["ops"] if op["phase"] in WRITTEN]
     found: dict[int, str] = {}
     moved = {value for value, kind in kinds.items() if kind == "gradient"}
+    travelled: set[int] = set()  # gradients that came from other processes, and what is computed from them
     for op in ops:
-        if op["phase"] == "update" and not moved.isdisjoint(tensors(op)):
+        came = op["phase"] == "update" and bool(op.get("transfers")) or not travelled.isdisjoint(tensors(op))
+        if op["phase"] == "update" and not moved.isdisjoint(tensors(op)) or came and not op.get("edges"):
             found[op["id"]] = "update"
             moved.update(op["outputs"])
+            travelled.update(op["outputs"] if came else ())
     into = {(v, rounds[op["id"]]) for op in ops if op["id"] in found for v in tensors(op)}  # what else a step computes
     for op in reversed(ops):
         if op["phase"] == "update" and any((v, rounds[op["id"]]) in into for v in op["outputs"]):

@@ -63,14 +63,19 @@ def record_of_step(rec: Any, program: Program) -> dict:
 
 
 def in_buckets(op: dict, record: dict) -> dict:
-    """An operation that communicates what its label names: gradients of parameters, after a colon."""
+    """An operation that communicates what its label names, gradients of parameters after a colon: it reads these.
+
+    How they came into the tensor that is sent, a hook of backward knows.
+    """
     label = op["transfers"][0]["label"] if op["transfers"] else ""
-    if op["inputs"] or ": " not in label:
+    made = {value for other in record["ops"] for value in other["outputs"]}
+    if ": " not in label or not made.isdisjoint(tensors(op)):
         return op
     named = [name.strip() for name in label.partition(": ")[2].split(",")]
     known = {v["name"]: record["gradients"].get(str(v["id"])) for v in record["values"] if v["kind"] == "parameter"}
     found = [next((g for own, g in known.items() if f".{own}".endswith(f".{name}")), None) for name in named]
-    return {**op, "inputs": [gradient for gradient in found if gradient is not None]}
+    gradients = [gradient for gradient in found if gradient is not None]
+    return {**op, "inputs": gradients or op["inputs"]}
 
 
 def gathered(mine: Told) -> list[Told] | None:
