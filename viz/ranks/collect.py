@@ -58,24 +58,35 @@ def record_of_step(rec: Any, program: Program) -> dict:
         ]
         whole["outputs"] = list(dict.fromkeys(v for op in sends for v in tensors(op)))
     part = with_transfers(whole, leading_to_outputs(whole))
-    part["ops"] = [in_buckets(op, part) for op in part["ops"]]
+    part["ops"] = in_buckets(part)
     return {**part, "program": {**part["program"], "file": program.file}}
 
 
-def in_buckets(op: dict, record: dict) -> dict:
-    """An operation that communicates what its label names, gradients of parameters after a colon: it reads these.
+def in_buckets(record: dict) -> list[dict]:
+    """The operations of a record, of which those that communicate read what their labels name: gradients, after a colon.
 
-    How they came into the tensor that is sent, a hook of backward knows.
+    How these came into the tensor that is sent, a hook of backward knows, unless operations after backward have put them there.
     """
-    label = op["transfers"][0]["label"] if op["transfers"] else ""
-    made = {value for other in record["ops"] for value in other["outputs"]}
-    if ": " not in label or not made.isdisjoint(tensors(op)):
-        return op
-    named = [name.strip() for name in label.partition(": ")[2].split(",")]
     known = {v["name"]: record["gradients"].get(str(v["id"])) for v in record["values"] if v["kind"] == "parameter"}
-    found = [next((g for own, g in known.items() if f".{own}".endswith(f".{name}")), None) for name in named]
-    gradients = [gradient for gradient in found if gradient is not None]
-    return {**op, "inputs": gradients or op["inputs"]}
+    made: set[int] = set()  # since the last backward
+    ops = []
+    for op in record["ops"]:
+        made = set() if op["phase"] == "backward" else made | {*op["outputs"]}
+        names = op["transfers"][0]["label"].partition(": ")[2] if op["transfers"] else ""
+        if names and made.isdisjoint(tensors(op)):
+            found = [gradient_of(name.strip(), known) for name in names.split(",")]
+            op = {**op, "inputs": [one for one in found if one is not None] or op["inputs"]}
+        ops.append(op)
+    return ops
+
+
+def gradient_of(name: str, known: dict[str, int | None]) -> int | None:
+    """The gradient of the parameter with a name, which the program may know by a longer path.
+
+    >>> gradient_of("fc.bias", {"net.fc.bias": 7})
+    7
+    """
+    return next((gradient for own, gradient in known.items() if f".{own}".endswith(f".{name}")), None)
 
 
 def gathered(mine: Told) -> list[Told] | None:
