@@ -59,7 +59,25 @@ def record_of_step(rec: Any, program: Program) -> dict:
         whole["outputs"] = list(dict.fromkeys(v for op in sends for v in tensors(op)))
     part = with_transfers(whole, leading_to_outputs(whole))
     part["ops"] = in_buckets(part)
+    seen = mentioned(part)
+    part["values"] = [value for value in part["values"] if value["id"] in seen]
+    part["gradients"] = {v: g for v, g in part["gradients"].items() if int(v) in seen and g in seen}
     return {**part, "program": {**part["program"], "file": program.file}}
+
+
+def mentioned(record: dict) -> set[int]:
+    """The values that a record says anything of: those of its operations, and their gradients."""
+    found = set(record["outputs"])
+    for op in record["ops"]:
+        found.update([*tensors(op), *op["outputs"], *op["tangents"].values(), *(one["value"] for one in op["saved"])])
+        found.update(map(int, op["tangents"]))
+        for edge in op["edges"]:
+            found.update(
+                v for v in (edge["input"], edge["upstream"], edge["gives"], *edge["upstreams"]) if v is not None
+            )
+        found.update(push["output"] for push in op["pushes"])
+        found.update(outer for ran in op["inside"] for outer in ran["same"].values())
+    return found | {gradient for value, gradient in record["gradients"].items() if int(value) in found}
 
 
 def in_buckets(record: dict) -> list[dict]:
@@ -67,7 +85,7 @@ def in_buckets(record: dict) -> list[dict]:
 
     How these came into the tensor that is sent, a hook of backward knows, unless operations after backward have put them there.
     """
-    known = {v["name"]: record["gradients"].get(str(v["id"])) for v in record["values"] if v["kind"] == "parameter"}
+    known = {v["name"]: g for v in record["values"] if (g := record["gradients"].get(str(v["id"]))) is not None}
     made: set[int] = set()  # since the last backward
     ops = []
     for op in record["ops"]:
@@ -80,7 +98,7 @@ def in_buckets(record: dict) -> list[dict]:
     return ops
 
 
-def gradient_of(name: str, known: dict[str, int | None]) -> int | None:
+def gradient_of(name: str, known: dict[str, int]) -> int | None:
     """The gradient of the parameter with a name, which the program may know by a longer path.
 
     >>> gradient_of("fc.bias", {"net.fc.bias": 7})

@@ -27,19 +27,26 @@ def lanes_of(records: Sequence[dict]) -> list[list[int]]:
 
 
 def signature(record: dict) -> tuple:
-    """What a rank does, without its numbers: operations, what they read and give, shapes, lines, derivatives, transfers."""
-    shapes = tuple((v["id"], v["kind"], tuple(v["shape"]), v["dtype"]) for v in record["values"])
-    return (*map(_told, record["ops"]), shapes, tuple(record["outputs"]), tuple(record["program"]["passes"]))
+    """What a rank does, without its numbers: operations, what they read and give, shapes, lines, derivatives, transfers.
 
-
-def _told(op: dict) -> tuple:
-    where = op["where"]
-    flows = tuple((edge["input"], edge["upstream"], edge["gives"]) for edge in op["edges"])
-    moved = tuple(
-        (t["words"], t["group"], *t["ranks"], t["number"], t["peer"], t["tag"], t["label"]) for t in op["transfers"]
-    )
-    ends = tuple(tensors(op)), tuple(op["outputs"]), op["of"]
-    return op["phase"], op["name"], where["file"], where["line"], *op["module"], *ends, flows, moved
+    Values go by the order in which they are mentioned: what a rank did before does not count.
+    """
+    order: dict[int | None, int] = {None: -1}
+    place = lambda values: tuple(order.setdefault(value, len(order)) for value in values)
+    ops = {op["id"]: i for i, op in enumerate(record["ops"])}
+    told = []
+    for op in record["ops"]:
+        where = op["where"]
+        flows = [place((edge["input"], edge["upstream"], edge["gives"])) for edge in op["edges"]]
+        moved = [
+            (t["words"], t["group"], *t["ranks"], t["peer"], t["tag"], t["label"], t["number"] is None)
+            for t in op["transfers"]
+        ]
+        ends = place(tensors(op)), place(op["outputs"]), ops.get(op["of"])
+        told.append((op["phase"], op["name"], where["file"], where["line"], *op["module"], *ends, *flows, *moved))
+    values = {value["id"]: value for value in record["values"]}
+    shapes = [(values[v]["kind"], *values[v]["shape"], values[v]["dtype"]) for v in order if v is not None]
+    return (*told, *shapes, place(record["outputs"]), *record["program"]["passes"])
 
 
 def merged(records: Sequence[dict], apart: bool = False) -> dict:
@@ -73,11 +80,12 @@ class _Part:
         self.values: dict[int, int] = {}
         self.ops: dict[int, int] = {}
         self.labels: dict[str, str] = {}
-        self.same = [{op["id"]: op["transfers"] for op in records[rank]["ops"]} for rank in ranks[1:]]
+        same = [records[rank]["ops"] for rank in ranks]  # one operation after the other
+        self._transfers = {ops[0]["id"]: [t for op in ops for t in op["transfers"]] for ops in zip(*same)}
 
     def transfers(self, op: dict) -> list[dict]:
         """The transfers of an operation, of all ranks of the lane."""
-        return [*op["transfers"], *(t for other in self.same for t in other[op["id"]])]
+        return self._transfers[op["id"]]
 
     def words(self, formula: str) -> str:
         """A formula in the labels that the values have in the record of all."""
