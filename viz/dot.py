@@ -12,7 +12,7 @@ from .cards import flow_text, words
 from .drawn_graph import Edge, Graph
 from .themes import LIGHT, Theme
 
-SHAPES = {"function": "component", "fold": "box3d", "transfer": "cds"}
+SHAPES = {"function": "component", "fold": "box3d", "transfer": "tab"}
 STYLES = {
     "input": "rounded,filled",
     "parameter": "diagonals,filled",
@@ -54,7 +54,8 @@ def quoted(*lines: str, end: str = "") -> str:
 
 
 def _pass(graph: Graph, cards: dict[str, Card], name: str, prefix: str, theme: Theme) -> list[str]:
-    lines = []
+    lines: list[str] = []
+    lanes: dict[int, list[str]] = {lane: [] for lane in range(len(graph.lanes))}
     for key, card in cards.items():
         kind = card.node.kind
         output = bool(graph.outputs & set(card.node.outputs)) and kind != "copy"
@@ -67,7 +68,11 @@ def _pass(graph: Graph, cards: dict[str, Card], name: str, prefix: str, theme: T
         attributes |= {"shape": SHAPES[kind]} if kind in SHAPES else {}
         attributes |= {"style": quoted(STYLES[kind])} if kind in STYLES else {}
         attributes |= {"penwidth": "2.5"} if output else {}
-        lines.append(f"  {quoted(prefix + key)} {_written(attributes)}")
+        where = lanes[card.node.lanes[0]] if len(card.node.lanes) == 1 else lines
+        where.append(f"  {quoted(prefix + key)} {_written(attributes)}")
+    for lane, inner in lanes.items():
+        cluster = f"cluster_{prefix.replace('-', '_')}lane_{lane}"
+        lines += [f"  subgraph {cluster} {{", f"  label={quoted(graph.lane_name(lane))}", *inner, "  }"]
     for edge in graph.edges:
         ends = f"{quoted(prefix + edge.source.key)} -> {quoted(prefix + edge.target.key)}"
         lines.append(f"  {ends} {_written({'id': quoted(prefix + edge.key), **_edge(edge, cards, name, theme)})}")

@@ -165,6 +165,12 @@ class Graph:
         """How many operations there are, also in boxes of several."""
         return sum(len(op["folded"]["ops"]) if "folded" in op else 1 for op in self.ops)
 
+    @property
+    def ranks(self) -> str:
+        """How many processes a record of several has, in words; "" for that of one."""
+        many = sum(len(lane["ranks"]) for lane in self.lanes)
+        return f"{many} rank{'s' * (many > 1)}" if many else ""
+
     def name(self, value: int) -> str:
         """What a value is called."""
         return self.names[value]
@@ -185,6 +191,10 @@ class Graph:
         'ranks 0–2, 5'
         """
         return text.ranks(self.lanes[lane]["ranks"])
+
+    def whose(self, node: Node) -> str:
+        """The ranks that a node belongs to, in words."""
+        return text.ranks(sorted(rank for lane in node.lanes for rank in self.lanes[lane]["ranks"]))
 
     def elements(self, value: int) -> int:
         """How many numbers a value holds; 0 where the record does not know it."""

@@ -56,13 +56,17 @@ def escaped(line: str) -> str:
 
 
 def _pass(graph: Graph, cards: dict[str, Card], name: str, prefix: str) -> list[str]:
-    lines = []
+    lines: list[str] = []
+    lanes: dict[int, list[str]] = {lane: [] for lane in range(len(graph.lanes))}
     for key, card in cards.items():
         node = card.node
+        where = lanes[node.lanes[0]] if len(node.lanes) == 1 else lines
         label = "<br/>".join(map(escaped, words(card, name)))
-        lines.append(f"  {_id(prefix, key)}{SHAPES[node.kind].format(label or ' ')}:::{node.kind}")
+        where.append(f"  {_id(prefix, key)}{SHAPES[node.kind].format(label or ' ')}:::{node.kind}")
         if graph.outputs & set(node.outputs) and node.kind != "copy":
-            lines.append(f"  class {_id(prefix, key)} output")
+            where.append(f"  class {_id(prefix, key)} output")
+    for lane, inner in lanes.items():
+        lines += [f'  subgraph {prefix}lane_{lane}["{graph.lane_name(lane)}"]', *("  " + one for one in inner), "  end"]
     for edge in graph.edges:
         ends = [_id(prefix, edge.source.key), _id(prefix, edge.target.key)]
         if name == "backward":

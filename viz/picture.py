@@ -125,8 +125,7 @@ def headings(graph: Graph, title: str) -> list[Text]:
     program = graph.record["program"]
     what = text.shorten(program.get("name") or "", 60)
     file = text.shorten(text.file_name(program.get("file")), 60)
-    many = sum(len(lane["ranks"]) for lane in graph.lanes)
-    counts = [f"{many} rank{'s' * (many > 1)}"] if many else []
+    counts = [graph.ranks] if graph.lanes else []
     counts += [f"{graph.operations} operation{'s' * (graph.operations != 1)}"]
     counts += [f"{text.size(graph.saved_bytes())} saved for backward"] if graph.saved_bytes() else []
     return [

@@ -33,8 +33,10 @@ Lane = tuple[str, int]  # a value on its way: node and output
 def sketch(graph: Graph, cards: dict[str, Card], passes: list[str]) -> str:
     """The drawing, under a heading and over a legend."""
     lanes = Lanes(Counter((edge.source.key, edge.port) for edge in graph.edges))
-    lines = []
+    lines, whose = [], ""
     for card in cards.values():
+        if graph.lanes and whose != (whose := graph.whose(card.node)):  # of several processes, one after the other
+            lines.append(f"{lanes.row()}  {whose}:".lstrip())
         lines += lanes.into(card.node)
         column = lanes.column
         shown = _beside(graph, cards, card, passes)
@@ -51,7 +53,7 @@ def _heading(graph: Graph, passes: list[str]) -> list[str]:
     name, file = text.clean(program.get("name") or ""), text.file_name(program.get("file"))
     saved = f"{text.size(graph.saved_bytes())} saved for backward" if graph.saved_bytes() else ""
     counts = f"{graph.operations} operation{'s' * (graph.operations != 1)}"
-    return [" · ".join(filter(None, (name, file, counts, saved))), "passes: " + ", ".join(passes)]
+    return [" · ".join(filter(None, (name, file, graph.ranks, counts, saved))), "passes: " + ", ".join(passes)]
 
 
 def _beside(graph: Graph, cards: dict[str, Card], card: Card, passes: list[str]) -> list[str]:

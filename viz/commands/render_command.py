@@ -144,8 +144,9 @@ def render(
         raise Usage(
             "--ranks draws a tensor that a file computes: it takes no --args, and nothing from the standard input."
         )
-    if ranks and seen.slide:
-        raise Usage("--ranks makes pictures that are too large for a slide: leave out --size.")
+    if ranks and (seen.slide or seen.rankdir in ("LR", "RL")):
+        option = "--size slide" if seen.slide else f"--rankdir {seen.rankdir}"
+        raise Usage(f"--ranks draws lanes beside one another, from top to bottom: leave out {option}.")
     if n is not None:
         if not ranks:
             raise Usage(f"-n {n} is for --ranks.")
