@@ -24,7 +24,7 @@ from .content import content, packed
 
 HERE = Path(__file__).parent
 SCRIPTS = """
-    dom model steps fold layered cards camera draw edges mount far state caption values inside paths source memory search
+    dom model beats steps fold layered lanes cards camera draw edges mount far state caption values inside paths source memory search
     look stepping keys main
 """.split()
 

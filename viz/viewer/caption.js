@@ -93,15 +93,23 @@ function sumSoFar(value, step) {
   );
 }
 
+/** The sentence of one step; of several at once, with the process that takes it. */
+function told(step, several) {
+  const { op } = steps[step];
+  if (!several || !op) return caption(step);
+  const whose = op.lanes.length > 1 ? laneOf(op.tensors[steps[step].slot ?? 0]) : op.lanes[0];
+  return [el("span", { class: "whose" }, lanes[whose]), ...caption(step)];
+}
+
 function showCaption(step) {
   const { pass, op } = steps[step];
   const place = op ? placeOf(op) : "";
   $("where").replaceChildren(
     el("strong", { class: `p-${pass}` }, TITLES[pass]),
-    ` ${step - startOf[pass]} of ${lastOf(pass) - startOf[pass]}`,
+    ` ${placeIn(step)} of ${placeIn(lastOf(pass))}`,
     place && el("span", { class: "place" }, place),
   );
-  $("caption").replaceChildren(...caption(step));
+  $("caption").replaceChildren(...together(step).flatMap((one, i, all) => told(one, all.length > 1)));
 }
 
 const SPOKEN = { "=": "equals", "\u00d7": "times", "\u2192": ",", "\u2295": ", together" };

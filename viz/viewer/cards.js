@@ -47,6 +47,7 @@ function measure(boxes) {
     box.entryAt = (slot) => box.inset + box.slots.slice(0, slot).reduce((a, b) => a + b, 0) + box.slots[slot] / 2;
     box.exitAt = (value) =>
       (box.w * (2 * Math.max(0, box.exits.indexOf(value)) + 1)) / (2 * Math.max(1, box.exits.length));
+    if (isBar(box)) measureBar(box, card);
   }
 }
 
@@ -56,14 +57,13 @@ function describe(box) {
     return { title: name, note: "", tag: "", rows: [], width: textWidth(name, "mono") + 2 * SIDE, tall: 26 };
   }
   const { title, note, right, tag } = heading(box);
-  const rows = box.out.slice(0, MOST_ROWS).flatMap((value) => rowsOf(box, value));
-  if (box.kind !== "fold" && !box.leaf) rows.push(...keptRows(ops[box.from]));
-  const widths = rows.map(
-    (row) =>
-      textWidth(row.label, row.kind === "kept" ? "small" : "mono") +
-      row.longest +
-      (row.type ? textWidth(row.type, "small") + 18 : 0),
-  );
+  const most = isBar(box) ? MOST_ROWS * box.lanes.length : MOST_ROWS;
+  const rows = box.out.slice(0, most).flatMap((value) => rowsOf(box, value));
+  if (box.kind !== "fold" && !box.leaf) rows.push(...waitRows(ops[box.from]), ...keptRows(ops[box.from]));
+  if (isBar(box)) rows.forEach((row) => (row.lane ??= laneOf(row.value)));
+  const inLane = (row) => rows.filter((other) => other.lane === row.lane);
+  for (const row of rows) row.at = inLane(row).indexOf(row); // a bar has a column for each lane
+  const widths = isBar(box) ? [] : rows.map(rowWidth);
   const head =
     textWidth(title, "name") +
     textWidth(note, "mono") +
@@ -76,8 +76,25 @@ function describe(box) {
     tag,
     rows,
     width,
-    tall: HEAD + (tag ? TAG : 0) + (rows.length ? rows.length * LINE + FOOT : 0),
+    tall: HEAD + (tag ? TAG : 0) + (rows.length ? (1 + Math.max(...rows.map((row) => row.at))) * LINE + FOOT : 0),
   };
+}
+
+const rowWidth = (row) =>
+  textWidth(row.label, row.kind === "kept" ? "small" : "mono") +
+  row.longest +
+  (row.type ? textWidth(row.type, "small") + 18 : 0);
+
+/** How long each lane has waited for what travels, in the pass that is shown. */
+function waitRows(op) {
+  if (!op.transfer) return [];
+  const { waited } = op.transfer;
+  const there = new Set(Object.values(waited).flatMap((by) => Object.keys(by).map(Number)));
+  return [...there].map((lane) => {
+    const texts = Object.fromEntries(passes.map((pass) => [pass, waited[pass]?.[lane] ?? ""]));
+    const longest = Math.max(...Object.values(texts).map((text) => textWidth(text, "small")));
+    return { kind: "wait", label: "", texts, longest, lane: op.lanes?.length > 1 ? lane : undefined, op: op.index };
+  });
 }
 
 function heading(box) {
@@ -98,6 +115,10 @@ function heading(box) {
     return { title: shorten(box.label, 44), note: "", right: "", tag: shorten(tag.join(" · "), 70) };
   }
   const op = ops[box.from];
+  if (op.transfer) {
+    const tag = [...op.transfer.said, ...out].join(" · ");
+    return { title: op.name, note: "", right: op.transfer.whom, tag: shorten(tag, 90) };
+  }
   const tag = [
     ...(op.custom ? ["custom Function"] : []),
     ...(op.inplace ? ["in place"] : []),

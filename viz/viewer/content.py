@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from .. import text
-from ..cards import called, flow_formula, push_of
+from ..cards import called, flow_formula, push_of, pushed
 from ..drawn_graph import Edge, Graph, Node
+from ..ranks import travelling
 from .sources import sources
 
 INFINITY = float("inf")
@@ -46,7 +47,7 @@ def content(graph: Graph) -> dict:
         "tangents": told.pairs(graph.tangents),
         "backward": told.order(nodes),
         "files": files,
-    }
+    } | told.lanes()
 
 
 class Teller:
@@ -59,6 +60,14 @@ class Teller:
         self.back = {
             op["id"]: op.get("of") for op in graph.record["ops"] if op["phase"] == "backward" and not op.get("again")
         }
+
+    def lanes(self) -> dict:
+        """The names of the lanes, and the lane of each value, of a record of several processes."""
+        graph = self.graph
+        if not graph.lanes:
+            return {}
+        names = [graph.lane_name(lane) for lane in range(len(graph.lanes))]
+        return {"lanes": names, "laneOf": [graph.lane(value["id"]) for value in graph.record["values"]]}
 
     def places(self, ids: Any) -> list[int]:
         """Values as places in the list."""
@@ -78,6 +87,8 @@ class Teller:
         """An operation: its call and formula, what went in and out, what it kept, what flows back through it."""
         op, where = node.record, node.record.get("where") or {}
         name, call, shown = called(self.graph, node)
+        if node.kind == "transfer":
+            name, call, shown = travelling.called(op), "", ""
         said: dict[str, Any] = {
             "id": op["id"],
             "name": name,
@@ -98,16 +109,30 @@ class Teller:
             "saved": [self._saved(entry) for entry in op.get("saved", ()) if entry["value"] in self.place],
             "flows": [self._flow(edge) for edge in node.inputs] if any(edge.flow for edge in node.inputs) else [],
             "rule": self._rule(node),
+            "lanes": list(node.lanes),
+            "transfer": self._transfer(node),
             "inside": [{"method": ran["method"], "steps": self._steps(ran)} for ran in op.get("inside", ())],
         }
         return said | {key: value for key, value in more.items() if value}
+
+    def _transfer(self, node: Node) -> dict | None:
+        """What travels between processes: what the card says of it, and by pass how long each lane has waited."""
+        if node.kind != "transfer":
+            return None
+        lines = travelling.head(self.graph, node).lines
+        waited = {
+            name: {block.lane: block.lines[0].text for block in travelling.waits(self.graph, node, name)}
+            for name in self.graph.passes
+        }
+        whom = lines[0].right[0] if lines[0].right else ""
+        return {"whom": whom, "said": [line.text for line in lines[1:] if line.left[0][1] != "tag"], "waited": waited}
 
     def _rule(self, node: Node) -> str:
         moved = [
             value for value in node.record["outputs"] if value in self.graph.tangents and self.graph.tangent(value)
         ]
         push = push_of(node, moved[0]) if moved else None
-        return "= " + text.clean(self.graph.words(push["formula"])) if push else ""
+        return "= " + text.clean(self.graph.words(pushed(node, push))) if push else ""
 
     def _input(self, entry: Any) -> Any:
         return self.place.get(entry) if isinstance(entry, int) else [_constant(entry)]

@@ -1,12 +1,13 @@
 // Cards as SVG.  A card is built once, when it comes into the window; a step updates the texts and classes that it changes.
 
-const layers = { edges: $("edges"), cards: $("cards"), labels: $("labels") };
+const layers = { lanes: $("lanes"), edges: $("edges"), over: $("over"), cards: $("cards"), labels: $("labels") };
 const mounted = new Map(); // by key, the elements of a card
 const BAR = 4; // width of the bar of a custom Function
 const FORMS = {
   op: ["round", 6],
   function: ["round", 6],
   fold: ["round", 6],
+  transfer: ["round", 6],
   input: ["round", 15],
   parameter: ["cut", 10],
   constant: ["cut", 0],
@@ -35,7 +36,7 @@ function mountCard(box) {
   });
   const headTall = HEAD + (box.tag ? TAG : 0);
   g.append(...frame(box, headTall), ...headTexts(box));
-  const rows = box.rows.map((row, i) => mountRow(g, box, row, box.strip + headTall + 2 + i * LINE));
+  const rows = box.rows.map((row) => mountRow(g, box, row, box.strip + headTall + 2 + row.at * LINE));
   layers.cards.append(g);
   const made = { box, g, rows, sum: mountSum(box) };
   mounted.set(box.key, made);
@@ -67,7 +68,7 @@ function headTexts(box) {
   const y = box.strip + (copy ? 17.5 : 20);
   const call = box.note ? shape("tspan", { class: "mono call" }, box.note) : null;
   const made = [shape("text", { class: copy ? "mono" : "name", x: SIDE, y }, box.title, call)];
-  const style = box.leaf ? "small" : "mono formula";
+  const style = box.leaf || box.kind === "transfer" ? "small" : "mono formula";
   if (box.right) made.push(shape("text", { class: style, x: box.w - SIDE, y, "text-anchor": "end" }, box.right));
   if (box.tag) made.push(shape("text", { class: "small", x: SIDE, y: y + TAG }, box.tag));
   return made;
@@ -90,14 +91,15 @@ function mountSum(box) {
 }
 
 function mountRow(g, box, row, y) {
-  const [left, base] = [box.kind === "function" ? BAR + 3 : 5, y + 15.5];
-  const styles = { kept: ["small", "small"], value: ["mono label", "mono"] }[row.kind] ?? ["mono label", "mono strong"];
+  const [from, wide] = box.columns?.get(row.lane) ?? [0, box.w]; // of a bar, the column of a lane
+  const [left, base] = [from + (box.kind === "function" ? BAR + 3 : 5), y + 15.5];
+  const styles = { kept: ["small", "small"], wait: ["small", "small"], value: ["mono label", "mono"] }[row.kind] ?? ["mono label", "mono strong"];
   const text = shape("tspan", { class: styles[1] });
   const line = shape("g", { "data-gradient": row.kind === "grad" ? row.value : null }); // a click shows its paths
-  const tint = { x: left, y: y + 1, width: box.w - left - 5, height: LINE - 2, rx: 4 };
+  const tint = { x: left, y: y + 1, width: from + wide - left - 5, height: LINE - 2, rx: 4 };
   if (row.kind !== "value") line.append(shape("rect", tint));
-  line.append(shape("text", { x: SIDE, y: base }, shape("tspan", { class: styles[0] }, row.label), text));
-  const type = { class: "small type", x: box.w - SIDE, y: base, "text-anchor": "end" };
+  line.append(shape("text", { x: from + SIDE, y: base }, shape("tspan", { class: styles[0] }, row.label), text));
+  const type = { class: "small type", x: from + wide - SIDE, y: base, "text-anchor": "end" };
   if (row.type) line.append(shape("text", type, row.type));
   g.append(line);
   return { row, line, text };
@@ -107,6 +109,10 @@ function updateCard({ box, g, rows, sum }) {
   for (const { row, line, text } of rows) {
     const stands = standing(row);
     line.setAttribute("class", `row r-${row.kind} ${stands}`);
+    if (row.kind === "wait") {
+      setText(text, stands === "known" ? row.texts[steps[state.step].pass] : "");
+      continue;
+    }
     const finished = row.kind === "kept" || stands === "known";
     setText(text, finished ? row.last : row.kind === "grad" ? gradientText(row.value, state.step) : "–");
   }
@@ -126,6 +132,7 @@ function updateCard({ box, g, rows, sum }) {
 /** How far a row is at this step: todo, part or known; what is kept may be freed again. */
 function standing(row) {
   const { step } = state;
+  if (row.kind === "wait") return step >= (stepFor[steps[step].pass].get(row.op) ?? 0) ? "known" : "todo";
   if (row.kind === "grad") return gradientAt(row.value, step).state;
   if (row.kind === "kept")
     return step < row.from ? "todo" : row.freed !== undefined && step >= row.freed ? "freed" : "known";

@@ -8,7 +8,7 @@ function mountEdge(edge) {
   const tip = (name, x, y, by) => shape("path", { class: `tip ${name}`, d: `M${x} ${y}L${x - 4} ${y + by}H${x + 4}Z` });
   const line = shape("path", { class: "line", d: curve(edge.points) });
   const g = shape("g", { id: edge.key }, line, tip("down", x1, y1, -8), tip("up", x0, y0 + low, 8));
-  layers.edges.append(g);
+  (edge.over ? layers.over : layers.edges).append(g);
   const made = { edge, g, line, label: mountLabel(edge.target.labels[edge.slot], x1, y1) };
   mountedEdges.set(edge.key, made);
   updateEdge(made);

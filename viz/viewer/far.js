@@ -20,6 +20,7 @@ function readColours() {
       "parameter",
       "constant",
       "fold",
+      "transfer",
       "forward",
       "backward",
       "jvp",

@@ -35,12 +35,14 @@ function tree(pathOf) {
   const root = { label: "", from: 0, to: ops.length, parts: [], open: true };
   let stack = [root];
   ops.forEach((op, index) => {
-    const path = pathOf(op);
+    const path = op.transfer ? [] : pathOf(op);
+    const lane = op.lanes?.[0];
+    const goesOn = (node, label) => node.label === label && node.lane === lane;
     let depth = 0;
-    while (depth < path.length && depth + 1 < stack.length && stack[depth + 1].label === path[depth]) depth++;
+    while (depth < path.length && depth + 1 < stack.length && goesOn(stack[depth + 1], path[depth])) depth++;
     stack = stack.slice(0, depth + 1);
     for (const label of path.slice(depth)) {
-      const node = { label, level: stack.length, from: index, to: index, parts: [], open: false };
+      const node = { label, lane, level: stack.length, from: index, to: index, parts: [], open: false };
       stack.at(-1).parts.push(node);
       stack.push(node);
     }
@@ -132,10 +134,12 @@ function visibleParts() {
 function boxFor(part) {
   if (part.parts) {
     const { from, to, label } = part;
-    return { key: `fold-${from}-${to}`, kind: "fold", from, to, label, fold: part, out: [] };
+    const across = [...new Set(ops.slice(from, to).flatMap((op) => op.lanes ?? []))];
+    return { key: `fold-${from}-${to}`, kind: "fold", from, to, label, fold: part, out: [], lanes: across };
   }
   const op = ops[part];
-  return { key: `op-${op.id}`, kind: op.custom ? "function" : "op", from: part, to: part + 1, out: op.out };
+  const kind = op.transfer ? "transfer" : op.custom ? "function" : "op";
+  return { key: `op-${op.id}`, kind, from: part, to: part + 1, out: op.out, lanes: op.lanes ?? [] };
 }
 
 /** The boxes that are to be seen and the edges between them. */
@@ -182,14 +186,14 @@ function leafBox(made, value, time) {
   const key = `value-${values[value].id}`;
   const first = made.leaves.get(value);
   if (first === undefined) {
-    const box = addBox(made, { key, kind: leafKind(value), out: [value], leaf: true });
+    const box = addBox(made, { key, kind: leafKind(value), out: [value], leaf: true, lanes: [laneOf(value)] });
     made.leaves.set(value, { time, box });
     return box;
   }
   if ((uses.get(value) ?? []).length <= USES && time - first.time <= FAR_USE) return first.box;
   const copies = (made.copies.get(value) ?? 0) + 1;
   made.copies.set(value, copies);
-  return addBox(made, { key: `${key}-copy-${copies}`, kind: "copy", out: [value], leaf: true });
+  return addBox(made, { key: `${key}-copy-${copies}`, kind: "copy", out: [value], leaf: true, lanes: [laneOf(value)] });
 }
 
 function connect({ edges }, edge, target) {

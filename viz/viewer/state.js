@@ -14,7 +14,8 @@ function rebuild(keep) {
   for (const one of graph.boxes) one.outs = [];
   for (const edge of graph.edges) edge.source.outs.push(edge);
   measure(graph.boxes);
-  graph.size = layout(graph);
+  graph.size = lanes.length ? laneLayout(graph) : layout(graph);
+  mountLanes();
   graph.long = graph.edges.filter((edge) => edge.target.rank - edge.source.rank > 1);
   edgeAt = ops.map(() => []);
   home = new Map();
@@ -38,20 +39,27 @@ function foldOf({ op, slot }) {
   return box?.kind === "fold" && (slot === null || !edgeAt[op.index][slot]) ? box : null;
 }
 
-/** The last step of each run of steps that all happen inside one closed fold. */
+/** The last step of each beat, and of each run of beats that all happen inside the same closed folds. */
 function halts() {
-  const names = steps.map((step) => {
-    const fold = foldOf(step);
-    return fold && `${step.pass} ${fold.key}`;
-  });
-  return steps.map((_, i) => i).filter((i) => names[i] === null || names[i] !== names[i + 1]);
+  const names = new Map(); // by beat, the folds; null where something happens outside of them
+  for (const step of steps) {
+    const [fold, before] = [foldOf(step), names.get(step.beat)];
+    const name = fold && before !== null ? `${before ?? step.pass} ${fold.key}` : null;
+    if (before?.endsWith(fold?.key)) continue;
+    names.set(step.beat, name);
+  }
+  const last = steps.map((_, i) => i).filter((i) => steps[i].beat !== steps[i + 1]?.beat);
+  const nameAt = (i) => names.get(steps[i]?.beat);
+  return last.filter((i, k) => nameAt(i) === null || nameAt(i) !== nameAt(last[k + 1]));
 }
 
 /** The place of a step among the stops. */
 const stopAt = (step) => Math.min(firstFrom(stops, step), stops.length - 1);
 
 /** Keys of the cards and edges that a step is about; of a closed fold, all that come to it and leave it. */
-function inPlay(step) {
+const inPlay = (step) => new Set(together(step).flatMap((one) => [...inPlayAt(one)]));
+
+function inPlayAt(step) {
   const { pass, op, slot } = steps[step];
   if (!op) return new Set(startsWith(pass, step).map((value) => home.get(value)?.key));
   const at = boxOf[op.index];

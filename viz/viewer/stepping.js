@@ -7,7 +7,7 @@ const SPEECH = 0.5; // steps a second that can be read aloud while they play
 
 function go(step, follow = true) {
   const before = state.step;
-  state.step = Math.max(0, Math.min(steps.length - 1, step));
+  state.step = together(Math.max(0, Math.min(steps.length - 1, step))).at(-1);
   const old = state.now;
   state.now = inPlay(state.step);
   const near = Math.abs(stopAt(state.step) - stopAt(before)) <= 1 && steps[before].pass === steps[state.step].pass;
@@ -20,8 +20,16 @@ function go(step, follow = true) {
 /** Bring what the step is about into the window. */
 function followStep() {
   const { op, pass } = steps[state.step];
-  const lit = op ? bounds(op, pass) : graph.boxes.find((one) => state.now.has(one.key));
+  const lit = op ? around(together(state.step).map((step) => bounds(step, pass))) : graph.boxes.find((one) => state.now.has(one.key));
   if (lit) show(lit);
+}
+
+/** The rectangle around several, or the first of them where the window is too small for all. */
+function around(boxes) {
+  const [x, y] = [Math.min(...boxes.map((box) => box.x)), Math.min(...boxes.map((box) => box.y))];
+  const [w, h] = [Math.max(...boxes.map((box) => box.x + box.w)) - x, Math.max(...boxes.map((box) => box.y + box.h)) - y];
+  const fits = w * camera.k < stage.clientWidth * 0.96 && h * camera.k < stage.clientHeight * 0.96;
+  return fits ? { x, y, w, h } : boxes[0];
 }
 
 /** Everything around the graph says which step it is. */
@@ -43,9 +51,10 @@ function tell() {
 }
 
 /** What has to be seen of a step: its card, and in backward the card that the gradient goes to, if both fit. */
-function bounds(op, pass) {
+function bounds(step, pass) {
+  const { op, slot } = steps[step];
   const at = boxOf[op.index];
-  const edge = pass === "backward" && edgeAt[op.index][steps[state.step].slot];
+  const edge = pass === "backward" && edgeAt[op.index][slot];
   if (!edge || edge.target.y - edge.source.y > (stage.clientHeight / camera.k) * 0.8) return at;
   const [x, y] = [Math.min(at.x, edge.source.x), edge.source.y];
   const wide = Math.max(at.x + at.w, edge.source.x + edge.source.w) - x;
@@ -85,5 +94,7 @@ function keepPlace() {
 function stepInLink() {
   const [, pass, n] = /^#(?:(forward|backward|jvp)-)?(\d+)$/.exec(location.hash) ?? [];
   if (n !== undefined && pass === undefined) return Math.min(Number(n), steps.length - 1);
-  return passes.includes(pass) ? Math.min(startOf[pass] + Number(n), lastOf(pass)) : 0;
+  if (!passes.includes(pass)) return 0;
+  const at = steps.findLastIndex(({ beat }) => beat === steps[startOf[pass]].beat + Number(n));
+  return at < 0 ? lastOf(pass) : Math.min(at, lastOf(pass));
 }

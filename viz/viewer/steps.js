@@ -13,44 +13,54 @@ const arrivals = new Map(); // by value, [step, the value that arrived] of each 
 const freedAt = new Map(); // by operation, the step with which its backward has run
 const stepFor = { forward: new Map(), backward: new Map(), jvp: new Map() }; // by operation, its first step in a pass
 
+let beat = 0; // what several processes do in one beat are as many steps
+
 function begin(pass) {
   startOf[pass] = steps.length;
-  steps.push({ pass, op: null, slot: null });
+  steps.push({ pass, op: null, slot: null, beat: ++beat });
 }
 
 function enter(pass, op, slot = null) {
   if (!stepFor[pass].has(op.index)) stepFor[pass].set(op.index, steps.length);
-  steps.push({ pass, op, slot });
+  steps.push({ pass, op, slot, beat });
 }
 
 begin("forward");
-for (const op of ops) {
-  for (const value of op.out) known[value] = steps.length;
-  enter("forward", op);
+for (const units of beatsOf(ops.map((op) => ({ op })), makersOf)) {
+  beat++;
+  for (const { op } of units) {
+    for (const value of op.out) known[value] = steps.length;
+    enter("forward", op);
+  }
 }
 
 if (passes.includes("backward")) {
   begin("backward");
   for (const [value] of gradientOf) if (!flowsInto.has(value)) gradientKnown.set(value, startOf.backward);
-  for (const index of data.backward) {
-    ops[index].flows.forEach((flow, slot) => {
-      if (!flow) return;
-      const value = ops[index].tensors[slot];
-      listed(arrivals, value).push([steps.length, flow.gives]);
-      gradientKnown.set(value, steps.length);
-      enter("backward", ops[index], slot);
-    });
-    freedAt.set(index, steps.length - 1);
+  for (const units of beatsOf(unitsBack(), readersOf)) {
+    beat++;
+    for (const { op, slots } of units) {
+      for (const slot of slots) {
+        const value = op.tensors[slot];
+        listed(arrivals, value).push([steps.length, op.flows[slot].gives]);
+        gradientKnown.set(value, steps.length);
+        enter("backward", op, slot);
+      }
+      freedAt.set(op.index, steps.length - 1);
+    }
   }
 }
 
 if (passes.includes("jvp")) {
   begin("jvp");
   for (const [value] of tangentOf) if (isLeaf(value)) tangentKnown.set(value, startOf.jvp);
-  for (const op of ops) {
-    const moved = op.out.filter((value) => tangentOf.has(value));
-    for (const value of moved) tangentKnown.set(value, steps.length);
-    if (moved.length) enter("jvp", op);
+  const moves = ops.filter((op) => op.out.some((value) => tangentOf.has(value)));
+  for (const units of beatsOf(moves.map((op) => ({ op })), makersOf)) {
+    beat++;
+    for (const { op } of units) {
+      for (const value of op.out.filter((one) => tangentOf.has(one))) tangentKnown.set(value, steps.length);
+      enter("jvp", op);
+    }
   }
 }
 
@@ -59,8 +69,20 @@ const lastOf = (pass) => {
   return (next.length ? Math.min(...next) : steps.length) - 1;
 };
 
+/** The steps of a beat, by one of them. */
+function together(step) {
+  const same = (other) => steps[other]?.beat === steps[step].beat;
+  let [from, to] = [step, step];
+  while (same(from - 1)) from--;
+  while (same(to + 1)) to++;
+  return Array.from({ length: to - from + 1 }, (_, i) => from + i);
+}
+
 /** A step as people name it: its pass and its number in the pass, which counts from 1. */
-const stepName = (step) => `${steps[step].pass} ${step - startOf[steps[step].pass]}`;
+const stepName = (step) => `${steps[step].pass} ${placeIn(step)}`;
+
+/** The number of a step in its pass: of its beat, where several processes step together. */
+const placeIn = (step) => steps[step].beat - steps[startOf[steps[step].pass]].beat;
 
 /** The gradient of a value as it stands at a step: how far it is known, and the contributions so far. */
 function gradientAt(value, step) {
