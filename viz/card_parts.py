@@ -1,13 +1,13 @@
 """What cards are made of: lines of text, blocks of lines, and the card with its measures.
 
-A card that stands for what several lanes do together is a Bar: it reaches from the first of them to the last, and what it says of
-a lane stands in that lane's column.
+A card that stands for what several lanes do together is a Bar: it reaches from the first of them to the last, and what it says
+of a lane stands in that lane's column.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 

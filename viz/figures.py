@@ -1,7 +1,8 @@
 """Figures of a record and of a training run, drawn by Matplotlib; nothing in them is told by colour alone.
 
 `gradient_magnitudes` and `TrainingFilm` (in training.py) show what gradients do over the steps, `saved_memory` what one
-step keeps for its backward pass and when, `histograms` how activations and gradients are distributed.
+step keeps for its backward pass and when, `histograms` how activations and gradients are distributed, and
+`timeline_of_ranks` when each of several processes computes, waits and communicates.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from .drawn_graph import Graph
+from .ranks.timeline import timeline_of_ranks
 from .text import flat, shorten, size
 
-__all__ = ["gradient_magnitudes", "histograms", "saved_memory"]
+__all__ = ["gradient_magnitudes", "histograms", "saved_memory", "timeline_of_ranks"]
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

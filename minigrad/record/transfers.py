@@ -41,10 +41,10 @@ class Transfers(Regions):
         super().leaf_began()
         self._at_leaf = True
 
-    def accumulated(self, *facts: Any) -> None:
+    def accumulated(self, leaf: Any, g: Any, before: Any, after: Any, copy: Any) -> None:
         """It was."""
         self._at_leaf = False
-        super().accumulated(*facts)
+        super().accumulated(leaf, g, before, after, copy)
 
     def transfer_writes(self, call: Any, reads: tuple) -> None:
         """The results of a call are there, and about to be written into the tensors that were given for them."""

@@ -43,11 +43,11 @@ def recorded(target: str, passes: str, args: str | None, words: tuple[str, ...] 
     program = Program.read(file, words)
     with working(f"running {program.file}"):
         record, notes = program.record(name, wanted(passes), args)
-    return shown(record, notes, program, name, passes)
+    return shown(record, notes, program, name, wanted(passes))
 
 
 def recorded_by_ranks(
-    target: str, passes: str, lanes: str, words: tuple[str, ...] = ()
+    target: str, passes: tuple[str, ...], lanes: str, words: tuple[str, ...] = ()
 ) -> tuple[dict, list[str], tuple[str, ...]] | None:
     """The same of all processes, with a lane for ranks that do the same, or for each; None on those that do not draw."""
     from ..ranks.collect import gathered, told
@@ -56,10 +56,10 @@ def recorded_by_ranks(
     file, name = target_of(target)
     program = Program.read(file, words)
     with working(f"running {program.file}"):
-        everyone = gathered(told(program, name, wanted(passes)))
+        everyone = gathered(told(program, name, passes))
     if everyone is None:
         return None
-    record = merged([one.record for one in everyone], lanes == "each")
+    record = merged([one.record for one in everyone if one.record is not None], lanes == "each")
     record["timeline"] = [one.times for one in everyone]
     program.said += [f"rank {rank}: {one.why_not}" for rank, one in enumerate(everyone) if one.why_not]
     return shown(record, everyone[0].notes, program, name, passes)
@@ -71,15 +71,16 @@ def wanted(passes: str) -> tuple[str, ...]:
 
 
 def shown(
-    record: dict, notes: list[str], program: Program, name: str, passes: str
+    record: dict, notes: list[str], program: Program, name: str, passes: tuple[str, ...]
 ) -> tuple[dict, list[str], tuple[str, ...]]:
     """A record, what has to be said about it, and its passes."""
     have, missing = passes_of(record, notes)
-    if passes in missing:
-        raise Usage(f"{name} in {program.file} has no {passes} pass: {missing[passes]}.")
-    if passes != "all":
-        return record, program.said, wanted(passes)
-    return record, [*program.said, *[f"the {one} pass is left out: {why}" for one, why in missing.items()]], have
+    if len(passes) == 1 and passes[0] in missing:
+        raise Usage(f"{name} in {program.file} has no {passes[0]} pass: {missing[passes[0]]}.")
+    if len(passes) == 1:
+        return record, program.said, passes
+    left_out = [f"the {one} pass is left out: {why}" for one, why in missing.items() if one in passes]
+    return record, [*program.said, *left_out], have
 
 
 def say(notes: list[str]) -> None:

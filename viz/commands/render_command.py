@@ -12,10 +12,11 @@ from cyclopts import Parameter
 
 import viz
 
-from ..drawn_graph import SHOW
+from ..drawn_graph import PASSES, SHOW, View
 from ..files import FORMATS, SUFFIXES, format_of, maker, nearest, write
 from ..fold import MOST
 from ..ranks.start import start
+from ..ranks.timeline import rendered
 from ..run_program import Usage, view_from
 from ..slide import TooMuch
 from ..themes import THEMES
@@ -35,6 +36,7 @@ from .common import (
     recorded_by_ranks,
     say,
     target_of,
+    wanted,
     working,
 )
 
@@ -56,6 +58,7 @@ EXAMPLES = """Examples:
   minigrad render net.py:f --args "tensor(2.), 3"   a function of these
   minigrad render net.py:loss --depth 1 -o net.pdf  each module as one box
   minigrad render net.py:loss --ranks -n 4          on 4 processes, in one picture
+  minigrad render net.py:loss --ranks --timeline -n 2 -o t.pdf  when each computes and waits
   minigrad render net.py:loss -- --epochs 3         the program's own options"""
 
 
@@ -76,6 +79,7 @@ def render(
     theme: Annotated[ThemeName, Parameter(name=["--theme"])] = "light",
     ranks: Annotated[bool, Parameter(name=["--ranks"], negative="", show_default=False)] = False,
     n: Annotated[int | None, Parameter(name=["-n"])] = None,
+    timeline: Annotated[bool, Parameter(name=["--timeline"], negative="", show_default=False)] = False,
     lanes: Annotated[Lanes, Parameter(name=["--lanes"])] = "same",
     open: Annotated[bool, Parameter(name=["--open"], negative="", show_default=False)] = False,
     as_torch: AsTorch = False,
@@ -120,6 +124,9 @@ def render(
         or -n does.
     n
         With --ranks: start so many processes, by mpiexec.
+    timeline
+        With --ranks: draw when each process computes, waits and communicates, into .svg, .png or .pdf; .json is a trace for
+        ui.perfetto.dev.
     lanes
         With --ranks: ranks that do the same share a lane, or each has one of its own.
     open
@@ -136,48 +143,73 @@ def render(
     final = place and place.absolute()  # the program may change the folder
     if place is None and (open or json):
         raise Usage(f"{'--open' if open else '--json'} needs a file: name one with -o.")
-    for option, number in (("--depth", depth), ("--max-nodes", max_nodes)):
-        if number is not None and number < 0:
-            raise Usage(f"{option} {number} is less than 0.")
+    check_numbers({"--depth": depth, "--max-nodes": max_nodes})
     seen = view_from(show, rankdir, size if kind in PICTURES else None)
-    if ranks and (args is not None or target.startswith("-:")):
-        raise Usage(
-            "--ranks draws a tensor that a file computes: it takes no --args, and nothing from the standard input."
-        )
-    if ranks and (seen.slide or seen.rankdir in ("LR", "RL")):
-        option = "--size slide" if seen.slide else f"--rankdir {seen.rankdir}"
-        raise Usage(f"--ranks draws lanes beside one another, from top to bottom: leave out {option}.")
+    check_ranks(ranks, timeline, n, kind, args is not None or target.startswith("-:"), seen)
     if n is not None:
-        if not ranks:
-            raise Usage(f"-n {n} is for --ranks.")
         return start(n, given)
     with apart(place is None or json), computing(as_torch):
-        if ranks:
-            everything = recorded_by_ranks(target, passes, lanes, words)
-            if everything is None:
-                return  # rank 0 draws
-        else:
-            everything = recorded(target, passes, args, words)
+        told = PASSES[:2] if timeline else wanted(passes)
+        everything = recorded_by_ranks(target, told, lanes, words) if ranks else recorded(target, passes, args, words)
+        if everything is None:
+            return  # rank 0 draws
         record, notes, passes_there = everything
-        most = (None if kind == "json" else MOST) if max_nodes is None else max_nodes or None
-        try:
-            drawing = viz.Drawing(record, passes_there, notes, seen, depth, most, THEMES[theme])
-            with working(f"drawing {drawing.whole.operations} operations"):
-                made = maker(drawing, kind)()
-        except TooMuch as much:
-            raise Usage(str(much).removeprefix("draw: ")) from None
-        notes += drawing.warnings(kind)
+        if timeline:
+            made, about = rendered(record, kind), {}
+        else:
+            drawing = viz.Drawing(record, passes_there, notes, seen, depth, most(max_nodes, kind), THEMES[theme])
+            made, about = drawn(drawing, kind), counts(drawing)
+            notes += drawing.warnings(kind)
         cards = None if seen.show.issuperset(SHOW) else show
         options = {"--show": cards, "--depth": depth, "--max-nodes": max_nodes, "--rankdir": rankdir, "--size": size}
-        notes += unused({**options, "--theme": None if theme == "light" else theme}, kind)
+        notes += unused({**options, "--theme": None if theme == "light" else theme}, "timeline" if timeline else kind)
     say(notes)
     deliver(made if isinstance(made, bytes) else made.encode(), final)
     if json:
-        print(js.dumps(report(drawing, place, kind, notes)))
+        print(js.dumps({"file": str(place), "format": kind, **about, "notes": notes}))
     elif place is not None:
         print(f"wrote {place}")
     if open and final is not None:
         webbrowser.open(final.as_uri())
+
+
+def most(max_nodes: int | None, kind: str) -> int | None:
+    """How many nodes a picture may have before it is folded."""
+    return (None if kind == "json" else MOST) if max_nodes is None else max_nodes or None
+
+
+def drawn(drawing: viz.Drawing, kind: str) -> str | bytes:
+    """A drawing in a format."""
+    try:
+        with working(f"drawing {drawing.whole.operations} operations"):
+            return maker(drawing, kind)()
+    except TooMuch as much:
+        raise Usage(str(much).removeprefix("draw: ")) from None
+
+
+def check_numbers(options: dict[str, int | None]) -> None:
+    """Refuse numbers less than 0."""
+    for option, number in options.items():
+        if number is not None and number < 0:
+            raise Usage(f"{option} {number} is less than 0.")
+
+
+def check_ranks(ranks: bool, timeline: bool, n: int | None, kind: str, elsewhere: bool, seen: View) -> None:
+    """Refuse what does not go with several processes."""
+    for option, there in (("--timeline", timeline), (f"-n {n}", n is not None)):
+        if there and not ranks:
+            raise Usage(f"{option} is for several processes: add --ranks.")
+    if not ranks:
+        return
+    if elsewhere:
+        raise Usage(
+            "--ranks draws a tensor that a file computes: it takes no --args, and nothing from the standard input."
+        )
+    if seen.slide or seen.rankdir in ("LR", "RL"):
+        option = "--size slide" if seen.slide else f"--rankdir {seen.rankdir}"
+        raise Usage(f"--ranks draws lanes beside one another, from top to bottom: leave out {option}.")
+    if timeline and kind not in ("svg", "png", "pdf", "json"):
+        raise Usage(f"--timeline has no {kind}: write .svg, .png, .pdf, or .json for a trace.")
 
 
 def destination(output: str | None, format: str | None, name: str) -> tuple[Path | None, str]:
@@ -200,6 +232,8 @@ def destination(output: str | None, format: str | None, name: str) -> tuple[Path
 def unused(options: dict, kind: str) -> list[str]:
     """What a format makes no use of; the viewer has controls of its own."""
     given = [name for name, value in options.items() if value is not None]
+    if kind == "timeline":
+        return [f"{', '.join(given)}: a timeline has none"] if given else []
     if kind == "html":
         return [f"{', '.join(given)}: the viewer shows all and folds on request, in its own way"] if given else []
     more = [] if kind in PICTURES else ["--size"] + ["--theme"] * (kind in ("txt", "json"))
@@ -218,15 +252,12 @@ def deliver(made: bytes, place: Path | None) -> None:
         raise Usage(f"{place} cannot be written: {refused.strerror}.") from refused
 
 
-def report(drawing: viz.Drawing, place: Path | None, kind: str, notes: list[str]) -> dict:
-    """What was written, for machines."""
+def counts(drawing: viz.Drawing) -> dict:
+    """What was drawn, for machines."""
     graph = drawing.graph
     return {
-        "file": str(place),
-        "format": kind,
         "passes": list(drawing.passes),
         "operations": graph.operations,
         "nodes": len(graph.nodes),
         "folded": sum("folded" in op for op in graph.ops),
-        "notes": notes,
     }

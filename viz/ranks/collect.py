@@ -44,6 +44,7 @@ def told(program: Program, name: str, passes: Sequence[str]) -> Told:
         rec, why_not = rec or next(iter(alive()), None), str(wrong)
     times = {"host": socket.gethostname(), "began": began, "ended": perf_counter(), "transfers": heard}
     if not hasattr(rec, "backward_times"):
+        times["backward"] = []
         return Told(None, [], f"{program.file} computes with PyTorch: --ranks draws programs of minigrad.", times)
     return Told(record_of_step(rec, program), rec.notes, why_not, {**times, "backward": rec.backward_times})
 
@@ -111,10 +112,36 @@ def gathered(mine: Told) -> list[Told] | None:
     """What all ranks tell, on rank 0; None on the others.  Raises Usage where no rank has what is to be drawn."""
     from mpi4py import MPI
 
-    everyone = MPI.COMM_WORLD.gather(mine)
+    MPI.COMM_WORLD.Barrier()
+    everyone = MPI.COMM_WORLD.gather((mine, perf_counter()))
+    everyone = everyone and of_one_clock(everyone)
     if everyone is not None and all(one.why_not for one in everyone):
         raise Usage(everyone[0].why_not)
     return everyone
+
+
+def of_one_clock(told: list[tuple[Told, float]]) -> list[Told]:
+    """What ranks tell, in times of rank 0's clock; with each comes when, after a barrier, that rank's clock said so.
+
+    Processes of one computer share a clock; between computers a barrier leaves a few microseconds.
+    """
+    (first, now), *others = told
+    for one, then in others:
+        if one.times["host"] != first.times["host"]:
+            move(one.times, now - then)
+            for op in (one.record or {}).get("ops", ()):
+                for transfer in op["transfers"]:
+                    move(transfer, now - then)
+    return [one for one, _ in told]
+
+
+def move(times: dict, by: float) -> None:
+    """Shift times, in place."""
+    times |= {key: times[key] + by for key in ("began", "waited", "done", "ended") if times.get(key) is not None}
+    if "transfers" in times:
+        times["backward"] = [(begin + by, end + by) for begin, end in times["backward"]]
+        for transfer in times["transfers"]:
+            move(transfer, by)
 
 
 def without_placeholders(record: dict) -> dict:

@@ -1,4 +1,4 @@
-"""One record of those of several ranks: ranks that do the same are one lane, and a collective is one operation of all its lanes.
+"""One record of those of several ranks: ranks that do the same are a lane, and a collective is one operation of all its lanes.
 
 The lanes' operations stand in an order in which each comes after what feeds it; ids are counted anew.  What a rank has received
 comes from the operation that has sent it.
@@ -205,12 +205,15 @@ def in_order(parts: list[_Part], sends: dict[Entry, Entry]) -> list[list[tuple[_
     Where the lanes' orders contradict one another, what should be together is not.
     """
     todo = {part: deque(part.record["ops"]) for part in parts}
-    keys = Counter(key for part in parts for op in part.record["ops"] if (key := collective(op)) is not None)
+    keys = Counter(collective(op) for part in parts for op in part.record["ops"])
     made: list[list[tuple[_Part, dict]]] = []
     done: set[Entry] = set()
 
     def ready(part: _Part, op: dict) -> bool:
         return (source := sends.get((part, op["id"]))) is None or source in done
+
+    def alone(op: dict) -> bool:
+        return (key := collective(op)) is None or keys[key] == 1
 
     def take(taking: Iterable[_Part]) -> None:
         made.append([(part, todo[part].popleft()) for part in taking])
@@ -218,12 +221,12 @@ def in_order(parts: list[_Part], sends: dict[Entry, Entry]) -> list[list[tuple[_
 
     while any(todo.values()):
         before = len(made)
-        waiting: dict[tuple, list[_Part]] = defaultdict(list)
+        waiting: dict[tuple | None, list[_Part]] = defaultdict(list)
         for part, ops in todo.items():
-            while ops and (collective(ops[0]) is None or keys[collective(ops[0])] == 1) and ready(part, ops[0]):
+            while ops and alone(ops[0]) and ready(part, ops[0]):
                 take([part])
-            if ops and (key := collective(ops[0])) is not None:
-                waiting[key].append(part)
+            if ops and not alone(ops[0]):
+                waiting[collective(ops[0])].append(part)
         for key, together in waiting.items():
             if len(together) == keys[key]:
                 take(together)

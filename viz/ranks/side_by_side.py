@@ -1,7 +1,7 @@
 """Where the cards of several processes lie: each lane is a column, and what lanes do together is a bar across them.
 
-Rows run through all lanes.  What a lane does before it communicates lies above, what it does afterwards below; a bar has its row
-for itself in the lanes that it crosses.  In a row, and over it, a lane's cards lie as layered.py places them; of a bar a lane has a pad,
+Rows run through all lanes.  What a lane does before it communicates lies above, what it does afterwards below; a bar has its
+row for itself in the lanes that it crosses.  In a row a lane's cards lie as layered.py places them; of a bar a lane has a pad,
 where its edges come in and go out.
 """
 

@@ -1,4 +1,4 @@
-"""What a card says of a collective or a message: which it is, of what, between whom, and how long each lane has waited for it."""
+"""What a card says of a collective or a message: which it is, of what, between whom, and how long each lane has waited."""
 
 from __future__ import annotations
 
