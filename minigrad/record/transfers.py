@@ -13,7 +13,6 @@ from . import schema
 from .regions import Regions
 from .values import NOWHERE, Event, Group
 
-
 # what these write into a tensor does not depend on what that held
 ANEW = frozenset(
     "recv all_gather all_gather_into_tensor gather scatter reduce_scatter reduce_scatter_tensor all_to_all "

@@ -24,8 +24,8 @@ from .content import content, packed
 
 HERE = Path(__file__).parent
 SCRIPTS = """
-    dom model beats steps fold layered lanes cards camera draw edges mount far state caption values inside paths source memory search
-    look stepping keys main
+    dom model beats steps fold layered lanes cards camera draw edges mount far state caption values inside paths source memory
+    search look stepping keys main
 """.split()
 
 
