@@ -97,7 +97,7 @@ def reduce(tensor: Tensor, dst: int = 0, op: ReduceOp = ReduceOp.SUM, group: Any
     root, mine = rank_in(given, dst, who, "dst"), array_of(tensor, who)
     there = given.rank() == root
     found = to_reduce(mine, op, who, not there or direct(tensor))
-    call = agreed(who, given, mine.nbytes, mine, op, f"dst={dst}")
+    call = agreed(who, given, mine.nbytes, mine, op, f"dst={dst}", reads=(tensor,) * (not there))
     if not there:
         return begun(call, given.comm.Ireduce(found, None, operation(op), root), lambda: None, async_op, tensor)
     request = given.comm.Ireduce(in_place(), found, operation(op), root)
@@ -120,7 +120,7 @@ def broadcast(tensor: Tensor, src: int = 0, group: Any = None, async_op: bool = 
     root = rank_in(given, src, who, "src")
     there = given.rank() == root
     found = array_of(tensor, who) if there else room_like(tensor, who)
-    call = agreed(who, given, found.nbytes, found, f"src={src}")
+    call = agreed(who, given, found.nbytes, found, f"src={src}", reads=(tensor,) * there)
     request = given.comm.Ibcast(as_bytes(found), root)
     if there:
         return begun(call, request, lambda: None, async_op, tensor)
@@ -144,7 +144,7 @@ def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None,
     mine = array_of(tensor, who)
     rooms = [room_like(t, who) for t in tensor_list]
     found = np.empty(sum(r.nbytes for r in rooms), np.uint8)
-    call = agreed(who, given, found.nbytes, *rooms)
+    call = agreed(who, given, found.nbytes, *rooms, reads=(tensor,))
     request = given.comm.Iallgatherv(as_bytes(mine), [found, [r.nbytes for r in rooms]])
     return begun(call, request, lambda: scattered(found, tensor_list, rooms, call), async_op, *tensor_list)
 
@@ -167,7 +167,7 @@ def all_gather_into_tensor(
     mine = array_of(input_tensor, who, "input_tensor")
     found = room_like(output_tensor, who, "output_tensor", mine)
     check_total(who, found.size, mine.size * given.size(), "output_tensor", given)
-    call = agreed(who, given, found.nbytes, mine)
+    call = agreed(who, given, found.nbytes, mine, reads=(input_tensor,))
     request = given.comm.Iallgather(as_bytes(mine), as_bytes(found))
     return begun(call, request, lambda: write(output_tensor, found, call), async_op, output_tensor)
 
@@ -188,7 +188,7 @@ def gather(
     """
     who, given = "gather", member(group, "gather")
     root, mine = rank_in(given, dst, who, "dst"), array_of(tensor, who)
-    call = agreed(who, given, mine.nbytes, mine.dtype, f"dst={dst}")
+    call = agreed(who, given, mine.nbytes, mine.dtype, f"dst={dst}", reads=(tensor,))
     if given.rank() != root:
         return begun(call, given.comm.Igatherv(as_bytes(mine), None, root), lambda: None, async_op)
     check_list(who, "gather_list", gather_list, given)
@@ -219,7 +219,7 @@ def scatter(
     """
     who, given = "scatter", member(group, "scatter")
     root, found = rank_in(given, src, who, "src"), room_like(tensor, who)
-    call = agreed(who, given, found.nbytes, found.dtype, f"src={src}")
+    call = agreed(who, given, found.nbytes, found.dtype, f"src={src}", reads=tuple(scatter_list or ()))
     if given.rank() == root:
         check_list(who, "scatter_list", scatter_list, given)
         parts = [as_bytes(array_of(t, who)) for t in scatter_list or ()]
@@ -249,7 +249,7 @@ def reduce_scatter(
     counts, mine = [p.size for p in parts], array_of(output, who, "output")
     check_total(who, mine.size, counts[given.rank()], "output", given)
     found = np.empty(counts[given.rank()], parts[0].dtype)
-    call = agreed(who, given, sum(p.nbytes for p in parts), *parts, op)
+    call = agreed(who, given, sum(p.nbytes for p in parts), *parts, op, reads=tuple(input_list))
     request = given.comm.Ireduce_scatter(np.concatenate(parts), found, counts, operation(op))
     finish = lambda: write(output, reduced(found, op, given.size(), mine.dtype), call)
     return begun(call, request, finish, async_op, output)
@@ -273,7 +273,7 @@ def reduce_scatter_tensor(
     mine = room_like(output, who, "output", sent)
     check_total(who, sent.size, mine.size * given.size(), "input", given)
     found = mine if mine.dtype == sent.dtype else np.empty(mine.size, sent.dtype)
-    call = agreed(who, given, sent.nbytes, sent, op)
+    call = agreed(who, given, sent.nbytes, sent, op, reads=(input,))
     request = given.comm.Ireduce_scatter_block(sent, found, operation(op))
     finish = lambda: write(output, reduced(found, op, given.size(), mine.dtype), call)
     return begun(call, request, finish, async_op, output)
@@ -300,7 +300,7 @@ def all_to_all(
     rooms = [room_like(t, who) for t in output_tensor_list]
     found = np.empty(sum(r.nbytes for r in rooms), np.uint8)
     sent = [np.concatenate(parts), [p.size for p in parts]]
-    call = agreed(who, given, found.nbytes, parts[0].dtype)
+    call = agreed(who, given, found.nbytes, parts[0].dtype, reads=tuple(input_tensor_list))
     request = given.comm.Ialltoallv(sent, [found, [r.nbytes for r in rooms]])
     finish = lambda: scattered(found, output_tensor_list, rooms, call)
     return begun(call, request, finish, async_op, *output_tensor_list)
@@ -332,15 +332,19 @@ def all_to_all_single(
         split_bytes(who, name, a, sizes, given)
         for name, a, sizes in (("input", sent, input_split_sizes), ("output", found, output_split_sizes))
     ]
-    call = agreed(who, given, found.nbytes, sent.dtype)
+    call = agreed(who, given, found.nbytes, sent.dtype, reads=(input,))
     request = given.comm.Ialltoallv([as_bytes(sent), counts[0]], [as_bytes(found), counts[1]])
     return begun(call, request, lambda: write(output, found, call), async_op, output)
 
 
 # ---------------------------------------------------------------------- helpers
-def agreed(who: str, given: ProcessGroup, nbytes: int, *same: Any) -> Call:
-    """Return the call that begins, of so many bytes here; what is the `same` on all ranks is compared with theirs."""
+def agreed(who: str, given: ProcessGroup, nbytes: int, *same: Any, reads: tuple = ()) -> Call:
+    """Return the call that begins, of so many bytes here; what is the `same` on all ranks is compared with theirs.
+
+    `reads` are the tensors that are sent, where the result is not written into them.
+    """
     call = collective(who, f"{who}({described(*same)})", given, nbytes)
+    call.reads = reads
     given.agreement.check(call)
     return call
 
