@@ -144,7 +144,7 @@ if rank == 0:
 time.sleep(30)
 """
     done = run(3, SOON + program)
-    assert done.returncode == 1
+    assert done.returncode != 0
     said = done.stderr
     places = [
         said.index(words)

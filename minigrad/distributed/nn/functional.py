@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ...core.tensor import Tensor
 from ...errors import error
 from ...ops.join import cat, stack
@@ -42,8 +44,7 @@ def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: Any = None) -
     if op is ReduceOp.SUM:
         return AllReduce.apply(checked(tensor, "all_reduce"), given)
     if op is ReduceOp.AVG:
-        collectives.to_reduce(collectives.array_of(tensor, "all_reduce"), op, "all_reduce")
-        return AllReduce.apply(tensor, given) / given.size()
+        return AllReduce.apply(averaged(tensor, "all_reduce"), given) / given.size()
     if op in OF_GATHERED:
         return OF_GATHERED[op](AllGather.apply(checked(tensor, "all_reduce").unsqueeze(0), given))
     out = checked(tensor, "all_reduce").detach().clone()
@@ -68,9 +69,9 @@ def reduce(tensor: Tensor, dst: int, op: ReduceOp = ReduceOp.SUM, group: Any = N
     if op in OF_GATHERED:
         return OF_GATHERED[op](Gather.apply(checked(tensor, "reduce").unsqueeze(0), dst, given))
     if op in (ReduceOp.SUM, ReduceOp.AVG):
-        collectives.to_reduce(collectives.array_of(tensor, "reduce"), op, "reduce")
-        summed = Reduce.apply(tensor, dst, given)
-        return summed / given.size() if op is ReduceOp.AVG else summed
+        if op is ReduceOp.AVG:
+            return Reduce.apply(averaged(tensor, "reduce"), dst, given) / given.size()
+        return Reduce.apply(checked(tensor, "reduce"), dst, given)
     out = checked(tensor, "reduce").detach().clone()
     collectives.reduce(out, dst, op, given)
     return out if given.ranks[given.rank()] == dst else out.zero_()
@@ -278,6 +279,12 @@ def checked(tensor: Tensor, who: str) -> Tensor:
     if not isinstance(tensor, Tensor):
         what = f"expected a tensor, got {type(tensor).__name__}"
         raise error(TypeError, who, what, "pass minigrad.tensor(value)")
+    return tensor
+
+
+def averaged(tensor: Tensor, who: str) -> Tensor:
+    """Return a tensor that has a mean.  Raises RuntimeError for dtypes that have none."""
+    collectives.to_reduce(np.empty(0, checked(tensor, who)._np_dtype), ReduceOp.AVG, who)
     return tensor
 
 
