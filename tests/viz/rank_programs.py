@@ -1,0 +1,110 @@
+"""Programs that several processes run, and their records, as the command makes them."""
+
+import json
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+ROOT = Path(__file__).parent.parent.parent
+BEGIN = """import minigrad as torch
+import minigrad.distributed as dist
+import minigrad.distributed.nn.functional as differentiable
+
+dist.init_process_group("mpi")
+rank, size = dist.get_rank(), dist.get_world_size()
+"""
+# a step of training on a part of the data for each rank, whose gradients are averaged by hand
+STEP = (
+    BEGIN
+    + """
+w = torch.tensor([1.0, -2.0], requires_grad=True)
+x = torch.tensor([1.0, 3.0]) * (rank + 1)
+loss = differentiable.all_reduce((w * x).tanh().sum()) / size
+loss.backward()
+dist.all_reduce(w.grad, op=dist.ReduceOp.AVG)
+with torch.no_grad():
+    w -= 0.1 * w.grad
+"""
+)
+# a skip connection past the collective, in tensors of which each rank has a part
+SPLIT = (
+    BEGIN
+    + """
+torch.manual_seed(rank)
+x = torch.tensor([[1.0, -1.0]], requires_grad=True)
+w = torch.randn(2, 2, requires_grad=True)
+y = x + differentiable.all_reduce(x @ w)
+loss = y.pow(2).sum()
+"""
+)
+PIPE = (
+    BEGIN
+    + """
+w = torch.full((2, 2), rank + 1.0, requires_grad=True)
+if rank == 0:
+    h = torch.ones(1, 2) @ w
+    loss = differentiable.send(h, 1).sum()
+else:
+    h = differentiable.recv(torch.empty(1, 2, requires_grad=True), 0)
+    loss = (h @ w).sum()
+"""
+)
+# rank 0 does not do what the others do
+APART = (
+    BEGIN
+    + """
+w = torch.tensor([0.5, -1.0], requires_grad=True)
+h = w * (rank + 1.0)
+if rank == 0:
+    h = h.exp()
+total = differentiable.all_reduce(h)
+loss = total.sum()
+"""
+)
+BY_HAND = (
+    BEGIN
+    + """
+w = torch.full((2, 2), rank + 1.0, requires_grad=True)
+if rank == 0:
+    h = torch.ones(1, 2) @ w
+    dist.send(h.detach(), 1)
+    g = torch.empty(1, 2)
+    dist.recv(g, 1)
+    h.backward(g)
+else:
+    h = torch.empty(1, 2)
+    dist.recv(h, 0)
+    h.requires_grad_()
+    loss = (h @ w).sum()
+    loss.backward()
+    dist.send(h.grad, 0)
+"""
+)
+FAILS = (
+    BEGIN
+    + """
+if rank == 1:
+    raise ValueError("only here")
+loss = differentiable.all_reduce(torch.ones(2, requires_grad=True)).sum()
+"""
+)
+
+
+def command(folder, *words):
+    """The command minigrad in a folder, with what it writes."""
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    call = [sys.executable, "-m", "viz.cli", *map(str, words)]
+    return subprocess.run(call, cwd=folder, env=env, capture_output=True, text=True, timeout=120)
+
+
+@cache
+def record(program, n, *options):
+    """The record of a program's loss on n processes."""
+    with TemporaryDirectory() as folder:
+        (Path(folder) / "prog.py").write_text(program)
+        done = command(folder, "render", "prog.py:loss", "--ranks", "-n", n, "-o", "loss.json", *options)
+        assert done.returncode == 0, done.stderr
+        return json.loads((Path(folder) / "loss.json").read_text())

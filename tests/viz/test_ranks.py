@@ -1,0 +1,231 @@
+"""Pictures of several processes: their records merged, lanes, collectives across them, messages, timelines."""
+
+import json
+
+import pytest
+
+import minigrad
+import viz
+from minigrad.record.validate import NotARecord, validate
+from tests.distributed.ranks import needs_mpi
+from viz.card_parts import Bar
+from viz.figures import timeline_of_ranks
+from viz.ranks.merge import merged
+from viz.ranks.timeline import spans, trace
+
+from . import rank_programs as programs
+from .rank_programs import command, record
+
+ALL = ("forward", "backward", "jvp")
+
+
+def ops(document, name, phase="forward"):
+    return [op for op in document["ops"] if op["name"] == name and op["phase"] == phase]
+
+
+def values(document, ids):
+    held = {value["id"]: value["summary"]["values"] for value in document["values"]}
+    return [held[i] for i in ids]
+
+
+@needs_mpi
+def test_a_step_of_training_is_one_record():
+    made = record(programs.STEP, 2, "--lanes", "each")
+    validate(made)
+    assert made["lanes"] == [{"ranks": [0]}, {"ranks": [1]}] and made["program"]["passes"] == list(ALL)
+    (reduced,) = ops(made, "AllReduce")
+    assert reduced["lanes"] == [0, 1] and [t["rank"] for t in reduced["transfers"]] == [0, 1]
+    assert {(t["name"], t["bytes"], *t["ranks"]) for t in reduced["transfers"]} == {("all_reduce", 4, 0, 1)}
+    assert values(made, reduced["outputs"])[0] == pytest.approx(sum(values(made, reduced["inputs"][::2])))
+    (backward,), (jvp,) = ops(made, "AllReduce", "backward"), ops(made, "AllReduce", "jvp")
+    assert len({t["number"] for op in (reduced, backward, jvp) for t in op["transfers"]}) == 3
+    assert all(t["began"] <= t["waited"] <= t["done"] for t in backward["transfers"])
+    (mean,) = ops(made, "all_reduce", "update")
+    gradients = [made["gradients"][str(v["id"])] for v in made["values"] if v["name"] == "w" and v["kind"] == "parameter"
+                 and str(v["id"]) in made["gradients"]]  # fmt: skip
+    assert mean["inputs"] == gradients
+    of_ranks = values(made, mean["inputs"])
+    assert values(made, mean["outputs"]) == [pytest.approx([sum(pair) / 2 for pair in zip(*of_ranks)])] * 2
+    assert all(
+        isinstance(i, dict) or made["values"][i]["lanes"] == op["lanes"]
+        for op in ops(made, "mul")
+        for i in op["inputs"]
+    )
+
+
+@needs_mpi
+def test_ranks_that_do_the_same_share_a_lane():
+    made = record(programs.APART, 3)
+    assert made["lanes"] == [{"ranks": [0]}, {"ranks": [1, 2]}]
+    (reduced,) = ops(made, "AllReduce")
+    assert len(reduced["inputs"]) == 4 and [t["rank"] for t in reduced["transfers"]] == [0, 1, 2]
+    labels = [value["label"] for value in made["values"]]
+    assert len(set(labels)) == len(labels)
+    text = viz.draw(made, passes=ALL).text()
+    assert "ranks 1, 2:" in text and "total = [" in text and "_r1" not in text
+
+
+@needs_mpi
+@pytest.mark.parametrize("program", ["STEP", "SPLIT", "PIPE", "APART"])
+def test_every_format_draws_ranks(program):
+    drawing = viz.draw(record(getattr(programs, program), 2, "--lanes", "each"), passes=ALL)
+    for made in (drawing.svg(), drawing.html(), drawing.tex(), drawing.dot(), drawing.mermaid(), drawing.text()):
+        assert "rank 0" in made and "rank 1" in made and "waited" in made
+    assert "rank 1" in drawing.film()
+    validate(json.loads(drawing.json()))
+
+
+@needs_mpi
+def test_a_bar_lies_across_its_lanes_and_nothing_else_does():
+    drawing = viz.draw(record(programs.SPLIT, 2, "--lanes", "each"), passes=("backward",))
+    graph, cards, placed = drawing.placed
+    (bar,) = [card for card in cards.values() if isinstance(card, Bar)]
+    frames = [(x, x + wide) for _, (x, _), (wide, _) in placed.lanes]
+    x, y = placed.corners[bar.node.key]
+    assert frames[0][0] < x < frames[0][1] < frames[1][0] < x + bar.width < frames[1][1]
+    for key, card in cards.items():
+        left, top = placed.corners[key]
+        if card is not bar:
+            (lane,) = card.node.lanes
+            assert frames[lane][0] <= left and left + card.width <= frames[lane][1]
+            assert top + card.along <= y or top >= y + bar.along
+    assert len(placed.over) == 2  # x, past the collective, in each lane
+    for edge in graph.edges:
+        assert (
+            abs(
+                placed.routes[edge.key][0][0]
+                - placed.corners[edge.source.key][0]
+                - cards[edge.source.key].exit(edge.port)
+            )
+            < 1
+        )
+    assert "all_reduce(g)" in drawing.svg()
+
+
+@needs_mpi
+def test_what_is_sent_leads_to_what_receives_it_and_its_gradient_back():
+    made = record(programs.PIPE, 2)
+    (sender,), (receiver,) = ops(made, "Send"), ops(made, "Recv")
+    assert (sender["lanes"], receiver["lanes"]) == ([0], [1])
+    (message,) = receiver["inputs"]
+    assert message in sender["outputs"] and values(made, [message]) == values(made, receiver["outputs"])
+    (flow,) = receiver["edges"]
+    assert (
+        values(made, [flow["gives"]])
+        == values(made, [made["gradients"][str(receiver["outputs"][0])]])
+        == [[[4.0, 4.0]]]
+    )
+    (back,) = sender["edges"]
+    assert values(made, [back["gives"]]) == [[[4.0, 4.0]]]
+
+
+@needs_mpi
+def test_messages_by_hand_are_joined_and_a_rank_may_lack_the_name():
+    made = record(programs.BY_HAND, 2)
+    (first, second), (there, back) = (
+        ops(made, "send", "update") + ops(made, "send"),
+        ops(made, "recv") + ops(made, "recv", "update"),
+    )
+    by_lane = {op["lanes"][0]: op for op in (first, second)}
+    assert set(there["inputs"]) <= set(by_lane[0]["outputs"]) and set(back["inputs"]) <= set(by_lane[1]["outputs"])
+    (product,) = [op for op in ops(made, "matmul") if op["lanes"] == [1]]
+    assert product["inputs"][0] in there["outputs"]  # what came became a leaf
+
+
+@needs_mpi
+def test_the_timeline_of_ranks(tmp_path):
+    made = record(programs.STEP, 2, "--lanes", "each")
+    figure = timeline_of_ranks(made)
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["rank 0", "rank 1"]
+    events = trace(made)["traceEvents"]
+    assert {event["pid"] for event in events} == {0, 1}
+    begun, ended = ([e for e in events if e["ph"] == sign] for sign in "be")
+    assert len(begun) == len(ended) == 2 * 4 and all(a["ts"] <= b["ts"] for a, b in zip(begun, ended))
+    for times in made["timeline"]:
+        program = [span for span in spans(times) if span.kind != "communicating"]
+        assert all(a.end == b.begin for a, b in zip(program, program[1:]))
+        waited = sum(span.end - span.begin for span in program if span.kind == "waiting")
+        assert waited == pytest.approx(sum(t["done"] - t["waited"] for t in times["transfers"]))
+    with pytest.raises(ValueError, match="one process"):
+        timeline_of_ranks({**made, "timeline": []})
+    (tmp_path / "prog.py").write_text(programs.STEP)
+    done = command(tmp_path, "render", "prog.py:loss", "--ranks", "-n", 2, "--timeline", "-o", "when.svg")
+    assert done.returncode == 0 and "rank 1" in (tmp_path / "when.svg").read_text(), done.stderr
+
+
+@needs_mpi
+def test_a_rank_that_fails_ends_the_command_on_all(tmp_path):
+    (tmp_path / "prog.py").write_text(programs.FAILS)
+    done = command(tmp_path, "render", "prog.py:loss", "--ranks", "-n", 2)
+    assert done.returncode and not list(tmp_path.glob("*.svg"))
+    assert "ValueError: only here" in done.stderr and "rank 1 of 2 has failed" in done.stderr
+    assert done.stderr.index("ValueError: only here") < done.stderr.index("rank 0 has waited")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["-n", "2"], "add --ranks"),
+        (["--timeline"], "add --ranks"),
+        (["--ranks", "--rankdir", "LR"], "leave out --rankdir LR"),
+        (["--ranks", "--size", "slide"], "leave out --size slide"),
+        (["--ranks", "--args", "1"], "takes no --args"),
+        (["--ranks", "--timeline", "-o", "a.tex"], "--timeline has no tex"),
+        (["--ranks", "-n", "0"], "at least one process"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(net, words, said, capsys, monkeypatch):
+    from viz.cli import main
+
+    monkeypatch.chdir(net)
+    with pytest.raises(SystemExit, match="2"):
+        main(["render", "net.py:loss", *words])
+    assert said in capsys.readouterr().err
+
+
+def test_records_of_single_programs_merge():
+    """Lanes need no processes: records that differ stand side by side, and equal ones fold."""
+    one = minigrad.record(lambda x: x.sin(), minigrad.tensor(1.0), passes=ALL).to_dict()
+    other = minigrad.record(lambda x: x.sin().exp(), minigrad.tensor(2.0), passes=ALL).to_dict()
+    made = merged([one, other, one])
+    validate(made)
+    assert made["lanes"] == [{"ranks": [0, 2]}, {"ranks": [1]}]
+    assert [op["lanes"] for op in made["ops"] if op["phase"] == "forward"] == [[0], [1], [1]]
+    assert viz.draw(made, passes=ALL).graph.passes == list(ALL)
+    apart = merged([one, one], apart=True)
+    assert [lane["ranks"] for lane in apart["lanes"]] == [[0], [1]]
+    with pytest.raises(NotARecord, match=r"ops\[0\].lanes\[0\]: 7 is not a lane"):
+        validate({**made, "ops": [{**made["ops"][0], "lanes": [7]}, *made["ops"][1:]]})
+
+
+def test_collectives_in_contrary_orders_still_merge():
+    """A record that no program can have made is drawn as far as it goes."""
+    one = minigrad.record(lambda x: x.sin().cos(), minigrad.tensor(1.0), passes=("forward",)).to_dict()
+
+    def communicating(numbers, rank):
+        transfer = {"name": "all_reduce", "words": "all_reduce()", "group": 0, "ranks": [0, 1], "peer": None, "tag": 0,
+                    "bytes": 4, "label": "", "rank": rank, "began": 0.0, "waited": 0.0, "done": 1.0}  # fmt: skip
+        ops = [{**op, "transfers": [{**transfer, "number": n}]} for op, n in zip(one["ops"], numbers)]
+        return {**one, "ops": ops}
+
+    made = merged([communicating((1, 2), 0), communicating((2, 1), 1)], apart=True)
+    validate(made)
+    assert sorted(len(op["lanes"]) for op in made["ops"]) == [1, 1, 2]
+
+
+def test_a_record_of_one_process_has_no_transfers():
+    made = minigrad.record(lambda x: x * x, minigrad.tensor(1.0)).to_dict()
+    assert all(op["transfers"] == [] for op in made["ops"]) and "lanes" not in made
+
+
+def test_the_command_is_started_again_without_its_number():
+    from viz.ranks.start import without_number
+
+    assert without_number(["render", "a.py:x", "--ranks", "-n", "3", "-o", "x.svg"]) == [
+        "render",
+        "a.py:x",
+        "--ranks",
+        "-o",
+        "x.svg",
+    ]
+    assert without_number(["render", "a.py:x", "-n=3", "--", "-n", "1"]) == ["render", "a.py:x", "--", "-n", "1"]
