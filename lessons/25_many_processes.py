@@ -194,6 +194,23 @@ assert [g.item() for g in ranks] == [a.grad.item(), b.grad.item()] == [18.0, 18.
 ranks
 
 # %% [markdown]
+# With `passes`, `run` draws what the ranks compute. Ranks that do the same share a lane; here their losses differ, so each has
+# one of its own, and the collective lies across both. Find the 6 that comes back to it from rank 0, the 12 from rank 1, and
+# the 18 that both get.
+
+
+# %%
+def drawn_rank():
+    x = torch.tensor(dist.get_rank() + 1.0, requires_grad=True)
+    total = collectives.all_reduce(x)
+    return total.square() if dist.get_rank() == 0 else 2 * total.square()
+
+
+ranks = dist.run(drawn_rank, 2, passes=("forward", "backward"))
+assert [loss.item() for loss in ranks] == [9.0, 18.0]
+ranks.drawing
+
+# %% [markdown]
 # Collectives are linear: each is a matrix that multiplies the tensors of all ranks, put below each other. Its backward is
 # the transposed matrix, as that of any linear function, and the transposed matrix is a collective again:
 #

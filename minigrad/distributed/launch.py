@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import html
+import importlib
 import os
 import pickle
 import re
@@ -59,6 +60,8 @@ shield(); del shield
 class Ranks(Sequence):
     """What the ranks of `run` have returned, `ranks[0]` and so on, and printed; a notebook shows that, line by line.
 
+    `drawing` is a viz.Drawing of what all ranks have computed, where `run` was told to make one.
+
     >>> from minigrad.distributed import Ranks
     >>> Ranks([6.0, None], ["a line\\n", "another\\n"])
     [0] a line
@@ -68,6 +71,7 @@ class Ranks(Sequence):
 
     results: list[Any]
     outputs: list[str]
+    drawing: Any = None
 
     @overload
     def __getitem__(self, rank: int) -> Any: ...
@@ -93,15 +97,19 @@ class Ranks(Sequence):
     def _repr_html_(self) -> str:
         hues = [f"color:hsl({(210 + 137 * rank) % 360} 55% 45%)" for rank in range(len(self))]
         lines = [f"<b style='{hues[rank]}'>[{rank}]</b> {html.escape(line)}" for rank, line in self.lines()]
-        return f"<pre>{'<br>'.join(lines)}</pre>"
+        picture = "" if self.drawing is None else f"<div style='overflow-x:auto'>{self.drawing.svg()}</div>"
+        return f"<pre>{'<br>'.join(lines)}</pre>{picture}"
 
 
-def run(function: Callable[..., Any], n: int = 2, *args: Any, timeout: Any = None) -> Ranks:
+def run(function: Callable[..., Any], n: int = 2, *args: Any, timeout: Any = None, passes: Any = None) -> Ranks:
     """Call a function in n processes, which mpiexec starts on this computer, and return what each returns and prints.
 
     Each process is a rank of an initialised process group.  The function may stand in a cell of a notebook: its text goes to
     the ranks, and so do the functions, classes, modules and values that its names stand for, as copies.  Results come back
     as copies, too, without a graph.
+
+    With `passes`, such as ("forward", "backward") or "all", the result's `drawing` shows what the ranks compute and send each
+    other; those passes that the function does not run are run from its result, seeded with ones.
 
     Raises what a rank raises, with its traceback and where the other ranks were; TimeoutError, with where each rank was,
     when all takes longer than `timeout`, a timedelta or seconds; TypeError for a function, an argument or a result that
@@ -119,6 +127,11 @@ def run(function: Callable[..., Any], n: int = 2, *args: Any, timeout: Any = Non
     if not isinstance(n, int) or isinstance(n, bool) or n < 1:
         raise error(ValueError, WHO, f"expected n to be a number of processes, got {n!r}", "write n=2")
     limit = seconds(timeout, WHO, float("inf"))
+    if passes is not None:
+        pictures = importlib.import_module("viz.ranks.called")  # which imports minigrad
+        ranks = run(pictures.recorded, n, function, args, passes, timeout=timeout)
+        results, told = zip(*ranks)
+        return Ranks(list(results), ranks.outputs, pictures.drawn(told, passes))
     command = [mpiexec(), "-n", str(n), sys.executable, "-c"]
     parcel = packed(function, args)
     with tempfile.TemporaryDirectory(prefix="minigrad-ranks-") as name:

@@ -17,6 +17,7 @@ import pytest
 import minigrad as torch
 import minigrad.distributed as dist
 from minigrad.distributed import Ranks, launch
+from minigrad.distributed.nn import functional
 from minigrad.distributed.parcel import packed, unpacked
 from tests.distributed.ranks import ROOT, needs_mpi
 
@@ -66,6 +67,24 @@ def test_each_rank_returns_what_it_has_found_and_prints_what_it_says():
     assert math.isnan(ranks[1]["odd"][0]) and ranks[1]["odd"][1] == math.inf
     assert ranks.outputs == ["the sum is 6.0\n"] * 3
     assert repr(ranks).splitlines()[0] == "[0] the sum is 6.0" and "[2]</b> the sum is 6.0" in ranks._repr_html_()
+
+
+def loss_of_rank(w):
+    x = torch.tensor(dist.get_rank() + 1.0)
+    total = functional.all_reduce(w * x)
+    return total.square() if dist.get_rank() == 0 else total.exp()
+
+
+@needs_mpi
+def test_what_the_ranks_compute_is_drawn_in_one_picture():
+    ranks = dist.run(loss_of_rank, 2, torch.tensor(0.5, requires_grad=True), passes=("forward", "backward"))
+    assert [loss.item() for loss in ranks] == pytest.approx([2.25, math.exp(1.5)])
+    record = ranks.drawing.record
+    assert [lane["ranks"] for lane in record["lanes"]] == [[0], [1]]
+    names = {op["name"]: op["lanes"] for op in record["ops"] if op["phase"] == "forward"}
+    assert names == {"mul": [1], "AllReduce": [0, 1], "square": [0], "exp": [1]}
+    assert record["program"]["file"] == __file__ and len(record["timeline"]) == 2
+    assert ranks.drawing.passes == ("forward", "backward") and "<svg" in ranks._repr_html_()
 
 
 PROGRAM = """

@@ -46,12 +46,13 @@ def told(program: Program, name: str, passes: Sequence[str]) -> Told:
     if not hasattr(rec, "backward_times"):
         times["backward"] = []
         return Told(None, [], f"{program.file} computes with PyTorch: --ranks draws programs of minigrad.", times)
-    return Told(record_of_step(rec, program), rec.notes, why_not, {**times, "backward": rec.backward_times})
+    record = record_of_step(rec, program.names, program.file)
+    return Told(record, rec.notes, why_not, {**times, "backward": rec.backward_times})
 
 
-def record_of_step(rec: Any, program: Program) -> dict:
+def record_of_step(rec: Any, names: dict[str, Any], file: str) -> dict:
     """The part of a recording that leads to its outputs, with what travels in that step; without outputs, to what is sent."""
-    rec.name_values(names_of_tensors(program.names))
+    rec.name_values(names_of_tensors(names))
     whole = without_placeholders(rec.to_dict())
     if not whole["outputs"]:
         sends = [
@@ -63,7 +64,7 @@ def record_of_step(rec: Any, program: Program) -> dict:
     seen = mentioned(part)
     part["values"] = [value for value in part["values"] if value["id"] in seen]
     part["gradients"] = {v: g for v, g in part["gradients"].items() if int(v) in seen and g in seen}
-    return {**part, "program": {**part["program"], "file": program.file}}
+    return {**part, "program": {**part["program"], "file": file}}
 
 
 def mentioned(record: dict) -> set[int]:
