@@ -61,9 +61,8 @@ def gone(pids: list[int], seconds: float) -> bool:
 
 def try_fault(fault: str, ranks: int, moment: float) -> float:
     """Train, let something happen after some seconds, and check what is left; return how long the end took."""
-    import minigrad.distributed.checkpoint as dcp
-
     import minigrad
+    import minigrad.distributed.checkpoint as dcp
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
