@@ -5,6 +5,7 @@ from __future__ import annotations
 import json as js
 import sys
 import webbrowser
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -157,8 +158,9 @@ def render(
         if timeline:
             made, about = rendered(record, kind), {}
         else:
-            drawing = viz.Drawing(record, passes_there, notes, seen, depth, most(max_nodes, kind), THEMES[theme])
-            made, about = drawn(drawing, kind), counts(drawing)
+            settings = seen, depth, most(max_nodes, kind), THEMES[theme]
+            drawing, made = drawn(lambda: viz.Drawing(record, passes_there, notes, *settings), kind)
+            about = counts(drawing)
             notes += drawing.warnings(kind)
         cards = None if seen.show.issuperset(SHOW) else show
         options = {"--show": cards, "--depth": depth, "--max-nodes": max_nodes, "--rankdir": rankdir, "--size": size}
@@ -178,11 +180,12 @@ def most(max_nodes: int | None, kind: str) -> int | None:
     return (None if kind == "json" else MOST) if max_nodes is None else max_nodes or None
 
 
-def drawn(drawing: viz.Drawing, kind: str) -> str | bytes:
-    """A drawing in a format."""
+def drawn(draw: Callable[[], viz.Drawing], kind: str) -> tuple[viz.Drawing, str | bytes]:
+    """A drawing, and what it is in a format."""
     try:
+        drawing = draw()
         with working(f"drawing {drawing.whole.operations} operations"):
-            return maker(drawing, kind)()
+            return drawing, maker(drawing, kind)()
     except TooMuch as much:
         raise Usage(str(much).removeprefix("draw: ")) from None
 
