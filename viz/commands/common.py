@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -53,6 +54,8 @@ def recorded_by_ranks(
     from ..ranks.collect import gathered, told
     from ..ranks.merge import merged
 
+    if find_spec("mpi4py") is None:
+        raise Usage("--ranks draws programs on MPI, and mpi4py is not installed: pip install 'minigrad-viz[mpi]'.")
     file, name = target_of(target)
     program = Program.read(file, words)
     with working(f"running {program.file}"):
