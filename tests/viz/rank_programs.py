@@ -8,6 +8,8 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tests.distributed.ranks import MPIEXEC
+
 ROOT = Path(__file__).parent.parent.parent
 BEGIN = """import minigrad as torch
 import minigrad.distributed as dist
@@ -93,11 +95,16 @@ loss = differentiable.all_reduce(torch.ones(2, requires_grad=True)).sum()
 )
 
 
-def command(folder, *words):
+def command(folder, *words, before=()):
     """The command minigrad in a folder, with what it writes."""
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    call = [sys.executable, "-m", "viz.cli", *map(str, words)]
-    return subprocess.run(call, cwd=folder, env=env, capture_output=True, text=True, timeout=120)
+    call = [*before, sys.executable, "-m", "viz.cli", *words]
+    return subprocess.run([*map(str, call)], cwd=folder, env=env, capture_output=True, text=True, timeout=120)
+
+
+def started(folder, n, *words):
+    """The same on n processes."""
+    return command(folder, *words, before=[MPIEXEC, "-n", n])
 
 
 @cache

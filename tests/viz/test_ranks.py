@@ -154,9 +154,13 @@ def test_the_timeline_of_ranks(tmp_path):
 
 
 @needs_mpi
-def test_a_rank_that_fails_ends_the_command_on_all(tmp_path):
+@pytest.mark.parametrize("command", ["render", "run"])
+def test_a_rank_that_fails_ends_the_command_on_all(tmp_path, command):
     (tmp_path / "prog.py").write_text(programs.FAILS)
-    done = command(tmp_path, "render", "prog.py:loss", "--ranks", "-n", 2)
+    if command == "run":
+        done = programs.started(tmp_path, 2, "run", "prog.py")
+    else:
+        done = programs.command(tmp_path, "render", "prog.py:loss", "--ranks", "-n", 2)
     assert done.returncode and not list(tmp_path.glob("*.svg"))
     assert "ValueError: only here" in done.stderr and "rank 1 of 2 has failed" in done.stderr
     assert done.stderr.index("ValueError: only here") < done.stderr.index("rank 0 has waited")

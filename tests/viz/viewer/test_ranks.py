@@ -14,7 +14,8 @@ pytestmark = pytest.mark.browser
 
 def sides(page, *selectors):
     """Left and right ends of elements, all of them at one moment: the view may be gliding."""
-    code = "all => all.map(one => [...document.querySelectorAll(one)].map(e => e.getBoundingClientRect()).map(r => [r.left, r.right]))"
+    rectangles = "[...document.querySelectorAll(one)].map((element) => element.getBoundingClientRect())"
+    code = f"(all) => all.map((one) => {rectangles}.map((box) => [box.left, box.right]))"
     return page.page.evaluate(code, list(selectors))
 
 
