@@ -36,17 +36,21 @@ class Folding:
 
     def __init__(self, graph: Graph, kind: str, key: Key):
         self.ops, self.kind, self.key = graph.ops, kind, key
-        marks = [key(op) for op in self.ops]
+        # a box lies in one lane, and what travels between processes is in none
+        places = [(*op.get("lanes", ()), op["id"] if op.get("transfers") else None) for op in self.ops]
+        marks = [(place, key(op)) for place, op in zip(places, self.ops)]
         self.starts = [i for i, mark in enumerate(marks) if not i or mark != marks[i - 1]]
+        self.places = [places[i] for i in self.starts]
 
     def boxes(self, together: int = 1) -> list[Box]:
-        """The boxes, so many neighbours in one."""
-        ends = [*self.starts[together::together], len(self.ops)]
-        numbers = range(0, len(self.starts), together)
-        return [
-            Box(self.kind, self.span(n, min(n + together, len(self.starts)) - 1), self.starts[n], end)
-            for n, end in zip(numbers, ends)
-        ]
+        """The boxes, up to so many neighbours of a lane in one."""
+        firsts: list[int] = []
+        for n, place in enumerate(self.places):
+            if not firsts or n - firsts[-1] == together or place != self.places[n - 1]:
+                firsts.append(n)
+        ends = [*firsts[1:], len(self.starts)]
+        starts = [*self.starts, len(self.ops)]
+        return [Box(self.kind, self.span(n, end - 1), starts[n], starts[end]) for n, end in zip(firsts, ends)]
 
     def span(self, first: int, last: int) -> str:
         """What a box that reaches from one place to another is called."""
@@ -63,7 +67,7 @@ class Folding:
             return f"round {place + 1}"
         if self.kind == "line":
             return f"{text.file_name(where.get('file'))}:{where.get('line', '?')}"
-        return str(self.key(op)[-1] or text.file_name(where.get("file")) or "operations")
+        return str((self.key(op) or ("",))[-1] or text.file_name(where.get("file")) or "operations")
 
 
 def fold(graph: Graph, most: int = MOST, depth: int | None = None) -> Graph:

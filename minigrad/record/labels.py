@@ -75,10 +75,9 @@ class ShownNames:
             plain = is_free(name) and not is_tangent(name, count)
             if among[key] > 1 and plain:
                 self.names[v["id"]] = name + (str(seen[key]).translate(SUBSCRIPTS) if seen[key] > 1 else "")
-            elif not name and lane_of(v):
-                self.names[v["id"]] = ALONE.sub("", called(v))
             else:  # a part of a record may have one alone of the values that share a name
-                self.names[v["id"]] = as_expression(name) or (name if plain else called(v))
+                label = ALONE.sub("", called(v)) if lane_of(v) else called(v)
+                self.names[v["id"]] = as_expression(name) or (name if plain else label)
         self.instead: dict[str, str] = {}  # of a label
         for v in values:
             if (label := v.get("label")) and (name := self.names[v["id"]]) != label:

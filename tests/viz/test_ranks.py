@@ -103,6 +103,14 @@ def test_a_bar_lies_across_its_lanes_and_nothing_else_does():
 
 
 @needs_mpi
+def test_a_folded_box_lies_in_one_lane():
+    made = record(programs.SPLIT, 2, "--lanes", "each")
+    graph = viz.draw(made, passes=("backward",), depth=0, max_nodes=8).graph
+    assert {len(node.lanes) for node in graph.nodes if node.kind == "fold"} == {1}
+    assert [node.lanes for node in graph.nodes if node.kind == "transfer"] == [(0, 1)]
+
+
+@needs_mpi
 def test_what_is_sent_leads_to_what_receives_it_and_its_gradient_back():
     made = record(programs.PIPE, 2)
     (sender,), (receiver,) = ops(made, "Send"), ops(made, "Recv")
