@@ -18,7 +18,7 @@ from ..arrays.dtypes import HALVES
 from ..core.frames import OFF, ON, current
 from ..core.saved import INFERENCE, bottom, memory
 from ..core.tensor import Box, Tensor, wrap
-from ..errors import error
+from ..errors import error, warn
 from ..ops.transfer import placed
 from .calls import Call, outside_of_programs
 from .groups import seconds
@@ -154,8 +154,19 @@ def array_of(t: Tensor, who: str, name: str = "tensor") -> np.ndarray:
         what = f"{name} belongs to {t._layer.title or t._layer.name}, whose values other processes do not have"
         raise error(RuntimeError, who, what, f"use torch.distributed.nn.functional.{who}, which transforms know")
     a = bottom(t)._a
-    a = a if type(a) is np.ndarray else a.to_host()
+    if type(a) is not np.ndarray:
+        say_that_gpus_are_copied()
+        a = a.to_host()
     return a if a.flags.c_contiguous else np.ascontiguousarray(a)
+
+
+@cache
+def say_that_gpus_are_copied() -> None:
+    """Warn, once, that MPI is not given a GPU's memory."""
+    what = "tensors on a GPU go through the computer's memory: they are copied there, sent, and copied back"
+    warn(
+        "gpu-through-host", "torch.distributed", what, "send fewer and larger tensors, as DistributedDataParallel does"
+    )
 
 
 def as_bytes(a: np.ndarray) -> np.ndarray:

@@ -83,3 +83,22 @@ def test_results_come_into_the_tensors_own_memory_or_are_copied_there(program, n
 def test_an_error_says_that_tensors_may_be_half_written():
     done = run(2, REFUSED)
     assert done.returncode != 0 and "may hold a part of the result" in done.stderr
+
+
+@needs_mpi
+def test_tensors_on_a_gpu_go_through_the_computers_memory_which_is_said_once(monkeypatch):
+    monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", "1")
+    program = """
+import warnings
+with warnings.catch_warnings(record=True) as given:
+    warnings.simplefilter("always")
+    for i in range(2):
+        x = torch.full((3,), rank + 1.0, device="cuda")
+        dist.all_reduce(x)
+        assert x.device.type == "cuda" and x.tolist() == [3.0, 3.0, 3.0]
+        rooms = [torch.zeros(2, device="cuda"), torch.zeros(2, device="cuda")]
+        dist.all_gather(rooms, torch.full((2,), float(rank), device="cuda"))
+        assert [r.tolist() for r in rooms] == [[0, 0], [1, 1]]
+assert [w.message.name for w in given if hasattr(w.message, "name")] == ["gpu-through-host"], given
+"""
+    passes(2, program)
