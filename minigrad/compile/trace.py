@@ -26,7 +26,7 @@ from ..core.inplace import link_view
 from ..core.tensor import Box, Tensor, describe, wrap
 from ..layers.grad import Grad
 from ..ops.base.families import Pointwise
-from ..ops.index import NonZero
+from ..ops.index import SIZED_BY_VALUES, NonZero
 from ..ops.sort import DataDependent
 from ..places import Place, user_frame, user_place
 from . import selections, spelled, traced_writes
@@ -295,7 +295,7 @@ class Trace(Grad):
         if cls.name in BY_MEMORY:
             raise self.refuse(f"{cls.name} depends on how a tensor lies in memory")
         if issubclass(cls, BY_VALUE):
-            self.reading(cls.name)
+            self.varies(SIZED_BY_VALUES.format(cls.name))
         if self.nonleaf and self.phase == "forward" and running.get() is not None:
             raise self.refuse("it differentiates while an argument is itself the result of tracked operations")
         if self.hooked and self.phase == "forward" and running.get() is not None:

@@ -324,10 +324,13 @@ def data_dependent(who: str, what: str = "") -> Exception:
     )
 
 
+SIZED_BY_VALUES = "the size of what {} gives depends on values, which differ from call to call"
+
+
 def reading(who: str) -> None:
     """Tell the layers around that an operation is about to decide by values how large its result is."""
     for layer in current().layers():
-        layer.varies(f"the size of what {who} gives depends on values, which differ from call to call")
+        layer.varies(SIZED_BY_VALUES.format(who))
 
 
 # ---------------------------------------------------------------------- x[index], x[index] = value

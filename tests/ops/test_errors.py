@@ -74,6 +74,7 @@ PLAIN = {
     "minigrad.ops.base.primitive": "a name that PyTorch has for what some nodes save, as Python says it",
     "minigrad.nn.containers": "a method that the package's own classes define",
     "minigrad.nn.module": "names with an underscore, for which libraries ask every object",
+    "minigrad.nn.parallel": "a name that the module does not have, as Python says it",
     "minigrad.nn.sequences": "a method that the package's own classes define",
     "minigrad.nn.state": "a method that is only called where a subclass defines it",
     "minigrad.nn.utils.parametrizations": "no right inverse, as PyTorch's parametrize says it",
