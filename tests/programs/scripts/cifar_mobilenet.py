@@ -64,8 +64,9 @@ class MobileNetV2(nn.Module):
 
 def main():
     torch.manual_seed(0)
+    torch.set_default_dtype(torch.float64)
     digits = load_digits()
-    images = torch.tensor(digits.images[:, None], dtype=torch.float32).sub(4.9).div(6.0)
+    images = torch.tensor(digits.images[:, None]).sub(4.9).div(6.0)
     labels = torch.tensor(digits.target)
     net, criterion = MobileNetV2(), nn.CrossEntropyLoss()
     optimizer = torch.optim.RMSprop(net.parameters(), lr=0.003, alpha=0.9, momentum=0.9, eps=0.01)
