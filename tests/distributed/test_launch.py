@@ -219,8 +219,9 @@ def test_time_that_is_over_is_an_error_that_says_where_each_rank_is():
 
 
 WAITS = """
-import sys, time
+import signal, sys, time
 import minigrad.distributed.launch as launch
+signal.signal(signal.SIGINT, signal.default_int_handler)  # who starts tests in the background has it ignored
 made = launch.tempfile.TemporaryDirectory
 launch.tempfile.TemporaryDirectory = lambda prefix: made(prefix=prefix + sys.argv[1], dir=sys.argv[2])
 
