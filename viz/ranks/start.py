@@ -3,34 +3,19 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from ..run_program import Usage
 
-STARTED = (
-    "PMI_SIZE",
-    "OMPI_COMM_WORLD_SIZE",
-    "PMIX_RANK",
-    "SLURM_STEP_NUM_TASKS",
-)  # what mpiexec and srun tell processes
+# what mpiexec and srun tell processes
+STARTED = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "SLURM_STEP_NUM_TASKS")
 
 
 def is_started() -> bool:
     """Whether this process is one of those that mpiexec, or srun, has started."""
     return any(name in os.environ for name in STARTED)
-
-
-def mpiexec() -> str:
-    """The mpiexec of the MPI that is installed beside Python, else the one on the path."""
-    beside = str(Path(sys.executable).parent)
-    found = shutil.which("mpiexec", path=os.pathsep.join([beside, os.environ.get("PATH", "")]))
-    if found is None:
-        raise Usage("there is no mpiexec. Install it: pip install 'minigrad-viz[mpi]'.")
-    return found
 
 
 def start(n: int, words: Sequence[str]) -> None:
@@ -39,7 +24,13 @@ def start(n: int, words: Sequence[str]) -> None:
         raise Usage("mpiexec has started this command already: leave -n out.")
     if n < 1:
         raise Usage(f"-n {n}: there is at least one process.")
-    command = [mpiexec(), "-n", str(n), sys.executable, "-m", "viz.cli", *without_number(words)]
+    from minigrad.distributed.launch import mpiexec
+
+    try:
+        begin = mpiexec()
+    except RuntimeError as missing:
+        raise Usage(f"{getattr(missing, 'problem', missing)}. Install it: pip install 'minigrad-viz[mpi]'.") from None
+    command = [begin, "-n", str(n), sys.executable, "-m", "viz.cli", *without_number(words)]
     if code := subprocess.run(command).returncode:
         sys.exit(code)
 
