@@ -38,8 +38,8 @@ FAULTS = {
     ),
     "engine: an older node runs before a younger one": Fault(
         "core/engine.py",
-        "waiting[edge] = d\n                heappush(heap, (-edge._seq, edge))",
-        "waiting[edge] = d\n                heappush(heap, (edge._seq, edge))",
+        "heappush(heap, (-edge._seq if type(edge) is not Leaf else",
+        "heappush(heap, (edge._seq if type(edge) is not Leaf else",
     ),
     "engine: a view keeps its history when its base was written": Fault(
         "core/graph.py", "if edge is not view.seen:", "if edge is None:"
