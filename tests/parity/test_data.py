@@ -240,8 +240,8 @@ def test_workers_take_turns_as_pytorchs_do(workers, size):
 
 
 def test_public_names_are_pytorchs():
-    left_out = {  # what belongs to several machines, and the pipes that PyTorch has given up
-        "DistributedSampler", "functional_datapipe", "guaranteed_datapipes_determinism", "runtime_validation",
+    left_out = {  # the pipes that PyTorch has given up
+        "functional_datapipe", "guaranteed_datapipes_determinism", "runtime_validation",
         "runtime_validation_disabled", "argument_validation", "non_deterministic",
         "DataChunk", "_DatasetKind", *[n for n in torch.utils.data.__all__ if "DataPipe" in n or "DFI" in n],
     }  # fmt: skip
