@@ -35,7 +35,7 @@ def mpiexec():
 
 
 def run(ranks, *options):
-    """What so many ranks have measured."""
+    """Return what so many ranks have measured."""
     with tempfile.TemporaryDirectory() as folder:
         program = [sys.executable, "-m", "benchmarks.ranks.rank", folder, *options]
         subprocess.run([mpiexec(), "-n", str(ranks), *program], check=True, timeout=PATIENCE)

@@ -72,7 +72,7 @@ def fitted(points, gamma):
 
 
 def errors(points, network):
-    """What the model gives over what was measured, at each point."""
+    """Return what the model gives over what was measured, at each point."""
     return [all_reduce(p, m, network) / seconds for p, m, seconds in points]
 
 
@@ -111,7 +111,7 @@ def seconds(step, p, network, overlapping):
 
 
 def efficiency(step, p, network, overlapping):
-    """How much of p machines' work is done: the time of the step of one process over that of the step on p ranks."""
+    """Return how much of p machines' work is done: the time of the step of one process over that of the step on p ranks."""
     return step.alone / seconds(step, p, network, overlapping)
 
 

@@ -34,12 +34,12 @@ def joined(folder, comm):
 
 
 def checks(libraries, comm):
-    """What has to be equal, by case and library."""
+    """Return what has to be equal, by case and library."""
     return {case.name: {lib.__name__: steps.check(case, lib, comm) for lib in libraries} for case in steps.CASES}
 
 
 def figures(libraries, comm, settings):
-    """All that is measured with this number of ranks."""
+    """Return all that is measured with this number of ranks."""
     found = {"ranks": comm.size, "checks": checks(libraries, comm), "add": reductions.seconds_to_add()}
     found["reductions"] = reductions.measured(libraries, comm, settings)
     cases = steps.CASES[:1] if settings.quick else steps.CASES

@@ -111,7 +111,7 @@ def spread(found):
 
 
 def reached(so):
-    """Whether a target is reached, in a word."""
+    """Return whether a target is reached, in a word."""
     return "yes" if so else "**no**"
 
 
@@ -126,7 +126,7 @@ def efficiency(alone, seconds):
 
 
 def speed_up(alone, seconds):
-    """How many times as fast the ranks are as one process."""
+    """Return how many times as fast the ranks are as one process."""
     return f"{alone / seconds:.2f}"
 
 
@@ -190,7 +190,7 @@ def networks(model):
 
 
 def fit(model):
-    """How well the model fits."""
+    """Return how well the model fits."""
     ratios = sorted(at["ratio"] for at in model["points"])
     off = sorted(max(r, 1 / r) for r in ratios)
     return (

@@ -150,7 +150,7 @@ def measured(case, each, libraries, comm, settings):
 
 
 def communication(training, comm, settings):
-    """What a step of minigrad sends: its bytes, bucket by bucket, and which share of the time the ranks wait for it."""
+    """Return what a step of minigrad sends: its bytes, bucket by bucket, and which share of the time the ranks wait for it."""
     from minigrad.distributed.calls import listening
 
     steps, calls = 2 if settings.quick else 20, []
@@ -172,7 +172,7 @@ def communication(training, comm, settings):
 
 # ---------------------------------------------------------------------- what has to be equal
 def check(case, lib, comm):
-    """How far some steps of the ranks are from the same steps of one process on the whole batch, and a digest of them.
+    """Return how far some steps of the ranks are from the same steps of one process on the whole batch, and a digest of them.
 
     Raises ValueError where that is more than rounding, and where the ranks differ in a single bit.
     """

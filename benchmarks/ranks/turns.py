@@ -25,7 +25,7 @@ QUICK = Settings(rounds=3, seconds=0.0, calls=1, quick=True)
 
 
 def calls_of(f, comm, settings):
-    """How often f is called in a round: a number that all ranks agree on."""
+    """Return how often f is called in a round: a number that all ranks agree on."""
     f()  # compiles, and allocates
     seconds = slowest(measure.once(f, 1 if settings.quick else 3), comm)
     return int(min(max(settings.seconds / seconds, 1), settings.calls))

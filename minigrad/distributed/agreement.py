@@ -95,7 +95,7 @@ class Agreement:
     """The digest of a group's calls, and the last of them."""
 
     def __init__(self) -> None:
-        self.digest, self.detailed = 0, os.environ.get("TORCH_DISTRIBUTED_DEBUG", "").upper() == "DETAIL"
+        self.digest = 0
         self.calls: deque[Call] = deque(maxlen=EVERY)
 
     def check(self, call: Call) -> None:

@@ -50,12 +50,12 @@ class PipelineStage:
 
     @property
     def is_first(self) -> bool:
-        """Whether the batch enters here."""
+        """Return whether the batch enters here."""
         return self.stage_index == 0
 
     @property
     def is_last(self) -> bool:
-        """Whether the loss is computed here."""
+        """Return whether the loss is computed here."""
         return self.stage_index == self.num_stages - 1
 
     def received(self) -> tuple[Tensor, ...]:

@@ -21,9 +21,8 @@ from ..errors import error
 from ..nn import Linear, Module
 from ..nn.parameter import Parameter
 from ..ops.nn.linear import linear
-from .collectives import all_gather_into_tensor, all_reduce
 from .groups import ProcessGroup, member
-from .nn.linear_maps import LinearMap
+from .nn.linear_maps import AllGather, AllReduce, LinearMap
 from .sharded_tensor import HoldsParts, Part, fill
 
 
@@ -40,14 +39,8 @@ class Copy(LinearMap):
         return Total.apply(grad, group)
 
 
-class Total(LinearMap):
-    """The sum of the ranks' tensors, alike on all."""
-
-    @staticmethod
-    def forward(tensor: Tensor, group: ProcessGroup) -> Tensor:
-        out = tensor.clone()
-        all_reduce(out, group=group)
-        return out
+class Total(AllReduce):
+    """The sum of the ranks' tensors, which counts once: its gradient is alike on all."""
 
     @staticmethod
     def transpose(grad: Tensor, group: ProcessGroup) -> Tensor:
@@ -66,14 +59,8 @@ class Split(LinearMap):
         return Join.apply(grad, group)
 
 
-class Join(LinearMap):
-    """The parts of all ranks above each other along dimension 0, alike on all."""
-
-    @staticmethod
-    def forward(tensor: Tensor, group: ProcessGroup) -> Tensor:
-        out = tensor.new_empty((group.size() * tensor.shape[0], *tensor.shape[1:]))
-        all_gather_into_tensor(out, tensor, group)
-        return out
+class Join(AllGather):
+    """The parts of all ranks above each other along dimension 0, which count once: their gradient is alike on all."""
 
     @staticmethod
     def transpose(grad: Tensor, group: ProcessGroup) -> Tensor:

@@ -153,7 +153,7 @@ class Join:
 
 
 class Active:
-    """How many ranks still train, once that is known."""
+    """The number of ranks that still train, once it is known."""
 
     def __init__(self, work: Work, training: Tensor):
         self.work, self.training = work, training

@@ -110,7 +110,7 @@ def gradient_of(name: str, known: dict[str, int]) -> int | None:
 
 
 def gathered(mine: Told) -> list[Told] | None:
-    """What all ranks tell, on rank 0; None on the others.  Raises Usage where no rank has what is to be drawn."""
+    """Return what all ranks tell, on rank 0; None on the others.  Raises Usage where no rank has what is to be drawn."""
     from mpi4py import MPI
 
     MPI.COMM_WORLD.Barrier()
@@ -122,7 +122,7 @@ def gathered(mine: Told) -> list[Told] | None:
 
 
 def of_one_clock(told: list[tuple[Told, float]]) -> list[Told]:
-    """What ranks tell, in times of rank 0's clock; with each comes when, after a barrier, that rank's clock said so.
+    """Return what ranks tell, in times of rank 0's clock; with each comes when, after a barrier, that rank's clock said so.
 
     Processes of one computer share a clock; between computers a barrier leaves a few microseconds.
     """

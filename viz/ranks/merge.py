@@ -27,7 +27,7 @@ def lanes_of(records: Sequence[dict]) -> list[list[int]]:
 
 
 def signature(record: dict) -> tuple:
-    """What a rank does, without its numbers: operations, what they read and give, shapes, lines, derivatives, transfers.
+    """Return what a rank does, without its numbers: operations, what they read and give, shapes, lines, derivatives, transfers.
 
     Values go by the order in which they are mentioned: what a rank did before does not count.
     """
@@ -180,7 +180,7 @@ def joined(ops: list[dict]) -> dict:
 
 # ---------------------------------------------------------------------- what lanes do together
 def collective(op: dict) -> tuple | None:
-    """What a collective is known by on all its ranks: the pass, the group, and its number there."""
+    """Return what a collective is known by on all its ranks: the pass, the group, and its number there."""
     of_a_group = [t for t in op["transfers"] if t["number"] is not None]
     return (op["phase"], of_a_group[0]["group"], of_a_group[0]["number"]) if of_a_group else None
 

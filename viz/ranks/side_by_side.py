@@ -70,7 +70,7 @@ def spanned(node: Node) -> range:
 
 
 def crossed(graph: Graph, rows: dict[str, int], row: int, lane: int) -> bool:
-    """Whether a bar lies across a lane in a row."""
+    """Return whether a bar lies across a lane in a row."""
     return any(rows[node.key] == row and lane in spanned(node) for node in graph.nodes if len(node.lanes) > 1)
 
 
@@ -137,11 +137,11 @@ class Column:
         return (card.wide[self.lane] if isinstance(card, Bar) else card.across, card.along)
 
     def entry(self, card: Card, slot: int) -> float:
-        """How far across the box of a card an edge comes in."""
+        """Return how far across the box of a card an edge comes in."""
         return card.entry_in(self.lane, slot, card.wide[self.lane]) if isinstance(card, Bar) else card.entry(slot)
 
     def exit(self, card: Card, port: int) -> float:
-        """How far across the box of a card an edge goes out."""
+        """Return how far across the box of a card an edge goes out."""
         return card.exit_in(self.lane, port, card.wide[self.lane]) if isinstance(card, Bar) else card.exit(port)
 
     def way(self, edge: Edge) -> list[tuple[float, int]]:

@@ -14,7 +14,7 @@ STARTED = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "SLURM_STEP_NUM_TASK
 
 
 def is_started() -> bool:
-    """Whether this process is one of those that mpiexec, or srun, has started."""
+    """Return whether this process is one of those that mpiexec, or srun, has started."""
     return any(name in os.environ for name in STARTED)
 
 

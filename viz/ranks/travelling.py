@@ -31,7 +31,7 @@ def plain(name: str) -> str:
 
 
 def head(graph: Graph, node: Node) -> Block:
-    """What travels: the call, what is in it, how many bytes on each rank."""
+    """Return what travels: the call, what is in it, how many bytes on each rank."""
     op, columns = node.record, graph.view.columns
     first = op["transfers"][0]
     whom = text.ranks(first["ranks"])
@@ -52,7 +52,7 @@ def head(graph: Graph, node: Node) -> Block:
 
 
 def waits(graph: Graph, node: Node, name: str) -> list[Block]:
-    """How long each lane has waited in a pass: an operation that is none of the graph runs once, whatever is drawn."""
+    """Return how long each lane has waited in a pass: an operation that is none of the graph runs once, whatever is drawn."""
     op = node.record
     there = graph.transfers[op["id"]].get(name if op.get("function") else op["phase"], [])
     blocks = []

@@ -35,10 +35,14 @@ def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: Any = None) -
     goes to the rank that has it, in equal parts where several have.  Bitwise operations have no gradient.  Raises TypeError
     for what is no tensor or no ReduceOp, RuntimeError for an operation that the dtype does not have.
 
-    >>> import minigrad.distributed as dist
-    >>> from minigrad.distributed.nn.functional import all_reduce
-    >>> all_reduce  # doctest: +ELLIPSIS
-    <function all_reduce at 0x...>
+    >>> import minigrad, minigrad.distributed as dist
+    >>> from minigrad.distributed.nn import functional
+    >>> dist.init_process_group("mpi")
+    >>> x = minigrad.tensor([1.0, 2.0], requires_grad=True)
+    >>> functional.all_reduce(x).square().sum().backward()
+    >>> x.grad  # the sum of what all ranks have for it
+    tensor([2., 4.])
+    >>> dist.destroy_process_group()
     """
     given = member(group, "all_reduce")
     if op is ReduceOp.SUM:
@@ -68,10 +72,10 @@ def reduce(tensor: Tensor, dst: int, op: ReduceOp = ReduceOp.SUM, group: Any = N
     rank_in(given, dst, "reduce", "dst")
     if op in OF_GATHERED:
         return OF_GATHERED[op](Gather.apply(checked(tensor, "reduce").unsqueeze(0), dst, given))
-    if op in (ReduceOp.SUM, ReduceOp.AVG):
-        if op is ReduceOp.AVG:
-            return Reduce.apply(averaged(tensor, "reduce"), dst, given) / given.size()
+    if op is ReduceOp.SUM:
         return Reduce.apply(checked(tensor, "reduce"), dst, given)
+    if op is ReduceOp.AVG:
+        return Reduce.apply(averaged(tensor, "reduce"), dst, given) / given.size()
     out = checked(tensor, "reduce").detach().clone()
     collectives.reduce(out, dst, op, given)
     return out if given.ranks[given.rank()] == dst else out.zero_()
