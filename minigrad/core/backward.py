@@ -44,10 +44,9 @@ def step_on_tensors(node: Node, g: Gradient | list, this: BackwardRun) -> list:
 
 def step_on_arrays(node: Node, g: Gradient | list, this: BackwardRun) -> list:
     """Run one node's backward on arrays, by its written-out form or its formulas; else on Tensors around them."""
-    if node._hooks is None and node._fn.arrays and node.backward_on_arrays is None:
-        pairs = formulas_on_arrays(node, g, this.freed)
-        if pairs is not None:
-            return pairs
+    by_formulas = node._hooks is None and node._fn.arrays and node.backward_on_arrays is None
+    if by_formulas and (pairs := formulas_on_arrays(node, g, this.freed)) is not None:
+        return pairs
     gs = [boxed(x) for x in g] if type(g) is list else [boxed(g)]
     return [(e, bare(x)) for e, x in step_on_tensors(node, gs, this)]
 
@@ -220,15 +219,16 @@ def add_grad(t: Tensor, g: Tensor) -> None:
 
 def accumulate_array(leaf: Leaf, g: Array, this: BackwardRun) -> None:
     """Do what `accumulate` does with an array, which the leaf may take as it is where nobody else holds it."""
-    t = leaf._ref()
+    t, hooks = leaf._ref(), leaf._hooks
     moved = len(KINDS) > 1 and t is not None and on_device(g) != on_device(t._a)
-    if leaf._hooks is not None or t is None or t._edge is not leaf or moved:
-        accumulate(leaf, g, this)
-    elif t._grad is None:
+    seen = hooks is not None and (hooks.before or hooks.after)  # by hooks, which take Tensors
+    if seen or t is None or t._edge is not leaf or moved or not (t._grad is None or writable(t._grad)):
+        return accumulate(leaf, g, this)
+    if t._grad is None:
         alone = type(g) in KINDS and g.base is None and sys.getrefcount(g) <= 3 and g.strides == t._a.strides
         t._grad = wrap(g if alone else copied_like(g, t._a))
-    elif writable(t._grad):
+    else:
         t._grad._a += g
         memory(t._grad).bump("backward", this.place)
-    else:
-        accumulate(leaf, g, this)
+    if hooks is not None:
+        hooks.accumulated(t)

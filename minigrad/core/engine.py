@@ -137,6 +137,7 @@ def backward_loop(this: BackwardRun, grads: Sequence) -> dict:
             g = hooked(node, g)
         if allowed is None:
             if type(node) is Leaf:
+                d = pairs = None  # they may hold on to its gradient, which it can take as it is
                 this.end(node, g, this)
                 continue
         elif (node in targets or node not in useful) and ends_here(this, node, g, found):
@@ -187,10 +188,8 @@ def reach_leaves(this: BackwardRun, leaves: dict[Leaf, Any], found: dict) -> Non
         g = g if leaf._hooks is None else hooked(leaf, g)
         if this.targets is None:
             this.end(leaf, g, this)
-            continue
-        found[leaf, 0] = g
-        if this.arrived is not None:
-            this.arrived(leaf, g)
+        else:
+            ends_here(this, leaf, g, found)
 
 
 def give(waiting: dict, heap: list, edge: Any, g: Gradient) -> None:
@@ -212,9 +211,10 @@ def give(waiting: dict, heap: list, edge: Any, g: Gradient) -> None:
 def hooked(node: Node | Leaf, g: Gradient | list) -> Any:
     """Return a node's gradients after its tensor hooks, in the form in which they came."""
     gs = list(g) if type(g) is list else [g]
-    given = [boxed(x) for x in gs]
-    after = node._hooks.arrived(list(given))
-    gs = [x if new is old else new if isinstance(x, Tensor) else bare(new) for x, old, new in zip(gs, given, after)]
+    if node._hooks.tensor or node._hooks.retained:
+        given = [boxed(x) for x in gs]
+        after = node._hooks.arrived(list(given))
+        gs = [x if new is old else new if isinstance(x, Tensor) else bare(new) for x, old, new in zip(gs, given, after)]
     return gs if type(g) is list else gs[0]
 
 

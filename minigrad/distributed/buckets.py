@@ -87,35 +87,34 @@ class Bucket:
             names.append(f"{more} more")
         return f"bucket {self.number}: {', '.join(names)}"
 
-    def take(self, i: int) -> None:
-        """Put the gradient of member i into the memory; zeros where there is none."""
-        grad, view = self.members[i].tensor.grad, self.views[i]
+    def take(self, i: int, n: int) -> None:
+        """Put the gradient of member i, divided by n, into the memory; zeros where there is none."""
+        grad, view = self.members[i].tensor._grad, self.views[i]
         if grad is None:
             view.zero_()
-        elif grad is not view and not copied(grad, view):  # reducing the bucket counts the write
-            view.copy_(grad.detach())
+        elif both_direct(grad, view):  # reducing the bucket counts the write
+            np.divide(grad._a, grad._a.dtype.type(n), out=view._a)
+        else:
+            view.copy_(grad.detach()).div_(n)
         self.missing -= 1
 
     def give(self, i: int, as_view: bool, place: Place | None = None) -> None:
         """Let the gradient of member i be what has come back, or with `as_view` the memory itself; `place` has reduced it."""
         p, view = self.members[i].tensor, self.views[i]
         if as_view:
-            if p.grad is not view:
-                p.grad = view
-        elif (grad := p.grad) is None:
-            p.grad = view.clone()
-        elif copied(view, grad):
+            p._grad = view
+        elif (grad := p._grad) is None:
+            p._grad = view.clone()
+        elif both_direct(grad, view):
+            np.copyto(grad._a, view._a)
             memory(grad).bump("all_reduce", place)
         else:
             grad.detach().copy_(view)
 
 
-def copied(source: Tensor, target: Tensor) -> bool:
-    """Copy numbers at once where both tensors are plain memory, without counting that; return whether it was done."""
-    if not (direct(source) and direct(target)) or source._a.dtype != target._a.dtype:
-        return False
-    np.copyto(target._a, source._a)
-    return True
+def both_direct(grad: Tensor, view: Tensor) -> bool:
+    """Return whether NumPy may write from one tensor's memory into the other's: both are plain, and of one dtype."""
+    return direct(view) and direct(grad) and view._a.dtype == grad._a.dtype
 
 
 class GradBucket:

@@ -106,13 +106,12 @@ class Reducer:
         self.arrived[number] += 1
         if self.static and self.arrivals is None:
             return  # more may come; the end of this backward knows
-        with no_grad():
-            if self.arrivals is None or self.arrived[number] == self.arrivals[number]:
-                self.absent.add(number)
-            for known in self.absent:
-                self.put(known)
-            self.absent = set()
-            self.launch()
+        if self.arrivals is None or self.arrived[number] == self.arrivals[number]:
+            self.absent.add(number)
+        for known in self.absent:
+            self.put(known)
+        self.absent.clear()
+        self.launch()
 
     def put(self, number: int) -> None:
         """Put the gradient of a parameter into its bucket.  Raises RuntimeError where it is there already."""
@@ -126,15 +125,12 @@ class Reducer:
             raise error(RuntimeError, WHO, what, fix)
         self.ready.add(number)
         bucket, i = self.place[number]
-        bucket.take(i)
+        bucket.take(i, self.divisor() if self.hook is None else 1)
 
     def launch(self) -> None:
         """Begin to reduce the next buckets that are full, and let MPI go on with those that are under way."""
         while self.launched < len(self.buckets) and not self.buckets[self.launched].missing:
-            bucket = self.buckets[self.launched]
-            if self.hook is None and (n := self.divisor()) > 1:
-                bucket.buffer.div_(n)
-            self.begin(bucket)
+            self.begin(self.buckets[self.launched])
             self.launched += 1
         for bucket in self.buckets[: self.launched]:
             if not (bucket.work.is_completed() if isinstance(bucket.work, Work) else bucket.work.done()):
@@ -150,7 +146,8 @@ class Reducer:
             if self.hook is None:
                 bucket.work = all_reduce(bucket.buffer, ReduceOp.SUM, self.group, async_op=True)
             else:
-                bucket.work = self.hook(GradBucket(bucket, bucket is self.buckets[-1]))
+                with no_grad():
+                    bucket.work = self.hook(GradBucket(bucket, bucket is self.buckets[-1]))
 
     def end(self) -> None:
         """At the end of a backward: wait for the buckets, and let the gradients be what has come back."""

@@ -124,3 +124,20 @@ def test_callbacks_of_a_backward_inside_another_are_called_at_the_end_of_the_out
     x.register_hook(lambda g: order.append("x"))
     z.backward()
     assert order == ["inner done", "x", "end"]
+
+
+def test_a_hook_may_write_to_its_leafs_gradient_alone():
+    """Both terms of a sum get the gradient of the sum, in one memory; each leaf has its own when its hook is called."""
+    a, b = (torch.ones(3, requires_grad=True) for _ in range(2))
+    given = torch.full((3,), 2.0)
+    for t, factor in ((a, 10), (b, 100)):
+        t.register_post_accumulate_grad_hook(lambda t, factor=factor: (t.grad.mul_(factor), None)[1])
+    for _ in range(2):
+        (a + b).backward(given)
+        assert (a.grad.tolist(), b.grad.tolist(), given.tolist()) == ([20.0] * 3, [200.0] * 3, [2.0] * 3)
+        a.grad = b.grad = None
+    y = a * 1
+    (y + b).backward(given)  # once more, with a node between
+    assert (a.grad.tolist(), b.grad.tolist(), given.tolist()) == ([20.0] * 3, [200.0] * 3, [2.0] * 3)
+    (a * 3).sum().backward()
+    assert a.grad.tolist() == [230.0] * 3
