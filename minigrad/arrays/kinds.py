@@ -22,6 +22,12 @@ def zeros(shape: tuple, like: Any, dtype: Any = None) -> Any:
     return np.zeros_like(like, dtype, shape=shape) if on_device(like) else np.zeros(shape, dtype)
 
 
+def empty(shape: tuple, like: Any, dtype: Any = None) -> Any:
+    """Memory that is not set, where `like` is, row by row, of its dtype if no other is named."""
+    dtype = like.dtype if dtype is None else dtype
+    return np.empty_like(like, dtype, "C", shape=shape) if on_device(like) else np.empty(shape, dtype)
+
+
 def one(like: Any) -> Any:
     """The number 1 where `like` is, of its dtype."""
     return np.ones_like(like, shape=()) if on_device(like) else np.array(1, like.dtype)
@@ -38,7 +44,7 @@ def strided(a: Any, shape: tuple, strides: tuple) -> Any:
 
 def contiguous(a: Any) -> Any:
     """The array in row-major order: itself, where it lies so."""
-    return np.ascontiguousarray(a) if type(a) is np.ndarray else a if a.flags.c_contiguous else a.copy("C")
+    return a if a.flags.c_contiguous else a.copy("C")
 
 
 def as_array(raw: Any) -> Any:

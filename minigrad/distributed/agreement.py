@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..arrays.kinds import KINDS
 from ..diagnose.debug import mode as debugging
 from ..errors import error
 from .calls import Call
@@ -147,7 +148,7 @@ def detailed() -> bool:
 
 def described(*given: Any) -> str:
     """Return tensors and settings as words: "float32 (2, 3), SUM"."""
-    return ", ".join([f"{name(a.dtype)} {a.shape}" if isinstance(a, np.ndarray) else str(a) for a in given])
+    return ", ".join([f"{name(a.dtype)} {a.shape}" if type(a) in KINDS else str(a) for a in given])
 
 
 name = cache(str)  # of a dtype; NumPy puts it together each time

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays.kinds import empty
 from ..core.tensor import Tensor
 from ..errors import error
 from .agreement import described
@@ -23,7 +24,9 @@ from .mpi_memory import (
     as_bytes,
     begun,
     direct,
+    flat_bytes,
     in_place,
+    lent,
     operation,
     reduced,
     room_like,
@@ -77,7 +80,7 @@ def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: Any = None, a
     mine = array_of(tensor, who)
     found = to_reduce(mine, op, who, direct(tensor))
     call = agreed(who, given, mine.nbytes, mine, op)
-    request = given.comm.Iallreduce(in_place(), found, operation(op))
+    request = given.comm.Iallreduce(in_place(), lent(found), operation(op))
     finish = lambda: write(tensor, reduced(found, op, given.size(), mine.dtype), call)
     return begun(call, request, finish, async_op, tensor)
 
@@ -99,8 +102,8 @@ def reduce(tensor: Tensor, dst: int = 0, op: ReduceOp = ReduceOp.SUM, group: Any
     found = to_reduce(mine, op, who, not there or direct(tensor))
     call = agreed(who, given, mine.nbytes, mine, op, f"dst={dst}", reads=(tensor,) * (not there))
     if not there:
-        return begun(call, given.comm.Ireduce(found, None, operation(op), root), lambda: None, async_op, tensor)
-    request = given.comm.Ireduce(in_place(), found, operation(op), root)
+        return begun(call, given.comm.Ireduce(lent(found), None, operation(op), root), lambda: None, async_op, tensor)
+    request = given.comm.Ireduce(in_place(), lent(found), operation(op), root)
     finish = lambda: write(tensor, reduced(found, op, given.size(), mine.dtype), call)
     return begun(call, request, finish, async_op, tensor)
 
@@ -143,9 +146,9 @@ def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None,
     check_list(who, "tensor_list", tensor_list, given)
     mine = array_of(tensor, who)
     rooms = [room_like(t, who) for t in tensor_list]
-    found = np.empty(sum(r.nbytes for r in rooms), np.uint8)
+    found = empty((sum(r.nbytes for r in rooms),), rooms[0], np.uint8)
     call = agreed(who, given, found.nbytes, *rooms, reads=(tensor,))
-    request = given.comm.Iallgatherv(as_bytes(mine), [found, [r.nbytes for r in rooms]])
+    request = given.comm.Iallgatherv(as_bytes(mine), [lent(found), [r.nbytes for r in rooms]])
     return begun(call, request, lambda: scattered(found, tensor_list, rooms, call), async_op, *tensor_list)
 
 
@@ -193,8 +196,8 @@ def gather(
         return begun(call, given.comm.Igatherv(as_bytes(mine), None, root), lambda: None, async_op)
     check_list(who, "gather_list", gather_list, given)
     rooms = [room_like(t, who) for t in gather_list or ()]
-    found = np.empty(sum(r.nbytes for r in rooms), np.uint8)
-    request = given.comm.Igatherv(as_bytes(mine), [found, [r.nbytes for r in rooms]], root)
+    found = empty((sum(r.nbytes for r in rooms),), rooms[0], np.uint8)
+    request = given.comm.Igatherv(as_bytes(mine), [lent(found), [r.nbytes for r in rooms]], root)
     finish = lambda: scattered(found, gather_list or (), rooms, call)
     return begun(call, request, finish, async_op, *(gather_list or ()))
 
@@ -222,8 +225,8 @@ def scatter(
     call = agreed(who, given, found.nbytes, found.dtype, f"src={src}", reads=tuple(scatter_list or ()))
     if given.rank() == root:
         check_list(who, "scatter_list", scatter_list, given)
-        parts = [as_bytes(array_of(t, who)) for t in scatter_list or ()]
-        sent: Any = [np.concatenate(parts), [p.size for p in parts]]
+        parts = [flat_bytes(array_of(t, who)) for t in scatter_list or ()]
+        sent: Any = [lent(np.concatenate(parts)), [p.size for p in parts]]
     else:
         sent = None
     request = given.comm.Iscatterv(sent, as_bytes(found), root)
@@ -248,9 +251,9 @@ def reduce_scatter(
     parts = [to_reduce(array_of(t, who), op, who, own=True).reshape(-1) for t in input_list]
     counts, mine = [p.size for p in parts], array_of(output, who, "output")
     check_total(who, mine.size, counts[given.rank()], "output", given)
-    found = np.empty(counts[given.rank()], parts[0].dtype)
+    found = empty((counts[given.rank()],), parts[0])
     call = agreed(who, given, sum(p.nbytes for p in parts), *parts, op, reads=tuple(input_list))
-    request = given.comm.Ireduce_scatter(np.concatenate(parts), found, counts, operation(op))
+    request = given.comm.Ireduce_scatter(lent(np.concatenate(parts)), lent(found), counts, operation(op))
     finish = lambda: write(output, reduced(found, op, given.size(), mine.dtype), call)
     return begun(call, request, finish, async_op, output)
 
@@ -272,9 +275,9 @@ def reduce_scatter_tensor(
     sent = to_reduce(array_of(input, who, "input"), op, who, own=True)
     mine = room_like(output, who, "output", sent)
     check_total(who, sent.size, mine.size * given.size(), "input", given)
-    found = mine if mine.dtype == sent.dtype else np.empty(mine.size, sent.dtype)
+    found = mine if mine.dtype == sent.dtype else empty((mine.size,), sent)
     call = agreed(who, given, sent.nbytes, sent, op, reads=(input,))
-    request = given.comm.Ireduce_scatter_block(sent, found, operation(op))
+    request = given.comm.Ireduce_scatter_block(lent(sent), lent(found), operation(op))
     finish = lambda: write(output, reduced(found, op, given.size(), mine.dtype), call)
     return begun(call, request, finish, async_op, output)
 
@@ -296,12 +299,12 @@ def all_to_all(
     who, given = "all_to_all", member(group, "all_to_all")
     check_list(who, "output_tensor_list", output_tensor_list, given)
     check_list(who, "input_tensor_list", input_tensor_list, given)
-    parts = [as_bytes(array_of(t, who)) for t in input_tensor_list]
+    parts = [flat_bytes(array_of(t, who)) for t in input_tensor_list]
     rooms = [room_like(t, who) for t in output_tensor_list]
-    found = np.empty(sum(r.nbytes for r in rooms), np.uint8)
-    sent = [np.concatenate(parts), [p.size for p in parts]]
+    found = empty((sum(r.nbytes for r in rooms),), rooms[0], np.uint8)
+    sent = [lent(np.concatenate(parts)), [p.size for p in parts]]
     call = agreed(who, given, found.nbytes, parts[0].dtype, reads=tuple(input_tensor_list))
-    request = given.comm.Ialltoallv(sent, [found, [r.nbytes for r in rooms]])
+    request = given.comm.Ialltoallv(sent, [lent(found), [r.nbytes for r in rooms]])
     finish = lambda: scattered(found, output_tensor_list, rooms, call)
     return begun(call, request, finish, async_op, *output_tensor_list)
 
@@ -349,11 +352,11 @@ def agreed(who: str, given: ProcessGroup, nbytes: int, *same: Any, reads: tuple 
     return call
 
 
-def scattered(found: np.ndarray, tensors: Sequence[Tensor], rooms: list[np.ndarray], call: Call) -> None:
+def scattered(found: Any, tensors: Sequence[Tensor], rooms: list, call: Call) -> None:
     """Write bytes that lie one behind another into tensors."""
     at = 0
     for t, room in zip(tensors, rooms):
-        as_bytes(room)[:] = found[at : at + room.nbytes]
+        flat_bytes(room)[:] = found[at : at + room.nbytes]
         write(t, room, call)
         at += room.nbytes
 
@@ -376,7 +379,7 @@ def check_total(who: str, there: int, wanted: int, name: str, group: ProcessGrou
         )
 
 
-def split_bytes(who: str, name: str, a: np.ndarray, sizes: Sequence[int] | None, group: ProcessGroup) -> list[int]:
+def split_bytes(who: str, name: str, a: Any, sizes: Sequence[int] | None, group: ProcessGroup) -> list[int]:
     """Return how many bytes each part of an array has."""
     rows = a.shape[0] if a.ndim else 0
     row = a.nbytes // rows if rows else 0

@@ -2,11 +2,13 @@
 
 Numbers travel as bytes, whatever their dtype; only where they are reduced does MPI compute with them.  It has no float16 and
 no bfloat16: these are reduced in float32 and rounded once.  MPI reads and writes a tensor's own memory where that is plain,
-and otherwise memory of its own, which is copied.
+and otherwise memory of its own, which is copied.  A GPU's memory is plain for an MPI that is CUDA-aware; for others it is
+copied to pinned memory of the computer's, and back.
 """
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Sequence
 from enum import Enum
 from functools import cache
@@ -15,6 +17,8 @@ from typing import Any
 import numpy as np
 
 from ..arrays.dtypes import HALVES
+from ..arrays.kinds import contiguous, empty, kernels_there, on_device
+from ..arrays.nowhere import is_meta, no_numbers
 from ..core.frames import OFF, ON, current
 from ..core.saved import INFERENCE, bottom, memory
 from ..core.tensor import Box, Tensor, wrap
@@ -143,8 +147,22 @@ def begun(call: Call, request: Any, finish: Callable[[], Any], async_op: bool, *
     return work
 
 
-def array_of(t: Tensor, who: str, name: str = "tensor") -> np.ndarray:
-    """Return a tensor's numbers row by row, in the computer's memory: a copy where they lie otherwise."""
+@cache
+def cuda_aware() -> bool:
+    """Return whether MPI reads and writes a GPU's memory; Open MPI and MPICH say so.  Where it does not, warn."""
+    from mpi4py import MPI
+
+    query = getattr(ctypes.CDLL(MPI.__file__), "MPIX_Query_cuda_support", None)
+    if query is not None and query():
+        return True
+    what = "tensors on a GPU go through the computer's memory: they are copied there, sent, and copied back"
+    fix = "use an MPI that is CUDA-aware, or send fewer and larger tensors, as DistributedDataParallel does"
+    warn("gpu-through-host", "torch.distributed", what, fix)
+    return False
+
+
+def bare(t: Tensor, who: str, name: str) -> Any:
+    """Return a tensor's array.  Raises errors for what has no numbers that could travel."""
     if not isinstance(t, Tensor):
         raise error(
             TypeError, who, f"expected {name} to be a tensor, got {type(t).__name__}", "pass minigrad.tensor(value)"
@@ -154,41 +172,54 @@ def array_of(t: Tensor, who: str, name: str = "tensor") -> np.ndarray:
         what = f"{name} belongs to {t._layer.title or t._layer.name}, whose values other processes do not have"
         raise error(RuntimeError, who, what, f"use torch.distributed.nn.functional.{who}, which transforms know")
     a = bottom(t)._a
-    if type(a) is not np.ndarray:
-        say_that_gpus_are_copied()
-        a = a.to_host()
-    return a if a.flags.c_contiguous else np.ascontiguousarray(a)
+    if on_device(a) and is_meta(a):
+        raise no_numbers(a.shape)
+    return a
 
 
-@cache
-def say_that_gpus_are_copied() -> None:
-    """Warn, once, that MPI is not given a GPU's memory."""
-    what = "tensors on a GPU go through the computer's memory: they are copied there, sent, and copied back"
-    warn(
-        "gpu-through-host", "torch.distributed", what, "send fewer and larger tensors, as DistributedDataParallel does"
-    )
+def reachable(a: Any) -> bool:
+    """Return whether MPI reads and writes the memory of an array."""
+    return type(a) is np.ndarray or cuda_aware()
 
 
-def as_bytes(a: np.ndarray) -> np.ndarray:
+def array_of(t: Tensor, who: str, name: str = "tensor") -> Any:
+    """Return a tensor's numbers row by row where MPI can read them: a copy if they lie otherwise."""
+    a = bare(t, who, name)
+    return contiguous(a) if reachable(a) else kernels_there("pinned").copy_to_pinned(a)
+
+
+def lent(a: Any) -> Any:
+    """Return an array as mpi4py takes it."""
+    return a if type(a) is np.ndarray else kernels_there("exchange").in_order(a)
+
+
+def flat_bytes(a: Any) -> Any:
     """Return an array's memory as bytes."""
     return a.reshape(-1).view(np.uint8)
+
+
+def as_bytes(a: Any) -> Any:
+    """Return an array's memory as bytes, as mpi4py takes it."""
+    return lent(flat_bytes(a))
 
 
 def direct(t: Tensor) -> bool:
     """Return whether MPI may write into a tensor's own memory: it lies row by row, and nobody but its version has to notice."""
     if current() not in (ON, OFF) or current().observers or t._layer is not None or t._ver is INFERENCE:
         return False
-    return type(t._a) is np.ndarray and t._a.flags.carray
+    return reachable(t._a) and t._a.flags.carray
 
 
-def room_like(t: Tensor, who: str, name: str = "tensor", beside: np.ndarray | None = None) -> np.ndarray:
+def room_like(t: Tensor, who: str, name: str = "tensor", beside: Any = None) -> Any:
     """Return memory for what a tensor is to hold, row by row: its own, unless what is sent, `beside` it, may lie there."""
-    a = array_of(t, who, name)
+    a = bare(t, who, name)
+    if not reachable(a):
+        return kernels_there("pinned").pinned(a.shape, a.dtype)
     own = direct(t) and (beside is None or not np.may_share_memory(a, beside))
-    return a if own else np.empty_like(a)
+    return a if own else empty(a.shape, a)
 
 
-def write(t: Tensor, a: np.ndarray, call: Call) -> None:
+def write(t: Tensor, a: Any, call: Call) -> None:
     """Write what has come into a tensor, unless it came there; its version counts that, and what has saved it notices."""
     if a is bottom(t)._a:
         memory(t).bump(call.name, call.place)
@@ -196,7 +227,7 @@ def write(t: Tensor, a: np.ndarray, call: Call) -> None:
         t.detach().copy_(wrap(placed(a.reshape(t.shape), t.device)))
 
 
-def to_reduce(a: np.ndarray, op: ReduceOp, who: str, own: bool = False) -> np.ndarray:
+def to_reduce(a: Any, op: ReduceOp, who: str, own: bool = False) -> Any:
     """Return an array's numbers in a dtype that MPI reduces: the array itself if `own` allows it, or else a copy.
 
     Raises errors for what is no operation on its dtype.
@@ -218,7 +249,7 @@ def to_reduce(a: np.ndarray, op: ReduceOp, who: str, own: bool = False) -> np.nd
     return a if own else a.copy()
 
 
-def reduced(a: np.ndarray, op: ReduceOp, size: int, dtype: Any) -> np.ndarray:
+def reduced(a: Any, op: ReduceOp, size: int, dtype: Any) -> Any:
     """Return what MPI has reduced in the dtype that it had."""
     if op is ReduceOp.AVG:
         a /= a.dtype.type(size)

@@ -38,8 +38,7 @@ def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0
     from mpi4py import MPI
 
     given, status = member(group, "recv"), MPI.Status()
-    work = received(tensor, src, given, tag, group_src, "recv", status)
-    work.wait()
+    received(tensor, src, given, tag, group_src, "recv", status).wait()
     return given.ranks[status.Get_source()]
 
 
@@ -79,21 +78,26 @@ def irecv(
     ...     work.wait()
     >>> dist.destroy_process_group()
     """
-    return received(tensor, src, member(group, "irecv"), tag, group_src, "irecv")
+    from mpi4py import MPI
+
+    return received(tensor, src, member(group, "irecv"), tag, group_src, "irecv", MPI.Status())
 
 
 def received(
-    tensor: Tensor, src: int | None, given: Any, tag: int, group_src: int | None, who: str, status: Any = None
+    tensor: Tensor, src: int | None, given: Any, tag: int, group_src: int | None, who: str, status: Any
 ) -> Work:
-    """Begin to receive a tensor; `status` learns from whom it came."""
+    """Begin to receive a tensor; MPI's `status`, and the call's `peer`, say in the end who has sent it."""
     found, begin = room_like(tensor, who), sender(given, src, group_src)
     peer = given.ranks[begin] if begin >= 0 else None
     words = f"recv({described(found)}, src={'any rank' if peer is None else peer})"
-    call, request = (
-        message("recv", words, given, found.nbytes, peer, tag),
-        given.comm.Irecv(as_bytes(found), begin, tag),
-    )
-    return begun(call, Request(request, status), lambda: write(tensor, found, call), True, tensor)
+    call = message("recv", words, given, found.nbytes, peer, tag)
+
+    def finish() -> None:
+        call.peer = given.ranks[status.Get_source()]
+        write(tensor, found, call)
+
+    request = Request(given.comm.Irecv(as_bytes(found), begin, tag), status)
+    return begun(call, request, finish, True, tensor)
 
 
 class Request:

@@ -85,20 +85,80 @@ def test_an_error_says_that_tensors_may_be_half_written():
     assert done.returncode != 0 and "may hold a part of the result" in done.stderr
 
 
+ON_A_GPU = """
+from minigrad.distributed import mpi_memory
+aware = %r
+if aware:  # the simulated GPU's memory is the computer's, which every MPI reaches
+    mpi_memory.cuda_aware = lambda: True
+seen = []
+taken = mpi_memory.lent
+def lent(a):
+    given = taken(a)
+    seen.append(given)
+    return given
+mpi_memory.lent = dist.collectives.lent = lent
+put = lambda *values, **kinds: torch.tensor(values, device="cuda", **kinds)
+
+def on_gpu(x, expected):
+    assert x.device.type == "cuda" and x.tolist() == expected, (x, expected)
+
+for dtype in (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.bool):
+    x = put(1, 0, rank, dtype=dtype)
+    dist.all_reduce(x)
+    on_gpu(x, [True, False, True] if dtype == torch.bool else [2, 0, 1])
+x = put(1.0, 5.0 + rank)
+before = x._a.address
+dist.all_reduce(x, dist.ReduceOp.AVG)
+on_gpu(x, [1.0, 5.5])
+assert any(a.ctypes.data + (1 << 47) == before for a in seen) == aware and x._a.address == before
+dist.reduce(x, 1)
+on_gpu(x, [2.0, 11.0] if rank else [1.0, 5.5])
+x = torch.arange(6.0, device="cuda").reshape(2, 3).t()  # its rows do not lie in order
+dist.broadcast(x, 0)
+on_gpu(x, [[0, 3], [1, 4], [2, 5]])
+rooms = [torch.zeros(2, device="cuda") for _ in range(2)]
+dist.all_gather(rooms, torch.full((2,), float(rank), device="cuda"))
+assert [r.tolist() for r in rooms] == [[0, 0], [1, 1]]
+dist.gather(put(rank), rooms := [put(9), put(9)] if rank == 0 else None)
+assert rank or [r.tolist() for r in rooms] == [[0], [1]]
+dist.scatter(x := put(9.0), [put(3.0), put(4.0)] if rank == 0 else None)
+on_gpu(x, [3.0 + rank])
+dist.all_gather_into_tensor(x := torch.zeros(4, device="cuda"), put(rank + 1.0, rank + 2.0))
+on_gpu(x, [1, 2, 2, 3])
+dist.reduce_scatter(x := put(0.0), [put(1.0 + rank), put(10.0)])
+on_gpu(x, [20.0 if rank else 3.0])
+dist.reduce_scatter_tensor(x, put(1.0 + rank, 10.0))
+on_gpu(x, [20.0 if rank else 3.0])
+dist.all_to_all(rooms := [put(0), put(0)], [put(10 * rank), put(10 * rank + 1)])
+assert [r.tolist() for r in rooms] == [[rank], [10 + rank]]
+dist.all_to_all_single(x := put(0, 0), put(10 * rank, 10 * rank + 1))
+on_gpu(x, [rank, 10 + rank])
+dist.send(put(1.5), 1) if rank == 0 else dist.recv(x := put(0.0), 0)
+assert rank == 0 or x.tolist() == [1.5]
+net = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1).cuda())
+net(torch.full((1, 2), 1.0 + rank, device="cuda")).sum().backward()
+on_gpu(net.module.weight.grad, [[1.5, 1.5]])
+with pytest.raises(NotImplementedError, match="no numbers|no data"):
+    dist.all_reduce(torch.ones(2, device="meta"))
+"""
+
+
 @needs_mpi
-def test_tensors_on_a_gpu_go_through_the_computers_memory_which_is_said_once(monkeypatch):
+@pytest.mark.parametrize("aware", [False, True], ids=["copied", "cuda-aware"])
+def test_tensors_on_a_gpu_travel_by_themselves_where_mpi_reaches_them_and_else_as_copies(aware, monkeypatch):
+    monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", "1")
+    passes(2, f"import warnings, pytest\nwarnings.simplefilter('ignore')\n{ON_A_GPU % aware}")
+
+
+@needs_mpi
+def test_that_mpi_does_not_reach_a_gpu_is_said_once(monkeypatch):
     monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", "1")
     program = """
 import warnings
 with warnings.catch_warnings(record=True) as given:
     warnings.simplefilter("always")
     for i in range(2):
-        x = torch.full((3,), rank + 1.0, device="cuda")
-        dist.all_reduce(x)
-        assert x.device.type == "cuda" and x.tolist() == [3.0, 3.0, 3.0]
-        rooms = [torch.zeros(2, device="cuda"), torch.zeros(2, device="cuda")]
-        dist.all_gather(rooms, torch.full((2,), float(rank), device="cuda"))
-        assert [r.tolist() for r in rooms] == [[0, 0], [1, 1]]
+        dist.all_reduce(torch.ones(3, device="cuda"))
 assert [w.message.name for w in given if hasattr(w.message, "name")] == ["gpu-through-host"], given
 """
     passes(2, program)

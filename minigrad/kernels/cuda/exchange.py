@@ -31,7 +31,7 @@ from ...arrays.dlpack import (
 from ...arrays.dtypes import BF2
 from ...arrays.nowhere import is_meta
 from ...errors import error
-from . import machine
+from . import machine, simulator
 from .allocator import Block
 from .device_array import DeviceArray, empty, placed, plain
 
@@ -88,6 +88,25 @@ def interface(a: DeviceArray) -> dict:
         "stream": machine.current().stream or None,
         "version": 3,
     }
+
+
+class InOrder:
+    """Device memory for a library that knows no streams: to be told where it lies, it waits for what is being computed."""
+
+    def __init__(self, a: DeviceArray):
+        self.a = a
+
+    @property
+    def __cuda_array_interface__(self) -> dict:
+        machine.current().synchronize()
+        return {**interface(self.a), "stream": None}
+
+
+def in_order(a: DeviceArray) -> Any:
+    """Return a contiguous array as such a library takes it; of the simulator its memory, which is the computer's."""
+    if simulator.SIMULATED:
+        return np.asarray(machine.Interface(a.address - machine.SHIFT, a.shape, a.dtype.str, owner=a))
+    return InOrder(a)
 
 
 # ---------------------------------------------------------------------- borrowing

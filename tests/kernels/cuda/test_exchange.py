@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import minigrad
-from minigrad.kernels.cuda import exchange, machine
+from minigrad.kernels.cuda import exchange, machine, pinned
 from minigrad.kernels.cuda.device_array import to_device
 from tests.core.test_dlpack import VIEWS as PARTS
 
@@ -84,6 +84,27 @@ def test_tensors_share_memory_by_dlpack():
     assert minigrad.from_dlpack(x, copy=True).data_ptr() != x.data_ptr()
     assert minigrad.from_dlpack(x, device="cpu").is_cpu
     assert minigrad.asarray(lender).data_ptr() == x.data_ptr()
+
+
+def test_a_library_without_streams_gets_memory_in_which_all_is_computed():
+    a = to_device(np.arange(6.0, dtype=np.float32))
+    found = exchange.InOrder(a).__cuda_array_interface__
+    assert found["data"] == (a.address, False) and found["stream"] is None
+    np.copyto(exchange.in_order(a), 7.0)  # the simulator's memory is the computer's
+    assert a.tolist() == [7.0] * 6
+
+
+def test_pinned_memory_is_used_again():
+    first = pinned.copy_to_pinned(to_device(np.arange(6.0).reshape(2, 3)).T)
+    assert first.flags.c_contiguous and first.tolist() == [[0, 3], [1, 4], [2, 5]]
+    place, kept = first.ctypes.data, first[1:]
+    other = pinned.pinned((3, 2), np.float64)
+    assert other.ctypes.data != place
+    del first
+    assert pinned.pinned((3, 2), np.float64).ctypes.data != place, "a view of it is still there"
+    del kept
+    assert pinned.pinned((5,), ml_dtypes.bfloat16).ctypes.data == place
+    assert pinned.copy_to_pinned(to_device(np.ones((0, 2)))).shape == (0, 2)
 
 
 def test_tensors_share_memory_by_the_interface():
