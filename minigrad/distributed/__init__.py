@@ -1,10 +1,10 @@
-"""Many processes that compute together, under torch.distributed's names, on MPI: `mpiexec -n 4 minigrad run train.py`.
+"""Distributed computing with torch.distributed's names, on MPI: `mpiexec -n 4 minigrad run train.py`.
 
-groups.py knows who takes part, collectives.py has what all of a group call together, point_to_point.py what two of them do,
-objects.py both for any objects, and mpi_memory.py hands tensors to MPI; launch.py starts processes from a program or a
-notebook.  On these stand checkpoints that all ranks write (checkpoint), parameters that are spread over ranks (fsdp), layers
-divided among them (tensor_parallel), and layers one behind the other (pipelining).  All can be imported without MPI:
-`is_available()` says whether it is there.
+groups.py has the process groups, collectives.py the collectives, point_to_point.py the messages between two ranks, and
+objects.py both for Python objects; mpi_memory.py passes tensors to MPI, and launch.py starts processes from a program or a
+notebook.  Built on these are checkpoints (checkpoint), parameters sharded over ranks (fsdp), layers divided among ranks
+(tensor_parallel) and layers one behind the other (pipelining).  Everything can be imported without MPI; `is_available()` says
+whether mpi4py is installed.
 """
 
 from . import checkpoint, fsdp, nn, optim, pipelining, tensor_parallel

@@ -1,9 +1,8 @@
-"""Whether all ranks of a group make the same calls in the same order.
+"""Checks that all ranks of a group make the same calls in the same order.
 
-A call's words are what has to be the same everywhere: its name, shapes, dtypes and roots.  In debug mode the ranks compare
-them before each collective.  Otherwise they compare a digest of all words so far before the first, second, fourth, ... and
-then before every 64th, and at the end: that finds calls that differ and were done all the same, such as two of the same number
-of bytes.
+A call's words must be the same on all ranks: name, shapes, dtypes and roots.  In debug mode the ranks compare them before
+each collective.  Otherwise they compare a digest of all words so far: before calls 1, 2, 4, ..., before every 64th call, and
+at the end.  This finds differences that MPI does not notice, for example two calls with the same number of bytes.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ FIRST = (1, 2, 4, 8, 16, 32)
 
 
 class DebugLevel(Enum):
-    """How much is checked: with DETAIL the ranks compare each call, as in debug mode.
+    """The amount of checking: with DETAIL the ranks compare each call, as in debug mode.
 
     >>> import minigrad.distributed as dist
     >>> dist.set_debug_level(dist.DebugLevel.DETAIL)
@@ -49,7 +48,7 @@ _level = DebugLevel.OFF
 
 
 def get_debug_level() -> DebugLevel:
-    """Return how much is checked: what was set, or at the beginning what the environment says (TORCH_DISTRIBUTED_DEBUG).
+    """Return the debug level; it starts as the environment variable TORCH_DISTRIBUTED_DEBUG says.
 
     >>> import minigrad
     >>> minigrad.distributed.get_debug_level()
@@ -59,7 +58,7 @@ def get_debug_level() -> DebugLevel:
 
 
 def set_debug_level(level: DebugLevel) -> None:
-    """Say how much is checked; all ranks say the same.  Raises TypeError for what is no DebugLevel.
+    """Set the debug level; all ranks must set the same.  Raises TypeError if `level` is not a DebugLevel.
 
     >>> import minigrad.distributed as dist
     >>> dist.set_debug_level(dist.DebugLevel.INFO)
@@ -75,7 +74,7 @@ def set_debug_level(level: DebugLevel) -> None:
 
 
 def set_debug_level_from_env() -> None:
-    """Check as much as TORCH_DISTRIBUTED_DEBUG says: OFF, INFO or DETAIL.  Raises RuntimeError for anything else.
+    """Set the debug level to TORCH_DISTRIBUTED_DEBUG: OFF, INFO or DETAIL.  Raises RuntimeError for other values.
 
     >>> import minigrad.distributed as dist
     >>> dist.set_debug_level_from_env()
@@ -84,7 +83,7 @@ def set_debug_level_from_env() -> None:
     """
     name = os.environ.get("TORCH_DISTRIBUTED_DEBUG", "OFF").upper()
     if name not in DebugLevel.__members__:
-        what = f"TORCH_DISTRIBUTED_DEBUG={name} is none of OFF, INFO and DETAIL"
+        what = f"TORCH_DISTRIBUTED_DEBUG={name} is not OFF, INFO or DETAIL"
         raise error(RuntimeError, "set_debug_level_from_env", what, "write TORCH_DISTRIBUTED_DEBUG=DETAIL")
     set_debug_level(DebugLevel[name])
 
@@ -93,16 +92,16 @@ set_debug_level_from_env()
 
 
 class Agreement:
-    """The digest of a group's calls, and the last of them."""
+    """The digest of a group's calls, and its last calls."""
 
     def __init__(self) -> None:
         self.digest = 0
         self.calls: deque[Call] = deque(maxlen=EVERY)
 
     def check(self, call: Call) -> None:
-        """Take a call into account, and compare with the other ranks where it is time to.
+        """Add a call to the digest, and compare digests when it is time.
 
-        Raises RuntimeError, on every rank, that names the first two calls that differ.
+        Raises RuntimeError on every rank if they differ, naming the first two different calls.
         """
         self.digest = zlib.crc32(call.words.encode(), self.digest)
         self.calls.append(call)
@@ -114,7 +113,7 @@ class Agreement:
                 raise self.difference(call.group)
 
     def difference(self, group: ProcessGroup) -> Exception:
-        """Return the error for calls that differ; all ranks come here, and begin anew, should they catch it."""
+        """Return the error for calls that differ; all ranks call this, and start a new digest in case they catch it."""
         calls = group.aside.allgather([(c.number, c.words, str(c)) for c in self.calls])
         what, lines = first_difference(calls, group)
         last = self.calls[-1] if self.calls else None
@@ -125,7 +124,7 @@ class Agreement:
 
 
 def first_difference(calls: list[list[tuple[int, str, str]]], group: ProcessGroup) -> tuple[str, list[str]]:
-    """Return what differs in the calls of the ranks, and a line for each of two ranks, from each rank's last calls."""
+    """Compare the last calls of all ranks; return what differs, and lines that name the calls."""
     for together in zip(*calls):
         words = [w for _, w, _ in together]
         if len(set(words)) > 1:
@@ -135,14 +134,14 @@ def first_difference(calls: list[list[tuple[int, str, str]]], group: ProcessGrou
     if len({len(made) for made in calls}) > 1:
         last = [made[-1][2] if made else "none" for made in calls]
         lines = [
-            f"rank {r} has made {len(made)} calls, the last {what}" for r, made, what in zip(group.ranks, calls, last)
+            f"rank {r} made {len(made)} calls, the last is {what}" for r, made, what in zip(group.ranks, calls, last)
         ]
-        return "not all ranks have made the same number of calls", lines
-    return f"the ranks have made different calls, before the last {EVERY}", []
+        return "the ranks made different numbers of calls", lines
+    return f"the ranks made different calls, before the last {EVERY}", []
 
 
 def detailed() -> bool:
-    """Return whether every call is compared: in debug mode, and on the debug level DETAIL."""
+    """Return True if every call is compared: in debug mode, or at debug level DETAIL."""
     return debugging.on or _level is DebugLevel.DETAIL
 
 
@@ -151,4 +150,4 @@ def described(*given: Any) -> str:
     return ", ".join([f"{name(a.dtype)} {a.shape}" if type(a) in KINDS else str(a) for a in given])
 
 
-name = cache(str)  # of a dtype; NumPy puts it together each time
+name = cache(str)  # of a dtype: NumPy builds the string anew each time

@@ -1,7 +1,7 @@
-"""Buckets: gradients that travel together, in one piece of memory for one collective.
+"""Buckets: gradients that share a flat tensor, and are reduced by one collective.
 
-One collective of many numbers is faster than many of few, but it can only begin when the last of its gradients is there.  So
-parameters are put into buckets of some megabytes, the last parameters first: their gradients come first in backward.
+One large collective is faster than many small ones, but it can only start when its last gradient is complete.  So each bucket
+holds a few megabytes, beginning with the last parameters, whose gradients backward computes first.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from ..places import Place
 from .mpi_memory import direct
 
 MIB = 1 << 20
-NAMES = 4  # of so many parameters a label names all
+NAMES = 4  # the most parameters that a label names
 
 
 class Numbered(NamedTuple):
-    """A parameter with its number among those that want a gradient, and its name in the module."""
+    """A parameter with its name in the module, and its number among the parameters that require grad."""
 
     number: int
     name: str
@@ -31,11 +31,11 @@ class Numbered(NamedTuple):
 
 
 def divided(parameters: Sequence[Numbered], caps: Sequence[int]) -> list[list[Numbered]]:
-    """Return parameters in buckets, the last parameters in the first bucket; those of a bucket have one dtype and one device.
+    """Divide parameters into buckets of one dtype and device each; the last parameters are in the first bucket.
 
-    The first bucket of a dtype is full with `caps[0]` bytes or more, the next with `caps[1]`, and so on; the last cap is that
-    of all others.  A bucket's place is that of the parameter that completes it, so that buckets are complete in their order
-    where gradients come in the reverse order of the parameters.
+    The first bucket of a dtype is full at `caps[0]` bytes, the next at `caps[1]`, and so on; the last cap holds for all
+    further buckets.  Buckets are sorted by the parameter that completes them: if gradients come in the reverse order of the
+    parameters, buckets fill up in the order of their numbers.
 
     >>> import minigrad
     >>> from minigrad.distributed.buckets import Numbered, divided
@@ -59,15 +59,12 @@ def divided(parameters: Sequence[Numbered], caps: Sequence[int]) -> list[list[Nu
 
 
 def nbytes(t: Tensor) -> int:
-    """Return how many bytes a tensor's numbers take."""
+    """Return the number of bytes of a tensor's elements."""
     return t.numel() * t.element_size()
 
 
 class Bucket:
-    """Some parameters, and the memory in which their gradients travel.
-
-    `views` are the parts of the flat tensor `buffer`, in the parameters' shapes.
-    """
+    """Parameters, and the flat tensor `buffer` that holds their gradients; `views` are its parts in the parameters' shapes."""
 
     def __init__(self, number: int, members: list[Numbered]):
         like = members[0].tensor
@@ -77,29 +74,29 @@ class Bucket:
         for p in members:
             self.views.append(self.buffer[at : at + p.tensor.numel()].view(p.tensor.shape))
             at += p.tensor.numel()
-        self.work: Any = None  # what is under way
+        self.work: Any = None  # handle of the running reduction
 
     @property
     def label(self) -> str:
-        """The bucket as communication is labelled: its number, and the names of its first parameters."""
+        """The label of the bucket's communication: its number and the names of its first parameters."""
         names = [p.name for p in self.members[:NAMES]]
         if more := len(self.members) - len(names):
             names.append(f"{more} more")
         return f"bucket {self.number}: {', '.join(names)}"
 
     def take(self, i: int, n: int) -> None:
-        """Put the gradient of member i, divided by n, into the memory; zeros where there is none."""
+        """Write the gradient of member i, divided by n, into the buffer; zeros if it has none."""
         grad, view = self.members[i].tensor._grad, self.views[i]
         if grad is None:
             view.zero_()
-        elif both_direct(grad, view):  # reducing the bucket counts the write
+        elif both_direct(grad, view):  # the reduction bumps the version
             np.divide(grad._a, grad._a.dtype.type(n), out=view._a)
         else:
             view.copy_(grad.detach()).div_(n)
         self.missing -= 1
 
     def give(self, i: int, as_view: bool, place: Place | None = None) -> None:
-        """Let the gradient of member i be what has come back, or with `as_view` the memory itself; `place` has reduced it."""
+        """Set the gradient of member i to the reduced one: to the view itself if `as_view`, else to a copy."""
         p, view = self.members[i].tensor, self.views[i]
         if as_view:
             p._grad = view
@@ -113,12 +110,12 @@ class Bucket:
 
 
 def both_direct(grad: Tensor, view: Tensor) -> bool:
-    """Return whether NumPy may write from one tensor's memory into the other's: both are plain, and of one dtype."""
+    """Return True if NumPy may copy between the tensors' memory: both are plain and have the same dtype."""
     return direct(view) and direct(grad) and view._a.dtype == grad._a.dtype
 
 
 class GradBucket:
-    """A bucket as a hook of `register_comm_hook` sees it.
+    """The bucket that a hook of `register_comm_hook` receives.
 
     >>> import minigrad
     >>> from minigrad.distributed.buckets import Bucket, GradBucket, Numbered
@@ -131,25 +128,25 @@ class GradBucket:
         self._bucket, self._last = bucket, last
 
     def index(self) -> int:
-        """Return its number: 0 for the bucket whose gradients come first."""
+        """Return the number of the bucket; bucket 0 is complete first."""
         return self._bucket.number
 
     def buffer(self) -> Tensor:
-        """Return all its gradients as one flat tensor."""
+        """Return the flat tensor of all gradients in the bucket."""
         return self._bucket.buffer
 
     def set_buffer(self, buffer: Tensor) -> None:
-        """Write other numbers into the flat tensor."""
+        """Copy `buffer` into the flat tensor."""
         self._bucket.buffer.copy_(buffer)
 
     def gradients(self) -> list[Tensor]:
-        """Return its gradients, which are parts of the flat tensor, in the parameters' shapes."""
+        """Return the gradients: views of the flat tensor in the parameters' shapes."""
         return list(self._bucket.views)
 
     def parameters(self) -> list[Tensor]:
-        """Return the parameters that its gradients belong to."""
+        """Return the parameters of the bucket."""
         return [p.tensor for p in self._bucket.members]
 
     def is_last(self) -> bool:
-        """Return whether the gradients of all other buckets are under way."""
+        """Return True if this is the last bucket of the backward."""
         return self._last

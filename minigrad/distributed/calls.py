@@ -1,8 +1,8 @@
-"""A call that communicates: what it asks for, at which of the user's lines, and how long it has taken.
+"""Call: one collective or message, with its arguments in words, the user's line, and its times.
 
-Each collective and message is a Call from its beginning until its results are there.  agreement.py compares the calls of the
-ranks, waiting.py says of one where it waits, and whoever is in `listeners` is told of it once it is done: pictures across
-ranks and timelines are made of that.
+A Call lives from the start of the communication until its results are written.  agreement.py compares the calls of the
+ranks, and waiting.py reports where a rank waits.  Finished calls go to the functions in `listeners`, which make pictures
+across ranks and timelines of them.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _label: ContextVar[str] = ContextVar("minigrad.distributed.label", default="")
 class Call:
     """One collective or message of this rank; times are in seconds of `time.perf_counter`.
 
-    `number` counts the collectives of the group, which its ranks call in one order; a message has -1, and in `peer` the other
-    rank, by its number among all.  `words` say what has to be the same on all ranks.
+    `number` counts the collectives of the group; all its ranks call them in the same order.  A message has number -1, and
+    `peer` is the global rank of the other process.  `words` must be the same on all ranks.
     """
 
     name: str
@@ -43,25 +43,25 @@ class Call:
     peer: int | None = None
     tag: int = 0
     began: float = 0.0
-    waited: float | None = None  # since when the program has waited for it
+    waited: float | None = None  # when the program began to wait for it
     done: float | None = None
-    reads: tuple = ()  # tensors that are sent, where no result is written into them: a recording looks at them
+    reads: tuple = ()  # tensors that are sent and keep their values: a recording reads them
 
     def __str__(self) -> str:
         return self.words if self.place is None else f"{self.words} at {self.place}"
 
     @property
     def time_waited(self) -> float:
-        """The seconds for which the program has waited for it."""
+        """The seconds that the program has waited for this call."""
         return 0.0 if self.waited is None else (perf_counter() if self.done is None else self.done) - self.waited
 
     def writes(self) -> None:
-        """Tell recordings that the results are there, and are about to be written."""
+        """Announce to recordings that results are about to be written."""
         if slots.transferring is not None:
             slots.transferring(self, False)
 
     def ended(self) -> None:
-        """Note that the results are written, and tell the listeners."""
+        """Note that the results are written, and call the listeners."""
         self.done = perf_counter()
         if slots.transferring is not None:
             slots.transferring(self, True)
@@ -71,25 +71,25 @@ class Call:
 
 
 def collective(name: str, words: str, group: ProcessGroup, nbytes: int) -> Call:
-    """Return the next collective of a group, of so many bytes on this rank."""
+    """Return the Call of a group's next collective, with `nbytes` bytes on this rank."""
     group.calls += 1
     return Call(name, words, group, group.calls, nbytes, user_place(), _label.get(), began=perf_counter())
 
 
 def message(name: str, words: str, group: ProcessGroup, nbytes: int, peer: int | None, tag: int) -> Call:
-    """Return a message to or from `peer`, None where any rank may be the sender."""
+    """Return the Call of a message to or from `peer`; None means that any rank may be the sender."""
     return Call(name, words, group, -1, nbytes, user_place(), _label.get(), peer, tag, perf_counter())
 
 
 def outside_of_programs(name: str) -> None:
-    """Tell the layers around that a call communicates: a compiled program has no such step."""
+    """Report to the surrounding layers that a call communicates: compiled programs cannot."""
     for layer in current().layers():
         layer.varies(f"{name} exchanges tensors with other processes", "call it outside of what is compiled")
 
 
 @contextmanager
 def labelled(label: str) -> Iterator[None]:
-    """Give the calls made meanwhile a label, such as the gradients that travel in them.
+    """Label the calls inside the block, for example with the gradients that they carry.
 
     >>> from minigrad.distributed.calls import labelled
     >>> with labelled("bucket 0: fc.weight, fc.bias"):
@@ -104,7 +104,7 @@ def labelled(label: str) -> Iterator[None]:
 
 @contextmanager
 def listening(told: Callable[[Call], Any]) -> Iterator[None]:
-    """Tell a function of each call that ends meanwhile.
+    """Call `told` with each Call that ends inside the block.
 
     >>> from minigrad.distributed.calls import listening
     >>> calls = []

@@ -1,7 +1,7 @@
-"""Collectives: what all processes of a group call together, each with its own tensors.
+"""Collectives: communication that all processes of a group call together, each with its own tensors.
 
-Results are written into tensors that are given, as in PyTorch; `distributed.nn.functional` has forms that are differentiable.
-With `async_op=True` a collective returns a Work, and its results are there after `wait()`.
+As in PyTorch, results are written into given tensors; `distributed.nn.functional` has differentiable forms.  With
+`async_op=True` a collective returns a Work at once, and the results are in their tensors after `wait()`.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from .mpi_memory import (
 
 
 def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -> Work | None:
-    """Wait until all processes have come here.
+    """Wait until all processes of the group make this call.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> dist.init_process_group("mpi")
-    >>> dist.barrier()  # all ranks are here
+    >>> dist.barrier()
     >>> dist.destroy_process_group()
     """
     outside_of_programs("barrier")
@@ -50,9 +50,9 @@ def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -
 
 
 def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bool = False) -> None:
-    """Wait until all processes have come here, but no longer than `timeout`, a timedelta or seconds.
+    """Wait until all processes of the group make this call, but no longer than `timeout`, a timedelta or seconds.
 
-    Raises RuntimeError after that, which tells of each other rank where it is.
+    Raises RuntimeError after that time; the error lists where each other rank is.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> dist.init_process_group("mpi")
@@ -61,17 +61,18 @@ def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bo
     """
     outside_of_programs("monitored_barrier")
     given = member(group, "monitored_barrier")
-    call = collective("monitored_barrier", "monitored_barrier()", given, 0)  # not compared first: that may wait longer
+    # the ranks do not compare this call first, since that might wait longer than `timeout`
+    call = collective("monitored_barrier", "monitored_barrier()", given, 0)
     Work(call, [given.comm.Ibarrier()], lambda: None).wait(given.timeout if timeout is None else timeout)
 
 
 def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
-    """Write the sum of all processes' tensors, or their mean, product, least or largest numbers, into each of them.
+    """Reduce the tensors of all processes to their sum, mean, product, minimum or maximum, in place on each process.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> dist.init_process_group("mpi")
     >>> x = minigrad.tensor([1.0, 2.0])
-    >>> dist.all_reduce(x)  # in place of x, on each rank
+    >>> dist.all_reduce(x)
     >>> x
     tensor([1., 2.])
     >>> dist.destroy_process_group()
@@ -86,7 +87,7 @@ def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: Any = None, a
 
 
 def reduce(tensor: Tensor, dst: int = 0, op: ReduceOp = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Any:
-    """Do as all_reduce does, but write the result into the tensor of process `dst` alone.
+    """Reduce the tensors of all processes, and write the result into the tensor of process `dst` only.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> dist.init_process_group("mpi")
@@ -109,7 +110,7 @@ def reduce(tensor: Tensor, dst: int = 0, op: ReduceOp = ReduceOp.SUM, group: Any
 
 
 def broadcast(tensor: Tensor, src: int = 0, group: Any = None, async_op: bool = False) -> Work | None:
-    """Write the tensor of process `src` into those of all others, which have its shape and dtype.
+    """Copy the tensor of process `src` into the tensors of all others, which have the same shape and dtype.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> dist.init_process_group("mpi")
@@ -131,7 +132,7 @@ def broadcast(tensor: Tensor, src: int = 0, group: Any = None, async_op: bool = 
 
 
 def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
-    """Write the tensors of all processes, by their numbers, into the list that each of them gives.
+    """Gather the tensors of all processes, in the order of their ranks, into each process's list.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> dist.init_process_group("mpi")
@@ -155,7 +156,7 @@ def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None,
 def all_gather_into_tensor(
     output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False
 ) -> Any:
-    """Write the tensors of all processes into one, behind or above each other along dimension 0.
+    """Gather the tensors of all processes into one tensor, concatenated or stacked along dimension 0.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> dist.init_process_group("mpi")
@@ -178,7 +179,7 @@ def all_gather_into_tensor(
 def gather(
     tensor: Tensor, gather_list: Sequence[Tensor] | None = None, dst: int = 0, group: Any = None, async_op: bool = False
 ) -> Work | None:
-    """Write the tensors of all processes, by their numbers, into the list that process `dst` gives.
+    """Gather the tensors of all processes, in the order of their ranks, into the list of process `dst`.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> dist.init_process_group("mpi")
@@ -209,7 +210,7 @@ def scatter(
     group: Any = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Write the tensors of the list that process `src` gives into those of all processes, by their numbers.
+    """Copy member i of the list of process `src` into the tensor of process i.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> dist.init_process_group("mpi")
@@ -236,7 +237,7 @@ def scatter(
 def reduce_scatter(
     output: Tensor, input_list: Sequence[Tensor], op: ReduceOp = ReduceOp.SUM, group: Any = None, async_op: bool = False
 ) -> Work | None:
-    """Reduce the lists of all processes, member by member, and write member i into the tensor of process i.
+    """Reduce the lists of all processes member by member, and write member i into the tensor of process i.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> dist.init_process_group("mpi")
@@ -261,7 +262,7 @@ def reduce_scatter(
 def reduce_scatter_tensor(
     output: Tensor, input: Tensor, op: ReduceOp = ReduceOp.SUM, group: Any = None, async_op: bool = False
 ) -> Work | None:
-    """Reduce the tensors of all processes, and write part i of as many along dimension 0 into the tensor of process i.
+    """Reduce the tensors of all processes, split the result along dimension 0, and write part i to process i.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> dist.init_process_group("mpi")
@@ -285,7 +286,7 @@ def reduce_scatter_tensor(
 def all_to_all(
     output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: Any = None, async_op: bool = False
 ) -> Work | None:
-    """Write member j of process i's list into member i of process j's.
+    """Copy member j of process i's input list into member i of process j's output list.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> dist.init_process_group("mpi")
@@ -317,7 +318,7 @@ def all_to_all_single(
     group: Any = None,
     async_op: bool = False,
 ) -> Work | None:
-    """Do as all_to_all does with the parts of tensors along dimension 0: as many as processes, or of the given sizes.
+    """Exchange parts of tensors as all_to_all does: the parts along dimension 0, of equal or of the given sizes.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> dist.init_process_group("mpi")
@@ -342,9 +343,9 @@ def all_to_all_single(
 
 # ---------------------------------------------------------------------- helpers
 def agreed(who: str, given: ProcessGroup, nbytes: int, *same: Any, reads: tuple = ()) -> Call:
-    """Return the call that begins, of so many bytes here; what is the `same` on all ranks is compared with theirs.
+    """Return the Call that starts, after comparing it with the other ranks when it is time.
 
-    `reads` are the tensors that are sent, where the result is not written into them.
+    `same` must be equal on all ranks.  `reads` are the tensors that are sent, unless the result overwrites them.
     """
     call = collective(who, f"{who}({described(*same)})", given, nbytes)
     call.reads = reads
@@ -353,7 +354,7 @@ def agreed(who: str, given: ProcessGroup, nbytes: int, *same: Any, reads: tuple 
 
 
 def scattered(found: Any, tensors: Sequence[Tensor], rooms: list, call: Call) -> None:
-    """Write bytes that lie one behind another into tensors."""
+    """Write consecutive parts of a byte array into tensors."""
     at = 0
     for t, room in zip(tensors, rooms):
         flat_bytes(room)[:] = found[at : at + room.nbytes]
@@ -362,7 +363,7 @@ def scattered(found: Any, tensors: Sequence[Tensor], rooms: list, call: Call) ->
 
 
 def check_list(who: str, name: str, given: Any, group: ProcessGroup) -> None:
-    """Raise ValueError unless there is a tensor for each process."""
+    """Raise ValueError unless the list has a tensor for each process."""
     n = len(given) if isinstance(given, (list, tuple)) else None
     if n != group.size():
         got = "nothing" if given is None else type(given).__name__ if n is None else f"{n}"
@@ -371,29 +372,27 @@ def check_list(who: str, name: str, given: Any, group: ProcessGroup) -> None:
 
 
 def check_total(who: str, there: int, wanted: int, name: str, group: ProcessGroup) -> None:
-    """Raise ValueError where a tensor has another number of elements than the others' fill."""
+    """Raise ValueError if a tensor does not have the number of elements that the processes exchange."""
     if there != wanted:
-        what = f"{name} has {there} elements, and those of {group.size()} processes make {wanted}"
-        raise error(
-            ValueError, who, what, f"give {name} {group.size()} times, or one of {group.size()} parts of, dimension 0"
-        )
+        what = f"{name} has {there} elements, but {group.size()} processes need {wanted}"
+        raise error(ValueError, who, what, f"give {name} {wanted} elements")
 
 
 def split_bytes(who: str, name: str, a: Any, sizes: Sequence[int] | None, group: ProcessGroup) -> list[int]:
-    """Return how many bytes each part of an array has."""
+    """Return the number of bytes of each part of an array."""
     rows = a.shape[0] if a.ndim else 0
     row = a.nbytes // rows if rows else 0
     return [n * row for n in rows_of_parts(who, name, rows, sizes, group)]
 
 
 def rows_of_parts(who: str, name: str, rows: int, sizes: Sequence[int] | None, group: ProcessGroup) -> list[int]:
-    """Return how many of the rows each rank's part has.  Raises RuntimeError where the sizes do not divide them."""
+    """Return the number of rows of each rank's part.  Raises RuntimeError if the sizes do not add up to all rows."""
     if sizes is None:
         if rows % group.size():
-            what = f"{name} has {rows} rows, which cannot be divided evenly among {group.size()} processes"
+            what = f"{name} has {rows} rows, not a multiple of {group.size()} processes"
             raise error(RuntimeError, who, what, f"pass {name}_split_sizes")
         sizes = [rows // group.size()] * group.size()
     if len(sizes) != group.size() or sum(sizes) != rows:
-        what = f"{name}_split_sizes={list(sizes)} do not divide {rows} rows among {group.size()} processes"
-        raise error(RuntimeError, who, what, "give a size for each process, with the rows as their sum")
+        what = f"{name}_split_sizes={list(sizes)} do not split {rows} rows among {group.size()} processes"
+        raise error(RuntimeError, who, what, f"pass {group.size()} sizes whose sum is {rows}")
     return list(sizes)

@@ -1,7 +1,7 @@
-"""DistributedDataParallel: one model on all ranks, each with a part of the batch, and the mean of their gradients on all.
+"""DistributedDataParallel: every rank has a copy of the model and a part of the batch, and gets the mean of all gradients.
 
-replicas.py sees to it that the models begin alike, reducer.py that they get the same gradients, uneven_inputs.py that ranks
-may have less data than others.
+replicas.py makes the copies equal, reducer.py averages the gradients, and uneven_inputs.py handles ranks that run out of
+data before the others.
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ from .reducer import WHO, Reducer
 from .replicas import broadcast_all, check_alike
 from .uneven_inputs import Join, Joinable, JoinHook
 
-CAPS = (1.0, 25.0)  # MiB of the first bucket, which is small so that communication begins early, and of all others
+CAPS = (1.0, 25.0)  # MiB of the first bucket (small, so that communication begins early) and of all others
 
 
 class DistributedDataParallel(Module, Joinable):
-    """Train a module, which is the attribute `module`, on all ranks together: each gets the mean of their gradients.
+    """Train `module` on all ranks together: each rank gets the mean of all ranks' gradients.
 
-    At construction all ranks get the parameters and buffers of rank 0.  While backward runs, gradients travel in buckets of
-    `bucket_cap_mb` MiB (25, the first 1; `bucket_cap_mb_list` gives each its own), those of the last parameters first, and at
-    its end `.grad` is the mean over the ranks: with batches of one size the gradient of the mean loss over all of them.
-    What was accumulated in `.grad` before, such as under `no_sync()`, is part of that mean.  Gradients that
-    `autograd.grad` returns are this rank's own.
+    Construction copies the parameters and buffers of rank 0 to all ranks.  During backward, gradients travel in buckets of
+    `bucket_cap_mb` MiB (25, the first bucket 1; `bucket_cap_mb_list` sets each size), the last parameters first.  After
+    backward `.grad` is the mean over the ranks: with batches of equal size it is the gradient of the mean loss over all
+    batches.  The mean includes gradients that `.grad` holds already, for example from `no_sync()`.  `autograd.grad` returns
+    this rank's gradients only.
 
-    Every parameter has to get one gradient in each backward, unless `find_unused_parameters` is True: those that the outputs do
-    not depend on count as zeros then, and keep their `.grad` where no rank has a gradient for them.  With `static_graph`
-    each step does the same as the first: parameters may be unused or, in reentrant checkpoints, get several gradients.
-    With `gradient_as_bucket_view` `.grad` is a part of a bucket, which saves that memory.  Before each forward the buffers of
-    rank 0 are copied to all ranks, unless `broadcast_buffers` or `forward_sync_buffers` is False.  `init_sync=False` leaves out
-    what construction does; the models have to be alike then.  Inputs are brought to the module's device where `device_ids`
-    names one.
+    Each backward must give every parameter exactly one gradient, unless `find_unused_parameters` is True: parameters that
+    the outputs do not depend on then count as zero, and keep their `.grad` if no rank has a gradient for them.  With
+    `static_graph` every step repeats the first one; parameters may be unused, or get several gradients in reentrant
+    checkpoints.  With `gradient_as_bucket_view` `.grad` is a view of a bucket, which saves memory.  Each forward copies the
+    buffers of rank 0 to all ranks, unless `broadcast_buffers` or `forward_sync_buffers` is False.  `init_sync=False` skips
+    the copies and checks at construction; the models must be equal already.  If `device_ids` names a device, inputs are
+    moved to the module's device.
 
     `output_device`, `dim`, `check_reduction`, `skip_all_reduce_unused_params` and `batched_grad_copy` have no effect.
 
-    Raises RuntimeError for a module without parameters that want gradients, with parameters that have no shape yet, or with
-    others than on rank 0; ValueError for several `device_ids`; NotImplementedError for `mixed_precision` and for
+    Raises RuntimeError if no parameter requires grad, if a parameter has no shape yet, or if the parameters differ from
+    those on rank 0; ValueError for several `device_ids`; NotImplementedError for `mixed_precision` and
     `delay_all_reduce_named_params`.
 
     >>> import minigrad
@@ -112,7 +112,7 @@ class DistributedDataParallel(Module, Joinable):
         self._begin(wanting)
 
     def _begin(self, wanting: list[Numbered]) -> None:
-        """Wait for gradients from now on."""
+        """Start to collect gradients."""
         self.reducer = Reducer(
             wanting,
             self.process_group,
@@ -121,11 +121,11 @@ class DistributedDataParallel(Module, Joinable):
             self.gradient_as_bucket_view,
             self.static_graph,
         )
-        self._said: list[Any] = []  # what was told to the ranks that have no more input, and may be under way
+        self._said: list[Any] = []  # messages to the ranks without input that may still be on their way
         self._divide_by_initial_world_size = True
 
     broadcast_buffers = property(lambda self: self.forward_sync_buffers, doc="Whether forward copies rank 0's buffers.")
-    join_device = property(lambda self: self.device, doc="The device of what the ranks tell each other.")
+    join_device = property(lambda self: self.device, doc="The device of the tensors that ranks exchange in a Join.")
     join_process_group = property(lambda self: self.process_group, doc="The ranks that train together.")
 
     def _parameters_with_gradients(self) -> list[Numbered]:
@@ -158,9 +158,9 @@ class DistributedDataParallel(Module, Joinable):
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Let gradients accumulate on each rank alone; the next backward outside averages what has come together.
+        """Accumulate gradients on each rank separately; the next backward outside averages the accumulated gradients.
 
-        Forward and backward both belong inside.
+        Run both forward and backward inside.
 
         >>> import minigrad
         >>> minigrad.distributed.init_process_group("mpi")
@@ -179,10 +179,10 @@ class DistributedDataParallel(Module, Joinable):
             self.require_backward_grad_sync = before
 
     def register_comm_hook(self, state: object, hook: Callable) -> None:
-        """Let `hook(state, bucket)` reduce each bucket (a GradBucket) instead of the mean over all ranks.
+        """Reduce each bucket (a GradBucket) by `hook(state, bucket)` instead of the mean over all ranks.
 
-        It returns a future for the flat tensor that takes the place of `bucket.buffer()`, such as
-        `distributed.all_reduce(bucket.buffer(), async_op=True).get_future()`.  Raises TypeError for what is no function,
+        The hook returns a future of the flat tensor that replaces `bucket.buffer()`, for example
+        `distributed.all_reduce(bucket.buffer(), async_op=True).get_future()`.  Raises TypeError if `hook` is not callable,
         RuntimeError for a second hook.
         """
         if not callable(hook):
@@ -190,7 +190,7 @@ class DistributedDataParallel(Module, Joinable):
                 TypeError, "register_comm_hook", f"hook must be callable, got {hook!r}", "pass hook(state, bucket)"
             )
         if self.reducer.hook is not None:
-            what = "register_comm_hook can only be called once, and there is a hook"
+            what = "register_comm_hook can only be called once, and this model has a hook already"
             raise error(RuntimeError, "register_comm_hook", what, "call both from one function")
         self.reducer.hook = lambda bucket: hook(state, bucket)
 
@@ -202,7 +202,7 @@ class DistributedDataParallel(Module, Joinable):
         broadcast_all(self._buffers_to_copy(), src, self.process_group, "buffers")
 
     def _copy_module(self, src: int, buffers: bool) -> None:
-        """Copy a rank's parameters, with or without the buffers, to all ranks."""
+        """Copy the parameters of rank `src`, and its buffers if `buffers` is True, to all ranks."""
         named = self.module.named_parameters()
         tensors = [p for name, p in named if name not in self.parameters_to_ignore]
         tensors += self._buffers_to_copy() if buffers else []
@@ -215,34 +215,34 @@ class DistributedDataParallel(Module, Joinable):
         enable: bool = True,
         throw_on_early_termination: bool = False,
     ) -> Join:
-        """Return the context of a training loop in which ranks may have less data than others.
+        """Return the context manager for a training loop whose ranks have different numbers of batches.
 
-        Ranks whose data is used up count as gradients of zero, and at the end get the model of one that trained last.  With
+        A rank without data contributes gradients of zero.  At the end it gets the model of a rank that trained last.  With
         `divide_by_initial_world_size=False` gradients are divided by the number of ranks that still train.  With
-        `throw_on_early_termination=True` all ranks raise RuntimeError once one has no data.
+        `throw_on_early_termination=True` all ranks raise RuntimeError as soon as one rank has no data.
         """
         given = {"divide_by_initial_world_size": divide_by_initial_world_size}
         return Join([self], enable, throw_on_early_termination, **given)
 
     def join_hook(self, **kwargs: Any) -> JoinHook:
-        """Return what a rank does instead of training; it takes `divide_by_initial_world_size`."""
+        """Return the JoinHook of a rank without data; `divide_by_initial_world_size` may be in `kwargs`."""
         self._divide_by_initial_world_size = kwargs.get("divide_by_initial_world_size", True)
         return InPlaceOfTraining(self)
 
     def _tell(self, follows: bool) -> tuple[Any, Tensor]:
-        """Begin to tell the ranks without input whether gradients follow; return the handle, and what will say so."""
+        """Start to send the ranks without data whether gradients follow; return the handle and the tensor that is sent."""
         given = tensor([int(follows)])
         with labelled("whether gradients follow"):
             return all_reduce(given, ReduceOp.MAX, self.process_group, async_op=True), given
 
     def _hear(self) -> None:
-        """Wait until what was told has been heard."""
+        """Wait until the other ranks have received all messages."""
         for said in self._said:
             said.wait()
         self._said = []
 
     def _common_rank(self, candidate: bool) -> int:
-        """Return the last rank of those that call this with True."""
+        """Return the last rank that calls this with True."""
         found = tensor([self.process_group.rank() if candidate else -1])
         with labelled("whose model it is"):
             all_reduce(found, ReduceOp.MAX, self.process_group)
@@ -253,14 +253,14 @@ class DistributedDataParallel(Module, Joinable):
         return {k: v for k, v in vars(self).items() if k not in ("process_group", "reducer", "_said")}
 
     def __setstate__(self, state: dict) -> None:
-        """Take over a copied or loaded model; it is one of all ranks."""
+        """Restore a copied or loaded model in the group of all ranks."""
         vars(self).update(state)
         self.process_group = member(None, WHO)
         self._begin(self._parameters_with_gradients())
 
 
 class InPlaceOfTraining(JoinHook):
-    """The collectives of a step of a DistributedDataParallel, for the ranks that still train."""
+    """Makes the collectives of a training step on a rank without data, for the ranks that still train."""
 
     def __init__(self, ddp: DistributedDataParallel):
         self.ddp = ddp
@@ -284,7 +284,7 @@ class InPlaceOfTraining(JoinHook):
 
 # ---------------------------------------------------------------------- helpers
 def refuse(**given: Any) -> None:
-    """Raise NotImplementedError for arguments that are not there."""
+    """Raise NotImplementedError for arguments that minigrad does not support."""
     instead = {"mixed_precision": "compute the loss under torch.autocast"}
     for name, value in given.items():
         if value is not None:
@@ -307,7 +307,7 @@ def check_module(module: Module, wanting: list[Numbered], device_ids: Sequence |
 
 
 def tensors_in(value: Any) -> Iterator[Tensor]:
-    """Give the tensors in what a module has returned: inside tuples, lists, dicts and dataclasses as well."""
+    """Yield the tensors in a module's output, which may nest tuples, lists, dicts and dataclasses."""
     if isinstance(value, Tensor):
         yield value
     elif isinstance(value, (tuple, list, dict)):

@@ -1,8 +1,8 @@
-"""The end of all ranks: after an exception on one of them, after Ctrl-C, and when their programs are done.
+"""Ends all ranks together: after an uncaught exception on one rank, after Ctrl-C, or when all programs are done.
 
-A rank that ends alone would leave the others waiting.  So an exception that nobody catches is printed, followed by a line for
-each other rank on where it is, and MPI ends them all; and a rank whose program is done waits for the others, and says so to
-those that still wait for it.
+If one rank ended alone, the others would wait for it forever.  So a rank prints its uncaught exception, adds a line on where
+each other rank is, and lets MPI end them all.  A rank whose program is done waits for the others, and answers ranks that still
+wait for it.
 """
 
 from __future__ import annotations
@@ -29,37 +29,37 @@ DIED = (
     signal.SIGUSR1
 )  # MPICH's mpiexec -disable-auto-cleanup sends it to the others, and it would end them without a word
 INTERRUPTED = 128 + signal.SIGINT
-PASSED_ON = 0.3  # seconds in which mpiexec passes on what the ranks have written: what it has not is lost when they end
+PASSED_ON = 0.3  # seconds in which mpiexec forwards the ranks' output; the rest is lost when they end
 
 
 class Ends:
-    """What ends all ranks; there is one, `ends`."""
+    """Ends all ranks; the only instance is `ends`."""
 
     before: Callable[..., Any] = sys.__excepthook__
     world: ProcessGroup
     ear: Ear
 
     def begin(self, world: ProcessGroup) -> None:
-        """Be called for exceptions that nobody catches, and when the program is done."""
+        """Install the hooks for uncaught exceptions and for the end of the program."""
         self.world, self.ear = world, world.ear
         self.before, sys.excepthook = sys.excepthook, self.uncaught
         atexit.register(self.done)
 
     @staticmethod
     def hear_of_deaths() -> None:
-        """Be told of ranks that have died; a program that has a handler of its own for the signal keeps it."""
+        """Listen to the signal for a dead rank, unless the program handles this signal itself."""
         if threading.current_thread() is threading.main_thread() and signal.getsignal(DIED) is signal.SIG_DFL:
             signal.signal(DIED, Ear.alarm)
 
     def stop(self) -> None:
-        """Be called no more."""
+        """Remove the hooks."""
         if sys.excepthook == self.uncaught:
             sys.excepthook = self.before
         atexit.unregister(self.done)
         self.ear.comm.Free()
 
     def uncaught(self, kind: type[BaseException], e: BaseException, tb: TracebackType | None) -> None:
-        """Print an exception, and end all ranks."""
+        """Print an uncaught exception, and end all ranks."""
         if issubclass(kind, KeyboardInterrupt):
             print(f"rank {self.ear.comm.rank} was interrupted at {raised_at(e)}", file=sys.stderr)
             self.abort(INTERRUPTED)
@@ -67,7 +67,7 @@ class Ends:
         self.failed()
 
     def failed(self) -> None:
-        """Say where the other ranks are, once this one's exception is printed, and end them all."""
+        """After this rank's exception is printed, print where the other ranks are, and end them all."""
         rank, size = self.ear.comm.rank, self.ear.comm.size
         if size > 1:
             lines = [f"rank {rank} of {size} has failed, so all end", *self.others()]
@@ -75,19 +75,19 @@ class Ends:
             self.abort(1)
 
     def others(self) -> list[str]:
-        """Tell the other ranks that this one has failed, and return a line for each on where it is."""
+        """Announce the failure to the other ranks, and return a line on where each of them is."""
         self.ear.end = "has failed as well"
         return self.ear.answers(self.ear.others, FAILED)
 
     def abort(self, status: int) -> None:
-        """End all ranks, once what they have written has been passed on."""
+        """End all ranks, after mpiexec has forwarded their output."""
         sys.stdout.flush()
         sys.stderr.flush()
         time.sleep(PASSED_ON)
         self.ear.comm.Abort(status)
 
     def done(self) -> None:
-        """Wait until the programs of all ranks are done; print the error, and end them, where they have not done the same."""
+        """Wait until the programs of all ranks are done; if their calls differ, print the error and end them all."""
         try:
             self.meet()
         except RuntimeError as e:
@@ -95,9 +95,9 @@ class Ends:
             self.abort(1)
 
     def meet(self) -> None:
-        """Wait for the other ranks, answer those that wait for this one, and compare what all have called.
+        """Wait for the other ranks, answer those that wait for this one, and compare the calls of all.
 
-        Raises RuntimeError where that differs, or where a rank does not come to its end before the timeout.
+        Raises RuntimeError if the calls differ, or if a rank does not end before the timeout.
         """
         self.ear.end = "has ended its program"
         digests = np.empty(self.ear.comm.size, np.int64)

@@ -1,4 +1,4 @@
-"""Who takes part: the processes that mpiexec has started, which are the ranks, and groups of them."""
+"""Process groups: the group of all ranks, which are the processes that mpiexec starts, and groups of some of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ default_pg_timeout = timedelta(minutes=30)  # PyTorch's
 
 
 class ProcessGroup:
-    """Some of the processes: `rank()` is this one's number among them, `size()` how many there are.
+    """A group of processes: `rank()` is the number of this process in the group, `size()` the number of processes.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> dist.init_process_group("mpi")
@@ -47,21 +47,21 @@ class ProcessGroup:
         return self.comm.rank
 
     def size(self) -> int:
-        """Return how many processes there are in the group."""
+        """Return the number of processes in the group."""
         return self.comm.size
 
     def __deepcopy__(self, memo: dict) -> ProcessGroup:
-        """Return itself: a module's copy communicates with the same processes."""
+        """Return the group itself: the copy of a module communicates with the same processes."""
         return self
 
     def free(self) -> None:
-        """Give the communicators back."""
+        """Free the communicators."""
         self.comm.Free()
         self.aside.Free()
 
 
 class GroupMember:
-    """What stands for the group of all processes, and for a group that this process is not in.
+    """Holds the group of all processes, and the object that stands for a group without this process.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> dist.init_process_group("mpi")
@@ -86,9 +86,9 @@ class group(GroupMember):
     """
 
 
-# ---------------------------------------------------------------------- what there is
+# ---------------------------------------------------------------------- what is available
 def is_available() -> bool:
-    """Return whether processes can compute together here: whether mpi4py is installed.
+    """Return True if distributed computing is available: if mpi4py is installed.
 
     >>> import minigrad
     >>> minigrad.distributed.is_available() == minigrad.distributed.is_mpi_available()
@@ -98,7 +98,7 @@ def is_available() -> bool:
 
 
 def is_mpi_available() -> bool:
-    """Return whether mpi4py is installed.
+    """Return True if mpi4py is installed.
 
     >>> import minigrad
     >>> minigrad.distributed.is_mpi_available() in (True, False)
@@ -108,7 +108,7 @@ def is_mpi_available() -> bool:
 
 
 def is_gloo_available() -> bool:
-    """Return False: MPI moves the numbers.
+    """Return False: minigrad communicates through MPI.
 
     >>> import minigrad
     >>> minigrad.distributed.is_gloo_available()
@@ -118,7 +118,7 @@ def is_gloo_available() -> bool:
 
 
 def is_nccl_available() -> bool:
-    """Return False: MPI moves the numbers.
+    """Return False: minigrad communicates through MPI.
 
     >>> import minigrad
     >>> minigrad.distributed.is_nccl_available()
@@ -128,7 +128,7 @@ def is_nccl_available() -> bool:
 
 
 def is_backend_available(backend: str) -> bool:
-    """Return whether there is a backend of this name: "mpi", where mpi4py is installed.
+    """Return True if the backend is available: only "mpi" is, if mpi4py is installed.
 
     >>> import minigrad
     >>> minigrad.distributed.is_backend_available("nccl")
@@ -148,7 +148,7 @@ def is_torchelastic_launched() -> bool:
 
 
 def is_initialized() -> bool:
-    """Return whether init_process_group was called.
+    """Return True after init_process_group.
 
     >>> import minigrad
     >>> minigrad.distributed.is_initialized()
@@ -157,7 +157,7 @@ def is_initialized() -> bool:
     return group.WORLD is not None
 
 
-# ---------------------------------------------------------------------- the beginning and the end
+# ---------------------------------------------------------------------- start and end
 def init_process_group(
     backend: str | None = None,
     init_method: str | None = None,
@@ -169,11 +169,11 @@ def init_process_group(
     pg_options: Any = None,
     device_id: Any = None,
 ) -> None:
-    """Join the processes that mpiexec has started; one that was started without it is alone.
+    """Join the processes that mpiexec started; a process started without mpiexec is a group of one.
 
-    Ranks are MPI's.  "gloo" and "nccl", which programs for PyTorch name, are MPI here as well.  `timeout`, a timedelta or
-    seconds, is how long a rank waits for the others before that is an error: 30 minutes without it.  Raises RuntimeError
-    without mpi4py, ValueError for another number of processes than there are and for a second call.
+    MPI numbers the ranks.  The backends "gloo" and "nccl", which PyTorch programs name, mean MPI as well.  A rank that waits
+    for others longer than `timeout` (a timedelta or seconds; 30 minutes by default) raises an error.  Raises RuntimeError if
+    mpi4py is not installed; ValueError if `world_size` or `rank` differ from MPI's, and for a second call.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> dist.init_process_group("mpi")
@@ -206,13 +206,13 @@ def init_process_group(
 
 
 def end_all() -> None:
-    """End all ranks, once this one's exception is printed; do nothing where it is alone, or has joined no others."""
+    """End all ranks after this rank's exception is printed; do nothing if this process is not in a group of several."""
     if is_initialized():
         ends.failed()
 
 
 def seconds(timeout: Any, who: str, default: float) -> float:
-    """Return a timeout in seconds.  Raises ValueError where it is none."""
+    """Return a timeout in seconds.  Raises ValueError if it is not a positive time."""
     if timeout is None:
         return default
     found = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
@@ -224,7 +224,7 @@ def seconds(timeout: Any, who: str, default: float) -> float:
 
 
 def destroy_process_group(group: ProcessGroup | None = None) -> None:
-    """Leave a group, or all of them where none is given.  All its ranks call it.
+    """Leave a group, or all groups if none is given.  All ranks of the group must call it.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> dist.init_process_group("mpi")
@@ -241,9 +241,9 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
 
 
 def new_group(ranks: Sequence[int] | None = None, timeout: Any = None, backend: str | None = None, **_: Any) -> Any:
-    """Return the group of these processes; every process calls it, and the others get GroupMember.NON_GROUP_MEMBER.
+    """Return a group of the given ranks; every process calls it, and the others get GroupMember.NON_GROUP_MEMBER.
 
-    Raises ValueError for numbers that no process has, and for repeated ones.
+    Raises ValueError for ranks that do not exist or are repeated.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> dist.init_process_group("mpi")
@@ -255,7 +255,7 @@ def new_group(ranks: Sequence[int] | None = None, timeout: Any = None, backend: 
     whole = world()
     chosen = sorted(whole.ranks if ranks is None else ranks)
     if len(set(chosen)) < len(chosen) or any(not 0 <= r < whole.size() for r in chosen):
-        what = f"expected different numbers from 0 to {whole.size() - 1}, got ranks={list(ranks or ())}"
+        what = f"expected distinct ranks from 0 to {whole.size() - 1}, got ranks={list(ranks or ())}"
         raise error(ValueError, "new_group", what, "pass some of range(torch.distributed.get_world_size())")
     comm = whole.comm.Create(whole.comm.group.Incl(chosen))
     if whole.rank() not in chosen:
@@ -264,7 +264,7 @@ def new_group(ranks: Sequence[int] | None = None, timeout: Any = None, backend: 
     return ProcessGroup(comm, chosen, seconds(timeout, "new_group", whole.timeout), whole.ear)
 
 
-# ---------------------------------------------------------------------- who is who
+# ---------------------------------------------------------------------- ranks
 def world() -> ProcessGroup:
     """Return the group of all processes.  Raises ValueError before init_process_group."""
     if group.WORLD is None:
@@ -273,7 +273,7 @@ def world() -> ProcessGroup:
 
 
 def member(given: Any, who: str) -> ProcessGroup:
-    """Return the group that is meant.  Raises ValueError where this process is not in it."""
+    """Return the given group, by default that of all ranks.  Raises ValueError if this process is not in it."""
     if given is None:
         return world()
     if not isinstance(given, ProcessGroup):
@@ -283,15 +283,15 @@ def member(given: Any, who: str) -> ProcessGroup:
 
 
 def rank_in(given: ProcessGroup, rank: int, who: str, name: str) -> int:
-    """Return the number in a group of the process with a number among all.  Raises ValueError where it is not in it."""
+    """Return the rank in a group of the process with the given global rank.  Raises ValueError if it is not in the group."""
     if rank not in given.ranks:
-        what = f"{name}={rank} is no process of the group, which are {given.ranks}"
+        what = f"{name}={rank} is not in the group of ranks {given.ranks}"
         raise error(ValueError, who, what, f"write {name}={given.ranks[0]}")
     return given.ranks.index(rank)
 
 
 def get_rank(group: Any = None) -> int:
-    """Return this process's number, from 0; -1 where it is not in the group.
+    """Return the rank of this process in a group, from 0; -1 if it is not in the group.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> dist.init_process_group("mpi")
@@ -303,10 +303,10 @@ def get_rank(group: Any = None) -> int:
 
 
 def get_node_local_rank(fallback_rank: int | None = None) -> int:
-    """Return this process's number among those on its computer.
+    """Return the rank of this process among the processes on its computer.
 
-    Before init_process_group it is what the environment says in LOCAL_RANK, or else `fallback_rank`.  Raises RuntimeError
-    where there is neither.
+    Before init_process_group it is the environment variable LOCAL_RANK, or `fallback_rank` without it.  Raises RuntimeError
+    if neither is set.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> dist.init_process_group("mpi")
@@ -320,13 +320,13 @@ def get_node_local_rank(fallback_rank: int | None = None) -> int:
     if "LOCAL_RANK" in os.environ:
         return int(os.environ["LOCAL_RANK"])
     if fallback_rank is None:
-        what = "the number of this process on its computer is not known, and LOCAL_RANK is not in the environment"
+        what = "the local rank of this process is unknown: LOCAL_RANK is not in the environment"
         raise error(RuntimeError, "get_node_local_rank", what, f"{FIX}, or pass fallback_rank=0")
     return int(fallback_rank)
 
 
 def get_world_size(group: Any = None) -> int:
-    """Return the number of processes; -1 where this one is not in the group.
+    """Return the number of processes in a group; -1 if this process is not in it.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> dist.init_process_group("mpi")
@@ -351,7 +351,7 @@ def get_backend(group: Any = None) -> str:
 
 
 def get_process_group_ranks(group: Any = None) -> list[int]:
-    """Return the numbers among all of a group's processes.
+    """Return the global ranks of a group's processes.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> dist.init_process_group("mpi")
@@ -363,7 +363,7 @@ def get_process_group_ranks(group: Any = None) -> list[int]:
 
 
 def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
-    """Return the number in a group of the process with a number among all.
+    """Return the rank in a group of the process with the given global rank.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> dist.init_process_group("mpi")
@@ -375,7 +375,7 @@ def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
 
 
 def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
-    """Return the number among all of the process with a number in a group.
+    """Return the global rank of the process with the given rank in a group.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> dist.init_process_group("mpi")
@@ -384,6 +384,6 @@ def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
     >>> dist.destroy_process_group()
     """
     if not 0 <= group_rank < group.size():
-        what = f"expected a number from 0 to {group.size() - 1}, got group_rank={group_rank}"
+        what = f"expected a rank from 0 to {group.size() - 1}, got group_rank={group_rank}"
         raise error(ValueError, "get_global_rank", what, "write group_rank=0")
     return group.ranks[group_rank]

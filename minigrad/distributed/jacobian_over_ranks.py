@@ -1,7 +1,7 @@
-"""gradcheck over ranks: the derivatives of every rank's outputs by every rank's inputs, beside central differences.
+"""gradcheck over ranks: compares the derivatives of every rank's outputs by every rank's inputs with central differences.
 
-One element at a time is moved, on one rank, while all ranks run the function: it may communicate.  In backward one element of
-one rank's outputs has the gradient 1, and all others 0.
+All ranks run the function together, since it may communicate.  For a difference one element on one rank moves.  For backward
+one element of one rank's outputs has gradient 1, and all others have gradient 0.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ def gradcheck_distributed(
     check_forward_ad: bool = False,
     check_backward_ad: bool = True,
 ) -> bool:
-    """Compare the derivatives of a function that all ranks of a group run together with central differences.
+    """Compare the derivatives of a function that all ranks run together with central differences.
 
-    Each rank passes its own inputs, of any shapes; those that require grad are checked, and should be float64.  Returns True
-    on every rank where they agree on all.  Raises GradcheckError on every rank (returns False without `raise_exception`)
-    where one of them does not, and ValueError where no input requires grad.
+    Each rank passes its own inputs, of any shape; inputs that require grad are checked, and should be float64.  Returns True
+    on every rank if all derivatives agree.  Raises GradcheckError on every rank (returns False if not `raise_exception`) if
+    one does not agree, and ValueError if no input requires grad.
 
     >>> import minigrad
     >>> import minigrad.distributed as dist
@@ -69,7 +69,7 @@ def gradcheck_distributed(
 
 
 class Check:
-    """One function at one point, as one rank has it: its Jacobians have a block for each other rank."""
+    """A function at one point, on one rank; its Jacobians have a block for each rank."""
 
     def __init__(self, func: Callable, inputs: tuple, group: ProcessGroup):
         self.func, self.inputs, self.group = func, inputs, group
@@ -78,15 +78,15 @@ class Check:
         self.outputs_of = everywhere(sum(o.numel() for o in self.outputs()), group)
 
     def outputs(self) -> list[Tensor]:
-        """Run the function; return its outputs that may have derivatives."""
+        """Run the function; return its floating-point outputs."""
         return [o for o in as_tuple(self.func(*self.inputs)) if is_float(o)]
 
     def values(self) -> np.ndarray:
-        """Run the function; return all numbers of its outputs in a row."""
+        """Run the function; return all elements of its outputs in one flat array."""
         return np.concatenate([numbers(o) for o in self.outputs()] or [np.zeros(0)])
 
     def units(self, counts: list[int], like: Callable[[], list[Tensor]]) -> Iterator[tuple[int, list[np.ndarray]]]:
-        """Visit every element of every rank: its rank, and arrays that have 1 there and are 0 elsewhere."""
+        """Yield each element of each rank: the rank, and arrays with 1 at the element and 0 elsewhere."""
         shapes = [(tuple(t.shape), t._np_dtype) for t in like()]
         for rank, count in enumerate(counts):
             for place in range(count):
@@ -100,7 +100,7 @@ class Check:
                 yield rank, arrays
 
     def by_differences(self, eps: float) -> list[np.ndarray]:
-        """Return this rank's outputs by each rank's inputs: blocks of shape (inputs there, outputs here)."""
+        """Differentiate this rank's outputs by each rank's inputs; return blocks of shape (inputs there, outputs here)."""
         rows: list[list] = [[] for _ in self.inputs_of]
         for rank, unit in self.units(self.inputs_of, lambda: self.targets):
             sides = []
@@ -112,7 +112,7 @@ class Check:
         return self.blocks(rows, self.inputs_of, self.outputs_of)
 
     def by_forward(self) -> list[np.ndarray]:
-        """Return the same blocks from tangents."""
+        """Return the same blocks, by forward mode."""
         rows: list[list] = [[] for _ in self.inputs_of]
         for rank, unit in self.units(self.inputs_of, lambda: self.targets):
             tangents = iter(unit)
@@ -129,7 +129,7 @@ class Check:
         return self.blocks(rows, self.inputs_of, self.outputs_of)
 
     def by_backward(self) -> list[np.ndarray]:
-        """Return each rank's outputs by this rank's inputs: blocks of shape (inputs here, outputs there)."""
+        """Differentiate each rank's outputs by this rank's inputs; return blocks of shape (inputs here, outputs there)."""
         outs = self.outputs()
         tracked = [o for o in outs if o.requires_grad]
         rows: list[list] = [[] for _ in self.outputs_of]
@@ -149,11 +149,11 @@ class Check:
         return [np.reshape(found, (count, here)) for found, count in zip(rows, counts)]
 
     def exchanged(self, blocks: list[np.ndarray]) -> list[np.ndarray]:
-        """Return the blocks of this rank's inputs, one for each rank's outputs, from the blocks of each rank's outputs."""
+        """Exchange blocks: give away those of the other ranks' inputs, return those of this rank's inputs."""
         return [found[self.group.rank()] for found in everywhere(blocks, self.group)]
 
     def difference(self, rank: int, mode: str, a: np.ndarray, n: np.ndarray, atol: float, rtol: float) -> str:
-        """Return where two Jacobians of a rank's outputs by this rank's inputs differ most; "" where they agree."""
+        """Describe where two Jacobians of a rank's outputs by this rank's inputs differ most; return "" if they agree."""
         close = np.isclose(a, n, rtol=rtol, atol=atol)
         if close.all():
             return ""
@@ -167,7 +167,7 @@ class Check:
 
 
 def everywhere(mine: Any, group: ProcessGroup) -> list:
-    """Return what every rank of a group has."""
+    """Return the objects of all ranks of a group."""
     found: list = [None] * group.size()
     all_gather_object(found, mine, group)
     return found

@@ -1,9 +1,8 @@
-"""The memory of tensors as MPI takes it, operations that reduce, and the handles of what is under way.
+"""Passes the memory of tensors to MPI, and has the handles of running collectives.
 
-Numbers travel as bytes, whatever their dtype; only where they are reduced does MPI compute with them.  It has no float16 and
-no bfloat16: these are reduced in float32 and rounded once.  MPI reads and writes a tensor's own memory where that is plain,
-and otherwise memory of its own, which is copied.  A GPU's memory is plain for an MPI that is CUDA-aware; for others it is
-copied to pinned memory of the computer's, and back.
+Elements travel as bytes, whatever their dtype; MPI computes with them only in reductions.  MPI has no float16 or bfloat16:
+these are reduced in float32 and rounded once.  If a tensor's memory is plain, MPI reads and writes it directly; otherwise it
+gets a copy.  A CUDA-aware MPI reads and writes a GPU's memory, too; for other MPIs it is copied to pinned host memory.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from .waiting import wait_for
 
 
 class ReduceOp(Enum):
-    """How numbers of several processes become one.
+    """The operation of a reduction over several processes.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> dist.init_process_group("mpi")
@@ -42,7 +41,7 @@ class ReduceOp(Enum):
     """
 
     SUM = "SUM"
-    AVG = "AVG"  # the sum, divided by their number
+    AVG = "AVG"  # the sum, divided by the number of processes
     PRODUCT = "PROD"
     MIN = "MIN"
     MAX = "MAX"
@@ -54,17 +53,17 @@ class ReduceOp(Enum):
 BITWISE = ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR
 
 
-abandoned: list[list] = []  # requests that were never done: MPI may still write into the memory that they hold
+abandoned: list[list] = []  # requests that never completed: MPI may still write into their memory
 
 
 class Work:
-    """A collective or a message that is under way.
+    """Handle of a running collective or message.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> dist.init_process_group("mpi")
     >>> x = minigrad.tensor([1.0, 2.0])
     >>> work = dist.all_reduce(x, async_op=True)
-    >>> work.wait()  # x has the sum from here on
+    >>> work.wait()  # from here on x holds the sum
     True
     >>> dist.destroy_process_group()
     """
@@ -73,16 +72,16 @@ class Work:
         self.call, self._requests, self._finish, self._results = call, requests, finish, list(results)
 
     def is_completed(self) -> bool:
-        """Return whether it is done; the results are in their tensors then."""
+        """Return True if it is done; the results are in their tensors then."""
         if self._requests and all([request.Test() for request in self._requests]):
             self.wait()
         return not self._requests
 
     def wait(self, timeout: Any = None) -> bool:
-        """Wait until it is done, and the results are in their tensors.
+        """Wait until it is done and the results are in their tensors.
 
-        Raises RuntimeError where it can never be done, and where that takes longer than `timeout`, a timedelta or seconds,
-        or the group's timeout.
+        Raises RuntimeError if it can never finish, or takes longer than `timeout`, a timedelta or seconds (by default the
+        group's timeout).
         """
         if self._requests:
             limit = self.call.group.timeout if timeout is None else seconds(timeout, "Work.wait", 0)
@@ -90,7 +89,7 @@ class Work:
                 wait_for(self.call, self._requests, limit)
             except RuntimeError as e:
                 abandoned.append(self._requests)
-                e.add_note("Tensors that were to be written may hold a part of the result.")
+                e.add_note("The output tensors may hold a part of the result.")
                 raise
             self._requests = []
             self.call.writes()
@@ -99,12 +98,12 @@ class Work:
         return True
 
     def get_future(self) -> Future:
-        """Return a future for the list of the tensors that the results are written into."""
+        """Return a future of the list of output tensors."""
         return Future(self, lambda: self._results)
 
 
 class Future:
-    """What follows from a Work.  Only whoever asks or waits makes MPI go on, and computes it then.
+    """A value computed from the results of a Work, when a caller waits for it.
 
     >>> import minigrad
     >>> import minigrad.distributed as dist
@@ -119,11 +118,11 @@ class Future:
         self._work, self._compute, self._found = work, compute, []
 
     def done(self) -> bool:
-        """Return whether the Work is done."""
+        """Return True if the Work is done."""
         return self._work.is_completed()
 
     def wait(self) -> Any:
-        """Wait for the Work, and return the value."""
+        """Wait for the Work, then compute the value once and return it."""
         self._work.wait()
         if not self._found:
             self._found.append(self._compute())
@@ -132,24 +131,24 @@ class Future:
     value = wait
 
     def then(self, callback: Callable[[Future], Any]) -> Future:
-        """Return a future for `callback(self)`."""
+        """Return a future of `callback(self)`."""
         return Future(self._work, lambda: callback(self))
 
 
 def begun(call: Call, request: Any, finish: Callable[[], Any], async_op: bool, *results: Tensor) -> Any:
-    """Return the handle of what is under way, whose results come into the given tensors, or wait for it."""
+    """Return the handle of a request whose results go to the given tensors; wait for it instead if not `async_op`."""
     work = Work(call, [request], finish, results)
     if not async_op:
         work.wait()
         return None
-    for t in results:  # MPI may write from now on, and counts nothing
+    for t in results:  # MPI may write from now on, without counting versions
         memory(t).bump(call.name, call.place)
     return work
 
 
 @cache
 def cuda_aware() -> bool:
-    """Return whether MPI reads and writes a GPU's memory; Open MPI and MPICH say so.  Where it does not, warn."""
+    """Return True if MPI can read and write a GPU's memory, as Open MPI and MPICH report; warn if it cannot."""
     from mpi4py import MPI
 
     query = getattr(ctypes.CDLL(MPI.__file__), "MPIX_Query_cuda_support", None)
@@ -162,7 +161,7 @@ def cuda_aware() -> bool:
 
 
 def bare(t: Tensor, who: str, name: str) -> Any:
-    """Return a tensor's array.  Raises errors for what has no numbers that could travel."""
+    """Return a tensor's array.  Raises errors for arguments whose elements cannot travel."""
     if not isinstance(t, Tensor):
         raise error(
             TypeError, who, f"expected {name} to be a tensor, got {type(t).__name__}", "pass minigrad.tensor(value)"
@@ -178,12 +177,12 @@ def bare(t: Tensor, who: str, name: str) -> Any:
 
 
 def reachable(a: Any) -> bool:
-    """Return whether MPI reads and writes the memory of an array."""
+    """Return True if MPI can read and write the memory of an array."""
     return type(a) is np.ndarray or cuda_aware()
 
 
 def array_of(t: Tensor, who: str, name: str = "tensor") -> Any:
-    """Return a tensor's numbers row by row where MPI can read them: a copy if they lie otherwise."""
+    """Return a tensor's elements, contiguous in memory that MPI can read: its own memory if possible, else a copy."""
     a = bare(t, who, name)
     return contiguous(a) if reachable(a) else kernels_there("pinned").copy_to_pinned(a)
 
@@ -204,14 +203,14 @@ def as_bytes(a: Any) -> Any:
 
 
 def direct(t: Tensor) -> bool:
-    """Return whether MPI may write into a tensor's own memory: it lies row by row, and nobody but its version has to notice."""
+    """Return True if MPI may write into a tensor's memory: it is contiguous, and no transform or recording is around it."""
     if current() not in (ON, OFF) or current().observers or t._layer is not None or t._ver is INFERENCE:
         return False
     return reachable(t._a) and t._a.flags.carray
 
 
 def room_like(t: Tensor, who: str, name: str = "tensor", beside: Any = None) -> Any:
-    """Return memory for what a tensor is to hold, row by row: its own, unless what is sent, `beside` it, may lie there."""
+    """Return contiguous memory to receive a tensor's elements: its own, unless it may overlap `beside`, which is sent."""
     a = bare(t, who, name)
     if not reachable(a):
         return kernels_there("pinned").pinned(a.shape, a.dtype)
@@ -220,7 +219,7 @@ def room_like(t: Tensor, who: str, name: str = "tensor", beside: Any = None) -> 
 
 
 def write(t: Tensor, a: Any, call: Call) -> None:
-    """Write what has come into a tensor, unless it came there; its version counts that, and what has saved it notices."""
+    """Write received elements into a tensor, unless MPI wrote them there; bump its version, so that saved tensors notice."""
     if a is bottom(t)._a:
         memory(t).bump(call.name, call.place)
     else:
@@ -228,9 +227,9 @@ def write(t: Tensor, a: Any, call: Call) -> None:
 
 
 def to_reduce(a: Any, op: ReduceOp, who: str, own: bool = False) -> Any:
-    """Return an array's numbers in a dtype that MPI reduces: the array itself if `own` allows it, or else a copy.
+    """Return an array in a dtype that MPI can reduce: the array itself if `own`, else a copy.
 
-    Raises errors for what is no operation on its dtype.
+    Raises errors if the operation is not defined for the dtype.
     """
     if not isinstance(op, ReduceOp):
         raise error(
@@ -238,7 +237,7 @@ def to_reduce(a: Any, op: ReduceOp, who: str, own: bool = False) -> Any:
         )
     kind = a.dtype.kind
     if op is ReduceOp.AVG and kind != "f" and a.dtype not in HALVES:
-        what = f"a mean of {a.dtype} is not a number of that dtype"
+        what = f"{a.dtype} cannot hold a mean"
         raise error(RuntimeError, who, what, "write tensor.float(), or op=ReduceOp.SUM")
     if op in BITWISE and kind not in "iub":
         raise error(RuntimeError, who, f"{a.dtype} has no {op.name}", "pass integers, or bools")
@@ -250,7 +249,7 @@ def to_reduce(a: Any, op: ReduceOp, who: str, own: bool = False) -> Any:
 
 
 def reduced(a: Any, op: ReduceOp, size: int, dtype: Any) -> Any:
-    """Return what MPI has reduced in the dtype that it had."""
+    """Return the result of MPI's reduction, converted back to `dtype`."""
     if op is ReduceOp.AVG:
         a /= a.dtype.type(size)
     return (a != 0) if dtype == np.bool_ else a.astype(dtype, copy=False)
@@ -258,7 +257,7 @@ def reduced(a: Any, op: ReduceOp, size: int, dtype: Any) -> Any:
 
 @cache
 def operation(op: ReduceOp) -> Any:
-    """Return MPI's operation."""
+    """Return MPI's name of an operation."""
     from mpi4py import MPI
 
     return MPI.SUM if op is ReduceOp.AVG else getattr(MPI, op.value)
@@ -266,7 +265,7 @@ def operation(op: ReduceOp) -> Any:
 
 @cache
 def in_place() -> Any:
-    """Return what stands for the memory of the result where that of the operands belongs."""
+    """Return MPI.IN_PLACE, which MPI takes as operands if they are in the memory of the result."""
     from mpi4py import MPI
 
     return MPI.IN_PLACE

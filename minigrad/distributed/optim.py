@@ -1,4 +1,4 @@
-"""torch.distributed.optim: optimizers of many processes."""
+"""torch.distributed.optim: optimizers for several processes."""
 
 from .zero import ZeroRedundancyOptimizer
 

@@ -1,4 +1,4 @@
-"""Messages from one process to another."""
+"""Point-to-point communication: one process sends a tensor, another receives it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def send(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0
 
 
 def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> int:
-    """Wait for a tensor from process `src`, or from any, and write it into this one; return who has sent it.
+    """Wait for a tensor from process `src`, or from any process, and write it into `tensor`; return the sender's rank.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> dist.init_process_group("mpi")
@@ -45,7 +45,7 @@ def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0
 def isend(
     tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None
 ) -> Work:
-    """Begin to send a tensor to process `dst`.
+    """Start to send a tensor to process `dst`; return a handle.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> dist.init_process_group("mpi")
@@ -57,18 +57,18 @@ def isend(
     given, sent = member(group, "isend"), array_of(tensor, "send")
     to = rank_in(given, dst, "send", "dst") if group_dst is None and dst is not None else group_dst
     if to is None or to == given.rank():
-        what = f"a process cannot send to itself (rank {given.rank()})" if to is not None else "it is not said to whom"
+        what = f"rank {given.rank()} cannot send to itself" if to is not None else "the destination is missing"
         raise error(ValueError, "send", what, "write send(tensor, dst=1)")
     call = message("send", f"send({described(sent)}, dst={given.ranks[to]})", given, sent.nbytes, given.ranks[to], tag)
     call.reads = (tensor,)
-    # the memory is kept until it is sent
+    # the handle keeps the memory alive until it is sent
     return Work(call, [given.comm.Isend(as_bytes(sent), to, tag)], lambda: sent)
 
 
 def irecv(
     tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None
 ) -> Work:
-    """Begin to receive a tensor from process `src`, or from any, into this one.
+    """Start to receive a tensor from process `src`, or from any process, into `tensor`; return a handle.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> dist.init_process_group("mpi")
@@ -86,7 +86,7 @@ def irecv(
 def received(
     tensor: Tensor, src: int | None, given: Any, tag: int, group_src: int | None, who: str, status: Any
 ) -> Work:
-    """Begin to receive a tensor; MPI's `status`, and the call's `peer`, say in the end who has sent it."""
+    """Start to receive a tensor; when it arrives, MPI's `status` and the call's `peer` name the sender."""
     found, begin = room_like(tensor, who), sender(given, src, group_src)
     peer = given.ranks[begin] if begin >= 0 else None
     words = f"recv({described(found)}, src={'any rank' if peer is None else peer})"
@@ -101,18 +101,18 @@ def received(
 
 
 class Request:
-    """A request of MPI's whose status is kept when it is done."""
+    """An MPI request that stores its status when it is complete."""
 
     def __init__(self, request: Any, status: Any):
         self.request, self.status = request, status
 
     def Test(self) -> bool:
-        """Return whether it is done."""
+        """Return True if the request is complete."""
         return self.request.Test(self.status)
 
 
 def sender(given: Any, src: int | None, group_src: int | None) -> int:
-    """Return MPI's number of who is to send: any where nobody is named."""
+    """Return the sender's rank in the group as MPI takes it: ANY_SOURCE if none is given."""
     from mpi4py import MPI
 
     if group_src is not None:
@@ -121,7 +121,7 @@ def sender(given: Any, src: int | None, group_src: int | None) -> int:
 
 
 class P2POp:
-    """A message for batch_isend_irecv: `op` is isend or irecv, `peer` the other process.
+    """A message for batch_isend_irecv: `op` is isend or irecv, `peer` is the other process.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> dist.init_process_group("mpi")
@@ -154,7 +154,7 @@ class P2POp:
 
 
 def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Work]:
-    """Begin all messages of a list, and return their handles.
+    """Start all messages of a list, and return their handles.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> dist.init_process_group("mpi")

@@ -1,8 +1,8 @@
 """The reducer: averages gradients over the ranks, bucket by bucket, while backward still runs.
 
-Each parameter has a hook that is called when its gradient is complete.  The hook puts the gradient into the parameter's
-bucket; a bucket that is full is reduced, in the order of the buckets, so that all ranks make the same calls.  At the end of
-backward the sums become the parameters' gradients.
+Each parameter has a hook that the engine calls when its gradient is complete.  The hook puts the gradient into the
+parameter's bucket.  Full buckets are reduced in the order of their numbers, so that all ranks make the same calls.  At the
+end of backward the means become the parameters' gradients.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ WHO = "DistributedDataParallel"
 class Reducer:
     """Averages the gradients of `parameters` over a group, in each backward that follows a `prepare`.
 
-    With `find_unused` parameters may get no gradient on some ranks.  With `static` as many gradients arrive at each parameter
-    in each backward as in the first, which is one for most, none or several for some.
+    With `find_unused` a parameter may get no gradient on some ranks.  With `static` a parameter gets the same number of
+    gradients in every backward as in the first; the number may be 0 or more than 1.
     """
 
     def __init__(
@@ -47,11 +47,11 @@ class Reducer:
         self.partial = find_unused or static  # some parameters may get no gradient
         self.buckets = [Bucket(i, members) for i, members in enumerate(divided(parameters, caps))]
         self.place = {p.number: (bucket, i) for bucket in self.buckets for i, p in enumerate(bucket.members)}
-        self.hook: Callable | None = None  # what reduces a bucket in place of all_reduce, (GradBucket) -> future
-        self.active: Active | None = None  # how many ranks train in this step, where that is less than all
-        self.used: set[int] = set()  # parameters that got a gradient here since the last reduction
-        self.arrivals: Counter[int] | None = None  # per parameter those of one backward, where they are always the same
-        self.waits = False  # for the gradients of a forward
+        self.hook: Callable | None = None  # replaces all_reduce: (GradBucket) -> future
+        self.active: Active | None = None  # counts the ranks that train in this step; None if all do
+        self.used: set[int] = set()  # parameters with a gradient on this rank since the last reduction
+        self.arrivals: Counter[int] | None = None  # static: gradients of each parameter in one backward
+        self.waits = False  # a forward has run, and its gradients are not reduced yet
         self.reset()
         me: weakref.ref[Reducer] = weakref.ref(self)
         handles = []
@@ -61,17 +61,17 @@ class Reducer:
         weakref.finalize(self, remove, handles)
 
     def reset(self) -> None:
-        """Forget what has arrived."""
-        self.arrived: Counter[int] = Counter()  # gradients in this backward
-        self.ready: set[int] = set()  # parameters whose gradient is in its bucket
+        """Forget the gradients of the last backward."""
+        self.arrived: Counter[int] = Counter()  # gradients of each parameter in this backward
+        self.ready: set[int] = set()  # parameters whose gradient is in the bucket
         self.launched, self.queued = 0, False
-        self.absent: set[int] = set()  # parameters that no gradient will come to
+        self.absent: set[int] = set()  # parameters that will get no more gradients
         for bucket in self.buckets:
             bucket.missing, bucket.work = len(bucket.members), None
 
     # ------------------------------------------------------------------ forward
     def prepare(self, outputs: Iterable[Tensor], active: Active | None) -> None:
-        """Wait for the gradients of what a forward has returned; `active` counts the ranks that take part, None for all."""
+        """Expect the gradients of a forward's outputs; `active` counts the ranks that take part, None means all."""
         self.reset()
         self.waits, self.active = True, active
         if self.arrivals is not None:
@@ -81,7 +81,7 @@ class Reducer:
             self.absent = {p.number for p in self.parameters if p.tensor._edge not in reached}
 
     def check_finished(self) -> None:
-        """Raise RuntimeError, with the parameters' names, where only some have got a gradient since the last forward."""
+        """Raise RuntimeError, naming the parameters, if only some got a gradient since the last forward."""
         if not self.waits or not self.ready:
             return
         without = [p.name for p in self.parameters if p.number not in self.ready]
@@ -96,7 +96,7 @@ class Reducer:
 
     # ------------------------------------------------------------------ backward
     def arrive(self, number: int) -> None:
-        """Take the gradient of a parameter, which is complete; reduce the buckets that are full."""
+        """Take the complete gradient of a parameter, and start to reduce the buckets that are full."""
         self.used.add(number)
         if not self.waits:
             return
@@ -105,7 +105,7 @@ class Reducer:
             queue_callback(self.end)
         self.arrived[number] += 1
         if self.static and self.arrivals is None:
-            return  # more may come; the end of this backward knows
+            return  # more may follow; `end` counts them
         if self.arrivals is None or self.arrived[number] == self.arrivals[number]:
             self.absent.add(number)
         for known in self.absent:
@@ -114,7 +114,7 @@ class Reducer:
         self.launch()
 
     def put(self, number: int) -> None:
-        """Put the gradient of a parameter into its bucket.  Raises RuntimeError where it is there already."""
+        """Put the gradient of a parameter into its bucket.  Raises RuntimeError if the bucket has it already."""
         if number in self.ready:
             name = next(p.name for p in self.parameters if p.number == number)
             what = f"Expected to mark a variable ready only once, but a second gradient of {name} came in the same iteration"
@@ -128,7 +128,7 @@ class Reducer:
         bucket.take(i, self.divisor() if self.hook is None else 1)
 
     def launch(self) -> None:
-        """Begin to reduce the next buckets that are full, and let MPI go on with those that are under way."""
+        """Start to reduce the next full buckets, and let MPI make progress on the running ones."""
         while self.launched < len(self.buckets) and not self.buckets[self.launched].missing:
             self.begin(self.buckets[self.launched])
             self.launched += 1
@@ -137,11 +137,11 @@ class Reducer:
                 break
 
     def divisor(self) -> int:
-        """Return how many ranks' gradients come together."""
+        """Return the number of ranks whose gradients are averaged."""
         return self.group.size() if self.active is None else self.active.count()
 
     def begin(self, bucket: Bucket) -> None:
-        """Begin to reduce a bucket."""
+        """Start to reduce a bucket."""
         with labelled(bucket.label):
             if self.hook is None:
                 bucket.work = all_reduce(bucket.buffer, ReduceOp.SUM, self.group, async_op=True)
@@ -150,7 +150,7 @@ class Reducer:
                     bucket.work = self.hook(GradBucket(bucket, bucket is self.buckets[-1]))
 
     def end(self) -> None:
-        """At the end of a backward: wait for the buckets, and let the gradients be what has come back."""
+        """Finish a backward: wait for the buckets, and set the gradients to their means."""
         with no_grad():
             if self.partial:
                 for p in self.parameters:
@@ -158,7 +158,7 @@ class Reducer:
                         self.put(p.number)
                 self.launch()
             if self.launched < len(self.buckets):
-                self.queued = False  # another backward may bring the rest
+                self.queued = False  # the rest may come with another backward
                 return
             if self.static and self.arrivals is None:
                 self.arrivals = self.arrived
@@ -166,7 +166,7 @@ class Reducer:
             self.waits, self.used = False, set()
 
     def finish(self, used: set[int]) -> None:
-        """Wait for all buckets, and hand out the gradients; `used` are the parameters that got one here."""
+        """Wait for all buckets and set the gradients; `used` are the parameters with a gradient on this rank."""
         anywhere = self.used_anywhere(used) if self.partial else None
         for bucket in self.buckets:
             self.wait(bucket)
@@ -176,7 +176,7 @@ class Reducer:
                     bucket.give(i, self.as_view, place)
 
     def wait(self, bucket: Bucket) -> None:
-        """Wait until a bucket is reduced."""
+        """Wait for the reduction of a bucket."""
         result = bucket.work.wait()
         if self.hook is not None:
             result = result[0] if isinstance(result, (list, tuple)) else result
@@ -184,14 +184,14 @@ class Reducer:
                 bucket.buffer.copy_(result.reshape(-1))
 
     def used_anywhere(self, used: set[int]) -> set[int]:
-        """Return the parameters that got a gradient on some rank."""
+        """Return the parameters with a gradient on at least one rank."""
         counts = tensor([int(p.number in used) for p in self.parameters])
         with labelled("parameters with a gradient"):
             all_reduce(counts, ReduceOp.MAX, self.group)
         return {p.number for p, n in zip(self.parameters, counts.tolist()) if n}
 
     def shadow(self) -> None:
-        """Make the calls of a backward for the ranks that still train, with gradients of zero; get the mean as they do."""
+        """Make the calls of a backward with gradients of zero, for the ranks that still train; get the same means."""
         with no_grad():
             for bucket in self.buckets:
                 bucket.buffer.zero_()
@@ -200,7 +200,7 @@ class Reducer:
 
 
 def hook_of(reducer: weakref.ref[Reducer], number: int) -> Callable:
-    """Return the hook of a parameter, which does not keep its reducer alive."""
+    """Return the hook of a parameter; it holds a weak reference to the reducer."""
 
     def gradient_is_complete(t: Tensor) -> None:
         if (here := reducer()) is not None:
@@ -210,6 +210,6 @@ def hook_of(reducer: weakref.ref[Reducer], number: int) -> Callable:
 
 
 def remove(handles: list) -> None:
-    """Take hooks off."""
+    """Remove hooks."""
     for handle in handles:
         handle.remove()

@@ -1,4 +1,4 @@
-"""The same model on all ranks: whether it is, and how it becomes so."""
+"""Makes the copies of a model on all ranks equal: checks their parameters, and broadcasts tensors."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from .groups import ProcessGroup
 from .mpi_memory import Work
 from .objects import all_gather_object
 
-TOGETHER = 250 << 20  # bytes that are broadcast in one piece
+TOGETHER = 250 << 20  # bytes of one broadcast at most
 
 
 def check_alike(parameters: Sequence[Numbered], group: ProcessGroup, who: str) -> None:
-    """Raise RuntimeError, on every rank, unless all have parameters of the same names, shapes and dtypes in one order."""
+    """Raise RuntimeError on every rank unless all have parameters of the same names, shapes and dtypes, in the same order."""
     mine = [(p.name, tuple(p.tensor.shape), str(p.tensor.dtype)) for p in parameters]
     found: list[Any] = [None] * group.size()
-    with labelled("whether all ranks have the same parameters"):
+    with labelled("parameters' names, shapes and dtypes"):
         all_gather_object(found, mine, group)
     for rank, theirs in enumerate(found):
         if theirs != found[0]:
@@ -32,7 +32,7 @@ def check_alike(parameters: Sequence[Numbered], group: ProcessGroup, who: str) -
 
 
 def difference(first: list, other: list, rank: int) -> str:
-    """Return in words the first parameter that is another on a rank than on rank 0."""
+    """Describe the first parameter that differs between a rank and rank 0."""
     for i, (a, b) in enumerate(zip(first, other)):
         if a != b:
             return f"parameter {i} is {described(a)} on rank 0 and {described(b)} on rank {rank}"
@@ -42,19 +42,19 @@ def difference(first: list, other: list, rank: int) -> str:
 
 
 def described(parameter: tuple) -> str:
-    """Return a parameter in words."""
+    """Describe a parameter in words."""
     name, shape, dtype = parameter
     return f"{name} of shape {shape} and dtype {dtype.rpartition('.')[2]}"
 
 
 def broadcast_all(tensors: Iterable[Tensor], src: int, group: ProcessGroup, label: str) -> None:
-    """Write the tensors of a group's rank `src` into those of the others, in as few pieces as they have dtypes and devices."""
+    """Broadcast the tensors of a group's rank `src`, all tensors of one dtype and device together."""
     for piece in begin_broadcast(tensors, src, group, label):
         piece.finish()
 
 
 def begin_broadcast(tensors: Iterable[Tensor], src: int, group: ProcessGroup, label: str) -> list[Piece]:
-    """Begin what `broadcast_all` does; the pieces are to be finished."""
+    """Start `broadcast_all`; call `finish` on each of the returned pieces."""
     found = []
     with no_grad(), labelled(label):
         for members in pieces(tensors):
@@ -65,7 +65,7 @@ def begin_broadcast(tensors: Iterable[Tensor], src: int, group: ProcessGroup, la
 
 
 class Piece(NamedTuple):
-    """Tensors that are broadcast together."""
+    """Tensors that travel in one broadcast."""
 
     members: list[Tensor]
     flat: Tensor
@@ -73,9 +73,9 @@ class Piece(NamedTuple):
     sent: bool  # by this rank
 
     def finish(self) -> None:
-        """Wait for the numbers, and write them into the tensors.
+        """Wait for the values, and write them into the tensors.
 
-        A tensor that has them already is not written to, so that what has saved it for backward does not mind.
+        Tensors that have these values already stay untouched, so that operations may have saved them for backward.
         """
         self.work.wait()
         if not self.sent:
@@ -86,7 +86,7 @@ class Piece(NamedTuple):
 
 
 def pieces(tensors: Iterable[Tensor]) -> list[list[Tensor]]:
-    """Return tensors in lists that can travel as one: of one dtype and device, and not too many bytes."""
+    """Divide tensors into lists that can travel together: of one dtype and device, and of TOGETHER bytes at most."""
     found: list[list[Tensor]] = []
     filling: dict[Any, list[Tensor]] = {}  # by dtype and device
     size: dict[Any, int] = {}

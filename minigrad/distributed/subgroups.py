@@ -1,4 +1,4 @@
-"""Many groups at once, into which the ranks are divided."""
+"""Divides the ranks into subgroups."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from .groups import GroupMember, new_group, world
 def new_subgroups(
     group_size: int | None = None, group: Any = None, timeout: Any = None, backend: str | None = None, **_: Any
 ) -> tuple[Any, list]:
-    """Divide all ranks into groups of `group_size`, one after another; return this rank's group, and all groups.
+    """Divide all ranks into groups of `group_size` consecutive ranks; return this rank's group, and all groups.
 
-    Without `group_size` it is the number of ranks on this computer.  A group that this rank is not in is
-    GroupMember.NON_GROUP_MEMBER.  Raises ValueError where the ranks cannot be divided so.
+    `group_size` is the number of ranks on this computer by default.  Groups without this rank are
+    GroupMember.NON_GROUP_MEMBER.  Raises ValueError if `group_size` does not divide the number of ranks.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> dist.init_process_group("mpi")
@@ -38,9 +38,9 @@ def new_subgroups(
 def new_subgroups_by_enumeration(
     ranks_per_subgroup_list: Sequence[Sequence[int]], timeout: Any = None, backend: str | None = None, **_: Any
 ) -> tuple[Any, list]:
-    """Make a group of each of these lists of ranks; return this rank's group, or None, and all groups.
+    """Make a group of each list of ranks; return this rank's group, or None, and all groups.
 
-    All ranks call it.  Raises ValueError for a rank that is in two of them.
+    All ranks must call it.  Raises ValueError if a rank is in two lists.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> dist.init_process_group("mpi")
@@ -51,7 +51,7 @@ def new_subgroups_by_enumeration(
     """
     listed = [rank for ranks in ranks_per_subgroup_list for rank in ranks]
     if repeated := sorted({r for r in listed if listed.count(r) > 1}):
-        what = f"rank {repeated[0]} is in more than one of the groups"
+        what = f"rank {repeated[0]} is in more than one group"
         raise error(ValueError, "new_subgroups_by_enumeration", what, "let each rank be in one group")
     groups = [new_group(ranks, timeout, backend) for ranks in ranks_per_subgroup_list]
     return next((g for g in groups if g is not GroupMember.NON_GROUP_MEMBER), None), groups

@@ -1,8 +1,8 @@
-"""Uneven inputs: ranks whose data is used up make the collectives of those that still train.
+"""Join: training with uneven inputs.  A rank without data makes the collectives of the ranks that still train.
 
-Inside `with Join([model, optimizer]):` each rank tells the others at each step that it still trains.  One that has left its
-loop waits at the end of the block: as long as others train it calls the main hooks, which make the collectives of one step,
-and at last the post-hooks.
+Inside `with Join([model, optimizer]):` each rank announces in every step that it still trains.  A rank that has finished its
+loop stays in the block's end: while others train it calls the main hooks, which make the collectives of one step.  When no
+rank trains, it calls the post-hooks.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from .collectives import all_reduce
 from .groups import get_rank
 from .mpi_memory import Work
 
-SKEW = 1000  # steps that the others may be ahead until a rank warns
+SKEW = 1000  # steps without data after which a rank warns
 
 
 class JoinHook:
-    """What a rank does in place of training; a subclass overrides both methods.
+    """The work of a rank without data; a subclass overrides both methods.
 
     >>> from minigrad.distributed.uneven_inputs import JoinHook
     >>> JoinHook().main_hook(), JoinHook().post_hook(True)
@@ -29,14 +29,14 @@ class JoinHook:
     """
 
     def main_hook(self) -> None:
-        """Make the collectives of one step; called as long as other ranks train."""
+        """Make the collectives of one step; called while other ranks train."""
 
     def post_hook(self, is_last_joiner: bool) -> None:
-        """Be called once no rank trains; `is_last_joiner` says whether this one was among the last."""
+        """Finish, when no rank trains any more; `is_last_joiner` is True if this rank was among the last."""
 
 
 class Settings(NamedTuple):
-    """How an object takes part in the block around: whether there is one, and whether the object is its first."""
+    """The settings of the surrounding Join for one of its joinables."""
 
     enable: bool = False
     throw_on_early_termination: bool = False
@@ -44,7 +44,7 @@ class Settings(NamedTuple):
 
 
 class Joinable:
-    """Base class of what can be used with uneven inputs.
+    """Base class of objects that a Join supports.
 
     A subclass defines `join_hook(**kwargs)`, which returns a JoinHook, and the properties `join_device` and
     `join_process_group`; before the first collective of a step it calls `Join.notify_join_context(self)`.
@@ -53,7 +53,7 @@ class Joinable:
     _join_config = Settings()
 
     def join_hook(self, **kwargs: Any) -> JoinHook:
-        """Return what a rank does in place of training."""
+        """Return the JoinHook of this object."""
         raise NotImplementedError
 
     join_device: Any
@@ -61,11 +61,11 @@ class Joinable:
 
 
 class Join:
-    """Context of a loop of which each rank may make another number of steps, with the given joinables.
+    """Context manager for a loop over uneven inputs, whose number of steps differs from rank to rank.
 
-    `enable=False` switches it off, where all make the same.  With `throw_on_early_termination=True` all ranks raise
-    RuntimeError at the step for which one of them has no input.  Other keyword arguments go to the join hooks.  Raises
-    ValueError for no joinables, and for joinables of several groups.
+    `enable=False` switches it off.  With `throw_on_early_termination=True` all ranks raise RuntimeError at the first step for
+    which a rank has no input.  Other keyword arguments go to the join hooks.  Raises ValueError for an empty list of
+    joinables, and for joinables of different groups.
 
     >>> import minigrad
     >>> from minigrad.distributed.uneven_inputs import Join
@@ -81,10 +81,12 @@ class Join:
         self, joinables: list, enable: bool = True, throw_on_early_termination: bool = False, **kwargs: Any
     ) -> None:
         if not joinables:
-            raise error(ValueError, "Join", "it is given no joinables", "pass those that communicate: Join([model])")
+            raise error(
+                ValueError, "Join", "the list of joinables is empty", "pass the objects that communicate: Join([model])"
+            )
         self.group = joinables[0].join_process_group
         if any(j.join_process_group is not self.group for j in joinables):
-            what = "the joinables are of several process groups"
+            what = "the joinables belong to different process groups"
             raise error(ValueError, "Join", what, "pass the same process_group= to each of them")
         self.device, self.enable, self.throw = joinables[0].join_device, enable, throw_on_early_termination
         self.hooks = [j.join_hook(**kwargs) for j in joinables]
@@ -106,34 +108,34 @@ class Join:
                 j._join_config = Settings()
 
     def join(self) -> None:
-        """Make the collectives of the ranks that still train, until none does."""
+        """Make the collectives of the ranks that still train, until no rank trains."""
         steps = 0
         while self.others_train():
             if self.throw:
                 all_reduce(ones(1, device=self.device), group=self.group)
                 what = f"Rank {get_rank(self.group)} exhausted all inputs, and others have more"
-                raise error(RuntimeError, "Join", what, "give all ranks as many")
+                raise error(RuntimeError, "Join", what, "give all ranks the same number of inputs")
             for hook in self.hooks:
                 hook.main_hook()
             steps += 1
             if steps == SKEW:
-                what = f"rank {get_rank(self.group)} had {SKEW} inputs less than others, and waits for them"
+                what = f"rank {get_rank(self.group)} has {SKEW} inputs fewer than other ranks, and waits for them"
                 warn("uneven-inputs", "Join", what, "divide the data evenly: utils.data.DistributedSampler")
         for hook in self.hooks:
             hook.post_hook(steps == 0)
 
     def others_train(self) -> bool:
-        """Return whether some rank still trains: its part of the sum is one."""
+        """Return True if a rank still trains; each of them adds one to the sum."""
         training = zeros(1, device=self.device)
         all_reduce(training, group=self.group)
         return training.item() > 0
 
     @staticmethod
     def notify_join_context(joinable: Any) -> Active | None:
-        """Tell the other ranks that this one still trains; None where that is not to be said, or by another joinable.
+        """Announce to the other ranks that this one still trains; return the handle that counts such ranks.
 
-        Returns the handle of the sum over the ranks, whose `count()` is the number of those that train.  Raises RuntimeError
-        where the block is to end with the first rank, and one has no input.
+        Returns None outside a Join, and for all but its first joinable.  Raises RuntimeError with
+        `throw_on_early_termination` if a rank has no input.
         """
         settings: Settings = joinable._join_config
         if not settings.enable or not settings.is_first_joinable:
@@ -147,22 +149,25 @@ class Join:
             if without.item():
                 what = "Detected at least one rank that exhausted inputs, which ends the loop on all ranks"
                 raise error(
-                    RuntimeError, "Join", what, "give all ranks as many, or let throw_on_early_termination=False"
+                    RuntimeError,
+                    "Join",
+                    what,
+                    "give all ranks the same number of inputs, or pass throw_on_early_termination=False",
                 )
         return Active(work, training)
 
 
 class Active:
-    """The number of ranks that still train, once it is known."""
+    """Handle of the number of ranks that still train."""
 
     def __init__(self, work: Work, training: Tensor):
         self.work, self.training = work, training
 
     def wait(self) -> None:
-        """Wait until it is known."""
+        """Wait for the number."""
         self.work.wait()
 
     def count(self) -> int:
-        """Wait, and return it."""
+        """Wait for the number, and return it."""
         self.wait()
         return int(self.training.item())

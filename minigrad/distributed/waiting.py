@@ -1,9 +1,8 @@
-"""Waiting for other ranks, but not for ever.
+"""Waits for other ranks, but not forever.
 
-A rank that waits hears what the others say beside their collectives, on a communicator of its own (`aside`).  After some
-seconds it asks them what they do.  What can never be done is an error at once: a rank has ended or died, or two ranks are in
-different calls of the same number.  What only takes too long is an error after the group's timeout, which tells where each
-rank is.
+A waiting rank listens to messages from the others on a separate communicator.  After some seconds it asks them what they are
+doing.  If the call can never finish, the error comes at once: a rank has ended or died, or two ranks are in different calls
+of the same number.  If the call only takes too long, the error comes after the group's timeout and lists where each rank is.
 """
 
 from __future__ import annotations
@@ -20,17 +19,17 @@ from ..errors import error
 if TYPE_CHECKING:
     from .calls import Call
 
-SPINS = 200  # a small message is there before that
-PATIENCE = 2.0  # seconds until a rank that waits asks the others; then twice as long each time
-ANSWERS = 1.0  # seconds for which answers are awaited
-ASK, STATE, VERDICT, FAILED = range(1, 5)  # tags: what words on the communicator aside are about
+SPINS = 200  # a small message arrives within this number of tests
+PATIENCE = 2.0  # seconds until a waiting rank asks the others; doubled each time
+ANSWERS = 1.0  # seconds to wait for answers
+ASK, STATE, VERDICT, FAILED = range(1, 5)  # tags of the messages between waiting ranks
 SAME_ORDER = (
     "let all ranks of the group make the same calls in the same order, with tensors of the same shapes and dtypes"
 )
 
 
 class State(NamedTuple):
-    """What a rank says of itself: the call that it waits in, or how its program has ended."""
+    """The state of a rank: the call in which it waits, or the end of its program."""
 
     text: str
     ended: bool = False
@@ -39,13 +38,13 @@ class State(NamedTuple):
 
     @classmethod
     def of(cls, call: Call) -> State:
-        """Return the state of a rank that waits in a call."""
+        """Return the state of a rank that waits in `call`."""
         key = (call.group.key, call.number) if call.number >= 0 else None
         return cls(f"has waited {call.time_waited:.1f} s in {call}", key=key, words=call.words)
 
 
 class Verdict(NamedTuple):
-    """Why a call can never be done."""
+    """The reason why a call can never finish."""
 
     what: str
     notes: tuple[str, ...]
@@ -53,17 +52,17 @@ class Verdict(NamedTuple):
 
 
 class Ear:
-    """Hears and answers what ranks say to each other while they wait; there is one, for all groups of this process."""
+    """Receives and answers the messages of waiting ranks; all groups of this process share one."""
 
     alarmed = False
 
     def __init__(self, comm: Any):
         self.comm = comm
-        self.end = ""  # how the program of this rank has ended
+        self.end = ""  # says how the program of this rank ended
         self.waiting: list[Call] = []
         self.states: dict[int, State] = {}
-        self.silent: set[int] = set()  # those that were asked and have not answered yet
-        self.saying: list[Any] = []  # requests: MPI reads the words until they are done
+        self.silent: set[int] = set()  # ranks that owe an answer
+        self.saying: list[Any] = []  # requests of messages on their way, whose memory MPI still reads
         self.processes: list[tuple[str, int]] = comm.allgather((socket.gethostname(), os.getpid()))
 
     @property
@@ -73,22 +72,22 @@ class Ear:
 
     @classmethod
     def alarm(cls, *_: Any) -> None:
-        """Note that another rank has died, so that who waits looks at once which."""
+        """Note that another rank has died, so that a waiting rank looks for it at once."""
         cls.alarmed = True
 
     def say(self, rank: int, tag: int, words: Any = None) -> None:
-        """Say something to a rank, without waiting until it hears."""
+        """Send a message to a rank, without waiting for it to arrive."""
         self.saying = [request for request in self.saying if not request.Test()]
         self.saying.append(self.comm.isend(words, rank, tag))
 
     def state(self) -> State:
-        """Return what this rank does."""
+        """Return the state of this rank."""
         if self.end or not self.waiting:
             return State(self.end or "is computing", ended=self.end != "")
         return State.of(self.waiting[-1])
 
     def listen(self) -> Verdict | None:
-        """Hear what the others have said, and answer; return why the call that this rank waits in can never be done."""
+        """Receive and answer messages; return a verdict on the call in which this rank waits, if one arrives."""
         from mpi4py import MPI
 
         status = MPI.Status()
@@ -109,19 +108,19 @@ class Ear:
         return None
 
     def rest(self, failed: int) -> None:
-        """Wait for the end: a rank that has failed ends all."""
+        """Wait to be ended: the rank that failed ends all others."""
         time.sleep(5 * ANSWERS)
         raise error(RuntimeError, "torch.distributed", f"rank {failed} has failed", "look at its traceback")
 
     def ask(self, ranks: Iterable[int]) -> None:
-        """Ask ranks what they do."""
+        """Ask ranks for their state."""
         for rank in ranks:
             if rank != self.comm.rank:
                 self.silent.add(rank)
                 self.say(rank, ASK)
 
     def answers(self, ranks: Sequence[int], tag: int = ASK) -> list[str]:
-        """Ask ranks what they do, and return a line for each."""
+        """Ask ranks for their state, and return a line for each."""
         self.states.clear()
         for rank in ranks:
             self.say(rank, tag)
@@ -132,18 +131,18 @@ class Ear:
         return [f"rank {r} {self.told(r)}" for r in ranks]
 
     def told(self, rank: int) -> str:
-        """Return what is known of a rank."""
+        """Describe the state of a rank."""
         if rank in self.states:
             return self.states[rank].text
         return "has died" if self.died(rank) else "does not answer: it computes, or waits for something else"
 
     def died(self, rank: int) -> bool:
-        """Return whether the process of a rank on this computer has come to its end without a word."""
+        """Return True if the rank's process, on this computer, has ended without saying so."""
         host, pid = self.processes[rank]
         return host == socket.gethostname() and ended(pid)
 
     def verdict(self, call: Call) -> Verdict | None:
-        """Return why a call can never be done, if what the others have said shows that it cannot."""
+        """Return the reason why a call can never finish, if the states of the other ranks show one."""
         mine = self.state()
         partners = [r for r in call.group.ranks if r != self.comm.rank]
         gone = [r for r in partners if self.died(r) or r in self.states and self.states[r].ended]
@@ -153,12 +152,12 @@ class Ear:
         if gone:
             told = [f"rank {r} {self.told(r)}" for r in gone]
             return Verdict(
-                f"{told[0]}, so that {call.words} can never be done", tuple(told[1:]), "let every rank make this call"
+                f"{told[0]}, so {call.words} can never finish", tuple(told[1:]), "let every rank make this call"
             )
         return different({self.comm.rank: mine, **{r: self.states[r] for r in partners if r in self.states}})
 
     def tell(self, call: Call, found: Verdict) -> None:
-        """Tell the other ranks of a call's group why it can never be done."""
+        """Send a verdict to the other ranks of the call's group."""
         key = self.state().key
         for r in call.group.ranks:
             if r != self.comm.rank and not self.died(r):
@@ -166,7 +165,7 @@ class Ear:
 
 
 def ended(pid: int) -> bool:
-    """Return whether a process of this computer has come to its end; False where the system does not tell."""
+    """Return True if a process on this computer has ended; False if the system cannot tell."""
     try:
         with open(f"/proc/{pid}/stat") as stat:
             return stat.read().rpartition(")")[2].split()[0] in "ZX"
@@ -175,23 +174,21 @@ def ended(pid: int) -> bool:
 
 
 def different(states: dict[int, State]) -> Verdict | None:
-    """Return that ranks are in different calls of one group, where that is so: the first of these, and those that differ."""
+    """Return a verdict if two ranks are in different calls of the same group and number."""
     (rank, mine), *others = states.items()
     for other, state in others:
         if mine.key is not None and state.key == mine.key and state.words != mine.words:
             lines = [f"rank {r} {states[r].text}" for r in sorted((rank, other))]
-            return Verdict(
-                "the ranks of a group call different things, and none of them can be done", tuple(lines), SAME_ORDER
-            )
+            return Verdict("the ranks of a group make different calls, so none can finish", tuple(lines), SAME_ORDER)
     return None
 
 
 # ---------------------------------------------------------------------- waiting
 def wait_for(call: Call, requests: list, seconds: float | None = None) -> None:
-    """Wait until MPI has done what a call asked for.
+    """Wait until MPI completes the requests of a call.
 
-    Raises RuntimeError, on every rank that waits, where that can never be, and where it takes more than `seconds` (the
-    group's timeout if None).
+    Raises RuntimeError on every waiting rank if the call can never finish, or takes more than `seconds` (the group's timeout
+    if None).
     """
     call.waited = perf_counter()
     try:
@@ -207,12 +204,12 @@ def wait_for(call: Call, requests: list, seconds: float | None = None) -> None:
 
 
 def done(requests: list) -> bool:
-    """Return whether all are done."""
+    """Return True if all requests are complete."""
     return all([request.Test() for request in requests])
 
 
 def wait_and_listen(call: Call, requests: list, seconds: float) -> None:
-    """Wait for what takes longer, and answer other ranks meanwhile."""
+    """Wait for requests that take longer, and answer other ranks meanwhile."""
     here, begun, patience = call.group.ear, perf_counter(), PATIENCE
     here.waiting.append(call)
     here.states.clear()
@@ -229,7 +226,7 @@ def wait_and_listen(call: Call, requests: list, seconds: float) -> None:
                     asking = now + patience
                 if now > begun + PATIENCE or here.alarmed:
                     found = here.verdict(call)
-                    time.sleep(0.0005)  # the cores are for others
+                    time.sleep(0.0005)  # leave the core to other processes
                     if found is not None:
                         here.tell(call, found)
                 else:
@@ -241,17 +238,17 @@ def wait_and_listen(call: Call, requests: list, seconds: float) -> None:
 
 
 def timed_out(call: Call, here: Ear, seconds: float) -> Exception:
-    """Return the error for a call that takes too long, which tells where the other ranks are."""
+    """Return the error for a call that takes too long; it lists where the other ranks are."""
     lines = here.answers([r for r in call.group.ranks if r != here.comm.rank])
     what = f"rank {here.comm.rank} has waited {seconds:g} s for {call.words}"
-    fix = "find out why the other ranks do not come to this call, or pass a larger timeout= to init_process_group"
+    fix = "find out why the other ranks do not make this call, or pass a larger timeout= to init_process_group"
     return error(RuntimeError, call.name, what, fix, call.place, lines)
 
 
 def refused(call: Call, e: Exception) -> Exception:
-    """Return the error for what MPI has refused: as a rule two ranks have sent each other different amounts."""
+    """Return the error for a call that MPI refuses, usually because the ranks send different numbers of bytes."""
     here = call.group.ear
     here.waiting.append(call)
     lines = here.answers([r for r in call.group.ranks if r != here.comm.rank])
     here.waiting.pop()
-    return error(RuntimeError, call.name, f"MPI has refused {call.words}: {e}", SAME_ORDER, call.place, lines)
+    return error(RuntimeError, call.name, f"MPI refuses {call.words}: {e}", SAME_ORDER, call.place, lines)

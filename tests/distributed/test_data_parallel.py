@@ -258,7 +258,7 @@ try:
 except RuntimeError as e:
     assert ("Rank 0 exhausted all inputs" if rank == 0 else "at least one rank that exhausted inputs") in str(e), e
 assert done == [0, 1]
-refuses(ValueError, "no joinables", Join, [])
+refuses(ValueError, "the list of joinables is empty", Join, [])
 """
 REFUSED = """
 refuses(RuntimeError, "doesn't have any parameter that requires a gradient", DDP, nn.ReLU())

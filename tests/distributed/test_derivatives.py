@@ -131,11 +131,11 @@ except torch.autograd.GradcheckError as e:
     assert "outputs of rank 0 by inputs of rank 1" in str(e) and "numerical 1, analytical 0" in str(e), e
 REFUSED = [
     (lambda: F.all_reduce(1.0), TypeError, "expected a tensor, got float"),
-    (lambda: F.all_reduce(torch.ones(2, dtype=torch.int64), Op.AVG), RuntimeError, "a mean of int64"),
-    (lambda: F.broadcast(y, size), ValueError, f"src={size} is no process of the group"),
-    (lambda: F.send(y, size), ValueError, f"dst={size} is no process"),
+    (lambda: F.all_reduce(torch.ones(2, dtype=torch.int64), Op.AVG), RuntimeError, "int64 cannot hold a mean"),
+    (lambda: F.broadcast(y, size), ValueError, f"src={size} is not in the group"),
+    (lambda: F.send(y, size), ValueError, f"dst={size} is not in the group"),
     (lambda: F.scatter([y]), ValueError, f"a tensor for each of {size} processes, got 1"),
-    (lambda: F.all_to_all_single(y, y, [5], [5]), RuntimeError, "do not divide 2 rows"),
+    (lambda: F.all_to_all_single(y, y, [5], [5]), RuntimeError, "do not split 2 rows"),
     (lambda: F._all_gather_base(y, torch.ones(3)), ValueError, "output_tensor has shape (2,), and the result"),
     (lambda: F.reduce_scatter(y, [y] * size, "sum"), TypeError, "expected op to be a ReduceOp"),
     (lambda: F.reduce_scatter(y, [y] * size, Op.BAND), TypeError, "has no derivative"),

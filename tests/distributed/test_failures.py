@@ -34,7 +34,7 @@ DIFFER = {
     "root": ("dist.broadcast(x, rank)", "call 1 of the group", "src=0", "src=1"),
     "between comparisons": (
         "dist.barrier(); dist.barrier(); dist.broadcast(x, 1 - rank)",
-        "the ranks of a group call different things, and none of them can be done",
+        "the ranks of a group make different calls, so none can finish",
         "s in broadcast(float32 (4,), src=0) at ",
         "s in broadcast(float32 (4,), src=1) at ",
     ),
@@ -96,7 +96,7 @@ def test_a_rank_that_has_ended_is_not_waited_for():
     ):
         done = run(2, SOON + program)
         assert done.returncode != 0
-        assert "rank 0 has ended its program, so that " in done.stderr, done.stderr
+        assert "rank 0 has ended its program, so " in done.stderr, done.stderr
 
 
 @needs_mpi

@@ -192,7 +192,7 @@ def killed_alone():
 @needs_mpi
 @LINUX
 def test_a_rank_that_is_killed_is_named_and_so_is_where_the_others_were(monkeypatch):
-    with pytest.raises(RuntimeError, match=r"rank 1 has died, so that barrier\(\) can never be done"):
+    with pytest.raises(RuntimeError, match=r"rank 1 has died, so barrier\(\) can never finish"):
         dist.run(killed, 3, 1)
     monkeypatch.setattr(launch, "GRACE", 1.0)
     with pytest.raises(RuntimeError, match="rank 1 of 2 has ended without a word") as caught:
