@@ -172,7 +172,7 @@ REFUSED = [
     ("dist.all_to_all_single(torch.ones(2), torch.ones(2), [1])", "RuntimeError", "do not split 2 rows"),
     ("dist.send(torch.ones(1), 0)", "ValueError", "cannot send to itself"),
     ("dist.send(torch.ones(1))", "ValueError", "the destination is missing"),
-    ("dist.new_group([0, 0])", "ValueError", "different numbers from 0 to 0"),
+    ("dist.new_group([0, 0])", "ValueError", "distinct ranks from 0 to 0"),
     ("dist.get_global_rank(dist.group.WORLD, 2)", "ValueError", "from 0 to 0, got group_rank=2"),
     ("dist.all_reduce(torch.ones(1), group=dist.GroupMember.NON_GROUP_MEMBER)", "ValueError", "is not in the group"),
     ("dist.P2POp(print, torch.ones(1), 1)", "ValueError", "expected op to be isend or irecv"),
