@@ -3,8 +3,8 @@
 #
 # *25 minutes. Needs lessons 13 and 23.*
 #
-# You will start two processes from this notebook, let them train one model with half of the pictures each, follow a
-# gradient from one process into the other, and see what is said when they do not agree.
+# You will start two processes from this notebook, train one model with half of the pictures on each, follow a gradient from
+# one process into the other, and read the errors when the processes disagree.
 
 # %%
 from matplotlib import pyplot as plt
@@ -19,15 +19,15 @@ from minigrad.nn import functional as F
 from viz import draw
 
 if not dist.is_available():
-    print("The processes of this lesson need MPI: pip install 'minigrad-viz[mpi]'. The exercises do without.")
+    print("The processes of this lesson need MPI: pip install 'minigrad-viz[mpi]'. The exercises work without it.")
 
 # %% [markdown]
 # ## Two processes
 #
-# A program that is too slow, or too large for one computer's memory, is divided among many processes. Each runs the same
-# program, and each knows its number, its *rank*. MPI, which is on every large computer, starts them and moves numbers
-# between them: at a terminal `mpiexec -n 2 python train.py` would do it. From a notebook, `run` calls a function in as many
-# processes, and shows what each prints and returns.
+# If a program is too slow, or too large for one computer's memory, divide it among several processes. All run the same
+# program, and each knows its number, its *rank*. MPI, which every large computer has, starts the processes and exchanges
+# data between them: at a terminal with `mpiexec -n 2 python train.py`. In a notebook, `run` calls a function in several
+# processes, and shows the output and the result of each.
 
 # %%
 x = torch.tensor(1.0)
@@ -43,14 +43,14 @@ ranks = dist.run(who, 2)
 ranks
 
 # %% [markdown]
-# Nothing is shared. Each process has its own `x`, a copy of ours, and what one of them writes the others do not see.
+# The processes share nothing. Each has its own `x`, a copy of ours, and does not see what the others write.
 
 # %%
 assert [one.item() for one in ranks] == [1.0, 2.0] and x.item() == 1.0
 
 # %% [markdown]
-# What they have to know of each other they send. In a *collective*, all ranks take part: in `all_reduce` each gives a
-# tensor, and each gets the sum of all. It is written into the tensor that was given.
+# To share data, processes send it. In a *collective* all ranks take part: with `all_reduce` each rank gives a tensor, and
+# each gets the sum over all ranks, written into its tensor.
 
 
 # %%
@@ -67,8 +67,8 @@ ranks
 # %% [markdown]
 # ## One gradient
 #
-# The loss of a batch is the mean over its examples, so its gradient is the mean of their gradients. Then two halves of a
-# batch can be worked on in two processes: the mean of the two gradients is the gradient of the whole batch. That is all of
+# The loss of a batch is the mean over its examples, so its gradient is the mean of their gradients. So two processes can
+# each compute the gradient of one half of the batch: the mean of the two is the gradient of the whole batch. This is
 # *data-parallel* training.
 #
 # `share` gives each of two ranks every second picture.
@@ -112,8 +112,8 @@ for rank, (own, mean) in enumerate(dist.run(half, 2)):
 # %% [markdown]
 # ## Training
 #
-# The ranks begin with the same numbers, from the same seed, and make the same steps with the same gradient. So their
-# models stay the same, and nobody has to send one. Without `all_reduce` each learns from its own half, and they part.
+# The ranks start with the same parameters, from the same seed, and make the same steps with the same gradient. So their
+# models stay equal without being sent. Without `all_reduce` each model learns from its own half, and they drift apart.
 
 
 # %%
@@ -152,28 +152,28 @@ assert alone[0] > 2.2 and alone[-1] < 0.6
 # %% [markdown]
 # ## Backward from one process into another
 #
-# `dist.all_reduce` writes into a tensor, behind the back of autograd: for gradients that are only numbers that is enough.
-# But a model can be divided as well. Then what one rank computes goes on in another, and so does its gradient.
+# `dist.all_reduce` writes into a tensor, and autograd does not record it. For averaging gradients that is enough. But a
+# model can be divided among ranks, too. Then a computation crosses from one rank to another, and so does its gradient.
 #
-# Think of all ranks at once, in one process. A collective is a function of a list, with the tensor of each rank, and gives
-# such a list. Here are two ranks, with a loss each.
+# Imagine all ranks in one process. A collective is a function from a list, with one tensor per rank, to another such list.
+# Here are two ranks, each with a loss.
 
 
 # %%
 def all_ranks(a, b):
-    total = a + b  # what all_reduce gives to rank 0, and to rank 1
-    return total.square() + 2 * total.square()  # the loss of rank 0, and that of rank 1
+    total = a + b  # all_reduce gives this to rank 0 and to rank 1
+    return total.square() + 2 * total.square()  # the loss of rank 0, plus the loss of rank 1
 
 
 a, b = torch.tensor(1.0, requires_grad=True), torch.tensor(2.0, requires_grad=True)
 draw(all_ranks, a, b, passes=("forward", "backward"))
 
 # %% [markdown]
-# The total is used by both ranks, so what comes back to it is the sum of what both send back, and that goes on to each of
-# the tensors. Backward, a sum over all ranks is a sum over all ranks again.
+# Both ranks use the total, so its gradient is the sum of the gradients from both ranks, and each tensor receives this sum.
+# The backward of a sum over all ranks is again a sum over all ranks.
 #
-# `distributed.nn.functional` has the collectives as Functions with that backward. Each rank calls `backward` on its own
-# loss, and what all of them get is the gradient of the sum of all losses.
+# `distributed.nn.functional` has the collectives as Functions with this backward. Each rank calls `backward` on its own
+# loss, and all of them get the gradient of the sum of all losses.
 
 
 # %%
@@ -194,9 +194,9 @@ assert [g.item() for g in ranks] == [a.grad.item(), b.grad.item()] == [18.0, 18.
 ranks
 
 # %% [markdown]
-# With `passes`, `run` draws what the ranks compute. Ranks that do the same share a lane; here their losses differ, so each has
-# one of its own, and the collective lies across both. Find the 6 that comes back to it from rank 0, the 12 from rank 1, and
-# the 18 that both get.
+# With `passes`, `run` draws the computation of all ranks. Ranks that compute the same share a lane. Here their losses
+# differ, so each has its own lane, and the collective spans both. Find the gradient 6 from rank 0, the 12 from rank 1, and
+# the 18 that both receive.
 
 
 # %%
@@ -211,20 +211,20 @@ assert [loss.item() for loss in ranks] == [9.0, 18.0]
 ranks.drawing
 
 # %% [markdown]
-# Collectives are linear: each is a matrix that multiplies the tensors of all ranks, put below each other. Its backward is
-# the transposed matrix, as that of any linear function, and the transposed matrix is a collective again:
+# Collectives are linear: stack the tensors of all ranks, and a collective multiplies the stack by a matrix. Like every
+# linear function its backward multiplies by the transposed matrix, and that is again a collective:
 #
-# | forward | gives | backward |
+# | forward | result | backward |
 # | --- | --- | --- |
 # | `all_reduce` | the sum, to all | `all_reduce` |
 # | `broadcast` | one rank's tensor, to all | `reduce` |
 # | `reduce` | the sum, to one rank | `broadcast` |
-# | `all_gather` | all tensors above each other, to all | `reduce_scatter` |
+# | `all_gather` | all tensors stacked, to all | `reduce_scatter` |
 # | `scatter` | a part to each | `gather` |
 # | `send` | a tensor, to one other rank | `recv` |
 #
-# We look at the matrix of `broadcast` with two ranks and two numbers each. The results of both ranks are the two numbers of
-# rank 0, so there are two ones in each of the first two columns. The transposed matrix adds up what comes from both.
+# Here is the matrix of `broadcast` for two ranks with two numbers each. Both ranks get the two numbers of rank 0, so each of
+# the first two columns has two ones. The transposed matrix adds up the gradients from both ranks.
 
 # %%
 broadcast = torch.tensor([[1.0, 0, 0, 0], [0, 1, 0, 0], [1, 0, 0, 0], [0, 1, 0, 0]])
@@ -244,10 +244,10 @@ assert torch.cat(list(ranks)).equal(broadcast.T @ sent_back)
 ranks
 
 # %% [markdown]
-# ## When they do not agree
+# ## When ranks disagree
 #
-# A collective is done when all ranks have called it. What if one of them calls something else? In many libraries all would
-# wait for ever. Here the ranks tell each other what they wait for.
+# A collective finishes when all ranks have called it. What if one of them calls something else? In many libraries all ranks
+# would wait forever. In minigrad the ranks tell each other what they wait for.
 
 
 # %%
@@ -265,7 +265,7 @@ except RuntimeError as e:
     print(e)
     assert "rank 0 calls all_reduce" in str(e) and "rank 1 calls broadcast" in str(e)
 else:
-    raise AssertionError("two ranks called different things, and nobody noticed")
+    raise AssertionError("two ranks made different calls without an error")
 
 # %% [markdown]
 # An exception on one rank ends all of them, and `run` raises it here.
@@ -291,7 +291,7 @@ else:
 # %% [markdown]
 # ## Exercises
 #
-# Their checks need no MPI: they run the ranks one after the other.
+# The checks need no MPI: they run the ranks one after the other.
 #
 # ### 1. By hand
 #
@@ -306,9 +306,9 @@ lessons.check("gradient_over_ranks", gradient_over_ranks)
 # %% [markdown]
 # ### 2. Unequal parts
 #
-# Ten examples do not divide by three. Rank `r` has `count` examples and `grad`, the gradient of the mean of *their* losses.
-# Write what each rank does to get the gradient of the mean over all examples of all ranks. `all_reduce(x)` returns the sum
-# of all ranks' tensors, and leaves `x` as it is.
+# Ten examples do not divide by three. Each rank has `count` examples and `grad`, the gradient of the mean of *their* losses.
+# Return the gradient of the mean over all examples of all ranks. `all_reduce(x)` returns the sum of all ranks' tensors, and
+# does not change `x`.
 
 
 # %%
@@ -320,9 +320,9 @@ lessons.check("gradient_of_all", gradient_of_all)
 # %% [markdown]
 # ### 3. The backward of all_gather
 #
-# `all_gather` gives each rank the tensors of all ranks, one above the other along dimension 0: with two ranks and a tensor
-# of three rows each, six rows. Backward, a rank gets `grad`, the gradient of *its copy* of these rows, and has to return the
-# gradient of the tensor that it gave. `rank` is its number, `size` how many there are.
+# `all_gather` gives each rank the tensors of all ranks, concatenated along dimension 0: with two ranks and three rows each,
+# six rows. In backward, a rank receives `grad`, the gradient of *its copy* of these rows, and must return the gradient of its
+# own tensor. `rank` is its number, `size` the number of ranks.
 
 
 # %%
@@ -334,8 +334,8 @@ lessons.check("all_gather_backward", all_gather_backward)
 # %% [markdown]
 # ### 4. Clipped together
 #
-# A large gradient lies in parts: each rank has one. Write `clipped_part(part, all_reduce)`, which returns the rank's part of
-# the clipped gradient: if the norm of the *whole* gradient is greater than 1, all is divided by that norm.
+# A large gradient is divided among the ranks: each has one part. Write `clipped_part(part, all_reduce)`, which returns this
+# rank's part of the clipped gradient: if the norm of the *whole* gradient exceeds 1, divide the gradient by the norm.
 
 
 # %%
