@@ -90,11 +90,14 @@ class Part(NamedTuple):
     size: tuple[int, ...]
     start: int
     boxes: list[Box]
-    group: Any = None  # the ranks that hold the whole together
+    group: Any = None  # the ranks that hold the whole together; None where each rank holds all of it
 
     def of(self, local: Tensor) -> ShardedTensor:
         """Return the whole as far as `local`, a tensor of this rank, holds it; the memory is shared."""
-        flat, at, shards = local.detach().view(-1), self.start, []
+        local = local.detach()
+        if [sizes for _, sizes in self.boxes] == [tuple(local.shape)]:  # one box, in whatever strides it has
+            return ShardedTensor(self.size, local.dtype, [Shard(local, self.boxes[0][0])], self.group)
+        flat, at, shards = local.view(-1), self.start, []
         for offsets, sizes in self.boxes:
             shards.append(Shard(flat[at : at + prod(sizes)].view(sizes), offsets))
             at += prod(sizes)

@@ -10,7 +10,13 @@ import pytest
 import minigrad as torch
 from minigrad import nn
 from minigrad.distributed import checkpoint as dcp
-from minigrad.distributed.checkpoint.state_dict import StateDictOptions, get_state_dict, set_state_dict
+from minigrad.distributed.checkpoint.state_dict import (
+    StateDictOptions,
+    get_optimizer_state_dict,
+    get_state_dict,
+    set_optimizer_state_dict,
+    set_state_dict,
+)
 from minigrad.distributed.sharded_tensor import Shard, ShardedTensor, boxes, inside
 from tests.distributed.ranks import needs_mpi, passes
 
@@ -127,6 +133,42 @@ def test_states_by_name_of_a_model_and_its_optimizer(tmp_path):
         get_state_dict(nn.Linear(1, 1), its_own)
     with pytest.raises(NotImplementedError, match="cpu_offload=True"):
         StateDictOptions(cpu_offload=True)
+
+
+def test_parameters_of_any_strides_have_a_state():
+    model = nn.Linear(3, 4)
+    model.weight = nn.Parameter(torch.randn(3, 4).T)
+    optimizer = torch.optim.Adam(model.parameters())
+    model(torch.ones(2, 3)).sum().backward()
+    optimizer.step()
+    states = get_state_dict(model, optimizer)
+    assert torch.equal(states[1]["state"]["weight"]["exp_avg"], optimizer.state[model.weight]["exp_avg"])
+    fresh = nn.Linear(3, 4)
+    fresh.weight = nn.Parameter(torch.randn(3, 4).T)
+    its_own = torch.optim.Adam(fresh.parameters())
+    set_state_dict(fresh, its_own, model_state_dict=states[0], optim_state_dict=states[1])
+    assert torch.equal(its_own.state[fresh.weight]["exp_avg"], optimizer.state[model.weight]["exp_avg"])
+
+
+def test_two_optimizers_share_no_state_that_one_took_from_the_other():
+    model, optimizer = trained(0, 1)
+    states = get_state_dict(model, optimizer)
+    fresh, its_own = trained(1, 0)
+    set_state_dict(fresh, its_own, model_state_dict=states[0], optim_state_dict=states[1])
+    step(fresh, its_own, 1)
+    assert optimizer.state[model[0].weight]["step"] == 1 and its_own.state[fresh[0].weight]["step"] == 2
+
+
+def test_the_state_of_another_kind_of_optimizer_is_refused():
+    model = nn.Linear(2, 1)
+    adam = torch.optim.Adam(model.parameters())
+    with pytest.raises(RuntimeError, match=r"the state of 'weight' has no 'max_exp_avg_sq'"):
+        set_optimizer_state_dict(
+            model, torch.optim.Adam(model.parameters(), amsgrad=True), get_optimizer_state_dict(model, adam)
+        )
+    stateless = torch.optim.SGD(model.parameters(), 0.1)
+    with pytest.raises(RuntimeError, match="the state of 'weight' is missing"):
+        set_optimizer_state_dict(model, stateless, {"state": {}, "param_groups": []})
 
 
 # ---------------------------------------------------------------------- refusals
@@ -308,6 +350,8 @@ mine, at = columns()
 half = ShardedTensor((4, 6), mine.dtype, [Shard(mine, (0, at))] if rank else [])
 refused(ValueError, "which do not make its shape, (4, 6)", {"w": half})
 odd = {str(rank): lambda: 0} if rank else 1
+twice = ShardedTensor((4, 6), whole.dtype, [Shard(torch.full((2, 6), float(rank)), (rank, 0))])
+refused(ValueError, "(2, 6) at (0, 0) and (2, 6) at (1, 0), which overlap", {"w": twice})
 refused(Exception, "rank 1 has failed" if rank == 0 else "", {"w": torch.zeros(4, 6), "f": odd})
 refused(TypeError if rank else RuntimeError, "rank 1 has failed: " if rank == 0 else "", [1] if rank else {})
 torch.distributed.barrier()
@@ -375,6 +419,13 @@ for make in (shared, alone):
     step(net, optimizer)
     for p, q in zip(net.parameters(), whole[0].parameters()):
         assert torch.allclose(p, q)
+one = nn.Linear(2, 1, bias=False)  # rank 0 has all of the state, and the others none
+optimizer = ZeroRedundancyOptimizer(one.parameters(), torch.optim.Adam)
+for _ in range(2):
+    optimizer.zero_grad()
+    one(torch.ones(1, 2)).sum().backward()
+    optimizer.step()
+    assert len(get_state_dict(one, optimizer)[1]["state"]) == (rank == 0)
 """
     for n in (2, 3):
         passes(n, program)

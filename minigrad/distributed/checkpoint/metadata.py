@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass, field
-from math import prod
 from pathlib import Path
 
 from ...core.tensor import Tensor
@@ -33,6 +32,9 @@ class Stored:
     def box(self) -> Box:
         """The box, as a pair."""
         return self.offsets, self.sizes
+
+    def __str__(self) -> str:
+        return f"{self.sizes} at {self.offsets}"
 
 
 @dataclass
@@ -134,8 +136,3 @@ def described(value: Tensor | ShardedTensor) -> TensorMetadata:
     """Return what a tensor is, and the boxes of it that this rank holds."""
     boxes = [Stored(offsets, tuple(t.shape)) for t, offsets in parts_of(value)]
     return TensorMetadata(str(value.dtype).rpartition(".")[2], tuple(value.shape), boxes)
-
-
-def covered(found: TensorMetadata) -> bool:
-    """Return whether the parts, which do not overlap, make the whole."""
-    return sum([prod(p.sizes) for p in found.parts]) == prod(found.shape)

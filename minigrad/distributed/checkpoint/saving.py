@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import secrets
 from contextlib import suppress
+from itertools import combinations
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,10 @@ from ...core.tensor import Tensor
 from ...errors import error
 from ...serialization import save as save_file
 from ..groups import ProcessGroup
-from ..sharded_tensor import ShardedTensor
+from ..sharded_tensor import ShardedTensor, overlap
 from .entries import entries, states
 from .folders import FileSystemWriter, folder_of
-from .metadata import Metadata, TensorMetadata, covered, described, parts_of
+from .metadata import Metadata, TensorMetadata, described, parts_of
 from .ranks import gathered, group_of, together
 
 OURS = re.compile(r"[0-9a-f]{16}-\d+\.(tensors|values)(\.\d+-\d+)?|metadata\.json\.\d+-\d+")  # also half-written ones
@@ -117,11 +118,21 @@ def planned(descriptions: list[Described], token: str, who: str, group: ProcessG
         for file in {p.file for p in found.parts}:
             for index, part in enumerate([p for p in found.parts if p.file == file]):
                 part.index = index
-        if not covered(found):
-            boxes = ", ".join(f"{p.sizes} at {p.offsets}" for p in found.parts) or "nothing"
-            what = f"the ranks' shards of {name!r} are {boxes}, which do not make its shape, {found.shape}"
-            raise error(ValueError, who, what, "let the shards have all elements, and none twice")
+        check_covered(name, found, who)
     return plan
+
+
+def check_covered(name: str, found: TensorMetadata, who: str) -> None:
+    """Raise ValueError unless the parts of a tensor hold each of its elements once."""
+    fix = "let the shards hold each element once"
+    for a, b in combinations(found.parts, 2):
+        if overlap(a.box, b.box) is not None:
+            what = f"the ranks' shards of {name!r} are {a} and {b}, which overlap"
+            raise error(ValueError, who, what, fix)
+    if sum([prod(part.sizes) for part in found.parts]) != prod(found.shape):
+        boxes = ", ".join(map(str, found.parts)) or "nothing"
+        what = f"the ranks' shards of {name!r} are {boxes}, which do not make its shape, {found.shape}"
+        raise error(ValueError, who, what, fix)
 
 
 def check_same(

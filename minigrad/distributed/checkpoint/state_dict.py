@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -20,6 +21,9 @@ from ..data_parallel import DistributedDataParallel
 from ..fsdp import FullyShardedDataParallel, StateDictType
 from ..fsdp.fully_sharded import INNER
 from ..sharded_tensor import HoldsParts, Part, ShardedTensor, fill
+from ..zero import ZeroRedundancyOptimizer
+
+SET = "set_optimizer_state_dict"
 
 Held = tuple[Tensor, list[Part]]  # a parameter, and what it holds of tensors of the state_dict
 
@@ -90,8 +94,7 @@ def get_optimizer_state_dict(
                     k: shown(part, v) if same_shape(v, p) else v for k, v in optimizer.state[p].items()
                 }
         for group in optimizer.param_groups:
-            names = [part.name for p in group["params"] for part in held[id(p)][1]]
-            found["param_groups"].append({**group, "params": names})
+            found["param_groups"].append({**group, "params": names_of(group, held)})
     return whole(found, options)
 
 
@@ -123,26 +126,44 @@ def set_optimizer_state_dict(
     *,
     options: StateDictOptions | None = None,
 ) -> None:
-    """Take over the states of optimizers.  Raises RuntimeError for names that are missing, and shapes that do not fit."""
-    held, who = parts(model), "set_optimizer_state_dict"
-    given = optim_state_dict["state"]
-    groups = {name: group for group in optim_state_dict["param_groups"] for name in group["params"]}
+    """Copy the states of optimizers from a dictionary.
+
+    Raises RuntimeError for names that are missing, for shapes that do not fit, and for the state of another kind of optimizer.
+    """
+    held, given = parts(model), optim_state_dict["state"]
+    settings = {name: group for group in optim_state_dict["param_groups"] for name in group["params"]}
     for optimizer in listed(optimizers):
         initialize(optimizer)
         for p, mine in of_optimizer(optimizer, held):
-            if missing := [part.name for part in mine if part.name not in given or part.name not in groups]:
-                what = f"the state of {missing[0]!r} is missing"
-                raise error(RuntimeError, who, what, "pass what get_optimizer_state_dict returned for this model")
-            for k, v in optimizer.state[p].items():
-                if not same_shape(v, p):
-                    optimizer.state[p][k] = given[mine[0].name][k]
-                    continue
-                for part in mine:
-                    if fault := fill(part.of(v), given[part.name][k]):
-                        raise error(RuntimeError, who, f"size mismatch for {k} of {part.name!r}: {fault}")
+            fill_state(optimizer.state[p], p, mine, given)
         for group in optimizer.param_groups:
-            first = held[id(group["params"][0])][1][0].name
-            group.update({k: v for k, v in groups[first].items() if k not in ("params", "param_names")})
+            names = names_of(group, held)
+            check_there(names, settings)
+            if names:
+                changed = {k: v for k, v in settings[names[0]].items() if k not in ("params", "param_names")}
+                group.update(deepcopy(changed))
+
+
+def fill_state(state: dict, p: Tensor, mine: list[Part], given: dict[str, dict]) -> None:
+    """Copy the state of a parameter from the states of the tensors that it holds parts of."""
+    check_there([part.name for part in mine], given)
+    for k, v in state.items():
+        if absent := [part.name for part in mine if k not in given[part.name]]:
+            what = f"the state of {absent[0]!r} has no {k!r}, which this optimizer keeps"
+            raise error(RuntimeError, SET, what, "pass the state of an optimizer of the same class and settings")
+        if not same_shape(v, p):
+            state[k] = deepcopy(given[mine[0].name][k])
+            continue
+        for part in mine:
+            if fault := fill(part.of(v), given[part.name][k]):
+                raise error(RuntimeError, SET, f"size mismatch for {k} of {part.name!r}: {fault}")
+
+
+def check_there(names: list[str], given: dict) -> None:
+    """Raise RuntimeError where a dictionary lacks one of the names."""
+    if absent := [name for name in names if name not in given]:
+        what = f"the state of {absent[0]!r} is missing"
+        raise error(RuntimeError, SET, what, "pass what get_optimizer_state_dict returned for this model")
 
 
 # ---------------------------------------------------------------------- helpers
@@ -181,6 +202,11 @@ def listed(optimizers: Any) -> list[Optimizer]:
     return [optimizers] if isinstance(optimizers, Optimizer) else list(optimizers)
 
 
+def names_of(group: dict, held: dict[int, Held]) -> list[str]:
+    """Return the names of the tensors that the parameters of a group hold, or hold parts of."""
+    return [part.name for p in group["params"] for part in held[id(p)][1]]
+
+
 def of_optimizer(optimizer: Optimizer, held: dict[int, Held]) -> Iterator[Held]:
     """Yield the parameters of an optimizer that have a state.  Raises ValueError for one that is not the model's."""
     for p in optimizer._all():
@@ -196,14 +222,15 @@ def same_shape(value: Any, p: Tensor) -> bool:
     return isinstance(value, Tensor) and value.shape == p.shape
 
 
-def shown(part: Part, local: Tensor) -> Any:
-    """Return a rank's tensor as the whole, as far as it holds it: a Tensor where that is all."""
-    found = part.of(local)
-    return local.detach() if local.shape == found.shape and len(found.local_shards()) == 1 else found
+def shown(part: Part, local: Tensor) -> Tensor | ShardedTensor:
+    """Return the tensor that a rank's tensor is, or is a part of."""
+    return local.detach() if part.group is None else part.of(local)
 
 
 def initialize(optimizer: Optimizer) -> None:
-    """Let an optimizer make a step that changes no parameter, for those that have no state yet."""
+    """Make a step that changes no parameter, so that each of this rank's parameters has a state."""
+    if isinstance(optimizer, ZeroRedundancyOptimizer):
+        optimizer = optimizer.optim  # its own step is a call of all ranks, and some may need none
     new = [p for p in optimizer._all() if p.requires_grad and not optimizer.state.get(p)]
     if new:
         with unchanged(optimizer, new):
