@@ -42,7 +42,8 @@ def broadcast_object_list(object_list: list, src: int = 0, group: Any = None, de
         return given.comm.Ibcast(content, root)
 
     in_turn(who, given, (len(object_list), f"src={src}"), lambda: given.comm.Ibcast(size, root), bytes_follow)
-    object_list[:] = unpickled(content)
+    if given.rank() != root:
+        object_list[:] = unpickled(content)
 
 
 def all_gather_object(object_list: list, obj: Any, group: Any = None) -> None:

@@ -333,6 +333,11 @@ else:
     except ValueError as e:
         assert "process 0 sends 1 objects, and the list has room for 2" in str(e)
 
+sent = [{"a": 1}]
+(mine,) = said = list(sent)
+dist.broadcast_object_list(said, src=0)
+assert said == sent and (said[0] is mine) == (rank == 0)  # the sender keeps its own objects
+
 dist.set_debug_level(dist.DebugLevel.DETAIL)
 assert dist.get_debug_level() is dist.DebugLevel.DETAIL
 both = dist.new_group()
