@@ -335,6 +335,84 @@ go_on(*prepared(1, 0.01, lambda whole: whole))
 
 
 @needs_mpi
+def test_a_parameter_that_lies_on_one_rank_is_a_part_on_all_of_them():
+    program = """
+from minigrad.distributed.checkpoint.state_dict import StateDictOptions, get_state_dict
+
+
+class Pair(nn.Module):  # on two ranks each parameter fills the part of one of them
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Parameter(torch.ones(2)), nn.Parameter(torch.full((2,), 2.0))
+
+    def forward(self, x):
+        return x * self.a * self.b
+
+
+whole, model = Pair(), FSDP(Pair())
+states = []
+for m in (whole, model):
+    optimizer = torch.optim.Adam(m.parameters())
+    m(torch.ones(2)).sum().backward()
+    optimizer.step()
+    states.append(get_state_dict(m, optimizer, options=StateDictOptions(full_state_dict=True))[1]["state"])
+for name in ("a", "b"):
+    assert torch.allclose(states[0][name]["exp_avg"], states[1][name]["exp_avg"]), name
+"""
+    passes(2, COMMON + program)
+
+
+@needs_mpi
+def test_summon_full_params_holds_states_and_itself():
+    program = """
+torch.manual_seed(0)
+model = FSDP(nn.Linear(5, 3))
+with FSDP.summon_full_params(model):
+    with torch.no_grad():
+        model.weight.fill_(2.0)
+    assert (model.state_dict()["weight"] == 2).all()
+    with FSDP.summon_full_params(model), torch.no_grad():
+        model.bias.fill_(3.0)
+    assert (model.bias == 3).all()
+assert (model.state_dict()["weight"] == 2).all() and (model.state_dict()["bias"] == 3).all()
+with FSDP.summon_full_params(model):
+    refused(RuntimeError, "while summon_full_params holds whole parameters", lambda: model.load_state_dict({}))
+    with FSDP.state_dict_type(model, StateDictType.SHARDED_STATE_DICT):
+        refused(RuntimeError, "while summon_full_params holds whole parameters", model.state_dict)
+"""
+    for n in (1, 2):
+        passes(n, COMMON + program)
+
+
+@needs_mpi
+def test_a_policy_by_size_leaves_containers_and_attention_whole():
+    program = """
+class Attends(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.attention, self.layers = nn.MultiheadAttention(4, 2, batch_first=True), nn.ModuleList()
+        self.layers.extend(nn.Linear(4, 4) for _ in range(3))
+        self.named = nn.ModuleDict({"last": nn.Linear(4, 4)})
+
+    def forward(self, x):
+        x = self.attention(x, x, x)[0]
+        for layer in self.layers:
+            x = layer(x).tanh()
+        return self.named["last"](x)
+
+
+torch.manual_seed(0)
+whole = Attends()
+x = torch.randn(2, 3, 4)
+for least, n in ((1, 5), (21, 1)):
+    model = FSDP(copy.deepcopy(whole), auto_wrap_policy=partial(size_based_auto_wrap_policy, min_num_params=least))
+    assert len(units(model)) == n, (least, [type(u.module) for u in units(model)])
+    assert torch.allclose(model(x), whole(x))
+"""
+    passes(2, COMMON + program)
+
+
+@needs_mpi
 def test_refusals():
     program = """
 frozen = net()

@@ -156,6 +156,9 @@ class FlatShard:
     @contextmanager
     def summon(self, writeback: bool) -> Iterator[None]:
         """Have the parameters in the modules meanwhile, as Parameters; what is written to them stays if `writeback`."""
+        if self.summoned:
+            yield
+            return
         with no_grad():
             whole = AllGather.apply(self.flat, self.group)
         self.put([Parameter(t, self.flat.requires_grad) for t in self.views(whole)])
@@ -168,6 +171,12 @@ class FlatShard:
             if writeback:
                 with no_grad():
                     self.flat.copy_(self.own(whole))
+
+    def check_sharded(self, what: str) -> None:
+        """Raise RuntimeError while the modules have whole Parameters, which this rank's part does not follow."""
+        if self.summoned:
+            what = f"{what} uses this rank's part of the parameters while summon_full_params holds whole parameters"
+            raise error(RuntimeError, WHO, what, "leave summon_full_params before")
 
     # ------------------------------------------------------------------ backward
     def again(self, kept: View) -> Tensor:

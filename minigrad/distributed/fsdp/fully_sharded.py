@@ -19,7 +19,7 @@ from ..groups import member
 from ..mpi_memory import ReduceOp
 from ..sharded_tensor import HoldsParts, Part, fill
 from .flat_shard import WHO, FlatShard
-from .wrap import wrapped_inside
+from .wrap import wrap_inside
 
 INNER = "_fsdp_wrapped_module."  # the module inside, in the names of parameters but not in those of a state_dict
 
@@ -115,8 +115,7 @@ class FullyShardedDataParallel(HoldsParts, Module):
                 for t in [*[p for *_, p in own_parameters(module)], *module.buffers()]:
                     collectives.broadcast(t, group.ranks[0], group)
         if auto_wrap_policy is not None:
-            policy: Callable = auto_wrap_policy
-            wrapped_inside(module, policy, is_unit, lambda child: type(self)(child, group, strategy))
+            wrap_inside(module, auto_wrap_policy, is_unit, lambda child: type(self)(child, group, strategy))
         own = list(own_parameters(module))
         self._strategy, self._state_type, self._group = strategy, StateDictType.FULL_STATE_DICT, group
         self._shard = FlatShard(own, group, strategy is ShardingStrategy.FULL_SHARD) if own else None
@@ -240,6 +239,7 @@ class FullyShardedDataParallel(HoldsParts, Module):
         if (shard := self._shard) is None:
             return state
         if self._state_type is StateDictType.SHARDED_STATE_DICT:
+            shard.check_sharded("a sharded state_dict")
             tensors: list = [part.of(shard.flat) for part in shard.parts()]
         else:
             with shard.summon(writeback=False):
@@ -305,6 +305,7 @@ def take_over(
     shard = unit._shard
     if shard is None:
         return
+    shard.check_sharded("load_state_dict")
     flat = shard.flat.detach().clone()
     for entry, part in zip(shard.entries, shard.parts()):
         mine = part.of(flat)

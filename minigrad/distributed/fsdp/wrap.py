@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from ...nn.containers import ModuleDict, ModuleList
 from ...nn.module import Module
+from ...nn.multihead_attention import MultiheadAttention
+
+CONTAINERS = (ModuleList, ModuleDict)
+LEAVES = (MultiheadAttention,)
 
 
 def always_wrap_policy(*args: Any, **kwargs: Any) -> bool:
@@ -25,14 +30,15 @@ def size_based_auto_wrap_policy(
     force_leaf_modules: Any = None,
     exclude_wrap_modules: Any = None,
 ) -> bool:
-    """Return whether a module has `min_num_params` parameters that no module inside of it has taken.
+    """Return whether a module has at least `min_num_params` elements in the parameters that no unit inside it has taken.
 
-    Choose the number with `functools.partial(size_based_auto_wrap_policy, min_num_params=1000)`.
+    Choose the number with `functools.partial(size_based_auto_wrap_policy, min_num_params=1000)`.  Modules of the classes in
+    `exclude_wrap_modules`, ModuleList and ModuleDict by default, are not wrapped: a model calls their members and not them.
+    Those in `force_leaf_modules`, MultiheadAttention by default, and the modules inside them stay in the unit around them.
     """
-    enough = nonwrapped_numel >= min_num_params
-    if recurse:
-        return enough and not isinstance(module, tuple(force_leaf_modules or ()))
-    return enough and not isinstance(module, tuple(exclude_wrap_modules or ()))
+    classes = (force_leaf_modules, LEAVES) if recurse else (exclude_wrap_modules, CONTAINERS)
+    excluded = tuple(classes[1] if classes[0] is None else classes[0])
+    return nonwrapped_numel >= min_num_params and not isinstance(module, excluded)
 
 
 def transformer_auto_wrap_policy(
@@ -61,21 +67,15 @@ class ModuleWrapPolicy:
         return f"ModuleWrapPolicy({', '.join(c.__name__ for c in self.module_classes)})"
 
 
-def wrapped_inside(model: Module, policy: Callable, is_unit: Callable, wrap: Callable[[Module], Module]) -> int:
-    """Wrap the modules inside of a model that a policy wants; return the number of elements in the parameters taken."""
-    taken = 0
+def wrap_inside(model: Module, policy: Callable, is_unit: Callable, wrap: Callable[[Module], Module]) -> None:
+    """Wrap the modules inside of a model that a policy wants, the innermost first."""
     for name, child in list(model.named_children()):
-        if is_unit(child):
+        if is_unit(child) or not policy(module=child, recurse=True, nonwrapped_numel=numel_of(child, is_unit)):
             continue
-        numel = numel_of(child, is_unit)
-        inside = 0
-        if policy(module=child, recurse=True, nonwrapped_numel=numel):
-            inside = wrapped_inside(child, policy, is_unit, wrap)
-        if numel > inside and policy(module=child, recurse=False, nonwrapped_numel=numel - inside):
+        wrap_inside(child, policy, is_unit, wrap)
+        left = numel_of(child, is_unit)
+        if left and policy(module=child, recurse=False, nonwrapped_numel=left):
             setattr(model, name, wrap(child))
-            inside = numel
-        taken += inside
-    return taken
 
 
 def numel_of(module: Module, is_unit: Callable) -> int:
