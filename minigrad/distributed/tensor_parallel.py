@@ -1,12 +1,13 @@
-"""Tensor parallelism: Linear layers that are divided among ranks, by outputs (columns) or by inputs (rows).
+"""Tensor parallelism: Linear layers that are divided among the ranks, by outputs (columns) or by inputs (rows).
 
-A tensor that all ranks have alike counts once, and its gradient is alike on all ranks too.  Four linear maps lead from there to
-tensors of each rank's own and back; each is the transpose of another, and so backward, jvp, vmap and second derivatives follow:
+A tensor that is equal on all ranks counts once, and its gradient is equal on all ranks too.  Four linear maps lead from such
+tensors to tensors that differ by rank, and back.  Each is the transpose of another, so backward, jvp, vmap and second
+derivatives follow:
 
-    copy_to_group     the same tensor for each to go on with   <->  reduce_from_group   the sum of what each has
-    split_to_group    each takes its part                      <->  gather_from_group   the parts beside each other
+    copy_to_group     an equal tensor, for each rank to use     <->  reduce_from_group   the sum of the ranks' tensors
+    split_to_group    this rank's part of an equal tensor       <->  gather_from_group   the ranks' parts, concatenated
 
-A column-parallel layer with a row-parallel one behind it needs one all_reduce forward and one backward.
+A column-parallel layer followed by a row-parallel one needs one all_reduce in forward and one in backward.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ from .nn.linear_maps import AllGather, AllReduce, LinearMap
 from .sharded_tensor import HoldsParts, Part, fill
 
 
-# ---------------------------------------------------------------------- between what is alike and what is each rank's own
+# ---------------------------------------------------------------------- between equal tensors and each rank's own
 class Copy(LinearMap):
-    """A tensor that all ranks have alike, for each to go on with."""
+    """An equal tensor, for each rank to use."""
 
     @staticmethod
     def forward(tensor: Tensor, group: ProcessGroup) -> Tensor:
@@ -40,7 +41,7 @@ class Copy(LinearMap):
 
 
 class Total(AllReduce):
-    """The sum of the ranks' tensors, which counts once: its gradient is alike on all."""
+    """The sum of the ranks' tensors, which counts once: its gradient is equal on all ranks."""
 
     @staticmethod
     def transpose(grad: Tensor, group: ProcessGroup) -> Tensor:
@@ -48,7 +49,7 @@ class Total(AllReduce):
 
 
 class Split(LinearMap):
-    """This rank's part, along dimension 0, of a tensor that all have alike."""
+    """This rank's part, along dimension 0, of an equal tensor."""
 
     @staticmethod
     def forward(tensor: Tensor, group: ProcessGroup) -> Tensor:
@@ -60,7 +61,7 @@ class Split(LinearMap):
 
 
 class Join(AllGather):
-    """The parts of all ranks above each other along dimension 0, which count once: their gradient is alike on all."""
+    """The ranks' tensors, concatenated along dimension 0, which count once: the gradient is equal on all ranks."""
 
     @staticmethod
     def transpose(grad: Tensor, group: ProcessGroup) -> Tensor:
@@ -68,17 +69,17 @@ class Join(AllGather):
 
 
 def copy_to_group(tensor: Tensor, group: Any = None) -> Tensor:
-    """Return a tensor that all ranks have alike, for each to compute its own with; backward sums the gradients."""
+    """Return a tensor that is equal on all ranks, for each rank to use; backward sums the gradients."""
     return Copy.apply(tensor, member(group, "copy_to_group"))
 
 
 def reduce_from_group(tensor: Tensor, group: Any = None) -> Tensor:
-    """Return the sum of all ranks' tensors, alike on all; backward gives each the gradient as it is."""
+    """Return the sum of all ranks' tensors on each rank; backward passes the gradient on unchanged."""
     return Total.apply(tensor, member(group, "reduce_from_group"))
 
 
 def split_to_group(tensor: Tensor, group: Any = None) -> Tensor:
-    """Return this rank's part, along the last dimension, of a tensor that all ranks have alike; backward gathers.
+    """Return this rank's part, along the last dimension, of a tensor that is equal on all ranks; backward gathers.
 
     Raises ValueError for a dimension that cannot be divided evenly.
     """
@@ -88,7 +89,7 @@ def split_to_group(tensor: Tensor, group: Any = None) -> Tensor:
 
 
 def gather_from_group(tensor: Tensor, group: Any = None) -> Tensor:
-    """Return the tensors of all ranks beside each other along the last dimension, alike on all; backward splits."""
+    """Return all ranks' tensors, concatenated along the last dimension, on each rank; backward splits."""
     return Join.apply(tensor.movedim(-1, 0), member(group, "gather_from_group")).movedim(0, -1)
 
 
@@ -102,26 +103,45 @@ def share(n: int, group: ProcessGroup, who: str, name: str) -> int:
 
 # ---------------------------------------------------------------------- layers
 class ParallelLinear(HoldsParts, Module):
-    """What the layers share: parameters that are this rank's part of a Linear's, and are saved as such."""
+    """A Linear of which this rank holds a part; the weight, (out_features, in_features), is divided along `dim`."""
 
+    dim: int
     weight: Parameter
     bias: Parameter | None
 
-    def __init__(self, whole: Linear, group: Any, dim: int):
+    def __init__(self, whole: Linear, group: Any):
         super().__init__()
+        who, divided = type(self).__name__, ("out_features", "in_features")[self.dim]
         self.in_features, self.out_features = whole.in_features, whole.out_features
-        self.group: ProcessGroup = member(group, type(self).__name__)
-        divided = "out_features" if dim == 0 else "in_features"
-        n = share(getattr(whole, divided), self.group, type(self).__name__, divided)
-        self._begin = n * self.group.rank()
-        self.weight = Parameter(whole.weight.detach().narrow(dim, self._begin, n).clone(), whole.weight.requires_grad)
-        bias = whole.bias
-        if bias is not None:
-            mine = bias.detach().narrow(0, self._begin, n) if dim == 0 else bias.detach()
-            bias = Parameter(mine.clone(), bias.requires_grad)
+        self.group: ProcessGroup = member(group, who)
+        self._n = share(getattr(whole, divided), self.group, who, divided)
+        self._begin = self._n * self.group.rank()
+        self.weight = self._part(whole.weight, self.dim)
+        bias = None if whole.bias is None else self._part(whole.bias, 0 if self.dim == 0 else None)
         self.register_parameter("bias", bias)
         self.register_state_dict_post_hook(show_parts)
         self.register_load_state_dict_pre_hook(take_parts)
+
+    @classmethod
+    def _divide(cls, whole: Linear, group: Any, **settings: bool) -> Any:
+        """Return a layer with this rank's part of a Linear, which draws no random numbers."""
+        layer = cls.__new__(cls)
+        ParallelLinear.__init__(layer, whole, group)
+        vars(layer).update(settings)
+        return layer
+
+    def _part(self, whole: Parameter, dim: int | None) -> Parameter:
+        """Return this rank's part of a parameter; all of it where `dim` is None."""
+        t = whole.detach()
+        part = t if dim is None else t.narrow(dim, self._begin, self._n)
+        return Parameter(part.clone(), whole.requires_grad)
+
+    def held_parts(self) -> dict[str, list[Part]]:
+        shape, offsets = (self.out_features, self.in_features), ((self._begin, 0), (0, self._begin))[self.dim]
+        held = {"weight": [Part("weight", shape, 0, [(offsets, tuple(self.weight.shape))], self.group)]}
+        if self.dim == 0:
+            held["bias"] = [Part("bias", shape[:1], 0, [((self._begin,), (self._n,))], self.group)]
+        return held
 
     def extra_repr(self) -> str:
         here = tuple(self.weight.shape)
@@ -132,9 +152,10 @@ class ParallelLinear(HoldsParts, Module):
 class ColumnParallelLinear(ParallelLinear):
     """A Linear of which each rank computes an equal part of the outputs: rows of its weight, as nn.Linear stores it.
 
-    The whole has the numbers of `nn.Linear(in_features, out_features, bias)` with the seed, which is the same on all ranks.
-    Input (..., in_features), alike on all ranks; output (..., out_features), or with `gather_output=False` this rank's
-    (..., out_features / ranks).  Raises ValueError where out_features cannot be divided evenly.
+    The whole layer starts with the parameters of `nn.Linear(in_features, out_features, bias)` under the same seed, which is
+    equal on all ranks.  The input, (..., in_features), is equal on all ranks.  The output is (..., out_features) on each
+    rank, or with `gather_output=False` this rank's (..., out_features / ranks).  Raises ValueError where out_features cannot
+    be divided evenly.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> from minigrad.distributed.tensor_parallel import ColumnParallelLinear
@@ -143,6 +164,8 @@ class ColumnParallelLinear(ParallelLinear):
     minigrad.Size([2, 4])
     >>> dist.destroy_process_group()
     """
+
+    dim = 0
 
     def __init__(
         self,
@@ -154,35 +177,26 @@ class ColumnParallelLinear(ParallelLinear):
         device: Any = None,
         dtype: Any = None,
     ):
-        super().__init__(Linear(in_features, out_features, bias, device, dtype), group, 0)
+        super().__init__(Linear(in_features, out_features, bias, device, dtype), group)
         self.gather_output = gather_output
 
     @classmethod
     def from_linear(cls, whole: Linear, group: Any = None, gather_output: bool = True) -> ColumnParallelLinear:
-        """Return the layer that computes what a Linear, which all ranks have alike, computes."""
-        layer = cls.__new__(cls)
-        ParallelLinear.__init__(layer, whole, group, 0)
-        layer.gather_output = gather_output
-        return layer
+        """Return a layer that computes the same as a Linear, which is equal on all ranks."""
+        return cls._divide(whole, group, gather_output=gather_output)
 
     def forward(self, input: Tensor) -> Tensor:
         out = linear(copy_to_group(input, self.group), self.weight, self.bias)
         return gather_from_group(out, self.group) if self.gather_output else out
 
-    def held_parts(self) -> dict[str, list[Part]]:
-        n, k = self.weight.shape
-        weight = Part("weight", (self.out_features, k), 0, [((self._begin, 0), (n, k))], self.group)
-        bias = Part("bias", (self.out_features,), 0, [((self._begin,), (n,))], self.group)
-        return {"weight": [weight], "bias": [bias]}
-
 
 class RowParallelLinear(ParallelLinear):
-    """A Linear of which each rank has an equal part of the inputs: columns of its weight, as nn.Linear stores it.
+    """A Linear of which each rank takes an equal part of the inputs: columns of its weight, as nn.Linear stores it.
 
-    The whole has the numbers of `nn.Linear(in_features, out_features, bias)` with the seed, which is the same on all ranks.
-    Input (..., in_features), alike on all ranks, or with `input_is_parallel` this rank's (..., in_features / ranks), as a
-    column-parallel layer with `gather_output=False` returns it; output (..., out_features), alike on all ranks.  Raises
-    ValueError where in_features cannot be divided evenly.
+    The whole layer starts with the parameters of `nn.Linear(in_features, out_features, bias)` under the same seed, which is
+    equal on all ranks.  The input, (..., in_features), is equal on all ranks; with `input_is_parallel` it is this rank's
+    (..., in_features / ranks), as a column-parallel layer with `gather_output=False` returns it.  The output,
+    (..., out_features), is equal on all ranks.  Raises ValueError where in_features cannot be divided evenly.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> from minigrad.distributed.tensor_parallel import RowParallelLinear
@@ -191,6 +205,8 @@ class RowParallelLinear(ParallelLinear):
     minigrad.Size([2, 4])
     >>> dist.destroy_process_group()
     """
+
+    dim = 1
 
     def __init__(
         self,
@@ -202,37 +218,30 @@ class RowParallelLinear(ParallelLinear):
         device: Any = None,
         dtype: Any = None,
     ):
-        super().__init__(Linear(in_features, out_features, bias, device, dtype), group, 1)
+        super().__init__(Linear(in_features, out_features, bias, device, dtype), group)
         self.input_is_parallel = input_is_parallel
 
     @classmethod
     def from_linear(cls, whole: Linear, group: Any = None, input_is_parallel: bool = False) -> RowParallelLinear:
-        """Return the layer that computes what a Linear, which all ranks have alike, computes."""
-        layer = cls.__new__(cls)
-        ParallelLinear.__init__(layer, whole, group, 1)
-        layer.input_is_parallel = input_is_parallel
-        return layer
+        """Return a layer that computes the same as a Linear, which is equal on all ranks."""
+        return cls._divide(whole, group, input_is_parallel=input_is_parallel)
 
     def forward(self, input: Tensor) -> Tensor:
         mine = input if self.input_is_parallel else split_to_group(input, self.group)
         out = reduce_from_group(linear(mine, self.weight), self.group)
         return out if self.bias is None else out + self.bias
 
-    def held_parts(self) -> dict[str, list[Part]]:
-        m, n = self.weight.shape
-        return {"weight": [Part("weight", (m, self.in_features), 0, [((0, self._begin), (m, n))], self.group)]}
-
 
 # ---------------------------------------------------------------------- state
 def show_parts(layer: ParallelLinear, state: dict, prefix: str, metadata: Any) -> None:
-    """Let the state_dict say of parameters which part of the whole they are."""
+    """Replace the parameters in a state_dict by ShardedTensors, which know their place in the whole."""
     for name, (part,) in layer.held_parts().items():
         if prefix + name in state:
             state[prefix + name] = part.of(state[prefix + name])
 
 
 def take_parts(layer: ParallelLinear, state: dict, prefix: str, _: Any, *rest: Any) -> None:
-    """Take this layer's part from whole tensors, such as a Linear's, or from the same part."""
+    """Replace whole tensors, such as a Linear's, and ShardedTensors in a state_dict by this rank's parts."""
     faults = rest[-1]
     for name, (part,) in layer.held_parts().items():
         if prefix + name in state:
@@ -244,7 +253,7 @@ def take_parts(layer: ParallelLinear, state: dict, prefix: str, _: Any, *rest: A
 
 # ---------------------------------------------------------------------- a model's layers
 class ColwiseParallel:
-    """Divide a Linear by its outputs; the layer behind it takes them as they are divided, unless `gather_output`."""
+    """Divide a Linear by its outputs; each rank passes on its part of them, or all of them with `gather_output`."""
 
     def __init__(self, *, gather_output: bool = False):
         self.gather_output = gather_output
@@ -255,7 +264,7 @@ class ColwiseParallel:
 
 
 class RowwiseParallel:
-    """Divide a Linear by its inputs, which come as a ColwiseParallel layer divides them, unless `input_is_parallel=False`."""
+    """Divide a Linear by its inputs; each rank takes its part, or all inputs with `input_is_parallel=False`."""
 
     def __init__(self, *, input_is_parallel: bool = True):
         self.input_is_parallel = input_is_parallel
@@ -268,11 +277,12 @@ class RowwiseParallel:
 def parallelize_module(
     module: Module, device_mesh: Any = None, parallelize_plan: Mapping[str, Any] | Any = None, *, src_data_rank: int = 0
 ) -> Module:
-    """Divide Linear layers of a module, which all ranks have alike, among the ranks of a group; return the module.
+    """Divide Linear layers of a module, which is equal on all ranks, among the ranks of a group; return the module.
 
-    `device_mesh` is a group, or None for all ranks.  `parallelize_plan` says how, by the layers' names, in which `*` stands
-    for any: `{"blocks.*.up": ColwiseParallel(), "blocks.*.down": RowwiseParallel()}`; or for the module itself, and then the
-    layer is returned that takes its place.  Raises ValueError for names that no layer has, TypeError for what is no Linear.
+    `device_mesh` is a group, or None for all ranks.  `parallelize_plan` maps names of layers, in which `*` stands for any
+    name, to styles: `{"blocks.*.up": ColwiseParallel(), "blocks.*.down": RowwiseParallel()}`.  For a module that is a Linear
+    itself, pass its style; the function returns the divided layer.  Raises ValueError for names that no layer has, TypeError
+    for layers other than Linear.
     """
     if not isinstance(parallelize_plan, Mapping):
         return divided(module, parallelize_plan, device_mesh, "the module")
@@ -291,12 +301,12 @@ def parallelize_module(
 
 
 def divided(layer: Module, style: Any, group: Any, name: str) -> Module:
-    """Return the layer that takes a Linear's place."""
+    """Return the divided layer for a Linear and its style."""
     if not isinstance(style, (ColwiseParallel, RowwiseParallel)):
         what = f"expected ColwiseParallel() or RowwiseParallel() for {name}, got {style!r}"
         raise error(TypeError, "parallelize_module", what, "write {'0': ColwiseParallel(), '2': RowwiseParallel()}")
     if not isinstance(layer, Linear):
-        what = f"{name} is a {type(layer).__name__}, and only Linear can be divided"
+        what = f"{name} is a {type(layer).__name__}, and only a Linear can be divided"
         raise error(TypeError, "parallelize_module", what, "name its Linear layers")
     with no_grad():
         return style.of(layer, group)

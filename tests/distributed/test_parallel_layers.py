@@ -1,17 +1,15 @@
 """Layers that are divided among ranks, and stages behind each other: the same numbers as the whole model on one process."""
 
-from tests.distributed.ranks import needs_mpi, passes
+from tests.distributed.ranks import SHARDED, needs_mpi, passes
 
-TENSOR = """
-import copy
-from minigrad import func, nn
+TENSOR = (
+    SHARDED
+    + """
 from minigrad.distributed import checkpoint as dcp
 from minigrad.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, get_state_dict, set_state_dict
 from minigrad.distributed.sharded_tensor import ShardedTensor
 from minigrad.distributed.tensor_parallel import *
 from minigrad.distributed import tensor_parallel
-
-torch.set_default_dtype(torch.float64)
 
 
 def net(seed=0):
@@ -25,26 +23,8 @@ def divided(seed=0):
 
 def close(a, b):
     assert a.shape == b.shape and torch.allclose(a, b, atol=1e-12), (a, b)
-
-
-def refused(kind, words, f):
-    try:
-        f()
-    except kind as e:
-        assert words in str(e), e
-    else:
-        raise SystemExit(f"not refused: {words}")
-
-
-def gradients(model):
-    found = {}
-    for path, m in model.named_modules():
-        parts = m.held_parts() if hasattr(m, "held_parts") else {}
-        for name, p in m.named_parameters(recurse=False):
-            whole = parts[name][0].of(p.grad).full_tensor() if name in parts else p.grad
-            found[f"{path}.{name}" if path else name] = whole
-    return found
 """
+)
 
 
 @needs_mpi
@@ -56,9 +36,7 @@ close(whole(x), model(x))
 ours, theirs = x.clone().requires_grad_(), x.clone().requires_grad_()
 (model(ours) ** 2).sum().backward(), (whole(theirs) ** 2).sum().backward()
 close(ours.grad, theirs.grad)
-found = gradients(model)
-for name, p in whole.named_parameters():
-    close(found[name], p.grad)
+same_gradients(model, whole)
 for a, b in zip(func.jvp(model, (x,), (t,)), func.jvp(whole, (x,), (t,))):
     close(a, b)
 close(func.vmap(model)(x), func.vmap(whole)(x))
@@ -76,9 +54,7 @@ for m in model, whole:  # a gradient's gradient, by the parameters
     v = x.clone().requires_grad_()
     (slope,) = torch.autograd.grad(cubed(m)(v), v, create_graph=True)
     (slope**2).sum().backward()
-found = gradients(model)
-for name, p in whole.named_parameters():
-    close(found[name], p.grad)
+same_gradients(model, whole)
 """
     for n in (1, 2, 3):
         passes(n, TENSOR + program)
@@ -100,8 +76,7 @@ for bias in (True, False):
         whole.zero_grad()
         (layer(ours) ** 3).sum().backward(), (whole(theirs) ** 3).sum().backward()
         close(ours.grad, theirs.grad)
-        for name, g in gradients(layer).items():
-            close(g, getattr(whole, name).grad)
+        same_gradients(layer, whole)
         other = kind.from_linear(copy.deepcopy(whole), dist.group.WORLD)
         close(other(x), whole(x))
         close(copy.deepcopy(other)(x), whole(x))
@@ -179,12 +154,11 @@ refused(RuntimeError, "size mismatch for 0.weight: the shape is (4, 4), and in t
     passes(3, TENSOR + begin + save.replace("SAVE", "False") + load)
 
 
-PIPELINE = """
-import copy
-from minigrad import nn
+PIPELINE = (
+    SHARDED
+    + """
 from minigrad.distributed.pipelining import PipelineStage, ScheduleGPipe
 
-torch.set_default_dtype(torch.float64)
 mse = nn.functional.mse_loss
 
 
@@ -207,15 +181,6 @@ class End(nn.Module):
         return self.a(x) * scale + y
 
 
-def refused(kind, words, f):
-    try:
-        f()
-    except kind as e:
-        assert words in str(e), e
-    else:
-        raise SystemExit(f"not refused: {words}")
-
-
 def whole(stages, x):
     given = (x,)
     for stage in stages:
@@ -234,6 +199,7 @@ stages = [Two() for _ in range(size - 1)] + [End()]
 x, y = torch.randn(8, 4), torch.randn(8, 2)
 mine = copy.deepcopy(stages[rank])
 """
+)
 
 
 @needs_mpi
