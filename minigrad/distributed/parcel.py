@@ -1,8 +1,8 @@
-"""A function as bytes, with all that it needs to run in another process: what `distributed.run` sends to its ranks.
+"""A function as bytes, with everything that it needs to run in another process: `distributed.run` sends it to its ranks.
 
-Pickle writes a function or class of an imported module as its name.  One that stands in a notebook's cell or in the program
-itself is known to no other process, so its text goes, with what the names in it stand for: the ranks run that text again, in
-a `__main__` of their own, under the same lines.
+Pickle writes a function or class of an imported module as its name.  Other processes cannot import a function or class from a
+notebook's cell or from the program itself.  So its source text is sent, with the values of the global names in it, and each
+rank runs the text again in its `__main__`, with the same line numbers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FUTURE = sum({getattr(__future__, name).compiler_flag for name in __future__.all
 
 
 def packed(function: Any, args: tuple) -> bytes:
-    """Return a function and its arguments as bytes.  Raises TypeError for what cannot be sent, and says what to do."""
+    """Return a function and its arguments as bytes.  Raises TypeError for objects that cannot be sent."""
     stream = io.BytesIO()
     pickle.dump(sys.path, stream)
     packer = Packer(stream)
@@ -41,21 +41,21 @@ def packed(function: Any, args: tuple) -> bytes:
 
 
 def unpacked(parcel: bytes) -> tuple[Any, tuple]:
-    """Return the function and its arguments, whose names `__main__` has from now on."""
+    """Return the function and its arguments, and define the names that they use in `__main__`."""
     stream = io.BytesIO(parcel)
     sys.path[:] = pickle.load(stream)
     return pickle.load(stream)
 
 
 class Packer(pickle.Pickler):
-    """Writes functions and classes that have no importable name as their text; `names` are those that they use."""
+    """A pickler that writes functions and classes without an importable name as text; `names` are the names that they use."""
 
     def __init__(self, stream: io.BytesIO):
         super().__init__(stream, pickle.HIGHEST_PROTOCOL)
         self.names: dict[str, Any] = {}
 
     def reducer_override(self, obj: Any) -> Any:
-        """Return how pickle writes modules, functions and classes; anything else goes in its own way."""
+        """Return how to pickle modules, functions and classes; leave other objects to pickle."""
         if isinstance(obj, ModuleType):
             return importlib.import_module, (obj.__name__,)
         plain = undecorated(obj)
@@ -63,10 +63,10 @@ class Packer(pickle.Pickler):
             return NotImplemented
         text = Definition.of(plain)
         needed, used = self.chosen(text.needed), self.chosen(text.used)
-        return define, (text.name, text.file, text.lines, text.text, text.flags, needed), used, None, None, be_there
+        return define, (text.name, text.file, text.lines, text.text, text.flags, needed), used, None, None, add_names
 
     def chosen(self, names: dict[str, Any]) -> dict[str, Any]:
-        """Take note of names.  Raises TypeError where one stands for two things."""
+        """Record names and return them.  Raises TypeError where a name has two values."""
         for name, value in names.items():
             if self.names.setdefault(name, value) is not value:
                 what = f"the name {name} stands for one thing in one function, and for another in the next"
@@ -75,11 +75,11 @@ class Packer(pickle.Pickler):
 
 
 class Definition(NamedTuple):
-    """The text of a function or class, and what its names stand for: those that are `needed` to run it, or `used` later."""
+    """The text of a function or class, and the names in it: those `needed` to run the definition, and those `used` later."""
 
     name: str
     file: str
-    lines: list[str]  # of the whole file where it is none on the disk, for tracebacks
+    lines: list[str]  # of the whole file if it is not on the disk, for tracebacks
     text: str
     flags: int  # from __future__
     needed: dict[str, Any]
@@ -87,7 +87,7 @@ class Definition(NamedTuple):
 
     @classmethod
     def of(cls, obj: Any) -> Definition:
-        """Return that of a function or class."""
+        """Return the definition of a function or class."""
         functions = [obj] if isinstance(obj, FunctionType) else list(methods(obj))
         space: dict[str, Any] = {} if functions else dict(vars(sys.modules[obj.__module__]))
         space |= {base.__name__: base for base in getattr(obj, "__bases__", ())}
@@ -98,7 +98,7 @@ class Definition(NamedTuple):
         lines = linecache.getlines(file)
         first = first_line(node)
         block = "".join(lines[first - 1 : node.end_lineno])
-        # what stands within another function keeps its indentation, and all keep their lines
+        # a definition inside another function keeps its indentation, and each keeps its line numbers
         text = "\n" * (first - 2) + f"if True:\n{block}" if node.col_offset else "\n" * (first - 1) + block
         flags = functions[0].__code__.co_flags & FUTURE if functions else 0
         needed, used = named(compile(text, file, "exec", flags, dont_inherit=True))
@@ -118,7 +118,7 @@ class Definition(NamedTuple):
 
 
 def define(name: str, file: str, lines: list[str], text: str, flags: int, needed: dict[str, Any]) -> Any:
-    """Run the text of a function or class in `__main__`, and return what the name stands for."""
+    """Run the text of a function or class in `__main__`, and return the object that it defines."""
     space = vars(sys.modules["__main__"])
     space.update(needed)
     if lines:
@@ -127,20 +127,20 @@ def define(name: str, file: str, lines: list[str], text: str, flags: int, needed
     return space[name]
 
 
-def be_there(_: Any, names: dict[str, Any]) -> None:
-    """Let `__main__` have names that a function uses when it is called."""
+def add_names(_: Any, names: dict[str, Any]) -> None:
+    """Define names in `__main__` that a function uses when it is called."""
     vars(sys.modules["__main__"]).update(names)
 
 
 # ---------------------------------------------------------------------- texts
 def undecorated(obj: Any) -> Any:
-    """Return the function whose text makes an object, with what decorates it there; the object itself where none does."""
+    """Return the function whose text, with its decorators, makes an object; the object itself if there is none."""
     plain = inspect.unwrap(obj) if callable(obj) else obj
     return plain if isinstance(plain, FunctionType) and plain.__globals__.get(plain.__name__) is obj else obj
 
 
 def importable(obj: Any) -> bool:
-    """Return whether other processes find an object under its name."""
+    """Return whether other processes can import an object by its name."""
     module = sys.modules.get(getattr(obj, "__module__", None) or "")
     if module is None or module.__name__ in ("__main__", "__mp_main__"):
         return False
@@ -150,21 +150,23 @@ def importable(obj: Any) -> bool:
 
 
 def methods(cls: type) -> Iterator[FunctionType]:
-    """Yield the functions in the body of a class."""
+    """Yield the functions in the body of a class, without those that a decorator such as dataclass generates."""
     for value in vars(cls).values():
         f = inspect.unwrap(getattr(value, "fget", None) or getattr(value, "__func__", value))
         if isinstance(f, FunctionType) and f.__qualname__.startswith(f"{cls.__qualname__}."):
-            yield f
+            lines = linecache.getlines(f.__code__.co_filename)
+            if any(line.lstrip().startswith("class ") for line in lines):  # a generated text holds no class
+                yield f
 
 
 def found(obj: Any, codes: list[CodeType]) -> tuple[str, Any]:
-    """Return the file with the text of a function or class, and where it stands there.  Raises TypeError without one."""
+    """Return the file with the text of a function or class, and its node there.  Raises TypeError if there is none."""
     if obj.__name__ == "<lambda>":
         raise error(TypeError, WHO, "a lambda cannot be sent to other processes", "define it by def, under a name")
     kinds = (ast.ClassDef,) if isinstance(obj, type) else (ast.FunctionDef, ast.AsyncFunctionDef)
-    # a class without methods does not say where it stands
-    main = getattr(sys.modules["__main__"], "__file__", None)
-    files = [c.co_filename for c in codes] or [*([main] if main else []), *reversed(made_up())]
+    # a class without methods has no code that names its file
+    own = getattr(sys.modules[obj.__module__], "__file__", None)
+    files = [c.co_filename for c in codes] or [*([own] if own else []), *reversed(made_up())]
     for file in dict.fromkeys(files):
         for node in reversed(nodes(file)):
             here = isinstance(node, kinds) and getattr(node, "name", "") == obj.__name__
@@ -175,12 +177,12 @@ def found(obj: Any, codes: list[CodeType]) -> tuple[str, Any]:
 
 
 def made_up() -> list[str]:
-    """Return the names of texts that are in no file: a notebook's cells."""
+    """Return the names of texts without a file, such as a notebook's cells."""
     return [name for name, entry in linecache.cache.items() if len(entry) > 1 and entry[1] is None]
 
 
 def nodes(file: str) -> list[ast.AST]:
-    """Return all parts of a file's text, or none where there is no such text."""
+    """Return all syntax nodes of a file; none where its text is not Python."""
     try:
         return list(ast.walk(ast.parse("".join(linecache.getlines(file)))))
     except SyntaxError:
@@ -188,18 +190,18 @@ def nodes(file: str) -> list[ast.AST]:
 
 
 def covers(node: Any, code: CodeType, within: bool) -> bool:
-    """Return whether code stands in a part of a text: as that part, or `within` it."""
+    """Return whether a node is the definition of some code, or with `within` contains it."""
     first = first_line(node)
     return first <= code.co_firstlineno <= node.end_lineno if within else first == code.co_firstlineno
 
 
 def first_line(node: Any) -> int:
-    """Return the line that a function or class begins at, with what decorates it."""
+    """Return the first line of a function or class, which is a decorator's if it has one."""
     return min([node.lineno, *[d.lineno for d in node.decorator_list]])
 
 
 def named(code: CodeType) -> tuple[set[str], set[str]]:
-    """Return the global names that a text reads when it is run, and those that its functions read."""
+    """Return the global names that a text reads when it runs, and the global names that its functions read."""
     steps = [(step.opname, step.argval) for step in dis.get_instructions(code)]
     own = {name for kind, name in steps if kind == "STORE_NAME"}  # of the body of a class
     needed = {name for kind, name in steps if kind == "LOAD_NAME"} - own
@@ -212,13 +214,13 @@ def named(code: CodeType) -> tuple[set[str], set[str]]:
 
 
 def builtin(name: str, space: dict[str, Any]) -> bool:
-    """Return whether a name is Python's own, or set by Python in each module."""
+    """Return whether a name is a builtin, or one that Python sets in each module."""
     return name.startswith("__") or space[name] is getattr(builtins, name, space)
 
 
-# ---------------------------------------------------------------------- what cannot be sent
+# ---------------------------------------------------------------------- errors
 def refusal(e: Exception, names: dict[str, Any], function: Any, args: tuple) -> Exception:
-    """Return the error for what cannot be sent, with the name by which the function calls it."""
+    """Return the error for an object that cannot be sent, with the name that the function uses for it."""
     if getattr(e, "operation", "") == WHO:
         return e
     called = getattr(function, "__name__", str(function))
@@ -226,15 +228,15 @@ def refusal(e: Exception, names: dict[str, Any], function: Any, args: tuple) -> 
     candidates += [(f"argument {i} of {called} is {type(a).__name__}", a) for i, a in enumerate(args)]
     for words, value in candidates:
         if isinstance(value, (FunctionType, type)):
-            continue  # what a function uses is among the names
+            continue  # the names that it uses are candidates themselves
         try:
             Packer(io.BytesIO()).dump(value)
         except Exception:
-            fix = "make it inside the function, or pass what it is made of: numbers, texts, tensors, modules"
+            fix = "make it inside the function, or pass numbers, strings, tensors or modules to make it from"
             return error(TypeError, WHO, f"{words}, which cannot be sent to other processes: {first(e)}", fix)
     return error(TypeError, WHO, f"{called} cannot be sent to other processes: {first(e)}", "define it by def")
 
 
 def first(e: BaseException) -> str:
-    """Return what an exception says, in a line."""
+    """Return the first line of an exception's message."""
     return f"{e}".partition("\n")[0]

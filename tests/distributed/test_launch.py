@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
@@ -300,6 +301,23 @@ def test_what_stands_in_a_function_is_sent_as_its_text_with_what_it_uses(elsewhe
 
     assert elsewhere(found, 4) == (51.0, 2.0, 1) and told == []
     assert elsewhere(Counted.value, Counted(2)) == 20
+
+
+def test_a_dataclass_is_sent_as_its_text_and_its_decorator_runs_again(elsewhere):
+    @dataclass
+    class Point:
+        x: int
+        y: int = 2
+
+    @dataclass(order=True)
+    class Longer(Point):
+        def total(self):
+            return self.x + self.y
+
+    def found(p):
+        return p.total(), p == Longer(1), p < Longer(2), repr(Point(3))
+
+    assert elsewhere(found, Longer(1)) == (3, True, True, "Point(x=3, y=2)")
 
 
 def doubled(x):
