@@ -1,7 +1,7 @@
-"""Parameters that are spread over the ranks, under torch.distributed.fsdp's names.
+"""Parameters that are sharded over the ranks, under the names of torch.distributed.fsdp.
 
-flat_shard.py holds a module's parameters as one flat tensor and gathers it, fully_sharded.py is the module that does so while
-it runs, and wrap.py chooses modules inside of a model.
+flat_shard.py keeps a module's parameters as one flat parameter and gathers it, fully_sharded.py is the module that does this
+around its forward, and wrap.py chooses which modules inside a model become units.
 """
 
 from . import wrap

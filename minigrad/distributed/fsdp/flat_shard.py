@@ -1,7 +1,7 @@
 """The parameters of a module as one flat tensor, of which each rank holds an equal part.
 
-The whole is gathered by the differentiable AllGather, whose transpose is reduce_scatter: so backward leaves on each rank the
-gradient of its part, summed over the ranks, and nothing more has to be said about gradients than that they are averaged.
+The differentiable AllGather gathers the flat tensor.  Its transpose is reduce_scatter, so backward leaves on each rank the
+gradient of its part, summed over the ranks; a hook divides it by their number.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ WHO = "FullyShardedDataParallel"
 
 
 class Flattened(NamedTuple):
-    """A parameter that lies in the flat tensor from `start` on; `places` are the modules that have it, and its names there."""
+    """A parameter in the flat tensor, from `start` on; `places` are the modules that use it, with its names there."""
 
     names: list[str]
     places: list[tuple[Module, str]]
@@ -38,12 +38,12 @@ class Flattened(NamedTuple):
 
     @property
     def stop(self) -> int:
-        """The end of it in the flat tensor."""
+        """The index behind its last element in the flat tensor."""
         return self.start + prod(self.shape)
 
 
 class Sharded(Tensor):
-    """What a module has in the place of a parameter while it is not gathered: a tensor of no numbers."""
+    """The placeholder for a parameter that is not gathered: a tensor without elements, whose use is an error."""
 
     __slots__ = ()
 
@@ -57,9 +57,9 @@ class Sharded(Tensor):
         pass
 
     @property
-    def _a(self) -> Any:  # type: ignore[override]  everything that computes with a tensor asks for its array
-        what = f"a parameter of shape {self.shape} was used while it is not gathered"
-        fix = f"call the {WHO} and not the module inside of it, or use summon_full_params; checkpoint() goes around it, too"
+    def _a(self) -> Any:  # type: ignore[override]  all operations on a tensor read its array
+        what = f"a parameter of shape {self.shape} is used while it is not gathered"
+        fix = f"call the {WHO} and not the module inside it, or use summon_full_params; pass the {WHO} to checkpoint()"
         raise error(RuntimeError, WHO, what, fix)
 
     @property
@@ -77,9 +77,9 @@ class Sharded(Tensor):
 
 
 class FlatShard:
-    """The flat parameters of one FullyShardedDataParallel; `flat` is this rank's part, a Parameter, padded with zeros.
+    """The flat parameter of one FullyShardedDataParallel; `flat` is this rank's part, a Parameter, padded with zeros.
 
-    With `regather` the whole is freed after forward, and gathered once more when backward needs it.
+    With `regather` the whole flat parameter is freed after forward and gathered again when backward needs it.
     """
 
     def __init__(self, found: list[tuple[str, Module, str, Parameter]], group: ProcessGroup, regather: bool):
@@ -89,8 +89,8 @@ class FlatShard:
         tensors: dict[int, tuple[Parameter, Flattened]] = {}
         at = 0
         for path, module, name, p in found:
-            if id(p) not in tensors:  # else it is shared by several modules
-                p._taken = path  # type: ignore[attr-defined]  a note for the units after this one
+            if id(p) not in tensors:  # otherwise several modules share it
+                p._taken = path  # type: ignore[attr-defined]  `check` finds this note when another unit shares it
                 tensors[id(p)] = p, Flattened([], [], tuple(p.shape), at)
                 self.entries.append(tensors[id(p)][1])
                 at += p.numel()
@@ -100,29 +100,31 @@ class FlatShard:
         self.size, self.each = at, -(-at // group.size())
         whole = cat([p.detach().reshape(-1) for p, _ in tensors.values()])
         self.flat = Parameter(self.own(whole), next(iter(tensors.values()))[0].requires_grad)
-        self.whole: tuple[Tensor, int] | None = None  # gathered in backward, of this version of `flat`
+        self.whole: tuple[Tensor, int] | None = (
+            None  # gathered in backward, and the version of `flat` that it is made of
+        )
         self.put_away()
 
     def own(self, whole: Tensor) -> Tensor:
-        """Return this rank's part of a flat tensor, with zeros behind the end."""
+        """Return this rank's part of the flat tensor, padded with zeros."""
         mine = whole.detach()[self.begin : self.begin + self.each]
         return cat([mine, whole.new_zeros(self.each - mine.numel())])
 
     @property
     def begin(self) -> int:
-        """Where this rank's part begins."""
+        """The index in the flat tensor at which this rank's part begins."""
         return self.group.rank() * self.each
 
     # ------------------------------------------------------------------ where the parameters are
     def put(self, tensors: list) -> None:
-        """Give the modules their parameters."""
+        """Put parameters into the modules."""
         for entry, t in zip(self.entries, tensors):
             for module, name in entry.places:
                 vars(module).pop(name, None)
                 module._parameters[name] = t
 
     def put_away(self) -> None:
-        """Take the parameters from the modules."""
+        """Replace the parameters in the modules by placeholders."""
         for entry in self.entries:
             for module, name in entry.places:
                 module._parameters.pop(name, None)
@@ -136,10 +138,10 @@ class FlatShard:
 
     @contextmanager
     def gathered(self) -> Iterator[None]:
-        """Have the parameters in the modules meanwhile, as functions of `flat`."""
-        self.whole = None  # of a backward that did not come to its end
+        """Keep the parameters in the modules inside the `with` block, computed from `flat`."""
+        self.whole = None  # a backward that failed may have left one
         mine = self.flat.view_as(self.flat)
-        if mine.requires_grad:  # the sum of all ranks' gradients becomes their mean
+        if mine.requires_grad:  # from the sum of all ranks' gradients to their mean
             mine.register_hook(lambda grad: grad / self.group.size())
         whole = AllGather.apply(mine, self.group)
         self.put(self.views(whole))
@@ -155,8 +157,8 @@ class FlatShard:
 
     @contextmanager
     def summon(self, writeback: bool) -> Iterator[None]:
-        """Have the parameters in the modules meanwhile, as Parameters; what is written to them stays if `writeback`."""
-        if self.summoned:
+        """Keep the parameters in the modules inside the `with` block, as Parameters; save changes to them if `writeback`."""
+        if self.summoned:  # by a block around this one
             yield
             return
         with no_grad():
@@ -173,29 +175,29 @@ class FlatShard:
                     self.flat.copy_(self.own(whole))
 
     def check_sharded(self, what: str) -> None:
-        """Raise RuntimeError while the modules have whole Parameters, which this rank's part does not follow."""
+        """Raise RuntimeError while the modules have whole Parameters, whose changes are not yet in `flat`."""
         if self.summoned:
-            what = f"{what} uses this rank's part of the parameters while summon_full_params holds whole parameters"
-            raise error(RuntimeError, WHO, what, "leave summon_full_params before")
+            what = f"{what} needs this rank's part of the parameters while summon_full_params holds whole parameters"
+            raise error(RuntimeError, WHO, what, "leave summon_full_params first")
 
     # ------------------------------------------------------------------ backward
     def again(self, kept: View) -> Tensor:
-        """Return a parameter, or a view on one, from the whole, which is gathered for the first that backward asks for."""
+        """Return a saved view of the parameters; the first one that backward needs gathers the flat tensor."""
         now = version(self.flat)
         if kept.version != now:
-            what = f"parameters of {self.entries[0].names[0]} and others were modified in place between forward and backward"
+            what = f"the parameters of the unit with {self.entries[0].names[0]} changed between forward and backward"
             raise error(RuntimeError, WHO, what, "call backward() before optimizer.step()")
         if self.whole is None or self.whole[1] != now:
             self.whole = AllGather.apply(self.flat, self.group), now
         return self.whole[0].as_strided(kept.size, kept.stride, kept.offset)
 
     def free(self, _: Tensor) -> None:
-        """Free the whole: the gradients of all parameters are known."""
+        """Free the gathered tensor; the gradients of all parameters are known."""
         self.whole = None
 
     # ------------------------------------------------------------------ state
     def parts(self) -> list[Part]:
-        """Return what this rank holds of each parameter, by its first name."""
+        """Return this rank's part of each parameter, under its first name."""
         found = []
         for e in self.entries:
             start, stop = max(e.start, self.begin), min(e.stop, self.begin + self.each)
@@ -205,7 +207,7 @@ class FlatShard:
 
 
 class View(NamedTuple):
-    """How a saved tensor sees the gathered memory, and the version of this rank's part then."""
+    """A saved view of the gathered memory, with the version of this rank's part at that time."""
 
     size: tuple[int, ...]
     stride: tuple[int, ...]
@@ -214,17 +216,17 @@ class View(NamedTuple):
 
 
 class Packs(Packing):
-    """Packs what lies in the memory of a gathered tensor, and leaves the rest to others."""
+    """Packs tensors in the memory of a gathered tensor, and leaves others to the hooks around."""
 
     first, last = 0, 0
 
     def pack(self, t: Tensor, index: int | None) -> Any:
-        """Return what to keep of a parameter; None for other tensors."""
+        """Return the View to keep for a tensor in the gathered memory; None for other tensors."""
         return super().pack(t, index) if t._layer is None and self.first <= t.data_ptr() < self.last else None
 
 
 class Regathering(saved_tensors_hooks):
-    """Have nodes keep, instead of gathered parameters, how to see them when they are gathered again."""
+    """Hooks with which nodes save Views instead of gathered parameters."""
 
     def __init__(self, shard: FlatShard, whole: Tensor):
         def pack(t: Tensor) -> View:
@@ -247,13 +249,11 @@ def check(found: list[tuple[str, Module, str, Parameter]]) -> None:
     first_path, _, _, first = found[0]
     for path, _, _, p in found:
         if (taken := getattr(p, "_taken", None)) is not None:
-            what = f"{path} is one parameter with {taken}, which another unit has taken"
+            what = f"{path} is the same parameter as {taken}, which belongs to another unit"
             raise error(ValueError, WHO, what, "wrap the modules that share a parameter in one unit")
     for path, _, _, p in found:
         for what in ("requires_grad", "dtype", "device"):
             if getattr(p, what) != getattr(first, what):
-                says = f"{path} has {what}={getattr(p, what)}, and {first_path} {what}={getattr(first, what)}"
-                fix = (
-                    "wrap the modules of the one kind by themselves: model.head = FullyShardedDataParallel(model.head)"
-                )
-                raise error(ValueError, WHO, f"parameters of one flat tensor differ: {says}", fix)
+                both = f"{path} has {what}={getattr(p, what)}, and {first_path} {what}={getattr(first, what)}"
+                fix = "wrap the modules of each kind separately: model.head = FullyShardedDataParallel(model.head)"
+                raise error(ValueError, WHO, f"parameters of one flat tensor differ: {both}", fix)

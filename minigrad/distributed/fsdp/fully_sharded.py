@@ -1,4 +1,4 @@
-"""FullyShardedDataParallel: a module whose parameters are whole only while they are used."""
+"""FullyShardedDataParallel: a module whose parameters are whole only while forward or backward uses them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,13 @@ from ..sharded_tensor import HoldsParts, Part, fill
 from .flat_shard import WHO, FlatShard
 from .wrap import wrap_inside
 
-INNER = "_fsdp_wrapped_module."  # the module inside, in the names of parameters but not in those of a state_dict
+INNER = "_fsdp_wrapped_module."  # stands in the names of parameters, but not in those of a state_dict
 
 
 class ShardingStrategy(Enum):
-    """FULL_SHARD frees the parameters after forward and gathers them again in backward, SHARD_GRAD_OP keeps them until then.
+    """How much is sharded: FULL_SHARD frees the whole parameters after forward, SHARD_GRAD_OP keeps them until backward ends.
+
+    The other members have PyTorch's names; FullyShardedDataParallel refuses them.
 
     >>> from minigrad.distributed.fsdp import ShardingStrategy
     >>> ShardingStrategy.SHARD_GRAD_OP in list(ShardingStrategy)  # parameters stay whole between forward and backward
@@ -40,7 +42,7 @@ class ShardingStrategy(Enum):
 
 
 class StateDictType(Enum):
-    """FULL_STATE_DICT has whole tensors, on each rank; SHARDED_STATE_DICT what this rank holds of them, for checkpoints.
+    """The kind of state_dict: FULL_STATE_DICT has whole tensors on each rank, SHARDED_STATE_DICT has this rank's shards.
 
     >>> from minigrad.distributed.fsdp import StateDictType
     >>> [kind.name for kind in StateDictType]
@@ -53,16 +55,18 @@ class StateDictType(Enum):
 
 
 class FullyShardedDataParallel(HoldsParts, Module):
-    """Train a module on many ranks, each of which holds a part of its parameters, of their gradients and optimizer states.
+    """A module that is trained on many ranks, each of which holds a shard of the parameters, gradients and optimizer states.
 
-    The parameters become one flat tensor, divided evenly.  They are gathered for forward and freed after it, gathered again
-    in backward, and their gradients are averaged over the ranks, each rank keeping its part: `parameters()` are these parts,
-    and an optimizer made of them updates them as one process would the whole.  Modules inside that are wrapped themselves,
-    by hand or by `auto_wrap_policy`, keep their own parameters: then only one of them is whole at a time.  All ranks of the
-    group make the same calls.  Ranks begin with the same numbers, by one seed or by `sync_module_states=True`.
+    The parameters become one flat parameter, which is divided evenly.  The ranks gather it for forward, free it, and gather
+    it again for backward, which leaves on each rank its shard of the averaged gradients.  `parameters()` returns the shards,
+    and an optimizer of the shards computes the same update as an optimizer of the whole model.  A module inside that is
+    wrapped itself, by hand or by `auto_wrap_policy`, is a unit with a flat parameter of its own, and is gathered separately.
 
-    Raises ValueError for a module without parameters, for parameters of different dtypes, devices or requires_grad in one
-    unit, and for one that another unit has taken, NotImplementedError for `cpu_offload`, `mixed_precision`,
+    All ranks of the group make the same calls.  They start with equal parameters: use the same seed on all ranks, or
+    `sync_module_states=True`.
+
+    Raises ValueError for a module without parameters, for a unit whose parameters differ in dtype, device or requires_grad,
+    and for a parameter that two units share.  Raises NotImplementedError for `cpu_offload`, `mixed_precision`,
     `ignored_modules` and other strategies.  Arguments that schedule communication in PyTorch have no effect.
 
     >>> import minigrad, minigrad.distributed as dist
@@ -106,10 +110,8 @@ class FullyShardedDataParallel(HoldsParts, Module):
             use_orig_params=use_orig_params or None,
         )
         if strategy not in (ShardingStrategy.FULL_SHARD, ShardingStrategy.SHARD_GRAD_OP):
-            fix = (
-                "use FULL_SHARD or SHARD_GRAD_OP, or nn.parallel.DistributedDataParallel, which keeps parameters whole"
-            )
-            raise error(NotImplementedError, WHO, f"there is no {strategy}", fix)
+            fix = "use FULL_SHARD or SHARD_GRAD_OP; use DistributedDataParallel to keep the parameters whole"
+            raise error(NotImplementedError, WHO, f"{strategy} is not supported", fix)
         if sync_module_states:
             with no_grad():
                 for t in [*[p for *_, p in own_parameters(module)], *module.buffers()]:
@@ -122,7 +124,7 @@ class FullyShardedDataParallel(HoldsParts, Module):
         if self._shard is not None:
             self.register_parameter("_flat_param", self._shard.flat)
         elif not any(map(is_unit, module.modules())):
-            raise error(ValueError, WHO, "the module has no parameters", "call it as it is")
+            raise error(ValueError, WHO, "the module has no parameters", "use the module without wrapping it")
         self._fsdp_wrapped_module = module
         self.register_load_state_dict_pre_hook(take_over)
 
@@ -140,13 +142,13 @@ class FullyShardedDataParallel(HoldsParts, Module):
         return self.module[key]  # type: ignore[index]
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Return what the module returns, with its parameters gathered."""
+        """Gather the parameters and return the output of the module."""
         shard = self._shard
         if shard is None:
             return self.module(*args, **kwargs)
         if shard.summoned:
             if current().grad:
-                what = "gradients would be those of the tensors that summon_full_params has made, and lost with them"
+                what = "forward inside summon_full_params computes gradients of temporary parameters, which are lost"
                 raise error(RuntimeError, WHO, what, "call the model outside of summon_full_params, or under no_grad()")
             return self.module(*args, **kwargs)
         with shard.gathered():
@@ -155,7 +157,7 @@ class FullyShardedDataParallel(HoldsParts, Module):
     # ------------------------------------------------------------------ all units of a model
     @staticmethod
     def fsdp_modules(module: Module, root_only: bool = False) -> list[FullyShardedDataParallel]:
-        """Return the units in a module, the module itself among them; with `root_only` those that are in no other."""
+        """Return the units in a module, including the module itself; with `root_only` only those that are in no other unit."""
         units = [m for m in module.modules() if isinstance(m, FullyShardedDataParallel)]
         inner = {id(m) for unit in units for m in unit.module.modules()}
         return [u for u in units if id(u) not in inner] if root_only else units
@@ -170,9 +172,9 @@ class FullyShardedDataParallel(HoldsParts, Module):
         offload_to_cpu: bool = False,
         with_grads: bool = False,
     ) -> Iterator[None]:
-        """Have all parameters whole in the modules meanwhile; what is written to them stays if `writeback`.
+        """Keep all parameters whole in the modules inside the `with` block, and save changes to them if `writeback`.
 
-        Each rank keeps its part of what it has written itself: all write the same.
+        Each rank saves its own part of its own changes, so all ranks make the same changes.
         """
         refuse("summon_full_params", rank0_only=rank0_only or None, with_grads=with_grads or None)
         units = FullyShardedDataParallel.fsdp_modules(module) if recurse else [module]
@@ -184,16 +186,16 @@ class FullyShardedDataParallel(HoldsParts, Module):
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Do nothing: a rank keeps its part of a gradient alone, so each backward adds its mean over the ranks to it.
+        """Change nothing: each backward adds the averaged gradient to this rank's shard.
 
-        The sum is the one that PyTorch has at the end, which keeps whole gradients meanwhile and communicates less.
+        PyTorch keeps whole gradients inside the `with` block and communicates less; the result is the same.
         """
         yield
 
     def clip_grad_norm_(self, max_norm: float, norm_type: float = 2.0) -> Tensor:
-        """Scale all gradients, in place, so that the norm of the whole gradient is at most `max_norm`; return what it was.
+        """Scale all gradients, in place, so that their norm over all ranks is at most `max_norm`; return the earlier norm.
 
-        `torch.nn.utils.clip_grad_norm_` would see this rank's parts alone.
+        `torch.nn.utils.clip_grad_norm_` sees only this rank's shards.
         """
         grads = [p.grad for p in self.parameters() if p.grad is not None]
         kind, norm_type = ReduceOp.MAX if norm_type == float("inf") else ReduceOp.SUM, float(norm_type)
@@ -210,17 +212,17 @@ class FullyShardedDataParallel(HoldsParts, Module):
     # ------------------------------------------------------------------ state
     @staticmethod
     def set_state_dict_type(module: Module, state_dict_type: StateDictType, *_: Any) -> None:
-        """Say what state_dict() of a model returns: whole tensors, or this rank's parts."""
+        """Choose whether state_dict() of a model returns whole tensors or this rank's shards."""
         if state_dict_type is StateDictType.LOCAL_STATE_DICT:
             fix = "use StateDictType.SHARDED_STATE_DICT, which another number of ranks can load"
-            raise error(NotImplementedError, WHO, "there is no LOCAL_STATE_DICT", fix)
+            raise error(NotImplementedError, WHO, "LOCAL_STATE_DICT is not supported", fix)
         for unit in FullyShardedDataParallel.fsdp_modules(module):
             unit._state_type = state_dict_type
 
     @staticmethod
     @contextmanager
     def state_dict_type(module: Module, state_dict_type: StateDictType, *_: Any) -> Iterator[None]:
-        """Have state_dict() of a model return whole tensors, or this rank's parts, meanwhile."""
+        """Choose what state_dict() of a model returns inside the `with` block: whole tensors or this rank's shards."""
         before = [(unit, unit._state_type) for unit in FullyShardedDataParallel.fsdp_modules(module)]
         FullyShardedDataParallel.set_state_dict_type(module, state_dict_type)
         try:
@@ -230,10 +232,10 @@ class FullyShardedDataParallel(HoldsParts, Module):
                 unit._state_type = kind
 
     def state_dict(self, *, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> dict:
-        """Return the state of the module inside under its own names: whole tensors, which all ranks gather together.
+        """Return the state of the module inside, under the names that it has unwrapped; all ranks gather whole tensors.
 
-        Under `state_dict_type(model, StateDictType.SHARDED_STATE_DICT)` parameters are ShardedTensors on this rank's memory,
-        for distributed.checkpoint to save, or to load into.
+        Under `state_dict_type(model, StateDictType.SHARDED_STATE_DICT)` the parameters are ShardedTensors, which share memory
+        with this rank's shard, for distributed.checkpoint to save or load.
         """
         state = self.module.state_dict(destination=destination, prefix=prefix, keep_vars=keep_vars)
         if (shard := self._shard) is None:
@@ -253,19 +255,17 @@ class FullyShardedDataParallel(HoldsParts, Module):
         return {} if self._shard is None else {"_flat_param": self._shard.parts()}
 
 
-# ---------------------------------------------------------------------- what a unit is made of
+# ---------------------------------------------------------------------- the parameters of a unit
 def is_unit(module: Module) -> bool:
     """Return whether a module is a FullyShardedDataParallel."""
     return isinstance(module, FullyShardedDataParallel)
 
 
 def own_parameters(module: Module, prefix: str = "") -> Iterator[tuple]:
-    """Yield the parameters that no unit inside has taken: their names in the state_dict, modules, names there."""
+    """Yield the parameters that belong to no unit inside, each with its name in the state_dict, module and name there."""
     if isinstance(module, HoldsParts):
-        what = f"{prefix[:-1] or 'the module'} is a {type(module).__name__}, whose parameters are parts themselves"
-        raise error(
-            NotImplementedError, WHO, what, "take one of the two: parallelize_module, or FullyShardedDataParallel"
-        )
+        what = f"{prefix[:-1] or 'the module'} is a {type(module).__name__}, whose parameters are already divided"
+        raise error(NotImplementedError, WHO, what, f"use parallelize_module or {WHO} once for a module, not both")
     for name, p in module._parameters.items():
         if p is not None:
             yield prefix + name, module, name, p
@@ -278,7 +278,7 @@ def refuse(who: str = WHO, **given: Any) -> None:
     """Raise NotImplementedError for arguments that are not None."""
     for name, value in given.items():
         if value is not None:
-            raise error(NotImplementedError, who, f"{name}={value!r} is not taken into account", f"leave {name} out")
+            raise error(NotImplementedError, who, f"{name}={value!r} is not supported", f"leave {name} out")
 
 
 # ---------------------------------------------------------------------- loading
@@ -292,9 +292,9 @@ def take_over(
     unexpected: list,
     faults: list,
 ) -> None:
-    """Make of a state_dict under the names of the module inside one under this unit's: its own parameters become one part."""
+    """Rename the entries of a state_dict from the unwrapped module's names to this unit's, and flatten its parameters."""
     shown = prefix.replace(INNER, "")
-    known = {name.replace(INNER, "") for name, _ in slots(unit.module) if not name.endswith("_flat_param")}
+    known = {name.replace(INNER, "") for name, _ in slots(unit.module) if name.rpartition(".")[2] != "_flat_param"}
     known |= {n for u in unit.fsdp_modules(unit) for n in names_of(unit, u)}
     for key in [k for k in state if k.startswith(prefix)]:
         value, name = state.pop(key), key[len(prefix) :]

@@ -1,4 +1,4 @@
-"""Which modules inside of a model become units of their own: functions for `auto_wrap_policy`."""
+"""Policies for `auto_wrap_policy`: they choose the modules inside a model that become units."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def size_based_auto_wrap_policy(
 def transformer_auto_wrap_policy(
     module: Module, recurse: bool, nonwrapped_numel: int, transformer_layer_cls: Iterable[type[Module]]
 ) -> bool:
-    """Return whether a module is of one of the given classes."""
+    """Return whether a module belongs to one of the given classes."""
     return recurse or isinstance(module, tuple(transformer_layer_cls))
 
 
 class ModuleWrapPolicy:
-    """Wrap the modules of the given classes.
+    """A policy that wraps the modules of the given classes.
 
     >>> import minigrad
     >>> policy = ModuleWrapPolicy({minigrad.nn.Linear})
@@ -68,7 +68,7 @@ class ModuleWrapPolicy:
 
 
 def wrap_inside(model: Module, policy: Callable, is_unit: Callable, wrap: Callable[[Module], Module]) -> None:
-    """Wrap the modules inside of a model that a policy wants, the innermost first."""
+    """Wrap the modules inside a model that a policy chooses, the innermost first."""
     for name, child in list(model.named_children()):
         if is_unit(child) or not policy(module=child, recurse=True, nonwrapped_numel=numel_of(child, is_unit)):
             continue
@@ -79,6 +79,6 @@ def wrap_inside(model: Module, policy: Callable, is_unit: Callable, wrap: Callab
 
 
 def numel_of(module: Module, is_unit: Callable) -> int:
-    """Return the number of elements of the parameters that no unit has taken."""
+    """Return the number of elements in the parameters that belong to no unit."""
     own = sum([p.numel() for p in module.parameters(recurse=False)])
     return own + sum([numel_of(child, is_unit) for child in module.children() if not is_unit(child)])
