@@ -1,7 +1,7 @@
-"""Tensors that are spread over ranks: which box of the whole each rank holds.
+"""Tensors that are sharded over ranks: each rank holds some boxes of the whole tensor.
 
-A box begins at `offsets` and has `sizes`, a number for each dimension.  Rows of a matrix are a box, columns are one, and so
-is a whole tensor; a run of elements in the middle of one is a few boxes (`boxes`).
+A box has an offset and a size for each dimension.  Consecutive rows of a matrix are a box, and so are consecutive columns
+and a whole tensor.  A run of elements in the middle of a tensor is a few boxes (`boxes`).
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ Box = tuple[tuple[int, ...], tuple[int, ...]]  # offsets and sizes
 
 
 class Shard(NamedTuple):
-    """A part of a tensor that this rank holds, and where it begins in the whole."""
+    """A box of a tensor that this rank holds, and its offsets in the whole tensor."""
 
     tensor: Tensor
     offsets: tuple[int, ...]
 
 
 class ShardedTensor:
-    """A tensor of which this rank holds some boxes; the other ranks hold the others.
+    """A tensor of which this rank holds some boxes, and the other ranks hold the others.
 
-    `size` is the whole's shape, and `group` are the ranks that hold it together, None for all.  Raises ValueError for a shard
-    that lies outside of it.
+    `size` is the shape of the whole tensor; `group` contains the ranks that hold it together, or is None for all ranks.
+    Raises ValueError for a shard that does not lie inside the whole tensor.
 
     >>> import minigrad
     >>> from minigrad.distributed.sharded_tensor import Shard, ShardedTensor
@@ -46,19 +46,19 @@ class ShardedTensor:
                 [o >= 0 and o + n <= whole for o, n, whole in zip(offsets, t.shape, size)]
             )
             if not fits or t.dtype != dtype:
-                what = f"a {t.dtype} shard of shape {tuple(t.shape)} at {tuple(offsets)} is no part of a "
-                raise error(ValueError, "ShardedTensor", f"{what}{dtype} tensor of shape {tuple(size)}")
+                what = f"a {t.dtype} shard of shape {tuple(t.shape)} at {tuple(offsets)} does not fit into "
+                raise error(ValueError, "ShardedTensor", f"{what}a {dtype} tensor of shape {tuple(size)}")
 
     def size(self) -> Size:
-        """Return the shape of the whole."""
+        """Return the shape of the whole tensor."""
         return self.shape
 
     def local_shards(self) -> list[Shard]:
-        """Return the parts that this rank holds; their tensors share its memory."""
+        """Return the shards that this rank holds; their tensors share its memory."""
         return list(self._shards)
 
     def full_tensor(self) -> Tensor:
-        """Return the whole, on each rank of the group; all of them call it, and none holds what another does."""
+        """Return the whole tensor on each rank of the group; all its ranks call this, and no two hold the same element."""
         device = self._shards[0].tensor.device if self._shards else None
         whole = zeros(self.shape, dtype=self.dtype, device=device)
         with no_grad():
@@ -68,14 +68,16 @@ class ShardedTensor:
         return whole
 
     def __array__(self, *_: Any, **__: Any) -> Any:
-        raise self.partial("is no array")
+        raise self.partial("cannot become an array")
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise self.partial("cannot be pickled")
 
     def partial(self, what: str) -> Exception:
-        """Return the error for what needs the whole."""
-        fix = "write .full_tensor() on all ranks, or use distributed.checkpoint, which saves and loads what each rank holds"
+        """Return the error for an operation that needs the whole tensor."""
+        fix = (
+            "call .full_tensor() on all ranks, or use distributed.checkpoint, which saves and loads each rank's shards"
+        )
         return error(TypeError, "ShardedTensor", f"{self!r} {what}: this rank does not hold all of it", fix)
 
     def __repr__(self) -> str:
@@ -84,16 +86,16 @@ class ShardedTensor:
 
 
 class Part(NamedTuple):
-    """What a tensor of this rank holds of a whole with a name: its elements from `start` on, box by box."""
+    """The part of a named whole tensor that lies in a tensor of this rank: its elements from `start` on, box by box."""
 
     name: str
     size: tuple[int, ...]
     start: int
     boxes: list[Box]
-    group: Any = None  # the ranks that hold the whole together; None where each rank holds all of it
+    group: Any = None  # the ranks that hold the whole tensor together; None where each rank holds all of it
 
     def of(self, local: Tensor) -> ShardedTensor:
-        """Return the whole as far as `local`, a tensor of this rank, holds it; the memory is shared."""
+        """Return the ShardedTensor whose shards lie in `local`, a tensor of this rank; they share its memory."""
         local = local.detach()
         if [sizes for _, sizes in self.boxes] == [tuple(local.shape)]:  # one box, in whatever strides it has
             return ShardedTensor(self.size, local.dtype, [Shard(local, self.boxes[0][0])], self.group)
@@ -105,15 +107,15 @@ class Part(NamedTuple):
 
 
 class HoldsParts:
-    """A module with parameters that are parts of tensors which the ranks hold together."""
+    """A module whose parameters hold parts of tensors of the state_dict, which the ranks hold together."""
 
     def held_parts(self) -> dict[str, list[Part]]:
-        """Return what the parameters of these names hold of which tensors of the state_dict."""
+        """Return, by name of a parameter, the parts of tensors of the state_dict that it holds."""
         raise NotImplementedError
 
 
 def boxes(shape: Sequence[int], start: int, stop: int) -> Iterator[Box]:
-    """Divide the elements of a tensor from `start` to `stop`, counted row by row, into boxes, in this order.
+    """Divide the elements of a tensor from `start` to `stop`, counted row by row, into boxes, and yield these in order.
 
     >>> list(boxes((3, 4), 2, 9))
     [((0, 2), (1, 2)), ((1, 0), (1, 4)), ((2, 0), (1, 1))]
@@ -140,7 +142,7 @@ def boxes(shape: Sequence[int], start: int, stop: int) -> Iterator[Box]:
 
 
 def overlap(a: Box, b: Box) -> Box | None:
-    """Return the box that two boxes have in common; None where there is none.
+    """Return the intersection of two boxes; None where it is empty.
 
     >>> overlap(((0, 0), (2, 4)), ((1, 2), (5, 5)))
     ((1, 2), (1, 2))
@@ -151,12 +153,12 @@ def overlap(a: Box, b: Box) -> Box | None:
 
 
 def inside(t: Tensor, offsets: Sequence[int], box: Box) -> Tensor:
-    """Return the view of a tensor, which begins at `offsets`, on a box of the whole."""
+    """Return the view of a shard, which begins at `offsets`, on a box of the whole tensor."""
     return t[tuple([slice(o - begin, o - begin + n) for begin, o, n in zip(offsets, *box)])]
 
 
 def fill(mine: ShardedTensor, given: Any) -> str:
-    """Write a tensor, whole or in the same parts, into this rank's parts of it; return what does not fit."""
+    """Copy a tensor, whole or sharded in the same way, into this rank's shards; return in words what does not fit, or ""."""
     given = given if isinstance(given, (Tensor, ShardedTensor)) else wrap(given)
     if tuple(given.shape) != tuple(mine.shape):
         return f"the shape is {tuple(given.shape)}, and in the current model {tuple(mine.shape)}"
@@ -164,7 +166,7 @@ def fill(mine: ShardedTensor, given: Any) -> str:
     if isinstance(given, ShardedTensor):
         theirs = {s.offsets: s.tensor for s in given.local_shards()}
         if [s.offsets for s in mine.local_shards()] != list(theirs):
-            return "the parts are those of another number of ranks; distributed.checkpoint.load reads such"
+            return "the shards are those of another number of ranks, which distributed.checkpoint.load can read"
     with no_grad():
         for t, offsets in mine.local_shards():
             at = tuple([slice(o, o + n) for o, n in zip(offsets, t.shape)])

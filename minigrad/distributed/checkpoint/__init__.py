@@ -1,9 +1,9 @@
-"""Checkpoints of many processes, under torch.distributed.checkpoint's names: `save(state_dict, checkpoint_id="folder")`.
+"""Checkpoints of many processes, under the names of torch.distributed.checkpoint: `save(state_dict, checkpoint_id="folder")`.
 
-Each rank writes its own files of what it holds, and metadata.json, which names them, is put in its place when all are there:
-a folder has the last checkpoint that is whole, whenever a process was killed.  metadata.py is what that file says,
-saving.py and loading.py are the two functions, entries.py goes through nested dictionaries, and state_dict.py gets states of
-models and optimizers in a form that another number of ranks can load.
+Each rank writes files with the tensors that it holds.  When all files are on the disk, rank 0 replaces metadata.json, which
+names them; so the folder holds a whole checkpoint even if a process is killed.  metadata.py is the content of that file,
+saving.py and loading.py are the two functions, entries.py names the entries of nested dictionaries, and state_dict.py
+returns the states of models and optimizers in a form that any number of ranks can load.
 """
 
 from . import state_dict

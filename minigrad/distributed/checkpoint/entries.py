@@ -1,4 +1,4 @@
-"""The entries of a nested state_dict under one name each: `{"model": {"weight": w}}` has "model.weight"."""
+"""Names for the entries of a nested state_dict: `{"model": {"weight": w}}` has the entry "model.weight"."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..sharded_tensor import ShardedTensor
 
 @runtime_checkable
 class Stateful(Protocol):
-    """What has a state: a module, an optimizer, a schedule, or a class of one's own with these two methods.
+    """An object with a state: a module, an optimizer, a schedule, or an object of any class with these two methods.
 
     >>> import minigrad
     >>> import minigrad.distributed.checkpoint as dcp
@@ -25,26 +25,26 @@ class Stateful(Protocol):
         ...
 
     def load_state_dict(self, state_dict: Any, /) -> Any:
-        """Take a state over."""
+        """Take over a state."""
         ...
 
 
 def entries(tree: Any, who: str) -> dict[str, Any]:
-    """Return the tensors and values of nested dictionaries, and of lists with tensors, by dotted name.
+    """Return the tensors and values in nested dictionaries, and in lists with tensors, by dotted name.
 
-    Raises TypeError for keys other than strings and integers, ValueError for two entries of one name.
+    Raises TypeError for keys other than strings and integers, ValueError for two entries with the same name.
     """
     found: dict[str, Any] = {}
     for name, value in named(tree, "", who):
         if name in found:
-            what = f"two entries of the state_dict have the name {name!r}, which joins their keys by dots"
+            what = f"two entries of the state_dict have the name {name!r}, which is their keys joined by dots"
             raise error(ValueError, who, what, "rename the key of one of them")
         found[name] = value
     return found
 
 
 def named(tree: Any, prefix: str, who: str) -> Iterator[tuple[str, Any]]:
-    """Yield what is no container, or a list of plain values, with its name."""
+    """Yield the entries of a tree with their names; a list without tensors is one entry."""
     if not divided(tree):
         yield prefix[:-1], tree
         return
@@ -56,14 +56,14 @@ def named(tree: Any, prefix: str, who: str) -> Iterator[tuple[str, Any]]:
 
 
 def divided(tree: Any) -> bool:
-    """Return whether what is in a container has names of its own; lists without tensors are values."""
+    """Return whether the members of a value are entries; those of a list without tensors are not."""
     if isinstance(tree, (list, tuple)) and not isinstance(tree, Tensor):
         return any([isinstance(v, (Tensor, ShardedTensor, dict)) or divided(v) for v in tree])
     return isinstance(tree, dict)
 
 
 def replaced(tree: Any, values: dict[str, Any], prefix: str = "") -> Any:
-    """Put values in the places of their names, in dictionaries and lists themselves; return the tree, or what replaces it."""
+    """Put values, by name, into the dictionaries and lists of a tree; return the tree, or the value or tuple in its place."""
     if not divided(tree):
         return values.get(prefix[:-1], tree)
     if isinstance(tree, tuple):
@@ -77,7 +77,7 @@ def replaced(tree: Any, values: dict[str, Any], prefix: str = "") -> Any:
 
 
 def states(state_dict: Any, who: str) -> dict[str, Any]:
-    """Return a state_dict with the states of what has one at its top.  Raises TypeError for what is no dictionary."""
+    """Return a state_dict with states in place of its Stateful values.  Raises TypeError for anything but a dictionary."""
     if not isinstance(state_dict, dict):
         what = f"expected state_dict to be a dict, got {type(state_dict).__name__}"
         raise error(TypeError, who, what, "pass {'model': model.state_dict()}")
@@ -85,5 +85,5 @@ def states(state_dict: Any, who: str) -> dict[str, Any]:
 
 
 def has_state(value: Any) -> bool:
-    """Return whether a value is Stateful."""
+    """Return whether `states` replaces a value by its state."""
     return isinstance(value, Stateful) and not isinstance(value, (Tensor, ShardedTensor, dict))

@@ -1,4 +1,4 @@
-"""Where a checkpoint is: the arguments of save and load that say so."""
+"""The folder of a checkpoint, and the arguments of save and load that name it."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ class FileSystemReader:
         self.path = Path(path)
 
     def read_metadata(self) -> Metadata:
-        """Return what is in the checkpoint.  Raises FileNotFoundError where there is none."""
+        """Return the metadata of the checkpoint.  Raises FileNotFoundError where there is none."""
         return Metadata.read(self.path, "FileSystemReader")
 
 
 def folder_of(who: str, checkpoint_id: Any, storage: Any, kind: type, planner: Any) -> Path:
-    """Return the folder that is meant.  Raises ValueError where none is, NotImplementedError for a planner."""
+    """Return the folder that the arguments name.  Raises ValueError where they name none, NotImplementedError for a planner."""
     if planner is not None:
-        raise error(NotImplementedError, who, "a planner is not taken into account", "leave planner=None")
+        raise error(NotImplementedError, who, "planner is not supported", "leave planner=None")
     if storage is not None and not isinstance(storage, kind):
         what = f"expected a {kind.__name__}, got {type(storage).__name__}"
         raise error(TypeError, who, what, "pass checkpoint_id='folder' instead")
     if checkpoint_id is not None:
         return Path(checkpoint_id)
     if storage is None:
-        raise error(ValueError, who, "it is not said where the checkpoint is", "pass checkpoint_id='folder'")
+        raise error(ValueError, who, "the arguments name no folder for the checkpoint", "pass checkpoint_id='folder'")
     return storage.path

@@ -1,4 +1,4 @@
-"""load: each rank reads what it asks for, however many ranks wrote it."""
+"""load: each rank reads the parts of tensors that it holds, however many ranks wrote the checkpoint."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ def load(
     process_group: Any = None,
     no_dist: bool = False,
 ) -> None:
-    """Read into a nested state_dict what the checkpoint in the folder `checkpoint_id` has under its names.
+    """Read the entries of a nested state_dict from the checkpoint in the folder `checkpoint_id`.
 
-    Tensors are written to in place, and shards of ShardedTensors; other values take the places of those in the dictionaries.
-    What has a load_state_dict() itself gets its state by it.  The number of ranks may be another than save's.  All ranks of
-    the group call it; without init_process_group, or with `no_dist`, one process is alone.
+    Tensors, and the shards of ShardedTensors, are filled in place; other values are replaced in their dictionaries.  A value
+    with a load_state_dict() method receives its state by that method.  Any number of ranks can load a checkpoint.  All ranks
+    of the group call load; without init_process_group, or with `no_dist`, one process loads alone.
 
-    Raises FileNotFoundError where the folder has no checkpoint, RuntimeError where files of it are missing or cut short and
-    for names that it does not have, ValueError for other shapes and dtypes, all before anything is written to; and the errors
-    of `minigrad.load` for values of classes that it refuses.
+    Raises FileNotFoundError where the folder has no checkpoint, RuntimeError where its files are missing or cut short and
+    for names that it lacks, ValueError for other shapes and dtypes.  These errors leave the state_dict unchanged.  Raises
+    the errors of `minigrad.load` for values of classes that it refuses.
 
     >>> import minigrad, tempfile
     >>> import minigrad.distributed.checkpoint as dcp
@@ -54,7 +54,7 @@ def load(
     def check() -> tuple[dict, dict, Metadata]:
         for value in state_dict.values() if isinstance(state_dict, dict) else ():
             if isinstance(value, Optimizer):
-                initialize(value)  # else there is nothing to load into
+                initialize(value)  # otherwise there is no state to load into
         tree = states(state_dict, who)
         wanted, there = entries(tree, who), Metadata.read(folder, who)
         check_wanted(wanted, there, folder, who)
@@ -65,30 +65,30 @@ def load(
 
 
 def check_wanted(wanted: dict[str, Any], there: Metadata, folder: Path, who: str) -> None:
-    """Raise the first error that there is about what is asked for."""
+    """Raise an error for the first entry that the checkpoint lacks or has with another kind, shape or dtype."""
     missing = [name for name in wanted if name not in there.tensors and name not in there.values]
     if missing:
         what = f"Missing key(s) in the checkpoint in {folder}: {', '.join(map(repr, missing))}"
-        raise error(RuntimeError, who, what, "ask for what was saved alone: take the other names out of the state_dict")
+        raise error(RuntimeError, who, what, "remove these names from the state_dict, or load another checkpoint")
     for name, value in wanted.items():
         asked = described(value) if isinstance(value, (Tensor, ShardedTensor)) else None
         found = there.tensors.get(name)
         if asked is None and found is None:
             continue
         if asked is None or found is None:
-            kinds = ["a tensor" if t else "no tensor" for t in (found, asked)]
-            what = f"{name!r} is {kinds[0]} in the checkpoint, and {kinds[1]} in the state_dict"
-            raise error(ValueError, who, what, "build the state_dict as it was built for save")
+            kinds = ["a tensor" if t else "not a tensor" for t in (found, asked)]
+            what = f"{name!r} is {kinds[0]} in the checkpoint and {kinds[1]} in the state_dict"
+            raise error(ValueError, who, what, "build the state_dict in the same way as for save")
         if asked.shape != found.shape:
             what = f"Size mismatch between saved {found.shape} and current {asked.shape} for {name!r}"
-            raise error(ValueError, who, what, "build the model with the sizes that were saved")
+            raise error(ValueError, who, what, "build the model with the saved sizes")
         if asked.dtype != found.dtype:
-            what = f"{name!r} is {found.dtype} in the checkpoint, and {asked.dtype} in the state_dict"
-            raise error(ValueError, who, what, f"load it into a tensor of {found.dtype}, and convert that")
+            what = f"{name!r} is {found.dtype} in the checkpoint and {asked.dtype} in the state_dict"
+            raise error(ValueError, who, what, f"load it into a {found.dtype} tensor, and convert that tensor")
 
 
 def fill(state_dict: dict, tree: dict, wanted: dict[str, Any], there: Metadata, folder: Path) -> None:
-    """Read what is wanted: tensors into their memory, values into the places where they are."""
+    """Read the wanted tensors into their memory, and the wanted values into their dictionaries."""
 
     @cache
     def content(file: str) -> dict:

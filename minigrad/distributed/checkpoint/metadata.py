@@ -1,4 +1,4 @@
-"""What metadata.json says of a checkpoint: its tensors, in which file each of their parts is, and how long the files are."""
+"""The content of metadata.json: the tensors of a checkpoint, the file of each of their parts, and the sizes of the files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ VERSION = 1
 
 @dataclass
 class Stored:
-    """Where a box of a tensor is: it is the one with this index among those of its name in a file."""
+    """A box of a tensor, and its place: `file` holds a list of boxes under the tensor's name, and this one has this index."""
 
     offsets: tuple[int, ...]
     sizes: tuple[int, ...]
@@ -62,7 +62,7 @@ class TensorMetadata:
 
 @dataclass
 class Metadata:
-    """A checkpoint: how many ranks wrote it, tensors by name, the file of each value, and the bytes of each file.
+    """A checkpoint: the number of ranks that wrote it, its tensors by name, the file of each value, the bytes of each file.
 
     >>> import minigrad, tempfile
     >>> import minigrad.distributed.checkpoint as dcp
@@ -77,15 +77,15 @@ class Metadata:
     files: dict[str, int] = field(default_factory=dict)
 
     def write(self, folder: Path) -> None:
-        """Make it the folder's checkpoint."""
-        sync(folder)  # the files that it names are there first
+        """Make this the checkpoint of a folder."""
+        sync(folder)  # first the files that it names
         with written(folder / METADATA) as file:
             file.write(json.dumps({"version": VERSION, **vars(self)}, default=vars).encode())
         sync(folder)
 
     @classmethod
     def read(cls, folder: Path, who: str) -> Metadata:
-        """Return what a folder says.  Raises FileNotFoundError where it has none, RuntimeError where files are missing."""
+        """Return a folder's metadata.  Raises FileNotFoundError where it has none, RuntimeError where files are missing."""
         try:
             said = json.loads((folder / METADATA).read_bytes())
             version, tensors = said.pop("version"), said.pop("tensors")
@@ -93,11 +93,11 @@ class Metadata:
         except FileNotFoundError:
             raise nothing_there(folder, who) from None
         except (ValueError, TypeError, KeyError, AttributeError) as e:
-            what = f"{folder / METADATA} cannot be followed ({type(e).__name__}: {e})"
+            what = f"{folder / METADATA} cannot be read ({type(e).__name__}: {e})"
             raise error(RuntimeError, who, what, "load another checkpoint") from None
         if version != VERSION:
-            what = f"{folder / METADATA} is of version {version}, and this one reads version {VERSION}"
-            raise error(RuntimeError, who, what, "install the minigrad that wrote it")
+            what = f"{folder / METADATA} has version {version}, and this minigrad reads version {VERSION}"
+            raise error(RuntimeError, who, what, "install the version of minigrad that wrote it")
         for name, nbytes in found.files.items():
             there = os.path.getsize(folder / name) if (folder / name).exists() else None
             if there != nbytes:
@@ -111,14 +111,14 @@ def nothing_there(folder: Path, who: str) -> Exception:
     """Return the error for a folder without a checkpoint."""
     if not folder.is_dir():
         what = f"there is no folder {folder}"
-        return error(FileNotFoundError, who, what, "pass the checkpoint_id that save was called with")
-    held = "was begun, and has not come to its end" if [*folder.glob("*.tensors*")] else "is none"
-    what = f"there is no checkpoint in {folder}: the folder has no {METADATA}, so what is there {held}"
+        return error(FileNotFoundError, who, what, "pass the checkpoint_id that you passed to save")
+    unfinished = ", only files of a save that did not finish" if [*folder.glob("*.tensors*")] else ""
+    what = f"there is no checkpoint in {folder}: the folder has no {METADATA}{unfinished}"
     return error(FileNotFoundError, who, what, "load another checkpoint")
 
 
 def sync(folder: Path) -> None:
-    """Wait until the names in a folder are on the disk, where the system can open folders."""
+    """Wait until the names in a folder are on the disk; do nothing on systems that cannot open folders."""
     if os.name == "posix":
         opened = os.open(folder, os.O_RDONLY)
         try:
@@ -128,11 +128,11 @@ def sync(folder: Path) -> None:
 
 
 def parts_of(value: Tensor | ShardedTensor) -> list[Shard]:
-    """Return what this rank holds of a tensor."""
+    """Return the shards of a tensor that this rank holds."""
     return value.local_shards() if isinstance(value, ShardedTensor) else [Shard(value.detach(), (0,) * value.ndim)]
 
 
 def described(value: Tensor | ShardedTensor) -> TensorMetadata:
-    """Return what a tensor is, and the boxes of it that this rank holds."""
+    """Return the dtype and shape of a tensor, and the boxes that this rank holds."""
     boxes = [Stored(offsets, tuple(t.shape)) for t, offsets in parts_of(value)]
     return TensorMetadata(str(value.dtype).rpartition(".")[2], tuple(value.shape), boxes)

@@ -1,4 +1,4 @@
-"""What ranks do together while they save or load: an error of one is an error of all."""
+"""Steps that the ranks take together while they save or load; an error on one rank is an error on all."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def gathered(group: ProcessGroup | None, mine: Any) -> list:
 
 
 def together(group: ProcessGroup | None, who: str, action: Callable[[], Any]) -> Any:
-    """Return what an action returns on this rank; where it fails on one, raise an error on all."""
+    """Return the result of an action on this rank; if it fails on one rank, raise an error on all."""
     result, failed = None, None
     try:
         result = action()
@@ -38,5 +38,5 @@ def together(group: ProcessGroup | None, who: str, action: Callable[[], Any]) ->
         raise failed
     for rank, told in zip([0] if group is None else group.ranks, found):
         if told is not None:
-            raise error(RuntimeError, who, f"rank {rank} has failed: {told}")
+            raise error(RuntimeError, who, f"rank {rank} fails: {told}")
     return result

@@ -1,9 +1,9 @@
-"""save: each rank writes its part of a checkpoint, and rank 0 makes the parts one.
+"""save: each rank writes its part of a checkpoint, and rank 0 joins the parts.
 
-What several ranks hold is written by one of them, so that each has about as many bytes to write.  The files of a save have
-names of their own; only metadata.json, which says what belongs to the checkpoint, takes the place of the one before, when all
-files are on the disk.  A process that is killed before that leaves the checkpoint that was there, and files that belong to
-none, which the next save removes.
+If several ranks hold a tensor, one of them writes it; the plan gives each rank about the same number of bytes.  Each save
+chooses new file names.  When all files are on the disk, rank 0 replaces metadata.json, which lists the files of the
+checkpoint.  If a process is killed before that, the folder keeps the earlier checkpoint, and the next save removes the
+files that belong to none.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from .folders import FileSystemWriter, folder_of
 from .metadata import Metadata, TensorMetadata, described, parts_of
 from .ranks import gathered, group_of, together
 
-OURS = re.compile(r"[0-9a-f]{16}-\d+\.(tensors|values)(\.\d+-\d+)?|metadata\.json\.\d+-\d+")  # also half-written ones
-Described = dict[str, TensorMetadata | None]  # a rank's entries: None for what is no tensor
+OURS = re.compile(r"[0-9a-f]{16}-\d+\.(tensors|values)(\.\d+-\d+)?|metadata\.json\.\d+-\d+")  # and unfinished files
+Described = dict[str, TensorMetadata | None]  # a rank's entries: None for values other than tensors
 
 
 def save(
@@ -40,15 +40,15 @@ def save(
     no_dist: bool = False,
     use_collectives: bool = True,
 ) -> Metadata:
-    """Write a nested state_dict of all ranks into the folder `checkpoint_id`, in the place of a checkpoint that is there.
+    """Write the nested state_dicts of all ranks into the folder `checkpoint_id`, and replace the checkpoint in it.
 
-    All ranks of the group call it; without init_process_group, or with `no_dist`, one process is alone.  Tensors are whole
-    and the same on all ranks that have their name, and written once; a ShardedTensor has on each rank the parts that it holds.
-    Other values are written as `minigrad.save` does.  What has a state_dict() itself is saved by it.  A kill at any moment
-    leaves the folder with the checkpoint before, or with this one.
+    All ranks of the group call save; without init_process_group, or with `no_dist`, one process saves alone.  A Tensor is
+    equal on all ranks that have its name, and one of them writes it; of a ShardedTensor each rank holds some shards.  Other
+    values are written as by `minigrad.save`.  A value with a state_dict() method is saved by that method.  If a process is
+    killed at any moment, the folder holds either the earlier checkpoint or this one.
 
-    Raises TypeError and ValueError for a state_dict that has no names, ValueError where ranks have different shapes or dtypes
-    under one name, or shards that do not make a whole, and RuntimeError on all ranks where one cannot write.
+    Raises TypeError and ValueError for keys that cannot be names, ValueError where the ranks have different shapes or dtypes
+    under one name, or shards that overlap or leave a gap, and RuntimeError on all ranks where one fails to write.
 
     >>> import minigrad, tempfile
     >>> import minigrad.distributed.checkpoint as dcp
@@ -79,20 +79,20 @@ def save(
 
 
 def begin(state_dict: Any, folder: Path, rank: int, who: str) -> tuple[dict[str, Any], str]:
-    """Return this rank's entries, and a word for the names of this save's files, where rank 0's counts; it makes the folder."""
+    """Return this rank's entries and a token for the file names, of which rank 0's is used; rank 0 makes the folder."""
     if rank == 0:
         folder.mkdir(parents=True, exist_ok=True)
     return entries(states(state_dict, who), who), secrets.token_hex(8)
 
 
 def is_tensor(value: Any) -> bool:
-    """Return whether a value is a tensor, whole or not."""
+    """Return whether a value is a tensor, whole or sharded."""
     return isinstance(value, (Tensor, ShardedTensor))
 
 
-# ---------------------------------------------------------------------- who writes what
+# ---------------------------------------------------------------------- the plan: which rank writes which part
 def planned(descriptions: list[Described], token: str, who: str, group: ProcessGroup | None) -> Metadata:
-    """Return the checkpoint: each part is written by the one of its holders that has the fewest bytes so far."""
+    """Return the plan of the checkpoint: of the ranks that hold a part, the one with the fewest elements so far writes it."""
     plan, loads = Metadata(len(descriptions)), [0] * len(descriptions)
     holders: dict[tuple, list[int]] = {}
     for rank, mine in enumerate(descriptions):
@@ -127,11 +127,11 @@ def check_covered(name: str, found: TensorMetadata, who: str) -> None:
     fix = "let the shards hold each element once"
     for a, b in combinations(found.parts, 2):
         if overlap(a.box, b.box) is not None:
-            what = f"the ranks' shards of {name!r} are {a} and {b}, which overlap"
+            what = f"the ranks' shards of {name!r} overlap: {a} and {b}"
             raise error(ValueError, who, what, fix)
     if sum([prod(part.sizes) for part in found.parts]) != prod(found.shape):
         boxes = ", ".join(map(str, found.parts)) or "nothing"
-        what = f"the ranks' shards of {name!r} are {boxes}, which do not make its shape, {found.shape}"
+        what = f"the ranks' shards of {name!r} leave a gap in its shape, {found.shape}: {boxes}"
         raise error(ValueError, who, what, fix)
 
 
@@ -143,27 +143,24 @@ def check_same(
     who: str,
     group: ProcessGroup | None,
 ) -> None:
-    """Raise ValueError where an entry is something else on an earlier rank."""
+    """Raise ValueError where an entry differs from the one on an earlier rank."""
     first = next(r for r, d in enumerate(descriptions) if name in d)
     other = descriptions[first][name]
     if (found and (found.dtype, found.shape)) != (other and (other.dtype, other.shape)):
         ranks = range(len(descriptions)) if group is None else group.ranks
-        said = [
-            f"{f} on rank {ranks[r]}" if f else f"no tensor on rank {ranks[r]}"
-            for r, f in ((first, other), (rank, found))
-        ]
-        what = f"{name!r} is {' and '.join(said)}"
-        raise error(ValueError, who, what, "give it a name of its own on each rank, or pass a ShardedTensor")
+        both = [f"{f or 'not a tensor'} on rank {ranks[r]}" for r, f in ((first, other), (rank, found))]
+        what = f"{name!r} is {' and '.join(both)}"
+        raise error(ValueError, who, what, "use a different name on each rank, or pass a ShardedTensor")
 
 
 def file_of(token: str, rank: int, kind: str) -> str:
-    """Return the name of a rank's file."""
+    """Return the name of the file that a rank writes."""
     return f"{token}-{rank}.{kind}"
 
 
 # ---------------------------------------------------------------------- files
 def write(mine: dict[str, Any], plan: Metadata, folder: Path, token: str, rank: int) -> dict[str, int]:
-    """Write what the plan wants of this rank; return the bytes of each file."""
+    """Write this rank's part of the plan; return the number of bytes of each file."""
     tensors, values = file_of(token, rank, "tensors"), file_of(token, rank, "values")
     content: dict[str, dict] = {tensors: {}, values: {k: mine[k] for k, file in plan.values.items() if file == values}}
     for name, found in plan.tensors.items():
@@ -178,12 +175,12 @@ def write(mine: dict[str, Any], plan: Metadata, folder: Path, token: str, rank: 
 
 
 def alone(t: Tensor) -> Tensor:
-    """Return a tensor that has its memory to itself: a file has the memory of its tensors, not only what they see of it."""
+    """Return a tensor, or a copy of a view: a file holds all the memory of its tensors, not only the elements of a view."""
     return t if t.is_contiguous() and t.untyped_storage().nbytes() == t.nbytes else t.clone()
 
 
 def commit(plan: Metadata, folder: Path) -> None:
-    """Make the files the folder's checkpoint, and remove those of the one before."""
+    """Make the planned files the folder's checkpoint, and remove the files of the earlier one."""
     plan.write(folder)
     remove(folder, lambda name: OURS.fullmatch(name) and name not in plan.files)
 

@@ -1,8 +1,7 @@
-"""States of models and optimizers that do not depend on the number of ranks.
+"""States of models and optimizers that do not depend on the number of ranks, as in torch.distributed.checkpoint.state_dict.
 
-The names are those of torch.distributed.checkpoint.state_dict.
-Parameters have the names of the model without wrappers, states of optimizers the names of their parameters, and what a rank
-holds only in parts is a ShardedTensor.
+The names of parameters are those of the model without wrappers, and the state of an optimizer has the names of its parameters.
+A tensor of which a rank holds only a part is a ShardedTensor.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ from ..zero import ZeroRedundancyOptimizer
 
 SET = "set_optimizer_state_dict"
 
-Held = tuple[Tensor, list[Part]]  # a parameter, and what it holds of tensors of the state_dict
+Held = tuple[Tensor, list[Part]]  # a parameter, and the parts of tensors of the state_dict that it holds
 
 
 @dataclass
 class StateDictOptions:
-    """How states are got and set: `full_state_dict` gathers whole tensors on all ranks, `strict` is load_state_dict's.
+    """Options of the functions here: `full_state_dict` gathers whole tensors on all ranks, `strict` goes to load_state_dict.
 
-    Raises NotImplementedError for the others, which PyTorch has.
+    Raises NotImplementedError for other values of PyTorch's remaining options.
     """
 
     full_state_dict: bool = False
@@ -46,14 +45,14 @@ class StateDictOptions:
     def __post_init__(self) -> None:
         for f in fields(self):
             if f.name not in ("strict", "full_state_dict") and getattr(self, f.name) != f.default:
-                what = f"{f.name}={getattr(self, f.name)} is not taken into account"
+                what = f"{f.name}={getattr(self, f.name)} is not supported"
                 raise error(NotImplementedError, "StateDictOptions", what, f"leave {f.name} out")
 
 
 def get_state_dict(
     model: Module, optimizers: Optimizer | Sequence[Optimizer], *, options: StateDictOptions | None = None
 ) -> tuple[dict, dict]:
-    """Return the states of a model and of its optimizers, for distributed.checkpoint to save, or to load into.
+    """Return the states of a model and its optimizers, for distributed.checkpoint to save or load.
 
     >>> import minigrad, tempfile
     >>> import minigrad.distributed.checkpoint as dcp
@@ -83,7 +82,7 @@ def get_optimizer_state_dict(
 ) -> dict[str, Any]:
     """Return the states of optimizers, by the names of the parameters.
 
-    Parameters that have none yet get one by a step with gradients of zero and lr=0, so that there is something to load into.
+    Parameters without a state get one: the optimizer makes a step with lr=0 and zero gradients for them.
     """
     held, found = parts(model), {"state": {}, "param_groups": []}
     for optimizer in listed(optimizers):
@@ -106,7 +105,7 @@ def set_state_dict(
     optim_state_dict: dict[str, Any],
     options: StateDictOptions | None = None,
 ) -> Any:
-    """Take over the states of a model and of its optimizers; return what load_state_dict does."""
+    """Load the states of a model and its optimizers; return the result of the model's load_state_dict."""
     found = set_model_state_dict(model, model_state_dict, options=options)
     set_optimizer_state_dict(model, optimizers, optim_state_dict, options=options)
     return found
@@ -115,7 +114,7 @@ def set_state_dict(
 def set_model_state_dict(
     model: Module, model_state_dict: dict[str, Any], *, options: StateDictOptions | None = None
 ) -> Any:
-    """Take over the state of a model: whole tensors, or the parts of this number of ranks."""
+    """Load the state of a model: whole tensors, or shards for the same number of ranks."""
     return inside(model).load_state_dict(model_state_dict, strict=options is None or options.strict)
 
 
@@ -168,7 +167,7 @@ def check_there(names: list[str], given: dict) -> None:
 
 # ---------------------------------------------------------------------- helpers
 def parts(model: Module) -> dict[int, Held]:
-    """Return the parameters of a model by their id, with what they hold of which tensors of its state_dict."""
+    """Return the parameters of a model by id, with the parts of tensors of its state_dict that they hold."""
     found: dict[int, Held] = {}
     for path, module in inside(model).named_modules():
         prefix = f"{path}.".replace(INNER, "") if path else ""
@@ -182,7 +181,7 @@ def parts(model: Module) -> dict[int, Held]:
 
 
 def whole(state: dict, options: StateDictOptions | None) -> dict:
-    """Return a state with whole tensors for ShardedTensors, where that is wanted."""
+    """Replace ShardedTensors in a state by whole tensors, if the options ask for it; return the state."""
     if options is not None and options.full_state_dict:
         for key, value in state.items():
             if isinstance(value, ShardedTensor):
@@ -193,12 +192,12 @@ def whole(state: dict, options: StateDictOptions | None) -> dict:
 
 
 def inside(model: Module) -> Module:
-    """Return the module that a DistributedDataParallel wraps, whose names the states have."""
+    """Return the module inside a DistributedDataParallel, whose names the states use."""
     return model.module if isinstance(model, DistributedDataParallel) else model
 
 
 def listed(optimizers: Any) -> list[Optimizer]:
-    """Return optimizers as a list."""
+    """Return one or several optimizers as a list."""
     return [optimizers] if isinstance(optimizers, Optimizer) else list(optimizers)
 
 
@@ -208,17 +207,17 @@ def names_of(group: dict, held: dict[int, Held]) -> list[str]:
 
 
 def of_optimizer(optimizer: Optimizer, held: dict[int, Held]) -> Iterator[Held]:
-    """Yield the parameters of an optimizer that have a state.  Raises ValueError for one that is not the model's."""
+    """Yield the parameters of an optimizer that have a state.  Raises ValueError for one that does not belong to the model."""
     for p in optimizer._all():
         if id(p) not in held:
-            what = f"the optimizer has a parameter of shape {tuple(p.shape)} that is not the model's"
-            raise error(ValueError, "get_optimizer_state_dict", what, "make the optimizer of model.parameters()")
+            what = f"the optimizer has a parameter of shape {tuple(p.shape)} that does not belong to the model"
+            raise error(ValueError, "get_optimizer_state_dict", what, "build the optimizer from model.parameters()")
         if optimizer.state.get(p):
             yield held[id(p)]
 
 
 def same_shape(value: Any, p: Tensor) -> bool:
-    """Return whether a state has a number for each of a parameter."""
+    """Return whether a value of a state has an element for each element of a parameter."""
     return isinstance(value, Tensor) and value.shape == p.shape
 
 
@@ -239,7 +238,7 @@ def initialize(optimizer: Optimizer) -> None:
 
 @contextmanager
 def unchanged(optimizer: Optimizer, new: list) -> Iterator[None]:
-    """Have lr=0 meanwhile, gradients of zero for new parameters, and none for others."""
+    """Set lr to 0 inside the `with` block, and give zero gradients to new parameters and none to others."""
     every, chosen = optimizer._all(), set(map(id, new))
     grads, rates = [p.grad for p in every], [group.get("lr") for group in optimizer.param_groups]
     for p in every:
