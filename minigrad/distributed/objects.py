@@ -1,6 +1,6 @@
-"""Any objects of Python's for a whole group, or for one other process: they are pickled, and travel as bytes.
+"""Python objects for a whole group or for one other rank: they are pickled and sent as bytes.
 
-What receives them unpickles, and so runs, what the other ranks have sent: these are of the same program.
+Unpickling can run any code, so the ranks trust each other: they all run the same program.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .waiting import wait_for
 
 
 def broadcast_object_list(object_list: list, src: int = 0, group: Any = None, device: Any = None) -> None:
-    """Put the members of process `src`'s list into the lists of all others, which are as long.
+    """Copy the members of rank `src`'s list into the lists of all other ranks, which have the same length.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> dist.init_process_group("mpi")
@@ -47,7 +47,7 @@ def broadcast_object_list(object_list: list, src: int = 0, group: Any = None, de
 
 
 def all_gather_object(object_list: list, obj: Any, group: Any = None) -> None:
-    """Put the objects of all processes, by their numbers, into the list that each of them gives.
+    """Put the objects of all ranks, in the order of ranks, into the list of each rank.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> dist.init_process_group("mpi")
@@ -71,7 +71,7 @@ def all_gather_object(object_list: list, obj: Any, group: Any = None) -> None:
 
 
 def gather_object(obj: Any, object_gather_list: list | None = None, dst: int = 0, group: Any = None) -> None:
-    """Put the objects of all processes, by their numbers, into the list that process `dst` gives.
+    """Put the objects of all ranks, in the order of ranks, into the list of rank `dst`.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> dist.init_process_group("mpi")
@@ -102,7 +102,7 @@ def gather_object(obj: Any, object_gather_list: list | None = None, dst: int = 0
 def scatter_object_list(
     output: list, scatter_object_input_list: list | None = None, src: int = 0, group: Any = None
 ) -> None:
-    """Put member i of process `src`'s list into the first place of process i's `output`.
+    """Put member i of rank `src`'s list into the first place of rank i's `output`.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> dist.init_process_group("mpi")
@@ -134,7 +134,7 @@ def scatter_object_list(
 def send_object_list(
     object_list: list, dst: int | None = None, group: Any = None, device: Any = None, group_dst: int | None = None
 ) -> None:
-    """Send the members of a list to process `dst`, which calls recv_object_list with a list as long.
+    """Send the members of a list to rank `dst`, which calls recv_object_list with a list of the same length.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> dist.init_process_group("mpi")
@@ -150,7 +150,7 @@ def send_object_list(
 def recv_object_list(
     object_list: list, src: int | None = None, group: Any = None, device: Any = None, group_src: int | None = None
 ) -> int:
-    """Put what process `src`, or any, sends by send_object_list into the list; return who has sent it.
+    """Put the objects that rank `src`, or any rank, sends by send_object_list into the list; return the sender's rank.
 
     Raises ValueError where the lists differ in length.
 
@@ -175,30 +175,30 @@ def recv_object_list(
 
 # ---------------------------------------------------------------------- helpers
 def pickled(obj: Any) -> np.ndarray:
-    """Return the bytes of an object."""
+    """Return an object as bytes."""
     return np.frombuffer(bytearray(pickle.dumps(obj)), np.uint8)
 
 
 def unpickled(content: np.ndarray) -> Any:
-    """Return the object of bytes."""
+    """Return the object that was pickled as these bytes."""
     return pickle.loads(content.data)
 
 
 class Room:
-    """Memory for the bytes of all ranks' objects, behind each other."""
+    """Memory for the bytes of all ranks' objects, one after another."""
 
     def of(self, sizes: np.ndarray) -> list:
-        """Return memory for so many bytes of each rank, as MPI takes it."""
+        """Allocate memory for objects of these sizes, and return it in the form that MPI takes."""
         self.sizes, self.bytes = sizes.tolist(), np.empty(sizes.sum(), np.uint8)
         return [self.bytes, self.sizes]
 
     def objects(self) -> list:
-        """Return the objects."""
+        """Return the objects that were received."""
         return [unpickled(part) for part in np.split(self.bytes, np.cumsum(self.sizes)[:-1])]
 
 
 def in_turn(who: str, given: ProcessGroup, same: tuple, *begin: Callable[[], Any]) -> None:
-    """Make one call of several steps, each of which begins when the one before is done: sizes come before bytes."""
+    """Run the steps of one call, each when the previous one is done: the sizes travel before the bytes."""
     call = agreed(who, given, 0, *same)
     for step in begin:
         wait_for(call, [step()])

@@ -1,8 +1,7 @@
-"""Pipeline parallelism, under torch.distributed.pipelining's names: each rank has some layers, and batches go through in parts.
+"""Pipeline parallelism, under the names of torch.distributed.pipelining: each rank has some layers, and each batch is divided.
 
-What one stage sends to the next goes through the differentiable Send and Recv, so that backward of the last stage's loss leads
-through all stages, the other way round: a stage that has sent calls backward on what `send` returned, and waits there for the
-gradient.
+The stages exchange tensors by the differentiable Send and Recv, so backward leads from the loss on the last stage through all
+stages.  A stage calls backward on the result of `send`, and waits there for the gradient from the next stage.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ from .objects import recv_object_list, send_object_list
 
 
 class PipelineStage:
-    """The layers of this rank: stage `stage_index` of `num_stages`, which is the rank's number in the group.
+    """The layers of this rank: stage `stage_index`, which is the rank in the group, of `num_stages`.
 
-    Between stages goes what the module returns: a tensor, or a tuple of tensors of one dtype.  `input_args` and `output_args`,
-    which tell PyTorch the shapes, are not needed.  Raises ValueError where the stages are not one on each rank.
+    The module returns a tensor, or a tuple of tensors of one dtype, which is the input of the next stage.  `input_args` and
+    `output_args`, from which PyTorch learns the shapes, are not needed.  Raises ValueError unless each rank has one stage.
     """
 
     def __init__(
@@ -45,21 +44,21 @@ class PipelineStage:
         self.group: ProcessGroup = member(group, "PipelineStage")
         if num_stages != self.group.size() or stage_index != self.group.rank():
             what = f"stage {stage_index} of {num_stages} is on rank {self.group.rank()} of {self.group.size()}"
-            fix = "let there be one stage on each rank: stage_index=get_rank(), num_stages=get_world_size()"
+            fix = "put one stage on each rank: stage_index=get_rank(), num_stages=get_world_size()"
             raise error(ValueError, "PipelineStage", what, fix)
 
     @property
     def is_first(self) -> bool:
-        """Return whether the batch enters here."""
+        """Return whether this stage takes the batch."""
         return self.stage_index == 0
 
     @property
     def is_last(self) -> bool:
-        """Return whether the loss is computed here."""
+        """Return whether this stage computes the loss."""
         return self.stage_index == self.num_stages - 1
 
     def received(self) -> tuple[Tensor, ...]:
-        """Wait for what the stage before has computed of the next part of the batch."""
+        """Wait for the output of the previous stage for the next part of the batch, and return it."""
         said: list[Any] = [None]
         src = self.group.ranks[self.stage_index - 1]
         recv_object_list(said, src, self.group)
@@ -70,11 +69,11 @@ class PipelineStage:
         return tuple([part.reshape(shape) for part, shape in zip(flat.split(sizes), shapes)])
 
     def sent(self, output: Any) -> Tensor:
-        """Send what this stage has computed to the next one; return a zero through which backward gets the gradient."""
+        """Send the output of this stage to the next; return a zero, through which backward receives the gradient."""
         tensors = output if isinstance(output, (tuple, list)) else (output,)
         if not all([isinstance(t, Tensor) and t.dtype == tensors[0].dtype for t in tensors]):
             kinds = ", ".join(str(t.dtype) if isinstance(t, Tensor) else type(t).__name__ for t in tensors)
-            what = f"stage {self.stage_index} returns {kinds}, and only tensors of one dtype can be sent on"
+            what = f"stage {self.stage_index} returns {kinds}, and a stage can send only tensors of one dtype"
             raise error(TypeError, "PipelineStage", what, "return a tensor, or a tuple of tensors of one dtype")
         dst, flat = self.group.ranks[self.stage_index + 1], cat([t.reshape(-1) for t in tensors])
         send_object_list([([tuple(t.shape) for t in tensors], flat.dtype, flat.requires_grad)], dst, self.group)
@@ -82,11 +81,11 @@ class PipelineStage:
 
 
 class ScheduleGPipe:
-    """All parts of a batch go forward, and then all go backward.
+    """The schedule that runs forward for all parts of a batch, and then backward for all.
 
-    `loss_fn(output, target)` is the loss of one part; without it there is no backward.  Gradients are those of the mean of the
-    parts' losses, or of their sum with `scale_grads=False`: where the parts are equally large and the loss is a mean, those of
-    the whole batch.
+    `loss_fn(output, target)` returns the loss of one part; without it there is no backward.  The gradients are those of the
+    mean of the parts' losses, or of their sum with `scale_grads=False`.  If the loss is a mean and the parts are equally
+    large, they are the gradients of the whole batch.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> from minigrad.distributed.pipelining import PipelineStage, ScheduleGPipe
@@ -111,7 +110,7 @@ class ScheduleGPipe:
     ):
         for name, given in (("args", args_chunk_spec), ("kwargs", kwargs_chunk_spec), ("output", output_merge_spec)):
             if given is not None:
-                what = f"the specification for {name} is not taken into account: batches are divided along dimension 0"
+                what = f"the specification for {name} is not supported: batches are divided along dimension 0"
                 raise error(NotImplementedError, "ScheduleGPipe", what, "leave it out")
         if n_microbatches < 1:
             what = f"expected n_microbatches to be at least 1, got {n_microbatches}"
@@ -119,12 +118,12 @@ class ScheduleGPipe:
         self.stage, self.n, self.loss_fn, self.scale_grads = stage, n_microbatches, loss_fn, scale_grads
 
     def step(self, *args: Any, target: Any = None, losses: list | None = None, **kwargs: Any) -> Any:
-        """Take one batch through all stages, forward and, if there is a loss_fn, backward; all ranks call it.
+        """Run one batch through all stages, forward and, if there is a loss_fn, backward; all ranks call this.
 
-        The first stage gets the batch, the last one the targets, and `losses`, a list, in which it puts the loss of each
-        part; keyword arguments go to this stage's module.  Tensors are divided along dimension 0.  Returns the outputs of the
-        whole batch on the last stage, None on the others.  Raises ValueError where the batch or the targets are missing, or
-        have fewer rows than there are parts.
+        Pass the batch on the first stage.  On the last stage pass the targets and, if you want the loss of each part, a list
+        `losses`, whose members are replaced.  Keyword arguments go to the module of this stage.  Tensors are divided along
+        dimension 0.  Returns the outputs for the whole batch on the last stage, None on the others.  Raises ValueError where
+        the batch or the targets are missing or have fewer rows than there are parts.
         """
         stage, n = self.stage, self.n
         inputs = parts(args, n, "the batch") if stage.is_first else [()] * n
@@ -133,7 +132,7 @@ class ScheduleGPipe:
         ]
         with_loss = self.loss_fn is not None and stage.is_last
         targets = parts((target,), n, "target") if with_loss else []
-        ends, outputs, found = [], [], []  # backward begins from the ends
+        ends, outputs, found = [], [], []  # backward starts at the ends
         for i in range(n):
             given = inputs[i] if stage.is_first else stage.received()
             output = stage.submod(*given, **options[i])
@@ -154,12 +153,12 @@ class ScheduleGPipe:
 
 
 def parts(values: tuple, n: int, name: str, needed: bool = True) -> list[tuple]:
-    """Return the values for each part of a batch: tensors are divided along dimension 0, and others are the same for all.
+    """Return the values for each part of a batch: tensors are divided along dimension 0, other values are repeated.
 
-    Raises ValueError where there are none, or fewer rows than parts.
+    Raises ValueError where `needed` values are missing, or a tensor has fewer rows than there are parts.
     """
     if needed and (not values or values[0] is None):
-        raise error(ValueError, "step", f"this stage needs {name}, and got nothing", "write schedule.step(x, target=y)")
+        raise error(ValueError, "step", f"this stage needs {name}, got nothing", "write schedule.step(x, target=y)")
     for t in values:
         if isinstance(t, Tensor) and (t.ndim == 0 or t.shape[0] < n):
             what = f"{name} of shape {tuple(t.shape)} cannot be divided into {n} parts along dimension 0"
@@ -171,7 +170,7 @@ def parts(values: tuple, n: int, name: str, needed: bool = True) -> list[tuple]:
 
 
 def merged(outputs: list) -> Any:
-    """Return the outputs of all parts as those of the whole batch."""
+    """Concatenate the outputs of all parts into those of the whole batch; stack them where they are scalars."""
     with no_grad():
         if isinstance(outputs[0], (tuple, list)):
             return tuple([merged(list(same)) for same in zip(*outputs)])

@@ -1,4 +1,4 @@
-"""ZeroRedundancyOptimizer: each rank keeps the optimizer's state of its share of the parameters, and updates these alone."""
+"""ZeroRedundancyOptimizer: each rank updates its share of the parameters, and keeps the optimizer state of that share only."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ WHO = "ZeroRedundancyOptimizer"
 
 
 class ZeroRedundancyOptimizer(Optimizer, Joinable):
-    """Update parameters, which are the same on all ranks, by an `optimizer_class` whose state is divided among the ranks.
+    """An optimizer of class `optimizer_class` for parameters that are equal on all ranks; its state is divided among the ranks.
 
-    A step updates on each rank the parameters of its share, which is made of whole parameters, and copies them to the others;
-    gradients have to be those of all ranks, as after a DistributedDataParallel's backward.  `defaults` go to the
-    optimizer_class.  A schedule of the learning rate, and what changes `param_groups`, works on this optimizer.
+    A step updates on each rank the parameters of its share, which are whole parameters, and broadcasts them to the others.
+    The gradients must be averaged over the ranks, as after backward of a DistributedDataParallel.  `defaults` are the
+    settings of the optimizer_class.  Pass this optimizer to a learning rate scheduler, and change its `param_groups`.
 
-    All ranks call `consolidate_state_dict(to)` before `state_dict()` on rank `to`, which is that of one optimizer for all
-    parameters; `load_state_dict` takes such on any number of ranks.
+    Before rank `to` calls `state_dict()`, all ranks call `consolidate_state_dict(to)`.  The result is the state of one
+    optimizer for all parameters, which `load_state_dict` loads on any number of ranks.
 
-    `parameters_as_bucket_view` has no effect.  Raises NotImplementedError for `overlap_with_ddp=True`, and what the
-    optimizer_class raises.
+    `parameters_as_bucket_view` has no effect.  Raises NotImplementedError for `overlap_with_ddp=True`, and the errors of the
+    optimizer_class.
 
     >>> import minigrad
     >>> minigrad.distributed.init_process_group("mpi")
@@ -55,11 +55,11 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         **defaults: Any,
     ):
         if overlap_with_ddp:
-            what = "minigrad has no overlap_with_ddp: it steps once all gradients are there"
-            raise error(NotImplementedError, WHO, what, "leave it out, and call step() after backward()")
+            what = "overlap_with_ddp=True is not supported: a step begins when all gradients are computed"
+            raise error(NotImplementedError, WHO, what, "leave overlap_with_ddp out, and call step() after backward()")
         self.process_group = member(process_group, WHO)
         self.owner: dict[Tensor, int] = {}  # parameter -> the rank that updates it
-        self._elements = [0] * self.process_group.size()  # per rank those that it updates
+        self._elements = [0] * self.process_group.size()  # per rank, the number that it updates
         self._consolidated: list[dict] | None = None
         self.optim: Any = None
         super().__init__(params, defaults)
@@ -67,11 +67,11 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         copy_settings(self.optim.param_groups, self.param_groups)
         self.state = self.optim.state
 
-    join_device = property(lambda self: self._all()[0].device, doc="The device of what the ranks tell each other.")
+    join_device = property(lambda self: self._all()[0].device, doc="The device of the tensors that the ranks exchange.")
     join_process_group = property(lambda self: self.process_group, doc="The ranks that share the parameters.")
 
     def add_param_group(self, param_group: dict) -> None:
-        """Add parameters, on all ranks; the largest first, each goes to the rank that has the fewest numbers so far."""
+        """Add parameters, on all ranks; each, the largest first, goes to the rank with the fewest elements so far."""
         super().add_param_group(param_group)
         group, elements = self.param_groups[-1], self._elements
         for p in sorted(group["params"], key=Tensor.numel, reverse=True):
@@ -86,7 +86,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         return [p for p in group["params"] if self.owner[p] == rank]
 
     def _own(self, group: dict) -> dict:
-        """Return the group of this rank's parameters, for its optimizer; their names are kept here alone."""
+        """Return the group of this rank's parameters for its optimizer, without the names of all parameters."""
         settings = {k: v for k, v in group.items() if k != "param_names"}
         return {**settings, "params": self._share(group, self.process_group.rank())}
 
@@ -100,7 +100,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         return loss
 
     def update_share(self, closure: Callable | None = None) -> Any:
-        """Update this rank's parameters, and get the others from their ranks; return the loss of a closure."""
+        """Update this rank's parameters, and receive the others from their ranks; return the loss of a closure."""
         copy_settings(self.param_groups, self.optim.param_groups)
         loss = self.optim.step(closure)
         copy_settings(self.optim.param_groups, self.param_groups)
@@ -114,12 +114,12 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         return loss
 
     def join_hook(self, **kwargs: Any) -> JoinHook:
-        """Return what a rank without input does: it updates its share with the gradients of the others."""
+        """Return the hook for a rank without input: it updates its share with the gradients of the others."""
         return UpdateShare(self)
 
     # ------------------------------------------------------------------ state
     def consolidate_state_dict(self, to: int = 0) -> None:
-        """Bring the states of all ranks to rank `to` of the group, whose `state_dict()` gives them; all ranks call it."""
+        """Send the states of all ranks to rank `to` of the group, so that it can call `state_dict()`; all ranks call this."""
         group, rank = self.process_group, self.process_group.rank()
         copy_settings(self.param_groups, self.optim.param_groups)
         mine, target = self.optim.state_dict(), group.ranks[to]
@@ -135,14 +135,14 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
             tree_map(lambda leaf: isinstance(leaf, Tensor) and send(leaf, target, group), mine)
 
     def state_dict(self) -> dict:
-        """Return the state of all parameters, as of the last `consolidate_state_dict`.
+        """Return the state of all parameters at the last `consolidate_state_dict`.
 
-        Raises RuntimeError where this rank is not the one that it brought the state to.
+        Raises RuntimeError on ranks other than its `to`.
         """
         if self._consolidated is None:
             rank = self.process_group.rank()
-            what = f"Optimizer state has not been consolidated on this rank, which is {rank}"
-            raise error(RuntimeError, WHO, what, f"call consolidate_state_dict(to={rank}) on all ranks before")
+            what = f"Optimizer state has not been consolidated on this rank, which is {rank}"  # PyTorch's words
+            raise error(RuntimeError, WHO, what, f"call consolidate_state_dict(to={rank}) on all ranks first")
         number, state = self._numbers(), {}
         for rank, theirs in enumerate(self._consolidated):
             for mine, p in enumerate(p for group in self.param_groups for p in self._share(group, rank)):
@@ -152,7 +152,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         return {"state": dict(sorted(state.items())), "param_groups": groups}
 
     def load_state_dict(self, state_dict: dict) -> None:
-        """Take over this rank's share of the state of all parameters; all ranks call it.  ValueError for other groups."""
+        """Load this rank's share of the state of all parameters; all ranks call this.  Raises ValueError for other groups."""
         super().load_state_dict({"state": {}, "param_groups": state_dict["param_groups"]})
         numbers = {p: n for g, theirs in zip(self.param_groups, state_dict["param_groups"])
                    for p, n in zip(g["params"], theirs["params"])}  # fmt: skip
@@ -179,26 +179,26 @@ class UpdateShare(JoinHook):
 
 # ---------------------------------------------------------------------- helpers
 def copy_settings(source: list[dict], target: list[dict]) -> None:
-    """Copy the settings of groups, but for their parameters, into others."""
+    """Copy the settings of groups, without their parameters, into other groups."""
     for theirs, mine in zip(source, target, strict=True):
         mine.update({k: v for k, v in theirs.items() if k not in ("params", "param_names")})
 
 
 @dataclass
 class Layout:
-    """What is said of a tensor before its numbers are sent."""
+    """The shape and dtype of a tensor, which are sent before its elements."""
 
     shape: tuple
     dtype: Any
 
 
 def layout(leaf: Any) -> Any:
-    """Return a tensor's Layout; what is no tensor is sent as it is."""
+    """Return the Layout of a tensor; return other values unchanged."""
     return Layout(tuple(leaf.shape), leaf.dtype) if isinstance(leaf, Tensor) else leaf
 
 
 def received(leaf: Any, src: int, group: Any) -> Any:
-    """Return the tensor of a Layout, whose numbers come from rank `src`."""
+    """Receive the tensor of a Layout from rank `src`; return other values unchanged."""
     if not isinstance(leaf, Layout):
         return leaf
     t = empty(leaf.shape, dtype=leaf.dtype)

@@ -101,7 +101,7 @@ few.param_groups[0]["params"][0].sum().backward()
 assert few.step() is None and few.step(lambda: torch.tensor(3.0)).item() == 3
 few.consolidate_state_dict()
 assert rank or few.state_dict()["state"][0]["step"].item() == 2
-refuses(NotImplementedError, "no overlap_with_ddp", Zero, net.parameters(), torch.optim.Adam, overlap_with_ddp=True)
+refuses(NotImplementedError, "overlap_with_ddp=True is not", Zero, net.parameters(), torch.optim.Adam, overlap_with_ddp=True)
 refuses(ValueError, "empty parameter list", Zero, [], torch.optim.Adam)
 refuses(TypeError, "iterable of tensors or dicts", Zero, torch.ones(1), torch.optim.Adam)
 refuses(ValueError, "invalid lr: -1", Zero, net.parameters(), torch.optim.Adam, lr=-1)

@@ -1,8 +1,8 @@
 """Collectives as differentiable functions, under the names of torch.distributed.nn.functional.
 
-They return their results, where those of `minigrad.distributed` write into tensors that are given.  All ranks of the group
-call them, forward, backward and in forward mode, in the same order: the gradients are those of the sum of what all ranks call
-backward on.
+They return their results, while the collectives of `minigrad.distributed` write into given tensors.  All ranks of the group
+run them in the same order, in forward, in backward and in forward mode.  The gradients are those of the sum of the losses
+on which all ranks call backward.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..groups import member, rank_in
 from ..mpi_memory import ReduceOp
 from .linear_maps import AllGather, AllReduce, AllToAll, Broadcast, Gather, Recv, Reduce, ReduceScatter, Scatter, Send
 
-# what is not linear is a reduction of what all have sent: its derivative is that operation's
+# reductions that are not linear are computed from the gathered tensors, so their derivatives are those of `amax` and so on
 OF_GATHERED = {
     ReduceOp.MAX: lambda all_of_them: all_of_them.amax(0),
     ReduceOp.MIN: lambda all_of_them: all_of_them.amin(0),
@@ -29,18 +29,18 @@ OF_GATHERED = {
 
 
 def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: Any = None) -> Tensor:
-    """Return the sum of all ranks' tensors, or their mean, product, least or largest numbers, on each rank.
+    """Return on each rank the sum of all ranks' tensors, or their mean, product, minimum or maximum.
 
-    Shape and dtype are the tensor's.  The gradient of a sum is the sum of all ranks' gradients; that of the largest number
-    goes to the rank that has it, in equal parts where several have.  Bitwise operations have no gradient.  Raises TypeError
-    for what is no tensor or no ReduceOp, RuntimeError for an operation that the dtype does not have.
+    The result has the shape and dtype of the tensor.  The gradient of a sum is the sum of all ranks' gradients; the gradient
+    of a maximum goes in equal parts to the ranks that have it.  Bitwise operations have no gradient.  Raises TypeError for a
+    tensor that is not a Tensor or an op that is not a ReduceOp, RuntimeError for operations that the dtype does not support.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> from minigrad.distributed.nn import functional
     >>> dist.init_process_group("mpi")
     >>> x = minigrad.tensor([1.0, 2.0], requires_grad=True)
     >>> functional.all_reduce(x).square().sum().backward()
-    >>> x.grad  # the sum of what all ranks have for it
+    >>> x.grad  # the sum of all ranks' gradients
     tensor([2., 4.])
     >>> dist.destroy_process_group()
     """
@@ -57,14 +57,14 @@ def all_reduce(tensor: Tensor, op: ReduceOp = ReduceOp.SUM, group: Any = None) -
 
 
 def reduce(tensor: Tensor, dst: int, op: ReduceOp = ReduceOp.SUM, group: Any = None) -> Tensor:
-    """Return on rank `dst` what all_reduce returns, and zeros on the others.
+    """Return on rank `dst` the result of all_reduce, and zeros on the others.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> from minigrad.distributed.nn import functional
     >>> dist.init_process_group("mpi")
     >>> x = minigrad.tensor([1.0, 2.0], requires_grad=True)
     >>> functional.reduce(x, dst=0).sum().backward()
-    >>> x.grad  # on each rank that of the sum on rank 0
+    >>> x.grad  # on each rank the gradient of the sum on rank 0
     tensor([1., 1.])
     >>> dist.destroy_process_group()
     """
@@ -99,9 +99,9 @@ def broadcast(tensor: Tensor, src: int, group: Any = None) -> Tensor:
 
 
 def all_gather(tensor: Tensor, group: Any = None) -> tuple[Tensor, ...]:
-    """Return the tensors of all ranks, by their numbers, on each rank; they have one shape.
+    """Return on each rank the tensors of all ranks, which have one shape, in the order of ranks.
 
-    The gradient of a rank's tensor is the sum of those that all ranks have for it.
+    The gradient of a rank's tensor is the sum of its gradients on all ranks.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> from minigrad.distributed.nn import functional
@@ -162,9 +162,9 @@ def scatter(tensors: Sequence[Tensor], src: int = 0, group: Any = None) -> Tenso
 def reduce_scatter(
     output: Tensor, input_list: Sequence[Tensor], op: ReduceOp = ReduceOp.SUM, group: Any = None
 ) -> Tensor:
-    """Return on rank i the sum of members i of all ranks' lists, or their mean, product, least or largest numbers.
+    """Return on rank i the sum of members i of all ranks' lists, or their mean, product, minimum or maximum.
 
-    `output` says the shape of the result, and is not written to.
+    The result has the shape of `output`, which stays unchanged.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> from minigrad.distributed.nn import functional
@@ -192,7 +192,7 @@ def reduce_scatter(
 def all_to_all(
     output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: Any = None
 ) -> tuple[Tensor, ...]:
-    """Return member j of rank i's list as member i on rank j; `output_tensor_list` says the shapes of the results.
+    """Return member j of rank i's list as member i on rank j; the results have the shapes of `output_tensor_list`.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> from minigrad.distributed.nn import functional
@@ -219,7 +219,7 @@ def all_to_all_single(
     input_split_sizes: Sequence[int] | None = None,
     group: Any = None,
 ) -> Tensor:
-    """Return part i of the rows of rank j's tensor as part j of rank i's; `output` says the shape of the result.
+    """Return on rank i the parts i of the rows of all ranks' tensors, concatenated; the result has the shape of `output`.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> from minigrad.distributed.nn import functional
@@ -239,10 +239,10 @@ def all_to_all_single(
 
 
 def send(tensor: Tensor, dst: int, group: Any = None, tag: int = 0) -> Tensor:
-    """Send a tensor to rank `dst`; return a tensor of no elements, through which backward gets the gradient from there.
+    """Send a tensor to rank `dst`; return a tensor without elements, through which backward receives the gradient.
 
-    Add its sum, which is 0, to what this rank calls backward on: `(loss + sent.sum()).backward()`.  Raises ValueError where
-    `dst` is this rank, or not in the group.
+    Add its sum, which is 0, to the loss of this rank: `(loss + sent.sum()).backward()`.  Raises ValueError where `dst` is
+    this rank or not in the group.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> from minigrad.distributed.nn import functional
@@ -260,9 +260,9 @@ def send(tensor: Tensor, dst: int, group: Any = None, tag: int = 0) -> Tensor:
 def recv(tensor: Tensor, src: int, group: Any = None, tag: int = 0) -> Tensor:
     """Return the tensor that rank `src` sends, which has the shape and dtype of `tensor`.
 
-    The result requires grad where `tensor` does, and then backward sends the gradient to `src`: let it require grad just
-    where the tensor that is sent does.  With `torch.autograd.grad` and in forward mode, let it be computed from the inputs
-    (`x * 0`): a backward that leads to none of them does not run.
+    If `tensor` requires grad, so does the result, and backward sends the gradient to `src`.  Pass a tensor that requires
+    grad if and only if the sent tensor does.  With `torch.autograd.grad` and in forward mode, compute it from the inputs, as
+    in `x * 0`: backward runs only for operations that lead to an input.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> from minigrad.distributed.nn import functional
@@ -279,7 +279,7 @@ def recv(tensor: Tensor, src: int, group: Any = None, tag: int = 0) -> Tensor:
 
 # ---------------------------------------------------------------------- helpers
 def checked(tensor: Tensor, who: str) -> Tensor:
-    """Return a tensor.  Raises TypeError for anything else."""
+    """Return a tensor unchanged.  Raises TypeError for anything else."""
     if not isinstance(tensor, Tensor):
         what = f"expected a tensor, got {type(tensor).__name__}"
         raise error(TypeError, who, what, "pass minigrad.tensor(value)")
@@ -287,13 +287,13 @@ def checked(tensor: Tensor, who: str) -> Tensor:
 
 
 def averaged(tensor: Tensor, who: str) -> Tensor:
-    """Return a tensor that has a mean.  Raises RuntimeError for dtypes that have none."""
+    """Return a tensor unchanged.  Raises RuntimeError for a dtype that has no mean."""
     collectives.to_reduce(np.empty(0, checked(tensor, who)._np_dtype), ReduceOp.AVG, who)
     return tensor
 
 
 def same_shape(who: str, out: Tensor, given: Tensor, name: str) -> Tensor:
-    """Return a result, which has the shape of the tensor that was given for it.  Raises ValueError where it has not."""
+    """Return a result unchanged.  Raises ValueError unless it has the shape of the tensor that the caller gave for it."""
     if out.shape != given.shape:
         what = f"{name} has shape {tuple(given.shape)}, and the result {tuple(out.shape)}"
         raise error(ValueError, who, what, f"pass {name}=torch.empty({tuple(out.shape)})")

@@ -1,13 +1,13 @@
-"""Collectives as linear maps: of the tensors of all ranks, to tensors of all ranks.
+"""Collectives as linear maps from the tensors of all ranks to tensors of all ranks.
 
-Each is a Function on one tensor of this rank.  Its backward is its transpose, which is a collective again, and its jvp is
-itself.  The gradients are those of the sum of what all ranks call backward on.
+Each is a Function of one tensor of this rank.  Its backward is its transpose, which is also a collective, and its jvp is the
+map itself.  The gradients are those of the sum of the losses on which all ranks call backward.
 
     broadcast   <->  reduce            all_reduce  <->  all_reduce
     all_gather  <->  reduce_scatter    all_to_all  <->  all_to_all
     scatter     <->  gather            send        <->  recv
 
-Dimension 0 is the one that is gathered and divided; under vmap the batch is the last one.
+The maps gather and divide dimension 0; under vmap the batch is the last dimension.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..groups import ProcessGroup
 class LinearMap(Function):
     """A linear map of all ranks' tensors: `forward(tensor, *settings)`.
 
-    `transpose(grad, *settings)` returns the gradient of this rank's tensor, from those of all ranks' results.
+    `transpose(grad, *settings)` returns the gradient of this rank's tensor from the gradients of all ranks' results.
     """
 
     transpose: Callable[..., Tensor]
@@ -93,7 +93,7 @@ class Reduce(LinearMap):
 
 
 class AllGather(LinearMap):
-    """The tensors of all ranks above each other, on each rank."""
+    """The tensors of all ranks on each rank, concatenated."""
 
     @staticmethod
     def forward(tensor: Tensor, group: ProcessGroup) -> Tensor:
@@ -121,7 +121,7 @@ class ReduceScatter(LinearMap):
 
 
 class AllToAll(LinearMap):
-    """Part i of rank j's tensor as part j of rank i's; `sent` and `received` say how many rows the parts have."""
+    """Part i of rank j's tensor as part j of rank i's; `sent` and `received` are the numbers of rows of the parts."""
 
     @staticmethod
     def forward(tensor: Tensor, sent: list[int], received: list[int], group: ProcessGroup) -> Tensor:
@@ -135,7 +135,7 @@ class AllToAll(LinearMap):
 
 
 class Scatter(LinearMap):
-    """Part i of the tensor of rank `src`, on rank i; the tensors of the others only say how large it is."""
+    """Part i of the tensor of rank `src`, on rank i; of the others' tensors only the shape matters."""
 
     @staticmethod
     def forward(tensor: Tensor, src: int, group: ProcessGroup) -> Tensor:
@@ -150,7 +150,7 @@ class Scatter(LinearMap):
 
 
 class Gather(LinearMap):
-    """The tensors of all ranks above each other on rank `dst`, zeros on the others."""
+    """The tensors of all ranks on rank `dst`, concatenated; zeros on the others."""
 
     @staticmethod
     def forward(tensor: Tensor, dst: int, group: ProcessGroup) -> Tensor:
@@ -165,7 +165,7 @@ class Gather(LinearMap):
 
 
 class Send(LinearMap):
-    """A tensor sent to rank `dst`; the result, which has no elements, is what backward comes through."""
+    """A tensor sent to rank `dst`; backward receives the gradient through the result, which has no elements."""
 
     @staticmethod
     def forward(tensor: Tensor, dst: int, tag: int, group: ProcessGroup) -> Tensor:
@@ -178,7 +178,7 @@ class Send(LinearMap):
 
 
 class Recv(LinearMap):
-    """A tensor received from rank `src`, shaped as the argument behind its dimension of no elements."""
+    """A tensor received from rank `src`, with the shape of the argument after its first dimension, which has no elements."""
 
     @staticmethod
     def forward(tensor: Tensor, src: int, tag: int, group: ProcessGroup) -> Tensor:
