@@ -61,6 +61,8 @@ class ShardedTensor:
         """Return the whole tensor on each rank of the group; all its ranks call this, and no two hold the same element."""
         device = self._shards[0].tensor.device if self._shards else None
         whole = zeros(self.shape, dtype=self.dtype, device=device)
+        if whole.is_floating_point():
+            whole.neg_()  # x + -0.0 is x for all x, and -0.0 + 0.0 is not -0.0
         with no_grad():
             for t, offsets in self._shards:
                 inside(whole, (0,) * t.ndim, (tuple(offsets), tuple(t.shape))).copy_(t)
@@ -68,12 +70,12 @@ class ShardedTensor:
         return whole
 
     def __array__(self, *_: Any, **__: Any) -> Any:
-        raise self.partial("cannot become an array")
+        raise self.needs_whole("cannot become an array")
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        raise self.partial("cannot be pickled")
+        raise self.needs_whole("cannot be pickled")
 
-    def partial(self, what: str) -> Exception:
+    def needs_whole(self, what: str) -> Exception:
         """Return the error for an operation that needs the whole tensor."""
         fix = (
             "call .full_tensor() on all ranks, or use distributed.checkpoint, which saves and loads each rank's shards"
@@ -158,7 +160,7 @@ def inside(t: Tensor, offsets: Sequence[int], box: Box) -> Tensor:
 
 
 def fill(mine: ShardedTensor, given: Any) -> str:
-    """Copy a tensor, whole or sharded in the same way, into this rank's shards; return in words what does not fit, or ""."""
+    """Copy a tensor, whole or sharded in the same way, into this rank's shards; return a description of the mismatch, or ""."""
     given = given if isinstance(given, (Tensor, ShardedTensor)) else wrap(given)
     if tuple(given.shape) != tuple(mine.shape):
         return f"the shape is {tuple(given.shape)}, and in the current model {tuple(mine.shape)}"
@@ -166,7 +168,9 @@ def fill(mine: ShardedTensor, given: Any) -> str:
     if isinstance(given, ShardedTensor):
         theirs = {s.offsets: s.tensor for s in given.local_shards()}
         if [s.offsets for s in mine.local_shards()] != list(theirs):
-            return "the shards are those of another number of ranks, which distributed.checkpoint.load can read"
+            return (
+                "another number of ranks divided it into other shards; distributed.checkpoint.load reads such a state"
+            )
     with no_grad():
         for t, offsets in mine.local_shards():
             at = tuple([slice(o, o + n) for o, n in zip(offsets, t.shape)])

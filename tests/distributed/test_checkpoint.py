@@ -113,6 +113,23 @@ def test_parameters_that_were_never_used_have_a_state_to_load_into(tmp_path):
     dcp.load({"optimizer": get_state_dict(fresh, torch.optim.Adam(fresh.parameters()))[1]}, checkpoint_id=tmp_path)
 
 
+@pytest.mark.parametrize("kind", [torch.optim.Adam, torch.optim.Rprop, torch.optim.ASGD])
+def test_getting_a_state_does_not_change_training(kind):
+    ends = []
+    for asked in (False, True):
+        torch.manual_seed(0)
+        model = nn.Linear(3, 2)
+        optimizer = kind(model.parameters(), lr=0.1)
+        for _ in range(3):
+            if asked:
+                get_state_dict(model, optimizer)
+            optimizer.zero_grad()
+            (model(torch.ones(1, 3)) ** 2).sum().backward()
+            optimizer.step()
+        ends.append(model.weight)
+    assert torch.equal(*ends)
+
+
 def test_states_by_name_of_a_model_and_its_optimizer(tmp_path):
     model, optimizer = trained(0, 2)
     states = get_state_dict(model, optimizer)
@@ -203,17 +220,17 @@ def test_a_folder_without_a_whole_checkpoint_is_none(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"the folder has no metadata\.json\n"):
         dcp.load({}, checkpoint_id=tmp_path)
     plan = dcp.save({"w": torch.ones(2), "n": 1}, checkpoint_id=tmp_path)
-    said = (tmp_path / "metadata.json").read_bytes()
+    metadata = (tmp_path / "metadata.json").read_bytes()
     (tmp_path / "metadata.json").unlink()
     with pytest.raises(FileNotFoundError, match="only files of a save that did not finish"):
         dcp.load({"w": torch.ones(2)}, checkpoint_id=tmp_path)
-    (tmp_path / "metadata.json").write_bytes(said[:-9])
+    (tmp_path / "metadata.json").write_bytes(metadata[:-9])
     with pytest.raises(RuntimeError, match="cannot be read"):
         dcp.load({"w": torch.ones(2)}, checkpoint_id=tmp_path)
-    (tmp_path / "metadata.json").write_text(json.dumps({**json.loads(said), "version": 9}))
+    (tmp_path / "metadata.json").write_text(json.dumps({"version": 9, "other": "fields"}))
     with pytest.raises(RuntimeError, match="has version 9"):
         dcp.load({"w": torch.ones(2)}, checkpoint_id=tmp_path)
-    (tmp_path / "metadata.json").write_bytes(said)
+    (tmp_path / "metadata.json").write_bytes(metadata)
     name = next(n for n in plan.files if n.endswith("tensors"))
     content = (tmp_path / name).read_bytes()
     (tmp_path / name).write_bytes(content[:-1])
@@ -327,6 +344,9 @@ state = {"w": ShardedTensor((4, 6), rows.dtype, [Shard(rows, (rank * 4 // size, 
 dcp.load(state, checkpoint_id=folder)
 assert state["n"] == 3 and torch.equal(rows, whole[rank * 4 // size : (rank + 1) * 4 // size])
 assert torch.equal(state["w"].full_tensor(), whole)
+for t in (torch.tensor([-0.0]), torch.tensor([True]), torch.tensor([-3], dtype=torch.int8)):
+    all_of_them = ShardedTensor((size,), t.dtype, [Shard(t, (rank,))]).full_tensor()
+    assert str(all_of_them) == str(t.expand(size)), all_of_them  # also the sign of zero
 mine, at = columns()
 dcp.load({"w": ShardedTensor((4, 6), rows.dtype, [Shard(mine, (0, at))])}, checkpoint_id=folder)
 assert torch.equal(mine, whole[:, at : at + mine.shape[1]])

@@ -40,7 +40,7 @@ while True:
     if child == 0:
         left = [n]
 
-        def count(event, args):  # what changes the folder, one after another
+        def count(event, args):  # counts the events that change the folder
             if event in ("open", "os.rename", "os.remove", "os.mkdir") and folder in str(args[0]):
                 left[0] -= 1
                 if not left[0]:
@@ -110,11 +110,11 @@ def test_a_rank_killed_at_any_time_leaves_the_last_checkpoint_whole(tmp_path, de
     os.kill(int((tmp_path / "saved.1").read_text()), signal.SIGKILL)
     rest, _ = ranks.communicate(timeout=60)
     assert ranks.returncode != 0
-    said = [
+    saved = [
         int(line.split()[1]) for line in [*lines, *rest.splitlines()] if line.startswith("saved ") and line.split()[1:]
     ]
     state = {f"t{i}": torch.zeros(20000) for i in range(8)}
     into = {**state, "n": 0}
     dcp.load(into, checkpoint_id=tmp_path / "saved")
-    assert max(said) <= into["n"] <= max(said) + 1
+    assert max(saved) <= into["n"] <= max(saved) + 1
     assert all((t == into["n"]).all() for t in state.values())

@@ -56,7 +56,7 @@ def named(tree: Any, prefix: str, who: str) -> Iterator[tuple[str, Any]]:
 
 
 def divided(tree: Any) -> bool:
-    """Return whether the members of a value are entries; those of a list without tensors are not."""
+    """Return whether the members of a value are entries themselves; a list without tensors is one entry."""
     if isinstance(tree, (list, tuple)) and not isinstance(tree, Tensor):
         return any([isinstance(v, (Tensor, ShardedTensor, dict)) or divided(v) for v in tree])
     return isinstance(tree, dict)

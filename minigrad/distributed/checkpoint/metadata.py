@@ -87,17 +87,17 @@ class Metadata:
     def read(cls, folder: Path, who: str) -> Metadata:
         """Return a folder's metadata.  Raises FileNotFoundError where it has none, RuntimeError where files are missing."""
         try:
-            said = json.loads((folder / METADATA).read_bytes())
-            version, tensors = said.pop("version"), said.pop("tensors")
-            found = cls(tensors={name: TensorMetadata(**t) for name, t in tensors.items()}, **said)
+            content = json.loads((folder / METADATA).read_bytes())
+            if (version := content.pop("version")) != VERSION:
+                what = f"{folder / METADATA} has version {version}, and this minigrad reads version {VERSION}"
+                raise error(RuntimeError, who, what, "install the version of minigrad that wrote it")
+            tensors = content.pop("tensors")
+            found = cls(tensors={name: TensorMetadata(**t) for name, t in tensors.items()}, **content)
         except FileNotFoundError:
             raise nothing_there(folder, who) from None
         except (ValueError, TypeError, KeyError, AttributeError) as e:
             what = f"{folder / METADATA} cannot be read ({type(e).__name__}: {e})"
             raise error(RuntimeError, who, what, "load another checkpoint") from None
-        if version != VERSION:
-            what = f"{folder / METADATA} has version {version}, and this minigrad reads version {VERSION}"
-            raise error(RuntimeError, who, what, "install the version of minigrad that wrote it")
         for name, nbytes in found.files.items():
             there = os.path.getsize(folder / name) if (folder / name).exists() else None
             if there != nbytes:

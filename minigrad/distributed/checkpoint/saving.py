@@ -1,6 +1,6 @@
 """save: each rank writes its part of a checkpoint, and rank 0 joins the parts.
 
-If several ranks hold a tensor, one of them writes it; the plan gives each rank about the same number of bytes.  Each save
+If several ranks hold a tensor, one of them writes it; the plan gives each rank about the same number of elements.  Each save
 chooses new file names.  When all files are on the disk, rank 0 replaces metadata.json, which lists the files of the
 checkpoint.  If a process is killed before that, the folder keeps the earlier checkpoint, and the next save removes the
 files that belong to none.
@@ -20,10 +20,10 @@ from ...core.tensor import Tensor
 from ...errors import error
 from ...serialization import save as save_file
 from ..groups import ProcessGroup
-from ..sharded_tensor import ShardedTensor, overlap
+from ..sharded_tensor import Box, ShardedTensor, overlap
 from .entries import entries, states
 from .folders import FileSystemWriter, folder_of
-from .metadata import Metadata, TensorMetadata, described, parts_of
+from .metadata import Metadata, Stored, TensorMetadata, described, parts_of
 from .ranks import gathered, group_of, together
 
 OURS = re.compile(r"[0-9a-f]{16}-\d+\.(tensors|values)(\.\d+-\d+)?|metadata\.json\.\d+-\d+")  # and unfinished files
@@ -94,32 +94,37 @@ def is_tensor(value: Any) -> bool:
 def planned(descriptions: list[Described], token: str, who: str, group: ProcessGroup | None) -> Metadata:
     """Return the plan of the checkpoint: of the ranks that hold a part, the one with the fewest elements so far writes it."""
     plan, loads = Metadata(len(descriptions)), [0] * len(descriptions)
-    holders: dict[tuple, list[int]] = {}
     for rank, mine in enumerate(descriptions):
         for name, found in mine.items():
             check_same(name, rank, found, descriptions, who, group)
-            for box in [None] if found is None else [p.box for p in found.parts]:
-                holders.setdefault((name, box), []).append(rank)
-            if found is not None and name not in plan.tensors:
-                plan.tensors[name] = TensorMetadata(found.dtype, found.shape, [])
-    largest = sorted(holders.items(), key=lambda item: -(prod(item[0][1][1]) if item[0][1] else 0))
-    for (name, box), ranks in largest:
-        writer = min(ranks, key=lambda r: loads[r])
-        loads[writer] += prod(box[1]) if box else 0
+            if found is not None:
+                plan.tensors.setdefault(name, TensorMetadata(found.dtype, found.shape, []))
+    for (name, box), ranks in sorted(holders(descriptions).items(), key=lambda item: -elements(item[0][1])):
+        writer = min(ranks, key=loads.__getitem__)
+        loads[writer] += elements(box)
         if box is None:
             plan.values[name] = file_of(token, writer, "values")
             continue
-        description = descriptions[writer][name]
-        part = next(p for p in description.parts if p.box == box) if description else None
-        if part is not None:
-            part.file = file_of(token, writer, "tensors")
-            plan.tensors[name].parts.append(part)
+        file, parts = file_of(token, writer, "tensors"), plan.tensors[name].parts
+        parts.append(Stored(*box, file, index=sum([p.file == file for p in parts])))
     for name, found in plan.tensors.items():
-        for file in {p.file for p in found.parts}:
-            for index, part in enumerate([p for p in found.parts if p.file == file]):
-                part.index = index
         check_covered(name, found, who)
     return plan
+
+
+def holders(descriptions: list[Described]) -> dict[tuple[str, Box | None], list[int]]:
+    """Return the ranks that hold each box of each tensor; a value other than a tensor has the box None."""
+    found: dict[tuple[str, Box | None], list[int]] = {}
+    for rank, mine in enumerate(descriptions):
+        for name, tensor in mine.items():
+            for box in [None] if tensor is None else [p.box for p in tensor.parts]:
+                found.setdefault((name, box), []).append(rank)
+    return found
+
+
+def elements(box: Box | None) -> int:
+    """Return the number of elements in a box."""
+    return 0 if box is None else prod(box[1])
 
 
 def check_covered(name: str, found: TensorMetadata, who: str) -> None:
@@ -129,7 +134,7 @@ def check_covered(name: str, found: TensorMetadata, who: str) -> None:
         if overlap(a.box, b.box) is not None:
             what = f"the ranks' shards of {name!r} overlap: {a} and {b}"
             raise error(ValueError, who, what, fix)
-    if sum([prod(part.sizes) for part in found.parts]) != prod(found.shape):
+    if sum([elements(part.box) for part in found.parts]) != prod(found.shape):
         boxes = ", ".join(map(str, found.parts)) or "nothing"
         what = f"the ranks' shards of {name!r} leave a gap in its shape, {found.shape}: {boxes}"
         raise error(ValueError, who, what, fix)
@@ -164,17 +169,17 @@ def write(mine: dict[str, Any], plan: Metadata, folder: Path, token: str, rank: 
     tensors, values = file_of(token, rank, "tensors"), file_of(token, rank, "values")
     content: dict[str, dict] = {tensors: {}, values: {k: mine[k] for k, file in plan.values.items() if file == values}}
     for name, found in plan.tensors.items():
-        wanted = [p.box for p in sorted(found.parts, key=lambda p: p.index) if p.file == tensors]
+        wanted = [p.box for p in found.parts if p.file == tensors]
         if wanted:
             held = {(tuple(offsets), tuple(t.shape)): t for t, offsets in parts_of(mine[name])}
-            content[tensors][name] = [alone(held[box]) for box in wanted]
+            content[tensors][name] = [compact(held[box]) for box in wanted]
     for file, held in content.items():
         if held:
             save_file(held, folder / file)
     return {file: (folder / file).stat().st_size for file, held in content.items() if held}
 
 
-def alone(t: Tensor) -> Tensor:
+def compact(t: Tensor) -> Tensor:
     """Return a tensor, or a copy of a view: a file holds all the memory of its tensors, not only the elements of a view."""
     return t if t.is_contiguous() and t.untyped_storage().nbytes() == t.nbytes else t.clone()
 

@@ -1,7 +1,7 @@
 """States of models and optimizers that do not depend on the number of ranks, as in torch.distributed.checkpoint.state_dict.
 
-The names of parameters are those of the model without wrappers, and the state of an optimizer has the names of its parameters.
-A tensor of which a rank holds only a part is a ShardedTensor.
+Parameters have the names that they have in the model without wrappers; the state of an optimizer uses these names too.  A
+tensor of which a rank holds only a part is a ShardedTensor.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def get_state_dict(
 def get_model_state_dict(model: Module, *, options: StateDictOptions | None = None) -> dict[str, Any]:
     """Return the state of a model."""
     with FullyShardedDataParallel.state_dict_type(model, StateDictType.SHARDED_STATE_DICT):
-        return whole(inside(model).state_dict(), options)
+        return whole(unwrapped(model).state_dict(), options)
 
 
 def get_optimizer_state_dict(
@@ -82,18 +82,21 @@ def get_optimizer_state_dict(
 ) -> dict[str, Any]:
     """Return the states of optimizers, by the names of the parameters.
 
-    Parameters without a state get one: the optimizer makes a step with lr=0 and zero gradients for them.
+    For parameters without a state, the result has the state after a step with lr=0 and zero gradients; the optimizer itself
+    stays without, so that training goes on as if the function had not been called.
     """
     held, found = parts(model), {"state": {}, "param_groups": []}
     for optimizer in listed(optimizers):
-        initialize(optimizer)
+        new = initialize(optimizer)
         for p, mine in of_optimizer(optimizer, held):
             for part in mine:
                 found["state"][part.name] = {
-                    k: shown(part, v) if same_shape(v, p) else v for k, v in optimizer.state[p].items()
+                    k: sharded(part, v) if same_shape(v, p) else v for k, v in optimizer.state[p].items()
                 }
         for group in optimizer.param_groups:
             found["param_groups"].append({**group, "params": names_of(group, held)})
+        for p in new:
+            optimizer.state.pop(p, None)
     return whole(found, options)
 
 
@@ -115,7 +118,7 @@ def set_model_state_dict(
     model: Module, model_state_dict: dict[str, Any], *, options: StateDictOptions | None = None
 ) -> Any:
     """Load the state of a model: whole tensors, or shards for the same number of ranks."""
-    return inside(model).load_state_dict(model_state_dict, strict=options is None or options.strict)
+    return unwrapped(model).load_state_dict(model_state_dict, strict=options is None or options.strict)
 
 
 def set_optimizer_state_dict(
@@ -169,7 +172,7 @@ def check_there(names: list[str], given: dict) -> None:
 def parts(model: Module) -> dict[int, Held]:
     """Return the parameters of a model by id, with the parts of tensors of its state_dict that they hold."""
     found: dict[int, Held] = {}
-    for path, module in inside(model).named_modules():
+    for path, module in unwrapped(model).named_modules():
         prefix = f"{path}.".replace(INNER, "") if path else ""
         own = module.held_parts() if isinstance(module, HoldsParts) else {}
         for name, p in module._parameters.items():
@@ -191,7 +194,7 @@ def whole(state: dict, options: StateDictOptions | None) -> dict:
     return state
 
 
-def inside(model: Module) -> Module:
+def unwrapped(model: Module) -> Module:
     """Return the module inside a DistributedDataParallel, whose names the states use."""
     return model.module if isinstance(model, DistributedDataParallel) else model
 
@@ -221,19 +224,20 @@ def same_shape(value: Any, p: Tensor) -> bool:
     return isinstance(value, Tensor) and value.shape == p.shape
 
 
-def shown(part: Part, local: Tensor) -> Tensor | ShardedTensor:
+def sharded(part: Part, local: Tensor) -> Tensor | ShardedTensor:
     """Return the tensor that a rank's tensor is, or is a part of."""
     return local.detach() if part.group is None else part.of(local)
 
 
-def initialize(optimizer: Optimizer) -> None:
-    """Make a step that changes no parameter, so that each of this rank's parameters has a state."""
+def initialize(optimizer: Optimizer) -> list[Tensor]:
+    """Make a step that changes no parameter, so that each of this rank's parameters has a state; return those without one."""
     if isinstance(optimizer, ZeroRedundancyOptimizer):
         optimizer = optimizer.optim  # its own step is a call of all ranks, and some may need none
     new = [p for p in optimizer._all() if p.requires_grad and not optimizer.state.get(p)]
     if new:
         with unchanged(optimizer, new):
             optimizer.step()
+    return new
 
 
 @contextmanager
