@@ -75,7 +75,7 @@ class Packer(pickle.Pickler):
 
 
 class Definition(NamedTuple):
-    """The text of a function or class, and the names in it: those `needed` to run the definition, and those `used` later."""
+    """The text of a function or class, and its global names: `needed` to run the definition, or `used` when it is called."""
 
     name: str
     file: str

@@ -57,18 +57,18 @@ class PipelineStage:
         """Return whether this stage computes the loss."""
         return self.stage_index == self.num_stages - 1
 
-    def received(self) -> tuple[Tensor, ...]:
+    def receive(self) -> tuple[Tensor, ...]:
         """Wait for the output of the previous stage for the next part of the batch, and return it."""
-        said: list[Any] = [None]
+        header: list[Any] = [None]
         src = self.group.ranks[self.stage_index - 1]
-        recv_object_list(said, src, self.group)
-        shapes, dtype, requires_grad = said[0]
+        recv_object_list(header, src, self.group)
+        shapes, dtype, requires_grad = header[0]
         sizes = [prod(shape) for shape in shapes]
         like = empty(sum(sizes), dtype=dtype, device=self.device).requires_grad_(requires_grad)
         flat = recv(like, src, self.group)
         return tuple([part.reshape(shape) for part, shape in zip(flat.split(sizes), shapes)])
 
-    def sent(self, output: Any) -> Tensor:
+    def send(self, output: Any) -> Tensor:
         """Send the output of this stage to the next; return a zero, through which backward receives the gradient."""
         tensors = output if isinstance(output, (tuple, list)) else (output,)
         if not all([isinstance(t, Tensor) and t.dtype == tensors[0].dtype for t in tensors]):
@@ -83,9 +83,9 @@ class PipelineStage:
 class ScheduleGPipe:
     """The schedule that runs forward for all parts of a batch, and then backward for all.
 
-    `loss_fn(output, target)` returns the loss of one part; without it there is no backward.  The gradients are those of the
-    mean of the parts' losses, or of their sum with `scale_grads=False`.  If the loss is a mean and the parts are equally
-    large, they are the gradients of the whole batch.
+    `loss_fn(output, target)` returns the loss of one part; without it there is no backward.  Backward computes the gradient of
+    the mean of the parts' losses, or of their sum with `scale_grads=False`.  If the loss is a mean and the parts are equally
+    large, this is the gradient of the whole batch.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> from minigrad.distributed.pipelining import PipelineStage, ScheduleGPipe
@@ -134,10 +134,10 @@ class ScheduleGPipe:
         targets = parts((target,), n, "target") if with_loss else []
         ends, outputs, found = [], [], []  # backward starts at the ends
         for i in range(n):
-            given = inputs[i] if stage.is_first else stage.received()
+            given = inputs[i] if stage.is_first else stage.receive()
             output = stage.submod(*given, **options[i])
             if not stage.is_last:
-                ends.append(stage.sent(output))
+                ends.append(stage.send(output))
                 continue
             outputs.append(output)
             if self.loss_fn is not None:
@@ -170,7 +170,7 @@ def parts(values: tuple, n: int, name: str, needed: bool = True) -> list[tuple]:
 
 
 def merged(outputs: list) -> Any:
-    """Concatenate the outputs of all parts into those of the whole batch; stack them where they are scalars."""
+    """Return the outputs for the whole batch: the outputs of all parts, concatenated, or stacked if they are scalars."""
     with no_grad():
         if isinstance(outputs[0], (tuple, list)):
             return tuple([merged(list(same)) for same in zip(*outputs)])

@@ -1,4 +1,4 @@
-"""Layers that are divided among ranks, and stages behind each other: the same numbers as the whole model on one process."""
+"""Tensor and pipeline parallelism compute the same numbers as the whole model on one process."""
 
 from tests.distributed.ranks import SHARDED, needs_mpi, passes
 
@@ -162,7 +162,7 @@ from minigrad.distributed.pipelining import PipelineStage, ScheduleGPipe
 mse = nn.functional.mse_loss
 
 
-class Two(nn.Module):  # what goes on to the next stage are two tensors
+class Two(nn.Module):  # the next stage receives two tensors
     def __init__(self):
         super().__init__()
         self.a, self.b = nn.Linear(4, 4), nn.Linear(4, 2)
@@ -260,7 +260,7 @@ refused(NotImplementedError, "for kwargs", lambda: ScheduleGPipe(stage, 2, kwarg
 refused(ValueError, "needs the batch", lambda: ScheduleGPipe(stage, 2).step())
 refused(ValueError, "needs target", lambda: ScheduleGPipe(stage, 2, mse).step(x))
 refused(ValueError, "the batch of shape (8, 4) cannot be divided into 9 parts", lambda: ScheduleGPipe(stage, 9).step(x))
-refused(TypeError, "stage 0 returns minigrad.float64, minigrad.int64", lambda: stage.sent((x, x.long())))
+refused(TypeError, "stage 0 returns minigrad.float64, minigrad.int64", lambda: stage.send((x, x.long())))
 """
     passes(1, PIPELINE + program)
 
@@ -300,9 +300,9 @@ else:
         assert "process 0 sends 1 objects, and the list has room for 2" in str(e)
 
 sent = [{"a": 1}]
-(mine,) = said = list(sent)
-dist.broadcast_object_list(said, src=0)
-assert said == sent and (said[0] is mine) == (rank == 0)  # the sender keeps its own objects
+(mine,) = received = list(sent)
+dist.broadcast_object_list(received, src=0)
+assert received == sent and (received[0] is mine) == (rank == 0)  # the sender keeps its own objects
 
 dist.set_debug_level(dist.DebugLevel.DETAIL)
 assert dist.get_debug_level() is dist.DebugLevel.DETAIL

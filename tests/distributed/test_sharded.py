@@ -277,7 +277,7 @@ def prepared(seed, lr, wrap=partial(FSDP, auto_wrap_policy=ModuleWrapPolicy([nn.
     return model, torch.optim.AdamW(model.parameters(), lr)
 
 
-def step(model, optimizer, i):  # all ranks have one batch: the mean of their gradients is that of one process
+def step(model, optimizer, i):  # all ranks have the same batch, so the mean of their gradients is the gradient of one process
     optimizer.zero_grad()
     (model(batches[i]) ** 2).mean().backward()
     optimizer.step()

@@ -64,7 +64,7 @@ for kind, settings in OPTIMIZERS:
     net = DDP(model())
     net.module.load_state_dict(whole.state_dict())
     zero = Zero(net.parameters(), kind, lr=1.0)
-    zero.load_state_dict(copy.deepcopy(one.state_dict()))  # that of another number of ranks
+    zero.load_state_dict(copy.deepcopy(one.state_dict()))  # the state of one process
     assert zero.param_groups[0]["lr"] == settings["lr"]
     steps(whole, one, batch, begin=3)
     steps(net, zero, mine, begin=3)

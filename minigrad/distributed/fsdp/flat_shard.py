@@ -38,7 +38,7 @@ class Flattened(NamedTuple):
 
     @property
     def stop(self) -> int:
-        """The index behind its last element in the flat tensor."""
+        """The index after its last element in the flat tensor."""
         return self.start + prod(self.shape)
 
 
@@ -252,8 +252,8 @@ def check(found: list[tuple[str, Module, str, Parameter]]) -> None:
             what = f"{path} is the same parameter as {taken}, which belongs to another unit"
             raise error(ValueError, WHO, what, "wrap the modules that share a parameter in one unit")
     for path, _, _, p in found:
-        for what in ("requires_grad", "dtype", "device"):
-            if getattr(p, what) != getattr(first, what):
-                both = f"{path} has {what}={getattr(p, what)}, and {first_path} {what}={getattr(first, what)}"
+        for name in ("requires_grad", "dtype", "device"):
+            if getattr(p, name) != getattr(first, name):
+                both = f"{path} has {name}={getattr(p, name)}, and {first_path} {name}={getattr(first, name)}"
                 fix = "wrap the modules of each kind separately: model.head = FullyShardedDataParallel(model.head)"
                 raise error(ValueError, WHO, f"parameters of one flat tensor differ: {both}", fix)

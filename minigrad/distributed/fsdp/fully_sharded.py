@@ -60,7 +60,7 @@ class FullyShardedDataParallel(HoldsParts, Module):
     The parameters become one flat parameter, which is divided evenly.  The ranks gather it for forward, free it, and gather
     it again for backward, which leaves on each rank its shard of the averaged gradients.  `parameters()` returns the shards,
     and an optimizer of the shards computes the same update as an optimizer of the whole model.  A module inside that is
-    wrapped itself, by hand or by `auto_wrap_policy`, is a unit with a flat parameter of its own, and is gathered separately.
+    wrapped itself, by hand or by `auto_wrap_policy`, is a unit with a separate flat parameter, which is gathered separately.
 
     All ranks of the group make the same calls.  They start with equal parameters: use the same seed on all ranks, or
     `sync_module_states=True`.
@@ -174,7 +174,7 @@ class FullyShardedDataParallel(HoldsParts, Module):
     ) -> Iterator[None]:
         """Keep all parameters whole in the modules inside the `with` block, and save changes to them if `writeback`.
 
-        Each rank saves its own part of its own changes, so all ranks make the same changes.
+        Each rank saves its part of the changes that it makes, so all ranks make the same changes.
         """
         refuse("summon_full_params", rank0_only=rank0_only or None, with_grads=with_grads or None)
         units = FullyShardedDataParallel.fsdp_modules(module) if recurse else [module]
@@ -222,7 +222,7 @@ class FullyShardedDataParallel(HoldsParts, Module):
     @staticmethod
     @contextmanager
     def state_dict_type(module: Module, state_dict_type: StateDictType, *_: Any) -> Iterator[None]:
-        """Choose what state_dict() of a model returns inside the `with` block: whole tensors or this rank's shards."""
+        """Let state_dict() of a model return whole tensors or this rank's shards inside the `with` block."""
         before = [(unit, unit._state_type) for unit in FullyShardedDataParallel.fsdp_modules(module)]
         FullyShardedDataParallel.set_state_dict_type(module, state_dict_type)
         try:

@@ -1,8 +1,8 @@
 """Collectives as differentiable functions, under the names of torch.distributed.nn.functional.
 
 They return their results, while the collectives of `minigrad.distributed` write into given tensors.  All ranks of the group
-run them in the same order, in forward, in backward and in forward mode.  The gradients are those of the sum of the losses
-on which all ranks call backward.
+run them in the same order, in forward, in backward and in forward mode.  Backward computes the gradient of the sum of all
+ranks' losses.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..groups import member, rank_in
 from ..mpi_memory import ReduceOp
 from .linear_maps import AllGather, AllReduce, AllToAll, Broadcast, Gather, Recv, Reduce, ReduceScatter, Scatter, Send
 
-# reductions that are not linear are computed from the gathered tensors, so their derivatives are those of `amax` and so on
+# the reductions that are not linear reduce gathered tensors, so amax, amin and prod have their derivatives
 OF_GATHERED = {
     ReduceOp.MAX: lambda all_of_them: all_of_them.amax(0),
     ReduceOp.MIN: lambda all_of_them: all_of_them.amin(0),
@@ -118,7 +118,7 @@ def all_gather(tensor: Tensor, group: Any = None) -> tuple[Tensor, ...]:
 
 
 def _all_gather_base(output_tensor: Tensor, input_tensor: Tensor, group: Any = None) -> Tensor:
-    """Return the tensors of all ranks above each other along dimension 0; `output_tensor` says the shape."""
+    """Return the tensors of all ranks, concatenated along dimension 0; the result has the shape of `output_tensor`."""
     given = member(group, "all_gather")
     out = AllGather.apply(checked(input_tensor, "all_gather"), given)
     return same_shape("all_gather", out, output_tensor, "output_tensor")

@@ -1,7 +1,7 @@
 """Collectives as linear maps from the tensors of all ranks to tensors of all ranks.
 
 Each is a Function of one tensor of this rank.  Its backward is its transpose, which is also a collective, and its jvp is the
-map itself.  The gradients are those of the sum of the losses on which all ranks call backward.
+map itself.  Backward computes the gradient of the sum of all ranks' losses.
 
     broadcast   <->  reduce            all_reduce  <->  all_reduce
     all_gather  <->  reduce_scatter    all_to_all  <->  all_to_all
