@@ -399,6 +399,32 @@ for least, n in ((1, 5), (21, 1)):
 
 
 @needs_mpi
+def test_another_flat_parameter_can_take_the_place_of_the_first():
+    program = """
+for strategy in (ShardingStrategy.FULL_SHARD, ShardingStrategy.SHARD_GRAD_OP):
+    whole, model = net(), FSDP(net(), sharding_strategy=strategy)
+    ours, theirs = [{n: (2 * p.detach()).requires_grad_() for n, p in m.named_parameters()} for m in (model, whole)]
+
+    def loss(model, parameters):
+        return (func.functional_call(model, parameters, (x,)) ** 2).mean()
+
+    def first_bias(flat):
+        return next(part.of(flat).full_tensor() for part in model._shard.parts() if part.name == "first.bias")
+
+    loss(model, ours).backward(), loss(whole, theirs).backward()
+    assert torch.allclose(first_bias(ours["_flat_param"].grad), theirs["first.bias"].grad)
+    found, expected = func.grad(partial(loss, model))(ours), func.grad(partial(loss, whole))(theirs)
+    assert torch.allclose(first_bias(found["_flat_param"]), expected["first.bias"])
+    assert model._flat_param.grad is None
+    other = net(1)
+    model.load_state_dict(other.state_dict(), assign=True)
+    (model(x) ** 2).mean().backward(), (other(x) ** 2).mean().backward()
+    same_gradients(model, other)
+"""
+    passes(2, COMMON + program)
+
+
+@needs_mpi
 def test_refusals():
     program = """
 frozen = net()

@@ -26,6 +26,7 @@ from ..nn.linear_maps import AllGather
 from ..sharded_tensor import Part, boxes
 
 WHO = "FullyShardedDataParallel"
+FLAT = "_flat_param"  # PyTorch's name
 
 
 class Flattened(NamedTuple):
@@ -79,12 +80,15 @@ class Sharded(Tensor):
 class FlatShard:
     """The flat parameter of one FullyShardedDataParallel; `flat` is this rank's part, a Parameter, padded with zeros.
 
-    With `regather` the whole flat parameter is freed after forward and gathered again when backward needs it.
+    It lies in `home`, the parameters of the unit, where functional_call and load_state_dict(assign=True) replace it.  With
+    `regather` the whole flat parameter is freed after forward and gathered again when backward needs it.
     """
 
-    def __init__(self, found: list[tuple[str, Module, str, Parameter]], group: ProcessGroup, regather: bool):
+    def __init__(
+        self, found: list[tuple[str, Module, str, Parameter]], home: dict, group: ProcessGroup, regather: bool
+    ):
         check(found)
-        self.group, self.regather, self.summoned = group, regather, False
+        self.home, self.group, self.regather, self.summoned = home, group, regather, False
         self.entries: list[Flattened] = []
         tensors: dict[int, tuple[Parameter, Flattened]] = {}
         at = 0
@@ -99,11 +103,14 @@ class FlatShard:
             entry.places.append((module, name))
         self.size, self.each = at, -(-at // group.size())
         whole = cat([p.detach().reshape(-1) for p, _ in tensors.values()])
-        self.flat = Parameter(self.own(whole), next(iter(tensors.values()))[0].requires_grad)
-        self.whole: tuple[Tensor, int] | None = (
-            None  # gathered in backward, and the version of `flat` that it is made of
-        )
+        self.home[FLAT] = Parameter(self.own(whole), next(iter(tensors.values()))[0].requires_grad)
+        self.whole: Gathered | None = None  # in backward
         self.put_away()
+
+    @property
+    def flat(self) -> Parameter:
+        """This rank's part of the flat parameter."""
+        return self.home[FLAT]
 
     def own(self, whole: Tensor) -> Tensor:
         """Return this rank's part of the flat tensor, padded with zeros."""
@@ -140,15 +147,16 @@ class FlatShard:
     def gathered(self) -> Iterator[None]:
         """Keep the parameters in the modules inside the `with` block, computed from `flat`."""
         self.whole = None  # a backward that failed may have left one
-        mine = self.flat.view_as(self.flat)
+        flat = self.flat
+        mine = flat.view_as(flat)
         if mine.requires_grad:  # from the sum of all ranks' gradients to their mean
             mine.register_hook(lambda grad: grad / self.group.size())
         whole = AllGather.apply(mine, self.group)
         self.put(self.views(whole))
         try:
-            if self.regather and whole.requires_grad:
+            if self.regather and whole.requires_grad and whole._layer is None:  # a transform keeps its tensors
                 whole.register_hook(self.free)
-                with Regathering(self, whole):
+                with Regathering(self, flat, whole):
                     yield
             else:
                 yield
@@ -181,15 +189,15 @@ class FlatShard:
             raise error(RuntimeError, WHO, what, "leave summon_full_params first")
 
     # ------------------------------------------------------------------ backward
-    def again(self, kept: View) -> Tensor:
-        """Return a saved view of the parameters; the first one that backward needs gathers the flat tensor."""
-        now = version(self.flat)
+    def again(self, flat: Tensor, kept: View) -> Tensor:
+        """Return a saved view of the parameters in `flat`; the first one that backward needs gathers the flat tensor."""
+        now = version(flat)
         if kept.version != now:
             what = f"the parameters of the unit with {self.entries[0].names[0]} changed between forward and backward"
             raise error(RuntimeError, WHO, what, "call backward() before optimizer.step()")
-        if self.whole is None or self.whole[1] != now:
-            self.whole = AllGather.apply(self.flat, self.group), now
-        return self.whole[0].as_strided(kept.size, kept.stride, kept.offset)
+        if self.whole is None or self.whole.flat is not flat or self.whole.version != now:
+            self.whole = Gathered(AllGather.apply(flat, self.group), flat, now)
+        return self.whole.tensor.as_strided(kept.size, kept.stride, kept.offset)
 
     def free(self, _: Tensor) -> None:
         """Free the gathered tensor; the gradients of all parameters are known."""
@@ -204,6 +212,14 @@ class FlatShard:
             inside = list(boxes(e.shape, start - e.start, stop - e.start))
             found.append(Part(e.names[0], e.shape, start - self.begin if inside else 0, inside, self.group))
         return found
+
+
+class Gathered(NamedTuple):
+    """A gathered flat tensor, and the part of this rank, with its version, that it is gathered from."""
+
+    tensor: Tensor
+    flat: Tensor
+    version: int
 
 
 class View(NamedTuple):
@@ -228,15 +244,18 @@ class Packs(Packing):
 class Regathering(saved_tensors_hooks):
     """Hooks with which nodes save Views instead of gathered parameters."""
 
-    def __init__(self, shard: FlatShard, whole: Tensor):
+    def __init__(self, shard: FlatShard, flat: Tensor, whole: Tensor):
         def pack(t: Tensor) -> View:
             strides: Any = t.stride()
             offset = (t.data_ptr() - first) // itemsize
-            return View(tuple(t.shape), strides, offset, version(shard.flat))
+            return View(tuple(t.shape), strides, offset, version(flat))
 
-        super().__init__(pack, shard.again)
+        def unpack(kept: View) -> Tensor:
+            return shard.again(flat, kept)
+
+        super().__init__(pack, unpack)
         first, itemsize = whole.data_ptr(), whole.element_size()
-        self._packing = Packs(pack, shard.again)
+        self._packing = Packs(pack, unpack)
         self._packing.first, self._packing.last = first, first + whole.nbytes
 
 

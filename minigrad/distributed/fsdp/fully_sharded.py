@@ -18,7 +18,7 @@ from .. import collectives
 from ..groups import member
 from ..mpi_memory import ReduceOp
 from ..sharded_tensor import HoldsParts, Part, fill
-from .flat_shard import WHO, FlatShard
+from .flat_shard import FLAT, WHO, FlatShard
 from .wrap import wrap_inside
 
 INNER = "_fsdp_wrapped_module."  # stands in the names of parameters, but not in those of a state_dict
@@ -120,10 +120,9 @@ class FullyShardedDataParallel(HoldsParts, Module):
             wrap_inside(module, auto_wrap_policy, is_unit, lambda child: type(self)(child, group, strategy))
         own = list(own_parameters(module))
         self._strategy, self._state_type, self._group = strategy, StateDictType.FULL_STATE_DICT, group
-        self._shard = FlatShard(own, group, strategy is ShardingStrategy.FULL_SHARD) if own else None
-        if self._shard is not None:
-            self.register_parameter("_flat_param", self._shard.flat)
-        elif not any(map(is_unit, module.modules())):
+        regather = strategy is ShardingStrategy.FULL_SHARD
+        self._shard = FlatShard(own, self._parameters, group, regather) if own else None
+        if self._shard is None and not any(map(is_unit, module.modules())):
             raise error(ValueError, WHO, "the module has no parameters", "use the module without wrapping it")
         self._fsdp_wrapped_module = module
         self.register_load_state_dict_pre_hook(take_over)
@@ -252,7 +251,7 @@ class FullyShardedDataParallel(HoldsParts, Module):
         return state
 
     def held_parts(self) -> dict[str, list[Part]]:
-        return {} if self._shard is None else {"_flat_param": self._shard.parts()}
+        return {} if self._shard is None else {FLAT: self._shard.parts()}
 
 
 # ---------------------------------------------------------------------- the parameters of a unit
@@ -294,7 +293,7 @@ def take_over(
 ) -> None:
     """Rename the entries of a state_dict from the unwrapped module's names to this unit's, and flatten its parameters."""
     shown = prefix.replace(INNER, "")
-    known = {name.replace(INNER, "") for name, _ in slots(unit.module) if name.rpartition(".")[2] != "_flat_param"}
+    known = {name.replace(INNER, "") for name, _ in slots(unit.module) if name.rpartition(".")[2] != FLAT}
     known |= {n for u in unit.fsdp_modules(unit) for n in names_of(unit, u)}
     for key in [k for k in state if k.startswith(prefix)]:
         value, name = state.pop(key), key[len(prefix) :]
@@ -315,7 +314,7 @@ def take_over(
                 missing.append(shown + name)
             elif fault := fill(mine, given):
                 faults.append(f"size mismatch for {shown}{name}: {fault}.")
-    state[f"{prefix}_flat_param"] = flat
+    state[f"{prefix}{FLAT}"] = flat
 
 
 def names_of(root: Module, unit: FullyShardedDataParallel) -> list[str]:
