@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 from ..arrays.devices import Size
 from ..autograd import no_grad
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import Tensor
 from ..errors import error
+from ..nn.state import as_tensor
 from ..ops.create import zeros
 from .collectives import all_reduce
 
@@ -161,18 +162,17 @@ def inside(t: Tensor, offsets: Sequence[int], box: Box) -> Tensor:
 
 def fill(mine: ShardedTensor, given: Any) -> str:
     """Copy a tensor, whole or sharded in the same way, into this rank's shards; return a description of the mismatch, or ""."""
-    given = given if isinstance(given, (Tensor, ShardedTensor)) else wrap(given)
+    given = given if isinstance(given, ShardedTensor) else as_tensor(given)
     if tuple(given.shape) != tuple(mine.shape):
-        return f"the shape is {tuple(given.shape)}, and in the current model {tuple(mine.shape)}"
-    theirs = None
+        theirs, ours = tuple(given.shape), tuple(mine.shape)
+        return f"copying a param with shape {theirs} from checkpoint, the shape in current model is {ours}"  # PyTorch's words
+    shards = None
     if isinstance(given, ShardedTensor):
-        theirs = {s.offsets: s.tensor for s in given.local_shards()}
-        if [s.offsets for s in mine.local_shards()] != list(theirs):
-            return (
-                "another number of ranks divided it into other shards; distributed.checkpoint.load reads such a state"
-            )
+        shards = {(s.offsets, tuple(s.tensor.shape)): s.tensor for s in given.local_shards()}
+        if [(s.offsets, tuple(s.tensor.shape)) for s in mine.local_shards()] != list(shards):
+            return "the state_dict has other shards on this rank; distributed.checkpoint.load reads any shards"
     with no_grad():
         for t, offsets in mine.local_shards():
-            at = tuple([slice(o, o + n) for o, n in zip(offsets, t.shape)])
-            t.copy_(given[at] if theirs is None else theirs[offsets])  # type: ignore[index]
+            box = offsets, tuple(t.shape)
+            t.copy_(inside(given, (0,) * t.ndim, box) if shards is None else shards[box])  # type: ignore[arg-type]
     return ""

@@ -230,8 +230,13 @@ assert torch.allclose(model(mine), whole(mine))
 refused(RuntimeError, 'Missing key(s) in state_dict: "rest.0.bias"', lambda: model.load_state_dict(
     {k: v for k, v in state.items() if k != "rest.0.bias"}))
 refused(RuntimeError, 'Unexpected key(s) in state_dict: "more"', lambda: model.load_state_dict({**state, "more": mine}))
-refused(RuntimeError, "size mismatch for first.bias: the shape is (8,), and in the current model (7,)",
+refused(RuntimeError, "size mismatch for first.bias: copying a param with shape (8,) from checkpoint",
         lambda: model.load_state_dict({**state, "first.bias": torch.zeros(8), "scale": torch.tensor(9.0)}))
+refused(RuntimeError, "size mismatch for scale: copying a param with shape (2,)",
+        lambda: model.load_state_dict({**state, "scale": [1, 2]}))
+with FSDP.state_dict_type(model, StateDictType.SHARDED_STATE_DICT):
+    shards, one_unit = model.state_dict(), FSDP(net())
+refused(RuntimeError, "the state_dict has other shards on this rank", lambda: one_unit.load_state_dict(shards))
 assert torch.allclose(model(mine), whole(mine))
 found = model.load_state_dict({"scale": torch.tensor(2.0), "other": 1}, strict=False)
 assert found.unexpected_keys == ["other"] and "first.weight" in found.missing_keys and model.state_dict()["scale"] == 2
