@@ -132,6 +132,7 @@ except torch.autograd.GradcheckError as e:
 REFUSED = [
     (lambda: F.all_reduce(1.0), TypeError, "expected a tensor, got float"),
     (lambda: F.all_reduce(torch.ones(2, dtype=torch.int64), Op.AVG), RuntimeError, "int64 cannot hold a mean"),
+    (lambda: F.reduce_scatter(y.long(), [y.long()] * size, Op.AVG), RuntimeError, "int64 cannot hold a mean"),
     (lambda: F.broadcast(y, size), ValueError, f"src={size} is not in the group"),
     (lambda: F.send(y, size), ValueError, f"dst={size} is not in the group"),
     (lambda: F.scatter([y]), ValueError, f"a tensor for each of {size} processes, got 1"),

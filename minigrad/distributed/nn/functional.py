@@ -125,7 +125,7 @@ def _all_gather_base(output_tensor: Tensor, input_tensor: Tensor, group: Any = N
 
 
 def gather(tensor: Tensor, dst: int = 0, group: Any = None) -> tuple[Tensor, ...]:
-    """Return the tensors of all ranks, by their numbers, on rank `dst`, and as many zeros on the others.
+    """Return on rank `dst` the tensors of all ranks, in the order of ranks, and on the others as many tensors of zeros.
 
     >>> import minigrad, minigrad.distributed as dist
     >>> from minigrad.distributed.nn import functional
@@ -177,6 +177,8 @@ def reduce_scatter(
     """
     who, given = "reduce_scatter", member(group, "reduce_scatter")
     collectives.check_list(who, "input_list", input_list, given)
+    if op is ReduceOp.AVG:
+        averaged(input_list[0], who)
     if op in (ReduceOp.SUM, ReduceOp.AVG) and len({t.shape for t in input_list}) == 1:
         out = ReduceScatter.apply(stack(list(input_list)), given).squeeze(0)
         return same_shape(who, out / given.size() if op is ReduceOp.AVG else out, output, "output")
