@@ -84,7 +84,7 @@ def machine(m, runs):
     packages = ", ".join(f"{name} {version}" for name, version in m["packages"].items() if version)
     busy = f" One-minute load before the run: {m['load']}." if m["load"] is not None else ""
     many = [str(run["ranks"]) for run in runs if run["ranks"] > m["cores"]]
-    shared = f" **{' and '.join(many)} ranks share the {m['cores']} cores**, and wait for them." if many else ""
+    shared = f" **{' and '.join(many)} ranks share the {m['cores']} cores**, and take turns on them." if many else ""
     return (
         f"Measured on: {m['processor']}, {m['cores']} cores; {m['system']}; Python {m['python']}, {packages}.{busy}{shared} "
         f"The figures as [JSON]({NAME}.json)."
@@ -194,8 +194,8 @@ def fit(model):
     ratios = sorted(at["ratio"] for at in model["points"])
     off = sorted(max(r, 1 / r) for r in ratios)
     return (
-        f"Over the {len(ratios)} figures that it was fitted to, the model is off by a factor of {off[len(off) // 2]:.2f} in "
-        f"the median and of {off[-1]:.2f} at most: caches make some sizes quicker than a straight line has them."
+        f"For the {len(ratios)} figures of the fit, the model is off by a factor of {off[len(off) // 2]:.2f} in the median, and "
+        f"of {off[-1]:.2f} at most: because of caches some sizes are faster than a linear model predicts."
     )
 
 
