@@ -76,9 +76,9 @@ def main(tokens: list[str] | None = None) -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     words = sys.argv[1:] if tokens is None else tokens
-    if words[:1] == ["run"] and len(words) > 1 and words[1] not in ("-h", "--help"):
-        words = [*words[:2], "--", *words[2:]]  # what stands behind the program is its own, --help included
     given[:] = words
+    if words[:1] == ["run"]:
+        words = with_programs_own(words)
     try:
         app(words, exit_on_error=False, print_error=False, result_action="return_value")
     except CycloptsError as wrong:
@@ -94,6 +94,18 @@ def main(tokens: list[str] | None = None) -> None:
     except BrokenPipeError:  # the reader of -o - has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+
+
+def with_programs_own(words: list[str]) -> list[str]:
+    """Put -- behind the program of `run`: the words that follow are the program's own, --help included.
+
+    >>> with_programs_own(["run", "-n", "2", "train.py", "--help"])
+    ['run', '-n', '2', 'train.py', '--', '--help']
+    """
+    at = 1  # where the program stands
+    while at < len(words) and words[at].startswith("-") and words[at] != "-":
+        at += 2 if words[at] == "-n" else 1
+    return [*words[: at + 1], "--", *words[at + 1 :]]
 
 
 def _end_other_ranks() -> None:

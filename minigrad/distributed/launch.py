@@ -44,13 +44,18 @@ OPEN_MPI = {
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
 }
-# mpiexec ends all ranks as soon as it sees one killed.  It sees the rank's parent, which waits until the others have found out
+# mpiexec ends all ranks as soon as it sees one killed.  With this text before a rank's program it sees the rank's parent
+# instead, which waits until the other ranks have found out.
 SHIELD = f"""
 def shield():
-    import os, time
+    import os, signal, sys, time
     if hasattr(os, 'fork') and (rank := os.fork()):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the rank gets it as well, and ends
         _, status = os.waitpid(rank, 0)
-        time.sleep({2 * GRACE} if os.WIFSIGNALED(status) else 0)
+        if os.WIFSIGNALED(status):
+            how = signal.strsignal(os.WTERMSIG(status))
+            print(f'process {{rank}} has died ({{how}}), the others end within {2 * GRACE:g} s', file=sys.stderr, flush=True)
+            time.sleep({2 * GRACE})
         os._exit(os.waitstatus_to_exitcode(status) & 255)
 shield(); del shield
 """
@@ -166,14 +171,13 @@ def watch(command: list[str], folder: Path, n: int, limit: float) -> list[int] |
     environment = {k: v for k, v in os.environ.items() if not k.startswith(LAUNCHERS)} | OPEN_MPI
     end, last = time.monotonic() + limit, float("inf")
     with (folder / "mpiexec.out").open("wb") as out:
-        process = subprocess.Popen(
+        process = begun(
             command,
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT,
             start_new_session=True,  # Ctrl-C comes to this process alone, which ends the others
-            preexec_fn=end_with_parent() if sys.platform == "linux" else None,
         )
         try:
             while process.poll() is None and time.monotonic() < min(end, last):
@@ -184,6 +188,11 @@ def watch(command: list[str], folder: Path, n: int, limit: float) -> list[int] |
             return None if process.poll() is None and end < last else silent(folder, n)
         finally:
             end_all(process, pids(folder, n).values())
+
+
+def begun(command: list[str], **how: Any) -> subprocess.Popen:
+    """Start mpiexec; on Linux it ends with this process, however that ends."""
+    return subprocess.Popen(command, preexec_fn=end_with_parent() if sys.platform == "linux" else None, **how)
 
 
 def end_with_parent() -> Callable[[], None]:

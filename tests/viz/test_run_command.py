@@ -1,9 +1,17 @@
 """`minigrad run`, `minigrad port` and --as-torch: programs for PyTorch as they stand, where PyTorch is not."""
 
+import contextlib
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
 
+from tests.distributed.ranks import ROOT, needs_mpi
 from tests.forked import python
 from tests.viz.command import minigrad
 
@@ -49,6 +57,23 @@ if __name__ == "__main__":
     for versions, i in DataLoader(Versions(), 2, num_workers=1, multiprocessing_context=sys.argv[1]):
         print(versions, i)
 """
+# two ranks, of which the second may be killed
+RANKS = """
+import os, signal, sys, time
+import torch
+import torch.distributed as dist
+
+dist.init_process_group("mpi")
+dist.barrier()
+print("rank", dist.get_rank(), sys.argv[1:], flush=True)
+if "waits" in sys.argv:
+    open(f"begun-{dist.get_rank()}", "w").close()
+    time.sleep(100)
+if "killed" in sys.argv and dist.get_rank() == 1:
+    os.kill(os.getpid(), signal.SIGKILL)
+dist.all_reduce(torch.ones(2))
+"""
+LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 
 
 @pytest.fixture
@@ -121,3 +146,64 @@ def test_commands_take_programs_for_pytorch_with_as_torch(folder, words, says):
     done = minigrad(folder, *words, "--as-torch")
     assert done.returncode == 0, done.stderr.decode()
     assert says in done.stdout.decode()
+
+
+# ---------------------------------------------------------------------- on several processes
+def there(folder):
+    """The processes that have begun in a folder."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*/cwd"):
+        with contextlib.suppress(OSError):
+            if place.resolve() == folder:
+                found.append(place.parent.name)
+    return found
+
+
+def none_is_left(folder):
+    end = time.monotonic() + 5
+    while there(folder) and time.monotonic() < end:
+        time.sleep(0.05)
+    return not there(folder)
+
+
+@needs_mpi
+def test_n_processes_run_a_program_with_its_own_options(folder):
+    (folder / "ranks.py").write_text(RANKS)
+    done = minigrad(folder, "run", "-n", 2, "ranks.py", "-n", "3")
+    assert done.returncode == 0, done.stderr.decode()
+    assert sorted(done.stdout.decode().splitlines()) == ["rank 0 ['-n', '3']", "rank 1 ['-n', '3']"]
+    assert "name a file" in minigrad(folder, "run", "-n", "2", "-").stderr.decode()
+
+
+@needs_mpi
+@LINUX
+def test_when_a_rank_is_killed_the_others_say_where_they_wait(folder):
+    (folder / "ranks.py").write_text(RANKS)
+    done = minigrad(folder, "run", "-n", 2, "ranks.py", "killed")
+    said = done.stderr.decode()
+    assert done.returncode != 0
+    assert "rank 1 has died, so that all_reduce(float32 (2,), ReduceOp.SUM) can never be done" in said
+    assert "ranks.py:14: dist.all_reduce(torch.ones(2))" in said
+    assert none_is_left(folder)
+
+
+@needs_mpi
+@LINUX
+@pytest.mark.parametrize("how", ["Ctrl-C", "interrupted", "killed"])
+def test_no_process_outlives_the_command(folder, how):
+    (folder / "ranks.py").write_text(RANKS)
+    begin = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from viz.cli import main; main()"
+    command = [sys.executable, "-c", begin, "run", "-n", "2", "ranks.py", "waits"]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, cwd=folder, env=env, stderr=subprocess.PIPE, start_new_session=True) as begun:
+        end = time.monotonic() + 60
+        while len(list(folder.glob("begun-*"))) < 2 and time.monotonic() < end and begun.poll() is None:
+            time.sleep(0.05)
+        assert len(there(folder)) >= 6, "the command, mpiexec, and two ranks with their parents"
+        if how == "Ctrl-C":
+            os.killpg(begun.pid, signal.SIGINT)
+        else:
+            begun.send_signal(signal.SIGINT if how == "interrupted" else signal.SIGKILL)
+        _, said = begun.communicate(timeout=20)
+        assert begun.returncode == (-signal.SIGKILL if how == "killed" else 130), said.decode()
+    assert none_is_left(folder)

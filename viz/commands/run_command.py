@@ -10,13 +10,15 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from ..libraries import sources
-from ..run_program import Program
-from .common import Json, Target
+from ..ranks.start import start
+from ..run_program import Program, Usage
+from .common import Json, Target, given
 
 RUN_EXAMPLES = """Examples:
 
   minigrad run train.py                 train.py, which imports torch, computes with minigrad
   minigrad run train.py --epochs 3      with the program's own options
+  minigrad run -n 4 train.py            on 4 processes
   python -m minigrad train.py           the same"""
 PORT_EXAMPLES = """Examples:
 
@@ -26,7 +28,7 @@ PORT_EXAMPLES = """Examples:
 Options = Annotated[str, Parameter(show=False, allow_leading_hyphen=True)]
 
 
-def run(program: Target, /, *words: Options) -> None:
+def run(program: Target, /, *words: Options, n: Annotated[int | None, Parameter(name=["-n"])] = None) -> None:
     """Run a program that imports torch with minigrad in PyTorch's place.
 
     It ends as the program ends; of an error, the program's own lines are shown.
@@ -35,7 +37,13 @@ def run(program: Target, /, *words: Options) -> None:
     ----------
     program
         The file; - reads it from the standard input. Words behind it are the program's own.
+    n
+        Start this many processes, by mpiexec: the ranks of torch.distributed. It stands before the program.
     """
+    if n is not None:
+        if program == "-":
+            raise Usage(f"-n {n}: only one process can read the standard input: name a file.")
+        return start(n, given)
     import minigrad
 
     made = Program.read(program, words)

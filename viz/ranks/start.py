@@ -1,4 +1,4 @@
-"""Starting a command again on several processes, by mpiexec."""
+"""Start a command again on several processes, by mpiexec."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 from ..run_program import Usage
 
 # what mpiexec and srun tell processes
 STARTED = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "SLURM_STEP_NUM_TASKS")
+
+INTERRUPTED = 2.0  # seconds that ranks have to end after Ctrl-C
 
 
 def is_started() -> bool:
@@ -19,19 +22,28 @@ def is_started() -> bool:
 
 
 def start(n: int, words: Sequence[str]) -> None:
-    """Run the command `minigrad WORDS`, which has -n, on so many processes; where they fail, this one ends as they do."""
+    """Run the command `minigrad WORDS` on n processes, without its -n; exit with mpiexec's status where that is not 0."""
     if is_started():
         raise Usage("mpiexec has started this command already: leave -n out.")
     if n < 1:
         raise Usage(f"-n {n}: there is at least one process.")
-    from minigrad.distributed.launch import mpiexec
+    from minigrad.distributed.launch import SHIELD, begun, end_all, mpiexec
 
     try:
-        begin = mpiexec()
+        program = mpiexec()
     except RuntimeError as missing:
         raise Usage(f"{getattr(missing, 'problem', missing)}. Install it: pip install 'minigrad-viz[mpi]'.") from None
-    command = [begin, "-n", str(n), sys.executable, "-m", "viz.cli", *without_number(words)]
-    if code := subprocess.run(command).returncode:
+    rank = [sys.executable, "-c", f"{SHIELD}from viz.cli import main\nmain()", *without_number(words)]
+    process = begun([program, "-n", str(n), *rank])
+    try:
+        code = process.wait()
+    except KeyboardInterrupt:
+        with suppress(subprocess.TimeoutExpired):  # a terminal interrupts mpiexec as well, which ends the ranks
+            process.wait(INTERRUPTED)
+        raise
+    finally:
+        end_all(process, ())
+    if code:
         sys.exit(code)
 
 
