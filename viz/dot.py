@@ -72,7 +72,7 @@ def _pass(graph: Graph, cards: dict[str, Card], name: str, prefix: str, theme: T
         where.append(f"  {quoted(prefix + key)} {_written(attributes)}")
     for lane, inner in lanes.items():
         cluster = f"cluster_{prefix.replace('-', '_')}lane_{lane}"
-        lines += [f"  subgraph {cluster} {{", f"  label={quoted(graph.lane_name(lane))}", *inner, "  }"]
+        lines += [f"  subgraph {cluster} {{", f"  label={quoted(graph.lane_title(lane))}", *inner, "  }"]
     for edge in graph.edges:
         ends = f"{quoted(prefix + edge.source.key)} -> {quoted(prefix + edge.target.key)}"
         lines.append(f"  {ends} {_written({'id': quoted(prefix + edge.key), **_edge(edge, cards, name, theme)})}")

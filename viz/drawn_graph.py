@@ -192,8 +192,20 @@ class Graph:
         """
         return text.ranks(self.lanes[lane]["ranks"])
 
+    def lane_title(self, lane: int) -> str:
+        """Return a lane's name, and the rank whose values it shows where several ranks share it.
+
+        >>> Graph({"program": {}, "values": [], "ops": [], "lanes": [{"ranks": [0, 1]}]}).lane_title(0)
+        'ranks 0, 1 (values of rank 0)'
+        """
+        first, *others = self.lanes[lane]["ranks"]
+        values = bool(others) and not self.view.show.isdisjoint(("values", "grads"))
+        return self.lane_name(lane) + f" (values of rank {first})" * values
+
     def whose(self, node: Node) -> str:
-        """The ranks that a node belongs to, in words."""
+        """Return the title of a node's lane; of several lanes, their ranks."""
+        if len(node.lanes) == 1:
+            return self.lane_title(node.lanes[0])
         return text.ranks(sorted(rank for lane in node.lanes for rank in self.lanes[lane]["ranks"]))
 
     def elements(self, value: int) -> int:

@@ -66,7 +66,11 @@ def _pass(graph: Graph, cards: dict[str, Card], name: str, prefix: str) -> list[
         if graph.outputs & set(node.outputs) and node.kind != "copy":
             where.append(f"  class {_id(prefix, key)} output")
     for lane, inner in lanes.items():
-        lines += [f'  subgraph {prefix}lane_{lane}["{graph.lane_name(lane)}"]', *("  " + one for one in inner), "  end"]
+        lines += [
+            f'  subgraph {prefix}lane_{lane}["{graph.lane_title(lane)}"]',
+            *("  " + one for one in inner),
+            "  end",
+        ]
     for edge in graph.edges:
         ends = [_id(prefix, edge.source.key), _id(prefix, edge.target.key)]
         if name == "backward":

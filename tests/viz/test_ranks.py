@@ -62,7 +62,7 @@ def test_ranks_that_do_the_same_share_a_lane():
     labels = [value["label"] for value in made["values"]]
     assert len(set(labels)) == len(labels)
     text = viz.draw(made, passes=ALL).text()
-    assert "ranks 1, 2:" in text and "total = [" in text and "_r1" not in text
+    assert "ranks 1, 2 (values of rank 1):" in text and "total = [" in text and "_r1" not in text
 
 
 @needs_mpi
@@ -208,6 +208,17 @@ def test_records_of_single_programs_merge():
     assert [lane["ranks"] for lane in apart["lanes"]] == [[0], [1]]
     with pytest.raises(NotARecord, match=r"ops\[0\].lanes\[0\]: 7 is not a lane"):
         validate({**made, "ops": [{**made["ops"][0], "lanes": [7]}, *made["ops"][1:]]})
+
+
+def test_a_lane_of_several_ranks_says_whose_values_it_shows():
+    one = minigrad.record(lambda x: x.sin(), minigrad.tensor(1.0), passes=ALL).to_dict()
+    drawing = viz.draw(merged([one, one]), passes=ALL)
+    title = "ranks 0, 1 (values of rank 0)"
+    for made in (drawing.svg(), drawing.film(), drawing.html(), drawing.tex(), drawing.dot(), drawing.text()):
+        assert title in made
+    assert title in drawing.mermaid()
+    alone, shapes = viz.draw(merged([one])), viz.draw(merged([one, one]), show="shapes")
+    assert "values of" not in alone.svg() + alone.text() and "values of" not in shapes.svg() + shapes.text()
 
 
 def test_collectives_in_contrary_orders_still_merge():

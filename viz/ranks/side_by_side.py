@@ -54,7 +54,7 @@ def placed(
         routes[edge.key] = curve([*points, (end, tops[rows[target]]), (end, corners[target][1])])
     height = lows[-1] + EDGE
     frames = [
-        (graph.lane_name(column.lane), (start, 0.0), (column.width, height)) for start, column in zip(starts, columns)
+        (graph.lane_title(column.lane), (start, 0.0), (column.width, height)) for start, column in zip(starts, columns)
     ]
     return corners, routes, starts[-1] - APART, height, frames, over
 
@@ -127,7 +127,7 @@ class Column:
         x = across(every, sizes, joined)
         left = min(x.values(), default=0.0)
         wide = max((x[key] - left + sizes[key][0] for key in sizes), default=0.0)
-        least = measure(graph.lane_name(lane), "lane") + 2 * EDGE
+        least = measure(graph.lane_title(lane), "lane") + 2 * EDGE
         self.width = max(wide + 2 * EDGE, least)
         self.x = {key: x[key] - left + (self.width - wide) / 2 for key in sizes}
         self.heights = [max((sizes[key][1] for key in row), default=0.0) for row in every]

@@ -62,12 +62,16 @@ class Teller:
         }
 
     def lanes(self) -> dict:
-        """The names of the lanes, and the lane of each value, of a record of several processes."""
+        """Return names and titles of the lanes, and the lane of each value, of a record of several processes."""
         graph = self.graph
         if not graph.lanes:
             return {}
-        names = [graph.lane_name(lane) for lane in range(len(graph.lanes))]
-        return {"lanes": names, "laneOf": [graph.lane(value["id"]) for value in graph.record["values"]]}
+        names, titles = ([named(i) for i in range(len(graph.lanes))] for named in (graph.lane_name, graph.lane_title))
+        return {
+            "lanes": names,
+            "titles": titles,
+            "laneOf": [graph.lane(value["id"]) for value in graph.record["values"]],
+        }
 
     def places(self, ids: Any) -> list[int]:
         """Values as places in the list."""

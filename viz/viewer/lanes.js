@@ -3,7 +3,7 @@
 // Rows run through all lanes.  What a lane does before it communicates lies above, what it does afterwards below; in its lane a
 // bar has a pad, where the lane's edges come in and go out.
 
-const TITLE = 40; // room for the name of a lane
+const TITLE = 40; // room for the title of a lane
 const MARGIN = 18; // beside its cards
 const BETWEEN = 24;
 
@@ -52,7 +52,7 @@ function laneLayout({ boxes, edges }) {
   const height = tops.at(-1) + heights.at(-1) + MARGIN;
   const rows = Array.from({ length: many }, () => []);
   for (const box of boxes) rows[box.rank].push(box.index);
-  const frames = columns.map(({ left, width }, lane) => ({ name: lanes[lane], left, width, height }));
+  const frames = columns.map(({ left, width }, lane) => ({ title: data.titles[lane], left, width, height }));
   return { start: boxes[0].x + boxes[0].w / 2, width: left - BETWEEN, height, rows, tops, frames };
 }
 
@@ -117,7 +117,7 @@ function columnOf(lane, boxes, edges, rank, many) {
   const x = across(rows, width, [up, down]);
   const least = Math.min(0, ...x);
   const wide = Math.max(0, ...x.map((at, i) => at - least + width[i]));
-  const whole = Math.max(wide + 2 * MARGIN, textWidth(lanes[lane], "name") + 2 * MARGIN);
+  const whole = Math.max(wide + 2 * MARGIN, textWidth(data.titles[lane], "name") + 2 * MARGIN);
   const shift = (whole - wide) / 2 - least;
   return {
     lane,
@@ -160,12 +160,12 @@ function measureBar(box, card) {
   box.exitAt = (value) => (box.columns.get(laneOf(value))?.[0] ?? 0) + exitIn(box, laneOf(value), value);
 }
 
-/** The frames of the lanes, and their names. */
+/** The frames of the lanes, and their titles. */
 function mountLanes() {
   layers.lanes.replaceChildren(
-    ...(graph.size.frames ?? []).flatMap(({ name, left, width, height }) => [
+    ...(graph.size.frames ?? []).flatMap(({ title, left, width, height }) => [
       shape("rect", { class: "lane", x: left, y: 0, width, height, rx: 8 }),
-      shape("text", { class: "name lane-name", x: left + width / 2, y: 22, "text-anchor": "middle" }, name),
+      shape("text", { class: "name lane-name", x: left + width / 2, y: 22, "text-anchor": "middle" }, title),
     ]),
   );
 }

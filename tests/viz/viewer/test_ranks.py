@@ -51,6 +51,6 @@ def test_a_gradient_goes_back_to_the_rank_that_has_sent(viewer):
 def test_one_lane_steps_as_one_process_does(viewer):
     one = minigrad.record(lambda x: x.sin().exp(), minigrad.tensor(1.0)).to_dict()
     page = viewer(merged([one, one]))
-    assert page.text(".lane-name") == "ranks 0, 1" and page.step().startswith("Forward 0 of 2")
+    assert page.text(".lane-name") == "ranks 0, 1 (values of rank 0)" and page.step().startswith("Forward 0 of 2")
     page.press("ArrowRight")
     assert page.page.locator("#caption .whose").count() == 0 and page.page.locator(".card.now").count() >= 1
