@@ -85,6 +85,21 @@ else:
     dist.send(h.grad, 0)
 """
 )
+# two messages whose sends end in the other order
+OVERTAKEN = (
+    BEGIN
+    + """
+first, second = torch.tensor([1.0]), torch.tensor([2.0])
+if rank == 0:
+    begun = [dist.isend(first, 1), dist.isend(second, 1)]
+    begun[1].wait()
+    begun[0].wait()
+else:
+    dist.recv(first, 0)
+    dist.recv(second, 0)
+    loss = first.requires_grad_() * second
+"""
+)
 FAILS = (
     BEGIN
     + """

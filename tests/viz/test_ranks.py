@@ -141,6 +141,17 @@ def test_messages_by_hand_are_joined_and_a_rank_may_lack_the_name():
 
 
 @needs_mpi
+def test_messages_arrive_in_the_order_in_which_their_sends_began():
+    made = record(programs.OVERTAKEN, 2)
+    sent = {
+        message: op["inputs"] for op in ops(made, "send", "update") + ops(made, "send") for message in op["outputs"]
+    }
+    received = ops(made, "recv") + ops(made, "recv", "update")
+    assert [values(made, sent[op["inputs"][-1]]) for op in received] == [values(made, op["outputs"]) for op in received]
+    assert len(received) == 2
+
+
+@needs_mpi
 def test_the_timeline_of_ranks(tmp_path):
     made = record(programs.STEP, 2, "--lanes", "each")
     figure = timeline_of_ranks(made)

@@ -54,13 +54,15 @@ def record_of_step(rec: Any, names: dict[str, Any], file: str) -> dict:
     """The part of a recording that leads to its outputs, with what travels in that step; without outputs, to what is sent."""
     rec.name_values(names_of_tensors(names))
     whole = without_placeholders(rec.to_dict())
+    sends: list[dict] = []
     if not whole["outputs"]:
         sends = [
             op for op in whole["ops"] if op["phase"] != "jvp" and any(t["name"] == "send" for t in op["transfers"])
         ]
         whole["outputs"] = list(dict.fromkeys(v for op in sends for v in tensors(op)))
     part = with_transfers(whole, leading_to_outputs(whole))
-    part["ops"] = in_buckets(part)
+    kept = {op["id"] for op in (*part["ops"], *sends)}
+    part["ops"] = in_buckets({**part, "ops": [op for op in whole["ops"] if op["id"] in kept]})
     seen = mentioned(part)
     part["values"] = [value for value in part["values"] if value["id"] in seen]
     part["gradients"] = {v: g for v, g in part["gradients"].items() if int(v) in seen and g in seen}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 
 from minigrad.record.labels import ALONE
 from minigrad.record.schema import SCHEMA
@@ -186,7 +187,7 @@ def collective(op: dict) -> tuple | None:
 
 
 def messages(parts: list[_Part]) -> Iterator[tuple[Entry, Entry]]:
-    """The operations that receive, each with the one that sends: the messages of a channel arrive in their order."""
+    """Return the operations that receive, each with the one that sends: a channel keeps the order in which calls begin."""
     sent, received = defaultdict(list), defaultdict(list)
     for part in parts:
         for op in part.record["ops"]:
@@ -194,9 +195,10 @@ def messages(parts: list[_Part]) -> Iterator[tuple[Entry, Entry]]:
                 if t["number"] is None and t["peer"] is not None:
                     ends = (t["rank"], t["peer"]) if t["name"] == "send" else (t["peer"], t["rank"])
                     channel = sent if t["name"] == "send" else received
-                    channel[t["group"], *ends, t["tag"]].append((part, op["id"]))
+                    channel[t["group"], *ends, t["tag"]].append((t["began"], (part, op["id"])))
+    in_turn = lambda calls: [entry for _, entry in sorted(calls, key=itemgetter(0))]
     for channel, targets in received.items():
-        yield from zip(targets, sent[channel])
+        yield from zip(in_turn(targets), in_turn(sent[channel]))
 
 
 def in_order(parts: list[_Part], sends: dict[Entry, Entry]) -> list[list[tuple[_Part, dict]]]:
