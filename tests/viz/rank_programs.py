@@ -109,6 +109,16 @@ loss = differentiable.all_reduce(torch.ones(2, requires_grad=True)).sum()
 """
 )
 
+# rank 0 is done, and rank 1 waits for it
+ENDS_EARLY = (
+    BEGIN
+    + """
+loss = torch.ones(2, requires_grad=True).sum()
+if rank == 1:
+    dist.all_reduce(torch.ones(2))
+"""
+)
+
 
 def command(folder, *words, before=()):
     """The command minigrad in a folder, with what it writes."""

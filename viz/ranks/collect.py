@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
-from minigrad.distributed import calls
+from minigrad.distributed import calls, is_initialized
+from minigrad.distributed.failures import ends
 from minigrad.record.recent import alive
 from minigrad.record.transfers import said
 
@@ -115,6 +116,8 @@ def gathered(mine: Told) -> list[Told] | None:
     """Return what all ranks tell, on rank 0; None on the others.  Raises Usage where no rank has what is to be drawn."""
     from mpi4py import MPI
 
+    if is_initialized():
+        ends.done()  # answers ranks that still wait for this one
     MPI.COMM_WORLD.Barrier()
     everyone = MPI.COMM_WORLD.gather((mine, perf_counter()))
     everyone = everyone and of_one_clock(everyone)
