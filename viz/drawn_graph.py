@@ -38,6 +38,15 @@ def parts(words: Iterable[str]) -> frozenset[str]:
     return named - {"all"} | (frozenset(SHOW) if "all" in named else frozenset())
 
 
+def wanted(passes: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the passes that are asked for: "all", one by its name, or several.
+
+    >>> wanted("all"), wanted("jvp")
+    (('forward', 'backward', 'jvp'), ('jvp',))
+    """
+    return PASSES if passes == "all" else (passes,) if isinstance(passes, str) else tuple(passes)
+
+
 def passes_of(record: dict, notes: Sequence[str] = ()) -> tuple[tuple[str, ...], dict[str, str]]:
     """The passes that a record holds, and for each of the others why it is not there.
 

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from ..drawn_graph import PASSES, passes_of
+from ..drawn_graph import passes_of, wanted
 from ..run_program import Program, Usage
 
 Target = Annotated[str, Parameter(allow_leading_hyphen=True)]
@@ -50,9 +50,8 @@ def recorded(target: str, passes: str, args: str | None, words: tuple[str, ...] 
 def recorded_by_ranks(
     target: str, passes: tuple[str, ...], lanes: str, words: tuple[str, ...] = ()
 ) -> tuple[dict, list[str], tuple[str, ...]] | None:
-    """The same of all processes, with a lane for ranks that do the same, or for each; None on those that do not draw."""
-    from ..ranks.collect import gathered, told
-    from ..ranks.merge import merged
+    """Return the same of all processes, with a lane for ranks that do the same, or for each; None on those that do not draw."""
+    from ..ranks.collect import gathered, together, told
 
     if find_spec("mpi4py") is None:
         raise Usage("--ranks draws programs on MPI, and mpi4py is not installed: pip install 'minigrad-viz[mpi]'.")
@@ -62,15 +61,9 @@ def recorded_by_ranks(
         everyone = gathered(told(program, name, passes))
     if everyone is None:
         return None
-    record = merged([one.record for one in everyone if one.record is not None], lanes == "each")
-    record["timeline"] = [one.times for one in everyone]
+    record = together(everyone, apart=lanes == "each")
     program.said += [f"rank {rank}: {one.why_not}" for rank, one in enumerate(everyone) if one.why_not]
     return shown(record, everyone[0].notes, program, name, passes)
-
-
-def wanted(passes: str) -> tuple[str, ...]:
-    """The passes that are asked for."""
-    return PASSES if passes == "all" else (passes,)
 
 
 def shown(

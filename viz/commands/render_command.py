@@ -13,7 +13,7 @@ from cyclopts import Parameter
 
 import viz
 
-from ..drawn_graph import PASSES
+from ..drawn_graph import PASSES, wanted
 from ..files import FORMATS, SUFFIXES, format_of, maker, nearest, write
 from ..ranks.start import start
 from ..ranks.timeline import rendered
@@ -34,7 +34,6 @@ from .common import (
     recorded_by_ranks,
     say,
     target_of,
-    wanted,
     working,
 )
 from .render_options import Look, Processes

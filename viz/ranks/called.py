@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import functools
 import inspect
-import socket
 import sys
 from collections.abc import Callable, Sequence
-from time import perf_counter
 from typing import Any
 
 import minigrad
-from minigrad.distributed import calls
-from minigrad.record.transfers import said
 
 from ..drawing import Drawing
-from ..drawn_graph import PASSES
-from .collect import Told, record_of_step
-from .merge import merged
+from ..drawn_graph import PASSES, wanted
+from .collect import Told, record_of_step, timed, together
 
 
 def recorded(function: Callable[..., Any], args: tuple, passes: str | tuple[str, ...]) -> tuple[Any, Told]:
-    """Call a function on this rank, and run the passes from its result; return that, and what there is to say of them."""
+    """Call a function on this rank, run the passes from its result, and return the result and the record."""
     results: list[Any] = []
 
     @functools.wraps(function)
@@ -29,24 +24,16 @@ def recorded(function: Callable[..., Any], args: tuple, passes: str | tuple[str,
         results.append(function(*given))
         return results[0]
 
-    heard: list[dict] = []
-    began = perf_counter()
-    with calls.listening(lambda call: heard.append(vars(said(call)))):
+    with timed() as times:
         rec = minigrad.record(called, *args, passes=wanted(passes), inside=True)
-    times = {"host": socket.gethostname(), "began": began, "ended": perf_counter(), "transfers": heard}
+    times["backward"] = rec.backward_times
     code = getattr(inspect.unwrap(function), "__code__", None)
     record = record_of_step(rec, vars(sys.modules["__main__"]), "" if code is None else code.co_filename)
-    return results[0], Told(record, rec.notes, "", {**times, "backward": rec.backward_times})
+    return results[0], Told(record, rec.notes, "", times)
 
 
 def drawn(everyone: Sequence[Told], passes: str | tuple[str, ...]) -> Drawing:
-    """Draw what all ranks have told, in one picture; of all passes those that there are."""
-    record = merged([one.record for one in everyone if one.record is not None])
-    record["timeline"] = [one.times for one in everyone]
+    """Draw all ranks in one picture; "all" passes are those that there are."""
+    record = together(everyone)
     there = tuple(one for one in PASSES if one in record["program"]["passes"])
     return Drawing(record, there if passes == "all" else wanted(passes), everyone[0].notes)
-
-
-def wanted(passes: str | tuple[str, ...]) -> tuple[str, ...]:
-    """Return the passes that are asked for."""
-    return PASSES if passes == "all" else (passes,) if isinstance(passes, str) else tuple(passes)

@@ -1,13 +1,14 @@
-"""What each rank records of a program, and how rank 0 gets it all.
+"""The record of each rank's program, and how rank 0, which alone draws, gets them all.
 
-Rank 0 alone draws.  A rank whose program lacks what is to be drawn takes part with all that it does, as the first stage of a
-pipeline may; where no rank has it, all learn of that.
+A rank whose program lacks what is to be drawn takes part with all that leads to what it sends, as the first stage of a
+pipeline may.  Where no rank has it, rank 0 raises Usage.
 """
 
 from __future__ import annotations
 
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -19,11 +20,12 @@ from minigrad.record.transfers import said
 
 from ..run_program import Program, Usage, names_of_tensors
 from ..trimmed_record import leading_to_outputs, tensors, with_transfers
+from .merge import merged
 
 
 @dataclass
 class Told:
-    """What one rank tells of its program: the record, or why there is none, and when it computed and communicated."""
+    """What one rank tells of its program: the record, or why there is none, and when it computes and communicates."""
 
     record: dict | None
     notes: list[str]
@@ -32,27 +34,34 @@ class Told:
 
 
 def told(program: Program, name: str, passes: Sequence[str]) -> Told:
-    """Run a program on this rank, and return what there is to say of it."""
-    heard: list[dict] = []
-    began, why_not = perf_counter(), ""
-    rec: Any = None
-    try:
-        with calls.listening(lambda call: heard.append(vars(said(call)))):
+    """Run a program on this rank, and return its record."""
+    rec, why_not = None, ""
+    with timed() as times:
+        try:
             rec = program.recording(name, passes)
-        if rec is None:
-            raise Usage(f"{name} in {program.file} is a function: with --ranks name a tensor that it computes.")
-    except Usage as wrong:
-        rec, why_not = rec or next(iter(alive()), None), str(wrong)
-    times = {"host": socket.gethostname(), "began": began, "ended": perf_counter(), "transfers": heard}
+            if rec is None:
+                why_not = f"{name} in {program.file} is a function: with --ranks name a tensor that it computes."
+        except Usage as wrong:
+            rec, why_not = next(iter(alive()), None), str(wrong)
+    if rec is None:
+        return Told(None, [], why_not, times)
     if not hasattr(rec, "backward_times"):
-        times["backward"] = []
         return Told(None, [], f"{program.file} computes with PyTorch: --ranks draws programs of minigrad.", times)
-    record = record_of_step(rec, program.names, program.file)
-    return Told(record, rec.notes, why_not, {**times, "backward": rec.backward_times})
+    times["backward"] = rec.backward_times
+    return Told(record_of_step(rec, program.names, program.file), rec.notes, why_not, times)
+
+
+@contextmanager
+def timed() -> Iterator[dict]:
+    """Note when this rank begins, communicates and ends, for its line in the timeline."""
+    times = {"host": socket.gethostname(), "began": perf_counter(), "backward": [], "transfers": []}
+    with calls.listening(lambda call: times["transfers"].append(vars(said(call)))):
+        yield times
+    times["ended"] = perf_counter()
 
 
 def record_of_step(rec: Any, names: dict[str, Any], file: str) -> dict:
-    """The part of a recording that leads to its outputs, with what travels in that step; without outputs, to what is sent."""
+    """Return the part of a recording that leads to its outputs, or else to what is sent, with what travels in that step."""
     rec.name_values(names_of_tensors(names))
     whole = without_placeholders(rec.to_dict())
     sends: list[dict] = []
@@ -71,7 +80,7 @@ def record_of_step(rec: Any, names: dict[str, Any], file: str) -> dict:
 
 
 def mentioned(record: dict) -> set[int]:
-    """The values that a record says anything of: those of its operations, and their gradients."""
+    """Return the values of a record's operations, and their gradients."""
     found = set(record["outputs"])
     for op in record["ops"]:
         found.update([*tensors(op), *op["outputs"], *op["tangents"].values(), *(one["value"] for one in op["saved"])])
@@ -86,12 +95,13 @@ def mentioned(record: dict) -> set[int]:
 
 
 def in_buckets(record: dict) -> list[dict]:
-    """The operations of a record, of which those that communicate read what their labels name: gradients, after a colon.
+    """Return the operations of a record, where those that send a bucket of gradients read the gradients that its label names.
 
-    How these came into the tensor that is sent, a hook of backward knows, unless operations after backward have put them there.
+    A hook of backward copies these into the bucket, which a recording does not see.  After backward the program itself may
+    copy them, and the operations for that are there.
     """
     known = {v["name"]: g for v in record["values"] if (g := record["gradients"].get(str(v["id"]))) is not None}
-    made: set[int] = set()  # since the last backward
+    made: set[int] = set()  # by operations since the last backward
     ops = []
     for op in record["ops"]:
         made = set() if op["phase"] == "backward" else made | {*op["outputs"]}
@@ -104,7 +114,7 @@ def in_buckets(record: dict) -> list[dict]:
 
 
 def gradient_of(name: str, known: dict[str, int]) -> int | None:
-    """The gradient of the parameter with a name, which the program may know by a longer path.
+    """Return the gradient of the parameter with a name, which may have a longer path in the program.
 
     >>> gradient_of("fc.bias", {"net.fc.bias": 7})
     7
@@ -113,32 +123,41 @@ def gradient_of(name: str, known: dict[str, int]) -> int | None:
 
 
 def gathered(mine: Told) -> list[Told] | None:
-    """Return what all ranks tell, on rank 0; None on the others.  Raises Usage where no rank has what is to be drawn."""
+    """Return what all ranks tell, on rank 0; None on the others.  Raises Usage where there is nothing to draw."""
     from mpi4py import MPI
 
     if is_initialized():
         ends.done()  # answers ranks that still wait for this one
     MPI.COMM_WORLD.Barrier()
-    everyone = MPI.COMM_WORLD.gather((mine, perf_counter()))
-    everyone = everyone and of_one_clock(everyone)
-    if everyone is not None and all(one.why_not for one in everyone):
-        raise Usage(everyone[0].why_not)
+    pairs = MPI.COMM_WORLD.gather((mine, perf_counter()))
+    if pairs is None:
+        return None
+    everyone = of_one_clock(pairs)
+    missing = [one.why_not for one in everyone if one.record is None]
+    if missing or all(one.why_not for one in everyone):
+        raise Usage(missing[0] if missing else everyone[0].why_not)
     return everyone
 
 
-def of_one_clock(told: list[tuple[Told, float]]) -> list[Told]:
-    """Return what ranks tell, in times of rank 0's clock; with each comes when, after a barrier, that rank's clock said so.
+def together(everyone: Sequence[Told], apart: bool = False) -> dict:
+    """Return one record of all ranks, with their timeline; `apart` gives each rank its own lane."""
+    record = merged([one.record for one in everyone if one.record is not None], apart)
+    return {**record, "timeline": [one.times for one in everyone]}
+
+
+def of_one_clock(pairs: Sequence[tuple[Told, float]]) -> list[Told]:
+    """Return what ranks tell, in times of rank 0's clock; each comes with its own clock's time just after a barrier.
 
     Processes of one computer share a clock; between computers a barrier leaves a few microseconds.
     """
-    (first, now), *others = told
+    (first, now), *others = pairs
     for one, then in others:
         if one.times["host"] != first.times["host"]:
             move(one.times, now - then)
             for op in (one.record or {}).get("ops", ()):
                 for transfer in op["transfers"]:
                     move(transfer, now - then)
-    return [one for one, _ in told]
+    return [one for one, _ in pairs]
 
 
 def move(times: dict, by: float) -> None:
@@ -151,7 +170,7 @@ def move(times: dict, by: float) -> None:
 
 
 def without_placeholders(record: dict) -> dict:
-    """A record in which what a rank receives does not come from the tensor that only says its shape."""
+    """Return a record in which Recv does not read the tensor that only gives it a shape."""
     ops = [
         {**op, "inputs": [], "edges": [], "tangents": {v: t for v, t in op["tangents"].items() if int(v) in op["outputs"]}}
         if op["function"] == "Recv" and op["transfers"] and op["phase"] == "forward"

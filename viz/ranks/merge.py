@@ -1,7 +1,7 @@
-"""One record of those of several ranks: ranks that do the same are a lane, and a collective is one operation of all its lanes.
+"""The records of several ranks as one: ranks that do the same share a lane, and a collective is one operation of its lanes.
 
-The lanes' operations stand in an order in which each comes after what feeds it; ids are counted anew.  What a rank has received
-comes from the operation that has sent it.
+Each operation stands after those that feed it, and ids are counted anew.  What a rank receives is an output of the operation
+that sends it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LABEL = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 
 
 def lanes_of(records: Sequence[dict]) -> list[list[int]]:
-    """The ranks that do the same, together, in the order of the first of each."""
+    """Return the ranks of each lane: those that do the same, in the order of their first ranks."""
     found: dict[tuple, list[int]] = {}
     for rank, record in enumerate(records):
         found.setdefault(signature(record), []).append(rank)
@@ -30,12 +30,12 @@ def lanes_of(records: Sequence[dict]) -> list[list[int]]:
 def signature(record: dict) -> tuple:
     """Return what a rank does, without its numbers: operations, what they read and give, shapes, lines, derivatives, transfers.
 
-    Values go by the order in which they are mentioned: what a rank did before does not count.
+    Values are numbered in the order in which they are mentioned, so that ranks may differ in what they did before.
     """
     order: dict[int | None, int] = {None: -1}
     place = lambda values: tuple(order.setdefault(value, len(order)) for value in values)
     ops = {op["id"]: i for i, op in enumerate(record["ops"])}
-    told = []
+    does = []
     for op in record["ops"]:
         where = op["where"]
         flows = [place((edge["input"], edge["upstream"], edge["gives"])) for edge in op["edges"]]
@@ -44,14 +44,14 @@ def signature(record: dict) -> tuple:
             for t in op["transfers"]
         ]
         ends = place(tensors(op)), place(op["outputs"]), ops.get(op["of"])
-        told.append((op["phase"], op["name"], where["file"], where["line"], *op["module"], *ends, *flows, *moved))
+        does.append((op["phase"], op["name"], where["file"], where["line"], *op["module"], *ends, *flows, *moved))
     values = {value["id"]: value for value in record["values"]}
     shapes = [(values[v]["kind"], *values[v]["shape"], values[v]["dtype"]) for v in order if v is not None]
-    return (*told, *shapes, place(record["outputs"]), *record["program"]["passes"])
+    return (*does, *shapes, place(record["outputs"]), *record["program"]["passes"])
 
 
 def merged(records: Sequence[dict], apart: bool = False) -> dict:
-    """The record of all ranks; `apart` gives each rank a lane, whatever it does.
+    """Return the record of all ranks; `apart` gives each rank its own lane, whatever it does.
 
     >>> merged([{"program": {"passes": ["forward"]}, "values": [], "ops": [], "outputs": [], "gradients": {}}] * 3)["lanes"]
     [{'ranks': [0, 1, 2]}]
@@ -74,22 +74,18 @@ def merged(records: Sequence[dict], apart: bool = False) -> dict:
 
 
 class _Part:
-    """The record of one lane, and where its values are in that of all."""
+    """The record of one lane: that of its first rank, and the ids of its values and operations in the record of all."""
 
     def __init__(self, lane: int, ranks: list[int], record: dict, records: Sequence[dict]):
         self.lane, self.ranks, self.record = lane, ranks, record
         self.values: dict[int, int] = {}
         self.ops: dict[int, int] = {}
         self.labels: dict[str, str] = {}
-        same = [records[rank]["ops"] for rank in ranks]  # one operation after the other
-        self._transfers = {ops[0]["id"]: [t for op in ops for t in op["transfers"]] for ops in zip(*same)}
-
-    def transfers(self, op: dict) -> list[dict]:
-        """The transfers of an operation, of all ranks of the lane."""
-        return self._transfers[op["id"]]
+        same = zip(*(records[rank]["ops"] for rank in ranks))
+        self.transfers = {ops[0]["id"]: [t for op in ops for t in op["transfers"]] for ops in same}  # of all its ranks
 
     def words(self, formula: str) -> str:
-        """A formula in the labels that the values have in the record of all."""
+        """Return a formula in the labels of the record of all."""
         return LABEL.sub(lambda m: self.labels.get(m[0], m[0]), formula)
 
 
@@ -101,7 +97,6 @@ class _Merge:
 
     def __init__(self, parts: list[_Part]):
         self.values: list[dict] = []
-        self.ops: list[dict] = []
         for part in parts:
             self._take_values(part)
         sends = dict(messages(parts))
@@ -122,10 +117,10 @@ class _Merge:
             self.values.append({**value, "id": len(self.values), "label": old + suffix, "lanes": [part.lane]})
 
     def _deliver(self, sender: dict, receiver: dict) -> None:
-        """Let what one operation receives come from another that sends it; a gradient goes the other way."""
+        """Give the sender an output that the receiver reads; the gradient goes back from the receiver to the sender."""
         (received, *_), message = receiver["outputs"], len(self.values)
         like, gradient = self.values[received], self.gradients.get(received)
-        sent = next((v for v in tensors(sender)), received)  # it is called as what is sent
+        sent = next(tensors(sender), received)  # whose name the message has
         label = f"{ALONE.sub('', self.values[sent]['label'])}_r{sender['transfers'][0]['rank']}_{message}"
         new = {"id": message, "name": "", "label": label, "kind": "computed", "lanes": sender["lanes"]}
         self.values.append({**like, **new})
@@ -140,7 +135,7 @@ class _Merge:
 
 
 def renumbered(part: _Part, op: dict) -> dict:
-    """An operation of a lane with the ids and labels of the record of all."""
+    """Return an operation of a lane with the ids and labels of the record of all."""
     values, ops, words = part.values, part.ops, part.words
     to = lambda value: None if value is None else values[value]
     edges = [
@@ -162,13 +157,13 @@ def renumbered(part: _Part, op: dict) -> dict:
         "tangents": {str(values[int(v)]): values[t] for v, t in op["tangents"].items()},
         "pushes": [{**one, "output": values[one["output"]], "formula": words(one["formula"])} for one in op["pushes"]],
         "inside": [{**ran, "same": same(ran)} for ran in op["inside"]],
-        "transfers": part.transfers(op),
+        "transfers": part.transfers[op["id"]],
         "lanes": [part.lane],
     }
 
 
 def joined(ops: list[dict]) -> dict:
-    """One operation of those that several lanes do together."""
+    """Return one operation for those that several lanes do together."""
     first, *others = ops
     if not others:
         return first
@@ -181,7 +176,7 @@ def joined(ops: list[dict]) -> dict:
 
 # ---------------------------------------------------------------------- what lanes do together
 def collective(op: dict) -> tuple | None:
-    """Return what a collective is known by on all its ranks: the pass, the group, and its number there."""
+    """Return what identifies a collective on all its ranks: the pass, the group, and its number there."""
     of_a_group = [t for t in op["transfers"] if t["number"] is not None]
     return (op["phase"], of_a_group[0]["group"], of_a_group[0]["number"]) if of_a_group else None
 
@@ -191,7 +186,7 @@ def messages(parts: list[_Part]) -> Iterator[tuple[Entry, Entry]]:
     sent, received = defaultdict(list), defaultdict(list)
     for part in parts:
         for op in part.record["ops"]:
-            for t in part.transfers(op) if op["phase"] in ("forward", "update") else ():
+            for t in part.transfers[op["id"]] if op["phase"] in ("forward", "update") else ():
                 if t["number"] is None and t["peer"] is not None:
                     ends = (t["rank"], t["peer"]) if t["name"] == "send" else (t["peer"], t["rank"])
                     channel = sent if t["name"] == "send" else received
@@ -202,9 +197,9 @@ def messages(parts: list[_Part]) -> Iterator[tuple[Entry, Entry]]:
 
 
 def in_order(parts: list[_Part], sends: dict[Entry, Entry]) -> list[list[tuple[_Part, dict]]]:
-    """The operations of all lanes, those that lanes do together in one list, so that each stands after what feeds it.
+    """Return the operations of all lanes, each after what feeds it, and those that lanes do together in one list.
 
-    Where the lanes' orders contradict one another, what should be together is not.
+    Where the orders of the lanes contradict one another, a collective falls into several operations.
     """
     todo = {part: deque(part.record["ops"]) for part in parts}
     keys = Counter(collective(op) for part in parts for op in part.record["ops"])
