@@ -10,14 +10,14 @@ from contextlib import suppress
 
 from ..run_program import Usage
 
-# what mpiexec and srun tell processes
+# variables that mpiexec and srun set for a process
 STARTED = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "SLURM_STEP_NUM_TASKS")
 
 INTERRUPTED = 2.0  # seconds that ranks have to end after Ctrl-C
 
 
 def is_started() -> bool:
-    """Return whether this process is one of those that mpiexec, or srun, has started."""
+    """Return whether mpiexec or srun has started this process."""
     return any(name in os.environ for name in STARTED)
 
 
@@ -48,7 +48,7 @@ def start(n: int, words: Sequence[str]) -> None:
 
 
 def without_number(words: Sequence[str]) -> list[str]:
-    """The words of a command without -n and its number; those behind -- are the program's own.
+    """Return the words of a command without -n and its number; those behind -- belong to the program.
 
     >>> without_number(["render", "t.py:loss", "-n", "4", "--", "-n", "2"])
     ['render', 't.py:loss', '--', '-n', '2']

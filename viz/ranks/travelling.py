@@ -1,4 +1,4 @@
-"""What a card says of a collective or a message: which it is, of what, between whom, and how long each lane has waited."""
+"""The text on the card of a collective or a message: its name, its tensors and ranks, and how long each lane waits for it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
 
 
 def called(op: dict) -> str:
-    """The name of a collective or a message, as torch.distributed has it.
+    """Return the name of a collective or a message in torch.distributed.
 
     >>> called({"function": "AllReduce", "name": "AllReduce"}), called({"function": None, "name": "send"})
     ('all_reduce', 'send')
@@ -22,7 +22,7 @@ def called(op: dict) -> str:
 
 
 def plain(name: str) -> str:
-    """The name of a collective without what its tensors are.
+    """Return the name of a collective without the words for its tensors.
 
     >>> plain("all_gather_into_tensor"), plain("reduce_scatter_tensor"), plain("all_to_all_single")
     ('all_gather', 'reduce_scatter', 'all_to_all')
@@ -31,7 +31,7 @@ def plain(name: str) -> str:
 
 
 def head(graph: Graph, node: Node) -> Block:
-    """Return what travels: the call, what is in it, how many bytes on each rank."""
+    """Return the head of the card: the call, its ranks, the tensors with their bytes, the labels."""
     op, columns = node.record, graph.view.columns
     first = op["transfers"][0]
     whom = text.ranks(first["ranks"])
@@ -52,8 +52,9 @@ def head(graph: Graph, node: Node) -> Block:
 
 
 def waits(graph: Graph, node: Node, name: str) -> list[Block]:
-    """Return how long each lane has waited in a pass: an operation that is none of the graph runs once, whatever is drawn."""
+    """Return how long each lane waits in a pass."""
     op = node.record
+    # a call that writes into a tensor runs in one pass, whichever is drawn
     there = graph.transfers[op["id"]].get(name if op.get("function") else op["phase"], [])
     blocks = []
     for lane, ranks in enumerate(lane["ranks"] for lane in graph.lanes or [{"ranks": [t["rank"] for t in there]}]):
