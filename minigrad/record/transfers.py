@@ -1,7 +1,8 @@
-"""Record what travels between processes: a collective or a message belongs to the custom Function that makes it, forward or
-backward, and is else an entry of its own, with what it writes.
+"""Record what travels between processes.
 
-A call is one of minigrad.distributed.calls, which tells of itself through `slots.transferring`.
+A collective or a message belongs to the custom Function that makes it, forward or backward.  Outside of such a Function it is
+an entry itself, with the tensors that it writes.  Each call is a minigrad.distributed.calls.Call, which comes here through
+`slots.transferring`.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from . import schema
 from .regions import Regions
 from .values import NOWHERE, Event, Group
 
-# what these write into a tensor does not depend on what that held
+# calls whose results do not depend on the old contents of the tensors that they write
 ANEW = frozenset(
     "recv all_gather all_gather_into_tensor gather scatter reduce_scatter reduce_scatter_tensor all_to_all "
     "all_to_all_single".split()
@@ -21,32 +22,32 @@ ANEW = frozenset(
 
 
 class Read:
-    """Stands for the operation that reads a tensor in order to send it."""
+    """The operation that reads a tensor in order to send it."""
 
     primitive, n_internal, name = True, 0, "send"
 
 
 class Transfers(Regions):
-    """Keep the calls that communicate."""
+    """The part of a recording that keeps the calls between processes."""
 
     def __init__(self):
         super().__init__()
-        self._receiving: Group | None = None  # the entry that is being written for; its copies belong to it
-        self._at_leaf = False  # whether hooks may run that are not those of the rule that ran last
-        self.backward_times: list[tuple[float, float]] = []  # when each run of the engine began and ended
+        self._receiving: Group | None = None  # the entry whose results are being written, with copies
+        self._at_leaf = False  # whether a leaf's hooks may run, which no rule of backward calls
+        self.backward_times: list[tuple[float, float]] = []  # begin and end of each run of the engine
 
     def leaf_began(self) -> None:
-        """A leaf's gradient is about to be added to its `.grad`, which may call hooks."""
+        """Note that a gradient is about to be added to a leaf's `.grad`, which may call hooks."""
         super().leaf_began()
         self._at_leaf = True
 
     def accumulated(self, leaf: Any, g: Any, before: Any, after: Any, copy: Any) -> None:
-        """It was."""
+        """Note that it is added."""
         self._at_leaf = False
         super().accumulated(leaf, g, before, after, copy)
 
     def transfer_writes(self, call: Any, reads: tuple) -> None:
-        """The results of a call are there, and about to be written into the tensors that were given for them."""
+        """Begin an entry: the results of a call are there, and about to be written into tensors."""
         if self.communicating() is None:
             self._receiving = made = Group("update" if self._run else "forward", call.name, where(call), [])
             if reads and not self._runs:
@@ -54,21 +55,21 @@ class Transfers(Regions):
             self.groups.append(made)
 
     def transfer_ended(self, call: Any, said: schema.Transfer) -> None:
-        """It is done."""
+        """Add a call to its entry, now that its results are written."""
         group = self._receiving or self.communicating()
         if group is None:
             return
         if self._receiving is not None:
             anew = call.name in ANEW
             for event in group.events:
-                if event.cls is not Read:
-                    event.inputs = [] if anew else event.inputs[:1]  # what is copied there is no tensor of the program
+                if event.cls is not Read:  # a copy, whose source is no tensor of the program
+                    event.inputs = [] if anew else event.inputs[:1]
             group.inplace = group.inplace and not anew
             self._receiving = None
         group.transfers += (said,)
 
     def communicating(self) -> Group | None:
-        """The entry of the custom Function that runs now, forward or backward."""
+        """Return the entry of the custom Function that runs now, forward or backward."""
         if self._begun is not None and self._begun.group is not None and not self._begun.cls.primitive:
             return self._begun.group
         if self._runs and self._open is not None and self._open.function and not self._at_leaf:
@@ -83,7 +84,7 @@ def where(call: Any) -> schema.Where:
 
 
 def said(call: Any) -> schema.Transfer:
-    """Return what the document says of a call; a message has no number."""
+    """Return a call as a record holds it; a message has no number."""
     (group, *ranks), number = call.group.key, call.number if call.number >= 0 else None
     done = perf_counter() if call.done is None else call.done
     return schema.Transfer(

@@ -1,7 +1,7 @@
-"""Where the cards of several processes lie: each lane is a column, and what lanes do together is a bar across them.
+"""The layout of several processes: each lane is a column, and a card that several lanes share is a bar across them.
 
-Rows run through all lanes.  What a lane does before it communicates lies above, what it does afterwards below; a bar has its
-row for itself in the lanes that it crosses.  In a row a lane's cards lie as layered.py places them; of a bar a lane has a pad,
+Rows run through all lanes.  The cards before a transfer lie above it in its lane, the cards after it below; a bar has its row
+for itself in the lanes that it crosses.  In a row a lane's cards lie as layered.py places them.  On a bar each lane has a pad,
 where its edges come in and go out.
 """
 
@@ -22,7 +22,7 @@ Point = tuple[float, float]
 def placed(
     graph: Graph, cards: dict[str, Card]
 ) -> tuple[dict[str, Point], dict[str, list[Point]], float, float, list[tuple[str, Point, Point]], set[str]]:
-    """Corners of cards, routes of edges, width and height, the lanes' frames, and the edges that pass over bars."""
+    """Return corners of cards, routes of edges, width and height, the lanes' frames, and the edges that pass over bars."""
     rows = rows_in(graph)
     many = max(rows.values()) + 1
     columns = [Column(graph, cards, rows, lane, many) for lane in range(len(graph.lanes))]
@@ -40,7 +40,7 @@ def placed(
             left, right = starts[min(lefts)] + EDGE, starts[max(lefts)] + columns[max(lefts)].width - EDGE
             card.spread({lane: (x - left, columns[lane].boxes[node.key][0]) for lane, x in lefts.items()}, right - left)
         corners[node.key] = (left, lows[rows[node.key]] - card.along)
-    routes, over = {}, set()
+    bars, routes, over = crossings(graph, rows), {}, set()
     for edge in graph.edges:
         column = columns[lane_of(graph, edge)]
         source, target = edge.source.key, edge.target.key
@@ -48,7 +48,7 @@ def placed(
         for x, row in column.way(edge):
             at = starts[column.lane] + x
             points += [(at, tops[row]), (at, lows[row])]
-            if crossed(graph, rows, row, column.lane):
+            if (row, column.lane) in bars:
                 over.add(edge.key)
         end = corners[target][0] + cards[target].entry(edge.slot)
         routes[edge.key] = curve([*points, (end, tops[rows[target]]), (end, corners[target][1])])
@@ -60,22 +60,22 @@ def placed(
 
 
 def lane_of(graph: Graph, edge: Edge) -> int:
-    """The lane that an edge ends in: of a bar's, that of the value."""
+    """Return the lane that an edge ends in; on a bar, the lane of its value."""
     return edge.target.lanes[0] if len(edge.target.lanes) == 1 else graph.lane(edge.value) or 0
 
 
 def spanned(node: Node) -> range:
-    """The lanes that a node lies across."""
+    """Return the lanes that a node lies across."""
     return range(min(node.lanes), max(node.lanes) + 1)
 
 
-def crossed(graph: Graph, rows: dict[str, int], row: int, lane: int) -> bool:
-    """Return whether a bar lies across a lane in a row."""
-    return any(rows[node.key] == row and lane in spanned(node) for node in graph.nodes if len(node.lanes) > 1)
+def crossings(graph: Graph, rows: dict[str, int]) -> set[tuple[int, int]]:
+    """Return each row and lane where a bar lies across the lane."""
+    return {(rows[node.key], lane) for node in graph.nodes if len(node.lanes) > 1 for lane in spanned(node)}
 
 
 def rows_in(graph: Graph) -> dict[str, int]:
-    """The row of each node: behind what feeds it, and behind what its lane has sent and received before."""
+    """Return the row of each node: below what feeds it, and below the transfers that its lane takes part in before."""
     rows: dict[str, int] = {}
     floor = [0] * len(graph.lanes)  # the first row that a lane has free below its last bar
     deepest = [-1] * len(graph.lanes)
@@ -89,12 +89,13 @@ def rows_in(graph: Graph) -> dict[str, int]:
             rows[node.key] = max([*above, floor[node.lanes[0]]])
         for lane in spanned(node):
             deepest[lane] = max(deepest[lane], rows[node.key])
+    bars = crossings(graph, rows)
     first: dict[str, int] = {}  # of a leaf: the row of its first use
     for edge in graph.edges:
         first[edge.source.key] = min(first.get(edge.source.key, rows[edge.target.key]), rows[edge.target.key])
     for node in graph.nodes:
-        if not node.is_op and node.key in first:  # just above its first use, as the bars between let it
-            below = [r for r in range(rows[node.key], first[node.key]) if not crossed(graph, rows, r, node.lanes[0])]
+        if not node.is_op and node.key in first:  # just above its first use, or above a bar that is in the way
+            below = [row for row in range(rows[node.key], first[node.key]) if (row, node.lanes[0]) not in bars]
             rows[node.key] = max(below, default=rows[node.key])
     return rows
 
@@ -106,7 +107,7 @@ class Column:
         self.lane = lane
         self.boxes = {node.key: self.box(cards[node.key]) for node in graph.nodes if lane in node.lanes}
         rank, sizes = {key: rows[key] for key in self.boxes}, dict(self.boxes)
-        self.first: dict[str, str] = {}  # of an edge from another lane: the stand-in that it begins with
+        self.first: dict[str, str] = {}  # by an edge from another lane: the stand-in that it begins with
         links: list[Link] = []
         for edge in graph.edges:
             if lane_of(graph, edge) != lane:
@@ -133,7 +134,7 @@ class Column:
         self.heights = [max((sizes[key][1] for key in row), default=0.0) for row in every]
 
     def box(self, card: Card) -> Point:
-        """The size of a card in this lane: of a bar, that of its pad."""
+        """Return the size of a card in this lane; of a bar, the size of its pad."""
         return (card.wide[self.lane] if isinstance(card, Bar) else card.across, card.along)
 
     def entry(self, card: Card, slot: int) -> float:
@@ -145,7 +146,7 @@ class Column:
         return card.exit_in(self.lane, port, card.wide[self.lane]) if isinstance(card, Bar) else card.exit(port)
 
     def way(self, edge: Edge) -> list[tuple[float, int]]:
-        """Where an edge passes rows on its way: how far across, and the row."""
+        """Return where an edge passes rows on its way: how far across, and the row."""
         begin = [self.first[edge.key]] if edge.key in self.first else []
         keys = [*begin, *self.stand_ins.get(edge.key, ())]
         return [(self.x[key], self.rank[key]) for key in keys]

@@ -1,17 +1,18 @@
-// Several processes step together: a beat is what they do at the same time, one unit of each lane, or one of several lanes.
+// Several processes step together: in a beat each lane that can go on takes one unit, and lanes share a unit where they
+// communicate.
 //
-// A unit is an operation (forward, jvp), or one edge back through it; a collective is a unit of all its lanes, with all its
+// A unit is an operation (forward, jvp), or one edge back through it; a collective is one unit of all its lanes, with all its
 // edges.  A record of one process has one unit in each beat.
 
 const lanes = data.lanes ?? [];
 const laneOf = (value) => data.laneOf?.[value] ?? 0;
 
-/** Units in beats: each lane keeps its order, and a unit waits for what it needs, `needs` of an operation. */
+/** Put units into beats: each lane keeps its order, and a unit comes after the operations that it `needs`. */
 function beatsOf(units, needs) {
   if (lanes.length < 2) return units.map((unit) => [unit]);
   const queues = lanes.map(() => []);
   for (const unit of units) for (const lane of unit.op.lanes) queues[lane].push(unit);
-  const left = new Map(); // by operation, units that are still to come
+  const left = new Map(); // by operation, how many of its units still come
   for (const { op } of units) left.set(op, (left.get(op) ?? 0) + 1);
   const free = (unit) =>
     unit.op.lanes.every((lane) => queues[lane][0] === unit) && needs(unit.op).every((op) => op === unit.op || !left.get(op));
@@ -29,7 +30,7 @@ function beatsOf(units, needs) {
   return beats;
 }
 
-/** The units of backward: one for each edge that a gradient goes along, of a bar one for all. */
+/** The units of backward: one for each edge that a gradient goes along, and one for all edges of a bar. */
 function unitsBack() {
   const found = [];
   for (const op of data.backward.map((index) => ops[index])) {

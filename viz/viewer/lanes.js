@@ -1,7 +1,8 @@
-// The layout of several processes: each has a lane, and what lanes do together is a bar across them (ranks/side_by_side.py).
+// The layout of several processes: each has a lane, and a box that several lanes share is a bar across them, as in
+// ranks/side_by_side.py.
 //
-// Rows run through all lanes.  What a lane does before it communicates lies above, what it does afterwards below; in its lane a
-// bar has a pad, where the lane's edges come in and go out.
+// Rows run through all lanes.  The boxes before a transfer lie above it in its lane, the boxes after it below; on a bar each
+// lane has a pad, where its edges come in and go out.
 
 const TITLE = 40; // room for the title of a lane
 const MARGIN = 18; // beside its cards
@@ -9,8 +10,9 @@ const BETWEEN = 24;
 
 const spanOf = (box) => [Math.min(...box.lanes), Math.max(...box.lanes)];
 const isBar = (box) => box.lanes.length > 1;
+const liesAcross = (box, lane) => spanOf(box)[0] <= lane && lane <= spanOf(box)[1];
 
-/** Gives boxes and edges their places, as `layout` does; bars get their widths. */
+/** Place boxes and edges, as `layout` does, and give bars their widths. */
 function laneLayout({ boxes, edges }) {
   const rank = rowsOfLanes(boxes);
   const many = Math.max(...rank) + 1;
@@ -36,18 +38,9 @@ function laneLayout({ boxes, edges }) {
   }
   const bars = boxes.filter(isBar);
   for (const edge of edges) {
-    const { source, target } = edge;
     const column = columns[laneOfEdge(edge)];
-    const start = source.x + source.exitAt(edge.value);
-    const points = [[start, source.y + source.h]];
-    if (source.exits.length < source.outs.length) points.push([start, source.y + source.h + STUB]);
-    for (const [x, row] of column.wayOf(edge))
-      points.push([column.left + x, tops[row]], [column.left + x, tops[row] + heights[row]]);
-    const end = target.x + target.entryAt(edge.slot);
-    edge.points = [...points, [end, tops[target.rank]], [end, target.y + target.strip]];
-    const crossed = ({ rank, lanes: [first, ...rest] }, row) =>
-      rank === row && first <= column.lane && column.lane <= (rest.at(-1) ?? -1);
-    edge.over = column.wayOf(edge).some(([, row]) => bars.some((bar) => crossed(bar, row)));
+    edge.points = pointsOf(edge, column, tops, heights);
+    edge.over = column.wayOf(edge).some(([, row]) => bars.some((bar) => bar.rank === row && liesAcross(bar, column.lane)));
   }
   const height = tops.at(-1) + heights.at(-1) + MARGIN;
   const rows = Array.from({ length: many }, () => []);
@@ -56,28 +49,39 @@ function laneLayout({ boxes, edges }) {
   return { start: boxes[0].x + boxes[0].w / 2, width: left - BETWEEN, height, rows, tops, frames };
 }
 
-/** The lane that an edge ends in: of a bar's, that of the value. */
+/** The points of an edge, from its source past the rows between to its target. */
+function pointsOf(edge, column, tops, heights) {
+  const { source, target } = edge;
+  const start = source.x + source.exitAt(edge.value);
+  const points = [[start, source.y + source.h]];
+  if (source.exits.length < source.outs.length) points.push([start, source.y + source.h + STUB]);
+  for (const [x, row] of column.wayOf(edge))
+    points.push([column.left + x, tops[row]], [column.left + x, tops[row] + heights[row]]);
+  const end = target.x + target.entryAt(edge.slot);
+  return [...points, [end, tops[target.rank]], [end, target.y + target.strip]];
+}
+
+/** The lane that an edge ends in; on a bar, the lane of its value. */
 const laneOfEdge = ({ target, value }) => (isBar(target) ? laneOf(value) : target.lanes[0]);
 
-/** The row of each box: behind what feeds it, and behind what its lane has sent and received before. */
+/** The row of each box: below what feeds it, and below the transfers that its lane takes part in before. */
 function rowsOfLanes(boxes) {
   const rank = new Array(boxes.length).fill(0);
   const floor = lanes.map(() => 0); // the first row that a lane has free below that
   const deepest = lanes.map(() => -1);
-  const bars = []; // [row, first lane, last lane]
   for (const box of boxes) {
-    const [first, last] = spanOf(box);
-    const across = lanes.map((_, lane) => lane).filter((lane) => lane >= first && lane <= last);
-    const least = box.kind === "transfer" || isBar(box) ? across.map((lane) => deepest[lane] + 1) : across.map((lane) => floor[lane]);
+    const across = [...lanes.keys()].filter((lane) => liesAcross(box, lane));
+    const transfers = box.kind === "transfer" || isBar(box);
+    const least = across.map((lane) => (transfers ? deepest[lane] + 1 : floor[lane]));
     const row = Math.max(...least, ...box.ins.map(({ source }) => rank[source.index] + 1));
     rank[box.index] = row;
-    if (isBar(box)) bars.push([row, first, last]);
     for (const lane of across) {
-      if (box.kind === "transfer" || isBar(box)) floor[lane] = row + 1;
+      if (transfers) floor[lane] = row + 1;
       deepest[lane] = Math.max(deepest[lane], row);
     }
   }
-  const taken = (row, lane) => bars.some(([at, first, last]) => at === row && first <= lane && lane <= last);
+  const bars = boxes.filter(isBar);
+  const taken = (row, lane) => bars.some((bar) => rank[bar.index] === row && liesAcross(bar, lane));
   for (const box of boxes.filter((one) => one.leaf && one.outs.length)) {
     let row = Math.min(...box.outs.map(({ target }) => rank[target.index])) - 1; // just above its first use
     while (row > rank[box.index] && taken(row, box.lanes[0])) row--;
@@ -127,7 +131,7 @@ function columnOf(lane, boxes, edges, rank, many) {
   };
 }
 
-/** How far across the pad of a lane an edge comes in, and goes out. */
+/** How far across the pad of a lane an edge comes in. */
 function entryIn(box, lane, slot) {
   if (!isBar(box)) return box.entryAt(slot);
   const own = box.ins.map((edge, i) => [i, laneOf(edge.value), box.slots[i]]).filter(([, of]) => of === lane);
@@ -136,13 +140,14 @@ function entryIn(box, lane, slot) {
   return (box.pads.get(lane) - all) / 2 + before + box.slots[slot] / 2;
 }
 
+/** How far across the pad of a lane an edge goes out. */
 function exitIn(box, lane, value) {
   if (!isBar(box)) return box.exitAt(value);
   const own = box.exits.filter((one) => laneOf(one) === lane);
   return (box.pads.get(lane) * (2 * Math.max(0, own.indexOf(value)) + 1)) / (2 * Math.max(1, own.length));
 }
 
-/** A bar's measures: a pad for each lane, as wide as what it says of the lane and the labels of its edges. */
+/** Measure a bar: the pad of each lane is as wide as its texts and the labels of its edges. */
 function measureBar(box, card) {
   const wide = new Map();
   for (const lane of box.lanes) {
@@ -160,7 +165,7 @@ function measureBar(box, card) {
   box.exitAt = (value) => (box.columns.get(laneOf(value))?.[0] ?? 0) + exitIn(box, laneOf(value), value);
 }
 
-/** The frames of the lanes, and their titles. */
+/** Draw the frames of the lanes, and their titles. */
 function mountLanes() {
   layers.lanes.replaceChildren(
     ...(graph.size.frames ?? []).flatMap(({ title, left, width, height }) => [
