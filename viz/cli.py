@@ -1,8 +1,7 @@
 """The command `minigrad`: its parts are the modules of viz/commands, put together here.
 
-minigrad, Graphviz and Matplotlib are imported when a command needs them, so that help comes at once.  What goes wrong
-in the user's program ends with 1 and the user's lines of the traceback; what is wrong with the command ends with 2;
-either way nothing is written.
+minigrad, Graphviz and Matplotlib are imported when a command needs them, so that help comes at once.  A failure of the
+user's program ends with 1 and the user's lines of the traceback, a wrong command with 2; either way nothing is written.
 """
 
 from __future__ import annotations
@@ -109,7 +108,7 @@ def with_programs_own(words: list[str]) -> list[str]:
 
 
 def _end_other_ranks() -> None:
-    """After a failure on one of several processes: the others would wait for it."""
+    """End the other processes after a failure on one of several: they would wait for it."""
     groups = sys.modules.get("minigrad.distributed.groups")
     if groups is not None:
         sys.stdout.flush()
@@ -117,7 +116,7 @@ def _end_other_ranks() -> None:
 
 
 def _say(what: str, code: int, words: list[str]) -> int:
-    """What went wrong, for the person at the terminal, and with --json for the program that reads the output."""
+    """Print what went wrong, for the person at the terminal, and with --json for the program that reads the output."""
     print(what, file=sys.stderr)
     if "--json" in words[: words.index("--") if "--" in words else None]:
         print(json.dumps({"error": what, "code": code}))

@@ -1,7 +1,7 @@
 """`run`: call a function in several processes, from a program or from a notebook's cell.
 
-The function goes to the ranks as parcel.py writes it, in a folder in which they leave their word (launched.py).  Here mpiexec
-is started, its processes are watched, and all are ended when one cannot go on.
+The function goes to the ranks in a folder, as parcel.py writes it, and there they leave their results (launched.py).  This
+module starts mpiexec, watches its processes, and ends all of them when one cannot go on.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from .launched import Failure
 from .parcel import WHO, packed
 from .waiting import ended
 
-GRACE, FAILED = 10.0, 0.5  # seconds that ranks have to say what is wrong once one has died, or has said so itself
+GRACE, FAILED = 10.0, 0.5  # seconds for the other ranks to report, after one dies, or fails with an exception
 LOOK = 0.02  # seconds between two looks
-SHOWN = 30  # lines of what each rank has printed, below an error
+SHOWN = 30  # lines of each rank's output, below an error
 LAUNCHERS = "PMI_", "PMIX_", "OMPI_", "PRTE_", "HYDRA_", "MPI_LOCAL", "SLURM_"  # variables by which MPI knows its ranks
 # Open MPI refuses root, and more ranks than processors
 OPEN_MPI = {
@@ -63,9 +63,9 @@ shield(); del shield
 
 @dataclass(frozen=True, repr=False)
 class Ranks(Sequence):
-    """What the ranks of `run` have returned, `ranks[0]` and so on, and printed; a notebook shows that, line by line.
+    """The results of the ranks of `run`, `ranks[0]` and so on, with their output; a notebook shows both, line by line.
 
-    `drawing` is a viz.Drawing of what all ranks have computed, where `run` was told to make one.
+    `drawing` is a viz.Drawing of the computation of all ranks, where `run` has `passes`.
 
     >>> from minigrad.distributed import Ranks
     >>> Ranks([6.0, None], ["a line\\n", "another\\n"])
@@ -89,7 +89,7 @@ class Ranks(Sequence):
         return len(self.results)
 
     def lines(self) -> list[tuple[int, str]]:
-        """Return each line that a rank has printed, and what it has returned, behind the rank's number."""
+        """Return the lines that each rank prints and returns, each with the rank's number."""
         found = []
         for rank, (result, text) in enumerate(zip(self.results, self.outputs)):
             returned = [] if result is None else f"returns {result!r}".splitlines()
@@ -147,7 +147,7 @@ def run(function: Callable[..., Any], n: int = 2, *args: Any, timeout: Any = Non
 
 
 def program(folder: str) -> str:
-    """Return the text that each process runs, which leaves nothing of ours in `__main__`."""
+    """Return the text that each process runs, which leaves no names in `__main__`."""
     before = "__import__('minigrad').as_torch(); " if config.library_name == "torch" else ""
     return f"{SHIELD}{before}__import__('minigrad.distributed.launched', fromlist=['main']).main({folder!r})"
 
@@ -166,7 +166,7 @@ def mpiexec() -> str:
 def watch(command: list[str], folder: Path, n: int, limit: float) -> list[int] | None:
     """Run mpiexec until all ranks are done, or one cannot go on; return the ranks that have died, or None if it takes too long.
 
-    No process is left.  Ranks that are ended say where they are.
+    No process is left.  Before the ranks are ended they write where they are.
     """
     environment = {k: v for k, v in os.environ.items() if not k.startswith(LAUNCHERS)} | OPEN_MPI
     end, last = time.monotonic() + limit, float("inf")
@@ -177,7 +177,7 @@ def watch(command: list[str], folder: Path, n: int, limit: float) -> list[int] |
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT,
-            start_new_session=True,  # Ctrl-C comes to this process alone, which ends the others
+            start_new_session=True,  # so that Ctrl-C interrupts this process alone, which ends the others
         )
         try:
             while process.poll() is None and time.monotonic() < min(end, last):
@@ -196,7 +196,7 @@ def begun(command: list[str], **how: Any) -> subprocess.Popen:
 
 
 def end_with_parent() -> Callable[[], None]:
-    """Return a function that lets the process that calls it, on Linux, be ended with its parent."""
+    """Return a function after which, on Linux, the process that calls it ends with its parent."""
     prctl, kill, set_signal = ctypes.CDLL(None).prctl, signal.SIGTERM, 1
     return lambda: prctl(set_signal, kill, 0, 0, 0)
 
@@ -211,14 +211,14 @@ def pids(folder: Path, n: int) -> dict[int, int]:
 
 
 def patience(folder: Path, n: int) -> float:
-    """Return for how many seconds more the ranks may go on: without an end, unless one has died or failed."""
+    """Return the seconds for which the ranks may go on: no limit, unless one has died or failed."""
     if any(ended(pid) and (folder / f"{rank}.failed").exists() for rank, pid in pids(folder, n).items()):
         return FAILED
     return GRACE if silent(folder, n) else float("inf")
 
 
 def silent(folder: Path, n: int) -> list[int]:
-    """Return the ranks that have come to their end without a word."""
+    """Return the ranks that have ended without a result or an error."""
     words = ("result", "failed")
     return [
         rank
@@ -236,7 +236,7 @@ def say_where(folder: Path, n: int) -> None:
 
 
 def end_all(process: subprocess.Popen, ranks: Sequence[int] | Any) -> None:
-    """End mpiexec, which ends its processes, and then what is left of them, with those that they have started."""
+    """End mpiexec, which ends its processes, and then those that are left, with their children."""
     process.terminate()
     with suppress(subprocess.TimeoutExpired):
         process.wait(2.0)
@@ -249,13 +249,13 @@ def end_all(process: subprocess.Popen, ranks: Sequence[int] | Any) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-# ---------------------------------------------------------------------- what came of it
+# ---------------------------------------------------------------------- the results
 def collected(folder: Path, n: int, dead: list[int] | None, limit: float) -> Ranks:
-    """Return what the ranks have left in the folder.  Raises what a rank has raised, and errors for those that say nothing."""
+    """Return the results in the folder.  Raises the exception of a rank, or an error for ranks that leave neither."""
     outputs = [text(folder / f"{rank}.out") for rank in range(n)]
     failures = {r: pickle.loads(f.read_bytes()) for r in range(n) if (f := folder / f"{r}.failed").exists()}
     for rank, failure in failures.items():
-        outputs[rank] = outputs[rank].replace(failure.traceback, "")  # that of the first is shown by itself
+        outputs[rank] = outputs[rank].replace(failure.traceback, "")  # the first one stands above the outputs
     if failures:
         rank = min(failures, key=lambda rank: failures[rank].when)
         raise raised(rank, n, failures[rank], outputs)
@@ -272,12 +272,12 @@ def collected(folder: Path, n: int, dead: list[int] | None, limit: float) -> Ran
 
 
 def text(file: Path) -> str:
-    """Return what was written to a file, if there is one."""
+    """Return the text of a file, "" where there is none."""
     return file.read_text(encoding="utf-8", errors="replace") if file.exists() else ""
 
 
 def place(stack: str) -> str:
-    """Return in words where a rank is, given its calls, the innermost first, one in a line."""
+    """Return where a rank is, in words, given its calls, the innermost first, one in a line."""
     calls = re.findall(r'^  File "(.+)", line (\d+) in (.+)$', stack, re.MULTILINE)
     users = [
         f"is in {f} at {Place(file, int(line))}" for file, line, f in calls if not file.startswith((PACKAGE, "<str"))
@@ -286,10 +286,10 @@ def place(stack: str) -> str:
 
 
 def raised(rank: int, n: int, failure: Failure, outputs: list[str]) -> Exception:
-    """Return the exception of a rank, with its traceback, where the others were, and what all have printed."""
+    """Return the exception of a rank, with its traceback, the places of the other ranks, and the output of all."""
     try:
         e = pickle.loads(failure.exception)
-    except Exception:  # its class is not known here
+    except Exception:  # this process does not have its class
         e = error(RuntimeError, WHO, failure.words, "look at the traceback of the rank")
     e.add_note("\n  ".join([f"\non rank {rank} of {n}:", *failure.traceback.splitlines()]))
     e.add_note("\n".join([*failure.others, *told(outputs)]))
@@ -297,5 +297,5 @@ def raised(rank: int, n: int, failure: Failure, outputs: list[str]) -> Exception
 
 
 def told(outputs: list[str]) -> list[str]:
-    """Return the last lines that each rank has printed."""
+    """Return the last lines of each rank's output."""
     return [f"[{rank}] {line}" for rank, out in enumerate(outputs) for line in out.rstrip().splitlines()[-SHOWN:]]

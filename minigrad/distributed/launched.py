@@ -1,7 +1,7 @@
-"""What a process does that `distributed.run` has started: join the others, call the function, and leave word in a folder.
+"""The program of each process of `distributed.run`: join the others, call the function, and leave the result in a folder.
 
-Rank r writes into the folder what it prints (r.out), and at the end what it returns (r.result) or why it failed (r.failed);
-when it is asked by a signal, where it is (r.where).
+Rank r writes its output into the folder (r.out), at the end its result (r.result) or its error (r.failed), and after a signal
+the place where it is (r.where).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .parcel import WHO, first, unpacked
 
 
 class Failure(NamedTuple):
-    """Why a rank failed: the exception where it can be sent, its traceback, and where the other ranks were."""
+    """The error of a rank: the exception where it can be sent, its traceback, and the places of the other ranks."""
 
     when: float
     exception: bytes
@@ -36,7 +36,7 @@ class Failure(NamedTuple):
 
 
 def main(folder: str) -> None:
-    """Be a rank of `distributed.run`."""
+    """Run as a rank of `distributed.run`."""
     place = Path(folder)
     init_process_group("mpi")
     rank = get_rank()
@@ -55,12 +55,12 @@ def main(folder: str) -> None:
     except BaseException as e:
         write_failure(e, place / f"{rank}.failed")
         sys.stdout.flush()
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # MPI says that it was told to
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # for MPI's message about the abort
         ends.ear.comm.Abort(1)
 
 
 def redirect(out: Path) -> None:
-    """Let this process write to a file what it prints, also from C."""
+    """Send the output of this process to a file, also output from C."""
     file = os.open(out, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(file, 1)
     os.dup2(file, 2)
@@ -69,7 +69,7 @@ def redirect(out: Path) -> None:
 
 
 def write_result(result: Any, place: Path) -> None:
-    """Write what the function has returned.  Raises TypeError for what cannot be sent back."""
+    """Write the result of the function.  Raises TypeError where it cannot be sent back."""
     try:
         save(result, place)
     except (pickle.PicklingError, TypeError, AttributeError) as e:
@@ -79,7 +79,7 @@ def write_result(result: Any, place: Path) -> None:
 
 def write_failure(e: BaseException, place: Path) -> None:
     """Print an exception as Python does, write it, and then where the other ranks are."""
-    when = time.time()  # of the ranks that fail, the first is the cause
+    when = time.time()  # the first rank that fails is the cause
     tb = e.__traceback__
     e.__traceback__ = (
         users_part(tb) if isinstance(e, MinigradError) else tb and tb.tb_next
@@ -95,7 +95,7 @@ def write_failure(e: BaseException, place: Path) -> None:
 
 
 def sendable(e: BaseException) -> bytes:
-    """Return an exception as bytes, or none where it cannot be sent: also where it cannot be made anew."""
+    """Return an exception as bytes; b"" where it cannot be pickled, or not be made anew."""
     try:
         found = pickle.dumps(e)
         pickle.loads(found)

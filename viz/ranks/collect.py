@@ -25,7 +25,7 @@ from .merge import merged
 
 @dataclass
 class Told:
-    """What one rank tells of its program: the record, or why there is none, and when it computes and communicates."""
+    """The report of one rank: its record, or why there is none, and when it computes and communicates."""
 
     record: dict | None
     notes: list[str]
@@ -123,7 +123,7 @@ def gradient_of(name: str, known: dict[str, int]) -> int | None:
 
 
 def gathered(mine: Told) -> list[Told] | None:
-    """Return what all ranks tell, on rank 0; None on the others.  Raises Usage where there is nothing to draw."""
+    """Return the reports of all ranks, on rank 0; None on the others.  Raises Usage where there is nothing to draw."""
     from mpi4py import MPI
 
     if is_initialized():
@@ -146,7 +146,7 @@ def together(everyone: Sequence[Told], apart: bool = False) -> dict:
 
 
 def of_one_clock(pairs: Sequence[tuple[Told, float]]) -> list[Told]:
-    """Return what ranks tell, in times of rank 0's clock; each comes with its own clock's time just after a barrier.
+    """Return the reports of ranks, in times of rank 0's clock; each comes with its own clock's time just after a barrier.
 
     Processes of one computer share a clock; between computers a barrier leaves a few microseconds.
     """

@@ -1,7 +1,7 @@
 """The records of several ranks as one: ranks that do the same share a lane, and a collective is one operation of its lanes.
 
-Each operation stands after those that feed it, and ids are counted anew.  What a rank receives is an output of the operation
-that sends it.
+Each operation stands after those that feed it, and ids are counted anew.  A message is an output of the operation that sends
+it, and an input of the one that receives it.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def merged(records: Sequence[dict], apart: bool = False) -> dict:
 
 
 class _Part:
-    """The record of one lane: that of its first rank, and the ids of its values and operations in the record of all."""
+    """The record of a lane's first rank, and the ids of its values and operations in the record of all."""
 
     def __init__(self, lane: int, ranks: list[int], record: dict, records: Sequence[dict]):
         self.lane, self.ranks, self.record = lane, ranks, record
