@@ -125,6 +125,7 @@ class Bar(Card):
 
     ins: list[int] = field(default_factory=list)  # the lane of each edge in
     outs: list[int] = field(default_factory=list)  # and of each value out
+    names: dict[int, str] = field(default_factory=dict)  # of the lanes, for plain text, which has no columns
     columns: dict[int, tuple[float, float]] = field(default_factory=dict)  # lane -> left end, width
 
     def __post_init__(self):

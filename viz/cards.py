@@ -64,7 +64,8 @@ def _transfer(graph: Graph, node: Node, passes: Sequence[str], together: bool) -
     if len(node.lanes) < 2:
         return Card(node, [head], body, extra, foot, labels, way)
     ins, outs = [[graph.lane(v) or 0 for v in some] for some in ([e.value for e in node.inputs], node.outputs)]
-    return Bar(node, [head], body, extra, foot, labels, way, ins=ins, outs=outs)
+    names = {lane: graph.lane_name(lane) for lane in node.lanes}
+    return Bar(node, [head], body, extra, foot, labels, way, ins=ins, outs=outs, names=names)
 
 
 def _source(graph: Graph, node: Node, columns: int) -> list[Block]:
@@ -141,7 +142,12 @@ def words(card: Card, *passes: str) -> list[str]:
     """What stands on a card in these passes, as plain text line by line."""
     lines = [line.text for block in card.head for line in block.lines]
     blocks = [*(block for name in passes for block in card.passes.get(name, ())), *card.foot]
-    return [*lines, *body_words(card), *(line.text for block in blocks for line in block.lines)]
+    return [*lines, *body_words(card), *(whose(card, block) + line.text for block in blocks for line in block.lines)]
+
+
+def whose(card: Card, block: Block) -> str:
+    """Return the lane that a block of a bar tells of, as the beginning of its lines."""
+    return f"{card.names[block.lane]}: " if isinstance(card, Bar) and block.lane is not None else ""
 
 
 def body_words(card: Card) -> list[str]:
@@ -149,7 +155,8 @@ def body_words(card: Card) -> list[str]:
     lines = []
     for block in card.body:
         texts = [line.text for line in block.lines]
-        lines += ["   ".join(texts)] if sum(map(len, texts)) <= WIDE else texts
+        rows = ["   ".join(texts)] if sum(map(len, texts)) <= WIDE else texts
+        lines += [whose(card, block) + row for row in rows]
     return lines
 
 

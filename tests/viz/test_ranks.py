@@ -62,7 +62,8 @@ def test_ranks_that_do_the_same_share_a_lane():
     labels = [value["label"] for value in made["values"]]
     assert len(set(labels)) == len(labels)
     text = viz.draw(made, passes=ALL).text()
-    assert "ranks 1, 2 (values of rank 1):" in text and "total = [" in text and "_r1" not in text
+    assert "ranks 1, 2 (values of rank 1):" in text and "ranks 1, 2: total = [" in text and "_r1" not in text
+    assert "rank 0: waited" in text and "ranks 1, 2: waited" in text
 
 
 @needs_mpi
