@@ -100,6 +100,20 @@ else:
     loss = first.requires_grad_() * second
 """
 )
+# ranks 1 and 2 send, and rank 0 takes what comes
+FROM_ANY = (
+    BEGIN
+    + """
+h = torch.full((2,), rank + 1.0, requires_grad=True) * 2
+if rank:
+    dist.send(h.detach(), 0, tag=7)
+else:
+    x, y = torch.empty(2), torch.empty(2)
+    dist.recv(x, tag=7)
+    dist.irecv(y, tag=7).wait()
+    loss = (x.requires_grad_() * y).sum()
+"""
+)
 FAILS = (
     BEGIN
     + """

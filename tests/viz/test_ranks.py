@@ -153,6 +153,19 @@ def test_messages_arrive_in_the_order_in_which_their_sends_began():
 
 
 @needs_mpi
+def test_what_comes_from_any_rank_is_joined_to_the_send_that_it_came_from():
+    made = record(programs.FROM_ANY, 3, "--lanes", "each")
+    senders = {message: op for op in ops(made, "send") for message in op["outputs"]}
+    received = ops(made, "recv")
+    assert sorted(senders[op["inputs"][0]]["lanes"][0] for op in received) == [1, 2]
+    for op in received:
+        sender = senders[op["inputs"][0]]
+        assert op["transfers"][0]["peer"] == sender["lanes"][0]
+        assert values(made, op["outputs"]) == values(made, sender["inputs"])
+    assert "from rank 2" in viz.draw(made).svg()
+
+
+@needs_mpi
 def test_the_timeline_of_ranks(tmp_path):
     made = record(programs.STEP, 2, "--lanes", "each")
     figure = timeline_of_ranks(made)
