@@ -194,8 +194,8 @@ def fit(model):
     ratios = sorted(at["ratio"] for at in model["points"])
     off = sorted(max(r, 1 / r) for r in ratios)
     return (
-        f"For the {len(ratios)} figures of the fit, the model is off by a factor of {off[len(off) // 2]:.2f} in the median, and "
-        f"of {off[-1]:.2f} at most: because of caches some sizes are faster than a linear model predicts."
+        f"For the {len(ratios)} figures of the fit, the model is off by a factor of {off[len(off) // 2]:.2f} in the median, "
+        f"and of {off[-1]:.2f} at most: because of caches some sizes are faster than a linear model predicts."
     )
 
 
