@@ -1,4 +1,4 @@
-"""Run one node's backward, on arrays or on tensors, and fill the leaves; what it gives has its input's shape and dtype."""
+"""Run one node's backward, on arrays or tensors, and fill the leaves.  Gradients get their input's shape and dtype."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Gradient: TypeAlias = Tensor | Array
 
 # ---------------------------------------------------------------------- one node
 def step_on_tensors(node: Node, g: Gradient | list, this: BackwardRun) -> list:
-    """Run one node's backward with its hooks, and give up the memory of what it saved."""
+    """Run one node's backward with its hooks, and free its saved tensors."""
     gs = g if type(g) is list else [g]
     if node._hooks is not None:
         gs = node._hooks.incoming(node, gs)
@@ -43,7 +43,7 @@ def step_on_tensors(node: Node, g: Gradient | list, this: BackwardRun) -> list:
 
 
 def step_on_arrays(node: Node, g: Gradient | list, this: BackwardRun) -> list:
-    """Run one node's backward on arrays, by its written-out form or its formulas; else on Tensors around them."""
+    """Run one node's backward on arrays, by its written-out form or its formulas; otherwise on Tensors around them."""
     by_formulas = node._hooks is None and node._fn.arrays and node.backward_on_arrays is None
     if by_formulas and (pairs := formulas_on_arrays(node, g, this.freed)) is not None:
         return pairs
@@ -52,7 +52,7 @@ def step_on_arrays(node: Node, g: Gradient | list, this: BackwardRun) -> list:
 
 
 def formulas_on_arrays(node: Node, g: Gradient | list, freed: Freed | None) -> list | None:
-    """Run a built-in operation's formulas on arrays; None where it leaves that to Tensors."""
+    """Run a built-in operation's formulas on arrays; return None if only Tensors will do."""
     fn, edges, gs = node._fn, node._edges, g if type(g) is list else (g,)
     if any(map(is_half, gs)):
         return None
@@ -74,14 +74,14 @@ def formulas_on_arrays(node: Node, g: Gradient | list, freed: Freed | None) -> l
 
 
 def saved_array(saved: Saved, node: Node) -> Any:
-    """Return the array of a saved tensor: what `unpack` gives, without a tensor around it where none is needed."""
+    """Return the array of a saved tensor, as `unpack` would, without wrapping it in a tensor where none is needed."""
     if saved.unpack is None and (t := saved.tensor)._layer is None and (t._ver is None or t._ver.n == saved.version):
         return bare(t)
     return bare(unpack(saved, node))
 
 
 def pull(node: Node, gs: list) -> tuple:
-    """Return one node's vector-Jacobian product, each gradient in the shape and dtype of its input."""
+    """Return one node's vector-Jacobian product, each gradient with the shape and dtype of its input."""
     begun = next_number()
     try:
         outs = pull_user(node, gs) if isinstance(node, Ctx) else node._fn.backward(node, *gs)
@@ -100,7 +100,7 @@ def pull(node: Node, gs: list) -> tuple:
 
 
 def pull_user(node: Ctx, gs: list) -> tuple:
-    """Call a user's backward, with zeros in place of missing gradients if it wants them, and check its result."""
+    """Call a user's backward, with zeros for missing gradients if it asks for them, and check its result."""
     if node._materialize and (len(gs) > 1 or gs[0] is None):
         near = next((bottom(g)._a for g in gs if g is not None), None)
         gs = [wrap(kinds.zeros(m[0], near, m[1])) if g is None and m is not None else g for g, m in zip(gs, node._meta)]
@@ -117,9 +117,9 @@ def pull_user(node: Ctx, gs: list) -> tuple:
 
 
 def passed_over(node: Ctx, grads: Sequence, gs: list) -> list:
-    """Return pairs of edge and zeros for the users' Functions behind a None that a user's backward has given.
+    """Return edges and zeros for the users' Functions behind a None that a user's backward returned.
 
-    PyTorch calls their backward all the same, with zeros; built-in operations on the way there pass the None on.
+    PyTorch still calls the backward of these Functions, with zeros; built-in operations between them pass the None on.
     """
     edges = [e for g, e in zip(grads, node._edges) if g is None and e is not None]
     near = next((bottom(g)._a for g in gs if g is not None), None)
@@ -136,9 +136,9 @@ def passed_over(node: Ctx, grads: Sequence, gs: list) -> list:
     return found
 
 
-# ---------------------------------------------------------------------- a gradient in its input's shape and dtype
+# ---------------------------------------------------------------------- the shape and dtype of a gradient
 def fit(g: Tensor, edge: Edge, node: Node, i: int) -> Tensor:
-    """Return a gradient in its input's shape (a broadcast one is summed down to it) and dtype."""
+    """Return a gradient with its input's dtype and shape (summed over the dimensions along which the input was broadcast)."""
     shape, dtype = edge._shape, edge._dtype
     if type(g) is Tensor and g._a.shape == shape and g._a.dtype == dtype:
         return g
@@ -152,7 +152,7 @@ def fit(g: Tensor, edge: Edge, node: Node, i: int) -> Tensor:
 
 
 def fit_shape(g: Tensor, node: Node, i: int, shapes: Sequence) -> Tensor:
-    """Return the gradient of input i in its input's shape; `shapes` has those of all inputs."""
+    """Return the gradient of input i with that input's shape; `shapes` has the shapes of all inputs."""
     sizes, shape = g._sizes, tuple(shapes[i])
     lead = len(sizes) - len(shape)
     if lead < 0 or not all(n in (1, m) for n, m in zip(shape, sizes[lead:], strict=True)):
@@ -172,28 +172,28 @@ def sum_to(g: Tensor, shape: tuple) -> Tensor:
 
 
 def fitted(d: Array, edge: Edge) -> Any:
-    """Do what `fit` does with an array."""
+    """Do the same as `fit` with an array."""
     if d.shape != edge._shape:
         d = sum_down(d, edge._shape)
     return d if d.dtype == edge._dtype else d.astype(edge._dtype)
 
 
 def bare(t: Tensor | None) -> Any:
-    """Return a Tensor's array; of a 0-d one NumPy's scalar, which computes six times faster."""
+    """Return a Tensor's array; for a 0-d one NumPy's scalar, which computes six times faster."""
     return None if t is None else t._a if t._a.ndim or on_device(t._a) else t._a[()]
 
 
 def boxed(g: object) -> Any:
-    """Return the Tensor of an array or scalar."""
+    """Return an array or scalar wrapped in a Tensor."""
     return g if g is None or isinstance(g, Tensor) else wrap(as_array(g))
 
 
 # ---------------------------------------------------------------------- leaves
 def accumulate(leaf: Leaf, g: Gradient, this: BackwardRun | None = None) -> None:
-    """Add to a leaf's `.grad`, in memory of its own (nobody else may hold what a user may change), with its hooks."""
+    """Add to a leaf's `.grad`, in its own memory (the user may modify it, so no other code may hold it), and call the hooks."""
     (grad,) = [boxed(g)] if leaf._hooks is None else leaf._hooks.incoming(leaf, [boxed(g)])
     t = leaf._ref()
-    if t is not None and t._edge is leaf:  # else it is gone, or no longer wants a gradient
+    if t is not None and t._edge is leaf:  # else it is gone, or no longer requires grad
         add_grad(t, grad)
         if leaf._hooks is not None:
             leaf._hooks.accumulated(t)
@@ -202,7 +202,7 @@ def accumulate(leaf: Leaf, g: Gradient, this: BackwardRun | None = None) -> None
 
 
 def add_grad(t: Tensor, g: Tensor) -> None:
-    """Add g to `t.grad`; out of place where the sum has to be differentiable itself."""
+    """Add g to `t.grad`; out of place if the sum must be differentiable."""
     if len(KINDS) > 1 and g.device != t.device:
         raise slots.problem("a gradient is on its leaf's device", t=t, g=g)
     if (before := t.grad) is None:
@@ -218,10 +218,10 @@ def add_grad(t: Tensor, g: Tensor) -> None:
 
 
 def accumulate_array(leaf: Leaf, g: Array, this: BackwardRun) -> None:
-    """Do what `accumulate` does with an array, which the leaf may take as it is where nobody else holds it."""
+    """Do the same as `accumulate` with an array; the leaf takes the array itself if no other code holds it."""
     t, hooks = leaf._ref(), leaf._hooks
     moved = len(KINDS) > 1 and t is not None and on_device(g) != on_device(t._a)
-    seen = hooks is not None and (hooks.before or hooks.after)  # by hooks, which take Tensors
+    seen = hooks is not None and (hooks.before or hooks.after)  # hooks take Tensors
     if seen or t is None or t._edge is not leaf or moved or not (t._grad is None or writable(t._grad)):
         return accumulate(leaf, g, this)
     if t._grad is None:

@@ -1,6 +1,6 @@
-"""Ctx, the node of a user's Function: what forward writes on it, backward and jvp find there.
+"""Ctx, the node of a user's Function: forward stores on it what backward and jvp use.
 
-`attach` makes it the history of what forward returned: in eager mode, under transforms and in captures.
+`attach` makes it the history of forward's outputs: in eager mode, under transforms and in captures.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Ctx(FullNode):
-    """The node of a user's Function, open to attributes; its methods are those of PyTorch's ctx.
+    """Node of a user's Function, open to attributes.  Its methods are those of PyTorch's ctx.
 
     >>> import minigrad
     >>> x = minigrad.tensor(2., requires_grad=True)
@@ -37,8 +37,8 @@ class Ctx(FullNode):
     (tensor(2., requires_grad=True),)
     """
 
-    # _given (shape, dtype) of each argument, None for those that are no tensors | _needs per argument: is a gradient wanted?
-    # _places for each saved tensor the number of the argument that it is, None for a result and for forward's own
+    # _given (shape, dtype) of each argument, None for non-tensors | _needs per argument, True if it needs a gradient
+    # _places per saved tensor: the number of the argument it is, None for a result or a tensor made in forward
     __slots__ = ("__dict__", "_dirty", "_forward", "_given", "_materialize", "_needs", "_nondiff", "_places")
 
     def __init__(self, layer: Layer | None, needs: tuple, edges: tuple = (), given: tuple = ()):
@@ -48,25 +48,25 @@ class Ctx(FullNode):
         self._needs, self._given, self._materialize = needs, given, True
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
-        """Keep tensors for backward, where `ctx.saved_tensors` gives them back.  At most once.
+        """Save tensors for backward, which reads them from `ctx.saved_tensors`.  Call it at most once.
 
-        Raises TypeError for anything but tensors and None, RuntimeError when called twice.
+        Raises TypeError for anything but tensors and None, and RuntimeError if called twice.
         """
         self._check(tensors, "save_for_backward", self._saved)
         self._saved = tensors
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
-        """Keep tensors for jvp, where `ctx.saved_tensors` gives them back.  At most once."""
+        """Save tensors for jvp, which reads them from `ctx.saved_tensors`.  Call it at most once."""
         self._check(tensors, "save_for_forward", self._forward)
         self._forward = tensors
 
     def mark_dirty(self, *tensors: Tensor) -> None:
-        """Say which inputs forward has changed in place.  They have to be returned as well."""
+        """Declare which inputs forward modifies in place.  Forward must return them as well."""
         self._check(tensors, "mark_dirty")
         self._dirty = tensors
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
-        """Say which outputs have no derivative."""
+        """Declare which outputs have no derivative."""
         self._check(tensors, "mark_non_differentiable")
         self._nondiff = tensors
 
@@ -78,20 +78,20 @@ class Ctx(FullNode):
             raise slots.problem("tensors are saved in one call", ctx=self, method=method, before=before)
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Choose whether backward and jvp get zeros (True, the default) or None for what has no gradient."""
+        """Choose between zeros (True, the default) and None for missing gradients in backward and missing tangents in jvp."""
         self._materialize = bool(value)
 
-    materialize_grads = property(lambda ctx: ctx._materialize, set_materialize_grads, doc="What was chosen.")
+    materialize_grads = property(lambda ctx: ctx._materialize, set_materialize_grads, doc="True for zeros.")
 
     @property
     def needs_input_grad(self) -> tuple:
-        """Per argument of forward whether its gradient is wanted."""
+        """For each argument of forward, True if it needs a gradient."""
         return self._needs
 
     @property
     def saved_tensors(self) -> tuple:
-        """In backward what save_for_backward kept; in jvp what save_for_forward kept, if it was called."""
-        if self._forward is not None:  # the call is not over: this is jvp
+        """The tensors from save_for_backward; in jvp those from save_for_forward, if it was called."""
+        if self._forward is not None:  # forward is still running: this is jvp
             return self._forward
         return tuple([unpack(s, self) for s in self._alive()])
 
@@ -100,12 +100,12 @@ class Ctx(FullNode):
         raise slots.problem("saved_tensors cannot be set", ctx=self)
 
     def get_saved_variables(self) -> list:
-        """Return what save_for_backward kept, as a list (the C++ name)."""
+        """Return the saved tensors as a list (the name in C++)."""
         return list(self.saved_tensors)
 
     @property
     def saved_data(self) -> dict:
-        """A dictionary for whatever else backward needs (the C++ name; attributes on ctx do the same)."""
+        """Dictionary for other values that backward needs (the name in C++; attributes on ctx do the same)."""
         return self.__dict__.setdefault("_saved_data", {})
 
     def tensor_inputs(self) -> list:
@@ -113,12 +113,12 @@ class Ctx(FullNode):
         return [i for i, spec in enumerate(self._given) if spec is not None]
 
     def _forget(self) -> None:
-        """Let go of what was only for the call: outputs, which hold the node, would be a cycle with it."""
+        """Drop what only the call needs: outputs hold their node, so keeping them here would be a reference cycle."""
         self._dirty = self._nondiff = ()
         self._forward = None
 
     def _keep(self, given: tuple, returned: tuple, outs: tuple, before: tuple) -> None:
-        """Turn what the user saved into Saved entries: outputs as twins, inputs as they were before the call."""
+        """Turn the user's saved tensors into Saved entries: outputs as twins, inputs as they were before the call."""
         kept, places = [], []
         for s in self._saved:
             i = j = None
@@ -129,18 +129,18 @@ class Ctx(FullNode):
         self._saved, self._places = tuple(kept), tuple(places)
 
 
-# ---------------------------------------------------------------------- what forward returned
+# ---------------------------------------------------------------------- forward's outputs
 def attach(ctx: Ctx, args: tuple, given: tuple, returned: tuple, outs: tuple | None = None) -> tuple:
-    """Make the ctx the history of what forward returned, if it has edges; return the outputs as the caller gets them.
+    """Make the ctx the history of forward's outputs, if it has edges; return the outputs as the caller gets them.
 
-    `given` are the arguments as forward had them, one layer down under a transform, and `returned` is what it made of them;
-    `outs` has the results as the transform sees them.
+    `given` are the arguments as forward received them, one layer down under a transform, and `returned` the results of
+    forward; `outs` has these results as the transform sees them.
     """
     tracked = bool(ctx._edges)
     before = args if not ctx._dirty else as_before(ctx, args, returned if outs is None else outs)
     if outs is None:
         outs = outputs(ctx, args, returned)
-        for d in ctx._dirty:  # from now on: what else lies in this memory was looked at before
+        for d in ctx._dirty:  # only now: other tensors on this memory were checked before
             memory(d).bump(ctx._fn.__name__)
     ctx._meta = describe(outs)
     if tracked:
@@ -156,14 +156,14 @@ def attach(ctx: Ctx, args: tuple, given: tuple, returned: tuple, outs: tuple | N
     if slots.node_made is not None or current().observers:
         node_made(ctx)
     if ctx._layer is not None:
-        ctx._forget()  # as Function.eager does, which pushes tangents before
+        ctx._forget()  # Function.eager does the same, after it has pushed tangents
     return outs
 
 
 def as_before(ctx: Ctx, args: tuple, outs: tuple) -> tuple:
-    """Return the arguments with the history that they had before forward has written to some.
+    """Return the arguments with the history that they had before forward modified some of them.
 
-    Refuses mark_dirty for all but inputs that are returned, and are not leaves that require grad.
+    Raises if mark_dirty received anything but inputs that are returned and are not leaves that require grad.
     """
     for d in ctx._dirty:
         root = d._base if d._base is not None else d
@@ -177,8 +177,8 @@ def as_before(ctx: Ctx, args: tuple, outs: tuple) -> tuple:
 
 
 def outputs(ctx: Ctx, args: tuple, returned: tuple) -> tuple:
-    """Return the outputs of a forward in eager mode; an input that it returned as it is becomes another object."""
-    if ctx._edges:  # an input that was changed in forward has to be marked: else its history is no longer true
+    """Return the outputs of a forward in eager mode; an input that it returns unchanged becomes another object."""
+    if ctx._edges:  # an input that forward modified must be marked, or its history is wrong
         for i, need in enumerate(ctx._needs):
             if need and (v := args[i]._ver) is not None and v.at > ctx._seq and not among(args[i], ctx._dirty):
                 raise slots.problem("forward modifies an input without mark_dirty", ctx=ctx, args=args, a=args[i])
@@ -186,15 +186,15 @@ def outputs(ctx: Ctx, args: tuple, returned: tuple) -> tuple:
     for o in returned:
         if ctx._dirty and among(o, ctx._dirty):
             if history(o) is not None and not (ctx._edges and is_float(o) and not among(o, ctx._nondiff)):
-                o = o.detach()  # written, but not by anything with a derivative: the result is not tracked
+                o = o.detach()  # modified, but not by a differentiable operation: the result is untracked
         elif isinstance(o, Tensor) and (among(o, args) or outs and among(o, returned[: len(outs)])):
-            o = alias(o)  # an input, or the same tensor once more
+            o = alias(o)  # an input, or a second copy of the same tensor
         outs.append(o)
     return tuple(outs)
 
 
 def alias(t: Tensor) -> Tensor:
-    """Return another object on the same memory."""
+    """Return another tensor object on the same memory."""
     if type(t) is Box:
         return Box(t._layer, t._value, t._extra)
     out = t._alias()
@@ -203,33 +203,33 @@ def alias(t: Tensor) -> Tensor:
 
 
 def set_history(ctx: Ctx, o: Tensor, edge: Edge | None) -> None:
-    """Make the user's node the past of one of its outputs."""
+    """Make the user's node the history of one of its outputs."""
     if ctx._dirty and among(o, ctx._dirty):
         if edge is not None:
             move_retained(history(o), edge)
             o._edge = edge
             rebase(ctx._layer, o)
         return
-    if o._view is not None and ctx._layer is None:  # its own backward must not be bypassed by deriving the view again
+    if o._view is not None and ctx._layer is None:  # a view derived again would bypass the user's backward
         o._view.fixed = f"it was made inside {ctx._fn.__name__}"
     if edge is not None or type(o._edge) is not Leaf:
         o._edge = edge
 
 
-# ---------------------------------------------------------------------- small questions
+# ---------------------------------------------------------------------- lookups
 def among(t: object, group: Iterable) -> bool:
-    """Return whether t itself is one of the group."""
-    for s in group:  # noqa: SIM110 (any() of a generator takes four times as long)
+    """Return True if t itself is one of the group."""
+    for s in group:  # noqa: SIM110 (any() of a generator is four times slower)
         if s is t:
             return True
     return False
 
 
 def place_among(t: object, group: tuple) -> int | None:
-    """Return where t itself stands among others."""
+    """Return the position of t itself in a group, or None."""
     i = 0
     for s in group:
         if s is t:
             return i
-        i += 1  # noqa: SIM113 (enumerate() takes half as long again)
+        i += 1  # noqa: SIM113 (enumerate() is 1.5 times slower)
     return None

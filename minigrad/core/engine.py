@@ -1,10 +1,10 @@
-"""Reverse mode: pop the youngest node, run its backward, add what it gives to its inputs.
+"""Reverse mode: pop the youngest node, run its backward, add the results to the gradients of its inputs.
 
-Every input is older than its output, so a heap by descending creation number is a topological order: no recursion and no
-counting, and a chain of a million nodes needs no more stack than one.  There is one loop.  What flows through it are arrays
-where nothing is to be differentiated again (a `step` on arrays), else Tensors, on which the formulas are operations like any
-other, so that derivatives of any order are one mechanism (a `step` on tensors).  Leaves come last, but those with hooks, which
-are called as soon as the gradient is complete, while the rest still runs.
+Every input is older than its output, so a heap by descending creation number is a topological order.  It needs no recursion
+and no dependency counts, and a chain of a million nodes uses no more stack than one node.  There is a single loop.  Arrays flow
+through it unless gradients must be differentiable (a `step` on arrays); otherwise Tensors do, on which the formulas are
+ordinary operations, so that one mechanism gives derivatives of any order (a `step` on tensors).  Leaves come last, except
+those with hooks, which are called as soon as their gradient is complete, while the rest still runs.
 """
 
 from __future__ import annotations
@@ -25,44 +25,44 @@ from .tensor import Tensor
 
 
 class BackwardRun:
-    """One backward: where it begins, what is wanted of it, and the node that is at work."""
+    """One backward: its roots, the wanted gradients, and the node that is running."""
 
     node: Any = None
     step: Callable  # (node, gradient, run) -> pairs of edge and gradient
-    end: Callable  # what to do at a leaf, (leaf, gradient, run)
-    arrived: Callable | None = None  # told of gradients that go no further
-    targets: Any = None  # where gradients are wanted, the nodes that they belong to
-    useful: Any = None  # and those on a path there
+    end: Callable  # accumulates a gradient, (leaf, gradient, run)
+    arrived: Callable | None = None  # receives gradients that go no further
+    targets: Any = None  # nodes whose gradients are wanted
+    useful: Any = None  # nodes on a path from the roots to a target
 
     def __init__(self, roots: Sequence, wanted: Any, keep: bool, create: bool, place: Place | None):
         self.roots, self.wanted, self.create, self.place = roots, wanted, create, place
-        self.freed = None if keep else Freed(place)  # what takes the place of saved tensors
+        self.freed = None if keep else Freed(place)  # replaces saved tensors
         self.around = running.get()
-        self.callbacks: list[Callable] = self.around.callbacks if self.around else []  # what to call at the end
+        self.callbacks: list[Callable] = self.around.callbacks if self.around else []  # called at the end
         self.pull: Callable = pull  # a node's backward on Tensors, (node, gradients)
         self.waiting: dict[Any, Any] = {}  # node -> its gradient, or a list of them where it has several outputs
-        self.leaves: dict[Leaf, Any] = {}  # their turn comes last; those that are roots or have hooks wait in the heap
-        self.turns: dict[Leaf, float] | None = None  # of leaves, once one with hooks is met
-        self.owned: set = set()  # nodes whose gradient here nobody else holds, so that it may be added to in place
+        self.leaves: dict[Leaf, Any] = {}  # these come last; leaves that are roots or have hooks wait in the heap
+        self.turns: dict[Leaf, float] | None = None  # by leaf, once a leaf with hooks is found
+        self.owned: set = set()  # nodes whose gradient no other code holds, so that it can be added to in place
         if wanted is not None:
             self.targets, self.useful = {node for node, _ in wanted}, on_paths(roots, wanted)
 
     def turn(self, leaf: Leaf) -> float:
-        """Return when it is the turn of a leaf with hooks: right after the oldest node that gives it a gradient."""
+        """Return the turn of a leaf with hooks: right after the oldest node that contributes to its gradient."""
         if self.turns is None:
             nodes = sorted(behind(self.roots)[0], key=lambda n: -n._seq)
             self.turns = {e: n._seq - 1 / (i + 2) for n in nodes for i, e in enumerate(n._edges) if type(e) is Leaf}
         return self.turns.get(leaf, leaf._seq)
 
     def reaches(self) -> set:
-        """Return all nodes that get a gradient in this run."""
+        """Return all nodes that receive a gradient in this run."""
         return set.union(*behind(self.roots)) if self.targets is None else self.useful | self.targets
 
     def ended(self, found: dict) -> None:
-        """Tell that it is over, and call what was queued."""
+        """Report the end of this run, and call the queued callbacks."""
         if slots.backward_ends is not None:
             slots.backward_ends(self, found)
-        while self.around is None and self.callbacks:  # each may queue others
+        while self.around is None and self.callbacks:  # each may queue more
             self.callbacks.pop(0)()
 
 
@@ -77,10 +77,10 @@ def run(
     create: bool = False,
     place: Place | None = None,
 ) -> dict:
-    """Push `grads` back from the edges `roots`.
+    """Propagate `grads` back from the edges `roots`.
 
-    Without `wanted` every leaf that is reached accumulates into its `.grad`.  With it the gradients at the wanted edges are
-    returned, {edge key: gradient}, and only nodes on a path to one of them run.  `place` is the user's line, if known.
+    Without `wanted`, every leaf that is reached accumulates into its `.grad`.  With it, only nodes on a path to a wanted edge
+    run, and the result is {edge key: gradient} for the wanted edges.  `place` is the user's line, if known.
     """
     here, this = current(), BackwardRun(roots, wanted, keep, create, place or user_place())
     recorder = None if here is ON or here is OFF else recorder_of(here)
@@ -99,7 +99,7 @@ def run(
                 found = recorder.found(backward_loop(this, seeds))
     finally:
         try:
-            enter(here)  # first, and alone: Ctrl-C may come right after it
+            enter(here)  # first and alone: Ctrl-C may interrupt right after it
         finally:
             running.set(this.around)
             if silent is not None:
@@ -110,21 +110,21 @@ def run(
 
 
 def queue_callback(callback: Callable) -> None:
-    """Call a function without arguments at the end of the outermost backward here.  Raises RuntimeError where none goes on."""
+    """Call a function without arguments at the end of the outermost running backward.  Raises RuntimeError without one."""
     if (this := running.get()) is None:
         raise slots.problem("callbacks are queued during backward", callback=callback)
     this.callbacks.append(callback)
 
 
 def recorder_of(frame: Frame | None) -> Any:
-    """Return the recording around, which wants to know what flows along each edge, or None."""
+    """Return the enclosing recording, which observes the gradient of each edge, or None."""
     while frame is not None and not frame.layer.records:
         frame = frame.parent
     return None if frame is None else frame.layer
 
 
 def backward_loop(this: BackwardRun, grads: Sequence) -> dict:
-    """Run the nodes, the youngest first; return the gradients that are wanted, arrays or Tensors as they flow."""
+    """Run the nodes, the youngest first; return the wanted gradients, as the arrays or Tensors that flow."""
     waiting, leaves, heap, found = this.waiting, this.leaves, [], {}
     targets, useful, step, freed = this.targets, this.useful, this.step, this.freed
     allowed = None if targets is None else useful | targets
@@ -137,14 +137,14 @@ def backward_loop(this: BackwardRun, grads: Sequence) -> dict:
             g = hooked(node, g)
         if allowed is None:
             if type(node) is Leaf:
-                d = pairs = None  # they may hold on to its gradient, which it can take as it is
+                d = pairs = None  # these may hold the leaf's gradient, which it can take as it is
                 this.end(node, g, this)
                 continue
         elif (node in targets or node not in useful) and ends_here(this, node, g, found):
             continue
         pairs = None
         if direct and node._hooks is None and node.backward_on_arrays is not None:
-            pairs = node.backward_on_arrays(g, freed)  # None where arrays do not do
+            pairs = node.backward_on_arrays(g, freed)  # None: arrays are not enough
         for edge, d in step(node, g, this) if pairs is None else pairs:
             if edge is None or d is None or allowed is not None and producer(edge) not in allowed:
                 continue
@@ -155,7 +155,7 @@ def backward_loop(this: BackwardRun, grads: Sequence) -> dict:
             else:
                 waiting[edge] = d
                 heappush(heap, (-edge._seq if type(edge) is not Leaf else -this.turn(edge), edge))
-    g = d = pairs = None  # they hold on to gradients that a leaf can take as they are
+    g = d = pairs = None  # these hold gradients that a leaf can take as they are
     reach_leaves(this, leaves, found)
     return found
 
@@ -169,7 +169,7 @@ def begin(this: BackwardRun, waiting: dict, heap: list, grads: Sequence) -> None
 
 
 def ends_here(this: BackwardRun, node: Node | Leaf, g: Gradient | list, found: dict) -> bool:
-    """Take what is wanted of a node's gradients; return whether they go no further."""
+    """Collect the wanted gradients of a node; return True if they go no further."""
     if node in this.targets:
         gs = g if type(g) is list else (g,)
         found.update({(node, i): x for i, x in enumerate(gs) if x is not None and (node, i) in this.wanted})
@@ -181,7 +181,7 @@ def ends_here(this: BackwardRun, node: Node | Leaf, g: Gradient | list, found: d
 
 
 def reach_leaves(this: BackwardRun, leaves: dict[Leaf, Any], found: dict) -> None:
-    """Hand the leaves their gradients; the wanted ones are put into `found`."""
+    """Pass the leaves their gradients; put the wanted ones into `found`."""
     while leaves:
         leaf, g = leaves.popitem()
         this.node = leaf
@@ -193,7 +193,7 @@ def reach_leaves(this: BackwardRun, leaves: dict[Leaf, Any], found: dict) -> Non
 
 
 def give(waiting: dict, heap: list, edge: Any, g: Gradient) -> None:
-    """Add g to what the edge has got so far; one output of several waits in its node's list."""
+    """Add g to the gradient of an edge so far; a node with several outputs has one list for all of them."""
     if type(edge) is OutputEdge:
         node, i = edge.node, edge.index
         if node not in waiting:
@@ -209,7 +209,7 @@ def give(waiting: dict, heap: list, edge: Any, g: Gradient) -> None:
 
 
 def hooked(node: Node | Leaf, g: Gradient | list) -> Any:
-    """Return a node's gradients after its tensor hooks, in the form in which they came."""
+    """Return a node's gradients after its tensor hooks, in the same form."""
     gs = list(g) if type(g) is list else [g]
     if node._hooks.tensor or node._hooks.retained:
         given = [boxed(x) for x in gs]
@@ -220,7 +220,7 @@ def hooked(node: Node | Leaf, g: Gradient | list) -> Any:
 
 # ---------------------------------------------------------------------- walks
 def behind(roots: Sequence) -> tuple[set, set]:
-    """Return all computed nodes behind the edges `roots`, and all leaves."""
+    """Return all computed nodes and all leaves behind the edges `roots`."""
     nodes, leaves, stack = set(), set(), list(roots)
     while stack:
         node = producer(stack.pop())
@@ -233,10 +233,10 @@ def behind(roots: Sequence) -> tuple[set, set]:
 
 
 def on_paths(roots: Sequence, wanted: set) -> set:
-    """Return the nodes from which a wanted edge can be reached, so that nothing else has to run."""
+    """Return the nodes from which a wanted edge can be reached; only these need to run."""
     targets = {node for node, _ in wanted}
     nodes, leaves = behind(roots)
-    if leaves == targets:  # all leaves are wanted, and nothing else
+    if leaves == targets:  # exactly all leaves are wanted
         return nodes
     useful: set = set()
     for node in sorted(nodes, key=lambda n: n._seq):

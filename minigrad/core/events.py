@@ -1,7 +1,7 @@
-"""Name the slots into which other packages plug.  Each has a plain default, so that core works alone.
+"""Define the slots into which other packages plug.  Each has a plain default, so that core works alone.
 
-A slot is set once, by the `install` of the package named beside it (minigrad/__init__.py calls them).  Observers come and go:
-they stand in the frame whose operations they look at.
+The `install` of the package named beside a slot sets it once (minigrad/__init__.py calls these functions).  Observers come and
+go: they are part of the frame whose operations they observe.
 """
 
 from __future__ import annotations
@@ -17,94 +17,94 @@ if TYPE_CHECKING:
 
 
 class Observer:
-    """Looks on while operations run.  Debug mode, anomaly detection and saved tensors hooks are observers."""
+    """Observes operations as they run.  Debug mode, anomaly detection and saved tensors hooks are observers."""
 
     def op_done(self, frame: Frame, cls: type, args: tuple, outs: tuple, node: Node | None) -> None:
-        """Look at an operation that has run in eager mode; `node` is the ctx of a user's Function, else None."""
+        """Observe an operation that has run in eager mode; `node` is the ctx of a user's Function, else None."""
 
     def node_made(self, node: Node) -> None:
-        """Look at a node that has become the history of tensors."""
+        """Observe a node that has become the history of tensors."""
 
     def detached(self, how: str, t: Tensor, out: Tensor) -> None:
-        """Look at t, which the user has taken out of its history, as `out`."""
+        """Observe that the user detached t, with the result `out`."""
 
     def pack(self, t: Tensor, index: int | None) -> Any:
-        """Return the Saved to keep in place of t, which is the node's output `index` if that is not None; None for t itself."""
+        """Return a Saved to keep instead of t, or None to keep t; `index` is its number among the node's outputs, or None."""
 
     def saved(self, saved: Saved) -> None:
-        """Look at a tensor that was saved for backward."""
+        """Observe a tensor that has been saved for backward."""
 
     def unpacked(self, saved: Saved, node: Node) -> None:
-        """Look at a saved tensor that is about to be used."""
+        """Observe a saved tensor that is about to be used."""
 
     def flowed(self, node: Node, outs: tuple) -> None:
-        """Look at the gradients that a node's backward has given."""
+        """Observe the gradients that a node's backward returned."""
 
 
 def plain_problem(sentence: str, **facts: object) -> Exception:
-    """Return the exception to raise for a fault: a RuntimeError with the rule that is broken, and what is known."""
+    """Return the exception to raise for a fault: a RuntimeError with the broken rule and the known facts."""
     return RuntimeError(f"{sentence}: " + ", ".join(f"{k}={v!r}" for k, v in facts.items()))
 
 
 def plain_call(cls: type, name: str, *args: object) -> Any:
-    """Call a method that a user has written."""
+    """Call a method that a user wrote."""
     return getattr(cls, name)(*args)
 
 
 class Slots:
-    """Hold the functions that other packages have plugged in."""
+    """Hold the functions that other packages plug in."""
 
-    # diagnose: the exception for a fault, (sentence, facts by name); it looks at frames, graph and source only then
+    # diagnose: returns the exception for a fault, (sentence, facts by name); inspects frames, graph and source only then
     problem: Callable = staticmethod(plain_problem)
-    # diagnose: something that is allowed and seldom meant has happened, or needs a closer look, which may refuse it
+    # diagnose: receives events that are allowed but rarely meant, or need a closer check, which may raise
     notice: Callable = staticmethod(lambda code, **facts: None)
-    # diagnose: calls a user's method, and translates what it raises
+    # diagnose: calls a user's method, and translates its exceptions
     call_method: Callable = staticmethod(plain_call)
-    # diagnose: runs a user's forward and setup_context, (frame, ctx, args); function.run_forward where there is none
+    # diagnose: runs a user's forward and setup_context, (frame, ctx, args); None: function.run_forward does
     run_forward: Callable | None = None
-    # fast: writes out an operation at its first call; whether it could
+    # fast: writes out an operation at its first call; returns True if that was possible
     accelerate: Callable | None = None
-    # fast: writes in place where no history changes, (frame, operation, tensor, others); False where it is not that simple
+    # fast: writes in place if no history changes, (frame, operation, tensor, others); returns False if it is not that simple
     write: Callable | None = None
-    # record, while one looks inside: what runs in place of a method of a user's Function, (class, name, method)
+    # record, while a recording runs: returns a replacement for a method of a user's Function, (class, name, method)
     method: Callable | None = None
-    # diagnose: a Function with a forward of its own is being defined
+    # diagnose: receives each new Function that defines its own forward
     defined: Callable = staticmethod(lambda cls: None)
-    # record, while one runs: hands an operation to a layer, (layer, frame, cls, args)
+    # record, while a recording runs: hands an operation to a layer, (layer, frame, cls, args)
     process: Callable | None = None
-    # record, while one runs: a node was made, anywhere
+    # record, while a recording runs: receives every new node
     node_made: Callable | None = None
-    # record, while one runs: forward mode begins here, (tensor, tangent)
+    # record, while a recording runs: receives the start of forward mode, (tensor, tangent)
     dual_made: Callable | None = None
-    # record, while one runs: random numbers were drawn, (tensor)
+    # record, while a recording runs: receives newly drawn random numbers, (tensor)
     drawn: Callable | None = None
-    # record, while one runs: a call that communicates is about to write its results, or has ended, (call, whether it has)
+    # record, while a recording runs: a collective is about to write its results, or has ended, (call, True if ended)
     transferring: Callable | None = None
-    # autograd: a node is called with gradients of its outputs, (node, gradients)
+    # autograd: calls a node with gradients of its outputs, (node, gradients)
     called: Any = None
-    # record: a tensor is about to get another array
+    # record: called before a tensor gets another array
     replacing: Callable = staticmethod(lambda: None)
-    # diagnose: the user gets hold of memory, in which writes are not noticed, (tensor, how)
+    # diagnose: the user gets direct access to memory, where writes go unnoticed, (tensor, how)
     lent: Callable = staticmethod(lambda t, how: None)
-    # compile, from the first capture on: the user asks for a tensor's values or `.grad`, (tensor, how) -> what to give, or None
+    # compile, from the first capture on: the user reads a tensor's values or `.grad`, (tensor, how) -> the result, or None
     reading: Callable = staticmethod(lambda t, how: None)
-    # compile, from the first capture on: a tensor asks for gradients from now on, or no more, (tensor, the edge it had)
+    # compile, from the first capture on: a tensor starts or stops requiring grad, (tensor, its previous edge)
     tracking: Callable = staticmethod(lambda t, before: None)
-    # compile, from the first capture on: what a program cannot do again is about to happen, (in words, tensor or None)
+    # compile, from the first capture on: an action that no program can repeat is about to happen, (description, tensor or None)
     changing: Callable = staticmethod(lambda what, t=None: None)
-    # compile, from the first capture on: numbers, or nested lists, become elements of a tensor -> the same as Python's own
+    # compile, from the first capture on: numbers, or nested lists, become elements of a tensor -> the same as Python numbers
     numbers: Callable = staticmethod(lambda data: data)
-    # diagnose: the user's own memory becomes that of a tensor, (array, how)
+    # diagnose: the user's own memory becomes a tensor's memory, (array, how)
     lent_array: Callable = staticmethod(lambda memory, how: None)
-    # record: the context of a backward from these edges in debug mode
+    # record: returns the context for a backward from these edges in debug mode
     debugged: Callable | None = None
-    # diagnose: lines that say how tensors came about, {name: tensor}
+    # diagnose: returns lines that describe how tensors were made, {name: tensor}
     origins: Callable = staticmethod(lambda tensors: [])
     # diagnose: a backward that keeps its graph, or any in debug mode, starts: (who, edges, wanted, keeps) -> user's line
     backward_begins: Callable = staticmethod(lambda who, edges, wanted, keeps: None)
     # diagnose, from the first infinity or NaN on: a backward has ended, (run, gradients by edge)
     backward_ends: Callable | None = None
-    # diagnose: formulas on arrays have failed, (exception, function, arguments): there may be another way
+    # diagnose: formulas on arrays raised, (exception, function, arguments); may return another way's result
     again: Callable | None = None
 
 

@@ -1,8 +1,8 @@
-"""Say where we are: an immutable chain of frames, one for each active transform, held in a ContextVar.
+"""The current context: an immutable chain of frames, one for each active transform, held in a ContextVar.
 
-A frame says which layer handles operations, whether gradients are recorded there, and who looks on.  Frames are never changed,
-only replaced, and the variable is a ContextVar: threads, asyncio tasks and generators cannot see each other's.  Plain eager
-mode is one of two constants, ON and OFF, so that testing for it is an identity test.
+A frame names the layer that handles operations, the modes in force (such as grad mode), and the observers.  Frames never
+change, they are only replaced.  Because the variable is a ContextVar, threads, asyncio tasks and generators do not see each
+other's frames.  Plain eager mode is one of two constants, ON and OFF, so that an identity test detects it.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ class Layer:
     """One running transform.  Layers are compared by identity, so there are no level numbers to confuse."""
 
     name = "eager"
-    title = ""  # what errors call it, where that is more than its name
+    title = ""  # the name in error messages, if longer than `name`
     transparent = True  # it sees tensors as the layer below does
-    records = False  # it notes operations and does nothing to them
-    compares = False  # what is made inside is compared with what another run makes, memory that is not set included
-    convert: Any = None  # what it makes of an operand of a product, where the operands' dtypes differ
-    accumulates = False  # backward() inside it gives `.grad` to tensors of the level below
-    opaque = False  # a user's methods or hooks take part in its backward, and may use any tensor there
+    records = False  # it records operations and does not change them
+    compares = False  # its results are compared with another run's, uninitialized memory included
+    convert: Any = None  # converts an operand of a product whose operands differ in dtype
+    accumulates = False  # backward() inside it sets `.grad` on tensors of the level below
+    opaque = False  # its backward runs users' methods or hooks, which may use any tensor there
 
     def handles(self, fn: type, args: tuple) -> bool:
-        """Return whether this layer has to process `fn(*args)`: it does when it owns one of the arguments."""
+        """Return True if this layer must process `fn(*args)`: by default, if it owns one of the arguments."""
         return any(getattr(a, "_layer", None) is self for a in args)
 
     def process(self, frame: Frame, cls: type, args: tuple) -> Any:
-        """Run the operation: one layer down, in most layers."""
+        """Run the operation: in most layers, one layer down."""
         raise NotImplementedError
 
     def inplace(self, frame: Frame, fn: type, x: Tensor, others: tuple) -> Any:
@@ -44,17 +44,17 @@ class Layer:
         raise NotImplementedError
 
     def adopt(self, value: Tensor) -> Any:
-        """Return a tensor that was made inside this transform as its function sees it."""
+        """Return a tensor made inside this transform as the transform's function sees it."""
         return value
 
     def varies(self, why: str, fix: str = "") -> None:
-        """Refuse, if need be, what an operation is about to do that differs from call to call, and is no step of a program."""
+        """Raise, if need be, before an operation that differs from call to call and so cannot be a step of a program."""
 
     def on_op(self, frame: Frame) -> Callable | None:
-        """Return what Frame.on_op holds for a frame of this layer."""
+        """Return the value of Frame.on_op for a frame of this layer."""
 
     def elementwise(self, frame: Frame, f: Callable, *groups: tuple) -> Any:
-        """Return f of tuples of tensors; f acts on each element alone, so that vmap may run it a layer down as a whole."""
+        """Return f of tuples of tensors; f acts on each element alone, so vmap can run all of it one layer down."""
         return f(*groups)
 
 
@@ -62,12 +62,12 @@ EAGER = Layer()
 
 
 class Frame:
-    """One link of the chain: a layer, and the modes in force there."""
+    """One link of the chain: a layer and the modes in force there."""
 
-    # grad: whether operations are recorded | inference: inference_mode | dual: the open level of forward mode, or None
-    # asked: whether enable_grad was asked for under inference_mode, where grad is off; is_grad_enabled tells of it
-    # observers: those who look on | parent: the frame outside
-    # eager_ok: whether written-out operations (fast/) may run here; on_op is then called with each, if it is not None
+    # grad: True if operations are recorded | inference: inference_mode | dual: the open level of forward mode, or None
+    # asked: enable_grad was requested under inference_mode, where grad stays off; is_grad_enabled reports it
+    # observers: see events.py | parent: the frame outside
+    # eager_ok: True if written-out operations (fast/) may run here; they then call on_op, if it is not None
     __slots__ = ("asked", "dual", "eager_ok", "grad", "inference", "layer", "observers", "on_op", "parent")
     parent: Any  # a Frame for every layer but EAGER
 
@@ -80,7 +80,7 @@ class Frame:
         self.eager_ok = self.asked = False
 
     def but(self, **changes: object) -> Frame:
-        """Return this frame with some modes changed; the plain eager ones are always the constants ON and OFF."""
+        """Return this frame with some modes changed; the plain eager frames are always the constants ON and OFF."""
         new = Frame(self.layer, self.grad, self.dual, self.inference, self.parent)
         new.observers, new.asked = self.observers, self.asked
         for name, value in changes.items():
@@ -92,18 +92,18 @@ class Frame:
         return new
 
     def chain(self, change: Callable[[Frame, Any], Frame]) -> Frame:
-        """Return the whole chain changed, from its outermost frame on; `change` takes a frame and the new one outside it."""
+        """Return the whole chain changed, from its outermost frame inwards; `change` takes a frame and its new parent."""
         return change(self, None if self.parent is None else self.parent.chain(change))
 
     def observed(self, observer: Observer, on: bool = True) -> Frame:
-        """Return the whole chain with one observer more, or without it."""
+        """Return the whole chain with one more observer, or without it."""
         observers = tuple([o for o in self.observers if o is not observer] + [observer] * on)
         return self.chain(lambda f, parent: f.but(observers=observers, parent=parent))
 
     def all_grad(self, grad: bool) -> Frame:
-        """Return the whole chain with gradients on or off: inside a transform every enclosing derivative is meant.
+        """Return the whole chain with gradients on or off: inside a transform this concerns every enclosing derivative.
 
-        Under inference_mode they stay off.
+        They stay off under inference_mode.
         """
         if self is ON or self is OFF:
             return ON if grad else OFF
@@ -112,14 +112,14 @@ class Frame:
         )
 
     def below(self) -> Frame:
-        """Return the frame outside with the modes in force here: for layers that hand operations on as they are."""
+        """Return the parent frame with the modes in force here, for layers that pass operations on unchanged."""
         p = self.parent
         if (p.grad, p.dual, p.inference) == (self.grad, self.dual, self.inference):
             return p
         return p.but(grad=self.grad, dual=self.dual, inference=self.inference)
 
     def has(self, layer: Layer) -> bool:
-        """Return whether `layer` is still running, here or further out."""
+        """Return True if `layer` is still running, here or further out."""
         frame: Frame | None = self
         while frame is not None:
             if frame.layer is layer:
@@ -128,7 +128,7 @@ class Frame:
         return False
 
     def layers(self) -> list:
-        """Return the layers around, outermost first."""
+        """Return the enclosing layers, outermost first."""
         return [] if self.layer is EAGER else [*(self.parent.layers() if self.parent else []), self.layer]
 
 
@@ -140,7 +140,7 @@ enter = _frame.set
 
 
 class use:
-    """`with use(frame):` work at that frame.  A class, at half the cost of a generator: this is a hot path."""
+    """`with use(frame):` run the body in that frame.  A class costs half as much as a generator; this is a hot path."""
 
     __slots__ = ("frame", "old")
 
@@ -151,7 +151,7 @@ class use:
         self.old = current()
         try:
             enter(self.frame)
-        except BaseException:  # Ctrl-C comes between two instructions: here, before the body of the `with` has begun
+        except BaseException:  # Ctrl-C may come between two instructions: here, before the body of the `with`
             enter(self.old)
             raise
         return self.frame
@@ -161,7 +161,7 @@ class use:
 
 
 class push(use):
-    """`with push(layer):` enter a transform.  It starts with gradients on, whatever no_grad stands around it."""
+    """`with push(layer):` enter a transform.  It starts with gradients on, even inside no_grad."""
 
     __slots__ = ("around",)
 
@@ -186,7 +186,7 @@ class push(use):
 
 
 def apply_at(frame: Frame, cls: Any, args: tuple) -> Any:
-    """Give the operation to the innermost layer, from `frame` outwards, that owns one of the arguments."""
+    """Pass the operation to the innermost layer, from `frame` outwards, that owns one of the arguments."""
     while (layer := frame.layer) is not EAGER:
         if layer.handles(cls, args):
             if slots.process is None:
@@ -195,12 +195,12 @@ def apply_at(frame: Frame, cls: Any, args: tuple) -> Any:
         frame = frame.parent
     if (frame is ON or frame is OFF) and cls.primitive and slots.process is None:
         with use(frame):
-            return cls.apply(*args)  # as it was written out, where it was
+            return cls.apply(*args)  # written out, if it has been
     return cls.eager(frame, args)
 
 
 def node_made(node: Node) -> None:
-    """Tell those who look on that a node has become the history of tensors."""
+    """Notify the observers that a node has become the history of tensors."""
     for o in current().observers:
         o.node_made(node)
     if slots.node_made is not None:

@@ -1,9 +1,9 @@
-"""Function, what users and built-in operations subclass, and `apply`, the single entry to every operation.
+"""Function, the base class of users' and built-in operations, and `apply`, the single entry to every operation.
 
-`apply` asks the current frame's layer: does it own an argument?  If so the layer processes the operation, by running it one
-layer down; if not, its parent is asked; the last is eager mode, here.  `Primitive` (ops/base/primitive.py) is the built-in
-kind, which computes on arrays; this file has the kind that users write.  Its ctx is the node, which
-`attach` makes the history of what forward returned (context.py).
+`apply` asks the layer of the current frame whether it owns an argument.  If it does, it processes the operation by running it
+one layer down; if not, its parent is asked, and so on down to eager mode, which is here.  `Primitive`
+(ops/base/primitive.py) is the built-in kind, which computes on arrays; this file has the kind that users write.  Its ctx is the
+node; `attach` makes it the history of forward's outputs (context.py).
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ STARRED = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
 
 class Function:
-    """Base class of differentiable operations.  Subclass it with static methods, and call `apply`.
+    """Base class of differentiable operations.  Subclass it with static methods and call `apply`.
 
-    Two forms, as in PyTorch: `forward(ctx, *args)`; or `forward(*args)` with `setup_context(ctx, inputs, output)`, which
-    the transforms need.  `backward(ctx, *grads)`, also under the name `vjp`, returns one gradient (or None) per argument
-    of forward; `jvp(ctx, *tangents)` one tangent per output; `vmap(info, in_dims, *args)` outputs and their dimensions.
+    There are two forms, as in PyTorch: `forward(ctx, *args)`, or `forward(*args)` with `setup_context(ctx, inputs, output)`,
+    which transforms require.  `backward(ctx, *grads)`, also called `vjp`, returns one gradient (or None) per argument of
+    forward; `jvp(ctx, *tangents)` one tangent per output; `vmap(info, in_dims, *args)` the outputs and their batch dimensions.
 
     >>> import minigrad as torch
     >>> class Exp(torch.autograd.Function):
@@ -53,9 +53,9 @@ class Function:
     arrays: Any = False  # how a built-in computes gradients on arrays
     combined = True  # forward takes ctx
     Node: Any = Ctx
-    _both = False  # backward and vjp are defined, which is one too many
-    _arity: int | None = None  # with so many arguments of forward no default has to be filled in
-    _checked = False  # diagnose has looked at the class
+    _both = False  # a class defines both backward and vjp, which is an error
+    _arity: int | None = None  # a call with this number of arguments needs no defaults filled in
+    _checked = False  # diagnose has checked the class
 
     def __init_subclass__(cls, **options: object):
         super().__init_subclass__(**options)
@@ -76,12 +76,12 @@ class Function:
         raise slots.problem("a Function has no instances", cls=type(self))
 
     def __call__(self, *_: object) -> Any:
-        """Refuse the call of an instance, which a class with an `__init__` of its own can have."""
+        """Raise an error: instances, which a class with its own `__init__` can have, are not callable."""
         Function.__init__(self)
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
-        """Compute the outputs: `forward(ctx, *args)`, or `forward(*args)` beside a setup_context."""
+        """Compute the outputs: `forward(ctx, *args)`, or `forward(*args)` if there is a setup_context."""
         raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
 
     @staticmethod
@@ -91,19 +91,19 @@ class Function:
 
     @staticmethod
     def backward(ctx: Ctx, *grad_outputs: Any) -> Any:
-        """Return one gradient, or None, per argument of forward, from the gradients of the outputs."""
+        """Return one gradient, or None, per argument of forward, given the gradients of the outputs."""
         raise slots.problem("the Function has no backward", cls=ctx._fn)
 
     vjp = backward
 
     @staticmethod
     def jvp(ctx: Ctx, *grad_inputs: Any) -> Any:
-        """Return one tangent per output, from the tangents of forward's arguments (None for those without)."""
+        """Return one tangent per output, given the tangents of forward's arguments (None for those without one)."""
         raise slots.problem("the Function has no jvp", cls=ctx._fn)
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
-        """Run the operation, and remember it for backward when an argument requires grad."""
+        """Run the operation, and record it for backward if an argument requires grad."""
         if cls._both:
             raise slots.problem("backward and vjp are two names of one method", cls=cls)
         if kwargs or not cls.combined and len(args) != cls._arity:
@@ -113,17 +113,17 @@ class Function:
 
     @classmethod
     def node_class_name(cls) -> str:
-        """Return the name of the class of its nodes."""
+        """Return the name of the class of this Function's nodes."""
         return f"{cls.__name__}Backward"
 
     @classmethod
     def node_name(cls, node: Node) -> str:
-        """Return what PyTorch calls this node, for the operations that it divides more finely."""
+        """Return PyTorch's name for this node; operations override it where PyTorch has several nodes for one."""
         return type(node).__name__
 
     @classmethod
     def keeps_number(cls, node: Node) -> bool:
-        """Return whether a number among the operands counts as saved; users' Functions keep theirs as attributes."""
+        """Return True if a number among the operands counts as saved; users' Functions keep theirs as attributes."""
         return False
 
     @classmethod
@@ -147,7 +147,7 @@ class Function:
 
     @classmethod
     def tangents(cls, primals: tuple, tangents: list, outs: tuple, ctx: Any = None) -> list:
-        """Call the user's jvp: one tangent or None per output, checked."""
+        """Call the user's jvp and check its result: one tangent or None per output."""
         for i, o in enumerate(outs):
             if not isinstance(o, Tensor):
                 slots.notice("structure returned", cls=cls, o=o, i=i)
@@ -163,7 +163,7 @@ class Function:
         return [t.clone() if t is not None and (t._view is not None or among(t, tangents)) else t for t in found]
 
 
-# ---------------------------------------------------------------------- forward and jvp, and what they are given and return
+# ---------------------------------------------------------------------- forward and jvp: arguments and results
 def run_forward(frame: Frame, ctx: Ctx, args: tuple) -> Any:
     """Call the user's forward, and setup_context, with gradients and tangents off."""
     cls, here = ctx._fn, current()
@@ -179,7 +179,7 @@ def run_forward(frame: Frame, ctx: Ctx, args: tuple) -> Any:
 
 
 def arity(forward: Callable) -> int | None:
-    """Return with how many arguments a call leaves nothing to be filled in; None where that is not one number."""
+    """Return the number of arguments that needs no defaults filled in, or None if there is no single number."""
     code = getattr(forward, "__code__", None)
     if code is None or code.co_kwonlyargcount or code.co_flags & STARRED:
         return None
@@ -187,7 +187,7 @@ def arity(forward: Callable) -> int | None:
 
 
 def bind(cls: type[Function], args: tuple, kwargs: dict) -> tuple:
-    """Return forward's arguments with keyword arguments and defaults put into their places."""
+    """Return forward's arguments as one tuple, with keyword arguments and defaults at their positions."""
     lead = (None,) if cls.combined else ()
     try:
         bound = inspect.signature(cls.forward).bind(*lead, *args, **kwargs)
@@ -200,7 +200,7 @@ def bind(cls: type[Function], args: tuple, kwargs: dict) -> tuple:
 
 
 def inspect_arguments(cls: type[Function], frame: Frame, args: tuple) -> tuple[tuple, tuple, tuple]:
-    """Return per argument its edge, whether its gradient is wanted, and its shape and dtype."""
+    """Return three tuples, per argument: its edge, True if it needs a gradient, and its shape and dtype."""
     edges, needs, given = [], [], []
     for a in args:
         edge = spec = None
@@ -216,7 +216,7 @@ def inspect_arguments(cls: type[Function], frame: Frame, args: tuple) -> tuple[t
 
 
 def check_tangents(cls: type[Function], result: object, outs: tuple) -> tuple:
-    """Return what a jvp has returned as a tuple; refuse what is not one tangent per output, of its shape and dtype."""
+    """Return a jvp's result as a tuple; raise if it is not one tangent per output, with the output's shape and dtype."""
     found = as_tuple(result)
     wrong = [i for i, (t, o) in enumerate(zip(found, outs)) if not is_tangent(t, o)]
     if wrong or len(found) != len(outs):
@@ -226,19 +226,19 @@ def check_tangents(cls: type[Function], result: object, outs: tuple) -> tuple:
 
 
 def is_tangent(t: object, o: object) -> bool:
-    """Return whether t can be the tangent of the output o; None can always."""
+    """Return True if t can be the tangent of the output o; None always can."""
     if t is None or not is_float(o):
         return t is None or isinstance(t, Tensor)
     return isinstance(t, Tensor) and t._spec == o._spec
 
 
 def as_tuple(x: object) -> tuple:
-    """Return what a user's method returned as a tuple of outputs."""
+    """Return the result of a user's method as a tuple of outputs."""
     return tuple(x) if isinstance(x, (tuple, list)) else (x,)
 
 
 def as_returned(returned: object, outs: tuple) -> Any:
-    """Return outputs in the form in which forward returned them: one alone, a tuple or a list."""
+    """Return outputs in the form in which forward returned them: a single one, a tuple or a list."""
     if not isinstance(returned, (tuple, list)):
         return outs[0]
     return type(returned)(outs) if type(returned) in (tuple, list) else outs

@@ -1,8 +1,8 @@
 """The graph: nodes, the edges between them, and the history of a tensor, which is one edge.
 
-An edge is a Node, an OutputEdge (one output of a node that has several), a Leaf (a tensor that wants `.grad`) or None.  Inputs
-are older than outputs and every node has a creation number, so descending numbers are a topological order: the engine needs
-no recursion and no counting.  Edges are written once; a view derives its edge again when its memory has been written since.
+An edge is a Node, an OutputEdge (one output of a node that has several), a Leaf (a tensor that requires grad) or None.
+Inputs are older than outputs and every node has a creation number, so descending numbers are a topological order: the engine
+needs no recursion and counts no dependencies.  Edges never change; only a view derives its edge again after its memory changes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Edge: TypeAlias = "Node | OutputEdge | Leaf"
 
 # ---------------------------------------------------------------------- edges
 class Leaf:
-    """The end of an edge at a tensor that wants `.grad`.  It holds the tensor weakly: a dead one needs no gradient."""
+    """End of an edge at a tensor that requires grad.  Holds the tensor weakly: a dead tensor needs no gradient."""
 
     __slots__ = ("__weakref__", "_dtype", "_hooks", "_ref", "_seq", "_shape")
     _hooks: Any
@@ -34,14 +34,14 @@ class Leaf:
         self._shape, self._dtype = tuple(t.shape), t._np_dtype
 
     _meta = property(lambda leaf: ((leaf._shape, leaf._dtype),))
-    variable = property(lambda leaf: leaf._ref(), doc="The tensor whose `.grad` this end fills; None once it is gone.")
+    variable = property(lambda leaf: leaf._ref(), doc="The tensor whose `.grad` this leaf fills; None once it is gone.")
 
     def tensor_inputs(self) -> list:
-        """Return nothing: here the graph ends."""
+        """Return an empty list: the graph ends here."""
         return []
 
     def name(self) -> str:
-        """Return PyTorch's name for the end of an edge."""
+        """Return PyTorch's name for a leaf's node."""
         return "AccumulateGrad"
 
     def __call__(self, *grads: Tensor | None) -> tuple:
@@ -52,7 +52,7 @@ class Leaf:
         return f"<AccumulateGrad object at {id(self):#x}>"
 
 
-Leaf.__name__ = "AccumulateGrad"  # what programs that walk through a graph find by type(node).__name__
+Leaf.__name__ = "AccumulateGrad"  # programs that walk a graph look for this type(node).__name__
 
 
 class OutputEdge:
@@ -68,17 +68,17 @@ class OutputEdge:
 
 
 def producer(edge: Edge | None) -> Any:
-    """Return the node at the other end of an edge."""
+    """Return the node that an edge leads to."""
     return edge.node if type(edge) is OutputEdge else edge
 
 
 def output_index(edge: Edge | None) -> int:
-    """Return which of the node's outputs an edge leads to."""
+    """Return the number of the output, among the node's outputs, that an edge leads to."""
     return edge.index if type(edge) is OutputEdge else 0
 
 
 def key(edge: Edge) -> tuple:
-    """Return an edge as a dictionary key: OutputEdges are made anew each time, their node is not."""
+    """Return an edge as a dictionary key: OutputEdges are created anew each time, their nodes are not."""
     return producer(edge), output_index(edge)
 
 
@@ -89,8 +89,8 @@ _metadata: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 class Node:
     """One executed operation: the `grad_fn` of its results, and the `ctx` of a Function's methods.
 
-    Every Function has a subclass of its own, named like PyTorch's (MulBackward0).  What belongs to minigrad stands in slots
-    with a leading underscore, because users write any attribute on their ctx.
+    Every Function has its own subclass, named like PyTorch's (MulBackward0).  minigrad's attributes are slots with a leading
+    underscore, because users set arbitrary attributes on their ctx.
 
     >>> import minigrad
     >>> x = minigrad.tensor(2., requires_grad=True)
@@ -100,9 +100,9 @@ class Node:
     """
 
     # _edges per input: Node, OutputEdge, Leaf or None | _seq creation number | _meta (shape, dtype) per output
-    # _saved what backward needs: Saved tensors and plain values; Freed after a backward that does not keep them
-    # _hooks who is called with its gradients (tensors/hooks.py), or None
-    # _layer the Grad layer it belongs to (None: eager) | _trace the user's line, if an observer has noted it
+    # _saved what backward needs: Saved tensors and plain values; Freed once a backward has freed them
+    # _hooks the hooks that are called with its gradients (tensors/hooks.py), or None
+    # _layer the Grad layer it belongs to (None: eager) | _trace the user's line, if an observer recorded it
     __slots__ = ("__weakref__", "_hooks", "_seq")
     _fn: Any = None  # the Function; set by each subclass
     _layer: Any = None
@@ -111,13 +111,13 @@ class Node:
     _edges: Any
     _saved: Any
     _meta: Any
-    _shape: Any  # those of the result where there is one
+    _shape: Any  # those of the result, if there is just one
     _dtype: Any
     backward_on_arrays: Any = None  # (node, gradient, freed) -> pairs of edge and gradient; written out by fast/
-    places: Any = None  # of a written-out node: the positions among the arguments of those that the pairs are for
+    places: Any = None  # of a written-out node: positions of the arguments that the pairs belong to
 
     def name(self) -> str:
-        """Return the name of the operation with `Backward` behind it, as PyTorch prints it."""
+        """Return the name of the operation followed by `Backward`, as PyTorch prints it."""
         return self._fn.node_name(self)
 
     def __repr__(self) -> str:
@@ -125,51 +125,51 @@ class Node:
 
     @property
     def next_functions(self) -> tuple:
-        """Per input tensor the node that made it (AccumulateGrad for a leaf) and which of its outputs it was."""
+        """For each input tensor, the node that made it (AccumulateGrad for a leaf) and the number of that node's output."""
         edges = [self._edges[i] for i in self.tensor_inputs()]
         return tuple([(None, 0) if e is None else key(e) for e in edges])
 
     def tensor_inputs(self) -> list:
-        """Return the positions of the arguments that are tensors, or stand where one may have a gradient."""
+        """Return the positions of the arguments that are tensors, or that could have a gradient."""
         fn = self._fn
         return [i for i, e in enumerate(self._edges) if e is not None or fn.parameter(i) in fn.formulas]
 
     @property
     def saved_tensors(self) -> tuple:
-        """The tensors that were saved.  Raises RuntimeError if one was changed since, or an earlier backward has freed them."""
+        """Saved tensors.  Raises RuntimeError if one was modified in place or an earlier backward has freed them."""
         return tuple([unpack(s, self) for s in self._alive() if type(s) is Saved])
 
     @property
     def needs_input_grad(self) -> tuple:
-        """Per input of forward whether its gradient is wanted."""
+        """For each input of forward, True if it needs a gradient."""
         return tuple([e is not None for e in self._edges])
 
     @property
     def metadata(self) -> dict:
-        """A dictionary for the user's own notes on this node."""
+        """Dictionary for the user's notes on this node."""
         return _metadata.setdefault(self, {})
 
     def _output(self, index: int) -> Any:
-        """Return the edge that leads to one of its outputs."""
+        """Return the edge that leads to one of this node's outputs."""
         return self if len(self._meta) == 1 else OutputEdge(self, index)
 
     def _sequence_nr(self) -> int:
         return self._seq
 
     def _alive(self) -> tuple:
-        """Return what was saved; RuntimeError if an earlier backward has freed it."""
+        """Return the saved values.  Raises RuntimeError if an earlier backward has freed them."""
         if type(self._saved) is Freed:
             raise slots.problem("an earlier backward has freed the saved tensors", node=self)
         return self._saved
 
     def _free(self, freed: Freed) -> None:
-        """Drop saved tensors; a later backward through here finds a note of this one."""
+        """Free the saved tensors, and leave a note of this backward for a later one that comes here."""
         if type(self._saved) is tuple and (any([type(s) is Saved for s in self._saved]) or self._fn.keeps_number(self)):
             self._saved = freed
 
 
 class FullNode(Node):
-    """A node with a slot for everything; those that fast/ writes out are flatter."""
+    """A node with a slot for every attribute; the nodes that fast/ writes out have fewer."""
 
     __slots__ = ("_edges", "_layer", "_meta", "_saved", "_trace")
 
@@ -182,12 +182,12 @@ class FullNode(Node):
 
 
 def name_of(node: Node | Leaf) -> str:
-    """Return a node's name, also where a user has given their ctx an attribute `name`."""
+    """Return a node's name, even if a user has set an attribute `name` on their ctx."""
     return type(node).name(node)  # type: ignore[arg-type]
 
 
 def operation_of(node: Node) -> str:
-    """Return what the operation that a node goes back through is called in programs: `mul`, or the class of a Function."""
+    """Return the name, as programs call it, of the operation that made a node: `mul`, or the class of a Function."""
     fn: Any = node._fn
     return fn.function_name() if fn.primitive else fn.__name__
 
@@ -196,9 +196,9 @@ def operation_of(node: Node) -> str:
 class ViewOf:
     """Record that a view is `fn(parent, *args)`.
 
-    `seen` and `version` are the parent's edge and the memory's version when the view's history was last derived. Only a
-    write changes them, and then the history has to be derived again. `fixed`, if not None, says why that is impossible;
-    in-place writes are then refused.
+    `seen` and `version` are the parent's edge and the memory's version at the time when the view's history was last derived.
+    Only an in-place write changes them, and then the history must be derived again.  `fixed`, if not None, says why that is
+    impossible; in-place writes then raise.
     """
 
     __slots__ = ("args", "fixed", "fn", "parent", "seen", "version")
@@ -208,7 +208,7 @@ class ViewOf:
 
 
 def history(t: Tensor) -> Any:
-    """Return t's edge.  A view derives its history again from its parent when the memory has been written since."""
+    """Return t's edge.  A view derives its history again from its parent if its memory has been modified since."""
     view = t._view
     if view is not None and view.version != version(t) and view.fixed is None:
         derive(t)
@@ -216,13 +216,13 @@ def history(t: Tensor) -> Any:
 
 
 def is_leaf(t: Tensor) -> bool:
-    """Return whether no recorded operation made a tensor."""
+    """Return True if no recorded operation made a tensor."""
     edge = history(t)
     return edge is None or type(edge) is Leaf
 
 
 def derive(t: Tensor) -> None:
-    """Bring the histories of a view, and of all it is a view of, up to date, from the base downwards."""
+    """Update the history of a view, and of every view between it and its base, from the base downwards."""
     now, chain = version(t), []
     while (view := t._view) is not None and view.version != now and view.fixed is None:
         chain.append(t)
@@ -239,12 +239,12 @@ def derive(t: Tensor) -> None:
 
 
 def retains(t: Tensor) -> bool:
-    """Return whether retain_grad() was called on t."""
+    """Return True if retain_grad() was called on t."""
     hooks = producer(t._edge)._hooks if t._edge is not None else None
     return hooks is not None and output_index(t._edge) in hooks.retained
 
 
 def move_retained(old: Edge | None, edge: Edge | None) -> None:
-    """Let retain_grad follow a tensor that was written in place from its old history to the new one."""
+    """Make retain_grad follow a tensor that was modified in place, from its old history to the new one."""
     if old is not None and producer(old)._hooks is not None:
         producer(old)._hooks.move_retained(output_index(old), edge)

@@ -1,8 +1,8 @@
-"""Views and writes in place: one memory, several tensors on it, and the history of each kept true.
+"""Views and in-place writes: several tensors share one memory, and the history of each stays correct.
 
-A write is done once, at the bottom, where the memory is.  On the way up each layer renews the history of its own tensors:
-the written tensor's past is the operation; if it is a view, each parent's past becomes "itself with that region replaced"
-(the view's `scatter`); other views of the same base notice when they are next asked (graph.py).
+A write happens once, at the bottom, where the memory is.  On the way up each layer renews the history of its own tensors.
+The operation becomes the history of the written tensor.  If that tensor is a view, the history of each parent becomes "itself
+with that region replaced" (the view's `scatter`).  Other views of the same base update when next asked (graph.py).
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from .tensor import Box, Tensor, edges_of, wrap
 if TYPE_CHECKING:
     from ..ops.base.primitive import Primitive
 
-NO_GRAD = "it was made under no_grad"  # why the history of such a view may not be derived again
+NO_GRAD = "it was made under no_grad"  # why the history of such a view must not be derived again
 
 
 def link_view(frame: Frame, fn: type[Primitive], args: tuple, out: Tensor) -> None:
-    """Note that `out` is the view `fn(*args)` of args[0]: they share the version counter, and out's history follows."""
+    """Record that `out` is the view `fn(*args)` of args[0]: out shares its version counter, and out's history follows."""
     parent = args[0]
     if type(out) is Tensor:
         out._ver = memory(parent)
@@ -37,16 +37,16 @@ def link_view(frame: Frame, fn: type[Primitive], args: tuple, out: Tensor) -> No
 
 
 def twin(t: Tensor) -> Tensor:
-    """Return the same memory and history as another object: the 'before' of a write."""
+    """Return another tensor object with the same memory and history: the 'before' of a write."""
     out = Box(t._layer, t._value, t._extra) if type(t) is Box else wrap(t._a)
     out._edge, out._ver, out._tan = history(t), t._ver, t._tan
     return out
 
 
 def inplace(fn: type[Primitive], x: Tensor, *others: object) -> Tensor:
-    """Write fn(x, *others) into x's memory; at every layer x gets a new history.
+    """Write fn(x, *others) into x's memory; x gets a new history at every layer.
 
-    Raises RuntimeError for a leaf that requires grad, for expanded views and for tensors that a transform only captured.
+    Raises RuntimeError for a leaf that requires grad, for expanded views and for tensors that a transform merely captured.
     """
     frame = current()
     if slots.write is not None and slots.write(frame, fn, x, others):
@@ -55,7 +55,7 @@ def inplace(fn: type[Primitive], x: Tensor, *others: object) -> Tensor:
 
 
 def inplace_at(frame: Frame, fn: type[Primitive], x: Tensor, others: tuple) -> Tensor:
-    """Do the same from a given frame outwards."""
+    """Do the same as `inplace`, from a given frame outwards."""
     args = (x, *others)
     while frame.layer is not EAGER:
         if frame.layer.handles(fn, args):
@@ -74,8 +74,8 @@ def write(
 ) -> Tensor:
     """Write into x as `layer` sees it, and renew the histories there; `lower` writes one layer down.
 
-    `copy` gives the 'before' of x a value of its own, where backward needs what is about to be overwritten.  `lower` may
-    return the other operands as the history shall have them.
+    `copy` gives the 'before' of x its own value, if backward needs the value that is about to be overwritten.  `lower` may
+    return the other operands as the history should have them.
     """
     tracked = frame.grad and fn.differentiable and any([e is not None for e in edges_of((x, *others), layer)])
     check_writable(frame, fn, x, tracked)
@@ -96,7 +96,7 @@ def write(
 
 
 def write_array(frame: Frame, fn: type[Primitive], x: Tensor, others: tuple) -> None:
-    """Compute on arrays, check, and write."""
+    """Compute on arrays, check the result, and write it."""
     arrays = [a._a if isinstance(a, Tensor) else a for a in others]
     if overlaps(x):
         raise slots.problem("several elements lie at one place in memory", fn=fn, x=x)
@@ -111,21 +111,21 @@ def write_array(frame: Frame, fn: type[Primitive], x: Tensor, others: tuple) -> 
         frame.dual.write(frame, fn, x, others)
     if result is not None:
         np.copyto(x._a, result, casting="unsafe")
-    else:  # writes only where something changes
+    else:  # fn.update writes only the elements that change
         fn.compute(x._a, *arrays, into=fn.update)
     memory(x).bump(fn.function_name() + "_")
 
 
 def shares(a: Tensor, x: Tensor) -> bool:
-    """Return whether a write to x would change a, which the operation may have to keep."""
+    """Return True if a write to x would change a, which the operation may have to save."""
     p, q = bottom(a), bottom(x)
-    if p is q or p._ver is not None and p._ver is q._ver:  # also where there are no elements
+    if p is q or p._ver is not None and p._ver is q._ver:  # also true for empty tensors
         return True
     return np.may_share_memory(p._a, q._a)
 
 
 def check_writable(frame: Frame, fn: type[Primitive], x: Tensor, tracked: bool) -> None:
-    """Refuse what would make gradients wrong."""
+    """Raise if the write would make gradients wrong."""
     if x._ver is INFERENCE and not frame.inference:
         raise slots.problem("inference tensors cannot be written outside of inference_mode", fn=fn, x=x)
     root, leaf = x, type(history(x)) is Leaf
@@ -139,26 +139,26 @@ def check_writable(frame: Frame, fn: type[Primitive], x: Tensor, tracked: bool) 
 
 
 def overlaps(t: Tensor) -> bool:
-    """Return whether several elements lie at one place in memory, as after expand."""
+    """Return True if several elements share one place in memory, as after expand."""
     return all(t.shape) and any([s == 0 and n > 1 for s, n in zip(example(t).strides, t.shape)])
 
 
 def writable(t: Tensor) -> bool:
-    """Return whether nothing has to be checked before a write: plain, without history, each element in its own place."""
+    """Return True if a write needs no checks: t is plain, has no history, and its elements do not overlap."""
     return t._edge is None and t._layer is None and t._ver is not INFERENCE and 0 not in t._a.strides
 
 
 def check_result(fn: type[Primitive], x: Tensor, result: np.ndarray) -> None:
-    """Refuse a result that does not fit into x: its shape and its kind of dtype."""
+    """Raise if a result does not fit into x in shape or kind of dtype."""
     floats = result.dtype in FLOATS and x._a.dtype not in FLOATS
     if result.shape != x._a.shape or floats or x._a.dtype.kind == "b" and result.dtype.kind != "b":
         raise slots.problem("the result does not fit into the tensor", fn=fn, x=x, result=result)
 
 
 def rebase(layer: Layer | None, x: Tensor) -> None:
-    """Give each parent of a written view a new history: itself with that region replaced.
+    """Give each parent of a modified view a new history: itself with that region replaced.
 
-    The histories of views, and an expanded parent counts as one, then begin at the parents again when somebody asks for them.
+    The views, and an expanded parent counts as a view, derive their histories from their parents again when next asked.
     """
     while x._view is not None:
         parent, views = x, []
@@ -173,7 +173,7 @@ def rebase(layer: Layer | None, x: Tensor) -> None:
 
 
 def example(t: Tensor) -> np.ndarray:
-    """Return an array with t's layout in memory; under vmap that of one example."""
+    """Return an array with t's memory layout; under vmap that of a single example."""
     if type(t) is not Box:
         return t._a
     a = example(t._value)

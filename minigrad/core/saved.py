@@ -1,6 +1,6 @@
-"""Saved tensors: a node keeps them for its backward, with versions that tell whether their memory was written since.
+"""Saved tensors: a node saves them for its backward, with versions that reveal later in-place writes to their memory.
 
-A node's own output is kept as a twin without history: node -> tensor -> node would be a cycle.
+A node saves its own output as a twin without history: node -> tensor -> node would be a reference cycle.
 """
 
 from __future__ import annotations
@@ -17,42 +17,42 @@ if TYPE_CHECKING:
     from .graph import Edge, Node
     from .tensor import Tensor
 
-next_number = count().__next__  # creation numbers of nodes, leaves and writes: what is older has the smaller one
+next_number = count().__next__  # creation numbers of nodes, leaves and writes; older means smaller
 
 
 # ---------------------------------------------------------------------- memory and its versions
 class Version:
-    """Counts the in-place writes to one memory, shared by all tensors on it, and remembers the last one."""
+    """Counts the in-place writes to one memory, for all tensors that share it, and remembers the last one."""
 
-    n, at, writer = 0, 0, ""  # at: a creation number; nodes with a smaller one are older than the last write
+    n, at, writer = 0, 0, ""  # at: the creation number of the last write; nodes with a smaller number are older
     place: Place | None = None
 
     def bump(self, writer: str, place: Place | None = None) -> None:
-        """Note one more write, by which operation, at the user's line: the one that runs now, if no other is named."""
+        """Count one more write by an operation, at `place` or, if None, at the user's current line."""
         self.n += 1
         self.at = next_number()
         self.writer, self.place = writer, place or user_place()
 
 
 class InferenceVersion(Version):
-    """Of tensors made under inference_mode: writes are not counted, so such a tensor can never be saved for backward."""
+    """Version of tensors made under inference_mode: it counts no writes, so such tensors cannot be saved for backward."""
 
     def bump(self, writer: str, place: Place | None = None) -> None:
-        """Do nothing: writes are free here."""
+        """Do nothing: writes are not counted here."""
 
 
 INFERENCE = InferenceVersion()
 
 
 def bottom(t: Tensor) -> Any:
-    """Return the plain tensor, with an array, under all transforms."""
+    """Return the plain tensor, the one with an array, below all transforms."""
     while t._layer is not None:
         t = t._value
     return t
 
 
 def memory(t: Tensor) -> Version:
-    """Return the version counter of t's memory, made when first needed (by views, detach and in-place writes)."""
+    """Return the version counter of t's memory, created when first needed (by views, detach and in-place writes)."""
     while t._layer is not None:
         t = t._value
     if t._ver is None:
@@ -61,15 +61,15 @@ def memory(t: Tensor) -> Version:
 
 
 def version(t: Tensor) -> int:
-    """Return how often t's memory has been written in place."""
+    """Return the number of in-place writes to t's memory."""
     while t._layer is not None:
         t = t._value
     return 0 if t._ver is None else t._ver.n
 
 
-# ---------------------------------------------------------------------- what a node keeps
+# ---------------------------------------------------------------------- the saved tensors of a node
 class Freed:
-    """In place of saved tensors once a backward has freed them: says which one did.
+    """Replaces saved tensors that a backward has freed, and tells where that backward was called.
 
     `root` is the creation number of the youngest node that it began from; nodes with a number above `at` are younger.
     """
@@ -81,9 +81,9 @@ class Freed:
 
 
 class Saved:
-    """One saved tensor, with the version it had.  `index` is the node's own output it is, or None.
+    """One saved tensor and its version when saved.  `index` is its number among the node's own outputs, or None.
 
-    `unpack`, where an observer has packed the tensor, makes a tensor of what stands here in its place.
+    If an observer packed the tensor, `unpack` makes a tensor of the packed value, which `tensor` then holds.
     """
 
     __slots__ = ("__weakref__", "edge", "index", "tensor", "unpack", "version")
@@ -95,7 +95,7 @@ class Saved:
 
 
 def save(t: Any, index: int | None = None) -> Any:
-    """Return what to keep of `t`, which is the node's output number `index`, or an input or intermediate (None)."""
+    """Return the entry to save for `t`: the node's output number `index`, or an input or intermediate (None)."""
     if not hasattr(t, "_edge"):
         return t
     if t._ver is INFERENCE:
@@ -113,7 +113,7 @@ def save(t: Any, index: int | None = None) -> Any:
 
 
 def unpack(saved: object, node: Node) -> Any:
-    """Return the tensor that was saved, as the code that asks has to see it."""
+    """Return the saved tensor as the code that asks must see it."""
     if type(saved) is not Saved:
         return saved
     t, layer = saved.tensor, node._layer
@@ -124,7 +124,7 @@ def unpack(saved: object, node: Node) -> Any:
         raise slots.problem("a saved tensor was modified in place", node=node, saved=saved)
     for o in current().observers:
         o.unpacked(saved, node)
-    if layer is not None and not current().has(layer):  # the transform has ended: values one layer down
+    if layer is not None and not current().has(layer):  # the transform has ended: use values one layer down
         return t._value if saved.index is None and t._layer is layer else t
     if saved.index is None:
         return t

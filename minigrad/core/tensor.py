@@ -1,9 +1,9 @@
-"""Tensor: an array, its place in the graph, and, for views, how it came from its base (graph.py).
+"""Tensor: an array with its place in the graph and, for a view, the operation that made it from its base (graph.py).
 
-`_edge` is the one link to the past: the Node that made the tensor (an OutputEdge of it where it made several), a Leaf where
-the tensor wants `.grad`, or None.  A Box is a tensor as one running transform sees it: its `_value` lives one layer further
-down, so it has no array of its own and none can be computed with by mistake.  The methods that are not about the graph come
-from minigrad/tensors (conversion, printing, questions) and minigrad/ops (the operations).
+`_edge` links a tensor to its history: the Node that made it (an OutputEdge if the node has several outputs), a Leaf if the
+tensor requires grad itself, or None.  A Box is a tensor as one running transform sees it; its `_value` lives one layer further
+down.  A Box has no array, so no code can compute with one by mistake.  Methods that are not about the graph come from
+minigrad/tensors (conversion, printing, queries) and minigrad/ops (the operations).
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ new = object.__new__
 class Tensor(Methods):
     """An n-dimensional array that can remember how it was computed.
 
-    `Tensor(data)` makes a tensor of the default dtype as PyTorch's legacy constructor does; `minigrad.tensor` is the
-    usual way.
+    `Tensor(data)` makes a tensor of the default dtype, like PyTorch's legacy constructor; `minigrad.tensor` is the usual
+    way.
 
     >>> import minigrad
     >>> x = minigrad.tensor([1., 2.], requires_grad=True)
@@ -42,10 +42,10 @@ class Tensor(Methods):
     tensor([2., 4.])
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_a", "_edge", "_grad", "_tan", "_ver", "_view")  # __dict__: users' notes
+    __slots__ = ("__dict__", "__weakref__", "_a", "_edge", "_grad", "_tan", "_ver", "_view")  # __dict__: for users
     _a: Array
     _edge: Edge | None
-    _ver: Version | None  # None: never written
+    _ver: Version | None  # None: never modified in place
     _view: ViewOf | None
     _tan: tuple | None  # dual level and tangent
     _grad: Tensor | None
@@ -56,19 +56,19 @@ class Tensor(Methods):
     shape = property(lambda t: Size(t._a.shape), doc="The sizes of all dimensions.")
     dtype = property(lambda t: dtypes.of_numpy(t._np_dtype), doc="The type of the elements.")
     ndim = property(lambda t: t._a.ndim, doc="The number of dimensions.")
-    _sizes = property(lambda t: t._a.shape)  # the shape as a plain tuple, which costs less
+    _sizes = property(lambda t: t._a.shape)  # the shape as a plain tuple, which is cheaper
     _np_dtype = property(lambda t: t._a.dtype)
-    _spec = property(lambda t: (t._a.shape, t._a.dtype))  # what a node remembers of it
+    _spec = property(lambda t: (t._a.shape, t._a.dtype))  # what a node records about its inputs and outputs
 
     @property
     def device(self) -> device:
-        """Where the memory is."""
+        """Device that holds the memory."""
         return place(bottom(self)._a)
 
     # ------------------------------------------------------------------ its place in the graph
     @property
     def requires_grad(self) -> bool:
-        """Whether operations on this tensor are recorded for backward."""
+        """True if operations on this tensor are recorded for backward."""
         return history(self) is not None
 
     @requires_grad.setter
@@ -80,7 +80,7 @@ class Tensor(Methods):
             raise slots.problem("only leaves can change requires_grad", t=self, flag=flag)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """Ask for `.grad` (leaves only), in place.  Raises RuntimeError for integer tensors and for results of operations."""
+        """Turn `.grad` on or off in place (leaves only).  Raises RuntimeError for integers and for results of operations."""
         flag = bool(requires_grad)
         if not is_leaf(self):
             if not flag:
@@ -98,20 +98,20 @@ class Tensor(Methods):
             slots.tracking(self, before)
         return self
 
-    is_leaf = property(lambda t: t.grad_fn is None, doc="Whether no recorded operation made it.")
-    output_nr = property(lambda t: output_index(t._edge), doc="Which output of grad_fn it is.")
-    retains_grad = property(lambda t: not is_leaf(t) and retains(t), doc="Whether retain_grad() was called on it.")
+    is_leaf = property(lambda t: t.grad_fn is None, doc="True if no recorded operation made this tensor.")
+    output_nr = property(lambda t: output_index(t._edge), doc="The number of this tensor among the outputs of grad_fn.")
+    retains_grad = property(lambda t: not is_leaf(t) and retains(t), doc="True if retain_grad() was called on it.")
 
     @property
     def grad_fn(self):
-        """The node of the operation that made this tensor; None for leaves."""
+        """Node of the operation that made this tensor; None for leaves."""
         slots.reading(self, "grad_fn")
         edge = history(self)
         return None if edge is None or type(edge) is Leaf else producer(edge)
 
     @property
     def grad(self) -> Tensor | None:
-        """The gradient that backward has accumulated here; None before the first."""
+        """Gradient that backward has accumulated here; None before the first backward."""
         slots.reading(self, "grad")
         if self._grad is None and not is_leaf(self) and not retains(self):
             slots.notice("grad of non-leaf", t=self)
@@ -142,7 +142,7 @@ class Tensor(Methods):
         return None if t is self else t
 
     def detach(self) -> Tensor:
-        """Return the same memory, not tracked.  In-place writes to either are seen by both, and noticed by autograd."""
+        """Return an untracked tensor on the same memory.  Both see in-place writes to either, and autograd notices them."""
         t = self._alias()
         for o in current().observers:
             o.detached("detach", self, t)
@@ -165,7 +165,7 @@ class Tensor(Methods):
 
 
 class Box(Tensor):
-    """A tensor as one transform sees it: `_value` lives one layer down, `_extra` is its tangent or batch dimension."""
+    """A tensor as one transform sees it: `_value` lives one layer down; `_extra` is its tangent or batch dimension."""
 
     __slots__ = ("_extra", "_layer", "_value")
 
@@ -187,11 +187,11 @@ class Box(Tensor):
         return self._layer.detach(self)
 
 
-_retired: dict[int, Any] = {}  # the Leafs of tensors whose requires_grad was turned off, by the id of the tensor
+_retired: dict[int, Any] = {}  # leaves of tensors whose requires_grad was turned off, by id(tensor)
 
 
 def retire_leaf(t: Tensor) -> None:
-    """Keep the Leaf of a tensor that wants no `.grad` any more: it has the hooks, and earlier graphs lead to it."""
+    """Keep the Leaf of a tensor that no longer requires grad: it holds the hooks, and earlier graphs lead to it."""
     if id(t) not in _retired:
         weakref.finalize(t, _retired.pop, id(t)).atexit = False
     _retired[id(t)] = t._edge
@@ -205,7 +205,7 @@ def leaf_of(t: Tensor) -> Leaf:
 
 
 def wrap(array: np.ndarray) -> Tensor:
-    """Return a plain tensor on this array, with no past."""
+    """Return a plain tensor on this array, without history."""
     t = new(Tensor)
     t._a = array
     t._edge = t._ver = t._view = t._tan = t._grad = None
@@ -213,7 +213,7 @@ def wrap(array: np.ndarray) -> Tensor:
 
 
 def levels(t: Tensor) -> Iterator:
-    """Give t, and what it is one layer down, and so on to the plain tensor at the bottom."""
+    """Yield t, then its value one layer down, and so on to the plain tensor at the bottom."""
     yield t
     while type(t) is Box:
         t = t._value
@@ -221,12 +221,12 @@ def levels(t: Tensor) -> Iterator:
 
 
 def alike(t: Tensor, g: Tensor) -> bool:
-    """Return whether two tensors have one shape, dtype and device, as a tensor and its gradient have."""
+    """Return True if two tensors agree in shape, dtype and device, as a tensor and its gradient must."""
     return t._spec == g._spec and t.device == g.device
 
 
 def edges_of(args: tuple, layer: Any = None) -> tuple:
-    """Return the edge of each argument that has a history in `layer` (None: in eager mode), None for the others."""
+    """Return the edge of each argument that has a history in `layer` (None: eager mode), and None for the others."""
     return tuple(
         [
             (a._edge if a._view is None else history(a)) if isinstance(a, Tensor) and a._layer is layer else None
@@ -236,12 +236,12 @@ def edges_of(args: tuple, layer: Any = None) -> tuple:
 
 
 def is_float(x: object) -> TypeGuard[Tensor]:
-    """Return whether x is a tensor that can have a derivative."""
+    """Return True if x is a tensor that can have a derivative."""
     return isinstance(x, Tensor) and x._np_dtype in dtypes.FLOATS
 
 
 def describe(values: tuple) -> tuple:
-    """Return what a node remembers of its inputs or outputs: shape and dtype of each tensor, None for others."""
+    """Return what a node records about its inputs or outputs: shape and dtype of each tensor, None for other values."""
     specs: list = []
     for v in values:
         if not isinstance(v, Tensor):
