@@ -1,7 +1,7 @@
-"""The Batch layer: vmap.  A box hides one dimension of its value; an operation on boxes is the operation's vmap rule.
+"""The Batch layer: vmap.  A box hides one dimension of its value; an operation on boxes runs the operation's vmap rule.
 
-Built-in operations have their rule from the family (ops/base/families.py); a user's Function has a `vmap` static method, or
-asks with `generate_vmap_rule = True` for one that runs each of its methods under a vmap of its own (generated.py).
+Built-in operations get their rule from their family (ops/base/families.py).  A user's Function has a static method `vmap`, or
+requests a generated rule with `generate_vmap_rule = True`, which runs each of its methods under a separate vmap (generated.py).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .transform import Transform
 
 
 class Batch(Transform):
-    """One running vmap over `size` examples.  A box's `_extra` is the dimension of its value that it hides."""
+    """One running vmap over `size` examples.  A box's `_extra` is the hidden dimension of its value."""
 
     name = "vmap"
 
@@ -36,35 +36,35 @@ class Batch(Transform):
         self.infos: dict[Any, SimpleNamespace] = {}
 
     def handles(self, fn: type, args: tuple) -> bool:
-        """Take only what differs between the examples."""
-        for a in args:  # noqa: SIM110 (all operations come through here: any() takes three times as long)
+        """Return True for arguments that differ between the examples."""
+        for a in args:  # noqa: SIM110 (all operations come through here: any() is three times slower)
             if type(a) is Box and a._layer is self:
                 return True
         return False
 
     def adopt(self, value: Tensor) -> Any:
-        """Leave what is made inside as it is: the same for all examples."""
+        """Return the tensor unboxed: it is the same for all examples."""
         return value
 
     def shape(self, t: Box) -> tuple:
-        """Return what one example sees: the value's shape without the batch dimension."""
+        """Return the shape of one example: the value's shape without the batch dimension."""
         sizes, d = t._value._sizes, t._extra
         return sizes[:d] + sizes[d + 1 :]
 
     def detach(self, t: Box) -> Box:
-        """Cut off from enclosing derivatives."""
+        """Detach from enclosing derivatives."""
         return Box(self, t._value.detach(), t._extra)
 
     def readable(self, t: Box) -> Any:
-        """Refuse: there is one value per example, so Python cannot have it."""
+        """Raise: a box has one value per example, so Python cannot read a single one."""
         raise slots.problem("a batched tensor has no single value", size=self.size)
 
     def dim(self, a: object) -> int | None:
-        """Return the batch dimension of a value, None for what is the same in all examples."""
+        """Return the batch dimension of a value, or None if it is the same for all examples."""
         return a._extra if self.owns(a) else None
 
     def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
-        """Run the operation's rule one layer down."""
+        """Run the operation's vmap rule one layer down."""
         mine = [type(a) is Box and a._layer is self for a in args]
         values = [a._value if own else a for a, own in zip(args, mine)]
         dims = tuple([a._extra if own else None for a, own in zip(args, mine)])
@@ -91,13 +91,13 @@ class Batch(Transform):
         return boxes if type(out) is tuple else boxes[0]
 
     def refuse_example(self, cls: Any, args: tuple) -> None:
-        """Raise what the operation says to one example, if it refuses that: in the shapes that the user sees."""
+        """Raise the operation's error for a single example, if there is one, with the shapes that the user sees."""
         cls.compute(*[np.zeros(a._sizes, a._np_dtype) if isinstance(a, Tensor) else a for a in args])
 
     def elementwise(self, frame: Frame, f: Callable, *groups: tuple) -> Any:
-        """Put the batch dimension in front of all, make the ranks equal behind it, and run f one layer down, once.
+        """Move all batch dimensions to the front, give the tensors equal ranks, and run f once, one layer down.
 
-        Tensors of several dtypes are left to the rules of the single operations, and so is all that a recording sees.
+        Tensors of several dtypes use the rules of the individual operations, and so does everything during a recording.
         """
         tensors = [a for group in groups for a in group if isinstance(a, Tensor)]
         mine = any([type(a) is Box and a._layer is self for a in tensors])
@@ -110,15 +110,15 @@ class Batch(Transform):
         return tuple([self.boxed(o, rank) for o in out]) if type(out) is tuple else self.boxed(out, rank)
 
     def lifted(self, a: object, rank: int) -> Any:
-        """Return a tensor one layer down, its batch dimension in front of `rank` others."""
+        """Return a tensor one layer down, with its batch dimension in front of `rank` others."""
         return lift(a._value, a._extra, rank) if type(a) is Box and a._layer is self else a
 
     def boxed(self, value: Tensor | None, rank: int) -> Any:
-        """Box a result, which has its batch dimension in front if a batched tensor took part."""
+        """Box a result; its batch dimension is in front if one of the tensors was batched."""
         return value if value is None or len(value._sizes) <= rank else Box(self, value, 0)
 
     def info(self, cls: type[Function]) -> SimpleNamespace:
-        """Return what a rule is told besides its arguments."""
+        """Return the information that a rule receives besides the arguments."""
         info = self.infos.get(cls)
         if info is None:
             info = SimpleNamespace(batch_size=self.size, randomness=self.randomness, function=cls)
@@ -127,7 +127,7 @@ class Batch(Transform):
 
     def rule(self, cls: type[Function]) -> Callable:
         """Return the function that runs this user's Function on batches."""
-        if cls.vmap is None:  # with a rule of its own it may have the combined form: its ctx is made below
+        if cls.vmap is None:  # with its own rule it may have the combined form: its ctx is made below
             self.separate(cls)
         if cls.generate_vmap_rule and cls.vmap is not None:
             raise slots.problem("a Function has one rule for vmap", cls=cls)
@@ -138,7 +138,7 @@ class Batch(Transform):
         return lambda *args: slots.call_method(cls, "vmap", *args)
 
     def returned(self, cls: type[Function], value: object, dim: object, written: list) -> Any:
-        """Return an output of a rule, checked: the argument that it has written to, else a box with the batch dimension."""
+        """Return an output of a rule, checked: the modified argument itself, or a new box with the batch dimension."""
         if dim is None or not isinstance(value, Tensor):
             return value
         if type(dim) is not int or not -value.ndim <= dim < value.ndim or value.shape[dim] != self.size:
@@ -148,7 +148,7 @@ class Batch(Transform):
         return same[0] if same else Box(self, value, dim)
 
     def inplace(self, frame: Frame, fn: type, x: Tensor, others: tuple) -> Tensor:
-        """Write below, on the value with its batch dimension."""
+        """Write one layer down, on the value with its batch dimension."""
         if not self.owns(x):
             raise slots.problem("a write of a batch needs a batched tensor", fn=fn, x=x, size=self.size)
         x_dim, value = x._extra, x._value
@@ -156,7 +156,7 @@ class Batch(Transform):
             if fn.elementwise:
                 low = tuple([meet(self.inner(o), self.dim(o), x_dim, value.ndim - 1) for o in others])
                 inplace_at(frame.parent, fn, value, low)
-            else:  # the operation's own rule says what a batch changes
+            else:  # the operation's own rule determines the change to a batch
                 dims = (x_dim, *[self.dim(o) for o in others])
                 out, dim = fn.vmap(self.info(fn), dims, value, *[self.inner(o) for o in others])
                 value.copy_(out.movedim(dim, x_dim))
@@ -164,7 +164,7 @@ class Batch(Transform):
 
 
 def checked_pair(cls: type[Function], result: object) -> tuple:
-    """Check that a user's rule has returned (outputs, their batch dimensions); one output becomes a list of one."""
+    """Check that a user's rule returned (outputs, batch dimensions); wrap a single output in a list."""
     if not (type(result) is tuple and len(result) == 2):
         raise slots.problem("a rule returns output, out_dims", cls=cls, result=result)
     out, dims = result
@@ -175,7 +175,7 @@ def checked_pair(cls: type[Function], result: object) -> tuple:
 
 
 def meet(o: object, dim: int | None, x_dim: int, rank: int) -> Any:
-    """Return an operand of an in-place write with its batch dimension where the written tensor has its own."""
+    """Return an operand of an in-place write with its batch dimension at the position of the modified tensor's."""
     if not isinstance(o, Tensor):
         return o
     if dim is None:
@@ -185,7 +185,7 @@ def meet(o: object, dim: int | None, x_dim: int, rank: int) -> Any:
 
 
 def batched(f: Callable, args: tuple, dims: tuple, size: int, randomness: str = "error") -> Any:
-    """Run f over a batch: arguments with a dimension in `dims` are split along it, results are stacked in front."""
+    """Run f over a batch: split arguments along their dimensions in `dims`, and stack the results in front."""
     with push(Batch(size, randomness)) as layer:
         out = f(*[a if d is None else Box(layer, a, d) for a, d in zip(args, dims)])
         outs = out if isinstance(out, tuple) else (out,)

@@ -1,4 +1,4 @@
-"""Bring a tensor's batch dimension to the front, as the rules for vmap want it, and out of the way of an example's views."""
+"""Move batch dimensions to the front, as vmap rules need them, and out of the way of an example's views."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def front(a: object, dim: int | None, size: int) -> Any:
-    """Return a tensor with its batch dimension in front; one that has none is repeated there."""
+    """Return a tensor with its batch dimension in front; expand it there if it has none."""
     if not isinstance(a, Tensor):
         return a
     if dim is None:
@@ -23,7 +23,7 @@ def front(a: object, dim: int | None, size: int) -> Any:
 
 
 def lift(a: Any, dim: int | None, rank: int) -> Any:
-    """Return a batched tensor with the batch in front and `rank` dimensions behind it; others as they are."""
+    """Return a batched tensor with the batch in front and `rank` dimensions behind it; return others unchanged."""
     if dim is None:
         return a
     a = a.movedim(dim, 0) if dim else a
@@ -32,10 +32,10 @@ def lift(a: Any, dim: int | None, rank: int) -> Any:
 
 
 def without_gaps(t: Tensor, dim: int) -> Tensor:
-    """Return a result whose batch dimension is `dim` so that each example has the views that it has alone.
+    """Return a result, with batch dimension `dim`, laid out so that each example has the same views as it has alone.
 
-    NumPy lays results out as the operands lie, and may put the batch between an example's dimensions or within them: `flatten`
-    or `contiguous` would be a copy then, and what is written through it lost.
+    NumPy lays out results like the operands, which may put the batch between or within an example's dimensions.  Then `flatten`
+    or `contiguous` would copy, and writes through the copy would be lost.
     """
     a = example(t)
     if dim == 0 and a.flags.c_contiguous or not a.size:
@@ -49,7 +49,7 @@ def without_gaps(t: Tensor, dim: int) -> Tensor:
 
 
 def in_front(layer: Batch, o: object) -> Any:
-    """Return a result with its batch dimension in front; what is the same for all examples is repeated."""
+    """Return a result with its batch dimension in front; expand a result that is the same for all examples."""
     if not isinstance(o, Tensor):
         return o
     if not layer.owns(o):

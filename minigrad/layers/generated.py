@@ -1,8 +1,8 @@
-"""generate_vmap_rule: for a user's Function, a Function whose every method is the user's method under a vmap of its own.
+"""generate_vmap_rule: wrap a user's Function in a Function that runs each of the user's methods under a separate vmap.
 
-The user's methods see one example.  What they save is kept below that vmap, where outer transforms can follow it; the
-attributes that they set on ctx stay boxes of it, and are at home again when the next method runs under the same layer.
-An outer vmap wraps the generated Function once more, so rules nest.
+The user's methods see one example.  The tensors that they save are stored below that vmap, where outer transforms can follow
+them.  Attributes that they set on ctx stay boxes of that vmap, and are valid again when the next method runs under the same
+layer.  An outer vmap wraps the generated Function once more, so rules nest.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def generated_rule(batch: type, info: SimpleNamespace, in_dims: tuple, *args: ob
 
 
 def batched_function(cls: type[Function], layer: Batch, in_dims: tuple) -> Any:
-    """Make the Function that does for a whole batch what `cls` does for one example."""
+    """Return the Function that does for a whole batch what `cls` does for one example."""
     made: Any = type(cls.__name__, (Batched,), {"of": cls, "layer": layer, "in_dims": in_dims})
     # errors name the user's methods and their arguments
     made.forward = staticmethod(wraps(own(cls.forward))(lambda *args: made.run(*args)))
@@ -42,14 +42,14 @@ def batched_function(cls: type[Function], layer: Batch, in_dims: tuple) -> Any:
 
 
 class Batched(Function):
-    """A Function for a batch.  Its methods run those of the Function `of` on single examples, under one vmap."""
+    """A Function for a batch.  Its methods run the methods of the Function `of` on single examples, under one vmap."""
 
     generate_vmap_rule = True
     of: Any
     layer: Any
     in_dims: tuple
-    # shapes of one example's inputs, batch dimensions of outputs and saved tensors; here, as a ctx may be that of several
-    # such Functions
+    # shapes of one example's inputs; batch dimensions of outputs and saved tensors.  They are not on the ctx, because a ctx may
+    # belong to several such Functions
     shapes: tuple = ()
     out_dims: tuple = ()
     saved_dims: tuple = ()
@@ -57,13 +57,13 @@ class Batched(Function):
 
     @classmethod
     def boxed(cls, values: tuple, dims: tuple) -> tuple:
-        """Return single examples of the values."""
+        """Return the values boxed as single examples."""
         layer = cls.layer
         return tuple([a if d is None or a is None else Box(layer, a, d) for a, d in zip(values, dims, strict=True)])
 
     @classmethod
     def run(cls, *args: object) -> Any:
-        """Run the user's forward, and note where its outputs have the batch dimension."""
+        """Run the user's forward, and record the batch dimensions of its outputs."""
         examples, layer = cls.boxed(args, cls.in_dims), cls.layer
         cls.shapes = tuple([a._sizes if isinstance(a, Tensor) else None for a in examples])
         with push(layer):
@@ -77,7 +77,7 @@ class Batched(Function):
 
     @classmethod
     def setup_context(cls, ctx: Ctx, inputs: tuple, output: object) -> None:  # type: ignore[override]
-        """Run the user's, and keep what it saves as it is below the vmap."""
+        """Run the user's setup_context, and store its saved tensors as they are below the vmap."""
         outs, layer = cls.boxed(as_tuple(output), cls.out_dims), cls.layer
         with push(layer):
             output = outs if isinstance(output, tuple) else outs[0]
@@ -91,30 +91,30 @@ class Batched(Function):
 
     @classmethod
     def under(cls, name: str, ctx: Ctx, args: tuple, dims: tuple, saved_dims: tuple) -> tuple:
-        """Call a method that reads what was saved on single examples; its results have the batch dimension in front."""
+        """Call a method that reads saved tensors on single examples; its results have the batch dimension in front."""
         saved = ctx.saved_tensors
         with push(cls.layer):
             saved = cls.boxed(saved, saved_dims)
             out = as_tuple(slots.call_method(cls.of, name, Example(ctx, saved), *cls.boxed(args, dims)))
-            if name == "backward":  # here, as what broadcasts to one example need not broadcast to a batch of them
+            if name == "backward":  # gradients that broadcast to one example need not broadcast to a batch
                 out = reduced(ctx, out, cls.shapes)
         return tuple([in_front(cls.layer, o) for o in out])
 
     @classmethod
     def pull(cls, ctx: Ctx, *grads: Tensor | None) -> tuple:
-        """Run the user's backward; a gradient has its batch dimension where the input had it."""
+        """Run the user's backward; each gradient has its batch dimension where the input has it."""
         out, n = cls.under("backward", ctx, grads, cls.out_dims, cls.saved_dims), len(cls.in_dims)
         return tuple([back(g, d) for g, d in zip(out, cls.in_dims)]) + out[n:]
 
     @classmethod
     def jvp(cls, ctx: Ctx, *tangents: Tensor | None) -> Any:  # type: ignore[override]
-        """Run the user's; a tangent has its batch dimension where the output has it."""
+        """Run the user's jvp; each tangent has its batch dimension where the output has it."""
         out, dims = cls.under("jvp", ctx, tangents, cls.in_dims, cls.forward_dims), cls.out_dims
         return tuple([t if t is None else t.movedim(0, d) for t, d in zip(out, dims)]) + out[len(dims) :]
 
 
 def strip(layer: Batch, tensors: tuple) -> tuple:
-    """Return tensors as one layer down has them, and their batch dimensions."""
+    """Return tensors as they are one layer down, and their batch dimensions."""
     return tuple([layer.inner(t) for t in tensors]), tuple([layer.dim(t) for t in tensors])
 
 
@@ -124,7 +124,7 @@ def own(forward: Callable) -> Any:
 
 
 def reduced(ctx: Ctx, grads: tuple, shapes: tuple) -> tuple:
-    """Return one example's gradients summed down to the shapes of its inputs, as the engine does with those of plain calls."""
+    """Return one example's gradients summed down to the shapes of its inputs, as the engine does for unbatched calls."""
     while isinstance(ctx, Example):
         ctx = ctx._ctx
     wanted = [(i, g) for i, g in enumerate(grads[: len(shapes)]) if isinstance(g, Tensor) and ctx._needs[i]]
@@ -133,14 +133,14 @@ def reduced(ctx: Ctx, grads: tuple, shapes: tuple) -> tuple:
 
 
 def back(g: Tensor | None, dim: int | None) -> Any:
-    """Return a gradient with its batch dimension where the input had it; summed where the input was the same for all."""
+    """Return a gradient with its batch dimension where the input has it; sum it if all examples share the input."""
     if g is None:
         return None
     return g.sum(0) if dim is None else g.movedim(0, dim)
 
 
 class Example:
-    """The user's ctx as the methods for one example see it: the same attributes, and what was saved of that example."""
+    """The user's ctx as the methods for one example see it: the same attributes, but that example's saved tensors."""
 
     def __init__(self, ctx: Ctx, saved: tuple):
         self._ctx, self.saved_tensors = ctx, saved

@@ -1,5 +1,5 @@
-"""The Grad layer: reverse mode as a transform.  It records the same nodes as eager mode, for boxes of its own, while the
-values are computed one layer down; the one engine runs them.  Also `transpose`, which turns a linear map around.
+"""The Grad layer: reverse mode as a transform.  It records the same nodes as eager mode, but for its own boxes, while the
+values are computed one layer down; the same engine runs them.  Also `transpose`, which transposes a linear map.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ class Grad(Transform):
     """One running func.grad or func.vjp."""
 
     name = "grad"
-    cut: Any = None  # how a tensor was taken out of its history here, its shape and the user's line
-    read = False  # Python has asked for values, and may have decided by them
+    cut: Any = None  # how a tensor was detached from its history here, its shape, and the user's line
+    read = False  # Python has read values, and may have branched on them
 
     def variable(self, value: Tensor) -> Box:
-        """Return a box to differentiate by."""
+        """Return a box to differentiate with respect to."""
         b = self.box(value)
         b._edge = Leaf(b)
         return b
 
     def tracks(self, frame: Frame, a: object) -> bool:
-        """Return whether what is computed from a has to be remembered."""
+        """Return True if results computed from a must be recorded."""
         return frame.grad and self.owns(a) and history(a) is not None
 
     def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
-        """Run the operation one layer down; remember it when an argument is tracked here."""
+        """Run the operation one layer down; record it if an argument is tracked here."""
         values = tuple([a._value if type(a) is Box and a._layer is self else a for a in args])
         edges = edges_of(args, self) if frame.grad else (None,) * len(args)
         if not cls.primitive:
@@ -53,27 +53,27 @@ class Grad(Transform):
         return out
 
     def detach(self, t: Box) -> Box:
-        """Do the same, and note it for a result that turns out not to depend on anything."""
+        """Do the same, and note it in case the result turns out to depend on no input."""
         self.note_cut("detach()", (t,))
         return super().detach(t)
 
     def follows(self, t: Box) -> bool:
-        """Return whether t is tracked."""
+        """Return True if t is tracked."""
         return history(t) is not None
 
     def readable(self, t: Box) -> Tensor:
-        """Do the same; the result may be another one for other values."""
+        """Do the same, and note it: other values might lead to another result."""
         self.read = True
         return super().readable(t)
 
     def note_cut(self, how: str, args: tuple) -> None:
-        """Remember that the result of something tracked is not tracked."""
+        """Note that a tracked tensor had an untracked result."""
         for a in args:
             if self.owns(a) and history(a) is not None:
                 self.cut = how, a._sizes, user_place()
 
     def custom(self, cls: type[Function], args: tuple, values: tuple, edges: tuple, frame: Frame) -> Any:
-        """Run a user's Function: its methods get plain values of the layer below, so whatever they keep is right there."""
+        """Run a user's Function.  Its methods get plain values of the layer below, so everything they save is valid there."""
         needs = tuple([e is not None for e in edges])
         ctx, self.opaque = cls.Node(self, needs, edges if True in needs else (), describe(args)), True
         with use(frame.parent):
@@ -88,7 +88,7 @@ class Grad(Transform):
         return as_returned(low, attach(ctx, args, values, lows, outs))
 
     def inplace(self, frame: Frame, fn: type, x: Tensor, others: tuple) -> Tensor:
-        """Write below; here x gets its new history."""
+        """Write one layer down, and give x its new history here."""
         if not self.owns(x):
             raise captured(self, fn, x)
 
@@ -104,23 +104,23 @@ class Grad(Transform):
 
 
 class Tape(Grad):
-    """Records under no_grad too: what a linear map does to tangents is no derivative, which no_grad would stop."""
+    """A Grad layer that records even under no_grad, which must not stop a linear map of tangents: that is no derivative."""
 
     def process(self, frame: Frame, cls: type[Function], args: tuple) -> Any:
-        """As if gradients were on here."""
+        """Do the same with gradients on."""
         return super().process(frame.but(grad=True), cls, args)
 
     def inplace(self, frame: Frame, fn: type, x: Tensor, others: tuple) -> Tensor:
-        """Do the same for writes."""
+        """Do the same for in-place writes."""
         return super().inplace(frame.but(grad=True), fn, x, others)
 
 
 def transpose(f: Callable, like: tuple, cotangents: tuple) -> tuple:
-    """For a linear f of one tensor per member of `like`: its transpose applied to cotangents of its results.
+    """Apply the transpose of f, linear in one tensor per member of `like`, to cotangents of f's results.
 
-    This is how an operation that states only its pull-back gets its jvp (the transpose of the transpose).
+    An operation that defines only its pull-back gets its jvp this way (the transpose of the transpose).
     """
-    # before the layer is there, which would box them
+    # before the layer exists, which would box them
     zeros = [o.new_zeros(o.shape) if is_float(o) else None for o in like]
     with push(Grad()) as layer:
         variables = tuple([None if z is None else layer.variable(z) for z in zeros])

@@ -1,7 +1,7 @@
 """The Jvp layer: forward mode as a transform.  A box carries its tangent, one layer down beside its value.
 
-A tangent that could be written has memory of its own, except that a view's tangent is a view of its base's tangent: so
-writing in place keeps values and tangents in step.
+A tangent that could be written to has its own memory, except that a view's tangent is a view of its base's tangent.  So
+in-place writes keep values and tangents in step.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from .transform import Transform, captured, laid_out_like, layers_of
 
 
 class Jvp(Transform):
-    """One running func.jvp.  A box's `_extra` is its tangent, None standing for zero; that of a view is the view of its
-    base's tangent, which is kept beside it in `_tan`: should the base get another, it is derived again."""
+    """One running func.jvp.  A box's `_extra` is its tangent, or None for zero.  A view's tangent is a view of its base's,
+    which `_tan` remembers: if the base gets another tangent, the view's is derived again."""
 
     name = "jvp"
 
@@ -31,7 +31,7 @@ class Jvp(Transform):
         return Box(self, value, tangent)
 
     def tangent(self, a: object) -> Tensor | None:
-        """Return the tangent one layer down."""
+        """Return the tangent of a, which is one layer down."""
         if self.owns(a):
             if a._view is not None and a._view.fn is not None and (base := self.tangent(a._view.parent)) is not None:
                 self.derive(a, base)
@@ -39,21 +39,21 @@ class Jvp(Transform):
         return None
 
     def tangent_to_view(self, a: Tensor) -> None:
-        """Lay a's tangent out in memory as a is, if a is no view: each view of a has the view of it."""
+        """Give a's tangent the memory layout of a, unless a is a view: then each view of a can have a view of this tangent."""
         if self.owns(a) and a._extra is not None and (a._view is None or a._view.fn is None):
             a._extra = laid_out_like(a._value, a._extra)
 
     def follows(self, t: Box) -> bool:
-        """Return whether t has a tangent."""
+        """Return True if t has a tangent."""
         return self.tangent(t) is not None
 
     def derive(self, x: Any, base: Tensor) -> None:
-        """Make the tangent of a view the view of its base's."""
+        """Make the tangent of a view a view of its base's tangent."""
         if x._tan is not base:
             x._extra, x._tan = x._view.fn.apply(base, *x._view.args), base
 
     def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
-        """Run the operation one layer down, and its jvp beside it."""
+        """Run the operation and its jvp one layer down."""
         values = tuple([a._value if type(a) is Box and a._layer is self else a for a in args])
         if not cls.primitive:
             self.separate(cls)
@@ -85,7 +85,7 @@ class Jvp(Transform):
         return ctx
 
     def renew(self, frame: Frame, cls: type[Function], args: tuple, outs: tuple, tangents: list) -> None:
-        """Give the outputs of a user's Function their tangents; an input that it has changed in place is one of them."""
+        """Give the outputs of a user's Function their tangents; inputs modified in place are among the outputs."""
         with use(frame.parent):
             for o, t in zip(outs, tangents, strict=True):
                 if among(o, args):
@@ -94,7 +94,7 @@ class Jvp(Transform):
                     o._extra = t
 
     def inplace(self, frame: Frame, fn: type, x: Tensor, others: tuple) -> Tensor:
-        """Write value and tangent below."""
+        """Write the value and the tangent one layer down."""
         if not self.owns(x):
             raise captured(self, fn, x)
         args = (x, *others)
@@ -103,31 +103,31 @@ class Jvp(Transform):
             result, tangents = None, [self.tangent(a) for a in args]
             self.refuse_fixed(x, any([t is not None for t in tangents]), fn)
             if any([t is not None for t in tangents]):
-                before = tuple([self.kept(a, x) for a in values])  # layers below may keep them for their backward
+                before = tuple([self.kept(a, x) for a in values])  # layers below may save them for their backward
                 (result,) = fn.tangents(before, [self.kept(t, x) for t in tangents], (fn.apply(*before),))
             inplace_at(frame.parent, fn, values[0], values[1:])
             self.write_tangent(x, result)
         return x
 
     def kept(self, a: object, x: Tensor) -> Any:
-        """Return a value or tangent as it is before x and its tangent are written to."""
+        """Return a value or tangent as it is before the write to x and its tangent."""
         written = [t for t in (x._value, x._extra) if t is not None]
         return a.clone() if isinstance(a, Tensor) and any([shares(a, t) for t in written]) else a
 
     def refuse_fixed(self, x: Tensor, dual: bool, fn: type) -> None:
-        """Tangents of a base cannot follow a write to a view that was made inside a user's Function."""
+        """Raise for a view made inside a user's Function: a base's tangent cannot follow a write to such a view."""
         while (view := x._view) is not None:
             if view.fixed is not None and (dual or self.tangent(view.parent) is not None):
                 raise slots.problem("the history of this view cannot be renewed", fn=fn, x=x)
             x = view.parent
 
     def write_tangent(self, x: Tensor, t: Tensor | None) -> None:
-        """Make t the tangent of x, in the memory that the tangents of its base and its views share."""
+        """Make t the tangent of x, in the memory that it shares with the tangents of x's base and views."""
         if is_float(x) and (t is not None or self.tangent(x) is not None):
             self.buffer(x, t).copy_(0.0 if t is None else t)
 
     def buffer(self, x: Any, t: Tensor | None) -> Tensor:
-        """Return the memory of x's tangent, with room for one t per example where a vmap below has them."""
+        """Return the memory of x's tangent, with room for one t per example if a vmap below batches t."""
         if x._view is not None and x._view.fn is not None:
             self.derive(x, self.buffer(x._view.parent, t))
         elif t is not None and (x._extra is None or not layers_of(t) <= layers_of(x._extra)):

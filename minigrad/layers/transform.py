@@ -1,5 +1,5 @@
-"""Transform: what the layers of grad, jvp and vmap have in common.  A running transform sees tensors as boxes of its own,
-around the values of the layer below; grad.py, jvp.py and batch.py say what it does with an operation on them.
+"""Transform: the common base of the grad, jvp and vmap layers.  A running transform sees tensors as its own boxes around the
+values of the layer below; grad.py, jvp.py and batch.py define how operations act on them.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ class Transform(Layer):
     transparent = False
 
     def owns(self, a: object) -> TypeGuard[Box]:
-        """Return whether a is a box of this layer."""
+        """Return True if a is a box of this layer."""
         return type(a) is Box and a._layer is self
 
     def inner(self, a: object) -> Any:
-        """Return the value one layer down; what is no box of this layer has been captured from there, or is no tensor."""
+        """Return the value of a box of this layer; return anything else, such as a captured tensor, unchanged."""
         return a._value if type(a) is Box and a._layer is self else a
 
     def box(self, value: Tensor) -> Box:
@@ -37,11 +37,11 @@ class Transform(Layer):
         return Box(self, value)
 
     def adopt(self, value: Tensor) -> Any:
-        """Box a tensor made inside: all of them belong to the layer, so that buffers can be written to."""
+        """Box a tensor made inside: they all belong to the layer, so that buffers can be written to."""
         return self.box(value)
 
     def handles(self, fn: type, args: tuple) -> bool:
-        """Take all that is computed inside, for the same reason."""
+        """Return True, for the same reason: the layer processes every operation inside."""
         return True
 
     def shape(self, t: Box) -> tuple:
@@ -49,17 +49,17 @@ class Transform(Layer):
         return t._value._sizes
 
     def detach(self, t: Box) -> Box:
-        """Return a constant of this layer and of those below."""
+        """Return a constant of this layer and of the layers below."""
         return self.box(t._value.detach())
 
     def separate(self, cls: type[Function]) -> Any:
-        """Return a user's Function, which has to have the separate form.  Raises RuntimeError for the combined one."""
+        """Return a user's Function in the separate form.  Raises RuntimeError for the combined form."""
         if cls.combined:
             raise slots.problem("a Function under a transform has a setup_context", cls=cls, layer=self)
         return cls
 
     def follows(self, t: Box) -> bool:
-        """Return whether results computed from t have derivatives in this layer."""
+        """Return True if results computed from t have derivatives in this layer."""
         return False
 
     def readable(self, t: Box) -> Tensor:
@@ -67,9 +67,9 @@ class Transform(Layer):
         return t._value
 
     def output(self, value: object, dirty: bool, args: tuple, values: tuple, name: str) -> Any:
-        """Return one output of a custom Function: the box that was written to, else a new one.
+        """Return one output of a custom Function: the modified box, or a new one.
 
-        Where it lies in an input's memory, a write to it would change the input without its history: this is noted.
+        If an output shares memory with an input, a write to it would bypass the input's history; its view notes that.
         """
         if not isinstance(value, Tensor):
             return value
@@ -85,28 +85,28 @@ class Transform(Layer):
 
 
 def captured(layer: Layer, fn: Any, x: Tensor) -> Exception:
-    """Return the error for writing to a tensor that a transform's function uses but was not given."""
+    """Return the error for a write to a tensor that a transform's function uses but did not receive as an argument."""
     return slots.problem("what a transform only captured is not written", layer=layer, fn=fn, x=x)
 
 
 def layers_of(t: Tensor) -> set:
-    """Return the transforms that see t in a way of their own."""
+    """Return the transforms that have a box around t or around one of its values."""
     return {b._layer for b in levels(t) if type(b) is Box}
 
 
 def laid_out_in(order: tuple, t: Tensor) -> Tensor:
-    """Return t in memory without gaps, its dimensions in that order: itself or a copy.
+    """Return t, or a copy, laid out in memory without gaps and with its dimensions in that order.
 
-    What stands in for another tensor, as its tangent or gradient, has the same views only in the same layout.
+    A tangent or gradient has the same views as its tensor only if it has the same layout.
     """
     if example(t).transpose(order).flags.c_contiguous:
         return t
     out = t.permute(order).contiguous().permute(tuple([order.index(d) for d in range(len(order))]))
     for low in levels(out):
-        low._view = None  # nobody else sees what it is a view of
+        low._view = None  # no other code sees that it is a view
     return out
 
 
 def laid_out_like(x: Tensor, t: Tensor) -> Tensor:
-    """Return the tangent t of x, which is no view, in memory as x is: a view of x has the view of t as its tangent."""
+    """Return the tangent t of x, which is no view, in x's memory layout, so that a view of x has a view of t as its tangent."""
     return laid_out_in(order_in_memory(example(x)), t)
