@@ -1,1 +1,1 @@
-"""Facts about arrays, no tensors: their kinds and dtypes, where they lie in memory, how NumPy reports errors."""
+"""Arrays without tensors: their kinds and dtypes, their layout in memory, and how NumPy reports errors."""

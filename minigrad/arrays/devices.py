@@ -1,4 +1,4 @@
-"""Where memory lies (device), the shape of what lies there (Size), and the orders in which it may (layout, memory_format)."""
+"""Devices (device), shapes (Size) and orders of elements in memory (layout, memory_format)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Size(tuple):
     """
 
     def numel(self) -> int:
-        """The number of elements of a tensor of this shape."""
+        """Return the number of elements of a tensor of this shape."""
         return math.prod(self)
 
     def __repr__(self) -> str:
@@ -40,14 +40,14 @@ class Size(tuple):
         return Size(found) if isinstance(i, slice) else found
 
 
-_defaults: ContextVar[tuple] = ContextVar("minigrad.device", default=())  # the last one is where new tensors go
+_defaults: ContextVar[tuple] = ContextVar("minigrad.device", default=())  # new tensors are created on the last one
 
 
 class device:
-    """A place for memory: `device("cpu")`, `device("cuda", 0)` or `device("cuda:0")`.
+    """A device, where memory is allocated: `device("cpu")`, `device("cuda", 0)` or `device("cuda:0")`.
 
-    In `with device("cuda"):` tensors are made there, unless they are told otherwise.  Tensors on `device("meta")` have shapes
-    and dtypes, and no memory: what is computed with them are shapes.
+    `with device("cuda"):` creates tensors there unless a call names another device.  Tensors on `device("meta")` have shapes
+    and dtypes but no memory: operations on them compute only shapes.
 
     >>> import minigrad
     >>> minigrad.device("cpu")
@@ -61,13 +61,13 @@ class device:
     def __init__(self, type: str | device | int, index: int | None = None):
         if isinstance(type, device):
             type, index = type.type, type.index
-        if isinstance(type, int) and not isinstance(type, bool):  # PyTorch's word for a GPU
+        if isinstance(type, int) and not isinstance(type, bool):  # in PyTorch, a number means a GPU
             type, index = "cuda", type
         if not isinstance(type, str):
-            raise error(TypeError, "device", f"{type!r} is no device", "use 'cpu' or 'cuda'")
+            raise error(TypeError, "device", f"{type!r} is not a device", "use 'cpu' or 'cuda'")
         name, colon, number = type.partition(":")
         if name not in ("cpu", "cuda", "meta") or colon and not number.isdecimal():
-            raise error(RuntimeError, "device", f"{type!r} is no device", "use 'cpu', 'cuda' or 'cuda:0'")
+            raise error(RuntimeError, "device", f"{type!r} is not a device", "use 'cpu', 'cuda' or 'cuda:0'")
         self.type, self.index = name, int(number) if number else index
 
     def __enter__(self) -> device:
@@ -91,13 +91,13 @@ class device:
 
 
 def default_device() -> device | None:
-    """Where tensors are made that are not told; None is the computer's own memory."""
+    """Return the device for new tensors, or None for the computer's own memory."""
     chosen = _defaults.get()
     return chosen[-1] if chosen else None
 
 
 def get_default_device() -> device:
-    """Where tensors are made that are not told where.
+    """Return the device on which tensors are created if the call names none.
 
     >>> get_default_device()
     device(type='cpu')
@@ -106,12 +106,12 @@ def get_default_device() -> device:
 
 
 def put_default_device(place: device | None) -> None:
-    """Set where new tensors are made; None is the computer's own memory."""
+    """Set the device for new tensors; None means the computer's own memory."""
     _defaults.set(() if place is None else (place,))
 
 
 class Word:
-    """A constant that PyTorch's signatures name."""
+    """A constant that appears in PyTorch's signatures."""
 
     def __init__(self, name: str):
         self.name = name
@@ -124,7 +124,7 @@ class Word:
 
 
 class layout(Word):
-    """How a tensor's elements are stored: `strided`, there is no other.
+    """How a tensor's elements are stored; the only layout is `strided`.
 
     >>> import minigrad
     >>> minigrad.ones(2).layout
@@ -133,9 +133,9 @@ class layout(Word):
 
 
 class memory_format(Word):
-    """An order of elements in memory: row-major (`contiguous_format`), as in the input (`preserve_format`), or channels last.
+    """An order of elements in memory: row-major (`contiguous_format`), the input's (`preserve_format`), or channels last.
 
-    `channels_last` is for images of 4 dimensions and `channels_last_3d` for volumes of 5, whose dimension 1 lies innermost.
+    `channels_last` is for 4-d images and `channels_last_3d` for 5-d volumes; both store dimension 1 innermost.
 
     >>> import minigrad
     >>> minigrad.ones(2, 3).t().contiguous(memory_format=minigrad.contiguous_format).stride()
@@ -146,7 +146,7 @@ class memory_format(Word):
 
     def __init__(self, name: str, dims: tuple[int, ...] = ()):
         super().__init__(name)
-        self.dims = dims  # in the order of memory, the outermost first, where that is not their own order
+        self.dims = dims  # in memory order, outermost first; () for their own order
 
 
 CPU, CUDA, META = device("cpu"), device("cuda", 0), device("meta")
@@ -159,12 +159,12 @@ channels_last, channels_last_3d = (
 
 
 def row_major(order: Any, who: str) -> bool:
-    """Whether `memory_format=` asks for row-major order; without it the input's is kept."""
+    """Return True if `memory_format=` requests row-major order; without it the input's order is kept."""
     if order is not None and not isinstance(order, memory_format):
         raise error(
             TypeError,
             who,
-            f"memory_format={order!r} is none of the orders that there are",
+            f"memory_format={order!r} is not a memory format",
             "pass minigrad.contiguous_format, preserve_format, channels_last or channels_last_3d",
         )
     return order is contiguous_format

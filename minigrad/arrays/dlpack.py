@@ -1,7 +1,7 @@
-"""DLPack's record of an array that is lent, the capsules that records travel in, and bfloat16 in the computer's memory.
+"""DLPack's record of a lent array, the capsules that carry such records, and bfloat16 in the computer's memory.
 
-NumPy lends its arrays itself, but has no bfloat16: it lends the 16 bits as integers, and takes them as integers, and here the
-record is told what they are.  kernels/cuda/exchange.py lends the memory of a GPU.
+NumPy lends its own arrays but has no bfloat16.  It lends and borrows such arrays as 16-bit integers; this module corrects the
+dtype in the record.  kernels/cuda/exchange.py lends the memory of a GPU.
 
 Source: dmlc.github.io/dlpack.
 """
@@ -15,20 +15,20 @@ import numpy as np
 
 from .dtypes import BF2
 
-CUDA, PROCESSOR = 2, 1  # DLPack's numbers for kinds of devices
-KINDS = {"i": 0, "u": 1, "f": 2, "bf": 4, "b": 6}  # DLPack's numbers for kinds of dtypes
-LENT, TAKEN = b"dltensor", b"used_dltensor"  # the names of a capsule before and after somebody has taken what is in it
-VERSIONED, AHEAD = b"dltensor_versioned", 32  # a newer record begins with so many bytes of other things
+CUDA, PROCESSOR = 2, 1  # DLPack's numbers for device types
+KINDS = {"i": 0, "u": 1, "f": 2, "bf": 4, "b": 6}  # DLPack's numbers for dtype codes
+LENT, TAKEN = b"dltensor", b"used_dltensor"  # the names of a capsule before and after a consumer takes its record
+VERSIONED, AHEAD = b"dltensor_versioned", 32  # a versioned record begins with this number of other bytes
 
 
 class DLDevice(ctypes.Structure):
-    """Kind and number of a device."""
+    """Type and number of a device."""
 
     _fields_ = [("kind", ctypes.c_int32), ("number", ctypes.c_int32)]
 
 
 class DLDataType(ctypes.Structure):
-    """Kind and bits of elements."""
+    """Kind and width in bits of the elements."""
 
     _fields_ = [("kind", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16)]
 
@@ -48,7 +48,7 @@ class DLTensor(ctypes.Structure):
 
 
 class DLManagedTensor(ctypes.Structure):
-    """An array that is lent, and the function that ends the loan."""
+    """A lent array and the function that ends the loan."""
 
 
 DELETER = ctypes.CFUNCTYPE(None, ctypes.POINTER(DLManagedTensor))
@@ -61,20 +61,20 @@ set_name = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(("
 
 
 def array_in(capsule: Any) -> DLTensor:
-    """The array of the record in a capsule that nobody has taken it out of."""
+    """Return the array of the record in a capsule that is still unconsumed."""
     if has_name(capsule, VERSIONED):
         return DLTensor.from_address(pointer_in(capsule, VERSIONED) + AHEAD)
     return DLTensor.from_address(pointer_in(capsule, LENT))
 
 
 def is_bfloat16(a: DLTensor) -> bool:
-    """Whether the elements of an array that is lent are bfloat16."""
+    """Return True if the elements of a lent array are bfloat16."""
     return (a.dtype.kind, a.dtype.bits, a.dtype.lanes) == (KINDS["bf"], 16, 1)
 
 
 # ---------------------------------------------------------------------- the computer's memory
 def lent(a: np.ndarray, **options: Any) -> Any:
-    """An array in the computer's memory as DLPack's capsule."""
+    """Return an array in the computer's memory as a DLPack capsule."""
     if a.dtype != BF2:
         return a.__dlpack__(**options)
     capsule = a.view(np.uint16).__dlpack__(**options)
@@ -83,7 +83,7 @@ def lent(a: np.ndarray, **options: Any) -> Any:
 
 
 class Lender:
-    """Whoever lends an array to NumPy; bfloat16 comes there as integers, and is noted."""
+    """Lends another library's array to NumPy; passes bfloat16 on as integers, and notes it."""
 
     bfloat16 = False
 
@@ -102,7 +102,7 @@ class Lender:
 
 
 def borrowed(lender: Any) -> np.ndarray:
-    """The array that another library lends in the computer's memory."""
+    """Return the array that another library lends in the computer's memory."""
     seen = Lender(lender)
     array = np.from_dlpack(seen)
     return array.view(BF2) if seen.bfloat16 else array

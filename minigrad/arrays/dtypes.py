@@ -1,11 +1,11 @@
 """Element types and PyTorch's rules for mixing them.
 
-Inside, arrays carry NumPy's dtypes; users see the `dtype` objects below (`minigrad.float32`).  The one idea of the
+Internally, arrays have NumPy's dtypes; users see the `dtype` objects below (`minigrad.float32`).  One idea explains the
 promotion rules: a tensor with dimensions outweighs a 0-d tensor, which outweighs a Python number, unless the lighter one
 is of a higher kind (bool < integer < float).  Source: PyTorch's note on tensor attributes, "Type promotion".
 
-NumPy has no bfloat16 of its own.  That of ml_dtypes is one to it, but counts as none of its kinds of numbers: so whether
-elements are floats is asked of FLOATS here, not of NumPy.
+NumPy itself has no bfloat16.  It accepts ml_dtypes' bfloat16 as a dtype, but not as one of its kinds of numbers, so use FLOATS
+from here, not NumPy, to test for floats.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..errors import error
 
 
 class dtype:
-    """The type of a tensor's elements.
+    """Type of a tensor's elements.
 
     >>> import minigrad
     >>> minigrad.float32, minigrad.float32.itemsize, minigrad.int8.is_floating_point
@@ -45,23 +45,23 @@ class dtype:
         return of_numpy, (self.name,)
 
     def to_numpy(self) -> np.dtype:
-        """The NumPy dtype of the same elements."""
+        """Return the NumPy dtype of the same elements."""
         return self.dtype
 
 
 F2, F4, F8, I8, BOOL = np.dtype("f2"), np.dtype("f4"), np.dtype("f8"), np.dtype("i8"), np.dtype("?")
 BF2 = np.dtype(ml_dtypes.bfloat16)
-HALVES = frozenset({F2, BF2})  # dtypes to store numbers in, of which arrays/halves.py has more
+HALVES = frozenset({F2, BF2})  # storage dtypes: operations on them compute in float32 (arrays/halves.py)
 FLOATS = frozenset({*HALVES, F4, F8})
 
 
 def kind(d: np.dtype) -> str:
-    """NumPy's letter for the kind of a dtype: b for bool, i and u for integers, f for floats, of which bfloat16 is one."""
+    """Return NumPy's letter for the kind of a dtype: b for bool, i and u for integers, f for floats, including bfloat16."""
     return "f" if d in FLOATS else d.kind
 
 
 def is_half(a: Any) -> bool:
-    """Return whether a is an array, or a scalar of NumPy's, of float16 or bfloat16."""
+    """Return True if a is an array or NumPy scalar of float16 or bfloat16."""
     return isinstance(a, (np.ndarray, np.generic)) and a.dtype in HALVES
 
 
@@ -75,12 +75,12 @@ _default = float32.dtype
 
 
 def of_numpy(kind: Any) -> dtype:
-    """The minigrad dtype of a NumPy one; TypeError for those that tensors cannot hold."""
+    """Return the minigrad dtype of a NumPy dtype.  Raises TypeError for dtypes that tensors cannot hold."""
     try:
         found = _BY_NUMPY.get(np.dtype(kind))
     except (TypeError, ValueError):
-        what = f"argument 'dtype' has to be a dtype, not {type(kind).__name__}"
-        raise error(TypeError, "dtype", what, "write dtype=minigrad.float32 or the like") from None
+        what = f"argument 'dtype' must be a dtype, not {type(kind).__name__}"
+        raise error(TypeError, "dtype", what, "write dtype=minigrad.float32, for example") from None
     if found is None:
         names = ", ".join(d.name for d in ALL)
         raise error(TypeError, "dtype", f"{np.dtype(kind)} is not a dtype of minigrad", f"convert to one of {names}")
@@ -88,14 +88,14 @@ def of_numpy(kind: Any) -> dtype:
 
 
 def numpy_dtype(kind: Any) -> np.dtype:
-    """NumPy's dtype for what a user may pass as `dtype=`: a minigrad dtype, a NumPy one, or float, int, bool."""
+    """Return NumPy's dtype for a user's `dtype=`: a minigrad dtype, a NumPy dtype, or float, int, bool."""
     if isinstance(kind, dtype):
         return kind.dtype
     return of_numpy(kind).dtype
 
 
 def get_default_dtype() -> dtype:
-    """The dtype of floating point numbers that name none; float32 unless changed.
+    """Return the dtype of floating-point numbers without an explicit dtype; float32 unless changed.
 
     >>> import minigrad
     >>> minigrad.get_default_dtype()
@@ -105,7 +105,7 @@ def get_default_dtype() -> dtype:
 
 
 def set_default_dtype(d: dtype) -> None:
-    """Make `d` (float16, bfloat16, float32 or float64) the dtype of Python floats and of factories that name none.
+    """Make `d` (float16, bfloat16, float32 or float64) the default dtype of Python floats and factories.
 
     Raises TypeError for integer dtypes.
 
@@ -127,12 +127,12 @@ def set_default_dtype(d: dtype) -> None:
 
 
 def default() -> np.dtype:
-    """NumPy's dtype of the current default."""
+    """Return NumPy's dtype of the current default."""
     return _default
 
 
 def promote_types(type1: Any, type2: Any) -> dtype:
-    """The smallest dtype that both are converted to when they meet as dimensioned tensors.
+    """Return the smallest dtype to which both convert when they meet as tensors with dimensions.
 
     >>> import minigrad
     >>> promote_types(minigrad.int64, minigrad.float32)
@@ -142,7 +142,7 @@ def promote_types(type1: Any, type2: Any) -> dtype:
 
 
 def can_cast(from_: Any, to: Any) -> bool:
-    """Whether a value of one dtype may be written into the other: never from float to integer, nor from number to bool.
+    """Return True if one dtype may be written into the other: never float into integer, nor a number into bool.
 
     >>> import minigrad
     >>> minigrad.can_cast(minigrad.int64, minigrad.float32), minigrad.can_cast(minigrad.float32, minigrad.int64)
@@ -162,14 +162,14 @@ def _join(a: np.dtype, b: np.dtype) -> np.dtype:
         return a
     if b in FLOATS and a not in FLOATS:
         return b
-    return F4 if {a, b} == HALVES else np.promote_types(a, b)  # neither of the two holds all numbers of the other
+    return F4 if {a, b} == HALVES else np.promote_types(a, b)  # neither holds all numbers of the other
 
 
 LARGEST = {d: float(ml_dtypes.finfo(d).max) for d in FLOATS}
 
 
 def check_fits(who: str, d: np.dtype, *numbers: Any) -> None:
-    """Raise RuntimeError for a number that would become another one in an array of this dtype, or an infinity."""
+    """Raise RuntimeError for a number that would change its value, or become infinite, in an array of this dtype."""
     if d.kind == "b":
         return
     for n in numbers:
@@ -179,19 +179,19 @@ def check_fits(who: str, d: np.dtype, *numbers: Any) -> None:
             wrong = isinstance(n, (int, float)) and not np.iinfo(d).min <= n <= np.iinfo(d).max
         if wrong:
             what = f"the number {n} cannot be converted to {of_numpy(d)} without overflow"
-            wider = "x.double(), or pass float('inf') where that is meant" if d in FLOATS else "x.long()"
-            raise error(RuntimeError, who, what, f"convert the tensor first, as in {wider}")
+            wider = "x.double(), or pass float('inf') if you mean infinity" if d in FLOATS else "x.long()"
+            raise error(RuntimeError, who, what, f"convert the tensor first, for example {wider}")
 
 
 def number_dtype(x: Any) -> np.dtype:
-    """The dtype that a Python number stands for."""
+    """Return the dtype of a Python number."""
     if isinstance(x, (bool, np.bool_)):
         return BOOL
     return I8 if isinstance(x, (int, np.integer)) else _default
 
 
 def common(args: Any) -> np.dtype:
-    """The dtype in which arrays and Python numbers meet in one operation."""
+    """Return the dtype in which one operation computes with these arrays and Python numbers."""
     dims = zero = number = None
     for a in args:
         if isinstance(a, np.ndarray):
@@ -206,7 +206,7 @@ def common(args: Any) -> np.dtype:
 
 
 def _heavier(a: np.dtype | None, b: np.dtype | None) -> np.dtype:
-    """`a` comes from the weightier operands: it stays unless `b` is of a higher kind."""
+    """Return `a`, from the weightier operands, unless `b` is of a higher kind."""
     if a is None or b is None:
         return b if a is None else a
     return _join(a, b) if _rank(b) > _rank(a) or a.kind == "b" else a

@@ -1,7 +1,7 @@
-"""NumPy without its warnings: infinities and NaN are results here, as in PyTorch.
+"""NumPy without its warnings: infinities and NaN are ordinary results here, as in PyTorch.
 
-NumPy keeps what it says of them in a context variable, and `np.errstate` needs 0.7 microseconds to change it, as much as a
-whole small operation.  Setting the variable itself takes a tenth of that:
+NumPy keeps its error state in a context variable.  Changing it through `np.errstate` takes 0.7 microseconds, as long as a
+whole small operation; setting the variable directly takes a tenth of that:
 
 >>> said = silence()
 >>> try:
@@ -23,7 +23,7 @@ import numpy as np
 
 
 def setting(**choices: Any) -> tuple[ContextVar, Any]:
-    """The variable that np.errstate changes, and its value for these choices; one without effect where there is none."""
+    """Return the variable that np.errstate changes and its value for these choices; a dummy variable if it is not found."""
     before = copy_context()
     with np.errstate(all="ignore", **choices):
         changed = [(v, x) for v, x in copy_context().items() if before.get(v) is not x]
@@ -34,15 +34,15 @@ _variable, _silent = setting()
 silence = partial(_variable.set, _silent)
 restore = _variable.reset
 
-# Even that is a tenth of x * y.  A function with these globals costs nothing: in it each warning of NumPy's is a TypeError,
-# whatever filters the user has set, for before Python looks at them it refuses a registry of warnings that is no dict.
-# Whoever calls it catches the error, and goes the way that sets the variable.
+# Even that is a tenth of x * y.  A function with these globals costs nothing: every NumPy warning in it raises TypeError,
+# whatever the user's filters, because Python rejects a warning registry that is no dict before it reads the filters.
+# The caller catches the error, and takes the path that sets the variable.
 ALARM = {"__warningregistry__": "see minigrad/arrays/errstate.py"}
 
 
 def alarmed(f: FunctionType, made: dict | None = None) -> Callable:
-    """Return the same function with such globals; what it calls of the operations' own functions has them as well."""
-    made = {} if made is None else made  # also of those that call each other
+    """Return the same function with such globals; functions of minigrad.ops that it calls get them as well."""
+    made = {} if made is None else made  # shared by functions that call each other
     if f not in made:
         scope = {**f.__globals__, **ALARM}
         made[f] = FunctionType(f.__code__, scope, f.__name__, f.__defaults__, f.__closure__)
@@ -54,7 +54,7 @@ def alarmed(f: FunctionType, made: dict | None = None) -> Callable:
 
 
 class Heard:
-    """Hold the function that is told when a calculation makes infinities or NaN: (who computes, NumPy's message)."""
+    """Hold the function that is called when a calculation makes infinities or NaN: (the operation, NumPy's message)."""
 
     by: Callable | None = None
 
@@ -66,7 +66,7 @@ def heard(who: str, what: str, flag: int) -> None:
 
 
 def listener(who: str) -> Callable:
-    """Return a `silence` under which Heard.by is told; `who` is the operation that computes."""
+    """Return a `silence` that reports to Heard.by; `who` is the operation that computes."""
     return partial(_variable.set, setting(invalid="call", divide="call", over="call", call=partial(heard, who))[1])
 
 

@@ -1,7 +1,7 @@
-"""float16 and bfloat16 are dtypes to store numbers in: operations compute in float32, and round what comes out once.
+"""float16 and bfloat16 are storage dtypes: operations compute in float32, and round their results once.
 
-So does PyTorch, and so the formulas, NumPy's functions and the kernels need to know nothing of them.  An operation's rules run
-between `widened` and `narrowed`; those that only move elements take the halves as they stand (Primitive.takes_half).
+PyTorch does the same, so that formulas, NumPy's functions and kernels need no code for halves.  An operation's rules run
+between `widened` and `narrowed`; rules that only move elements take halves unchanged (Primitive.takes_half).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .kinds import KINDS
 
 
 def computed(f: Callable, args: Sequence) -> Any:
-    """f(*args) of arrays and plain values; in float32 where all floats among the arrays are of one half."""
+    """Return f(*args) of arrays and plain values, computed in float32 if all float arrays share one half dtype."""
     floats = {a.dtype for a in args if type(a) in KINDS and a.dtype in FLOATS}
     if len(floats) != 1 or not floats <= HALVES:
         return f(*args)
@@ -26,10 +26,10 @@ def computed(f: Callable, args: Sequence) -> Any:
 
 
 def widened(a: Any) -> Any:
-    """An array, or scalar, of a half in float32; all else as it is."""
+    """Return an array or scalar of a half dtype as float32; return anything else unchanged."""
     return a.astype(F4) if is_half(a) else a
 
 
 def narrowed(a: Any, dtype: np.dtype) -> Any:
-    """A float32 array, or scalar, in a half; all else as it is."""
+    """Return a float32 array or scalar in a half dtype; return anything else unchanged."""
     return a.astype(dtype) if isinstance(a, (np.ndarray, np.float32)) and a.dtype == F4 else a

@@ -1,4 +1,4 @@
-"""The kinds of arrays that tensors hold: NumPy's, and, once minigrad/kernels/cuda is loaded, those in a GPU's memory."""
+"""The kinds of arrays that tensors hold: NumPy's and, once minigrad/kernels/cuda is loaded, arrays in a GPU's memory."""
 
 from __future__ import annotations
 
@@ -17,67 +17,67 @@ KINDS: set[type] = {np.ndarray}
 
 
 def zeros(shape: tuple, like: Any, dtype: Any = None) -> Any:
-    """Zeros where `like` is, of its dtype if no other is named."""
+    """Return zeros on the device of `like`, of its dtype unless another is given."""
     dtype = like.dtype if dtype is None else dtype
     return np.zeros_like(like, dtype, shape=shape) if on_device(like) else np.zeros(shape, dtype)
 
 
 def empty(shape: tuple, like: Any, dtype: Any = None) -> Any:
-    """Memory that is not set, where `like` is, row by row, of its dtype if no other is named."""
+    """Return uninitialized row-major memory on the device of `like`, of its dtype unless another is given."""
     dtype = like.dtype if dtype is None else dtype
     return np.empty_like(like, dtype, "C", shape=shape) if on_device(like) else np.empty(shape, dtype)
 
 
 def one(like: Any) -> Any:
-    """The number 1 where `like` is, of its dtype."""
+    """Return the number 1 on the device of `like`, of its dtype."""
     return np.ones_like(like, shape=()) if on_device(like) else np.array(1, like.dtype)
 
 
 def strided(a: Any, shape: tuple, strides: tuple) -> Any:
-    """The memory of an array from its first element on, with other steps, in bytes."""
+    """Return a view of an array's memory from its first element on, with other strides, in bytes."""
     if on_device(a):
         return a.seen(np.lib.stride_tricks.as_strided(a.shadow, shape, strides))
-    if a.flags.c_contiguous and a.dtype.kind in "biuf":  # an eighth of the time of NumPy's function
+    if a.flags.c_contiguous and a.dtype.kind in "biuf":  # takes an eighth of the time of NumPy's function
         return np.ndarray(shape, a.dtype, a, 0, strides)
     return np.lib.stride_tricks.as_strided(a, shape, strides)
 
 
 def contiguous(a: Any) -> Any:
-    """The array in row-major order: itself, where it lies so."""
+    """Return the array in row-major order: itself, if it already is."""
     return a if a.flags.c_contiguous else a.copy("C")
 
 
 def as_array(raw: Any) -> Any:
-    """What a calculation gave as an array: NumPy's scalars become 0-d ones."""
+    """Return a calculation's result as an array; NumPy's scalars become 0-d arrays."""
     return raw if type(raw) in KINDS else np.asarray(raw)
 
 
 def host(a: Any) -> np.ndarray:
-    """The array in the computer's memory: itself, or a copy of what is on the device."""
+    """Return the array in the computer's memory: itself, or a copy of the array on the device."""
     return a.to_host() if on_device(a) else a
 
 
 def laid_out(memory: Any, shape: tuple, dtype: Any, offset: int, strides: tuple) -> Any:
-    """The array that lies so in the bytes of another."""
+    """Return the array with this layout in the bytes of another."""
     if on_device(memory):
         return memory.seen(np.ndarray(shape, dtype, memory.shadow, offset, strides))
     return np.ndarray(shape, dtype, memory, offset, strides)
 
 
 def on_device(a: Any) -> bool:
-    """Whether it is an array in a GPU's memory."""
+    """Return True if it is an array in a GPU's memory."""
     return type(a) is not np.ndarray and type(a) in KINDS
 
 
 def kernels_there(name: str) -> Any:
-    """The file of that name in minigrad/kernels/cuda, which nobody loads who stays on the processor."""
+    """Return the module of that name in minigrad/kernels/cuda, which programs on the processor never load."""
     module = kernels_in(name)
     return Guarded(module) if Inside.ever else module
 
 
 @cache
 def kernels_in(name: str) -> Any:
-    """The file itself."""
+    """Return the module, unguarded."""
     return import_module(f"minigrad.kernels.cuda.{name}")
 
 
@@ -87,7 +87,7 @@ def place(a: Any) -> device:
 
 
 def near(a: Any, like: Any) -> Any:
-    """What was made beside a calculation, indices say, as an array where `like` is."""
+    """Return an array made beside a calculation, such as indices, on the device of `like`."""
     if type(like) is np.ndarray or on_device(a) or not on_device(like):
         return a
     there = kernels_there("device_array")
@@ -98,7 +98,7 @@ def near(a: Any, like: Any) -> Any:
 
 
 def on_host(f: Any, *operands: Any) -> Any:
-    """Return f of operands in the computer's memory, its arrays where the operands are; on meta they have shapes alone."""
+    """Return f of operands in the computer's memory, with its arrays on the operands' device; on meta only their shapes."""
     like = next((a for a in operands if on_device(a)), None)
     if like is None:
         return f(*operands)
@@ -107,7 +107,7 @@ def on_host(f: Any, *operands: Any) -> Any:
 
 
 def on_two_devices(who: str, arrays: dict[str, Any]) -> Any:
-    """Return the error where arrays do not lie on one device; None where they do.  Numbers may lie anywhere but on meta."""
+    """Return the error for arrays that are on different devices, else None.  Numbers may be anywhere but on meta."""
     first: dict = {}
     for name, a in arrays.items():
         if a.ndim or is_meta(a):
@@ -116,8 +116,8 @@ def on_two_devices(who: str, arrays: dict[str, Any]) -> Any:
         return None
     other = next((name for name, a in arrays.items() if a.ndim and not on_device(a)), None)
     fix = f"move one of them: {other}.cuda(), or the other one with .cpu()"
-    if META in first:  # from where nothing comes back
+    if META in first:  # nothing can be copied from meta
         other = next(name for name, a in arrays.items() if a.ndim and not is_meta(a))
-        fix = f"make both on one device, or compute the shape alone: {other}.to('meta')"
+        fix = f"create both on one device, or compute only the shape: {other}.to('meta')"
     what = f"expected all tensors to be on the same device, but found {' and '.join(first.values())}"
     return error(RuntimeError, who, what, fix)

@@ -1,4 +1,4 @@
-"""Find addresses of arrays, the array that owns the memory and the order of dimensions in it; copy arrays as they lie."""
+"""Find an array's address, the owner of its memory and the order of its dimensions there; copy arrays with their layout."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .kinds import KINDS, Array, laid_out
 
 
 def copied(a: np.ndarray, memo: dict) -> np.ndarray:
-    """A deep copy of an array; those that share memory share it afterwards too."""
+    """Return a deep copy of an array; arrays that share memory still do after the copy."""
     whole = storage(a)
     if not whole.flags.c_contiguous:
         return a.copy(order="K")
@@ -30,15 +30,15 @@ def address(a: np.ndarray) -> int:
 
 
 def begin(a: np.ndarray, whole: np.ndarray) -> int:
-    """Return how many bytes behind the beginning of the array that owns the memory an array begins."""
+    """Return the offset in bytes of an array from the beginning of the array that owns the memory."""
     return 0 if a is whole else address(a) - address(whole)
 
 
 def storage(a: np.ndarray) -> np.ndarray:
-    """The array that owns the memory."""
+    """Return the array that owns the memory."""
     while True:
         base = a.base
-        if not isinstance(base, np.ndarray):  # as_strided puts an object between the array and what it is a view of
+        if not isinstance(base, np.ndarray):  # as_strided puts an object between the array and its base
             base = getattr(base, "base", None)
         if not isinstance(base, np.ndarray):
             return a
@@ -46,10 +46,10 @@ def storage(a: np.ndarray) -> np.ndarray:
 
 
 def order_in_memory(*arrays: Array) -> tuple:
-    """Return the dimensions of arrays of one rank as they lie in memory, the outermost first.
+    """Return the dimensions of arrays of one rank in the order of their memory, the outermost first.
 
-    Where they do not agree they count as lying row by row, and where something is repeated, or single, its stride says
-    nothing: that is the order of NumPy's results (its "K").
+    Where the arrays disagree, they count as row-major.  The strides of broadcast dimensions and dimensions of size 1 do not
+    count.  This is the order of NumPy's results (its "K").
     """
     strides = [[0 if n == 1 else s for n, s in zip(a.shape, a.strides)] for a in arrays]
     found: list[int] = []  # the innermost first
@@ -65,7 +65,7 @@ def order_in_memory(*arrays: Array) -> tuple:
 
 
 def copied_like(g: Array, like: Array) -> Array:
-    """Return a copy of g that lies in memory as `like` does."""
+    """Return a copy of g with the memory layout of `like`."""
     if type(g) in KINDS and g.strides == like.strides:
         return g.copy("K")
     out = np.empty_like(like)
@@ -74,7 +74,7 @@ def copied_like(g: Array, like: Array) -> Array:
 
 
 def add_up(x: Array, dims: tuple, keepdim: bool) -> Array:
-    """Return the sum over dimensions; ops/reduce.py puts one here that has kernels for large arrays."""
+    """Return the sum over dimensions; ops/reduce.py replaces this by a function with kernels for large arrays."""
     return np.add.reduce(x, dims, keepdims=keepdim)
 
 
@@ -88,24 +88,24 @@ def sum_down(g: Array, shape: tuple) -> Array:
 
 
 def broadcast_axes(large: Sequence, small: Sequence) -> tuple:
-    """Return the dimensions of `large` along which a tensor of shape `small` is repeated to fill it."""
+    """Return the dimensions of `large` along which a tensor of shape `small` is broadcast."""
     lead = len(large) - len(small)
     return (*range(lead), *[i + lead for i, n in enumerate(small) if n == 1 and large[i + lead] != 1])
 
 
 def unmasked(array: Any, who: str) -> Any:
-    """The array as one of NumPy's own class, on the same memory; ValueError for elements that are masked."""
+    """Return the array as a plain ndarray on the same memory.  Raises ValueError if elements are masked."""
     if type(array) in KINDS or not isinstance(array, np.ndarray):
         return array
     if isinstance(array, np.ma.MaskedArray) and (hidden := np.ma.count_masked(array)):
         what = f"{hidden} of the array's {array.size} elements are masked, and a tensor has no mask"
-        fix = "pass array.filled(0.0), or array.data with minigrad.tensor(array.mask) beside it"
+        fix = "pass array.filled(0.0), or pass array.data and keep minigrad.tensor(array.mask) as a mask"
         raise error(ValueError, who, what, fix)
     return array.view(np.ndarray)
 
 
 def same_layout(a: np.ndarray) -> np.ndarray:
-    """A copy that lies in memory as the original does."""
+    """Return a copy with the same memory layout."""
     if a.flags.c_contiguous:
         return a.copy()
     if not a.size:

@@ -1,8 +1,8 @@
-"""The device `meta`: arrays with a shape, a dtype and an order in memory, and no memory.
+"""The device `meta`: arrays with a shape, a dtype and a memory layout, but without memory.
 
-An array there is one of a GPU's (kernels/cuda/device_array.py) whose block is nowhere.  What the files of kernels do on the
-processor they do as for a GPU: look at shapes, and choose those of the results.  What they ask of the machine - memory,
-copies, launches - they ask of `NOWHERE` while `inside.yes` holds, and nothing is done.  No GPU has to be there.
+A meta array is a GPU array (kernels/cuda/device_array.py) whose block is nowhere.  The kernel files run on the processor as
+they do for a GPU: they read shapes, and choose the results' shapes.  Their requests to the machine (memory, copies,
+launches) go to `NOWHERE` while `inside.yes` is set, which does nothing.  So no GPU is needed.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ import numpy as np
 
 from ..errors import error
 
-FIRST, LAST = 1 << 56, (1 << 63) - 1  # addresses where no memory is
+FIRST, LAST = 1 << 56, (1 << 63) - 1  # addresses without memory behind them
 _lock, _free = threading.Lock(), FIRST
 
 
 class Inside(threading.local):
-    """Say whether this thread asks for nothing at present; and, for all threads, whether one ever did."""
+    """Hold a flag, True while this thread's requests go nowhere, and one for all threads, True once any did."""
 
     yes = False
     ever = False
@@ -45,7 +45,7 @@ NOWHERE = Nowhere()
 
 
 def fresh_address(nbytes: int) -> int:
-    """Return where the next array begins: arrays do not overlap, until addresses are given again after nine million TB."""
+    """Return the address of the next array: arrays do not overlap until addresses repeat, after nine million TB."""
     global _free
     with _lock:
         begin = _free if _free + nbytes < LAST else FIRST
@@ -54,24 +54,24 @@ def fresh_address(nbytes: int) -> int:
 
 
 def is_meta(a: Any) -> bool:
-    """Return whether an array is nowhere."""
+    """Return True if an array is nowhere."""
     return type(a) is not np.ndarray and getattr(getattr(a, "block", None), "owner", None) is NOWHERE
 
 
 def has_numbers(a: Any) -> bool:
-    """Return whether somebody who wants to look at numbers can do so."""
+    """Return True if the numbers of an array can be read."""
     return not is_meta(a)
 
 
 def among(values: Any) -> bool:
-    """Return whether there is a meta array among arguments, and in tuples, lists and dictionaries of them."""
+    """Return True if a meta array is among the arguments, or in their tuples, lists and dictionaries."""
     inner = lambda v: v.values() if type(v) is dict else v if isinstance(v, (tuple, list)) else ()
     return any([is_meta(v) or among(inner(v)) for v in values])
 
 
 @contextmanager
 def entered() -> Iterator[None]:
-    """Ask for nothing meanwhile."""
+    """Send this thread's requests nowhere meanwhile."""
     before, inside.yes = inside.yes, True
     Inside.ever = True
     try:
@@ -81,7 +81,7 @@ def entered() -> Iterator[None]:
 
 
 def call(f: Callable, *args: Any, **kwargs: Any) -> Any:
-    """Call a function of arrays, which asks for nothing where one of them is nowhere."""
+    """Call a function of arrays; its requests go nowhere if one of them is a meta array."""
     if not Inside.ever or inside.yes or not (among(args) or among(kwargs.values())):
         return f(*args, **kwargs)
     with entered():
@@ -89,7 +89,7 @@ def call(f: Callable, *args: Any, **kwargs: Any) -> Any:
 
 
 def guarded(f: Callable) -> Callable:
-    """Return a function that is called so."""
+    """Return a function that `call` calls."""
     return functools.partial(call, f) if Inside.ever else f
 
 
@@ -104,14 +104,14 @@ class Guarded:
         return guarded(found) if isinstance(found, FunctionType) else found
 
 
-DATA = "Cannot copy out of meta tensor; no data! It has the shape {}, and its numbers are needed"
-SIZE = "how large the result is depends on numbers, and a meta tensor, this one of shape {}, has none"
-ITEM = "Tensor.item() cannot be called on meta tensors, and this one of shape {} is one: it has no numbers"
+DATA = "Cannot copy out of meta tensor; no data! It has the shape {} but no numbers"
+SIZE = "the size of the result depends on numbers, and this meta tensor of shape {} has none"
+ITEM = "Tensor.item() cannot be called on meta tensors: this one of shape {} has no numbers"
 
 
 def no_numbers(shape: tuple, what: str = DATA, kind: type[Exception] = NotImplementedError, who: str = "meta") -> Any:
     """Return the error for a calculation that needs the numbers of a meta array."""
-    fix = "compute on a device, with model.to_empty(device='cpu') say, or with shapes alone"
+    fix = "compute on a device, for example after model.to_empty(device='cpu'), or use only the shapes"
     told = error(kind, who, what.format(tuple(shape)), fix)
     told.below = True
     return told

@@ -1,4 +1,4 @@
-"""Say whether shapes can be broadcast together, what to write where they cannot, and draw them below each other."""
+"""Check that shapes broadcast together, suggest a fix if they do not, and draw them below each other."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import zip_longest
 
 
 def apart(shapes: Iterable) -> str:
-    """Say which shapes cannot be broadcast, and why."""
+    """Describe which shapes cannot be broadcast, and why."""
     shapes = [tuple(s) for s in shapes]
     columns = enumerate(zip_longest(*[s[::-1] for s in shapes], fillvalue=1), 1)  # from the last dimension on
     why = (f"dimension -{d} has sizes {' and '.join(map(str, sizes))}" for d, sizes in columns if len({1, *sizes}) > 2)
@@ -15,9 +15,9 @@ def apart(shapes: Iterable) -> str:
 
 
 def meeting(shapes: dict[str, tuple]) -> str:
-    """Return what to write so that shapes can be broadcast: a dimension of size 1, or a transposed matrix.
+    """Return the code that makes shapes broadcast: it adds a dimension of size 1, or transposes a matrix.
 
-    Where both do it, the result has no more dimensions than it needs.
+    If both work, the result has no more dimensions than necessary.
     """
     rank = max(map(len, shapes.values()))
     others = {name: [s for n, s in shapes.items() if n != name] for name in shapes}
@@ -26,20 +26,20 @@ def meeting(shapes: dict[str, tuple]) -> str:
             for d in range(-1, -len(shape) - 1, -1):
                 place = len(shape) + 1 + d
                 if len(shape) < most and alike((*shape[:place], 1, *shape[place:]), others[name]):
-                    return f"write {name}.unsqueeze({d}), whose new dimension of size 1 is repeated"
+                    return f"write {name}.unsqueeze({d}), whose new dimension of size 1 broadcasts"
         for name, shape in shapes.items():
             if len(shape) > 1 and alike((*shape[:-2], shape[-1], shape[-2]), others[name]):
-                return f"write {name}.{'T' if len(shape) == 2 else 'mT'}, which exchanges its last two dimensions"
-    return f"give {' and '.join(shapes)} the same size there; x.unsqueeze(d) makes a dimension of size 1, which is repeated"
+                return f"write {name}.{'T' if len(shape) == 2 else 'mT'}, which swaps its last two dimensions"
+    return f"give {' and '.join(shapes)} the same size there; x.unsqueeze(d) adds a size of 1, which broadcasts"
 
 
 def alike(shape: tuple, others: list) -> bool:
-    """Return whether a shape can be broadcast with others and has a size in common with one of them."""
+    """Return True if a shape broadcasts with others and has a size in common with one of them."""
     return meet(shape, *others) and any(n == m > 1 for s in others for n, m in zip(shape[::-1], s[::-1]))
 
 
 def meet(*shapes: tuple) -> bool:
-    """Return whether shapes can be broadcast together."""
+    """Return True if shapes broadcast together."""
     try:
         broadcast_shape(*shapes)
     except ValueError:
@@ -48,22 +48,22 @@ def meet(*shapes: tuple) -> bool:
 
 
 def broadcast_shape(*shapes: tuple) -> tuple:
-    """Return the shape in which shapes meet, of up to 64 dimensions; NumPy's function knows 32.  ValueError for none."""
+    """Return the broadcast shape, of up to 64 dimensions (NumPy's function allows 32).  Raises ValueError if there is none."""
     if shapes and shapes.count(shapes[0]) == len(shapes):
         return tuple(shapes[0])
     found = []
     for sizes in zip_longest(*[s[::-1] for s in shapes], fillvalue=1):
         size, *others = {*sizes} - {1} or {1}
         if others:
-            raise ValueError(f"the sizes {sizes} do not meet")
+            raise ValueError(f"the sizes {sizes} cannot be broadcast together")
         found.append(size)
     return tuple(found[::-1])
 
 
 def sketch(shapes: dict[str, Sequence], marked: Iterable[int] | None = None) -> str:
-    """Draw shapes below each other, aligned at their ends as for broadcasting, with a mark under the sizes that cannot meet.
+    """Draw shapes below each other, aligned as for broadcasting, with a mark under the sizes that do not broadcast.
 
-    "" stands for a gap.  `marked` says which columns get the mark, counted from the end, where broadcasting does not.
+    "" stands for a gap.  `marked` names the columns to mark, counted from the end, instead of those that do not broadcast.
 
     >>> print(sketch({"input": (5, 3, 4), "other": (4, 3)}))
     input   5 3 4

@@ -168,7 +168,7 @@ NUMBERS = {
     "cpu": (lambda x: x.cpu(), NotImplementedError, r"no data! It has the shape \(2, 3\)(.|\n)*to_empty"),
     "copy": (lambda x: torch.ones(2, 3).copy_(x), NotImplementedError, "no data!"),
     "numpy": (lambda x: x.numpy(), TypeError, "can't convert a tensor on meta"),
-    "nonzero": (lambda x: x.nonzero(), NotImplementedError, "nonzero: how large the result is depends on numbers"),
+    "nonzero": (lambda x: x.nonzero(), NotImplementedError, "nonzero: the size of the result depends on numbers"),
     "mask": (lambda x: x[x > 0], NotImplementedError, "depends on numbers"),
     "dlpack": (lambda x: np.from_dlpack(x), BufferError, "has no memory that could be lent"),
     "cpu and meta": (lambda x: x + torch.ones(3), RuntimeError, r"of shape \(2, 3\) on meta and other of shape \(3,\) on cpu"),

@@ -95,7 +95,7 @@ def test_one_element_is_a_number_that_may_add_dimensions(shape):
     out = select.forward(Prelu, (x, y))
     assert out.shape == np.broadcast_shapes(x.shape, shape)
     np.testing.assert_array_equal(out, np.where(x > 0, x, y * x))
-    with pytest.raises(ValueError, match="do not meet|broadcast"):
+    with pytest.raises(ValueError, match="broadcast"):
         select.forward(Prelu, (x, rand(0)))
 
 

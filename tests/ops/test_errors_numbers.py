@@ -63,7 +63,7 @@ CASES = [
     ('T(3).round(decimals=2**31)', 'round', 'decimals is 2147483648, which is beyond', 'use a smaller number'),
     ('torch.clamp(T(3))', 'clamp', "At least one of 'min' or 'max' must not be None", 'pass one of them'),
     ('torch.clamp(T(3), T(4))', 'clamp', 'the shapes (3,) and (4,) cannot be broadcast', 'give input and min the same'),
-    ('I(3, 1).clamp_(min=2**70)', 'clamp_', 'the number 1180591620717411303424 cannot be', 'convert the tensor first, as'),
+    ('I(3, 1).clamp_(min=2**70)', 'clamp_', 'the number 1180591620717411303424 cannot be', 'convert the tensor first, for'),
     ('torch.bitwise_and(T(3), T(3))', 'bitwise_and', 'not implemented for minigrad.float32', 'it computes with bool and'),
     ('torch.sum(T(2, 3), 2)', 'sum', '(expected to be in range of [-2, 1], but got 2)', 'write dim=1, or x.unsqueeze(d)'),
     ('T(2) + 2**1100', 'add', 'an int of 1101 bits is too large for a float', 'use a smaller number'),
