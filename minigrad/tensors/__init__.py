@@ -1,1 +1,1 @@
-"""The Python face of tensors: conversion to and from other types, printing, pickling."""
+"""Python's view of tensors: conversion to and from other types, printing, pickling, hooks."""

@@ -1,6 +1,6 @@
-"""What a tensor becomes outside of the graph: NumPy arrays, Python numbers and lists, text, pickles and deep copies.
+"""Conversions of tensors to objects outside the graph: NumPy arrays, Python numbers and lists, text, pickles, deep copies.
 
-These are the methods of Tensor that leave minigrad; tensor.py has those that say what a tensor is and where it stands.
+These methods of Tensor leave minigrad; methods.py has the ones that describe a tensor.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..core.tensor import Tensor, wrap
 from ..errors import error, warn
 from .printing import text
 
-# NumPy's function behind an operator -> the method that Python asks where a tensor stands on the right
+# NumPy's function behind an operator -> the method that Python calls on a tensor to its right
 OPERATORS = {
     np.add: "__radd__",
     np.subtract: "__rsub__",
@@ -46,18 +46,18 @@ OPERATORS = {
 
 
 def warn_tangent_lost(t: Tensor) -> None:
-    """In forward mode, warn of a tensor that becomes an array: what is computed from that has no tangent."""
+    """In forward mode, warn that a tensor with a tangent becomes an array: results computed from it have no tangent."""
     if current().dual.tangent(t) is not None:
         warn(
             "tangent-lost",
             "numpy",
-            f"a tensor of shape {tuple(t.shape)} with a tangent becomes an array, which has none: derivatives end here",
-            "compute with minigrad's operations; where the numbers alone are wanted, say so: x.detach().numpy()",
+            f"a tensor of shape {tuple(t.shape)} with a tangent becomes an array, which has no tangent: derivatives stop here",
+            "compute with minigrad's operations; if you need only the numbers, write x.detach().numpy()",
         )
 
 
 class Conversions:
-    """The methods of Tensor that give something else than tensors."""
+    """The methods of Tensor that return something other than tensors."""
 
     __slots__ = ()
 
@@ -66,10 +66,10 @@ class Conversions:
         def __getattr__(self, name: str) -> Any: ...
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
-        """The memory as a NumPy array, shared with the tensor; of bfloat16, which NumPy does not have, as that of ml_dtypes.
+        """Return the memory as a NumPy array that shares it with the tensor; bfloat16 has the dtype of ml_dtypes.
 
-        Raises RuntimeError for a tensor that requires grad, unless `force` (or grad mode is off, as it is inside the
-        forward of a Function); warns of one with a tangent in forward mode, which NumPy does not carry on.
+        Raises RuntimeError for a tensor that requires grad, unless `force` is set or grad mode is off, as it is inside the
+        forward of a Function.  Warns about a tangent in forward mode, because NumPy does not propagate it.
         """
         slots.reading(self, "numpy")
         if not force and current().grad and self._layer is None and self.requires_grad:
@@ -81,7 +81,7 @@ class Conversions:
                 + (
                     "keep losses as numbers: loss.item()"
                     if self.numel() == 1
-                    else "a backward that computes in NumPy is marked with @once_differentiable"
+                    else "mark a backward that computes in NumPy with @once_differentiable"
                 ),
             )
         if type(self._a) is not np.ndarray:
@@ -90,7 +90,7 @@ class Conversions:
             raise error(
                 TypeError,
                 "numpy",
-                f"can't convert a tensor on {self.device} of shape {tuple(self.shape)} to numpy, which has no memory there",
+                f"can't convert a tensor on {self.device} of shape {tuple(self.shape)} to numpy, which cannot access it there",
                 "copy it to the computer's memory first: x.cpu().numpy()",
             )
         slots.lent(self, "numpy()")
@@ -105,9 +105,9 @@ class Conversions:
         return a.astype(dtype, copy=bool(copy)) if dtype is not None else a.copy() if copy else a
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        """NumPy's functions of tensors: `array * tensor` is Tensor's own operator, others compute on the memory.
+        """Apply NumPy's functions to tensors: `array * tensor` uses Tensor's own operator, others compute on the memory.
 
-        What they compute is a tensor that is not tracked, so they raise RuntimeError for one that requires grad.
+        Their result is an untracked tensor, so they raise RuntimeError for a tensor that requires grad.
         """
         name = OPERATORS.get(ufunc)
         if (
@@ -122,8 +122,8 @@ class Conversions:
             raise error(
                 RuntimeError,
                 ufunc.__name__,
-                f"NumPy's function was called on a tensor that requires grad, of shape {tuple(tracked.shape)}, and would "
-                "forget how it was computed",
+                f"NumPy's function cannot track a tensor that requires grad, of shape {tuple(tracked.shape)}: its "
+                "result would have no history",
                 f"use minigrad's function, minigrad.{ufunc.__name__}, or x.detach()",
             )
         arrays = [x.numpy() if isinstance(x, Tensor) else x for x in inputs]
@@ -151,7 +151,7 @@ class Conversions:
 
     @property
     def __cuda_array_interface__(self) -> dict:
-        """Where the memory lies, for other libraries on the same GPU; AttributeError on the processor."""
+        """Description of the memory for other libraries on the same GPU.  Raises AttributeError for a tensor elsewhere."""
         if not on_device(self._a):
             raise error(
                 AttributeError,
@@ -169,7 +169,7 @@ class Conversions:
         return kernels_there("exchange").interface(self._a)
 
     def item(self):
-        """The value of a tensor of one element as a Python number.  Raises RuntimeError for more elements."""
+        """Return the value of a tensor with one element as a Python number.  Raises RuntimeError for more elements."""
         if (symbol := slots.reading(self, "item")) is not None:
             return symbol
         if self._a.size != 1:
@@ -183,7 +183,7 @@ class Conversions:
         return self._a.item()
 
     def tolist(self):
-        """All values as nested lists of Python numbers."""
+        """Return all values as nested lists of Python numbers."""
         slots.reading(self, "tolist")
         return self._a.tolist()
 
@@ -192,7 +192,7 @@ class Conversions:
             raise error(
                 RuntimeError,
                 "bool",
-                f"the truth of a tensor of shape {tuple(self.shape)} with {self.numel()} elements is ambiguous",
+                f"the truth value of a tensor of shape {tuple(self.shape)} with {self.numel()} elements is ambiguous",
                 "use .any() or .all()",
                 notes=slots.origins({"tensor": self}),
             )
@@ -203,7 +203,7 @@ class Conversions:
             raise error(
                 ValueError,
                 who,
-                f"only one element tensors can be converted to Python scalars, this one has shape {tuple(self.shape)}",
+                f"only one element tensors can be converted to Python scalars; this one has shape {tuple(self.shape)}",
                 "index one element first, or use .tolist()",
                 notes=slots.origins({"tensor": self}),
             )
@@ -220,8 +220,8 @@ class Conversions:
             raise error(
                 TypeError,
                 "index",
-                "only integer tensors of a single element can be converted to an index, "
-                f"this one is of shape {tuple(self.shape)} and {self.dtype}",
+                "only integer tensors of a single element can be converted to an index; "
+                f"this one has shape {tuple(self.shape)} and dtype {self.dtype}",
                 "convert with int(x)",
                 notes=slots.origins({"tensor": self}),
             )
@@ -247,7 +247,7 @@ class Conversions:
         return text(self)
 
     def __format__(self, spec: str) -> str:
-        whole = self.shape or self._layer is not None and not spec  # a box of a transform shows what it is
+        whole = self.shape or self._layer is not None and not spec  # a transform's box prints itself
         return object.__format__(self, spec) if whole else format(self.item(), spec)
 
     def __reduce__(self):
@@ -283,7 +283,7 @@ class Conversions:
 
 
 def restore(cls: type, array: np.ndarray, requires_grad: bool, grad: Tensor | None) -> Tensor:
-    """A leaf as pickle and deepcopy rebuild it."""
+    """Return a leaf, as pickle and deepcopy rebuild it."""
     t = object.__new__(cls)
     t._a = array
     t._edge = t._ver = t._view = t._tan = None
@@ -296,5 +296,5 @@ def restore(cls: type, array: np.ndarray, requires_grad: bool, grad: Tensor | No
 def restore_view(
     cls: type, whole: np.ndarray, shape: tuple, dtype: np.dtype, offset: int, strides: tuple, requires_grad: bool
 ) -> Tensor:
-    """A leaf as pickle rebuilds it: those that shared memory in one pickle share it again."""
+    """Return a leaf, as pickle rebuilds it: leaves that shared memory in one pickle share it again."""
     return restore(cls, laid_out(whole, shape, dtype, offset, strides), requires_grad, None)

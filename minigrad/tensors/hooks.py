@@ -1,8 +1,8 @@
-"""Hooks: functions that the engine calls with the gradients as they pass.
+"""Hooks: functions that the engine calls with gradients during backward.
 
-A node has one Hooks object, made at the first registration: on the gradient of each output (tensor hooks, in order, then
-retain_grad), before the node's backward (pre), after it (post), and for a leaf after its `.grad` was filled (accumulated).
-A hook gets copies of gradients, for it may write to them while others read the same memory.
+A node has one Hooks object, created at the first registration.  It holds hooks on the gradient of each output (tensor hooks in
+order, then retain_grad), before the node's backward (pre) and after it (post), and, for a leaf, after accumulation into
+`.grad`.  A hook receives copies of gradients, because it may modify them while other code reads the same memory.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _handle = count().__next__
 
 
 class Handle:
-    """Handle of a registered hook: `.remove()` takes the hook off, and so does the end of a `with` statement."""
+    """Handle of a registered hook.  `.remove()` removes the hook, and so does leaving a `with` block."""
 
     __slots__ = ("_hooks", "id")
 
@@ -36,7 +36,7 @@ class Handle:
         hooks[self.id] = hook
 
     def remove(self) -> None:
-        """Take the hook off; doing it twice is harmless."""
+        """Remove the hook; a second call has no effect."""
         self._hooks.pop(self.id, None)
 
     def __enter__(self) -> Handle:
@@ -47,7 +47,7 @@ class Handle:
 
 
 class Hooks:
-    """The hooks of one node, which the engine calls: tensor hooks and retained tensors by output number, and the node's own."""
+    """The hooks of one node: tensor hooks and retained tensors by output number, and the node's own hooks."""
 
     __slots__ = ("after", "before", "filled", "retained", "tensor")
 
@@ -59,7 +59,7 @@ class Hooks:
         self.filled: dict[int, Callable] = {}  # of a leaf
 
     def arrived(self, grads: list) -> list:
-        """Pass the gradients of a node's outputs through their tensor hooks, and retain them where that was asked for."""
+        """Pass the gradients of a node's outputs through their tensor hooks, and retain them where requested."""
         for i, fs in self.tensor.items():
             for hook in list(fs.values()) if grads[i] is not None else ():
                 given = copies([grads[i]])
@@ -75,11 +75,11 @@ class Hooks:
         return grads
 
     def incoming(self, node: Node | Leaf, grads: list) -> list:
-        """Run the hooks before a node's backward, which see all gradients as a tuple."""
+        """Run the hooks before a node's backward; they receive all gradients as a tuple."""
         return pass_through(node, self.before, "pre-hook", "grad_outputs", grads)
 
     def outgoing(self, node: Node | Leaf, inputs: Sequence, outputs: list) -> tuple:
-        """Run those after it with the gradients of its inputs and outputs; a returned tuple replaces those of the inputs."""
+        """Run the hooks after a node's backward with its input and output gradients; a returned tuple replaces the former."""
         places = node.tensor_inputs()
         grads = [inputs[i] for i in places]
         grads = pass_through(node, self.after, "hook", "grad_inputs, grad_outputs", grads, outputs)
@@ -87,19 +87,19 @@ class Hooks:
         return tuple([found.get(i) for i in range(len(inputs))])
 
     def accumulated(self, t: Tensor) -> None:
-        """Run a leaf's hooks after its `.grad` was filled."""
+        """Run a leaf's hooks after accumulation into its `.grad`."""
         for hook in list(self.filled.values()):
             if (result := call_hook(hook, "tensor", t)) is not None:
                 raise slots.problem("this hook returns None", hook=hook, t=t, got=result)
 
     def move_retained(self, i: int, edge: Edge | None) -> None:
-        """Let retain_grad of output i follow its tensor, which was written in place, to its new history."""
+        """Move retain_grad of output i to the new history of its tensor, which was modified in place."""
         if (ref := self.retained.pop(i, None)) is not None:
             hooks_of(producer(edge)).retained[output_index(edge)] = ref
 
 
 def hooks_of(node: Node | Leaf) -> Hooks:
-    """Return the node's hooks, made when first asked for."""
+    """Return the node's hooks, created at the first request."""
     if node._hooks is None:
         node._hooks = Hooks()
         if node._layer is not None:
@@ -107,43 +107,43 @@ def hooks_of(node: Node | Leaf) -> Hooks:
     return node._hooks
 
 
-# ---------------------------------------------------------------------- registering
+# ---------------------------------------------------------------------- registration
 class NodeMethods:
-    """Give nodes the methods that register hooks."""
+    """The methods of nodes that register hooks."""
 
     def register_hook(self: Any, fn: Callable) -> Handle:
         """Call `fn(grad_inputs, grad_outputs)` after this node's backward; a returned tuple replaces grad_inputs.
 
-        At a leaf, which has no inputs, after the gradient was accumulated.
+        For a leaf, which has no inputs, call it after the gradient is accumulated.
         """
         return Handle(hooks_of(self).after, fn)
 
     def register_prehook(self: Any, fn: Callable) -> Handle:
-        """Call `fn(grad_outputs)` before this node's backward; a returned tuple replaces them."""
+        """Call `fn(grad_outputs)` before this node's backward; a returned tuple replaces grad_outputs."""
         return Handle(hooks_of(self).before, fn)
 
 
 class TensorMethods:
-    """Give tensors the methods that wait for a gradient."""
+    """The methods of tensors that register hooks on, or retain, their gradients."""
 
     def register_hook(self: Any, hook: Callable) -> Handle:
-        """Call `hook(grad)` with the gradient in each backward; a tensor that it returns takes the gradient's place.
+        """Call `hook(grad)` with the gradient in each backward; a tensor that it returns replaces the gradient.
 
-        Raises RuntimeError for a tensor that does not require grad, TypeError for what cannot be called.
+        Raises RuntimeError for a tensor that does not require grad, and TypeError for a hook that is not callable.
         """
         node, i = awaited(self, "register_hook")
         slots.notice("tensor hook", node=node, t=self, hook=hook)
         return Handle(hooks_of(node).tensor.setdefault(i, {}), hook)
 
     def register_post_accumulate_grad_hook(self: Any, hook: Callable) -> Handle:
-        """Call `hook(tensor)` after each time `.grad` was filled.  Leaves only."""
+        """Call `hook(tensor)` after each accumulation into `.grad`.  Leaves only."""
         node, _ = awaited(self, "register_post_accumulate_grad_hook")
         if type(node) is not Leaf:
             raise slots.problem("only leaves accumulate gradients", t=self, node=node)
         return Handle(hooks_of(node).filled, hook, "register_post_accumulate_grad_hook")
 
     def retain_grad(self: Any) -> None:
-        """Fill `.grad` of this tensor in backward though it is the result of an operation.  No effect on leaves."""
+        """Set `.grad` of this tensor in backward even though it is the result of an operation.  No effect on leaves."""
         node, i = awaited(self, "retain_grad")
         if type(node) is not Leaf and i not in hooks_of(node).retained:
             slots.notice("retain_grad", node=node, t=self)
@@ -151,16 +151,16 @@ class TensorMethods:
 
 
 def awaited(t: Tensor, who: str) -> tuple:
-    """Return the node whose output t is, and which one; RuntimeError where no gradient ever comes."""
+    """Return the node that made t, and t's output number.  Raises RuntimeError for a tensor that never gets a gradient."""
     edge = history(t)
     if edge is None:
         raise slots.problem("a tensor without history gets no gradient", t=t, who=who)
     return producer(edge), output_index(edge)
 
 
-# ---------------------------------------------------------------------- one hook, and what it did
+# ---------------------------------------------------------------------- one hook and its result
 def pass_through(node: Node | Leaf, hooks: dict, kind: str, parameters: str, grads: list, *beside: list) -> list:
-    """Pass gradients through hooks that see them as a tuple, with others beside it, and may return another tuple."""
+    """Pass gradients through hooks that take a tuple, with the tuples `beside` as further arguments, and may return another."""
     for hook in list(hooks.values()):
         given = copies(grads)
         result = call_hook(hook, parameters, tuple(given), *[tuple(copies(others)) for others in beside])
@@ -177,7 +177,7 @@ def pass_through(node: Node | Leaf, hooks: dict, kind: str, parameters: str, gra
 
 
 def call_hook(hook: Callable, parameters: str, *args: object) -> Any:
-    """Call a hook; `parameters` says what hooks of its kind are given."""
+    """Call a hook; `parameters` names the arguments that hooks of its kind receive."""
     try:
         return hook(*args)
     except TypeError as e:
@@ -185,17 +185,17 @@ def call_hook(hook: Callable, parameters: str, *args: object) -> Any:
 
 
 def copies(grads: Sequence) -> list:
-    """Return gradients as a hook may see them."""
+    """Return gradients as a hook may see them: copies."""
     return [None if g is None else g.clone() for g in grads]
 
 
 def kept(given: list, grads: Sequence) -> list:
-    """Return the gradients after a hook: its copies where it has written to them."""
+    """Return the gradients after a hook: its copies if it modified them."""
     return [g if own is None or unchanged(own, g) else own for own, g in zip(given, grads, strict=True)]
 
 
 def unchanged(own: Tensor, g: Tensor) -> bool:
-    """Return whether a hook has left its copy of a gradient alone; it may have written through .data or NumPy, too."""
+    """Return True if a hook left its copy of a gradient unchanged; it may also have written through .data or NumPy."""
     low = bottom(own)
     if low._ver is not None and low._ver.n:
         return False
@@ -203,6 +203,6 @@ def unchanged(own: Tensor, g: Tensor) -> bool:
 
 
 def check_gradient(hook: Callable, result: Any, g: Tensor | None, node: Node | Leaf | None = None) -> None:
-    """Refuse what a hook has returned if it cannot take the place of this gradient."""
+    """Raise if a hook's result cannot replace this gradient."""
     if not isinstance(result, Tensor) or g is not None and not alike(result, g):
         raise slots.problem("a hook returns a gradient like its own", hook=hook, got=result, g=g, node=node)

@@ -1,6 +1,6 @@
-"""The methods of Tensor that are no operations and not about the graph: what it is, where it lies, what it becomes.
+"""The methods of Tensor that are neither operations nor about the graph: shape, dtype, memory, conversion.
 
-`install` puts them into the class, whose core (core/tensor.py) is slots and the graph.
+`install` adds them to the class, whose core (core/tensor.py) consists of slots and the graph.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from .hooks import NodeMethods, TensorMethods
 
 
 class Methods(Conversions, TensorMethods):
-    """Give tensors the methods that ask what they are: shape, strides, dtype, place."""
+    """The methods of tensors that report shape, strides, dtype and memory."""
 
-    if TYPE_CHECKING:  # the operations, which ops/tensor_methods.py attaches
+    if TYPE_CHECKING:  # operations, attached by ops/tensor_methods.py
 
         def __getattr__(self, name: str) -> Any: ...
         def __getitem__(self, index: Any) -> Tensor: ...
@@ -40,13 +40,13 @@ class Methods(Conversions, TensorMethods):
     itemsize = property(lambda t: t._np_dtype.itemsize, doc="Bytes of one element.")
     nbytes = property(lambda t: t.numel() * t.itemsize, doc="Bytes of all elements.")
     layout = property(lambda t: strided, doc="Tensors are strided; there is no other layout.")
-    is_cuda = property(lambda t: t.device.type == "cuda", doc="Whether the memory is a GPU's.")
-    is_cpu = property(lambda t: t.device.type == "cpu", doc="Whether the memory is the computer's own.")
-    is_meta = property(lambda t: t.device.type == "meta", doc="Whether it has a shape and no memory.")
+    is_cuda = property(lambda t: t.device.type == "cuda", doc="True if the memory is a GPU's.")
+    is_cpu = property(lambda t: t.device.type == "cpu", doc="True if the memory is the computer's own.")
+    is_meta = property(lambda t: t.device.type == "meta", doc="True if the tensor has a shape but no memory.")
     is_sparse = is_quantized = is_nested = is_mkldnn = is_mps = is_xpu = is_mtia = is_xla = property(
-        lambda t: False, doc="False: there are no such tensors."
+        lambda t: False, doc="False: minigrad has none of these tensors."
     )
-    real = property(lambda t: t, doc="The tensor itself: there are no complex ones.")
+    real = property(lambda t: t, doc="The tensor itself: minigrad has no complex tensors.")
 
     def size(self, dim: int | None = None):
         """Return the shape, or the size of one dimension."""
@@ -65,23 +65,23 @@ class Methods(Conversions, TensorMethods):
     nelement = numel
 
     def element_size(self) -> int:
-        """Return the bytes of one element."""
+        """Return the size of one element in bytes."""
         return self.itemsize
 
     def stride(self, dim: int | None = None):
-        """Return the steps in memory, in elements, from one index of a dimension to the next."""
+        """Return the distance in memory, in elements, between neighbours along each dimension, or along one."""
         a = example(self)
         if a.size:
             steps = [s // a.itemsize for s in a.strides]
-            for d in range(a.ndim - 1, -1, -1):  # NumPy steps 0 along a dimension made by None, PyTorch over the next
+            for d in range(a.ndim - 1, -1, -1):  # NumPy has 0 along a dimension made by None, unlike PyTorch
                 if steps[d] == 0 and a.shape[d] == 1:
                     steps[d] = steps[d + 1] * a.shape[d + 1] if d + 1 < a.ndim else 1
-        else:  # NumPy has zeros there
+        else:  # NumPy has zeros for empty arrays
             steps = [math.prod([max(n, 1) for n in self.shape[d + 1 :]]) for d in range(self.ndim)]
         return tuple(steps) if dim is None else steps[dim]
 
     def storage_offset(self) -> int:
-        """Return where the tensor begins in its storage, in elements."""
+        """Return the offset of the tensor in its storage, in elements."""
         return begin(self._a, storage(self._a)) // self._a.itemsize
 
     def data_ptr(self) -> int:
@@ -90,42 +90,42 @@ class Methods(Conversions, TensorMethods):
         return 0 if is_meta(self._a) else address(self._a)
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
-        """Return whether the elements lie in memory in row-major order, or in a memory format, without gaps."""
+        """Return True if the elements are in row-major order, or in the order of a memory format, without gaps."""
         a, dims = example(self), getattr(memory_format, "dims", ())
         if not dims:
             return a.flags.c_contiguous
         return len(dims) == a.ndim and a.transpose(dims).flags.c_contiguous
 
     def is_floating_point(self) -> bool:
-        """Return whether the dtype is float16, bfloat16, float32 or float64."""
+        """Return True if the dtype is float16, bfloat16, float32 or float64."""
         return self._np_dtype in dtypes.FLOATS
 
     def is_complex(self) -> bool:
-        """Return False: there are no complex tensors."""
+        """Return False: minigrad has no complex tensors."""
         return False
 
     def is_signed(self) -> bool:
-        """Return whether the dtype can hold negative numbers."""
+        """Return True if the dtype can hold negative numbers."""
         return dtypes.kind(self._np_dtype) in "fi"
 
     def is_inference(self) -> bool:
-        """Return whether the tensor was made under inference_mode."""
+        """Return True if the tensor was made under inference_mode."""
         return self._ver is INFERENCE
 
     def is_pinned(self, device: Any = None) -> bool:
-        """Return False: no memory is pinned."""
+        """Return False: memory is never pinned."""
         return False
 
     def pin_memory(self, device: Any = None) -> Tensor:
-        """Return the tensor itself: copies to a GPU pin their memory themselves."""
+        """Return the tensor itself: copies to a GPU pin their own memory."""
         return self
 
     def is_shared(self) -> bool:
-        """Return False: no memory is shared between processes."""
+        """Return False: processes never share memory."""
         return False
 
     def share_memory_(self) -> Tensor:
-        """Return the tensor itself: tensors travel to other processes as copies."""
+        """Return the tensor itself: tensors are copied to other processes."""
         return self
 
     def _is_view(self) -> bool:
@@ -133,7 +133,7 @@ class Methods(Conversions, TensorMethods):
 
     @property
     def data(self) -> Tensor:
-        """Return the same memory as a tensor of its own: not tracked, and writes to it are not noticed by autograd."""
+        """Untracked tensor on the same memory.  Autograd does not notice writes to it."""
         t = wrap(self._a)
         slots.lent(self, ".data")
         for o in current().observers:
@@ -146,10 +146,10 @@ class Methods(Conversions, TensorMethods):
             raise slots.problem("data is a tensor, of floats where it requires grad", t=self, other=other)
         if type(other) is Box or other._a is not self._a:
             slots.changing("replaces the memory of a tensor (.data =), which outlives the call", self)
-        elif current().layer is not EAGER:  # p.data -= ..., which the layer has taken as a write
+        elif current().layer is not EAGER:  # p.data -= ...: the layer has handled it as a write
             return
         slots.replacing()
-        now, self._ver = version(self), Version()  # what has saved this tensor notices; the old memory was not written
+        now, self._ver = version(self), Version()  # nodes that saved this tensor notice; the old memory is unchanged
         self._ver.n = now
         self._ver.bump(".data =")
         self._a = other._a
@@ -170,7 +170,7 @@ class Methods(Conversions, TensorMethods):
 
 
 class BoxMethods:
-    """Give a transform's tensors what differs there: numbers are those that the layer lets be read."""
+    """The methods that differ for a transform's tensors: the layer decides which numbers can be read."""
 
     def item(self):
         symbol = slots.reading(self, "item")
@@ -185,7 +185,7 @@ class BoxMethods:
 
     @data.setter
     def data(self, other: Tensor) -> None:
-        if bottom(other)._a is not bottom(self)._a:  # it is, after x.data -= ...
+        if bottom(other)._a is not bottom(self)._a:  # it is the same after x.data -= ...
             raise slots.problem("a tensor inside a transform has no memory", box=self)
 
     def _number(self, who: str) -> Any:
@@ -197,7 +197,7 @@ class BoxMethods:
 
 
 def install() -> None:
-    """Give Tensor, Box and the nodes of the graph these methods."""
+    """Add these methods to Tensor, Box and the nodes of the graph."""
     of_tensors = (Conversions, TensorMethods, Methods)
     owners = ((Tensor, of_tensors), (Box, (BoxMethods,)), (Node, (NodeMethods,)), (Leaf, (NodeMethods,)))
     for owner, classes in owners:

@@ -8,7 +8,7 @@ from ..core.tensor import Tensor
 
 
 def tensors_in(tree: object) -> Iterator:
-    """Give all tensors in nested tuples, lists, sets and dicts."""
+    """Yield all tensors in nested tuples, lists, sets and dicts."""
     if isinstance(tree, Tensor):
         yield tree
     elif isinstance(tree, (list, tuple, set, frozenset, dict)):

@@ -1,8 +1,7 @@
-"""How a tensor prints: PyTorch's text, number for number.
+"""Printing of tensors: PyTorch's text, number for number.
 
-All numbers of a tensor share one format: `Format` looks at them (of a summarised tensor, at those that are shown) and
-chooses whole numbers, decimals or powers of ten, and the width.  `body` lays the numbers out, `text` adds what else is
-worth knowing: dtype, grad_fn, size.
+All numbers of a tensor share one format.  `Format` inspects the numbers that are shown, and chooses whole numbers, decimals
+or powers of ten, and the width.  `body` lays out the numbers; `text` adds dtype, grad_fn, size and the like.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ from ..errors import error
 
 @dataclass
 class Options:
-    """What set_printoptions has set."""
+    """The options that set_printoptions sets."""
 
-    precision: int = 4  # digits behind the point
-    threshold: float = 1000  # more elements than this are summarised
-    edgeitems: int = 3  # how many are shown at each end of a dimension then
+    precision: int = 4  # digits after the decimal point
+    threshold: float = 1000  # tensors with more elements are summarised
+    edgeitems: int = 3  # elements shown at each end of a summarised dimension
     linewidth: int = 80
-    sci_mode: bool | None = None  # scientific notation; None: where the numbers call for it
+    sci_mode: bool | None = None  # scientific notation; None: if the numbers need it
 
 
 OPTIONS = Options()
@@ -49,9 +48,9 @@ def set_printoptions(
     profile: str | None = None,
     sci_mode: bool | None = None,
 ) -> None:
-    """Set how tensors print; what is None stays, `profile` is "default", "short" or "full".
+    """Set how tensors print.  Arguments that are None stay as they are; `profile` is "default", "short" or "full".
 
-    `sci_mode` goes back to automatic unless it is given.
+    `sci_mode` becomes automatic again unless it is given.
 
     >>> import minigrad
     >>> with minigrad.printoptions(precision=2):
@@ -72,7 +71,7 @@ def set_printoptions(
 
 
 def get_printoptions() -> dict[str, Any]:
-    """How tensors print now, as the arguments of set_printoptions.
+    """Return the current print options, as the arguments of set_printoptions.
 
     >>> import minigrad
     >>> minigrad.get_printoptions()["precision"]
@@ -83,7 +82,7 @@ def get_printoptions() -> dict[str, Any]:
 
 @contextmanager
 def printoptions(**options: Any):
-    """set_printoptions for the length of a `with` block.
+    """Set print options, like set_printoptions, within a `with` block.
 
     >>> import minigrad
     >>> with minigrad.printoptions(precision=2):
@@ -100,7 +99,7 @@ def printoptions(**options: Any):
 
 
 class Format:
-    """One format for all numbers of an array: `number` writes each at the same width."""
+    """One format for all numbers of an array; `number` writes each with the same width."""
 
     def __init__(self, a: np.ndarray):
         self.style, self.width = "d", 1
@@ -121,7 +120,7 @@ class Format:
         self.width = max(len(format(x, self.style)) for x in v.tolist()) + (self.style == ".0f")
 
     def number(self, v: Any) -> str:
-        """One number at the common width; a whole one of a floating-point tensor ends in a point."""
+        """Return one number with the common width; a whole number of a floating-point tensor ends in a point."""
         if self.style == "d":
             return str(v).rjust(self.width)
         point = "." if self.style == ".0f" and math.isfinite(v) else ""
@@ -129,7 +128,7 @@ class Format:
 
 
 def body(a: np.ndarray, indent: int, summarise: bool, style: Format) -> str:
-    """The numbers in nested brackets."""
+    """Return the numbers in nested brackets."""
     if a.ndim == 0:
         return style.number(a.item())
     edge = OPTIONS.edgeitems
@@ -148,7 +147,7 @@ def body(a: np.ndarray, indent: int, summarise: bool, style: Format) -> str:
 
 
 def ends(a: np.ndarray) -> np.ndarray:
-    """The elements of a summarised array that are shown."""
+    """Return the elements of a summarised array that are shown."""
     edge = OPTIONS.edgeitems
     for d, n in enumerate(a.shape):
         if n > 2 * edge:
@@ -157,10 +156,10 @@ def ends(a: np.ndarray) -> np.ndarray:
 
 
 def shown_part(a: Any) -> np.ndarray:
-    """An array of a device in the computer's memory: of one that is summarised only the elements that are shown are set."""
+    """Copy a device's array to the computer's memory; of a summarised array, copy only the elements that are shown."""
     if a.size <= OPTIONS.threshold:
         return a.to_host()
-    edge, out = OPTIONS.edgeitems, np.empty(a.shape, a.dtype)  # untouched memory costs nothing
+    edge, out = OPTIONS.edgeitems, np.empty(a.shape, a.dtype)  # memory that is never touched costs nothing
     cuts = [(slice(edge), slice(n - edge, n)) if n > 2 * edge else (slice(n),) for n in a.shape]
     for part in itertools.product(*cuts):
         out[part] = a[part].to_host()
@@ -168,7 +167,7 @@ def shown_part(a: Any) -> np.ndarray:
 
 
 def text(t: Any) -> str:
-    """The repr of a tensor."""
+    """Return the repr of a tensor."""
     prefix = f"{type(t).__name__}(" if type(t).__name__ not in ("Tensor", "Parameter") else "tensor("
     nowhere = is_meta(t._a)
     a = shown_part(t._a) if on_device(t._a) and not nowhere else t._a
@@ -192,7 +191,7 @@ def text(t: Any) -> str:
 
 
 def suffixes(t: Any, a: np.ndarray) -> list[str]:
-    """What stands behind the numbers."""
+    """Return the parts that follow the numbers."""
     found = []
     if t.device.type != "cpu":
         found.append(f"device='{t.device}'")
@@ -214,5 +213,5 @@ def suffixes(t: Any, a: np.ndarray) -> list[str]:
 
 
 def about(tensors: dict[str, Any], shapes: dict[str, Sequence] | None = None, marked: Any = None) -> list[str]:
-    """Return notes for an error: the shapes of the tensors drawn below each other, and how they came about."""
+    """Return notes for an error: the tensors' shapes drawn below each other, and how the tensors were made."""
     return [sketch(shapes or {n: tuple(t.shape) for n, t in tensors.items()}, marked), *slots.origins(tensors)]
