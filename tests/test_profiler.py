@@ -208,7 +208,7 @@ def test_the_table_has_pytorchs_columns_and_sorts():
     assert lines[4].split()[0] == "mul" and lines[4].split()[-1] == "3" and len(lines) == 8
     for key in SORTED_BY:
         assert prof.key_averages().table(sort_by=key)
-    with pytest.raises(AttributeError, match="no column to sort by"):
+    with pytest.raises(AttributeError, match="is not a column to sort by"):
         prof.key_averages().table(sort_by="speed")
 
 

@@ -1,4 +1,4 @@
-"""Differentiation of recorded programs: `backward` and `grad` (gradients.py), and everything around custom Functions."""
+"""Automatic differentiation: `backward` and `grad` (gradients.py), custom Functions, grad modes, gradcheck, forward mode."""
 
 from ..core.tensor import Tensor
 from . import forward_ad, function, functional, graph, profiler

@@ -1,4 +1,4 @@
-"""Looking for what went wrong: detect_anomaly, which remembers the user's line of every operation, and debug mode."""
+"""Find faults: detect_anomaly, which records the user's line of every operation, and debug mode."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from ..diagnose.observer import switch
 
 
 def set_anomaly(on: bool, check_nan: bool) -> None:
-    """Set the mode of this thread."""
+    """Set the anomaly mode of this thread."""
     switch(debugging.on, on, check_nan)
 
 
 class set_detect_anomaly:
-    """Switch anomaly detection on or off; acts at once, and as a context manager until its end.
+    """Switch anomaly detection on or off, at once; as a context manager, until the end of the block.
 
-    While it is on, an error in backward names the line of the forward operation.  With `check_nan` the first backward that
-    returns NaN raises a RuntimeError, and so does a loss that is NaN, which names the operation that made the first one.
+    While it is on, an error in backward names the line of the forward operation.  With `check_nan`, the first backward that
+    returns NaN raises RuntimeError, and so does a loss that is NaN; the error names the operation that made the first NaN.
 
     >>> import minigrad
     >>> with minigrad.autograd.set_detect_anomaly(True):
@@ -36,7 +36,7 @@ class set_detect_anomaly:
 
 
 class detect_anomaly(set_detect_anomaly):
-    """Find the operation whose backward fails or gives NaN; slower, so only while looking for it.
+    """Find the operation whose backward raises or returns NaN.  It is slow: use it only to search for a fault.
 
     >>> import minigrad
     >>> x = minigrad.tensor([0.], requires_grad=True)
@@ -56,13 +56,13 @@ class detect_anomaly(set_detect_anomaly):
 
 
 class debug:
-    """Turn on the costly checks and the notes of lines; acts at once, and as a context manager until its end.
+    """Turn on expensive checks and records of lines, at once; as a context manager, until the end of the block.
 
-    While it is on, errors say at which line each tensor was made and where a history ended.  Writes through `.data` or NumPy
-    are found: tensors saved for backward, the arguments of a custom forward and the gradients that a backward is given are
-    compared with what they were.  It warns of hooks that drop what they compute, of gradients that are always 0, of
-    parameters that are cut off from the loss, of a column that meets a row of data, and of integers that do not fit their
-    dtype.  Operations take about ten times as long.
+    While it is on, errors name the line at which each tensor was made and where a history ended.  It detects writes through
+    `.data` or NumPy: to tensors saved for backward, to the arguments of a custom forward and to the gradients that a backward
+    receives.  It warns about hooks that drop their results, gradients that are always 0, parameters that are disconnected
+    from the loss, a column that broadcasts against a row of data, and integers that do not fit their dtype.  Operations take
+    about ten times as long.
     MINIGRAD_DEBUG=1 in the environment turns it on for a whole program, in every thread.
 
     >>> import minigrad
@@ -89,7 +89,7 @@ class debug:
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether anomaly detection is on in this thread.
+    """Return True if anomaly detection is on in this thread.
 
     >>> import minigrad
     >>> with minigrad.autograd.detect_anomaly():
@@ -100,7 +100,7 @@ def is_anomaly_enabled() -> bool:
 
 
 def is_anomaly_check_nan_enabled() -> bool:
-    """Whether anomaly detection also looks for NaN.
+    """Return True if anomaly detection also checks for NaN.
 
     >>> import minigrad
     >>> with minigrad.autograd.detect_anomaly(check_nan=False):

@@ -1,5 +1,5 @@
-"""What gradcheck says of a derivative that is not what finite differences say: both Jacobians, where they differ most, what
-such a difference usually comes from, and in which methods it may be.
+"""The error of gradcheck for a derivative that differs from finite differences: both Jacobians, where they differ most, the
+usual cause of such a difference, and the methods that may contain it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .numeric_jacobians import differentiable, numbers, sides
 
 
 class GradcheckError(MinigradRuntimeError):
-    """A derivative is not what finite differences say; the message shows where, and what to look at.
+    """A derivative disagrees with finite differences; the message shows where, and suggests the cause.
 
     >>> import minigrad
     >>> from minigrad.autograd import Function, GradcheckError, gradcheck
@@ -39,33 +39,33 @@ class GradcheckError(MinigradRuntimeError):
 
 
 class Settings:
-    """The tolerances of one check, and whether it takes random combinations in place of all elements."""
+    """The tolerances of one check, and the choice between random combinations and all elements."""
 
     def __init__(self, eps: float, atol: float, rtol: float, nondet_tol: float, fast: bool):
         self.eps, self.atol, self.rtol, self.nondet_tol, self.fast = eps, atol, rtol, nondet_tol, fast
 
     def close(self, a: Any, n: Any) -> bool:
-        """Whether the analytical value is near enough to the numerical one."""
+        """Return True if the analytical value is close enough to the numerical one."""
         return bool(np.allclose(a, n, rtol=self.rtol, atol=self.atol))
 
 
 def not_a_function(func: Callable, inputs: tuple) -> Exception | None:
-    """The error for a func that gives other outputs when it is called again: its differences say nothing."""
+    """Return an error if func gives other outputs when called again: then finite differences mean nothing."""
     first, again = differentiable(func, inputs), differentiable(func, inputs)
     for (k, a), (_, b) in zip(first, again):
         if not np.array_equal(numbers(a), numbers(b), equal_nan=True):
             return error(
                 GradcheckError,
                 "gradcheck",
-                f"output {k} is another one when the function is called twice with the same inputs, so that finite "
-                "differences say nothing",
-                "call minigrad.manual_seed(0) in the function if it draws random numbers, and keep no state there",
+                f"output {k} changes when the function is called twice with the same inputs, so finite "
+                "differences mean nothing",
+                "call minigrad.manual_seed(0) in the function if it draws random numbers, and keep no state in it",
             )
     return None
 
 
 def suspects(func: Callable, inputs: tuple, methods: tuple) -> list[str]:
-    """Where these methods of the user's Functions that take part return: one of them has to be changed."""
+    """Return the lines at which these methods of the user's Functions return: one of these methods is wrong."""
     edges = [e for _, o in differentiable(func, inputs) if (e := history(o)) is not None]
     nodes = sorted([n for n in behind(edges)[0] if isinstance(n, Ctx)], key=lambda n: n._seq)
     own = [(cls, m) for cls in dict.fromkeys([n._fn for n in nodes]) for m in methods]
@@ -76,7 +76,7 @@ def suspects(func: Callable, inputs: tuple, methods: tuple) -> list[str]:
 def mismatch(
     mode: str, func: Callable, inputs: tuple, i: int, k: int, a: np.ndarray, n: np.ndarray, settings: Settings
 ) -> Exception:
-    """The error for two Jacobians that differ: both, where they differ most, and what that looks like."""
+    """Return the error for two Jacobians that differ: both, where they differ most, and the likely cause."""
     x = inputs[i]
     gap = np.abs(a - n) - settings.rtol * np.abs(n)
     row, column = np.unravel_index(int(np.argmax(np.where(np.isnan(gap), np.inf, gap))), gap.shape)
@@ -91,22 +91,22 @@ def mismatch(
         f"numerical:{wrap(n)}\nanalytical:{wrap(a)}\n"
         f"{wrong} of {a.size} elements differ, most at [{row}, {column}] (input element [{', '.join(map(str, at))}], output "
         f"element {column}): numerical {n[row, column]:.6g}, analytical {a[row, column]:.6g}, {off:.2g} "
-        f"apart where {allowed:.2g} is allowed",
+        f"apart ({allowed:.2g} allowed)",
         kink or advice(mode, x, a, n, settings))  # fmt: skip
 
 
 KINK = (
-    "there is a kink: from the left the slope is {:.4g}, from the right {:.4g}, and differences give their mean; check at "
+    "there is a kink: the slope is {:.4g} from the left and {:.4g} from the right, and differences give their mean; check at "
     "inputs where the function is smooth"
 )
 
 
 def advice(mode: str, x: Tensor, a: np.ndarray, n: np.ndarray, settings: Settings) -> str:
-    """What a difference of this kind usually comes from."""
+    """Return the likely cause of a difference of this kind."""
     method = "jvp" if mode == "forward" else "backward"
     if np.isnan(a).any() or np.isnan(n).any():
         which = "analytical" if np.isnan(a).any() else "numerical"
-        return f"the {which} Jacobian has nan: look for 0/0, log or sqrt at the border of their domain, or inf - inf"
+        return f"the {which} Jacobian has nan: look for 0/0, log or sqrt at the boundary of its domain, or inf - inf"
     if x._np_dtype != np.float64:
         return f"the input is {x.dtype}; finite differences need double precision: pass x.double().requires_grad_()"
     if not a.any():
@@ -118,7 +118,7 @@ def advice(mode: str, x: Tensor, a: np.ndarray, n: np.ndarray, settings: Setting
         return f"the analytical values are {ratios[0]:.4g} times the numerical ones: look for a factor in {method}"
     if a.shape[0] == a.shape[1] and settings.close(a, n.T):
         return f"one Jacobian is the other transposed: look for a missing transpose in {method}"
-    there = (np.abs(a) > settings.atol / 2) | (np.abs(n) > settings.atol / 2)  # zeros agree whatever the formula is
+    there = (np.abs(a) > settings.atol / 2) | (np.abs(n) > settings.atol / 2)  # zeros agree whatever the formula
     if np.isclose(a, n, rtol=settings.rtol, atol=settings.atol)[there].mean() >= 0.5:
-        return f"the other elements agree: look for what is special about these, as a branch of {method}"
-    return f"look at the formula of {method}, and whether what it reads was changed after forward"
+        return f"the other elements agree: look for a special case of these, such as a branch in {method}"
+    return f"look at the formula of {method}, and for in-place changes after forward to the values it reads"

@@ -1,7 +1,7 @@
-"""Dual numbers: how tangents ride on eager tensors through every operation.  The user's side is forward_ad.py.
+"""Dual numbers: eager tensors carry tangents through every operation.  forward_ad.py has the public functions.
 
-Tangents are pushed by the same formulas that backward uses.  A view's tangent is a view of its base's tangent, so writing
-in place keeps all of them in step.  The open level stands in the frame (Frame.dual), and the nucleus tells it what runs.
+Tangents use the same formulas as backward.  A view's tangent is a view of its base's tangent, so in-place writes keep them
+all in step.  The open level is in the frame (Frame.dual), and core reports each operation to it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..layers.transform import laid_out_like
 
 
 class Level:
-    """One open dual level; compared by identity."""
+    """One open dual level; levels are compared by identity."""
 
     def op_done(self, frame: Frame, cls: Any, args: tuple, outs: tuple, ctx: Ctx | None = None) -> None:
         """Give the outputs of `cls(*args)` their tangents, if an argument has one."""
@@ -34,7 +34,7 @@ class Level:
                         self.follow(o)
 
     def follow(self, o: Tensor) -> None:
-        """Give what o's own node has saved of it, without a tangent, o's tangent as well: backward may be dual, too."""
+        """Give o's tangent also to the copy of o that its node has saved without one: backward may be dual, too."""
         node = producer(o._edge)
         if isinstance(node, Node) and type(node._saved) is tuple:
             for s in node._saved:
@@ -46,7 +46,7 @@ class Level:
         return tangent_of(t, self)
 
     def write(self, frame: Frame, fn: type[Function], x: Tensor, others: tuple) -> None:
-        """Make x's tangent that of the result: x is about to be written in place by fn."""
+        """Set x's tangent to the result's tangent; fn is about to modify x in place."""
         tangents = [tangent_of(a, self) for a in (x, *others)]
         if all(t is None for t in tangents):
             return
@@ -58,14 +58,14 @@ class Level:
             tangents[0].copy_(0.0 if t is None else t)
 
     def copy(self, frame: Frame, x: Tensor) -> tuple | None:
-        """Return the tangent of x in memory of its own, as tensors carry it."""
+        """Return a copy of x's tangent in its own memory, as tensors carry it."""
         t = tangent_of(x, self)
         with use(frame.but(dual=None)):
             return None if t is None else (self, t.clone())
 
 
 def tangent_of(a: object, level: Level) -> Tensor | None:
-    """Return the tangent that a carries at this level; a view has the view of its base's tangent, if the base has one."""
+    """Return the tangent that a carries at this level; a view of a base with a tangent has a view of that tangent."""
     if not isinstance(a, Tensor) or a._layer is not None:
         return None
     chain = []
@@ -82,7 +82,7 @@ def tangent_of(a: object, level: Level) -> Tensor | None:
 
 
 def eager_frame() -> Frame:
-    """Return the frame outside of all transforms, where tensors with tangents live, whatever transform asks for one."""
+    """Return the frame outside all transforms: tensors with tangents live there, whichever transform asks for one."""
     frame = current()
     while frame.layer is not EAGER:
         frame = frame.parent
@@ -90,7 +90,7 @@ def eager_frame() -> Frame:
 
 
 def zero_tangent(x: Tensor, level: Level) -> Tensor:
-    """Return a tangent of zeros for x; if x is a view, as the same view of its base's tangent."""
+    """Return a tangent of zeros for x; for a view, the same view of its base's tangent."""
     t = tangent_of(x, level)
     if t is None:
         view = x._view

@@ -1,7 +1,7 @@
-"""Forward mode in eager code: dual numbers.  A tensor carries its tangent beside its value while a dual level is open.
+"""Forward mode in eager code, with dual numbers: while a dual level is open, a tensor can carry a tangent beside its value.
 
-Every operation pushes tangents by the same formulas that backward uses.  A view's tangent is a view of its base's tangent,
-so writing in place keeps all of them in step.
+Operations compute tangents with the same formulas as backward.  A view's tangent is a view of its base's tangent, so in-place
+writes keep them all in step.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = [
 
 
 class UnpackedDualTensor(NamedTuple):
-    """The two halves of a dual tensor; `tangent` is None where there is none.
+    """The value and the tangent of a dual tensor; `tangent` is None if it has none.
 
     >>> import minigrad
     >>> import minigrad.autograd.forward_ad as fwAD
@@ -41,7 +41,7 @@ class UnpackedDualTensor(NamedTuple):
 
 
 class dual_level:
-    """The context in which tangents are carried along.  Levels do not nest.
+    """Context in which tensors carry tangents.  Levels do not nest.
 
     >>> import minigrad
     >>> import minigrad.autograd.forward_ad as fwAD
@@ -79,14 +79,14 @@ def enter_dual_level() -> int:
         raise error(
             RuntimeError,
             "enter_dual_level",
-            f"dual levels are for eager code, and this runs under `{inside[-1]}`, which would not see the tangents",
+            f"dual levels are for eager code, and this code runs under `{inside[-1]}`, which ignores tangents",
             "use minigrad.func.jvp inside transforms, which composes with all of them",
         )
     if frame.dual is not None:
         raise error(
             RuntimeError,
             "enter_dual_level",
-            "nested forward mode AD is not supported: a dual level is open already",
+            "nested forward mode AD is not supported: a dual level is already open",
             "use minigrad.func.jvp inside, which nests",
         )
     use(frame.but(dual=Level())).__enter__()
@@ -94,7 +94,7 @@ def enter_dual_level() -> int:
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
-    """Close the dual level; its tangents are gone.
+    """Close the dual level and drop its tangents.
 
     >>> import minigrad
     >>> import minigrad.autograd.forward_ad as fwAD
@@ -115,7 +115,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
     """Return a view of `tensor` that carries `tangent`, of the same shape, until the level ends.
 
-    A tangent of another floating-point dtype is converted, as by func.jvp; in PyTorch it keeps its dtype.
+    A tangent of another floating-point dtype is converted, as in func.jvp; in PyTorch it keeps its dtype.
 
     >>> import minigrad
     >>> import minigrad.autograd.forward_ad as fwAD
@@ -145,7 +145,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
             RuntimeError,
             "make_dual",
             f"the tangent has shape {tuple(tangent.shape)}, but the tensor has shape {tuple(tensor.shape)}",
-            "a tangent has its tensor's shape: tangent.expand_as(tensor) repeats one, minigrad.vmap goes through many",
+            "a tangent has its tensor's shape: broadcast it with tangent.expand_as(tensor), or use minigrad.vmap for many",
         )
     if tangent_of(tensor, frame.dual) is not None:
         raise error(
@@ -161,7 +161,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
 
 def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
-    """The value without its tangent, and the tangent (None if it has none, or its level has ended).
+    """Return the value without its tangent, and the tangent (None if it has none or its level has ended).
 
     >>> import minigrad
     >>> import minigrad.autograd.forward_ad as fwAD
@@ -182,16 +182,16 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         warn(
             "level-ended",
             "unpack_dual",
-            f"the tensor of shape {tuple(tensor.shape)} had a tangent in a dual level that has ended, and has none now",
-            "call unpack_dual inside `with dual_level():`, and keep the tangent that it gives",
+            f"the tensor of shape {tuple(tensor.shape)} has lost its tangent: its dual level has ended",
+            "call unpack_dual inside `with dual_level():`, and keep the tangent that it returns",
         )
     if dual is None:
         return UnpackedDualTensor(tensor, None)
-    with use(current().but(dual=Level())):  # in which nothing has a tangent
+    with use(current().but(dual=Level())):  # a level at which no tensor has a tangent
         primal, tangent = tensor.view_as(tensor), tangent_of(tensor, dual)
-    primal._tan = (dual, None)  # a view of a dual tensor would get the view of its tangent
+    primal._tan = (dual, None)  # else the view of a dual tensor would get a view of its tangent
     return UnpackedDualTensor(primal, tangent)
 
 
-# a recording has these by name, and not as the views that they are
+# recordings show these by name, not as the views that they are
 CODES.update({f.__code__: f.__name__ for f in (make_dual, unpack_dual)})

@@ -1,8 +1,8 @@
-"""What custom Functions need besides Function itself (PyTorch's module of this name).
+"""Support for custom Functions besides Function itself (PyTorch's module of this name).
 
-`once_differentiable` marks a backward that computes outside of minigrad: its results carry a node that refuses to be
+`once_differentiable` marks a backward that computes outside of minigrad: its results have a node that raises when
 differentiated.  `NestedIOFunction` takes and returns tensors in nested tuples, lists and dicts: it flattens them around
-a Function of its own (`Flat`), so that the engine and the transforms see nothing but tensors.
+a Function (`Flat`), so that the engine and the transforms see only tensors.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ FunctionCtx = BackwardCFunction = Ctx
 
 
 def once_differentiable(fn: Callable) -> Callable:
-    """Decorator of a `backward` that is not made of minigrad's operations: a second derivative through it is an error.
+    """Mark a `backward` that does not consist of minigrad's operations: a second derivative through it raises.
 
-    Without it such a backward would give wrong second derivatives without a word.  The error comes when the result is
-    differentiated, also where the incoming gradients are constants (PyTorch then takes the result for one, too) and what
-    the ctx keeps may depend on forward's inputs.
+    Without this decorator such a backward would silently give wrong second derivatives.  The error comes when the result is
+    differentiated, even if the incoming gradients are constants, provided that values saved on the ctx may depend on
+    forward's inputs (PyTorch then treats the result as a constant).
 
     >>> import minigrad
     >>> from minigrad.autograd.function import once_differentiable
@@ -78,7 +78,7 @@ def once_differentiable(fn: Callable) -> Callable:
 
 
 def traceable(fn_cls: type[Function]) -> type[Function]:
-    """Class decorator that sets `is_traceable`: the Function may be compiled, as any may that does not say False.
+    """Set `is_traceable` on a class: the Function may be compiled, like any that does not set it to False.
 
     >>> import minigrad
     >>> from minigrad.autograd.function import Function, traceable
@@ -95,7 +95,7 @@ def traceable(fn_cls: type[Function]) -> type[Function]:
 
 
 class InplaceFunction(Function):
-    """A Function whose instances remember whether to work in place; for old code only.
+    """A Function whose instances store a flag `inplace`; for old code only.
 
     >>> import minigrad
     >>> class Double(minigrad.autograd.function.InplaceFunction):
@@ -117,25 +117,25 @@ class InplaceFunction(Function):
 
 
 class DelayedError(Primitive):
-    """History only: the results of a once_differentiable backward, as functions of all that it may have read."""
+    """History of a once_differentiable backward's results: a function of every tensor that the backward may have read."""
 
     names = ("inputs",)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        """There is no second derivative."""
+        """Raise: there is no second derivative."""
         name, place = ctx._saved
         raise error(
             RuntimeError,
             name,
             "trying to differentiate twice a function that was marked with @once_differentiable",
-            "make its backward of minigrad operations and take the decorator away, or leave create_graph=True out",
+            "write its backward with minigrad operations and remove the decorator, or drop create_graph=True",
             notes=[f"marked at {place}"],
         )
 
 
 def refuse_second(ctx: Any, grads: tuple, outs: Any) -> Any:
-    """The results with a DelayedError as their history, where they may depend on something that requires grad."""
+    """Return the results, with a DelayedError as history if they may depend on a tensor that requires grad."""
     ctx = ctx._context() if isinstance(ctx, NestedIOFunction) else ctx
     while isinstance(ctx, Example):
         ctx = ctx._ctx
@@ -144,7 +144,7 @@ def refuse_second(ctx: Any, grads: tuple, outs: Any) -> Any:
 
 
 def delayed(o: Tensor, known: list, ctx: Ctx) -> Tensor:
-    """o, a result of ctx's backward, with a DelayedError as its history, at each layer that tracks what it may depend on."""
+    """Return o, a result of ctx's backward, with a DelayedError as history at each layer that tracks what o may depend on."""
     edges = [e for t in known if t._layer is o._layer and (e := history(t)) is not None]
     if o._layer is ctx._layer and derived(ctx):
         edges += [e for e in ctx._edges if e is not None]
@@ -158,16 +158,16 @@ def delayed(o: Tensor, known: list, ctx: Ctx) -> Tensor:
 
 
 def derived(ctx: Ctx) -> bool:
-    """Return whether the ctx keeps a value that forward may have computed from its inputs.
+    """Return True if the ctx holds a value that forward may have computed from its inputs.
 
-    Such a value has no history of its own. Integers and booleans do not count: they have no derivative.
+    Such a value has no history.  Integers and booleans do not count: they have no derivative.
     """
     kept = [s.tensor for s, i in zip(ctx._saved, ctx._places) if isinstance(s, Saved) and s.index is None and i is None]
     return any([not flat(v) for v in (*kept, *vars(ctx).values())])
 
 
 def flat(value: Any) -> bool:
-    """Return whether a value consists of integers, booleans, strings and the like, which have no derivative."""
+    """Return True if a value consists of integers, booleans, strings and the like, which have no derivative."""
     if isinstance(value, (tuple, list, dict)):
         return all(map(flat, value.values() if isinstance(value, dict) else value))
     if isinstance(value, Tensor):
@@ -177,7 +177,7 @@ def flat(value: Any) -> bool:
 
 # ---------------------------------------------------------------------- nested inputs and outputs
 class Slot:
-    """Stands in a layout for a tensor."""
+    """Stands for a tensor in a layout."""
 
     def __repr__(self) -> str:
         return "tensor"
@@ -187,18 +187,18 @@ SLOT = Slot()
 
 
 def layout_of(tree: Any) -> Any:
-    """Nested tuples, lists and dicts with SLOT in place of each tensor; other values stay."""
+    """Return nested tuples, lists and dicts with SLOT instead of each tensor; other values stay."""
     return mapped(tree, lambda leaf: SLOT if isinstance(leaf, Tensor) else leaf)
 
 
 def unflatten(values: Any, layout: Any) -> Any:
-    """The layout with the values, in order, in its slots."""
+    """Return the layout with the values, in order, in its slots."""
     rest = iter(values)
     return mapped(layout, lambda leaf: next(rest) if leaf is SLOT else leaf)
 
 
 def mapped(tree: Any, f: Callable) -> Any:
-    """f of every leaf of nested tuples (also named ones), lists and dicts."""
+    """Return the tree with f applied to every leaf of nested tuples (also named ones), lists and dicts."""
     if isinstance(tree, dict):
         return {k: mapped(v, f) for k, v in tree.items()}
     if isinstance(tree, (list, tuple)):
@@ -208,7 +208,7 @@ def mapped(tree: Any, f: Callable) -> Any:
 
 
 def leaves(tree: Any) -> Iterator:
-    """All leaves of nested tuples, lists and dicts."""
+    """Yield all leaves of nested tuples, lists and dicts."""
     if isinstance(tree, (list, tuple, dict)):
         for part in tree.values() if isinstance(tree, dict) else tree:
             yield from leaves(part)
@@ -217,7 +217,7 @@ def leaves(tree: Any) -> Iterator:
 
 
 def along(layout: Any, tree: Any) -> list | None:
-    """What `tree` has at the slots of `layout`, None standing for a whole branch of None; None if they do not match."""
+    """Return the parts of `tree` at the slots of `layout`, None for each slot below a None; None if they do not match."""
     if layout is SLOT:
         return None if isinstance(tree, (list, tuple, dict)) else [tree]
     if not isinstance(layout, (list, tuple, dict)):
@@ -238,7 +238,7 @@ def along(layout: Any, tree: Any) -> list | None:
 
 
 def flatten(layout: tuple, result: Any, who: str, what: str) -> tuple:
-    """What a user's method returned, a `what` for each slot of `layout`: nested alike, or simply in their order."""
+    """Return a user's result as one `what` per slot of `layout`; the result may be nested alike or flat, in order."""
     n = sum(leaf is SLOT for leaf in leaves(layout))
     found = along(layout, as_tuple(result))
     if found is None:
@@ -254,21 +254,21 @@ def flatten(layout: tuple, result: Any, who: str, what: str) -> tuple:
 
 
 class Flat(Function):
-    """What runs for a NestedIOFunction: the tensors one by one, and the call that knows their nesting at the end."""
+    """The Function behind a NestedIOFunction: it takes the tensors one by one and, last, the call that knows their nesting."""
 
     @staticmethod
     def forward(ctx: Any, *args: Any) -> tuple:
-        """The user's forward."""
+        """Run the user's forward."""
         return args[-1].enter(ctx).forward(*args[:-1])
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> tuple:
-        """The user's backward; the call itself has no gradient."""
+        """Run the user's backward; the call itself has no gradient."""
         return (*ctx.call.enter(ctx).backward(*grads), None)
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> tuple:
-        """The user's jvp on tangents nested like the inputs."""
+        """Run the user's jvp on tangents nested like the inputs."""
         call = ctx.call.enter(ctx)
         result = call.jvp(call, *unflatten(tangents, mapped(call._inputs, lambda leaf: leaf if leaf is SLOT else None)))
         return flatten((call._outputs,), (result,), f"{type(call).__name__}.jvp", "tangent")
@@ -279,18 +279,18 @@ class FlatApart(Flat):
 
     @staticmethod
     def forward(*args: Any) -> tuple:  # type: ignore[override]
-        """The user's forward, which has no ctx yet."""
+        """Run the user's forward, which has no ctx yet."""
         return args[-1].forward(*args[:-1])
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple, output: Any) -> None:
-        """The user's, with inputs and outputs nested."""
+        """Run the user's setup_context, with inputs and outputs nested."""
         call = inputs[-1].enter(ctx)
         call.setup_context(call, unflatten(inputs[:-1], call._inputs), unflatten(as_tuple(output), call._outputs))
 
 
 def batched_rule(info: Any, in_dims: tuple, *args: Any) -> tuple:
-    """The user's vmap with dimensions, inputs and outputs nested."""
+    """Run the user's vmap with dimensions, inputs and outputs nested."""
     call = args[-1]
     dims = unflatten(in_dims[:-1], mapped(call._inputs, lambda leaf: leaf if leaf is SLOT else None))
     out, out_dims = call.vmap(info, dims, *unflatten(args[:-1], call._inputs))
@@ -299,10 +299,10 @@ def batched_rule(info: Any, in_dims: tuple, *args: Any) -> tuple:
 
 
 class NestedIOFunction(Function):
-    """A Function whose inputs and outputs are tensors in nested tuples, lists and dicts; new code can do with Function.
+    """A Function of tensors in nested tuples, lists and dicts, with outputs nested likewise; new code can use Function.
 
-    `forward_extended(self, *inputs)` and `backward_extended(self, *grad_outputs)` get and return what is nested alike;
-    `self` is the ctx.  Call it by `apply`, or call an instance.
+    `forward_extended(self, *inputs)` and `backward_extended(self, *grad_outputs)` receive and return values nested alike;
+    `self` is the ctx.  Call it through `apply`, or call an instance.
 
     >>> import minigrad
     >>> class Scaled(NestedIOFunction):
@@ -322,7 +322,7 @@ class NestedIOFunction(Function):
     _ctx: Any = None
     _inputs: Any = ()
     _outputs: Any = ()
-    _kept: Any = ()  # how what was saved for backward, and for forward, is nested
+    _kept: Any = ()  # the nesting of the tensors saved for backward, and below of those saved for forward
     _kept_forward: Any = ()
 
     def __init_subclass__(cls, **options: Any):
@@ -335,12 +335,12 @@ class NestedIOFunction(Function):
         rule = staticmethod(batched_rule) if cls.vmap is not NestedIOFunction.vmap else None
         base = Flat if cls.combined else FlatApart
         rules = {"vmap": rule, "generate_vmap_rule": cls.generate_vmap_rule}
-        if cls.jvp is Function.jvp:  # it has none
+        if cls.jvp is Function.jvp:  # the class has no jvp
             rules["jvp"] = staticmethod(cls.jvp)
         cls._flat = type(cls.__name__, (base,), {"__module__": cls.__module__, "_nested": cls, **rules})
 
     def __init__(self, *args: Any, **kwargs: Any):
-        """A subclass may give the arguments a meaning."""
+        """Accept any arguments; a subclass may give them a meaning."""
 
     def __call__(self, *inputs: Any) -> Any:
         """Run the operation; an instance that has run before works on a copy of itself."""
@@ -351,31 +351,31 @@ class NestedIOFunction(Function):
 
     @classmethod
     def apply(cls, *inputs: Any) -> Any:
-        """Run the operation on nested tensors, and remember it for backward when one of them requires grad."""
+        """Run the operation on nested tensors, and record it for backward if one of them requires grad."""
         return cls()(*inputs)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(str(part) for part in self._inputs)})"
 
     def enter(self, ctx: Any) -> NestedIOFunction:
-        """This call as seen by the methods that follow: its context is `ctx`."""
-        self._ctx, ctx.call = weakref.ref(ctx), self  # weakly: the node holds the call
+        """Return this call, prepared for the methods that follow: its context is `ctx`."""
+        self._ctx, ctx.call = weakref.ref(ctx), self  # weakly, because the node holds the call
         return self
 
     def forward(self, *args: Any) -> tuple:
-        """Shared forward utility: nests the tensors, runs forward_extended, flattens its result."""
+        """Nest the tensors, run forward_extended, and flatten its result."""
         out = self.forward_extended(*unflatten(args, self._inputs))
         self._outputs = layout_of(out)
         return tuple(tensors_in(out))
 
     def backward(self, *gradients: Any) -> tuple:  # type: ignore[override]  # the call is its own ctx
-        """Shared backward utility: nests the gradients, runs backward_extended, flattens its result."""
+        """Nest the gradients, run backward_extended, and flatten its result."""
         nested = unflatten(gradients, self._outputs)
         result = self.backward_extended(*(nested if isinstance(self._outputs, (tuple, list)) else (nested,)))
         return flatten(self._inputs, result, f"{type(self).__name__}.backward_extended", "gradient")
 
     def forward_extended(self, *input: Any) -> Any:
-        """User defined forward."""
+        """Compute the outputs; users override it."""
         raise error(
             NotImplementedError,
             type(self).__name__,
@@ -384,17 +384,17 @@ class NestedIOFunction(Function):
         )
 
     def backward_extended(self, *grad_output: Any) -> Any:
-        """User defined backward."""
+        """Compute the gradients; users override it."""
         raise error(
             NotImplementedError,
             type(self).__name__,
-            "backward_extended is not defined, so it has no backward",
+            "backward_extended is not defined: this Function has no backward",
             "define backward_extended(self, *grad_outputs)",
         )
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple, *args: Any) -> tuple:
-        """Run the operation on a batch: override it to take in_dims and args nested, and return (output, out_dims)."""
+        """Run the operation on a batch; override it to take in_dims and args nested, and return (output, out_dims)."""
         raise error(NotImplementedError, info.function.__name__, "has no vmap rule", "override the vmap staticmethod")
 
     def _context(self) -> Any:
@@ -403,44 +403,44 @@ class NestedIOFunction(Function):
             raise error(
                 RuntimeError,
                 type(self).__name__,
-                "this instance belongs to no running operation",
+                "this instance does not belong to a running operation",
                 "use it inside forward_extended, backward_extended or jvp",
             )
         return ctx
 
     def save_for_backward(self, *args: Any) -> None:
-        """Keep tensors for backward; they may be nested, and `saved_tensors` gives them back alike.  At most once."""
+        """Save tensors for backward, which may be nested; `saved_tensors` returns them alike.  Call it at most once."""
         self._kept = layout_of(args)
         self._context().save_for_backward(*tensors_in(args))
 
     def save_for_forward(self, *tensors: Any) -> None:
-        """Keep tensors for jvp; they may be nested, and `saved_tensors` gives them back alike.  At most once."""
+        """Save tensors for jvp, which may be nested; `saved_tensors` returns them alike.  Call it at most once."""
         self._kept_forward = layout_of(tensors)
         self._context().save_for_forward(*tensors_in(tensors))
 
     @property
     def saved_tensors(self) -> tuple:
-        """In backward what save_for_backward kept, in jvp what save_for_forward kept, if it was called."""
+        """The tensors from save_for_backward; in jvp those from save_for_forward, if it was called."""
         ctx = self._context()
         return unflatten(ctx.saved_tensors, self._kept if ctx._forward is None else self._kept_forward)
 
     @property
     def needs_input_grad(self) -> tuple:
-        """Per tensor of the inputs, in order, whether its gradient is wanted."""
+        """For each tensor of the inputs, in order, True if it needs a gradient."""
         return self._context().needs_input_grad[:-1]
 
     def mark_dirty(self, *args: Any, **kwargs: Any) -> None:
-        """Say which inputs forward_extended has changed in place.  They have to be returned as well."""
+        """Declare which inputs forward_extended modifies in place.  It must return them as well."""
         self._context().mark_dirty(*tensors_in((args, kwargs)))
 
     def mark_non_differentiable(self, *args: Any, **kwargs: Any) -> None:
-        """Say which outputs have no derivative."""
+        """Declare which outputs have no derivative."""
         self._context().mark_non_differentiable(*tensors_in((args, kwargs)))
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Whether backward and jvp get zeros (True, the default) or None for what has no gradient."""
+        """Choose between zeros (True, the default) and None for missing gradients in backward and missing tangents in jvp."""
         self._context().set_materialize_grads(value)
 
 
-# not the method above: a subclass may define its backward under this name
+# separate from the method above, because a subclass may define its backward under this name
 NestedIOFunction.vjp = Function.__dict__["vjp"]

@@ -1,8 +1,8 @@
 """Jacobians, Hessians and their products with vectors, of functions of one tensor or a tuple of tensors.
 
-Everything is made of one step, `pull`: the gradients of outputs weighted by vectors, with zeros for what is
-independent.  A product from the right uses that pull is linear in its vectors: the derivative by them is the transpose
-of the transpose.  The transforms of minigrad.func do the same by composition.
+All of them use one step, `pull`: the gradients of outputs weighted by vectors, with zeros where the outputs are independent.
+A product from the right uses that `pull` is linear in its vectors, so its derivative with respect to them is the transpose of
+the transpose.  The transforms of minigrad.func do the same by composition.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ Tensors = Tensor | tuple[Tensor, ...]
 def vjp(
     func: Callable, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False
 ) -> tuple:
-    """(func(inputs), v times the Jacobian): v is nested like the outputs, and optional for one output of one element.
+    """Return (func(inputs), v times the Jacobian).  v is nested like the outputs; a single output of one element needs none.
 
-    With `strict` an output that does not depend on the inputs raises RuntimeError instead of giving zeros.
+    With `strict`, an output that does not depend on the inputs raises RuntimeError instead of giving zeros.
 
     >>> import minigrad
     >>> vjp(lambda x: x ** 2, minigrad.tensor([1., 2.]), minigrad.ones(2))
@@ -55,7 +55,7 @@ def vjp(
 def jvp(
     func: Callable, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False
 ) -> tuple:
-    """(func(inputs), the Jacobian times v): v is nested like the inputs, and optional for one input of one element.
+    """Return (func(inputs), the Jacobian times v).  v is nested like the inputs; a single input of one element needs none.
 
     >>> import minigrad
     >>> jvp(lambda x: x ** 2, minigrad.tensor([1., 2.]), minigrad.tensor([1., 0.]))
@@ -80,9 +80,9 @@ def jacobian(
     vectorize: bool = False,
     strategy: str = "reverse-mode",
 ) -> Any:
-    """The Jacobian of func, of shape (*output, *input); a tuple for each tuple among outputs and inputs, outputs first.
+    """Return the Jacobian of func, of shape (*output, *input); a tuple of outputs or of inputs gives a tuple, outputs first.
 
-    `vectorize` computes all rows as one batch; `strategy="forward-mode"`, columns instead of rows, needs it.
+    `vectorize` computes all rows as one batch; `strategy="forward-mode"` computes columns instead of rows, and requires it.
 
     >>> import minigrad
     >>> jacobian(lambda x: x ** 2, minigrad.tensor([1., 2.]))
@@ -109,7 +109,7 @@ def hessian(
     vectorize: bool = False,
     outer_jacobian_strategy: str = "reverse-mode",
 ) -> Any:
-    """The second derivatives of a func that returns one element: shape (*input, *input), nested like the inputs twice.
+    """Return the second derivatives of a func with one output element, of shape (*input, *input), nested like the inputs twice.
 
     >>> import minigrad
     >>> hessian(lambda x: (x ** 3).sum(), minigrad.tensor([1., 2.]))
@@ -119,7 +119,7 @@ def hessian(
     nested, inputs = as_tensors(inputs, "inputs", "hessian")
 
     def gradient(*xs: Tensor) -> tuple:
-        if outer_jacobian_strategy == "forward-mode":  # else jacobian detaches them: then they have no tangent
+        if outer_jacobian_strategy == "forward-mode":  # otherwise jacobian detaches them, and they have no tangent
             xs = tuple([x.requires_grad_() for x in xs])
         found = jacobian(lambda *a: one_element(func(*a), "hessian"), xs, create_graph=True, strict=strict)
         return tuple([g.reshape(x.shape) for g, x in zip(found, xs)])
@@ -131,7 +131,7 @@ def hessian(
 def vhp(
     func: Callable, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False
 ) -> tuple:
-    """(func(inputs), v times the Hessian), for a func that returns one element.
+    """Return (func(inputs), v times the Hessian), for a func that returns one element.
 
     >>> import minigrad
     >>> vhp(lambda x: (x ** 3).sum(), minigrad.tensor([1., 2.]), minigrad.ones(2))
@@ -143,7 +143,7 @@ def vhp(
 def hvp(
     func: Callable, inputs: Tensors, v: Tensors | None = None, create_graph: bool = False, strict: bool = False
 ) -> tuple:
-    """(func(inputs), the Hessian times v), for a func that returns one element; a Hessian is symmetric: as vhp.
+    """Return (func(inputs), the Hessian times v), for a func that returns one element; equal to vhp, by symmetry.
 
     >>> import minigrad
     >>> minigrad.autograd.functional.hvp(lambda x: (x ** 3).sum(), minigrad.tensor([1., 2.]), minigrad.tensor([1., 0.]))
@@ -155,7 +155,7 @@ def hvp(
 def hessian_product(
     func: Callable, inputs: Tensors, v: Tensors | None, create_graph: bool, strict: bool, who: str
 ) -> tuple:
-    """The gradient pulled back once more, by v."""
+    """Return the function's outputs and its gradient pulled back once more, by v."""
     with enable_grad():
         nested, inputs = fresh(inputs, create_graph, who)
         vectors = weights(v, inputs, create_graph, who, "the input to the user-provided function is")
@@ -169,16 +169,16 @@ def hessian_product(
     return finish(several, outputs, create_graph), finish(nested, found, create_graph)
 
 
-# ---------------------------------------------------------------------- the ways to a whole Jacobian
+# ---------------------------------------------------------------------- three ways to a whole Jacobian
 def rows(out: Tensor, inputs: tuple, create_graph: bool, strict: bool) -> tuple:
-    """Row by row: the gradient of each element."""
+    """Compute the Jacobian row by row, from the gradient of each element."""
     flat = out.reshape(-1)
     found = [pull((flat[i],), inputs, None, create_graph, strict, "jacobian", keep=True) for i in range(out.numel())]
     return tuple([stacked([row[k] for row in found], x).reshape((*out.shape, *x.shape)) for k, x in enumerate(inputs)])
 
 
 def rows_at_once(out: Tensor, inputs: tuple, create_graph: bool, strict: bool) -> tuple:
-    """All rows as one batch of gradients."""
+    """Compute all rows as one batch of gradients."""
     if not out.requires_grad or out.numel() == 0:
         return rows(out, inputs, create_graph, strict)
     found = grad(out, inputs, units(out), True, create_graph, allow_unused=True, is_grads_batched=True)
@@ -187,7 +187,7 @@ def rows_at_once(out: Tensor, inputs: tuple, create_graph: bool, strict: bool) -
 
 
 def columns(func: Callable, inputs: Tensors) -> Any:
-    """Column by column: the tangents that each element of the inputs gives, in forward mode."""
+    """Compute the Jacobian column by column, from the tangents for each input element, in forward mode."""
     nested, inputs = as_tensors(inputs, "inputs", "jacobian")
     blocks, several, results = [], False, ()
     for k, x in enumerate(inputs):
@@ -203,7 +203,7 @@ def columns(func: Callable, inputs: Tensors) -> Any:
         several, results = as_tensors(func(*inputs), "outputs of the user-provided function", "jacobian")
 
     def derivative(i: int, k: int) -> Tensor:
-        """Of result i by input k."""
+        """Return the derivative of result i with respect to input k."""
         r, x = results[i], inputs[k]
         return stacked([c[i] for c in blocks[k]], r).movedim(0, -1).reshape((*r.shape, *x.shape))
 
@@ -213,7 +213,7 @@ def columns(func: Callable, inputs: Tensors) -> Any:
 
 
 def check_strategy(strategy: str, vectorize: bool, create_graph: bool, strict: bool, who: str) -> None:
-    """Which options go together, as in PyTorch."""
+    """Raise for options that do not go together, as PyTorch does."""
     if strategy not in ("forward-mode", "reverse-mode"):
         raise error(
             AssertionError, who, f"expected strategy to be either 'forward-mode' or 'reverse-mode', got {strategy!r}"
@@ -233,9 +233,7 @@ def check_strategy(strategy: str, vectorize: bool, create_graph: bool, strict: b
             "pass vectorize=True",
         )
     if vectorize and strict:
-        raise error(
-            RuntimeError, who, "strict=True and vectorize=True are not supported together", "leave one of them out"
-        )
+        raise error(RuntimeError, who, "strict=True and vectorize=True are not supported together", "drop one of them")
 
 
 # ---------------------------------------------------------------------- steps
@@ -248,7 +246,7 @@ def pull(
     who: str,
     keep: bool | None = None,
 ) -> tuple:
-    """The gradients of outputs weighted by vectors; zeros where there is no dependence, RuntimeError if `strict`."""
+    """Return the gradients of weighted outputs; zeros if there is no dependence, or RuntimeError if `strict`."""
     vectors = vectors or (None,) * len(outputs)
     pairs = [(o, v) for o, v in zip(outputs, vectors) if o.requires_grad]
     found: tuple = (None,) * len(inputs)
@@ -262,21 +260,21 @@ def pull(
                     who,
                     f"the output of the user-provided function is independent of input {i}. This is not "
                     "allowed in strict mode",
-                    "leave strict=True out; the result is then zero there",
+                    "drop strict=True for a result of zeros",
                 )
             if create_graph and not g.requires_grad:
                 raise error(
                     RuntimeError,
                     who,
-                    f"the derivative by input {i} is independent of the inputs. This is not allowed in strict "
+                    f"the derivative with respect to input {i} is independent of the inputs. This is not allowed in strict "
                     "mode when create_graph=True",
-                    "leave strict=True out",
+                    "drop strict=True",
                 )
     return tuple([zeros(x) if g is None else g for g, x in zip(found, inputs)])
 
 
 def fresh(inputs: Any, create_graph: bool, who: str) -> tuple[bool, tuple]:
-    """The inputs as tensors of their own, so that the same tensors captured by func are not differentiated by."""
+    """Return the inputs as new tensors, so that func is not differentiated with respect to captured ones."""
     nested, inputs = as_tensors(inputs, "inputs", who)
     return nested, tuple(
         [x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_() for x in inputs]
@@ -284,7 +282,7 @@ def fresh(inputs: Any, create_graph: bool, who: str) -> tuple[bool, tuple]:
 
 
 def evaluate(func: Callable, inputs: tuple, strict: bool, who: str) -> tuple[bool, tuple]:
-    """func's outputs as a tuple, and whether they were one."""
+    """Return True if func returned a tuple, and its outputs as a tuple."""
     several, outputs = as_tensors(func(*inputs), "outputs of the user-provided function", who)
     if strict:
         check_dependent(outputs, "the output", who)
@@ -292,7 +290,7 @@ def evaluate(func: Callable, inputs: tuple, strict: bool, who: str) -> tuple[boo
 
 
 def check_dependent(tensors: tuple, what: str, who: str) -> None:
-    """Strict mode: everything depends on the inputs."""
+    """Raise, for strict mode, unless every tensor depends on the inputs."""
     for i, t in enumerate(tensors):
         if not t.requires_grad:
             raise error(
@@ -300,13 +298,13 @@ def check_dependent(tensors: tuple, what: str, who: str) -> None:
                 who,
                 f"{what} {i} of the user-provided function does not require gradients: it is independent of the "
                 "inputs. This is not allowed in strict mode",
-                "compute with the argument of the function, not with a tensor from outside, nor its detach(); or leave "
-                "strict=True out for a result of zeros",
+                "compute with the function's argument, without detach() and not with a captured tensor; or drop "
+                "strict=True for a result of zeros",
             )
 
 
 def as_tensors(x: Any, what: str, who: str) -> tuple[bool, tuple]:
-    """(whether x is a tuple, x as a tuple of tensors).  Raises TypeError for anything else."""
+    """Return True if x is a tuple, and x as a tuple of tensors.  Raises TypeError for anything else."""
     parts = x if isinstance(x, tuple) else (x,)
     for i, part in enumerate(parts):
         if not isinstance(part, Tensor):
@@ -321,7 +319,7 @@ def as_tensors(x: Any, what: str, who: str) -> tuple[bool, tuple]:
 
 
 def weights(v: Any, like: tuple, create_graph: bool, who: str, which: str) -> tuple | None:
-    """The vectors, checked against the tensors that they weight."""
+    """Return the vectors, checked against the tensors that they weight."""
     if v is None:
         if len(like) != 1 or like[0].numel() != 1:
             raise error(
@@ -351,7 +349,7 @@ def weights(v: Any, like: tuple, create_graph: bool, who: str, which: str) -> tu
 
 
 def one_element(out: Any, who: str) -> Tensor:
-    """The output of a function whose Hessian is wanted."""
+    """Return the single-element output of a function whose Hessian is requested."""
     if isinstance(out, tuple) and len(out) == 1:
         out = out[0]
     if not isinstance(out, Tensor):
@@ -370,16 +368,16 @@ def one_element(out: Any, who: str) -> Tensor:
 
 
 def finish(nested: bool, tensors: tuple, create_graph: bool) -> Any:
-    """What the caller gets: detached unless a graph was asked for, a tuple where he gave one."""
+    """Return the caller's result: detached unless a graph was requested, and a tuple if the caller passed one."""
     found = tensors if create_graph else tuple([t.detach() for t in tensors])
     return found if nested else found[0]
 
 
 def units(t: Tensor) -> Tensor:
-    """For each element of t the tensor of its shape that is 1 there alone, stacked."""
+    """Return the unit tensors, one for each element of t, stacked."""
     return eye(t.numel(), dtype=t.dtype, device=t.device).reshape((t.numel(), *t.shape))
 
 
 def stacked(parts: list, like: Tensor) -> Tensor:
-    """Tensors as the rows of one; without any, zero rows like `like`."""
+    """Return tensors stacked as rows; if there are none, zero rows like `like`."""
     return stack(parts) if parts else like.new_zeros((0, *like.shape))

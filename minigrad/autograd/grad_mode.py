@@ -1,6 +1,6 @@
 """Switches for recording: no_grad, enable_grad, set_grad_enabled, inference_mode.
 
-Each is a context manager and a decorator (generator functions included), holds for the current thread or task only, and
+Each is a context manager and a decorator (also of generator functions), applies to the current thread or task only, and
 acts on the whole chain of running transforms.
 """
 
@@ -19,7 +19,7 @@ from ..places import Place
 
 
 def restored(here: Frame, before: Frame) -> Frame:
-    """Return the chain that is here with the gradient modes that another one had."""
+    """Return the chain `here` with the gradient modes of the chain `before`."""
     if (here is ON or here is OFF) and (before is ON or before is OFF):
         return before
     parent = here.parent if here.parent is None or before.parent is None else restored(here.parent, before.parent)
@@ -27,25 +27,25 @@ def restored(here: Frame, before: Frame) -> Frame:
 
 
 class Switch(type):
-    """The class of the modes, which is taken for a mode where the parentheses are forgotten."""
+    """Metaclass of the modes; it raises if the parentheses are forgotten."""
 
     def __enter__(cls) -> None:
         name = cls.__name__
         raise error(
             TypeError,
             name,
-            f"is the class of the switch, and not one itself: `with {name}:`",
-            f"with minigrad.{name}():",
+            f"uses the class itself: `with {name}:`",
+            f"call it: with minigrad.{name}():",
         )
 
     def __exit__(cls, *_: object) -> None:
-        """There for the sake of `with`, which looks for it first."""
+        """Do nothing; `with` looks it up before it calls __enter__."""
 
 
 class Mode(metaclass=Switch):
-    """A way of changing the current frame that can be entered, left and used as a decorator."""
+    """A change of the current frame that can be entered, left and used as a decorator."""
 
-    # __del__: warns of a mode that has not acted; later nothing in Python, which drops a Ctrl-C that comes while it runs
+    # __del__: warns about a mode that was never entered; after that a no-op in C, because Python drops a Ctrl-C during __del__
     # _first: the frame before a mode that acts at once | _olds: the frames before each `with`
     __slots__ = ("__del__", "__dict__", "_first", "_olds")
     _not_entered: Callable
@@ -59,7 +59,7 @@ class Mode(metaclass=Switch):
         return new
 
     def change(self, frame: Any) -> Any:
-        """The frame with this mode on."""
+        """Return the frame with this mode on."""
         raise NotImplementedError
 
     def __enter__(self) -> None:
@@ -68,7 +68,7 @@ class Mode(metaclass=Switch):
         self._olds.append(before)
         try:
             enter(self.change(here))
-        except BaseException:  # Ctrl-C comes between two instructions: here, before the body of the `with` has begun
+        except BaseException:  # Ctrl-C may come between two instructions: here, before the body
             enter(before)
             raise
 
@@ -80,7 +80,7 @@ class Mode(metaclass=Switch):
             enter(back)
 
     def run(self, f: Callable, *args: Any, **kwargs: Any) -> Any:
-        """Call a function with the mode on.  Ctrl-C cannot come between its end and that of the mode, as it can in `with`."""
+        """Call a function with the mode on.  Unlike in `with`, Ctrl-C cannot come between the function's end and the mode's."""
         back = here = current()
         try:
             enter(self.change(here))
@@ -107,7 +107,7 @@ class Mode(metaclass=Switch):
         return wrapped
 
     def _generator(self, f: Callable) -> Callable:
-        """The mode holds while the generator's own code runs, not while its consumer's does."""
+        """Keep the mode on while the generator's own code runs, but not while its consumer's code runs."""
 
         @functools.wraps(f)
         def wrapped(*args: Any, **kwargs: Any):
@@ -130,25 +130,25 @@ class Mode(metaclass=Switch):
 
 
 def not_entered(name: str) -> None:
-    """Warn of a mode that is thrown away before it has acted."""
+    """Warn about a mode that is discarded before it acts."""
     if (frame := sys._getframe().f_back) is not None and thrown_away(frame):
         warn(
             "mode-not-entered",
             name,
-            "the switch was made and thrown away, without effect: it acts in a `with` block, or as a decorator",
+            "the switch is created but never entered, so it has no effect: use it in a `with` block or as a decorator",
             f"with minigrad.{name}():",
             Place(frame.f_code.co_filename, frame.f_lineno),
         )
 
 
 def thrown_away(frame: Any) -> bool:
-    """Whether a frame is just dropping the value of a line that is nothing but an expression."""
+    """Return True if a frame is just dropping the value of an expression statement."""
     code = frame.f_code.co_code
     return 0 <= frame.f_lasti < len(code) and dis.opname[code[frame.f_lasti]] == "POP_TOP"
 
 
 class NoParentheses(Mode):
-    """Also usable as `@no_grad` without parentheses, as PyTorch allows."""
+    """A mode that also works as a decorator without parentheses, `@no_grad`, as in PyTorch."""
 
     def __new__(cls, f: Callable | None = None) -> Any:
         return super().__new__(cls) if f is None else cls()(f)
@@ -170,7 +170,7 @@ class no_grad(NoParentheses):
 
 
 class enable_grad(NoParentheses):
-    """Record again, inside no_grad; inside inference_mode nothing is recorded, though is_grad_enabled() is True.
+    """Record again inside no_grad.  Inside inference_mode nothing is recorded, although is_grad_enabled() returns True.
 
     >>> import minigrad
     >>> x = minigrad.tensor(2., requires_grad=True)
@@ -185,7 +185,7 @@ class enable_grad(NoParentheses):
 
 
 class set_grad_enabled(Mode):
-    """Record or not, by a flag; acts at once when called as a function.
+    """Turn recording on or off by a flag; acts at once when called as a function.
 
     >>> import minigrad
     >>> x = minigrad.tensor(2., requires_grad=True)
@@ -201,7 +201,7 @@ class set_grad_enabled(Mode):
                 TypeError,
                 "set_grad_enabled",
                 f"expected True or False, but got the function {getattr(mode, '__name__', mode)}",
-                "say which: @minigrad.set_grad_enabled(False)",
+                "pass the flag: @minigrad.set_grad_enabled(False)",
             )
         self.mode, self._first, self.__del__ = bool(mode), current(), tuple
         enter(self.change(self._first))
@@ -210,16 +210,16 @@ class set_grad_enabled(Mode):
         return frame.all_grad(self.mode)
 
     def __call__(self, f: Callable) -> Callable:
-        if self._first is not None:  # it acted when it was made; as a decorator it must act only inside f
+        if self._first is not None:  # it acted when created; as a decorator it must act only inside f
             enter(restored(current(), self._first))
             self._first = None
         return super().__call__(f)
 
 
 class inference_mode(Mode):
-    """Record nothing, and make tensors that can never be recorded: cheaper than no_grad, and checked.
+    """Record nothing, and create tensors that can never be recorded.  Cheaper than no_grad, and checked.
 
-    `inference_mode(False)` inside switches it off, and gradients on.
+    Inside it, `inference_mode(False)` turns it off, and gradients on.
 
     >>> import minigrad
     >>> with minigrad.inference_mode():
@@ -243,7 +243,7 @@ class inference_mode(Mode):
 
 
 def is_grad_enabled() -> bool:
-    """Whether operations are recorded here; under inference_mode whether enable_grad stands inside of it, as in PyTorch.
+    """Return True if operations are recorded here; under inference_mode, True if enable_grad is inside it, as in PyTorch.
 
     >>> import minigrad
     >>> with minigrad.no_grad():
@@ -254,7 +254,7 @@ def is_grad_enabled() -> bool:
 
 
 def is_inference_mode_enabled() -> bool:
-    """Whether inference_mode is on here.
+    """Return True if inference_mode is on here.
 
     >>> import minigrad
     >>> minigrad.is_inference_mode_enabled()
@@ -264,7 +264,7 @@ def is_inference_mode_enabled() -> bool:
 
 
 def without(frame: Frame, name: str) -> Frame:
-    """Return a chain of frames without the layers of a name."""
+    """Return a chain of frames without the layers of that name."""
     if frame.layer is EAGER:
         return frame
     rest = frame.but(parent=without(frame.parent, name))

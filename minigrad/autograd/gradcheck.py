@@ -1,6 +1,6 @@
-"""Checks of derivatives against finite differences: gradcheck for the first, gradgradcheck for the second.
+"""Check derivatives against finite differences: gradcheck checks first derivatives, gradgradcheck second ones.
 
-The Jacobians come from numeric_jacobians.py; here they are compared.  disagreement.py says what a difference looks like.
+numeric_jacobians.py computes the Jacobians; this module compares them.  disagreement.py explains a difference.
 """
 
 from __future__ import annotations
@@ -51,11 +51,10 @@ def gradcheck(
 ) -> bool:
     """Compare the gradients of `func` at `inputs` with central differences; True if they agree.
 
-    The inputs that require grad are checked; they should be float64 (a warning says so).  `fast_mode` compares one
-    random combination of rows and columns instead of all.  Each output is differentiated with the gradients of the
-    others missing, and gradients always have their input's dtype, so `check_undefined_grad` and `check_grad_dtypes`
-    have nothing to add.  Raises GradcheckError (returns False without `raise_exception`), and ValueError if no input
-    requires grad.
+    Only inputs that require grad are checked; they should be float64 (otherwise it warns).  `fast_mode` compares one
+    random combination of rows and columns instead of all.  Each output is differentiated without gradients for the other
+    outputs, and gradients always have their input's dtype, so `check_undefined_grad` and `check_grad_dtypes` add nothing.
+    Raises GradcheckError (or returns False without `raise_exception`), and ValueError if no input requires grad.
 
     >>> import minigrad
     >>> x = minigrad.tensor([0.5, 2.], dtype=minigrad.float64, requires_grad=True)
@@ -94,8 +93,8 @@ def gradgradcheck(
 ) -> bool:
     """Compare the second derivatives of `func` with central differences of its gradients; True if they agree.
 
-    The gradients are checked as a function of the inputs and of the weights of the outputs, which are `grad_outputs` or
-    random.  `check_fwd_over_rev` also pushes tangents through backward.  Raises what gradcheck raises.
+    The gradients are checked as a function of the inputs and of the output weights, which are `grad_outputs` or random.
+    `check_fwd_over_rev` also pushes tangents through backward.  Raises the same errors as gradcheck.
 
     >>> import minigrad
     >>> x = minigrad.tensor([1., 2.], dtype=minigrad.float64, requires_grad=True)
@@ -127,13 +126,13 @@ def gradgradcheck(
     except GradcheckError as e:
         e.operation = "gradgradcheck"
         e.notes += (
-            f"here outputs are the gradients by the inputs, and inputs from {n} on those that backward was given",
+            f"outputs here are gradients with respect to the inputs; inputs from {n} on are gradients given to backward",
         )
         raise
 
 
 def random_weights(func: Callable, inputs: tuple, gaps: bool) -> list[Tensor]:
-    """Random gradients for the outputs, with gaps between their elements in memory if asked for."""
+    """Return random gradients for the outputs, with gaps between their elements in memory if requested."""
     random, found = np.random.default_rng(), []
     for _, o in differentiable(func, inputs):
         a = random.standard_normal(o.shape).astype(o._np_dtype)
@@ -142,7 +141,7 @@ def random_weights(func: Callable, inputs: tuple, gaps: bool) -> list[Tensor]:
 
 
 def agree(func: Callable, inputs: tuple, settings: Settings, modes: dict, batched: dict, raise_exception: bool) -> bool:
-    """gradcheck in these modes, for single derivatives and for batches of them."""
+    """Run gradcheck in these modes, for single derivatives and for batches of them."""
     if any(wanted and not modes[mode] for mode, wanted in batched.items()):
         raise error(
             AssertionError,
@@ -164,7 +163,7 @@ def agree(func: Callable, inputs: tuple, settings: Settings, modes: dict, batche
 
 
 def check_inputs(inputs: tuple) -> None:
-    """At least one input to check, of double precision, each element with memory of its own."""
+    """Check that there is an input to check, of double precision, and that each element has its own memory."""
     if not any(isinstance(x, Tensor) and x.requires_grad for x in inputs):
         raise error(
             ValueError,
@@ -184,14 +183,14 @@ def check_inputs(inputs: tuple) -> None:
             raise error(
                 RuntimeError,
                 "gradcheck",
-                f"input {i} has a dimension with stride 0: its elements share memory and cannot be moved one at a time",
+                f"input {i} has a dimension with stride 0: its elements share memory and cannot be changed one by one",
                 "pass x.clone()",
             )
 
 
 # ---------------------------------------------------------------------- comparisons
 def compare(func: Callable, inputs: tuple, settings: Settings, modes: dict, batched: dict) -> None:
-    """All that was asked for; GradcheckError where something differs."""
+    """Make the requested comparisons.  Raises GradcheckError at a difference."""
     if not differentiable(func, inputs):
         check_constant(func, inputs, settings)
         return
@@ -204,13 +203,13 @@ def compare(func: Callable, inputs: tuple, settings: Settings, modes: dict, batc
 
 
 def check_constant(func: Callable, inputs: tuple, settings: Settings) -> None:
-    """No output requires grad: then no output may move."""
+    """Check that outputs do not change with the inputs if no output requires grad."""
     for k, o in enumerate(as_tuple(func(*inputs))):
         if not isinstance(o, Tensor):
             raise error(
                 TypeError,
                 "gradcheck",
-                f"output {k} is a {type(o).__name__}, not a tensor, so that it has no gradient to check",
+                f"output {k} is a {type(o).__name__}, not a tensor, so it has no gradient to check",
                 "return tensors, without item(), numpy() and tolist()",
             )
     for i, x in checked(inputs):
@@ -220,13 +219,13 @@ def check_constant(func: Callable, inputs: tuple, settings: Settings) -> None:
                     GradcheckError,
                     "gradcheck",
                     f"Numerical gradient for function expected to be zero: output {k} does not require "
-                    f"grad, but moves with input {i}",
+                    f"grad, but changes with input {i}",
                     "look for detach(), .data, numpy(), no_grad or .item() in the function",
                 )
 
 
 def check_multiplied(func: Callable, inputs: tuple, tolerance: float) -> None:
-    """Gradients of zero have to give zero: a backward that forgets to multiply by them passes where they are 1."""
+    """Check that zero gradients give zero: a backward that does not multiply by them passes when they are 1."""
     outs, targets = [o for _, o in differentiable(func, inputs)], checked(inputs)
     nothing = [o.new_zeros(o.shape) for o in outs]
     for (i, _), g in zip(targets, grad(outs, [x for _, x in targets], nothing, allow_unused=True)):
@@ -240,7 +239,7 @@ def check_multiplied(func: Callable, inputs: tuple, tolerance: float) -> None:
 
 
 def compare_all(func: Callable, inputs: tuple, settings: Settings, mode: str) -> None:
-    """Every element of every Jacobian."""
+    """Compare every element of every Jacobian."""
     expected = {i: numerical(func, inputs, x, settings.eps) for i, x in checked(inputs)}
     forward = {i: forward_jacobian(func, inputs, i, x) for i, x in checked(inputs)} if mode == "forward" else {}
     for k, o in differentiable(func, inputs):
@@ -252,7 +251,7 @@ def compare_all(func: Callable, inputs: tuple, settings: Settings, mode: str) ->
 
 
 def backward_twice(o: Tensor, k: int, inputs: tuple, settings: Settings) -> dict[int, np.ndarray]:
-    """The Jacobians of output k; GradcheckError if backward gives other ones when it runs again."""
+    """Return the Jacobians of output k.  Raises GradcheckError if backward gives others when it runs again."""
     found, again = by_backward(o, inputs), by_backward(o, inputs)
     for i, jacobian in found.items():
         if not np.allclose(jacobian, again[i], rtol=0, atol=settings.nondet_tol, equal_nan=True):
@@ -262,17 +261,17 @@ def backward_twice(o: Tensor, k: int, inputs: tuple, settings: Settings) -> dict
                 "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times "
                 f"gives different values: input {i}, output {k}. The tolerance for nondeterminism was "
                 f"{settings.nondet_tol}",
-                "save the random numbers in forward and use them in backward, keep no state there, or raise nondet_tol",
+                "save the random numbers in forward and use them in backward, keep no state in it, or raise nondet_tol",
             )
     return found
 
 
 def compare_fast(func: Callable, inputs: tuple, settings: Settings, mode: str) -> None:
-    """One random combination of the rows and columns of each Jacobian; where it differs, every element."""
+    """Compare one random combination of each Jacobian's rows and columns; where it differs, compare every element."""
     random = np.random.default_rng()
 
     def direction(t: Tensor) -> np.ndarray:
-        v = 0.5 + random.random(tuple(t.shape))  # near zero, a weight would hide its element
+        v = 0.5 + random.random(tuple(t.shape))  # a weight near zero would hide its element
         return np.asarray(v / max(float(np.linalg.norm(v)), 1e-30)).astype(t._np_dtype)
 
     for i, x in checked(inputs):
@@ -300,7 +299,7 @@ def compare_fast(func: Callable, inputs: tuple, settings: Settings, mode: str) -
 
 
 def compare_batched(func: Callable, inputs: tuple) -> None:
-    """A batch of gradients through backward under vmap has to be what a loop gives."""
+    """Check that a batch of gradients through backward under vmap equals the results of a loop."""
     random = np.random.default_rng(0)
     targets = [x for _, x in checked(inputs)]
     for k, o in differentiable(func, inputs):
@@ -313,7 +312,7 @@ def compare_batched(func: Callable, inputs: tuple) -> None:
                 GradcheckError,
                 "gradcheck",
                 f"While computing batched gradients of output {k}, got: {e}",
-                "give the custom Functions inside a vmap rule, or generate_vmap_rule = True",
+                "define a vmap rule in the custom Functions inside, or set generate_vmap_rule = True",
             ) from e
         for j, g in enumerate(found):
             loop = np.reshape([e[j] for e in expected], (2, *targets[j].shape))
@@ -321,13 +320,13 @@ def compare_batched(func: Callable, inputs: tuple) -> None:
                 raise error(
                     GradcheckError,
                     "gradcheck",
-                    f"For output {k} and input {j}: batched gradients {g} are not those of a loop, {loop.tolist()}",
-                    "look at the vmap rules of the custom Functions inside",
+                    f"For output {k} and input {j}: batched gradients {g} differ from those of a loop, {loop.tolist()}",
+                    "check the vmap rules of the custom Functions inside",
                 )
 
 
 def compare_batched_forward(func: Callable, inputs: tuple) -> None:
-    """A batch of tangents through forward mode under vmap has to be what a loop gives."""
+    """Check that a batch of tangents through forward mode under vmap equals the results of a loop."""
     random = np.random.default_rng(0)
     for i, x in checked(inputs):
         tangents = random.standard_normal((2, *x.shape)).astype(x._np_dtype)
@@ -348,13 +347,13 @@ def compare_batched_forward(func: Callable, inputs: tuple) -> None:
                 GradcheckError,
                 "gradcheck",
                 f"While computing batched forward gradients, got: {e}",
-                "give the custom Functions inside a vmap rule, or generate_vmap_rule = True",
+                "define a vmap rule in the custom Functions inside, or set generate_vmap_rule = True",
             ) from e
         for k, f in zip(loop[0], found):
             if not np.allclose(host(f._a).reshape(2, -1), np.stack([r[k] for r in loop])):
                 raise error(
                     GradcheckError,
                     "gradcheck",
-                    f"For output {k} and input {i}: batched forward gradients are not those of a loop",
-                    "look at the vmap rules of the custom Functions inside",
+                    f"For output {k} and input {i}: batched forward gradients differ from those of a loop",
+                    "check the vmap rules of the custom Functions inside",
                 )

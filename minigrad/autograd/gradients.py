@@ -1,7 +1,7 @@
-"""`backward` and `grad`: what users call to run the engine (minigrad/core/engine.py).
+"""`backward` and `grad`: the functions with which users run the engine (minigrad/core/engine.py).
 
-They check what they are given, and choose the edges to start from, each with its gradient, and those where gradients
-are wanted.
+They check their arguments, and determine the edges to start from, each with its gradient, and the edges whose gradients
+are requested.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def backward(
 ) -> None:
     """Add the gradients of the sum of `tensors` (weighted by `grad_tensors`) to the `.grad` of the leaves, or of `inputs`.
 
-    Those of `inputs` that are no leaves retain their gradient from then on, as after retain_grad().
-    Raises RuntimeError for tensors without history, for non-scalars without gradient, and for a graph freed before.
+    Non-leaf `inputs` retain their gradient from then on, as after retain_grad().
+    Raises RuntimeError for tensors without history, for non-scalars without a gradient, and for a graph already freed.
 
     >>> import minigrad
     >>> x = minigrad.tensor([1., 2.], requires_grad=True)
@@ -54,7 +54,7 @@ def backward(
     inputs = as_sequence(inputs, "backward")
     if not inputs:
         raise error(
-            RuntimeError, "backward", "`inputs` argument to backward() cannot be empty", "leave it out for all leaves"
+            RuntimeError, "backward", "`inputs` argument to backward() cannot be empty", "omit it to reach all leaves"
         )
     targets = [edge_of(t, "backward", i) for i, t in enumerate(inputs)]
     for t, e in zip(inputs, targets):
@@ -68,7 +68,7 @@ def backward(
 
 
 def run(who: str, edges: list, seeds: list, wanted: set | None, retain: bool | None, create: bool) -> dict:
-    """engine.run; in debug mode plain code runs it under a record of the graph, in which `explain` finds its gradients."""
+    """Call engine.run.  Debug mode runs plain code under a record of the graph, in which `explain` finds its gradients."""
     keep, debug, place = create if retain is None else retain, debugging.mode.on, None
     if edges and (debug or retain and not create):
         place = slots.backward_begins(who, edges, wanted, retain and not create)
@@ -89,11 +89,11 @@ def grad(
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> tuple:
-    """The gradients of the sum of `outputs` (weighted by `grad_outputs`) with respect to `inputs`, as a tuple.
+    """Return the gradients of the sum of `outputs` (weighted by `grad_outputs`) with respect to `inputs`, as a tuple.
 
-    With `is_grads_batched` the first dimension of each of grad_outputs is a batch of weights, and so of the results.
-    Only the inputs get gradients: `only_inputs` has a place for the sake of old programs, and must be True.  Raises
-    RuntimeError for inputs that do not require grad and, unless `allow_unused`, for those that nothing depends on.
+    With `is_grads_batched`, the first dimension of each of grad_outputs, and of the results, is a batch of weights.
+    Only the inputs get gradients: `only_inputs` exists for the sake of old programs, and must be True.  Raises RuntimeError
+    for inputs that do not require grad and, unless `allow_unused`, for inputs that no output depends on.
 
     >>> import minigrad
     >>> x = minigrad.tensor(2., requires_grad=True)
@@ -111,14 +111,14 @@ def grad(
             ValueError,
             "grad",
             "only_inputs=False, which would fill the .grad of all other leaves, is not supported",
-            "leave it out, and use backward() for the others",
+            "omit it, and call backward() for the other leaves",
         )
     if is_grads_batched:
         outs, options = as_sequence(outputs, "grad"), (True, allow_unused, False, materialize_grads)
         return batched_grad(lambda *ws: grad(outs, inputs, ws, retain_graph, create_graph, *options), grad_outputs)
     outputs, inputs = as_sequence(outputs, "grad"), as_sequence(inputs, "grad")
     if not inputs:
-        raise error(RuntimeError, "grad", "inputs is empty: there is nothing to differentiate by")
+        raise error(RuntimeError, "grad", "inputs is empty: there is nothing to differentiate with respect to")
     edges, seeds = roots(outputs, grad_outputs, "grad")
     targets = [edge_of(t, "grad", i, tracked=False) for i, t in enumerate(inputs)]
     if None in targets:
@@ -134,7 +134,7 @@ def grad(
 
 
 def batched_grad(gradients: Callable, grad_outputs: Any) -> tuple:
-    """The gradients for a batch of grad_outputs at once; `gradients` gives those for one of each."""
+    """Return the gradients for a batch of grad_outputs at once; `gradients` computes them for one of the batch."""
     weights = as_sequence(grad_outputs, "grad")
     sizes = {tuple(w.shape)[:1] for w in weights if w is not None}
     if len(sizes) != 1 or () in sizes:
@@ -149,7 +149,7 @@ def batched_grad(gradients: Callable, grad_outputs: Any) -> tuple:
 
 
 def nothing(input: Any, edge: Any) -> Tensor:
-    """A gradient of zeros, where the input is."""
+    """Return a gradient of zeros on the input's device."""
     return input.new_zeros(input.shape) if isinstance(input, Tensor) else wrap(np.zeros(edge._shape, edge._dtype))
 
 
@@ -164,7 +164,7 @@ def refuse_untracked(inputs: tuple, i: int) -> None:
 
 
 def refuse_unused(results: tuple, targets: list) -> None:
-    """Raise RuntimeError for the first input that nothing depends on."""
+    """Raise RuntimeError for the first input that no output depends on."""
     for i, (r, e) in enumerate(zip(results, targets)):
         if r is None:
             raise error(
@@ -172,7 +172,7 @@ def refuse_unused(results: tuple, targets: list) -> None:
                 "grad",
                 f"one of the differentiated tensors appears to not have been used in the graph: input {i}, "
                 f"of shape {e._shape}",
-                "set allow_unused=True if this is desired; it gives None there",
+                "set allow_unused=True if this is intended; its gradient is then None",
             )
 
 
@@ -195,7 +195,7 @@ methods.backward = tensor_backward
 
 
 def as_sequence(x: Any, who: str) -> tuple:
-    """One tensor, or several, as a tuple.  Raises TypeError for what is neither."""
+    """Return one tensor, or several, as a tuple.  Raises TypeError for anything else."""
     if type(x) is tuple or type(x) is list:
         return tuple(x)
     if isinstance(x, Tensor) or hasattr(x, "edge"):
@@ -208,9 +208,9 @@ def as_sequence(x: Any, who: str) -> tuple:
 
 
 def roots(outputs: tuple, weights: Any, what: str) -> tuple[list, list]:
-    """The edges where differentiation starts, with a gradient for each."""
+    """Return the edges where differentiation starts, each with a gradient."""
     if weights is None and len(outputs) == 1 and type(t := outputs[0]) is Tensor and (edge := history(t)) is not None:
-        return [edge], [seed(t, None, edge, what)]  # by far the most common
+        return [edge], [seed(t, None, edge, what)]  # by far the most common case
     weights = (None,) * len(outputs) if weights is None else as_sequence(weights, what)
     if len(weights) != len(outputs):
         raise error(
@@ -227,7 +227,7 @@ def roots(outputs: tuple, weights: Any, what: str) -> tuple[list, list]:
                 what,
                 f"backward() inside a `{t._layer.name}` transform would lose its gradients",
                 "return the loss and let the transform differentiate it, or use minigrad.func.grad or "
-                "minigrad.autograd.grad there",
+                "minigrad.autograd.grad inside",
             )
         edges.append(edge_of(t, what, i))
         seeds.append(seed(t, g, edges[-1], what))
@@ -235,7 +235,7 @@ def roots(outputs: tuple, weights: Any, what: str) -> tuple[list, list]:
 
 
 def seed(t: Any, g: Tensor | None, edge: Any, what: str) -> Tensor:
-    """The gradient to start with: the given one, checked, or 1 for a scalar."""
+    """Return the gradient to start with: the given one, checked, or 1 for a scalar."""
     shape, dtype = edge._shape, edge._dtype
     if g is None:
         if shape and math.prod(shape) != 1:
@@ -251,12 +251,12 @@ def seed(t: Any, g: Tensor | None, edge: Any, what: str) -> Tensor:
             return t.new_ones(shape)
         if (
             type(t) is Tensor
-            and (type(t._a) is np.ndarray or looking.on)  # a GPU has to be waited for
+            and (type(t._a) is np.ndarray or looking.on)  # reading from a GPU would wait for it
             and t._a.size
             and has_numbers(t._a)
             and not math.isfinite(number := t._a.item())
             and (
-                what == "backward" or number != number  # a derivative may be asked for where a function is infinite
+                what == "backward" or number != number  # a derivative may be requested where a function is infinite
             )
         ):
             slots.notice("root not finite", t=t)
@@ -283,7 +283,7 @@ def seed(t: Any, g: Tensor | None, edge: Any, what: str) -> Tensor:
 
 
 def edge_of(t: Any, what: str, i: int, tracked: bool = True) -> Any:
-    """Return the edge of a tensor (or GradientEdge); None where it does not require grad, if that is allowed."""
+    """Return the edge of a tensor (or GradientEdge); None if it does not require grad and need not."""
     if not isinstance(t, Tensor):
         if not hasattr(t, "edge"):
             raise slots.problem("only tensors can be differentiated", what=what, t=t, i=i)

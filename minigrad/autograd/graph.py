@@ -1,6 +1,6 @@
-"""The graph of recorded operations, for looking at and for reaching into it (PyTorch's module of this name).
+"""Inspection of and access to the graph of recorded operations (PyTorch's module of this name).
 
-Nodes live in minigrad/core/graph.py, what they save in saved.py; hooks on one tensor or node in minigrad/tensors/hooks.py.
+Nodes are in minigrad/core/graph.py, saved tensors in saved.py, hooks on a tensor or node in minigrad/tensors/hooks.py.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ __all__ = [
 
 
 class Node(ABC):  # noqa: B024  (the methods are those of the registered classes)
-    """What the graph is made of, for isinstance: the node of an operation, or the end of an edge at a leaf.
+    """A node of the graph, for isinstance: the node of an operation, or of a leaf.
 
     It has `name()`, `next_functions`, `metadata`, `register_hook` and `register_prehook` (minigrad/core/graph.py).
 
@@ -56,9 +56,9 @@ Node.register(Leaf)
 
 
 class GradientEdge(NamedTuple):
-    """A place in the graph where a gradient arrives: output number `output_nr` of `node`.
+    """A position in the graph that receives a gradient: output number `output_nr` of `node`.
 
-    It can stand for a tensor in `grad` and `backward`, and does not keep the tensor's values.
+    It can replace a tensor in `grad` and `backward`, and does not keep the tensor's values alive.
 
     >>> import minigrad
     >>> x = minigrad.tensor(2., requires_grad=True)
@@ -73,12 +73,12 @@ class GradientEdge(NamedTuple):
     ownership_token: Any = None
 
     def edge(self) -> Any:
-        """The edge, as tensors hold it."""
+        """Return the edge in the form in which tensors hold it."""
         return OutputEdge(self.node, self.output_nr) if len(self.node._meta) > 1 else self.node
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
-    """The edge at which the gradient of `tensor` arrives.  Raises RuntimeError if it does not require grad.
+    """Return the edge that receives the gradient of `tensor`.  Raises RuntimeError if it does not require grad.
 
     >>> import minigrad
     >>> x = minigrad.tensor(3., requires_grad=True)
@@ -92,13 +92,13 @@ def get_gradient_edge(tensor: Tensor) -> GradientEdge:
             RuntimeError,
             "get_gradient_edge",
             "it is not possible to get the gradient edge for a Tensor that does not require gradients",
-            "call requires_grad_() on it, or on what it is computed from",
+            "call requires_grad_() on it, or on the tensors that it is computed from",
         )
     return GradientEdge(producer(edge), output_index(edge))
 
 
 def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
-    """Say that the memory of one or several tensors was written by code that minigrad does not see, such as NumPy's.
+    """Declare that code outside minigrad, such as NumPy's, has written to the memory of one or several tensors.
 
     >>> import minigrad
     >>> x = minigrad.ones(2)
@@ -111,13 +111,13 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
 
 
 class MultiHandle:
-    """Several hooks that are removed together; also a context manager that does so at its end."""
+    """Several hooks that are removed together, with `remove()` or at the end of a `with` block."""
 
     def __init__(self, handles: Sequence[Handle]):
         self.handles = handles
 
     def remove(self) -> None:
-        """Take all of them off."""
+        """Remove all of these hooks."""
         for handle in self.handles:
             handle.remove()
 
@@ -129,9 +129,9 @@ class MultiHandle:
 
 
 def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable, *, mode: str = "all") -> MultiHandle:
-    """Call `fn(grads)` in each backward when the gradients of `tensors` are there; None for those that it leaves out.
+    """Call `fn(grads)` in each backward once all gradients of `tensors` are known, None for tensors that it does not reach.
 
-    With mode="any" it is `fn(grad)` at the first of them.  Raises ValueError for another mode.
+    With mode="any", call `fn(grad)` at the first gradient instead.  Raises ValueError for another mode.
 
     >>> import minigrad
     >>> x, y = minigrad.ones(1, requires_grad=True), minigrad.ones(1, requires_grad=True)
@@ -145,9 +145,9 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable, *, mode: s
         )
     if mode == "any":
         tensors = [t for t in tensors if t.requires_grad]
-    nodes = [weakref.ref(producer(history(t))) for t in tensors if t.requires_grad]  # weakly: they hold the hooks
+    nodes = [weakref.ref(producer(history(t))) for t in tensors if t.requires_grad]  # weakly: these hold the hooks
     n, lock = len(tensors), threading.Lock()
-    # run of the engine -> gradients so far, how many are to come
+    # run of the engine -> gradients so far, number of gradients still missing
     runs: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
     def arrived(i: int, grad: Tensor) -> None:
@@ -169,9 +169,9 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable, *, mode: s
 
 @contextmanager
 def allow_mutation_on_saved_tensors():
-    """Writing in place to a tensor that was saved for backward is allowed inside: what is saved is copied.
+    """Allow in-place modification of saved tensors inside the block: it saves copies instead.
 
-    Forward and backward have to run inside.
+    Forward and backward must both run inside.
 
     >>> import minigrad
     >>> with allow_mutation_on_saved_tensors():
@@ -202,12 +202,12 @@ def allow_mutation_on_saved_tensors():
             open_.clear()
 
 
-# ---------------------------------------------------------------------- hooks on what is saved
+# ---------------------------------------------------------------------- hooks on saved tensors
 _disabled: ContextVar[str | None] = ContextVar("minigrad.saved_tensors_hooks.disabled", default=None)
 
 
 def outside() -> Frame:
-    """Return the innermost frame outside of all transforms, where plain tensors are at home, with gradients off."""
+    """Return the innermost frame outside all transforms, where plain tensors belong, with gradients off."""
     frame = found = current()
     while frame is not None:
         if not frame.layer.transparent:
@@ -217,13 +217,13 @@ def outside() -> Frame:
 
 
 class Packing(Observer):
-    """Packs what is saved while saved_tensors_hooks are at work."""
+    """Packs saved tensors while saved_tensors_hooks are active."""
 
     def __init__(self, pack_hook: Callable, unpack_hook: Callable):
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
 
     def pack(self, t: Tensor, index: int | None) -> Saved | None:
-        """Return the Saved of what the hook makes of an eager tensor."""
+        """Return a Saved with the pack hook's result for an eager tensor."""
         if t._layer is not None:
             return None
         before, shape, dtype = version(t), t._sizes, t._np_dtype
@@ -234,7 +234,7 @@ class Packing(Observer):
                 RuntimeError,
                 "saved_tensors_hooks",
                 f"a saved tensor pack hook is modifying its input, of shape {tuple(t.shape)}, in place",
-                "clone() it there first: t.clone()",
+                "clone it in the hook first: t.clone()",
                 memory(t).place,
             )
 
@@ -248,7 +248,7 @@ class Packing(Observer):
 
 
 class saved_tensors_hooks:
-    """Pass every tensor that is saved for backward through `pack_hook`, and what it returns through `unpack_hook` later.
+    """Pass every tensor that is saved for backward through `pack_hook`, and the result later through `unpack_hook`.
 
     >>> import minigrad
     >>> x = minigrad.tensor([3.], requires_grad=True)
@@ -278,7 +278,7 @@ class saved_tensors_hooks:
 
 
 def check_unpacked(t: Any, hook: Callable, shape: tuple, dtype: Any, node: Any) -> None:
-    """Refuse what a user's unpack hook has returned if it is no tensor like the one that was packed."""
+    """Raise if the result of a user's unpack hook is not a tensor like the one that was packed."""
     was = f"for {name_of(node)}, not the tensor of shape {shape} and {dtype} that was packed"
     where, who = defined_at(hook), "saved_tensors_hooks"
     if not isinstance(t, Tensor):
@@ -286,12 +286,12 @@ def check_unpacked(t: Any, hook: Callable, shape: tuple, dtype: Any, node: Any) 
         raise error(TypeError, who, f"the unpack hook returned {type(t).__name__} {was}", fix, where)
     if t._sizes != shape or t._np_dtype != dtype:
         what = f"the unpack hook returned a tensor of shape {tuple(t.shape)} and {t._np_dtype} {was}"
-        raise error(RuntimeError, who, what, "undo in the unpack hook what the pack hook has done", where)
+        raise error(RuntimeError, who, what, "make the unpack hook undo the pack hook", where)
 
 
 @contextmanager
 def disable_saved_tensors_hooks(error_message: str):
-    """Make entering saved_tensors_hooks a RuntimeError with this message; so is this, where such hooks are at work.
+    """Make entering saved_tensors_hooks raise RuntimeError with this message.  Raises at once if such hooks are active.
 
     >>> import minigrad
     >>> x = minigrad.ones(2, requires_grad=True)
@@ -311,7 +311,7 @@ def disable_saved_tensors_hooks(error_message: str):
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Keep what is saved for backward in the CPU's memory, as copies.
+    """Save tensors for backward as copies in the CPU's memory.
 
     >>> import minigrad
     >>> x = minigrad.ones(2, requires_grad=True)
@@ -327,7 +327,7 @@ class save_on_cpu(saved_tensors_hooks):
 
 
 def called(node: core.Node | Leaf, grads: tuple) -> Any:
-    """Return what a node that the user calls makes of the gradients of its outputs."""
+    """Return the result of a node that the user calls with gradients of its outputs."""
     if len(grads) != len(node._meta) or any([g is not None and not isinstance(g, Tensor) for g in grads]):
         raise slots.problem("a node takes one gradient per output", node=node, grads=grads)
     if isinstance(node, Leaf):

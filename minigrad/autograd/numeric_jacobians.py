@@ -1,6 +1,6 @@
-"""Jacobians of a function in three ways: finite differences, backward row by row, forward mode column by column.
+"""Compute the Jacobian of a function by finite differences, by backward row by row, and by forward mode column by column.
 
-They stand as arrays of shape (input elements, output elements).  gradcheck.py compares them.
+They are arrays of shape (input elements, output elements).  gradcheck.py compares them.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from .gradients import grad
 
 
 def checked(inputs: tuple) -> list[tuple[int, Tensor]]:
-    """The inputs that the check is about, with their positions."""
+    """Return the inputs to check, with their positions."""
     return [(i, x) for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
 
 
 def differentiable(func: Callable, inputs: tuple) -> list[tuple[int, Tensor]]:
-    """The outputs that require grad, with their positions."""
+    """Return the outputs that require grad, with their positions."""
     return [(i, o) for i, o in enumerate(as_tuple(func(*inputs))) if isinstance(o, Tensor) and o.requires_grad]
 
 
 def floats(func: Callable, inputs: tuple) -> dict[int, np.ndarray]:
-    """The values of all floating-point outputs, as copies: an output may be an input's memory."""
+    """Return the values of all floating-point outputs, as copies: an output may share an input's memory."""
     return {i: numbers(o) for i, o in enumerate(as_tuple(func(*inputs))) if is_float(o)}
 
 
 def numbers(t: Tensor) -> np.ndarray:
-    """A copy of a tensor's values, in a row."""
+    """Return a flat copy of a tensor's values."""
     return t.detach().cpu()._a.astype(np.float64).reshape(-1)
 
 
 def units(t: Tensor) -> Iterator[np.ndarray]:
-    """For each element of a tensor the array of its shape that is 1 there alone."""
+    """Yield a unit array, in the tensor's shape, for each element of a tensor."""
     for place in np.ndindex(tuple(t.shape)):
         unit = np.zeros(tuple(t.shape), t._np_dtype)
         unit[place] = 1
@@ -44,24 +44,24 @@ def units(t: Tensor) -> Iterator[np.ndarray]:
 
 
 def beside(x: Tensor, a: np.ndarray) -> Tensor:
-    """The array as a tensor on the device of x."""
+    """Return the array as a tensor on the device of x."""
     return wrap(a).to(x.device)
 
 
 def numerical(func: Callable, inputs: tuple, x: Tensor, eps: float) -> dict[int, np.ndarray]:
-    """Per output the Jacobian by x from central differences."""
+    """Return, per output, the Jacobian with respect to x from central differences."""
     found = [difference(func, inputs, x, unit, eps) for unit in units(x)]
     return {i: np.reshape([d[i] for d in found], (x.numel(), v.size)) for i, v in floats(func, inputs).items()}
 
 
 def difference(func: Callable, inputs: tuple, x: Tensor, direction: np.ndarray, eps: float) -> dict[int, np.ndarray]:
-    """Per output its central difference along a direction of x."""
+    """Return, per output, its central difference along a direction of x."""
     up, down = (moved(func, inputs, x, step * direction) for step in (eps, -eps))
     return {i: (up[i] - down[i]) / (2 * eps) for i in up}
 
 
 def moved(func: Callable, inputs: tuple, x: Tensor, step: np.ndarray) -> dict[int, np.ndarray]:
-    """The values of all outputs at x + step; x is moved in place, and gets its values back."""
+    """Return the values of all outputs at x + step; x is changed in place and restored."""
     kept = x._a.copy()
     try:
         np.copyto(x._a, kept + beside(x, step.astype(kept.dtype))._a)
@@ -73,7 +73,7 @@ def moved(func: Callable, inputs: tuple, x: Tensor, step: np.ndarray) -> dict[in
 def sides(
     func: Callable, inputs: tuple, x: Tensor, place: tuple, k: int, column: int, eps: float
 ) -> tuple[float, float]:
-    """The slope of one element of output k by one of x, from the left and from the right: a kink has two."""
+    """Return the slopes of one element of output k in one element of x, from the left and the right: they differ at a kink."""
     step = np.zeros(x._a.shape)
     step[place] = eps
     down, here, up = (moved(func, inputs, x, sign * step)[k][column] for sign in (-1, 0, 1))
@@ -81,20 +81,20 @@ def sides(
 
 
 def by_backward(out: Tensor, inputs: tuple) -> dict[int, np.ndarray]:
-    """Per input the Jacobian of one output, row by row."""
+    """Return, per input, the Jacobian of one output, computed row by row."""
     targets = checked(inputs)
     rows = [pulled(out, [x for _, x in targets], unit) for unit in units(out)]
     return {i: np.reshape([row[j] for row in rows], (out.numel(), x.numel())).T for j, (i, x) in enumerate(targets)}
 
 
 def pulled(out: Tensor, targets: list, weight: np.ndarray) -> list[np.ndarray]:
-    """The gradients by the targets of an output weighted so, each in a row; zeros where there is none."""
+    """Return the flat gradients of a weighted output with respect to the targets; zeros where there is none."""
     found = grad(out, targets, beside(out, weight), True, allow_unused=True)
     return [np.zeros(x.numel()) if g is None else numbers(g) for x, g in zip(targets, found)]
 
 
 def by_forward(func: Callable, inputs: tuple, i: int, tangent: np.ndarray) -> dict[int, np.ndarray]:
-    """Per output the tangent that comes from one of input i."""
+    """Return, per output, the tangent that results from a tangent of input i."""
     with forward_ad.dual_level():
         args = [x.detach() if isinstance(x, Tensor) else x for x in inputs]
         args[i] = forward_ad.make_dual(args[i], beside(args[i], tangent))
@@ -107,6 +107,6 @@ def by_forward(func: Callable, inputs: tuple, i: int, tangent: np.ndarray) -> di
 
 
 def forward_jacobian(func: Callable, inputs: tuple, i: int, x: Tensor) -> dict[int, np.ndarray]:
-    """Per output the Jacobian by input i, column by column."""
+    """Return, per output, the Jacobian with respect to input i, computed column by column."""
     rows = [by_forward(func, inputs, i, unit) for unit in units(x)]
     return {k: np.stack([r[k] for r in rows]) for k in rows[0]} if rows else {}

@@ -1,12 +1,11 @@
-"""profile: the time and memory of each operation while a block of a program runs, forward, backward and optimizer.
+"""profile: the time and memory of each operation in a block of a program: forward, backward and optimizer.
 
-A profiler is a transparent layer (core/frames.py): each operation that reaches eager code comes through `process`, and is timed
-on the way.  In a backward the engine hands it each node (profiler_layer.py).  Optimizers, compiled functions and
-`record_function` name ranges by `span`, modules by `listeners`.  What was noted is in profiler_util.py; minigrad.profiler adds
-schedules.
+A profiler is a transparent layer (core/frames.py): each operation that reaches eager code passes through `process`, which times
+it.  In a backward the engine hands it each node (profiler_layer.py).  Optimizers, compiled functions and `record_function` name
+ranges with `span`, modules with `listeners`.  profiler_util.py reports the events; minigrad.profiler adds schedules.
 
-What it costs: an operation under a profiler takes some 10 microseconds longer, since it goes the general way and the Python
-stack is read for its name, 20 with shapes, memory and lines; half of it is in the times that are shown.
+Cost: an operation under a profiler takes about 10 microseconds longer, because it takes the generic path and the profiler reads
+the Python stack to find its name; with shapes, memory and lines it takes 20.  The displayed times include half of this.
 """
 
 from __future__ import annotations
@@ -23,15 +22,15 @@ from .profiler_util import EventList, FunctionEventAvg
 
 __all__ = ["profile", "record_function"]
 
-# recordings and profilers that run anywhere in the process: modules tell them that they are called
+# recordings and profilers that run anywhere in the process; modules report their calls to them
 listeners: list = []
-profilers: list = []  # those among them that take times: ranges are named where there are any
+profilers: list = []  # the profilers among them: ranges are named only if there are any
 
 
 # ---------------------------------------------------------------------- ranges
 @contextmanager
 def span(name: str, whole: bool = False) -> Iterator[None]:
-    """Name a range for the profilers of this thread; a `whole` one is listened to as one event (a compiled function)."""
+    """Name a range for the profilers of this thread; a `whole` one (a compiled function) is recorded as a single event."""
     frame = current()
     here = [layer for layer in frame.layers() if isinstance(layer, Profiler) and layer.active]
     for profiler in here:
@@ -41,7 +40,7 @@ def span(name: str, whole: bool = False) -> Iterator[None]:
     while whole and isinstance(plain.layer, Profiler):
         plain = plain.below()
     try:
-        with use(plain) if whole else nullcontext():  # a step's range may end inside a no_grad that began in it
+        with use(plain) if whole else nullcontext():  # a step's range may end inside a no_grad that began within it
             yield
     finally:
         for profiler, event in zip(here, events):
@@ -50,7 +49,7 @@ def span(name: str, whole: bool = False) -> Iterator[None]:
 
 
 class record_function:
-    """Name a range of a program in the profile: `with record_function("loss"):`, or as a decorator.
+    """Name a range of a program in the profile, as in `with record_function("loss"):`, or as a decorator.
 
     >>> import minigrad
     >>> from minigrad.profiler import profile, record_function
@@ -87,8 +86,8 @@ class record_function:
 class profile:
     """Time the operations of a block: `with profile() as prof:`, then `print(prof.key_averages().table())`.
 
-    `record_shapes` notes the shapes of operands, `profile_memory` the bytes of results, `with_stack` the user's lines.  With
-    `use_cuda` each operation on a GPU is waited for.  With `enabled=False` nothing is noted.
+    `record_shapes` records the shapes of operands, `profile_memory` the bytes of results, `with_stack` the user's lines.
+    `use_cuda` waits for each operation on a GPU.  `enabled=False` records nothing.
 
     >>> import minigrad
     >>> x = minigrad.ones(3, requires_grad=True)
@@ -125,7 +124,7 @@ class profile:
         self._stop()
 
     def _start(self) -> None:
-        """Put the listener in front of what runs in this thread."""
+        """Put the listener in front of the code that runs in this thread."""
         top = current()
         self.listener.around = top
         self._scope = use(Frame(self.listener, top.grad, top.dual, top.inference, top))
@@ -134,7 +133,7 @@ class profile:
             running.append(self.listener)
 
     def _stop(self) -> None:
-        """Take it away."""
+        """Remove the listener."""
         if self._scope is None:
             return
         self._scope.__exit__()
@@ -152,7 +151,7 @@ class profile:
     function_events = property(events)
 
     def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> EventList:
-        """Return a row for each name; also for each list of shapes, or for each innermost `group_by_stack_n` lines."""
+        """Return one row per name, or also per list of shapes, or per innermost `group_by_stack_n` lines."""
         return self.events().key_averages(group_by_input_shape, group_by_stack_n)
 
     def total_average(self) -> FunctionEventAvg:
@@ -161,11 +160,11 @@ class profile:
 
     @property
     def self_cpu_time_total(self) -> float:
-        """The sum of what each event took itself, in microseconds."""
+        """Sum of the events' own times, in microseconds."""
         return self.events().self_cpu_time_total
 
     def table(self, sort_by: str | None = None, row_limit: int = 100, **settings: Any) -> str:
-        """Return the events themselves as a table; that of key_averages() is shorter."""
+        """Return the individual events as a table; the table of key_averages() is shorter."""
         return self.events().table(sort_by, row_limit, **settings)
 
     def export_chrome_trace(self, path: Any) -> None:
@@ -174,5 +173,5 @@ class profile:
 
 
 def device_waiter() -> Callable | None:
-    """Return what waits for the GPU, if there is one."""
+    """Return a function that waits for the GPU, if there is one."""
     return (lambda: transfer.current().synchronize()) if transfer.count() else None

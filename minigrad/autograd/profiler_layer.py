@@ -1,4 +1,4 @@
-"""Profiler, the layer that listens, and ProfiledRun, which times the nodes of a backward.  See profiler.py."""
+"""Profiler, the layer that records events, and ProfiledRun, which times the nodes of a backward.  See profiler.py."""
 
 from __future__ import annotations
 
@@ -23,37 +23,37 @@ from ..ops.base.registry import CODES
 from ..places import PACKAGE
 from .profiler_util import FunctionEvent
 
-_names: dict[int, tuple] = {}  # id of a code object of minigrad's -> itself, the operation that it is, or None
+_names: dict[int, tuple] = {}  # id of a code object of minigrad -> the object, and its operation or None
 
 
 class Profiler(Layer):
-    """Listens to what runs: a layer that changes nothing, and what it has noted."""
+    """Records the operations that run; a layer that changes none of them."""
 
     name, records = "profile", True
 
     def __init__(self, shapes: bool = False, memory: bool = False, stack: bool = False, wait: Callable | None = None):
         self.shapes, self.memory, self.stack, self.wait = shapes, memory, stack, wait
         self.active = True
-        self.around: Frame | None = None  # the frame that it was put around
+        self.around: Frame | None = None  # the frame around which it was put
         self.roots: list[FunctionEvent] = []
-        self.inside: list[FunctionEvent] = []  # what goes on, outermost first
-        self.call: Any = None  # the frame of the function of the table that ran last, and its event
+        self.inside: list[FunctionEvent] = []  # open events, outermost first
+        self.call: Any = None  # frame of the last public function called, and its event
         self.group: Any = None
 
     # ------------------------------------------------------------------ as a layer
     def handles(self, fn: type, args: tuple) -> bool:
-        """See every operation."""
+        """Return True: the layer sees every operation."""
         return True
 
     def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
-        """Run the operation below, and note its time."""
+        """Run the operation one layer down, and record its time."""
         run = functools.partial(apply_at, frame.below(), cls, args)
         if not cls.primitive and frame.parent.layer is EAGER:
-            run = functools.partial(cls.eager, frame, args)  # what its methods compute comes here, too
+            run = functools.partial(cls.eager, frame, args)  # operations in its methods come here, too
         return self.timed(cls, args, run)
 
     def inplace(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
-        """Do the same with a write."""
+        """Do the same for an in-place write."""
 
         def run() -> Tensor:
             if frame.parent.layer is not EAGER:
@@ -64,49 +64,49 @@ class Profiler(Layer):
         return self.timed(fn, (x, *others), run, "_")
 
     def lies_on_plain(self, frame: Frame) -> bool:
-        """Return whether there is plain eager code below, in the modes that are in force here."""
+        """Return True if there is plain eager code below, in the modes that are in force here."""
         p = frame.parent
         return (p is ON or p is OFF) and not frame.observers and frame.below() is p
 
     @contextmanager
     def running(self, run: BackwardRun, grads: Any, seeds: list, arrays: bool) -> Iterator[None]:
-        """Have the nodes of a backward timed, and noted by a recording or another profiler around this one."""
+        """Time the nodes of a backward; an enclosing recording or profiler records them, too."""
         outer = recorder_of(self.around)
         with nullcontext() if outer is None else outer.running(run, grads, seeds, arrays), self.timing(run, arrays):
             yield
 
     def timing(self, run: BackwardRun, arrays: bool = False) -> ProfiledRun:
-        """Have the nodes of a backward timed."""
+        """Time the nodes of a backward."""
         return ProfiledRun(self, run, Frame(self, False, None, False, OFF) if arrays else None)
 
     def found(self, gradients: dict) -> dict:
-        """Return the gradients of a backward as they are, but for what a recording around makes of them."""
+        """Return the gradients of a backward, as an enclosing recording changes them, if there is one."""
         outer = recorder_of(self.around)
         return gradients if outer is None else outer.found(gradients)
 
     def entered(self, module: Any) -> None:
-        """Note that a module is called."""
+        """Record that a module is called."""
         if self.active and self in current().layers():
             self.close()
             self.begin(f"nn.Module: {type(module).__name__}", "module")
 
     def left(self, module: Any) -> None:
-        """Note that its call is over."""
+        """Record that a module's call has ended."""
         if self.active and self in current().layers():
             self.close()
             name = f"nn.Module: {type(module).__name__}"
             begun = [e for e in self.inside if e.kind == "module" and e.name == name]
-            for event in begun[-1:]:  # none, if it was called before the profiler became active
+            for event in begun[-1:]:  # none, if the call began before the profiler became active
                 self.end(event)
 
     def clear(self) -> None:
-        """Forget what was noted."""
+        """Delete all records."""
         self.close()
         self.roots = []
 
     # ------------------------------------------------------------------ events
     def timed(self, cls: Any, args: tuple, run: Callable, ending: str = "") -> Any:
-        """Run an operation as an event, inside one for the function of the table that was called."""
+        """Run an operation as an event, inside an event for the public function that was called."""
         if not self.active:
             return run()
         name = cls.function_name() + ending if cls.primitive else cls.__name__
@@ -125,7 +125,7 @@ class Profiler(Layer):
         return out
 
     def call_of(self, name: str, function: Any, args: tuple, user: FrameType | None) -> FunctionEvent | None:
-        """Open the event for the function of the table that runs: the last one's, if it is still the same call."""
+        """Open the event for the public function that runs, or reopen the last one if it is still the same call."""
         if function is None:
             self.close()
         elif function is self.call and self.group.cpu_parent is self.innermost():
@@ -136,11 +136,11 @@ class Profiler(Layer):
         return self.group
 
     def innermost(self) -> FunctionEvent | None:
-        """Return the event that goes on."""
+        """Return the innermost open event."""
         return self.inside[-1] if self.inside else None
 
     def begin(self, name: str, kind: str) -> FunctionEvent:
-        """Begin an event inside those that go on."""
+        """Begin an event inside the open ones."""
         parent = self.innermost()
         event = FunctionEvent(name, kind, parent, perf_counter_ns(), threading.get_ident())
         if parent is None:
@@ -149,40 +149,40 @@ class Profiler(Layer):
         return event
 
     def end(self, event: FunctionEvent) -> None:
-        """End an event, and what has been left open inside it."""
+        """End an event and the events left open inside it."""
         event.end = perf_counter_ns()
         while self.inside and self.inside.pop() is not event:
             pass
 
     def close(self) -> None:
-        """Say that what comes next belongs to another call."""
+        """Note that the next operation belongs to another call."""
         self.call = self.group = None
 
     def describe(self, event: FunctionEvent, args: tuple, user: FrameType | None) -> None:
-        """Note what was asked for: shapes, and the user's lines."""
+        """Record the requested details: shapes and the user's lines."""
         if self.shapes:
             event.input_shapes = [list(a.shape) for a in args if isinstance(a, Tensor)]
         if self.stack:
             event.stack = lines(user)
 
     def results(self, event: FunctionEvent, args: tuple, out: Any) -> None:
-        """Note what came out: memory of its own, and the node that was made."""
+        """Record an operation's results: newly allocated memory, and the node it made."""
         outs = [o for o in (out if isinstance(out, (tuple, list)) else (out,)) if isinstance(o, Tensor)]
         edge = outs[0]._edge if outs else None
         if edge is not None and type(edge) is not Leaf:
             event.sequence_nr = producer(edge)._seq
-        if self.memory and not event.cpu_children:  # else what it has called has allocated them
+        if self.memory and not event.cpu_children:  # otherwise the operations it called allocated them
             given = {id(a) for a in args}
             event.allocated = sum([own_bytes(bottom(o)._a) for o in outs if id(o) not in given])
 
     def wait_for(self, out: Any) -> None:
-        """Wait until a device has finished, where that was asked for."""
+        """Wait until a device has finished, if requested."""
         if self.wait is not None and isinstance(out, Tensor) and on_device(bottom(out)._a):
             self.wait()
 
 
 def own_bytes(a: Any) -> int:
-    """Return the bytes of an array that has memory of its own."""
+    """Return the bytes of an array that owns its memory, else 0."""
     return a.nbytes if getattr(a, "base", None) is None else 0
 
 
@@ -204,7 +204,7 @@ class ProfiledRun:
         self.profiler.close()
 
     def timed_step(self, node: Any, g: Any, this: BackwardRun) -> list:
-        """Run a node's backward, by its written-out form where there is one, as the engine does."""
+        """Run a node's backward, by its written-out form if there is one, as the engine does."""
         pairs = None
         with self.event(name_of(node), node) as event:
             if self.frame is not None and node._hooks is None and node.backward_on_arrays is not None:
@@ -238,11 +238,11 @@ class ProfiledRun:
             profiler.end(event)
 
 
-# ---------------------------------------------------------------------- who has called
+# ---------------------------------------------------------------------- the caller
 def calling(frame: FrameType | None) -> tuple[str, FrameType | None, FrameType | None]:
-    """Return the name and frame of the outermost function of the table of operations that runs, and its caller's frame.
+    """Return the name and frame of the outermost public function that runs, and its caller's frame.
 
-    record/callers.py does the same for recordings, which need more of it.
+    record/callers.py does the same for recordings, which need more details.
     """
     name, outer = "", None
     while frame is not None:
@@ -258,7 +258,7 @@ def calling(frame: FrameType | None) -> tuple[str, FrameType | None, FrameType |
 
 
 def lines(frame: FrameType | None) -> list[str]:
-    """Return the lines of the user's functions that run, innermost first, as file(line): function."""
+    """Return the lines of the user's running functions, innermost first, as file(line): function."""
     found = []
     while frame is not None:
         code = frame.f_code

@@ -1,6 +1,6 @@
 """Report a profile: events with their times, averages by name, the table, Chrome's trace.
 
-An event has its time in nanoseconds of time.perf_counter; what users see is in microseconds, as in PyTorch.
+Events store nanoseconds of time.perf_counter; users see microseconds, as in PyTorch.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..files import written
 
 
 class FunctionEvent:
-    """One call of an operation, of a node's backward, of a module, or a range that `record_function` has named.
+    """One call of an operation, of a node's backward, of a module, or a range named with `record_function`.
 
     >>> import minigrad
     >>> with minigrad.profiler.profile() as prof:
@@ -31,26 +31,26 @@ class FunctionEvent:
         self.cpu_children: list[FunctionEvent] = []
         self.input_shapes: list[list[int]] = []
         self.stack: list[str] = []
-        self.allocated = 0  # bytes of results with memory of their own
-        self.sequence_nr = -1  # of the node that an operation has made, or whose backward this is
+        self.allocated = 0  # bytes of results that own their memory
+        self.sequence_nr = -1  # of the node that the operation made, or whose backward this is
         if parent is not None:
             parent.cpu_children.append(self)
 
     key, count = property(lambda e: e.name), 1
-    cpu_time_total = property(lambda e: (e.end - e.start) / 1000, doc="Its time, in microseconds.")
+    cpu_time_total = property(lambda e: (e.end - e.start) / 1000, doc="Time of the event, in microseconds.")
     self_cpu_time_total = property(
         lambda e: e.cpu_time_total - sum([c.cpu_time_total for c in e.cpu_children]),
-        doc="Its time less that of what it has called, in microseconds.",
+        doc="Time of the event without the events inside it, in microseconds.",
     )
-    self_cpu_memory_usage = property(lambda e: e.allocated, doc="The bytes that it has allocated itself.")
+    self_cpu_memory_usage = property(lambda e: e.allocated, doc="Bytes allocated by the event itself.")
 
     @property
     def cpu_memory_usage(self) -> int:
-        """The bytes of results that were allocated, by what it has called as well."""
+        """Bytes allocated for results, including those of the events inside it."""
         return self.allocated + sum([c.cpu_memory_usage for c in self.cpu_children])
 
     def simplified(self) -> FunctionEvent:
-        """Take functions that are nothing but one operation together with it, under the name that is called."""
+        """Merge functions that consist of a single operation with that operation, under the function's name."""
         if self.kind == "call" and len(self.cpu_children) == 1:
             (only,) = self.cpu_children
             self.kind, self.start, self.end = only.kind, only.start, only.end
@@ -61,7 +61,7 @@ class FunctionEvent:
         return self
 
     def walk(self) -> Iterable[FunctionEvent]:
-        """Give this event and all inside it, in the order in which they began."""
+        """Yield this event and all events inside it, in the order in which they began."""
         yield self
         for child in self.cpu_children:
             yield from child.walk()
@@ -71,7 +71,7 @@ class FunctionEvent:
 
 
 class FunctionEventAvg:
-    """The events of one name (and of the same shapes or stack, if that was asked for) taken together.
+    """The events of one name (and of the same shapes or stack, if requested) added up.
 
     >>> import minigrad
     >>> with minigrad.profiler.profile() as prof:
@@ -86,7 +86,7 @@ class FunctionEventAvg:
         self.cpu_memory_usage = self.self_cpu_memory_usage = 0
 
     def add(self, event: FunctionEvent) -> None:
-        """Count one event more; the total time of what runs inside another one of the same name is in that one's already."""
+        """Add an event.  The total time of an event inside another one of the same name is already in the outer one."""
         self.count += 1
         self.self_cpu_time_total += event.self_cpu_time_total
         self.self_cpu_memory_usage += event.self_cpu_memory_usage
@@ -97,7 +97,7 @@ class FunctionEventAvg:
             self.cpu_time_total += event.cpu_time_total
             self.cpu_memory_usage += event.cpu_memory_usage
 
-    cpu_time = property(lambda e: e.cpu_time_total / max(e.count, 1), doc="The time of one call, in microseconds.")
+    cpu_time = property(lambda e: e.cpu_time_total / max(e.count, 1), doc="Mean time of a call, in microseconds.")
 
     def __repr__(self) -> str:
         return f"<FunctionEventAvg key={self.key} count={self.count} cpu_time={time_of(self.cpu_time)}>"
@@ -107,7 +107,7 @@ SORTED_BY: dict[str, Callable] = {  # the keys of table(sort_by=...)
     name: (lambda row, name=name: getattr(row, name))
     for name in "cpu_time cpu_time_total self_cpu_time_total cpu_memory_usage self_cpu_memory_usage count".split()
 }
-# An operation on a GPU is waited for, so that its row has the whole time: there are no columns for the device.
+# The profiler waits for operations on a GPU, so that a row has its whole time: no columns for the device are needed.
 SORTED_BY |= {
     f"{before}{device}_{what}": SORTED_BY[f"{before}cpu_{what}"]
     for device in ("cuda", "device")
@@ -122,11 +122,11 @@ SORTED_BY |= {
 
 
 class EventList(list):
-    """Events, or averages of them, as a list that can be shown."""
+    """Events, or averages of them, as a list that can be printed."""
 
     @property
     def self_cpu_time_total(self) -> float:
-        """The sum of what each took itself, in microseconds."""
+        """Sum of the rows' own times, in microseconds."""
         return sum([e.self_cpu_time_total for e in self])
 
     def total_average(self) -> FunctionEventAvg:
@@ -137,7 +137,7 @@ class EventList(list):
         return total
 
     def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> EventList:
-        """Return a row for each name; also for each list of shapes, or for each innermost `group_by_stack_n` lines."""
+        """Return one row per name, or also per list of shapes, or per innermost `group_by_stack_n` lines."""
         rows: dict[tuple, FunctionEventAvg] = {}
         for event in self:
             shapes = event.input_shapes if group_by_input_shape else []
@@ -157,12 +157,12 @@ class EventList(list):
         header: str | None = None,
         top_level_events_only: bool = False,
     ) -> str:
-        """Return the rows as a table, the largest first by `sort_by`, at most `row_limit` (-1: all).
+        """Return the rows as a table, sorted by `sort_by` in descending order, at most `row_limit` (-1: all).
 
-        Raises AttributeError for a `sort_by` that is no column.
+        Raises AttributeError for a `sort_by` that is not a column.
         """
         if sort_by is not None and sort_by not in SORTED_BY:
-            what = f"{sort_by!r} is no column to sort by"
+            what = f"{sort_by!r} is not a column to sort by"
             raise error(AttributeError, "table", what, f"use one of {', '.join(SORTED_BY)}")
         rows = [e for e in self if not top_level_events_only or getattr(e, "cpu_parent", None) is None]
         total = sum([e.self_cpu_time_total for e in rows]) or 1.0
@@ -183,19 +183,19 @@ class EventList(list):
         return self.table()
 
     def export_chrome_trace(self, path: Any) -> None:
-        """Write the events as a trace for https://ui.perfetto.dev or chrome://tracing, with arrows from forward to backward."""
+        """Write a trace for https://ui.perfetto.dev or chrome://tracing, with arrows from forward to backward."""
         text = json.dumps({"schemaVersion": 1, "traceEvents": trace(self)}).encode()
         with written(path) as file:
             file.write(gzip.compress(text) if str(path).endswith(".gz") else text)
 
 
 def cut(text: str, width: int | None) -> str:
-    """Return a text of limited width."""
+    """Return a text cut to a limited width."""
     return text if width is None or len(text) <= width else text[: width - 3] + "..."
 
 
 def time_of(us: float) -> str:
-    """Return a time in words.
+    """Return a time as text.
 
     >>> time_of(1.5), time_of(2500.0), time_of(3e6)
     ('1.500us', '2.500ms', '3.000s')
@@ -207,7 +207,7 @@ def time_of(us: float) -> str:
 
 
 def bytes_of(n: int) -> str:
-    """Return a number of bytes in words.
+    """Return a number of bytes as text.
 
     >>> bytes_of(12), bytes_of(10240)
     ('12 B', '10.00 KB')
@@ -218,7 +218,7 @@ def bytes_of(n: int) -> str:
     return f"{n} B"
 
 
-COLUMNS: list[tuple[str, Callable, Callable | None]] = [  # heading, (row, total) -> text, for which rows it is wanted
+COLUMNS: list[tuple[str, Callable, Callable | None]] = [  # heading, (row, total) -> text, condition on rows
     ("Name", lambda e, t: e.key, None),
     ("Self CPU %", lambda e, t: f"{100 * e.self_cpu_time_total / t:.2f}%", None),
     ("Self CPU", lambda e, t: time_of(e.self_cpu_time_total), None),
@@ -234,7 +234,7 @@ COLUMNS: list[tuple[str, Callable, Callable | None]] = [  # heading, (row, total
 
 
 def trace(events: Iterable[FunctionEvent]) -> list[dict]:
-    """Return events as those of Chrome's trace format: times in microseconds, arrows from an operation to its backward."""
+    """Return events in Chrome's trace format: times in microseconds, arrows from an operation to its backward."""
     found: list[dict] = []
     made: dict[int, FunctionEvent] = {}
     where = lambda e: {"pid": os.getpid(), "tid": e.thread}

@@ -241,7 +241,7 @@ def test_an_instance_may_be_called_more_than_once():
 
 
 def test_methods_of_the_context_outside_of_a_call_say_so():
-    with pytest.raises(RuntimeError, match="no running operation"):
+    with pytest.raises(RuntimeError, match="does not belong to a running operation"):
         Fused().save_for_backward(torch.ones(1))
 
 

@@ -191,9 +191,9 @@ def test_second_derivatives(options):
 @pytest.mark.parametrize(
     "f, x, slopes",
     [
-        (lambda x: minigrad.where(x < 0, -x, x), [0.0, 2.0], "from the left the slope is -1, from the right 1"),
-        (lambda x: x.relu(), [-1.0, 0.0], "from the left the slope is 0, from the right 1"),
-        (lambda x: x.sort().values, [2.0, 1.0, 1.0], "from the left the slope is"),
+        (lambda x: minigrad.where(x < 0, -x, x), [0.0, 2.0], "the slope is -1 from the left and 1 from the right"),
+        (lambda x: x.relu(), [-1.0, 0.0], "the slope is 0 from the left and 1 from the right"),
+        (lambda x: x.sort().values, [2.0, 1.0, 1.0], "from the left and"),
     ],
 )
 def test_a_kink_is_told_with_its_two_slopes(f, x, slopes):

@@ -580,7 +580,7 @@ class NestedLevels(Mistake):
     """
 
     operation = "enter_dual_level"
-    numbers = ("open already",)
+    numbers = ("already open",)
     remedy = "minigrad.func.jvp"
 
     def wrong():

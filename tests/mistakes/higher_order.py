@@ -106,7 +106,7 @@ class OnceDifferentiableInFunc(Mistake):
 
     operation = "SquareBackward"
     numbers = ("once_differentiable",)
-    remedy = "take the decorator away"
+    remedy = "remove the decorator"
 
     def wrong():
         class Square(torch.autograd.Function):
