@@ -1,6 +1,6 @@
-"""Transforms of functions, under torch.func's names: each takes a function and returns one, in any composition.
+"""Transforms of functions, with torch.func's names.  Each takes a function and returns one, and they compose freely.
 
-What a transform does to a single operation is its layer's matter (minigrad/layers); here are arguments, trees and errors.
+A transform's layer (minigrad/layers) handles the single operations; this package handles arguments, trees and errors.
 """
 
 from .forward import jvp, linearize

@@ -1,4 +1,4 @@
-"""Forward mode as functions of functions: jvp, by the Jvp layer; linearize, which keeps a jvp to run it again."""
+"""Forward mode as transforms of functions: jvp uses the Jvp layer; linearize records a jvp to run it again."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from .tree import (
 
 
 def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False, has_aux: bool = False) -> tuple:
-    """The value of `func(*primals)` and its derivative in the direction `tangents`, which has the structure of primals.
+    """Return the value of `func(*primals)` and its derivative in the direction `tangents`, a tree like primals.
 
-    With `strict`, a result that does not depend on the primals is an error instead of having a tangent of zeros.  With
-    `has_aux`, func returns (result, aux) and aux is passed through as the third value.  Raises RuntimeError where
-    tangents do not match the primals, ValueError for tensors that are not floating-point.
+    With `strict`, a result that does not depend on the primals raises instead of having a tangent of zeros.  With
+    `has_aux`, func returns (result, aux), and aux is the third value.  Raises RuntimeError for tangents that do not match
+    the primals, and ValueError for tensors that are not floating-point.
 
     >>> import minigrad
     >>> minigrad.func.jvp(lambda x: x * x, (minigrad.tensor(3.),), (minigrad.tensor(1.),))
@@ -43,7 +43,7 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
             RuntimeError,
             "jvp",
             f"expected primals to be a non-empty tuple, got {described(primals)}",
-            "pass (x,) for one, and a tuple of as many tangents",
+            "pass (x,) for one, and a tuple with one tangent for each",
         )
     flat, spec = flatten(primals)
     directions = matching("jvp", flat, spec, tangents)
@@ -58,7 +58,7 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
             RuntimeError,
             "jvp",
             f"with strict=True, result {i} ({described(outs[i])}) does not depend on the primals",
-            "leave strict=True out to get a tangent of zeros",
+            "drop strict=True to get a tangent of zeros",
         )
     value = tree_map(layer.inner, result)
     low, out_spec = flatten(value)
@@ -67,7 +67,7 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
 
 
 def matching(who: str, flat: list, spec: Any, tangents: Any, strict: bool = False) -> list:
-    """Return the tangents in the order of the primals, checked against them, their dtypes only if `strict`."""
+    """Return the tangents in the order of the primals, checked against them; their dtypes are checked only if `strict`."""
     given, given_spec = flatten(tangents)
     if given_spec != spec:
         raise error(
@@ -75,7 +75,7 @@ def matching(who: str, flat: list, spec: Any, tangents: Any, strict: bool = Fals
             who,
             f"expected tangents of the same structure as the primals: there are {counted(len(flat), 'primal')}, nested as "
             f"{shown(spec)}, and {counted(len(given), 'tangent')}, nested as {shown(given_spec)}",
-            "pass one tangent for each primal, in a tuple; minigrad.zeros_like(x) for one that does not move",
+            "pass one tangent for each primal, in a tuple; minigrad.zeros_like(x) for a constant primal",
         )
     for i, (p, t) in enumerate(zip(flat, given)):
         if not isinstance(p, Tensor) or not p.is_floating_point():
@@ -83,14 +83,14 @@ def matching(who: str, flat: list, spec: Any, tangents: Any, strict: bool = Fals
                 ValueError if isinstance(p, Tensor) else RuntimeError,
                 who,
                 f"primal {i} is {described(p)}; only floating-point tensors have tangents",
-                "pass what is not differentiated by a closure",
+                "capture constants in a closure instead of passing them",
             )
         if not isinstance(t, Tensor) or tuple(p.shape) != tuple(t.shape):
             raise error(
                 RuntimeError,
                 who,
                 f"tangent {i} is {described(t)}, but its primal is {described(p)}",
-                "a tangent has its primal's shape; for many at once use minigrad.vmap over them",
+                "a tangent has its primal's shape; to use many at once, apply minigrad.vmap over them",
             )
         if not t.is_floating_point() or strict and t.dtype != p.dtype:
             raise error(
@@ -103,12 +103,12 @@ def matching(who: str, flat: list, spec: Any, tangents: Any, strict: bool = Fals
 
 
 def linearize(func: Callable, *primals: Any) -> tuple:
-    """The value of `func(*primals)`, and the linear function that maps tangents of the primals to tangents of the value.
+    """Return the value of `func(*primals)`, and the linear function from tangents of the primals to tangents of the value.
 
-    func runs once, so that its random numbers and side effects belong to the value and the linear map alike.  What it
-    does to tangents is recorded, at a tangent of zeros, and holds on to the intermediate values; that linear record is
-    turned around (which gives the vector-Jacobian product) and for each call around once more.  The linear function raises
-    RuntimeError for tangents that have not their primals' shapes and dtypes.
+    func runs once, so that its random numbers and side effects are those of the value and the linear map alike.  Its action
+    on tangents is recorded at a tangent of zeros; the record keeps the intermediate values.  This linear record is transposed,
+    which gives the vector-Jacobian product, and each call transposes it once more.  The linear function raises RuntimeError
+    for tangents that do not have their primals' shapes and dtypes.
 
     >>> import minigrad
     >>> value, push = minigrad.func.linearize(minigrad.exp, minigrad.tensor(0.))

@@ -1,7 +1,7 @@
 """Whole derivatives: jacrev (a vmap over pull-backs), jacfwd (a vmap over push-forwards), hessian (jacfwd of jacrev).
 
-The result has the structure of the output, in each place that of the chosen inputs, and in each place of that a tensor of
-shape output.shape + input.shape.
+The result is a tree like the output; each leaf is a tree like the chosen inputs, and each leaf of that is a tensor of shape
+output.shape + input.shape.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .vmap import check_chunk_size, vmap
 def jacrev(
     func: Callable, argnums: int | tuple = 0, *, has_aux: bool = False, chunk_size: int | None = None
 ) -> Callable:
-    """The Jacobian by reverse mode: one pull-back for each element of the output, `chunk_size` (all) of them at once.
+    """Return a function for the Jacobian by reverse mode: one pull-back per output element, `chunk_size` (all) at once.
 
     >>> import minigrad
     >>> minigrad.func.jacrev(lambda x: x * x)(minigrad.tensor([1., 2.]))
@@ -50,9 +50,9 @@ def jacrev(
 
 
 def jacfwd(func: Callable, argnums: int | tuple = 0, has_aux: bool = False, *, randomness: str = "error") -> Callable:
-    """The Jacobian by forward mode: one push-forward for each element of the inputs, all at once.
+    """Return a function for the Jacobian by forward mode: one push-forward per input element, all at once.
 
-    `randomness` is vmap's: what random operations in func do, as it is run for all of them.
+    `randomness` is passed to vmap: it determines the results of random operations in func, which runs for all of them at once.
 
     >>> import minigrad
     >>> minigrad.func.jacfwd(lambda x: x ** 2)(minigrad.tensor([1., 2.]))
@@ -79,13 +79,13 @@ def jacfwd(func: Callable, argnums: int | tuple = 0, has_aux: bool = False, *, r
 
 
 def by_input(columns: Tensor, ins: list) -> list:
-    """Columns of shape (elements of all inputs, *output.shape) as one block of shape output.shape + input.shape per input."""
+    """Split columns of shape (elements of all inputs, *output.shape) into one block of output.shape + input.shape per input."""
     blocks = [some(columns, 0, start, i.numel()).movedim(0, -1) for i, start in spans(ins)]
     return [shaped(block, (*columns.shape[1:], *i.shape)) for block, i in zip(blocks, ins)]
 
 
 def hessian(func: Callable, argnums: int | tuple = 0) -> Callable:
-    """The matrix of second derivatives, as jacfwd(jacrev(func)).
+    """Return a function for the matrix of second derivatives, jacfwd(jacrev(func)).
 
     >>> import minigrad
     >>> minigrad.func.hessian(lambda x: (x ** 3).sum())(minigrad.tensor([1., 2.]))
@@ -96,14 +96,14 @@ def hessian(func: Callable, argnums: int | tuple = 0) -> Callable:
 
 
 def choose(who: str, func: Callable, argnums: Any, args: tuple, kwargs: dict) -> tuple:
-    """func as a function of the arguments to differentiate by alone, and these."""
+    """Return func as a function of only the arguments to differentiate with respect to, and these arguments."""
     nums = normalize(who, argnums, len(args), kwargs)
     partial = lambda *chosen: call(func, args, kwargs, dict(zip(nums, chosen)))
     return partial, tuple([args[n] for n in nums])
 
 
 def bases(tensors: list) -> list:
-    """For tensors of n elements in all: for each of them the n directions in which exactly one element of all is 1."""
+    """Return, for tensors with n elements in total, the n directions in which exactly one element is 1, per tensor."""
     total, found = sum([t.numel() for t in tensors]), []
     for t, start in spans(tensors):
         rows = some(eye(total, dtype=t.dtype, device=t.device), 1, start, t.numel())
@@ -112,15 +112,15 @@ def bases(tensors: list) -> list:
 
 
 def spans(tensors: list) -> list[tuple[Tensor, int]]:
-    """Each of some tensors, with the number of elements in those before it."""
+    """Return each tensor with the number of elements in the tensors before it."""
     return list(zip(tensors, accumulate([t.numel() for t in tensors], initial=0)))
 
 
 def some(t: Tensor, dim: int, start: int, n: int) -> Tensor:
-    """n elements of a dimension; where there are no others, t itself."""
+    """Return n elements along a dimension; t itself if these are all."""
     return t if n == t.shape[dim] else t.narrow(dim, start, n)
 
 
 def shaped(t: Tensor, shape: tuple) -> Tensor:
-    """t in a shape of as many elements; where it has that already, t itself."""
+    """Return t reshaped; t itself if it already has the shape."""
     return t if t._sizes == shape else t.reshape(shape)

@@ -20,10 +20,10 @@ def functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
-    """Call `module` with the given parameters and buffers, by name, in place of its own.
+    """Call `module` with the given parameters and buffers, by name, instead of its own.
 
-    `args` is a tuple of arguments, or one argument.  With `strict`, all names have to be given and none besides.  The
-    module itself is left as it was.  Raises KeyError for names that the module has not.
+    `args` is a tuple of arguments, or one argument.  `strict` requires all names and no others.  The module itself stays
+    unchanged.  Raises KeyError for unknown names.
 
     >>> import minigrad
     >>> net = minigrad.nn.Linear(2, 1)
@@ -53,7 +53,7 @@ def functional_call(
 
 
 def check_names(module: Any, given: dict, own: dict, strict: bool) -> None:
-    """All given names exist and stand for tensors; with strict, all existing ones are given."""
+    """Check that all given names exist and stand for tensors; with strict, that no name is missing."""
     for name, t in given.items():
         if not isinstance(t, Tensor):
             raise error(TypeError, "functional_call", f"{name!r} is a {type(t).__name__}, not a tensor")
@@ -62,14 +62,14 @@ def check_names(module: Any, given: dict, own: dict, strict: bool) -> None:
             RuntimeError if strict else KeyError,
             "functional_call",
             f"{type(module).__name__} has no parameter or buffer {unknown[0]!r}; it has {', '.join(own)}",
-            "take the names of module.named_parameters(), without what a wrapper puts before them",
+            "use the names of module.named_parameters(), without a wrapper's prefix",
         )
     if strict and (missing := [n for n in own if n not in given]):
         raise error(RuntimeError, "functional_call", f"with strict=True, {missing[0]!r} is missing")
 
 
 def tied(given: dict, own: dict) -> dict:
-    """The given tensors, also under the other names of those that the module knows by several."""
+    """Return the given tensors, also under the other names of tensors that the module holds under several names."""
     found = dict(given)
     for name, t in given.items():
         for other, o in own.items():
@@ -77,14 +77,14 @@ def tied(given: dict, own: dict) -> dict:
                 raise error(
                     ValueError,
                     "functional_call",
-                    f"got different tensors for {name!r} and {other!r}, which are one tensor in the module",
-                    "give one of them, or pass tie_weights=False",
+                    f"got different tensors for {name!r} and {other!r}, which are the same tensor in the module",
+                    "pass only one of them, or tie_weights=False",
                 )
     return found
 
 
 def place_of(module: Any, name: str) -> tuple:
-    """The dictionary and key where a module keeps the tensor of this name."""
+    """Return the dictionary and key under which a module stores the tensor of this name."""
     *path, last = name.split(".")
     for part in path:
         module = module._modules[part]
@@ -92,13 +92,13 @@ def place_of(module: Any, name: str) -> tuple:
 
 
 def put(places: list, tensors: Iterable) -> None:
-    """Put tensors into their places in the module."""
+    """Put tensors at their places in the module."""
     for (store, name), t in zip(places, tensors):
         store[name] = t
 
 
 def stack_module_state(models: Sequence) -> tuple[dict, dict]:
-    """The parameters and the buffers of several modules of one kind, each stacked along a new first dimension.
+    """Return the parameters and the buffers of several modules of one class, each stacked along a new first dimension.
 
     The stacked parameters require grad.  Use them with vmap over functional_call.
 
@@ -130,7 +130,7 @@ def stack_module_state(models: Sequence) -> tuple[dict, dict]:
                     RuntimeError,
                     "stack_module_state",
                     f"{name} has shape {tuple(p.shape)} in model 0 and {tuple(other.shape)} in model {i}",
-                    "make all models of the same shapes; those that differ cannot run as one under vmap",
+                    "give all models the same shapes; vmap cannot run different ones together",
                 )
     parameters = {n: stack([dict(m.named_parameters())[n].detach() for m in models]).requires_grad_(p.requires_grad)
                   for n, p in models[0].named_parameters()}  # fmt: skip

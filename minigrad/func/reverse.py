@@ -1,4 +1,4 @@
-"""Reverse mode as functions of functions: grad, grad_and_value, vjp.  The work is done by the Grad layer and the engine."""
+"""Reverse mode as transforms of functions: grad, grad_and_value, vjp.  The Grad layer and the engine do the work."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from .tree import check_function, described, flatten, inputs, rebuild, results, 
 
 
 def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
-    """The value of `func(*primals)`, and the function that pulls a cotangent of it back to the primals.
+    """Return the value of `func(*primals)`, and a function that pulls a cotangent of it back to the primals.
 
-    Primals and results may be trees of tensors; the cotangent has the structure of the result.  With `has_aux`, func
-    returns (result, aux) and aux is passed through as the third value.  Raises ValueError for primals that are no
-    tensors, RuntimeError for integers.
+    Primals and results may be trees of tensors; the cotangent is a tree like the result.  With `has_aux`, func returns
+    (result, aux), and aux is the third value.  Raises ValueError for primals that are not tensors, and RuntimeError for
+    integers.
 
     >>> import minigrad
     >>> y, pull = minigrad.func.vjp(minigrad.sin, minigrad.tensor(0.))
@@ -34,11 +34,11 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
 
 
 def pulled(who: str, func: Callable, primals: tuple, has_aux: bool) -> tuple:
-    """vjp, as the transform that errors name."""
+    """Compute vjp for the transform `who`, which errors name."""
     check_function(who, func)
     flat, spec = flatten(primals)
     if not flat:
-        raise error(RuntimeError, who, "got no tensors to differentiate by", "pass tensors as primals")
+        raise error(RuntimeError, who, "got no tensors to differentiate with respect to", "pass tensors as primals")
     for i, primal in enumerate(primals):
         inputs(who, f"primal {i}", primal)
     with push(Grad()) as layer:
@@ -60,7 +60,7 @@ def pulled(who: str, func: Callable, primals: tuple, has_aux: bool) -> tuple:
 
 
 def pull(layer: Grad, outs: list, cotangents: list, boxes: list, keep: bool, create: bool | None = None) -> list:
-    """The gradients at the boxes, pulled back from the outputs of a transform that has ended; None where none arrived."""
+    """Return the gradients at the boxes, pulled back from the outputs of an ended transform; None where none arrived."""
     pairs = [(e, g) for o, g in zip(outs, cotangents) if layer.owns(o) and (e := history(o)) is not None]
     if not pairs:
         return [None] * len(boxes)
@@ -71,9 +71,9 @@ def pull(layer: Grad, outs: list, cotangents: list, boxes: list, keep: bool, cre
 
 
 def settled(layer: Grad, outs: list, cotangents: list) -> bool:
-    """Whether nobody can differentiate the gradients once more: below the transform nothing is tracked.
+    """Return True if the gradients cannot be differentiated again, because nothing below the transform is tracked.
 
-    The values of the outputs show it: formulas read what the operations have read, whose results would be tracked as well.
+    The values of the outputs show it: formulas read the same tensors as the operations, whose results would be tracked, too.
     A user's backward may read anything.
     """
     if current() is not ON or layer.opaque:
@@ -83,14 +83,14 @@ def settled(layer: Grad, outs: list, cotangents: list) -> bool:
 
 
 def check_cotangents(cotangents: Any, values: list, spec: Any) -> list:
-    """One cotangent for each result, of its shape."""
+    """Return one cotangent for each result, checked, in the result's dtype."""
     given, given_spec = flatten(cotangents)
     if given_spec != spec:
         raise error(
             RuntimeError,
             "vjp",
             f"expected cotangents of the same structure as the function's output, {shown(spec)}, got {shown(given_spec)}",
-            "pass one argument that is nested like the output",
+            "pass one argument nested like the output",
         )
     for i, (g, v) in enumerate(zip(given, values)):
         if not isinstance(g, Tensor) or tuple(g.shape) != tuple(v.shape):
@@ -104,7 +104,7 @@ def check_cotangents(cotangents: Any, values: list, spec: Any) -> list:
 
 
 def grad_and_value(func: Callable, argnums: int | tuple = 0, has_aux: bool = False) -> Callable:
-    """Like `grad`, but returning (gradient, value), or (gradient, (value, aux)) with `has_aux`.
+    """Return a function that computes (gradient, value) like `grad`, or (gradient, (value, aux)) with `has_aux`.
 
     >>> import minigrad
     >>> minigrad.func.grad_and_value(lambda x: x ** 2)(minigrad.tensor(3.))
@@ -114,7 +114,7 @@ def grad_and_value(func: Callable, argnums: int | tuple = 0, has_aux: bool = Fal
 
 
 def both(who: str, func: Callable, argnums: int | tuple, has_aux: bool) -> Callable:
-    """The function that computes gradient and value; `who` is the transform that errors name."""
+    """Return the function that computes gradient and value; errors name the transform `who`."""
     check_function(who, func)
     check_argnums(who, argnums)
 
@@ -143,10 +143,10 @@ def both(who: str, func: Callable, argnums: int | tuple, has_aux: bool) -> Calla
 
 
 def grad(func: Callable, argnums: int | tuple = 0, has_aux: bool = False) -> Callable:
-    """The function that computes the gradient of a scalar-valued `func` by its arguments `argnums`.
+    """Return a function that computes the gradient of a scalar-valued `func` with respect to its arguments `argnums`.
 
     Arguments may be trees of tensors; `argnums` is an int or a tuple of ints (negative ones count from the end).  With
-    `has_aux`, func returns (output, aux) and the result is (gradient, aux).  Raises RuntimeError unless func returns a
+    `has_aux`, func returns (output, aux), and the result is (gradient, aux).  Raises RuntimeError if func does not return a
     scalar tensor, and for integer arguments.
 
     >>> import minigrad
@@ -165,19 +165,19 @@ def grad(func: Callable, argnums: int | tuple = 0, has_aux: bool = False) -> Cal
 
 
 def check_argnums(who: str, argnums: Any) -> tuple:
-    """`argnums` as a tuple of ints."""
+    """Return `argnums` as a tuple of ints."""
     nums = (argnums,) if isinstance(argnums, int) else argnums
     if isinstance(nums, tuple) and nums and all(isinstance(a, int) for a in nums):
         return nums
     if isinstance(argnums, list):
         given, fix = repr(argnums), f"pass a tuple: argnums={tuple(argnums)!r}"
     else:
-        given, fix = described(argnums), f"give the arguments of the function to what comes back: {who}(f)(x)"
-    raise error(RuntimeError, who, f"argnums has to be an int or a non-empty tuple of ints, got {given}", fix)
+        given, fix = described(argnums), f"pass the function's arguments to the returned function: {who}(f)(x)"
+    raise error(RuntimeError, who, f"argnums must be an int or a non-empty tuple of ints, got {given}", fix)
 
 
 def normalize(who: str, argnums: Any, n: int, keywords: Any = ()) -> tuple:
-    """`argnums` as a tuple counted from the front, checked against the number of arguments."""
+    """Return `argnums` as a tuple counted from the front, checked against the number of arguments."""
     nums = check_argnums(who, argnums)
     for a in nums:
         if not -n <= a < n:
@@ -188,18 +188,18 @@ def normalize(who: str, argnums: Any, n: int, keywords: Any = ()) -> tuple:
                 f"got argnums={a}, but only {n} positional inputs{named}",
                 f"argnums counts positional arguments from 0: here {', '.join(map(str, range(n)))}"
                 if n
-                else "pass what is to be differentiated by by position, not by keyword",
+                else "pass differentiated arguments by position, not by keyword",
             )
     found = tuple([a % n for a in nums])
     if len(set(found)) != len(found):
-        raise error(RuntimeError, who, f"argnums elements must be unique but got {argnums}", "name each argument once")
+        raise error(RuntimeError, who, f"argnums elements must be unique but got {argnums}", "list each argument once")
     return found
 
 
 def call(func: Callable, args: tuple, kwargs: dict, chosen: dict) -> Any:
-    """func inside of a transform, with the arguments that are differentiated by, `chosen`, in their places.
+    """Call func inside a transform, with `chosen`, the arguments to differentiate with respect to, at their positions.
 
-    The transform has the tensors in the others for its own, too, so that func may write to them.
+    The transform adopts the tensors in the other arguments, too, so that func may write to them.
     """
     layer = current().layer
     own = lambda a: layer.adopt(a) if isinstance(a, Tensor) else a
@@ -208,14 +208,14 @@ def call(func: Callable, args: tuple, kwargs: dict, chosen: dict) -> Any:
 
 
 def unwrap(parts: tuple, argnums: Any) -> Any:
-    """One argument's part alone where argnums was an int."""
+    """Return the single part if argnums was an int, else all parts."""
     return parts[0] if isinstance(argnums, int) else parts
 
 
 def look_for_captured(who: str, value: Tensor, given: list, found: list) -> None:
-    """Warn of a result that depends on a tensor passed as an argument, but by a closure and not by the argument.
+    """Warn if the result depends on a tensor passed as an argument, but through a closure instead of the argument.
 
-    `given` are the tensors with their arguments' numbers, `found` their gradients, None where the argument is not used.
+    `given` has the tensors with their arguments' numbers, `found` their gradients, None for an unused argument.
     """
     edge = history(value) if value._layer is None else None
     leaves = set() if edge is None else behind([edge])[1]
@@ -224,32 +224,32 @@ def look_for_captured(who: str, value: Tensor, given: list, found: list) -> None
             warn(
                 "captured-argument",
                 who,
-                f"the gradient by a tensor of shape {tuple(a.shape)} in argument {n} is zero: the function does not use it as "
-                "its argument, but has the same tensor from outside",
-                "use the function's own parameter; with a module, functional_call(module, params, (x,)) in place of module(x)",
+                f"the gradient for a tensor of shape {tuple(a.shape)} in argument {n} is zero: the function does not use this "
+                "argument, but the same tensor from outside",
+                "use the function's own parameter; with a module, functional_call(module, params, (x,)) instead of module(x)",
             )
             return
 
 
 def look_for_cut(who: str, layer: Grad, found: list) -> None:
-    """Warn of a gradient that is zero because the function has taken a tensor out of its history.
+    """Warn if a gradient is zero because the function took a tensor out of its history.
 
-    Where values were read the function may have chosen a branch that is a constant.
+    If the function read values, it may have chosen a branch that is a constant.
     """
     if layer.cut is not None and not layer.read and not any([g is not None for g in found]):
         how, shape, place = layer.cut
         warn(
             "untracked-result",
             who,
-            f"the gradient is zero: the result depends on no argument, because {how} has taken a tensor of shape {shape} out "
+            f"the gradient is zero: the result depends on no argument, because {how} takes a tensor of shape {shape} out "
             "of its history",
-            "compute the result without detach() and no_grad(); return what is only to be looked at with has_aux=True",
+            "compute the result without detach() and no_grad(); return values that are only for inspection with has_aux=True",
             place,
         )
 
 
 def check_scalar(who: str, value: Any) -> None:
-    """grad needs a 0-d float tensor."""
+    """Check that the result for grad is a 0-d float tensor."""
     if not isinstance(value, Tensor):
         raise error(
             RuntimeError,
@@ -262,18 +262,18 @@ def check_scalar(who: str, value: Any) -> None:
             RuntimeError,
             who,
             f"expected the function to return a scalar tensor, got shape {tuple(value.shape)}",
-            "reduce it, e.g. with .sum(), or use jacrev; second derivatives by a vector are hessian(f)",
+            "reduce it, e.g. with .sum(), or use jacrev; hessian(f) gives second derivatives",
         )
     check_float(who, value)
 
 
 def check_float(who: str, value: Tensor) -> None:
-    """Only floating-point results can be differentiated."""
+    """Check that a result is floating-point, so that it can be differentiated."""
     if not value.is_floating_point():
         raise error(
             RuntimeError,
             who,
             f"expected the function to return floating-point tensors, got {value.dtype}",
-            "return what changes smoothly with the inputs, cross_entropy rather than a count of right answers; mark other "
+            "return a value that changes smoothly with the inputs, cross_entropy rather than an accuracy; mark other "
             "results with has_aux=True",
         )

@@ -1,4 +1,4 @@
-"""Trees of tensors: nested lists, tuples, named tuples and dicts, by optree.  None is a leaf, as in PyTorch."""
+"""Trees of tensors, using optree: nested lists, tuples, named tuples and dicts.  None is a leaf, as in PyTorch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..errors import error
 
 
 def check_function(who: str, func: Any, call: str = "") -> None:
-    """A transform takes the function itself, not its value; `call` is how it is called."""
+    """Check that a transform gets a function, not its value; `call` is the correct call for the error."""
     if not callable(func):
         raise error(
             TypeError,
@@ -24,27 +24,27 @@ def check_function(who: str, func: Any, call: str = "") -> None:
 
 
 def flatten(tree: Any) -> tuple[list, Any]:
-    """The leaves of a tree, and what is needed to rebuild it."""
+    """Return the leaves of a tree, and the specification to rebuild it."""
     return optree.tree_flatten(tree, none_is_leaf=True)
 
 
 def rebuild(spec: Any, leaves: Any) -> Any:
-    """The tree with other leaves."""
+    """Return the tree with other leaves."""
     return optree.tree_unflatten(spec, leaves)
 
 
 def tree_map(f: Callable, tree: Any, *others: Any) -> Any:
-    """f over the leaves."""
+    """Return the tree with f applied to its leaves."""
     return optree.tree_map(f, tree, *others, none_is_leaf=True)
 
 
 def leaves(tree: Any) -> list:
-    """Only the leaves."""
+    """Return only the leaves."""
     return flatten(tree)[0]
 
 
 def tensors_only(kind: type[Exception], who: str, what: str, tree: Any, fix: str) -> list:
-    """The leaves, all of which have to be tensors.  The error names the first that is not, and where it stands."""
+    """Return the leaves, which must all be tensors.  The error names the first other leaf and its position."""
     flat = leaves(tree)
     for i, leaf in enumerate(flat):
         if not isinstance(leaf, Tensor):
@@ -55,40 +55,40 @@ def tensors_only(kind: type[Exception], who: str, what: str, tree: Any, fix: str
 
 
 def results(who: str, result: Any) -> list:
-    """The leaves of what the function returned, all tensors.  Raises RuntimeError naming the first that is not."""
+    """Return the leaves of the function's result, all tensors.  Raises RuntimeError naming the first that is not."""
     fix = "return tensors, and mark extra results with has_aux=True"
     return tensors_only(RuntimeError, who, "the results of the function", result, fix)
 
 
 def inputs(who: str, what: str, tree: Any) -> list:
-    """The leaves of what is to be differentiated by: float tensors.  Others raise ValueError, integers RuntimeError."""
-    fix = "pass minigrad.tensor(3.) for a number to differentiate by; pass what is no tensor by a closure or keyword"
+    """Return the leaves to differentiate with respect to: float tensors.  Others raise ValueError, integers RuntimeError."""
+    fix = "pass a number as minigrad.tensor(3.); pass values that are not tensors through a closure or by keyword"
     flat = tensors_only(ValueError, who, what, tree, fix)
     for leaf in flat:
         if leaf._np_dtype not in FLOATS:
             raise error(
                 RuntimeError,
                 who,
-                f"{what} has dtype {leaf.dtype}; only floating-point tensors can be differentiated by",
+                f"{what} has dtype {leaf.dtype}; only floating-point tensors have gradients",
                 "convert it with .float(), or choose other arguments",
             )
     return flat
 
 
 def split_aux(who: str, result: Any) -> tuple:
-    """(result, aux) as a function with has_aux=True has to return them."""
+    """Return the pair (result, aux) of a function with has_aux=True, checked."""
     if not isinstance(result, tuple) or len(result) != 2:
         raise error(
             RuntimeError,
             who,
-            f"with has_aux=True the function has to return a pair (output, aux), got {described(result)}",
+            f"with has_aux=True the function must return a pair (output, aux), got {described(result)}",
             "return output, aux",
         )
     return result
 
 
 def described(x: Any) -> str:
-    """A value in a few words."""
+    """Return a short description of a value."""
     if isinstance(x, Tensor):
         return f"a tensor of shape {tuple(x.shape)} and {x.dtype}"
     if x is None:
@@ -97,17 +97,17 @@ def described(x: Any) -> str:
 
 
 def counted(n: int, what: str) -> str:
-    """How many there are, in words."""
+    """Return a number and its noun, such as "2 primals"."""
     return f"{n} {what}{'s' * (n != 1)}"
 
 
 def shown(spec: Any) -> str:
-    """The structure of a tree, * standing for each leaf: (*, [*, *])."""
+    """Return the structure of a tree as text, with * for each leaf: (*, [*, *])."""
     return repr(rebuild(spec, [STAR] * spec.num_leaves))
 
 
 class Star:
-    """A leaf, when a structure is shown."""
+    """A leaf in the text of a structure."""
 
     def __repr__(self) -> str:
         return "*"
@@ -117,5 +117,5 @@ STAR = Star()
 
 
 def zeros(like: Tensor) -> Tensor:
-    """The derivative by what has no influence."""
+    """Return the zero derivative with respect to an input without influence."""
     return like.new_zeros(like.shape)

@@ -1,4 +1,4 @@
-"""vmap: a function of single examples becomes one of batches.  The work is done by the Batch layer."""
+"""vmap: turn a function of single examples into a function of batches.  The Batch layer does the work."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def vmap(
 ) -> Callable:
     """Map `func` over a dimension of its inputs, all examples at once.
 
-    `in_dims` says which dimension of each input is the batch (None: the same for all examples), as an int or a structure
-    like the arguments; `out_dims` where it goes in each output.  `randomness` is what random operations do: "error",
-    "different" draws per example, or the "same".  `chunk_size` bounds how many examples are computed at once.
+    `in_dims` is the batch dimension of each input (None: the same for all examples), as an int or a structure like the
+    arguments; `out_dims` is the batch dimension of each output.  `randomness` controls random operations: "error",
+    "different" draws per example, or the "same".  `chunk_size` limits the number of examples computed at once.
 
     >>> import minigrad
     >>> minigrad.vmap(minigrad.dot)(minigrad.ones(3, 2), minigrad.ones(3, 2))
@@ -33,7 +33,7 @@ def vmap(
     """
     check_function("vmap", func)
     if randomness not in RANDOMNESS:
-        raise error(RuntimeError, "vmap", f"randomness has to be one of {', '.join(RANDOMNESS)}, got {randomness!r}")
+        raise error(RuntimeError, "vmap", f"randomness must be one of {', '.join(RANDOMNESS)}, got {randomness!r}")
     check_chunk_size("vmap", chunk_size)
 
     @functools.wraps(func)
@@ -50,12 +50,12 @@ def vmap(
 
 
 def check_chunk_size(who: str, chunk_size: Any) -> None:
-    """How many examples at once: None for all of them."""
+    """Check the number of examples to compute at once; None means all."""
     if chunk_size is not None and chunk_size <= 0:
         raise error(
             ValueError,
             who,
-            f"chunk_size has to be None or a positive number, got {chunk_size}",
+            f"chunk_size must be None or a positive number, got {chunk_size}",
             "pass chunk_size=None for all examples at once",
         )
 
@@ -63,7 +63,7 @@ def check_chunk_size(who: str, chunk_size: Any) -> None:
 def run(
     func: Callable, kwargs: dict, spec: Any, dims: list, out_dims: Any, randomness: str, flat: list, size: int
 ) -> Any:
-    """All examples at once."""
+    """Compute all examples at once."""
     with push(Batch(size, randomness)) as layer:
         result = func(*rebuild(spec, [a if d is None else Box(layer, a, d) for a, d in zip(flat, dims)]), **kwargs)
     outs, out_spec = flatten(result)
@@ -72,7 +72,7 @@ def run(
 
 
 def chunked(at_once: Callable, flat: list, dims: list, size: int, step: int, out_dims: Any, func: Callable) -> Any:
-    """A number of examples `at_once`, joined at the end."""
+    """Compute the examples in chunks with `at_once`, and join the results."""
     parts, out_spec = [], None
     for start in range(0, size, step):
         n = min(step, size - start)
@@ -84,7 +84,7 @@ def chunked(at_once: Callable, flat: list, dims: list, size: int, step: int, out
 
 
 def dims_like(flat: list, spec: Any, in_dims: Any, args: tuple, func: Callable) -> list:
-    """One batch dimension, or None, for each leaf of the arguments."""
+    """Return one batch dimension, or None, for each leaf of the arguments."""
     if not isinstance(in_dims, (int, tuple)):
         raise error(
             ValueError,
@@ -111,7 +111,7 @@ def dims_like(flat: list, spec: Any, in_dims: Any, args: tuple, func: Callable) 
             "vmap",
             f"vmap({name_of(func)}, in_dims={in_dims!r}): in_dims is not compatible with the structure of the inputs: the "
             f"function was called with {counted(len(args), 'argument')}, nested as {shown(spec)}",
-            f"give each argument an entry: in_dims={tuple([0] * len(args))!r}",
+            f"pass one entry per argument: in_dims={tuple([0] * len(args))!r}",
         ) from None
     return [
         None if d is None else checked_dim(i, len(flat), a, d, func)
@@ -120,13 +120,13 @@ def dims_like(flat: list, spec: Any, in_dims: Any, args: tuple, func: Callable) 
 
 
 def checked_dim(i: int, n: int, a: Any, d: Any, func: Callable) -> int:
-    """The batch dimension of input i of n, counted from the front."""
+    """Return the batch dimension of input i of n, counted from the front."""
     if not isinstance(a, Tensor):
         raise error(
             ValueError,
             "vmap",
             f"vmap({name_of(func)}): got in_dim={d!r} for input {i}, but it is a {type(a).__name__}, not a tensor",
-            f"pass None in its place: in_dims={tuple([None if j == i else 0 for j in range(n)])!r}",
+            f"pass None for it: in_dims={tuple([None if j == i else 0 for j in range(n)])!r}",
         )
     if not isinstance(d, int) or not -a.ndim <= d < a.ndim:
         raise error(
@@ -134,29 +134,29 @@ def checked_dim(i: int, n: int, a: Any, d: Any, func: Callable) -> int:
             "vmap",
             f"vmap({name_of(func)}): got in_dim={d!r} for input {i}, which has {a.ndim} dimensions (shape "
             f"{tuple(a.shape)})",
-            f"name one of its dimensions: {', '.join(map(str, range(a.ndim)))} or None"
+            f"pass one of its dimensions: {', '.join(map(str, range(a.ndim)))} or None"
             if a.ndim
-            else "pass None if it is the same for all examples; stack(...) what is a list of examples",
+            else "pass None if it is the same for all examples; pass a list of examples as stack(...)",
         )
     return d % a.ndim
 
 
 def broadcast_prefix(prefix: Any, tree: Any) -> list:
-    """The leaves of a prefix of a tree, each repeated for what stands below it."""
+    """Return the leaves of a prefix of a tree, each repeated for the leaves below it."""
     if prefix is None or isinstance(prefix, int):
         return [prefix] * len(flatten(tree)[0])
     return optree.broadcast_prefix(prefix, tree, none_is_leaf=True)
 
 
 def batch_size(flat: list, dims: list, func: Callable) -> int:
-    """The common size of all batch dimensions.  Raises ValueError naming each input's size when they differ."""
+    """Return the common size of all batch dimensions.  Raises ValueError naming each input's size if they differ."""
     sizes = [(i, a.shape[d], d) for i, (a, d) in enumerate(zip(flat, dims)) if d is not None]
     if not sizes:
         raise error(
             ValueError,
             "vmap",
-            f"vmap({name_of(func)}): at least one input has to have a batch dimension, but all in_dims are None",
-            "give the input that differs between examples its batch dimension, e.g. in_dims=0",
+            f"vmap({name_of(func)}): at least one input must have a batch dimension, but all in_dims are None",
+            "pass the batch dimension of an input that differs between examples, e.g. in_dims=0",
         )
     if len({n for _, n, _ in sizes}) > 1:
         each = ", ".join(f"input {i} has {n} (in dimension {d})" for i, n, d in sizes)
@@ -164,22 +164,22 @@ def batch_size(flat: list, dims: list, func: Callable) -> int:
             ValueError,
             "vmap",
             f"vmap({name_of(func)}): expected all tensors to have the same size in the mapped dimension, but {each}",
-            "pass None for an input that is the same for all examples, as in in_dims=(0, None); else map over dimensions of "
-            "one size",
+            "pass None for an input that is the same for all examples, as in in_dims=(0, None), or map over dimensions of "
+            "equal size",
         )
     return sizes[0][1]
 
 
 def out_places(out_dims: Any, result: Any, spec: Any, func: Callable) -> list:
-    """Where the batch dimension goes, for each leaf of the result."""
+    """Return the batch dimension of each leaf of the result."""
     if isinstance(out_dims, tuple) and len(out_dims) == 1 and spec.is_leaf():
         (out_dims,) = out_dims
     if any(d is not None and not isinstance(d, int) for d in flatten(out_dims)[0]):
         raise error(
             ValueError,
             "vmap",
-            f"vmap({name_of(func)}): out_dims={out_dims!r} has to be an int, None or a structure of them that says where "
-            "in the outputs the batch dimension goes",
+            f"vmap({name_of(func)}): out_dims={out_dims!r} must be an int, None or a structure of them: the batch "
+            "dimension of each output",
             "pass out_dims=0",
         )
     try:
@@ -196,7 +196,7 @@ def out_places(out_dims: Any, result: Any, spec: Any, func: Callable) -> list:
 
 
 def lower(layer: Batch, i: int, n: int, o: Any, d: Any, func: Callable) -> Any:
-    """Result i of n with its batch dimension where out_dims wants it."""
+    """Return result i of n with its batch dimension moved according to out_dims."""
     mine = layer.owns(o)
     if d is None:
         if mine:
@@ -204,7 +204,7 @@ def lower(layer: Batch, i: int, n: int, o: Any, d: Any, func: Callable) -> Any:
                 ValueError,
                 "vmap",
                 f"vmap({name_of(func)}): got out_dims=None for output {i}, which differs between the {layer.size} examples",
-                "give the dimension where the batch is to go, e.g. out_dims=0",
+                "pass the batch dimension of that output, e.g. out_dims=0",
             )
         return o
     if not isinstance(o, Tensor):
@@ -212,7 +212,7 @@ def lower(layer: Batch, i: int, n: int, o: Any, d: Any, func: Callable) -> Any:
             ValueError,
             "vmap",
             f"vmap({name_of(func)}): the function must only return tensors, got {type(o).__name__} as output {i}",
-            "return a tensor there"
+            "return a tensor instead"
             if o is None
             else "pass None for an output that is the same for all examples: out_dims="
             f"{tuple([None if j == i else 0 for j in range(n)])!r}",
@@ -223,12 +223,12 @@ def lower(layer: Batch, i: int, n: int, o: Any, d: Any, func: Callable) -> Any:
             IndexError,
             "vmap",
             f"vmap({name_of(func)}): out_dim {d!r} is out of range for output {i}, which has "
-            f"{counted(value.ndim, 'dimension')} with that of the batch, shape {tuple(value.shape)}",
-            "pass out_dims=0, or another of its dimensions",
+            f"{counted(value.ndim, 'dimension')} including the batch, shape {tuple(value.shape)}",
+            "pass out_dims=0, or another dimension of it",
         )
     return value if place == d else value.movedim(place, d)
 
 
 def name_of(func: Callable) -> str:
-    """What a function is called in an error."""
+    """Return the name of a function for errors."""
     return getattr(func, "__name__", type(func).__name__)

@@ -126,7 +126,7 @@ def test_tied_weights():
     three, two, x = torch.full((1, 1), 3.0), torch.full((1, 1), 2.0), torch.ones(1)
     assert functional_call(Twice(), {"a.weight": three}, x).item() == 9.0
     assert functional_call(Twice(), {"b.weight": three}, x).item() == 9.0
-    with pytest.raises(ValueError, match="one tensor in the module"):
+    with pytest.raises(ValueError, match="the same tensor in the module"):
         functional_call(Twice(), {"a.weight": three, "b.weight": two}, x)
 
 

@@ -347,7 +347,7 @@ def test_wrong_out_dims():
     for out_dims, kind, text in [
         (None, ValueError, "output 0, which differs between the 3 examples"),
         (1, IndexError, "out of range"),
-        ("a", ValueError, "has to be an int"),
+        ("a", ValueError, "must be an int"),
         ((0, 0), ValueError, "not compatible"),
     ]:
         with pytest.raises(kind, match=text):
