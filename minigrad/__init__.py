@@ -1,10 +1,10 @@
 """minigrad: the autograd toolkit that shows its work.
 
-This file is the table of contents: every public name, with the file it lives in.  `import minigrad as torch` runs
-programs written for PyTorch's autograd; the names, arguments and meanings are PyTorch's.
+This file is the table of contents: it lists every public name with the file that defines it.  `import minigrad as torch` runs
+programs written for PyTorch's autograd; names, arguments and semantics are PyTorch's.
 
-Where to read on: core/tensor.py and core/function.py for what a tensor and an operation are, core/engine.py for reverse
-mode, ops/base/families.py for how an operation is declared, layers/ for the transforms, record/ for the record of a program.
+Where to read on: core/tensor.py and core/function.py for tensors and operations, core/engine.py for reverse
+mode, ops/base/families.py for the declaration of an operation, layers/ for the transforms, record/ for recordings of programs.
 """
 
 import gc as _gc
@@ -16,7 +16,7 @@ from typing import Any as _Any
 __version__ = "0.1.0"
 
 _collects = _gc.isenabled()
-_gc.disable()  # what an import makes stays: to look for garbage in it takes a quarter of the time
+_gc.disable()  # an import makes no garbage, but the search for it would take a quarter of the time
 
 # ---------------------------------------------------------------------- differentiation, transforms, networks, records
 from . import autograd, cuda, func, linalg, nn, optim, return_types
@@ -251,11 +251,11 @@ from .ops.window_functions import bartlett_window, blackman_window, hamming_wind
 inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
 newaxis = None
 
-_methods.install()  # the operations, as methods and operators of Tensor
-_diagnose.install()  # errors and warnings that explain; debug mode
-_fast.install()  # operations written out at their first call
-_install_records()  # recordings look at a tensor before it gets another array
-_install_kernels()  # eager operations have the compiler write their fused kernels
+_methods.install()  # operations as methods and operators of Tensor
+_diagnose.install()  # errors and warnings with explanations; debug mode
+_fast.install()  # write out operations at their first call
+_install_records()  # let recordings observe a tensor before it gets another array
+_install_kernels()  # let eager operations use the compiler's fused kernels
 _install_pool()
 _install_traceback()
 
@@ -263,7 +263,7 @@ if _collects:
     _gc.enable()
 
 
-# ---------------------------------------------------------------------- around the engine: imported when first named
+# ---------------------------------------------------------------------- around the engine: imported at first use
 if _TYPE_CHECKING:
     from . import testing
     from .serialization import load, save
@@ -279,12 +279,12 @@ _FILES = ("load", "save")
 
 
 def __dir__() -> list:
-    """List them too: notebooks complete names from here."""
+    """Return all names, including those imported at first use, for completion in notebooks."""
     return sorted({*globals(), *_AROUND, *_FILES})
 
 
 def __getattr__(name: str) -> _Any:
-    """Import a part of the library that lies around the engine, at its first use; say of what is not there what to write."""
+    """Import a part of the library around the engine at its first use; for an unknown name, raise with a replacement."""
     if name.startswith("_"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name in _AROUND:

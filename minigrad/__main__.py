@@ -1,4 +1,4 @@
-"""`python -m minigrad script.py`: run a program that imports torch with minigrad in its place; without a script, say how."""
+"""`python -m minigrad script.py`: run a program that imports torch with minigrad instead; without a script, print the help."""
 
 import sys
 from importlib import import_module

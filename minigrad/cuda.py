@@ -1,7 +1,7 @@
-"""The GPU as PyTorch's programs ask about it: whether there is one, its memory, its stream, and its random numbers.
+"""The GPU, as PyTorch's programs query it: its availability, memory, stream and random numbers.
 
-Tensors are on the first GPU, cuda:0, or on the processor.  What computes there is in minigrad/kernels/cuda, which is only
-loaded where a GPU is used.
+Tensors are on the first GPU, cuda:0, or on the processor.  The code that computes there is in minigrad/kernels/cuda, which is
+loaded only when a GPU is used.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ __all__ = [
 
 # ---------------------------------------------------------------------- which GPU
 def is_available() -> bool:
-    """Whether tensors can be on a GPU.
+    """Return True if tensors can be on a GPU.
 
     >>> import minigrad
     >>> place = minigrad.device("cuda" if minigrad.cuda.is_available() else "cpu")
@@ -67,7 +67,7 @@ def is_available() -> bool:
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """Return whether tensors of bfloat16 can be on a GPU: where there is one.
+    """Return True if tensors of bfloat16 can be on a GPU: they always can, if there is one.
 
     >>> import minigrad
     >>> minigrad.cuda.is_bf16_supported() == minigrad.cuda.is_available()
@@ -77,7 +77,7 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
 
 
 def device_count() -> int:
-    """The number of GPUs.
+    """Return the number of GPUs.
 
     >>> import minigrad
     >>> minigrad.cuda.is_available() == (minigrad.cuda.device_count() > 0)
@@ -87,7 +87,7 @@ def device_count() -> int:
 
 
 def current_device() -> int:
-    """The number of the GPU that "cuda" means.  Raises RuntimeError where there is none.
+    """Return the index of the GPU that "cuda" means.  Raises RuntimeError if there is none.
 
     >>> import minigrad
     >>> minigrad.cuda.current_device() if minigrad.cuda.is_available() else 0
@@ -97,7 +97,7 @@ def current_device() -> int:
 
 
 def set_device(device: Any) -> None:
-    """Choose the GPU that "cuda" means: the first one, as there is no other yet (else RuntimeError).
+    """Choose the GPU that "cuda" means: it must be the first one, the only one supported (else RuntimeError).
 
     >>> import minigrad
     >>> if minigrad.cuda.is_available():
@@ -107,7 +107,7 @@ def set_device(device: Any) -> None:
 
 
 class DeviceProperties(NamedTuple):
-    """What is known about a GPU.
+    """Properties of a GPU.
 
     >>> import minigrad
     >>> minigrad.cuda.DeviceProperties("NVIDIA H200", 9, 0, 150_000_000_000, 132).multi_processor_count
@@ -122,7 +122,7 @@ class DeviceProperties(NamedTuple):
 
 
 def get_device_properties(device: Any = None) -> DeviceProperties:
-    """Name, compute capability, memory in bytes and number of processors of a GPU.
+    """Return the name, compute capability, memory in bytes and number of multiprocessors of a GPU.
 
     >>> import minigrad
     >>> if minigrad.cuda.is_available():
@@ -134,7 +134,7 @@ def get_device_properties(device: Any = None) -> DeviceProperties:
 
 
 def get_device_name(device: Any = None) -> str:
-    """The name of a GPU.
+    """Return the name of a GPU.
 
     >>> import minigrad
     >>> name = minigrad.cuda.get_device_name() if minigrad.cuda.is_available() else "none"
@@ -143,7 +143,7 @@ def get_device_name(device: Any = None) -> str:
 
 
 def get_device_capability(device: Any = None) -> tuple[int, int]:
-    """The compute capability of a GPU, such as (9, 0).
+    """Return the compute capability of a GPU, such as (9, 0).
 
     >>> import minigrad
     >>> modern = minigrad.cuda.is_available() and minigrad.cuda.get_device_capability() >= (8, 0)
@@ -153,16 +153,16 @@ def get_device_capability(device: Any = None) -> tuple[int, int]:
 
 
 def gpu(place: Any) -> device:
-    """The GPU that is meant.  Raises RuntimeError where it is not there, ValueError for another kind of device."""
+    """Return the GPU to use.  Raises RuntimeError if it does not exist, ValueError for another kind of device."""
     found = on_device("cuda" if place is None else place)
     if found != CUDA:
         raise error(ValueError, "device", f"expected a cuda device, but got {found}", "write device='cuda'")
     return found
 
 
-# ---------------------------------------------------------------------- the order of work
+# ---------------------------------------------------------------------- order of execution
 def synchronize(device: Any = None) -> None:
-    """Wait until everything that was asked of the GPU is done; operations return before they have computed.
+    """Wait until the GPU has finished all operations; they return before they have computed.
 
     >>> import minigrad
     >>> if minigrad.cuda.is_available():
@@ -173,7 +173,7 @@ def synchronize(device: Any = None) -> None:
 
 
 class Stream:
-    """The order of work on a GPU: there is one, in which everything is done as it was asked for.
+    """Order of work on a GPU: there is one stream, which executes operations in the order in which they are issued.
 
     >>> import minigrad
     >>> if minigrad.cuda.is_available():
@@ -184,11 +184,11 @@ class Stream:
 
     @property
     def cuda_stream(self) -> int:
-        """The driver's handle, for other libraries."""
+        """Handle of the driver, for other libraries."""
         return transfer.current().stream
 
     def synchronize(self) -> None:
-        """Wait until everything is done."""
+        """Wait until all operations have finished."""
         synchronize()
 
     def __eq__(self, other: object) -> bool:
@@ -202,7 +202,7 @@ class Stream:
 
 
 def current_stream(device: Any = None) -> Stream:
-    """The stream in which operations compute.
+    """Return the stream in which operations compute.
 
     >>> import minigrad
     >>> if minigrad.cuda.is_available():
@@ -212,13 +212,13 @@ def current_stream(device: Any = None) -> Stream:
     return Stream()
 
 
-# ---------------------------------------------------------------------- kernels of one's own
+# ---------------------------------------------------------------------- user-defined kernels
 def jit(function: Callable) -> Any:
-    """Make a function a kernel, launched with tensors on the GPU: `kernel[blocks, threads](*args)`.
+    """Turn a function into a kernel, launched with tensors on the GPU: `kernel[blocks, threads](*args)`.
 
-    The function is one that Numba's `cuda.jit` takes; what stands in it (`cuda.grid`, `cuda.shared.array`, ...) is Numba's,
-    and so are the device functions that it calls.  A tensor without dimensions comes as an array of one element.  Autograd
-    does not see what a kernel writes: launch it in the forward and the backward of a `Function`.
+    The function must suit Numba's `cuda.jit`: it uses Numba's `cuda.grid`, `cuda.shared.array`, ... and may call Numba's
+    device functions.  A tensor without dimensions arrives as an array of one element.  Autograd does not see a kernel's writes:
+    launch it in the forward and the backward of a `Function`.
 
     >>> import minigrad
     >>> from numba import cuda
@@ -238,10 +238,10 @@ def jit(function: Callable) -> Any:
 
 
 def watch() -> AbstractContextManager[Trace]:
-    """Record what the threads of kernels read and write that are launched meanwhile, and which of them race.
+    """Record the reads and writes of the threads of all kernels launched in the block, and the races among them.
 
-    What it gives has them as `launches`; printed it tells all in words, and `viz.draw_threads` draws one of them.  It takes
-    the simulator: raises RuntimeError where the process was started without NUMBA_ENABLE_CUDASIM=1.
+    The result has them as `launches`; printed, it describes them all, and `viz.draw_threads` draws one of them.  It needs the
+    simulator, and raises RuntimeError if the process was started without NUMBA_ENABLE_CUDASIM=1.
 
     >>> import minigrad
     >>> try:
@@ -255,14 +255,14 @@ def watch() -> AbstractContextManager[Trace]:
     from .kernels.cuda import simulator, watch
 
     if not simulator.SIMULATED:
-        raise error(RuntimeError, "watch", "the threads of a kernel are seen in the simulator alone, which is off",
+        raise error(RuntimeError, "watch", "only the simulator records the threads of a kernel, and it is off",
                     "start the program with NUMBA_ENABLE_CUDASIM=1 in the environment")  # fmt: skip
     return watch.watch()
 
 
 # ---------------------------------------------------------------------- memory
 def memory_allocated(device: Any = None) -> int:
-    """Bytes that tensors occupy on the GPU, in blocks of 512 bytes.
+    """Return the bytes that tensors occupy on the GPU, in blocks of 512 bytes.
 
     >>> import minigrad
     >>> if minigrad.cuda.is_available():
@@ -273,7 +273,7 @@ def memory_allocated(device: Any = None) -> int:
 
 
 def max_memory_allocated(device: Any = None) -> int:
-    """The most bytes that tensors occupied at one time, since the start or since reset_peak_memory_stats.
+    """Return the peak of the bytes that tensors occupied, since the start or since reset_peak_memory_stats.
 
     >>> import minigrad
     >>> minigrad.cuda.max_memory_allocated() >= minigrad.cuda.memory_allocated()
@@ -283,7 +283,7 @@ def max_memory_allocated(device: Any = None) -> int:
 
 
 def memory_reserved(device: Any = None) -> int:
-    """Bytes that are held for tensors: those that they occupy, and those that are kept for the next ones.
+    """Return the bytes reserved for tensors: those that tensors occupy, and those kept for further tensors.
 
     >>> import minigrad
     >>> minigrad.cuda.memory_reserved() >= minigrad.cuda.memory_allocated()
@@ -293,7 +293,7 @@ def memory_reserved(device: Any = None) -> int:
 
 
 def max_memory_reserved(device: Any = None) -> int:
-    """The most bytes that were held at one time, since the start or since reset_peak_memory_stats.
+    """Return the peak of the reserved bytes, since the start or since reset_peak_memory_stats.
 
     >>> import minigrad
     >>> minigrad.cuda.max_memory_reserved() >= minigrad.cuda.memory_reserved()
@@ -303,7 +303,7 @@ def max_memory_reserved(device: Any = None) -> int:
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
-    """Let the two maxima begin anew from what is in use now.
+    """Restart both peaks from the memory that is in use now.
 
     >>> import minigrad
     >>> minigrad.cuda.reset_peak_memory_stats()
@@ -314,7 +314,7 @@ def reset_peak_memory_stats(device: Any = None) -> None:
 
 
 def memory_stats(device: Any = None) -> dict[str, int]:
-    """Bytes in use and held, their maxima, and how often memory was asked for: of tensors, and of the driver.
+    """Return bytes in use and reserved, their peaks, and the number of allocations: by tensors, and from the driver.
 
     >>> import minigrad
     >>> stats = minigrad.cuda.memory_stats()
@@ -333,7 +333,7 @@ def memory_stats(device: Any = None) -> dict[str, int]:
 
 
 def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
-    """memory_stats as a table for people.
+    """Return memory_stats as a readable table.
 
     >>> import minigrad
     >>> print(minigrad.cuda.memory_summary().splitlines()[0])
@@ -349,7 +349,7 @@ def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
 
 
 def empty_cache() -> None:
-    """Give memory that is kept for the next tensors back to the GPU, for other programs.
+    """Return memory that is kept for further tensors to the GPU, for other programs.
 
     >>> import minigrad
     >>> minigrad.cuda.empty_cache()
@@ -359,7 +359,7 @@ def empty_cache() -> None:
 
 
 def mem_get_info(device: Any = None) -> tuple[int, int]:
-    """Bytes of the GPU that are free, and all of its bytes.
+    """Return the number of free bytes of the GPU, and of all bytes.
 
     >>> import minigrad
     >>> if minigrad.cuda.is_available():
@@ -371,9 +371,9 @@ def mem_get_info(device: Any = None) -> tuple[int, int]:
 
 # ---------------------------------------------------------------------- random numbers
 def manual_seed(seed: int) -> None:
-    """Start the GPU's default generator anew from this seed; without a GPU nothing is done.
+    """Seed the GPU's default generator; without a GPU, do nothing.
 
-    minigrad.manual_seed does so too.  A seed gives the same numbers on the GPU as on the processor.
+    minigrad.manual_seed does the same.  A seed gives the same numbers on the GPU as on the processor.
 
     >>> import minigrad
     >>> minigrad.cuda.manual_seed(0)
@@ -383,7 +383,7 @@ def manual_seed(seed: int) -> None:
 
 
 def manual_seed_all(seed: int) -> None:
-    """manual_seed for every GPU.
+    """Seed the default generators of all GPUs, as manual_seed does.
 
     >>> import minigrad
     >>> minigrad.cuda.manual_seed_all(0)
@@ -392,7 +392,7 @@ def manual_seed_all(seed: int) -> None:
 
 
 def seed() -> None:
-    """Start the GPU's default generator anew from a seed that the operating system makes up.
+    """Seed the GPU's default generator with a number from the operating system.
 
     >>> import minigrad
     >>> minigrad.cuda.seed()
@@ -401,7 +401,7 @@ def seed() -> None:
 
 
 def initial_seed() -> int:
-    """The seed that the GPU's default generator started from.
+    """Return the seed with which the GPU's default generator started.
 
     >>> import minigrad
     >>> minigrad.cuda.manual_seed(7)
@@ -413,7 +413,7 @@ def initial_seed() -> int:
 
 
 def get_rng_state(device: Any = "cuda") -> Tensor:
-    """The place of the GPU's default generator in its stream, as a tensor on the processor.
+    """Return the state of the GPU's default generator, as a tensor on the processor.
 
     >>> import minigrad
     >>> if minigrad.cuda.is_available():
@@ -424,7 +424,7 @@ def get_rng_state(device: Any = "cuda") -> Tensor:
 
 
 def set_rng_state(new_state: Tensor, device: Any = "cuda") -> None:
-    """Take the GPU's default generator back to a place that get_rng_state has noted.
+    """Set the state of the GPU's default generator to one from get_rng_state.
 
     >>> import minigrad
     >>> if minigrad.cuda.is_available():

@@ -1,8 +1,8 @@
-"""How minigrad says that something went wrong: what happened with its numbers, where in the user's file, what to do.
+"""Errors and warnings: what happened, with its numbers, where in the user's file, and how to fix it.
 
-Every error of the library is built by `error`.  Its class is a MinigradError and also the type that PyTorch raises for the
-same mistake, so that ported `except` clauses keep working.  Every warning is a MinigradWarning with a name, by which it can
-be silenced and looked up.
+`error` builds every error of the library.  Its class is a MinigradError and also the type that PyTorch raises for the same
+mistake, so that ported `except` clauses keep working.  Every warning is a MinigradWarning with a name, by which users silence
+it and look it up.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = [
 
 # ---------------------------------------------------------------------- errors
 class MinigradError(Exception):
-    """What every error of minigrad is, beside a RuntimeError, TypeError, ...; its parts stand apart for tools.
+    """Base class of all errors of minigrad, beside RuntimeError, TypeError, ...; tools can read the parts of its message.
 
     >>> import minigrad
     >>> try:
@@ -44,22 +44,22 @@ class MinigradError(Exception):
     ('matmul', True)
     """
 
-    operation = ""  # the operation, Function or method that refused
-    problem = ""  # what is wrong, with its numbers
-    remedy = ""  # what to do
+    operation = ""  # the operation, Function or method that raised
+    problem = ""  # what happened, with its numbers
+    remedy = ""  # how to fix it
     place: Place | None = None  # the user's line
-    notes: tuple = ()  # where the tensors come from, shapes drawn below each other
-    transforms: tuple = ()  # the transforms around, outermost first
-    below = False  # it names what an operation is made of: the function that was called puts its name there
-    vague = False  # it says only with what an operation cannot compute: the function that was called knows more
+    notes: tuple = ()  # origins of tensors, shapes drawn below each other
+    transforms: tuple = ()  # the enclosing transforms, outermost first
+    below = False  # it names a part of an operation: the public function replaces it with its own name
+    vague = False  # it names only the cause in the computation: the public function knows more
 
     def __str__(self) -> str:
-        if not self.problem:  # made without `error`
+        if not self.problem:  # created without `error`
             return "".join(map(str, self.args[:1]))
         return report(self.operation, self.problem, self.remedy, self.place, self.notes, self.transforms)
 
     def _render_traceback_(self) -> list[str]:
-        """What a notebook shows (IPython asks for this): the traceback without minigrad's own frames."""
+        """Return the traceback without minigrad's own frames, for notebooks (IPython calls this)."""
         from IPython import get_ipython
 
         shown = self.__traceback__ if full_traceback() else users_part(self.__traceback__)
@@ -67,9 +67,9 @@ class MinigradError(Exception):
 
 
 def print_exception(kind: type[BaseException], e: BaseException, tb: TracebackType | None) -> None:
-    """What the interpreter prints for an exception that nobody catches: of minigrad's, the user's own lines.
+    """Print an uncaught exception: for minigrad's, only the user's own lines.
 
-    With MINIGRAD_FULL_TRACEBACK=1 in the environment all lines stand there.
+    With MINIGRAD_FULL_TRACEBACK=1 in the environment, print all lines.
     """
     if isinstance(e, MinigradError) and not full_traceback():
         traceback.print_exception(kind, e.with_traceback(users_part(tb)), e.__traceback__)
@@ -78,18 +78,18 @@ def print_exception(kind: type[BaseException], e: BaseException, tb: TracebackTy
 
 
 def full_traceback() -> bool:
-    """Whether minigrad's own lines are wanted in tracebacks."""
+    """Return True if tracebacks should include minigrad's own lines."""
     return os.environ.get("MINIGRAD_FULL_TRACEBACK", "0") not in ("", "0")
 
 
 def install() -> None:
-    """Let uncaught errors end at the user's line, unless somebody else prints them already."""
+    """Make the tracebacks of uncaught errors end at the user's line, unless other code already replaces the hook."""
     if sys.excepthook is sys.__excepthook__:
         sys.excepthook = print_exception
 
 
 def of_kind(kind: type[Exception]) -> type[MinigradError]:
-    """The class of minigrad's errors that are also of this type, and go by its name."""
+    """Return the class of minigrad's errors that are also of this type, with the same name."""
     return type(
         kind.__name__, (MinigradError, kind), {"__module__": __name__, "__doc__": f"minigrad's {kind.__name__}."}
     )
@@ -109,11 +109,11 @@ KINDS = (
     pickle.UnpicklingError,
 )
 FAMILY: dict[type[Exception], type[MinigradError]] = {kind: of_kind(kind) for kind in KINDS}
-MinigradRuntimeError: Any = FAMILY[RuntimeError]  # what other classes of errors derive from
+MinigradRuntimeError: Any = FAMILY[RuntimeError]  # base of other classes of errors
 
 
 class OutOfMemoryError(MinigradRuntimeError, MemoryError):
-    """There is no room for a tensor, in the computer's memory or in that of a GPU.
+    """A tensor does not fit into the computer's memory or a GPU's.
 
     >>> import minigrad
     >>> try:
@@ -125,7 +125,7 @@ class OutOfMemoryError(MinigradRuntimeError, MemoryError):
 
 
 class InternalError(MinigradRuntimeError):
-    """Something failed inside minigrad, which is no mistake of the program that runs; `__cause__` is what failed.
+    """A failure inside minigrad, not a mistake in the user's program; `__cause__` is the original exception.
 
     >>> import minigrad
     >>> issubclass(minigrad.InternalError, RuntimeError)
@@ -137,7 +137,7 @@ FAMILY |= {MemoryError: OutOfMemoryError, InternalError: InternalError}
 
 
 def __getattr__(name: str) -> Any:
-    """minigrad.errors.RuntimeError and the others, which are not set here because they would hide Python's own."""
+    """Return minigrad.errors.RuntimeError and the others; as globals they would hide Python's own."""
     for kind, cls in FAMILY.items():
         if kind.__name__ == name:
             return cls
@@ -152,9 +152,9 @@ def error(
     where: Place | None = None,
     notes: Sequence[str] = (),
 ) -> Any:
-    """An exception to raise: `who` names the operation or Function, `what` the fault with its numbers, `fix` the remedy.
+    """Return an exception to raise: `who` is the operation or Function, `what` the fault with its numbers, `fix` an order.
 
-    `notes` are lines that stand between: a drawing of shapes, where a tensor was made.
+    `notes` are lines between these: a drawing of shapes, or where a tensor was made.
 
     >>> print(error(ValueError, "add", "3 is not 4", "pass 4"))  # doctest: +ELLIPSIS
     add: 3 is not 4
@@ -169,7 +169,7 @@ def error(
 
 
 def raise_instead(told: Exception, cause: Exception) -> NoReturn:
-    """Raise, while `cause` is handled, what is told of it: itself as it is, or another error that shows only its own cause."""
+    """Raise `told`, the report of the handled `cause`: `cause` itself unchanged, or another error with only its own cause."""
     if told is cause and not isinstance(cause, MinigradError):
         raise cause
     raise told from told.__cause__
@@ -179,7 +179,7 @@ UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
 def no_room(who: str, shape: Sequence[int], dtype: Any) -> Any:
-    """Return the error for an array that does not fit into memory, with the bytes that it would take."""
+    """Return the error for an array that does not fit into memory, with its size in bytes."""
     elements = math.prod(shape)
     size = elements * dtype.itemsize
     step = min((size.bit_length() - 1) // 10, len(UNITS) - 1)
@@ -190,12 +190,12 @@ def no_room(who: str, shape: Sequence[int], dtype: Any) -> Any:
 
 
 def digits(n: int) -> str:
-    """Return a whole number in digits, if they are not too many to be read."""
+    """Return a whole number in digits, or its magnitude if it has too many to read."""
     return str(n) if abs(n) < 1 << 128 else f"about 10**{math.log10(abs(n)):.0f}"
 
 
 def report(who: str, what: str, fix: str, where: Place | None, notes: Iterable[str] = (), around: tuple = ()) -> str:
-    """The text of an error or a warning."""
+    """Return the text of an error or a warning."""
     lines = [f"{who}: {what}", *[f"  {line}" for note in notes for line in note.split("\n")]]
     if around:
         lines.append(f"  inside {' > '.join(around)}")
@@ -208,7 +208,7 @@ def report(who: str, what: str, fix: str, where: Place | None, notes: Iterable[s
 
 # ---------------------------------------------------------------------- warnings
 class MinigradWarning(UserWarning):
-    """The category of every warning that minigrad gives.
+    """Category of all warnings of minigrad.
 
     >>> import minigrad
     >>> import warnings
@@ -221,12 +221,12 @@ class MinigradWarning(UserWarning):
 
     @property
     def name(self) -> str:
-        """What `silence` takes, and what the warning's page is called."""
+        """The warning's name, for `silence` and for the page about it."""
         return getattr(self.args[0], "name", "")
 
 
 class Message(str):
-    """A warning's text.  It equals every other of the same name, so that Python shows one for each line of a program."""
+    """A warning's text.  It equals all others with its name, so that Python shows only one per line of a program."""
 
     name: str
 
@@ -241,7 +241,7 @@ _unsaid: ContextVar[bool] = ContextVar("minigrad.unsaid", default=False)
 
 
 def warn(name: str, who: str, what: str, fix: str = "", where: Place | None = None, notes: Sequence[str] = ()) -> None:
-    """Give the MinigradWarning called `name` at the user's line (or at `where`), once for each line.
+    """Issue the MinigradWarning `name` at the user's line (or at `where`), once per line.
 
     >>> import minigrad
     >>> import warnings
@@ -267,7 +267,7 @@ def warn(name: str, who: str, what: str, fix: str = "", where: Place | None = No
 
 @contextmanager
 def unsaid() -> Iterator[None]:
-    """Give no warnings meanwhile.  Python's filters are the user's, and every thread's."""
+    """Suppress warnings meanwhile.  Python's filters would not do: they belong to the user, and to all threads."""
     before = _unsaid.get()
     try:
         _unsaid.set(True)
@@ -277,7 +277,7 @@ def unsaid() -> Iterator[None]:
 
 
 def silence(*names: str) -> None:
-    """Turn off the warnings called so, for the rest of the program (or of a `with warnings.catch_warnings():`).
+    """Turn off warnings by name for the rest of the program (or of a `with warnings.catch_warnings():` block).
 
     >>> import minigrad, warnings
     >>> with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Write files completely or not at all."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import IO, Any
 
 @contextmanager
 def written(f: Any) -> Iterator[IO[bytes]]:
-    """Give a file to write to: beside the one at a path, whose place and rights it takes when all has been written.
+    """Yield a file to write to, next to the one at a path; once complete, it replaces that one and takes its permissions.
 
-    A link is followed, and what is no file, a device or a pipe, is written to.
+    Links are followed.  Devices and pipes are written to directly.
     """
     if hasattr(f, "write"):
         yield f
@@ -24,9 +24,9 @@ def written(f: Any) -> Iterator[IO[bytes]]:
         with open(path, "wb") as file:
             yield file
         return
-    path = os.path.realpath(path)  # what a link leads to
+    path = os.path.realpath(path)  # the target of a link
     beside = f"{path}.{os.getpid()}-{threading.get_ident()}"
-    with suppress(FileNotFoundError), open(path, "r+b"):  # one that may not be written to is not replaced either
+    with suppress(FileNotFoundError), open(path, "r+b"):  # a file without write permission is not replaced either
         pass
     try:
         with open(beside, "xb") as file:
@@ -43,14 +43,14 @@ def written(f: Any) -> Iterator[IO[bytes]]:
 
 
 def is_no_file(path: str) -> bool:
-    """Return whether a path leads to something that is no file, or to an open one of a process, as /dev/stdout does.
+    """Return True if a path leads to a device or pipe, or to an open file of a process, as /dev/stdout does.
 
     >>> is_no_file(os.devnull), is_no_file(__file__)
     (True, False)
     """
     if os.path.exists(path) and not os.path.isfile(path):
         return True
-    for _ in range(40):  # links that lead in a ring are left to `open`
+    for _ in range(40):  # `open` reports links that form a ring
         if os.path.realpath(os.path.dirname(path) or ".").startswith("/proc/"):
             return True
         if not os.path.islink(path):

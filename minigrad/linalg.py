@@ -1,4 +1,4 @@
-"""minigrad.linalg: linear algebra under PyTorch's names (torch.linalg).  All functions take batches of matrices."""
+"""Linear algebra, with PyTorch's names (torch.linalg).  All functions take batches of matrices."""
 
 from .ops.chains import matrix_exp, matrix_power, multi_dot
 from .ops.decompositions import linalg_cholesky as cholesky

@@ -1,7 +1,7 @@
-"""The user's line: which line of the user's program runs, what it says, and where a function of theirs is defined or returns.
+"""The user's line: which line of the user's program runs, its text, and where a user's function is defined or returns.
 
-Everything that minigrad reports names such a line.  Frames inside minigrad, and inside what calls it on behalf of the user
-(NumPy, copy), are passed over.
+All reports of minigrad name such a line.  Frames inside minigrad, and inside libraries that call it on the user's behalf
+(NumPy, copy), are skipped.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ import numpy as np
 
 transforms: ContextVar[tuple] = ContextVar(
     "minigrad.transforms", default=()
-)  # names of those that run, outermost first
-# the line that has called what goes on here, where that makes many writes: each would look for it among a dozen frames
+)  # names of the running transforms, outermost first
+# the caller's line, kept during an operation that makes many writes: each would search a dozen frames for it
 held: ContextVar[Place | None] = ContextVar("minigrad.place", default=None)
 PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
-# code that calls minigrad on behalf of the user's line: np.mean(losses), copy.deepcopy(loss), `import torch` after as_torch()
+# code that calls minigrad for the user's line: np.mean(losses), copy.deepcopy(loss), `import torch` after as_torch()
 BETWEEN = (PACKAGE, os.path.dirname(np.__file__) + os.sep, copy.__file__, "<frozen importlib.")
 
 
 class Place(NamedTuple):
-    """A line of the user's program; its text is read only when it is shown."""
+    """A line of the user's program; its text is read only when shown."""
 
     file: str
     line: int
 
     @property
     def code(self) -> str:
-        """The text of the line, without its indentation; empty where the source is not at hand."""
+        """Text of the line without indentation; empty if the source is not available."""
         return linecache.getline(self.file, self.line).strip()
 
     def __str__(self) -> str:
@@ -49,7 +49,7 @@ class Place(NamedTuple):
 
     @property
     def short(self) -> str:
-        """File and line without the folders."""
+        """File name and line number, without folders."""
         return f"{cell_name(self.file) or os.path.basename(self.file)}:{self.line}"
 
 
@@ -57,7 +57,7 @@ CELL = re.compile(r"<ipython-input-(\d+)-\w+>$|[/\\]ipykernel_\d+[/\\]\d+\.py$")
 
 
 def cell_name(file: str) -> str:
-    """Return a notebook's name for one of its cells, given the made-up file name of its code; "" for other files.
+    """Return a notebook's name for one of its cells, given the generated file name of its code; "" for other files.
 
     >>> cell_name("<ipython-input-3-0f1e2d>"), cell_name("/home/ada/net.py")
     ('In[3]', '')
@@ -71,7 +71,7 @@ def cell_name(file: str) -> str:
 
 
 def user_frame(depth: int = 1) -> FrameType | None:
-    """The innermost running frame of the user's, who may call minigrad through NumPy or copy."""
+    """Return the innermost running frame of the user, who may call minigrad through NumPy or copy."""
     frame: FrameType | None = sys._getframe(depth)
     while frame is not None and frame.f_code.co_filename.startswith(BETWEEN):
         frame = frame.f_back
@@ -79,7 +79,7 @@ def user_frame(depth: int = 1) -> FrameType | None:
 
 
 def user_place() -> Place | None:
-    """The line of the user's program that is being run."""
+    """Return the user's line that is running."""
     if (place := held.get()) is not None:
         return place
     frame = user_frame(2)
@@ -87,7 +87,7 @@ def user_place() -> Place | None:
 
 
 def raised_at(e: BaseException) -> Place | None:
-    """The innermost line of the user's that an exception came through."""
+    """Return the innermost of the user's lines that an exception passed through."""
     tb, found = users_part(e.__traceback__), None
     while tb is not None:
         found, tb = Place(tb.tb_frame.f_code.co_filename, tb.tb_lineno), tb.tb_next
@@ -95,12 +95,12 @@ def raised_at(e: BaseException) -> Place | None:
 
 
 def through_users_code(e: BaseException) -> bool:
-    """Whether code that minigrad has called, an object's `__len__` or a function, has raised an exception or let it through."""
+    """Return True if code that minigrad calls, such as an object's `__len__`, raised an exception or passed it on."""
     return any(not ours(tb.tb_frame) for tb in list(chain(e.__traceback__))[1:])
 
 
 def ours(frame: FrameType) -> bool:
-    """Whether a frame is one of minigrad, of Python's library, or of the libraries that minigrad computes with."""
+    """Return True if a frame belongs to minigrad, Python's library, or the libraries that minigrad computes with."""
     root = str(frame.f_globals.get("__name__", "")).partition(".")[0]
     return (
         frame.f_code.co_filename.startswith(BETWEEN)
@@ -113,29 +113,29 @@ BELOW = sys.stdlib_module_names | {"minigrad", "numpy", "scipy", "numba", "llvml
 
 
 def chain(tb: TracebackType | None) -> Iterator[TracebackType]:
-    """The parts of a traceback, from the frame that has caught the exception to the one that has raised it."""
+    """Yield the parts of a traceback, from the frame that caught the exception to the frame that raised it."""
     while tb is not None:
         yield tb
         tb = tb.tb_next
 
 
 def users_code(f: Any) -> CodeType | None:
-    """The code of a function of the user's, below its decorators; None for minigrad's own and what is not in Python."""
+    """Return the code of a user's function, below its decorators; None for minigrad's functions and those not in Python."""
     code = getattr(inspect.unwrap(f), "__code__", None)
     return None if code is None or code.co_filename.startswith(PACKAGE) else code
 
 
 def defined_at(f: Any) -> Place | None:
-    """The line with the `def` of a function of the user's; None for minigrad's own and what is not in Python."""
+    """Return the `def` line of a user's function; None for minigrad's functions and those not in Python."""
     if (code := users_code(f)) is None:
         return None
     first, last = code.co_firstlineno, max(line for _, _, line in code.co_lines() if line is not None)
-    places = [Place(code.co_filename, line) for line in range(first, last + 1)]  # decorators stand first
+    places = [Place(code.co_filename, line) for line in range(first, last + 1)]  # decorators come first
     return next((place for place in places if place.code.startswith("def ")), places[0])
 
 
 def steps(f: Any) -> Iterator[tuple[str, Any, Place]]:
-    """The bytecode of a function of the user's: instruction, what it works on, and its line."""
+    """Yield the bytecode of a user's function: instruction, argument and line."""
     code = users_code(f)
     for step in () if code is None else dis.get_instructions(code):
         line = None if step.positions is None else step.positions.lineno
@@ -143,25 +143,25 @@ def steps(f: Any) -> Iterator[tuple[str, Any, Place]]:
 
 
 def returns(f: Any) -> list[Place]:
-    """The lines at which a function of the user's says `return`; a lambda does so always."""
+    """Return the lines of a user's function that contain `return`; in a lambda, every line does."""
     places = dict.fromkeys([place for name, _, place in steps(f) if name.startswith("RETURN_")])
     return [place for place in places if not place.code or re.search(r"\b(return|lambda)\b", place.code)]
 
 
 def returned_at(f: Any) -> Place | None:
-    """The line of its `return`, if there is just one, or else of its `def`."""
+    """Return the line of a function's `return`, if it has exactly one, else of its `def`."""
     places = returns(f)
     return places[0] if len(places) == 1 else defined_at(f)
 
 
 def return_of(f: Any) -> list[str]:
-    """A note of the line at which a function of the user's returns, if there is just one, or else of its `def`."""
+    """Return a note with the line of a user's function's `return`, if it has exactly one, else of its `def`."""
     places = returns(f)
     return noted("it returns", places[0]) if len(places) == 1 else noted("it is defined", defined_at(f))
 
 
 def attribute_at(f: Any, does: tuple[str, ...], name: str) -> Place | None:
-    """The line that stores (does=STORES) or reads (READS) an attribute called so, if just one does, or else the `def`."""
+    """Return the line that stores (does=STORES) or reads (READS) an attribute, if exactly one does, else the `def`."""
     places = {place for step, which, place in steps(f) if step in does and which == name}
     return places.pop() if len(places) == 1 else defined_at(f)
 
@@ -170,12 +170,12 @@ STORES, READS = ("STORE_ATTR",), ("LOAD_ATTR", "LOAD_METHOD")
 
 
 def callee(frame: FrameType) -> Any:
-    """Return what a running frame is calling, where variables and attributes name it; else None."""
+    """Return the function that a running frame is calling, if variables and attributes name it, else None."""
     steps = list(dis.get_instructions(frame.f_code))
     now = next((s.positions for s in steps if s.offset == frame.f_lasti), None)
     if now is None or now.col_offset is None:
         return None
-    start = now.lineno, now.col_offset  # a call begins where its function's name does
+    start = now.lineno, now.col_offset  # a call begins where its function's name begins
     before = [s for s in steps if s.offset < frame.f_lasti and s.opname.startswith("LOAD_")]
     names = [s.argval for s in before if (p := s.positions) is not None and (p.lineno, p.col_offset) == start]
     found: Any = {**frame.f_builtins, **frame.f_globals, **frame.f_locals}.get(names[0]) if names else None
@@ -185,12 +185,12 @@ def callee(frame: FrameType) -> Any:
 
 
 def noted(what: str, place: Place | None) -> list[str]:
-    """A note for an error that says where something is; none where that is not known."""
+    """Return a note for an error that says where something is; no note if that is unknown."""
     return [] if place is None else [f"{what} at {place}"]
 
 
 def users_part(tb: TracebackType | None) -> TracebackType | None:
-    """A traceback without the frames inside minigrad."""
+    """Return a traceback without the frames inside minigrad."""
     if tb is None:
         return None
     rest = users_part(tb.tb_next)

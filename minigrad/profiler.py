@@ -1,6 +1,6 @@
-"""minigrad.profiler: profiles of training loops, by a schedule of steps, and traces for tools that show them.
+"""minigrad.profiler: profiles of training loops, with a schedule of steps, and traces for external viewers.
 
-What is noted, and what that costs, is in autograd/profiler.py.
+autograd/profiler.py describes the records and their cost.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = [
 
 
 class ProfilerActivity(Enum):
-    """The devices whose work is timed.  With CUDA each operation on a GPU is waited for, so that its time is whole.
+    """Devices whose work is timed.  With CUDA, the profiler waits for each operation on a GPU, so that its time is complete.
 
     >>> import minigrad
     >>> minigrad.profiler.ProfilerActivity.CPU.name
@@ -40,7 +40,7 @@ class ProfilerActivity(Enum):
 
 
 class ProfilerAction(Enum):
-    """Name an action of a profiler in one step; a schedule chooses it.
+    """Action of a profiler in one step; the schedule chooses it.
 
     >>> import minigrad
     >>> [action.name for action in minigrad.profiler.ProfilerAction]
@@ -69,10 +69,10 @@ def supported_activities() -> set[ProfilerActivity]:
 def schedule(
     *, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0, skip_first_wait: int = 0
 ) -> Callable[[int], ProfilerAction]:
-    """Return a schedule: of each cycle `wait` steps are left out, then `warmup`, then `active` ones noted.
+    """Return a schedule: each cycle skips `wait` steps, then runs `warmup` steps, then records `active` steps.
 
-    There are `repeat` cycles, without end for 0, after `skip_first` steps; with `skip_first_wait` the first one does not wait.
-    Raises AssertionError for numbers below 0, or no active step.
+    After `skip_first` steps there are `repeat` cycles (0: endless); with `skip_first_wait` the first one does not wait.
+    Raises AssertionError for negative numbers, or for no active step.
 
     >>> import minigrad
     >>> plan = minigrad.profiler.schedule(wait=1, warmup=0, active=2)
@@ -103,11 +103,11 @@ def schedule(
 
 
 class profile(profile_block):
-    """Time the operations of a block, or of the steps of a training loop that a schedule names.
+    """Time the operations of a block, or of the steps of a training loop that a schedule selects.
 
-    `activities` are ProfilerActivity's; `schedule` says for each step, which `prof.step()` ends, what is done;
-    `on_trace_ready(prof)` is called when the active steps of a cycle are over, and without a schedule at the end.
-    `record_shapes` notes the shapes of operands, `profile_memory` the bytes of results, `with_stack` the user's lines.
+    `activities` are ProfilerActivity members; `schedule` returns the action of each step, and `prof.step()` ends a step;
+    `on_trace_ready(prof)` is called after the active steps of a cycle or, without a schedule, at the end.
+    `record_shapes` records the shapes of operands, `profile_memory` the bytes of results, `with_stack` the user's lines.
 
     >>> import minigrad
     >>> from minigrad.profiler import profile, schedule
@@ -137,7 +137,7 @@ class profile(profile_block):
     ):
         self.activities = set(supported_activities() if activities is None else activities)
         if wrong := [a for a in self.activities if not isinstance(a, ProfilerActivity)]:
-            what = f"activities are ProfilerActivity's, but got {wrong[0]!r}"
+            what = f"activities must be ProfilerActivity members, but got {wrong[0]!r}"
             raise error(ValueError, "profile", what, "write activities=[ProfilerActivity.CPU]")
         super().__init__(
             use_cuda=use_cuda or ProfilerActivity.CUDA in self.activities,
@@ -157,12 +157,12 @@ class profile(profile_block):
         self.stop()
 
     def start(self) -> None:
-        """Begin; `with` does that, and stops, also after an exception."""
+        """Start; `with` starts and stops, even after an exception."""
         self._start()
         self._begin_step()
 
     def stop(self) -> None:
-        """End; on_trace_ready is called if there is something that it has not seen."""
+        """Stop, and call on_trace_ready if it has not seen all records."""
         if self._scope is None:
             return
         self._end_step()
@@ -172,7 +172,7 @@ class profile(profile_block):
         self.current_action = ProfilerAction.NONE
 
     def step(self) -> None:
-        """Say that a step of the training loop is over."""
+        """End a step of the training loop."""
         self._end_step()
         before, self.step_num = self.current_action, self.step_num + 1
         self.current_action = before if self.schedule is None else self.schedule(self.step_num)
@@ -199,7 +199,7 @@ class profile(profile_block):
 def tensorboard_trace_handler(
     dir_name: str, worker_name: str | None = None, use_gzip: bool = False
 ) -> Callable[[profile], None]:
-    """Return an on_trace_ready that writes each trace to a file of its own in a folder, which is made if need be.
+    """Return an on_trace_ready that writes each trace to a separate file in a folder, and creates the folder if needed.
 
     >>> import os, tempfile
     >>> import minigrad

@@ -1,6 +1,6 @@
-"""What operations with several results return: tuples with names, which print as PyTorch's do (torch.return_types).
+"""Results of operations that return several tensors: named tuples that print like PyTorch's (torch.return_types).
 
-A class below says which fields there are; each operation has its own subclass, which bears its name.
+A class below defines the fields; each operation has its own subclass, named after it.
 
 >>> import minigrad
 >>> minigrad.max(minigrad.tensor([[1., 3.], [2., 0.]]), dim=1)
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 
 
 def shown(self: Any) -> str:
-    """The operation's name and, on a line each, the fields."""
+    """Return the operation's name and the fields, one per line."""
     fields = ",\n".join([f"{name}={value!r}" for name, value in zip(self._fields, self)])
     return f"{config.library_name}.return_types.{type(self).__name__}(\n{fields})"
 
 
 class Selected(NamedTuple):
-    """Values, and where they stand."""
+    """Values and their positions."""
 
     values: Tensor
     indices: Tensor
 
 
 class Extremes(NamedTuple):
-    """The smallest and the largest."""
+    """The smallest and the largest value."""
 
     min: Tensor
     max: Tensor
@@ -47,21 +47,21 @@ class SignAndLog(NamedTuple):
 
 
 class QR(NamedTuple):
-    """A = Q R with orthonormal columns of Q and an upper triangular R."""
+    """A = Q R with orthonormal columns in Q and an upper triangular R."""
 
     Q: Tensor
     R: Tensor
 
 
 class Eigen(NamedTuple):
-    """The eigenvalues of a symmetric matrix, ascending, and its eigenvectors as columns."""
+    """Eigenvalues of a symmetric matrix, in ascending order, and its eigenvectors as columns."""
 
     eigenvalues: Tensor
     eigenvectors: Tensor
 
 
 class SVD(NamedTuple):
-    """A = U diag(S) Vh with descending S."""
+    """A = U diag(S) Vh with S in descending order."""
 
     U: Tensor
     S: Tensor
@@ -69,7 +69,7 @@ class SVD(NamedTuple):
 
 
 class SVDWithV(NamedTuple):
-    """A = U diag(S) V^T, as the older torch.svd gives it."""
+    """A = U diag(S) V^T, as in the older torch.svd."""
 
     U: Tensor
     S: Tensor
@@ -77,14 +77,14 @@ class SVDWithV(NamedTuple):
 
 
 class LU(NamedTuple):
-    """L below the diagonal and U from it on, in one matrix; with which row each was exchanged, from 1 on."""
+    """L (below the diagonal) and U in one matrix, and for each row the row that it was swapped with, counted from 1."""
 
     LU: Tensor
     pivots: Tensor
 
 
 class LUEx(NamedTuple):
-    """The same with the place of the first pivot that is 0, or 0."""
+    """LU, and the position of the first zero pivot, or 0."""
 
     LU: Tensor
     pivots: Tensor
@@ -100,28 +100,28 @@ class PLU(NamedTuple):
 
 
 class InverseEx(NamedTuple):
-    """The inverse, and 0 where there is one."""
+    """The inverse, and info, which is 0 if it exists."""
 
     inverse: Tensor
     info: Tensor
 
 
 class SolutionEx(NamedTuple):
-    """The solution of linear equations, and 0 where there is one."""
+    """The solution of linear equations, and info, which is 0 if it exists."""
 
     result: Tensor
     info: Tensor
 
 
 class CholeskyEx(NamedTuple):
-    """The Cholesky factor, and 0 where there is one."""
+    """The Cholesky factor, and info, which is 0 if it exists."""
 
     L: Tensor
     info: Tensor
 
 
 class LeastSquares(NamedTuple):
-    """The X that makes A X - B smallest, its squares' sums, the rank of A and its singular values."""
+    """The X that minimizes A X - B, its sums of squares, the rank of A and its singular values."""
 
     solution: Tensor
     residuals: Tensor
@@ -130,14 +130,14 @@ class LeastSquares(NamedTuple):
 
 
 class Binary(NamedTuple):
-    """mantissa * 2**exponent."""
+    """Mantissa and exponent of mantissa * 2**exponent."""
 
     mantissa: Tensor
     exponent: Tensor
 
 
 def of(fields: Any, name: str) -> Any:
-    """The results of one operation."""
+    """Return the result type of one operation."""
     return type(
         name, (fields,), {"__slots__": (), "__module__": __name__, "__doc__": fields.__doc__, "__repr__": shown}
     )

@@ -1,6 +1,6 @@
-"""Compiling ahead: run every operation once, forward and backward, on arrays so large that its kernels are used.
+"""Compile ahead of time: run every operation once, forward and backward, on arrays large enough to use its kernels.
 
-What is compiled is kept in the cache folder (cache.py), so that programs which start later need not wait.
+The compiled kernels are stored in the cache folder (cache.py), so that later programs need not wait.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 def jobs(everything: bool = False) -> list[tuple[str, Callable]]:
-    """What is to be compiled: a name, and a function to call."""
+    """Return the jobs to compile, each a name and a function to call."""
     operations = [op for name, op in sorted(formula.OPERATIONS.items()) if everything or name in COMMON]
     floats = [op for op in operations if "f" in op.accepts and op.kind != "bool"]
     todo = [(op.name, lambda dtype, op=op: pointwise(op, dtype)) for op in floats]
@@ -28,7 +28,7 @@ def jobs(everything: bool = False) -> list[tuple[str, Callable]]:
 
 
 def row_functions() -> dict[str, Callable]:
-    """Functions with kernels that are not a formula's: they get a matrix of two long rows."""
+    """Return functions with kernels that do not come from formulas; they take a matrix of two long rows."""
     from .nn import functional as F
 
     return {
@@ -53,7 +53,7 @@ def row_functions() -> dict[str, Callable]:
 
 
 def sequence(kind: str, x: Any) -> Any:
-    """The outputs of a recurrent network over 16 times."""
+    """Return the outputs of a recurrent network over 16 time steps."""
     from . import nn
 
     network = getattr(nn, kind)(32, 8, dtype=x.dtype)
@@ -63,7 +63,7 @@ def sequence(kind: str, x: Any) -> Any:
 
 
 def optimizers() -> dict[str, Callable]:
-    """Optimizers with their usual settings: functions of the parameters."""
+    """Return optimizers with common settings, as functions of the parameters."""
     from . import optim
 
     with_momentum = {"SGD with momentum": lambda params: optim.SGD(params, momentum=0.9)}
@@ -71,7 +71,7 @@ def optimizers() -> dict[str, Callable]:
 
 
 def three_steps(make: Callable, dtype: np.dtype) -> None:
-    """Steps of an optimizer, of which the first makes its state."""
+    """Run three steps of an optimizer, the first of which creates its state."""
     x = tensor(np.ones(pointwise_calls.FUSE_FROM, dtype))
     x.grad, optimizer = tensor(np.ones(x.shape, dtype)).detach(), make([x])
     for _ in range(3):
@@ -79,13 +79,13 @@ def three_steps(make: Callable, dtype: np.dtype) -> None:
 
 
 def of_rows(f: Callable, dtype: np.dtype) -> None:
-    """A function of rows and its backward."""
+    """Run a function of rows and its backward."""
     x = tensor(np.ones((2, pointwise_calls.FUSE_FROM), dtype))
     differentiate(f(x), [x])
 
 
 def pointwise(op: Any, dtype: np.dtype) -> None:
-    """An operation on large arrays and its backward; one of two operands also with a number in place of the second."""
+    """Run an operation on large arrays and its backward; a binary one also with a number as the second operand."""
     n = len(op.names) - op.n_settings
     kinds = [bool] * op.n_conditions + [dtype] * (n - op.n_conditions)
     arrays = [tensor(np.full(pointwise_calls.QUICK_FROM, kind is not bool, kind)) for kind in kinds]
@@ -94,14 +94,14 @@ def pointwise(op: Any, dtype: np.dtype) -> None:
 
 
 def tensor(a: np.ndarray) -> Any:
-    """A tensor that wants a gradient, if it can have one."""
+    """Return a tensor that requires grad, if it can."""
     from .core.tensor import wrap
 
     return wrap(a).requires_grad_(a.dtype.kind == "f")
 
 
 def differentiate(out: Any, operands: list) -> None:
-    """The first-order backward of a result."""
+    """Run the first-order backward of a result."""
     from .autograd import grad
 
     tracked = [x for x in operands if getattr(x, "requires_grad", False)]
@@ -110,10 +110,10 @@ def differentiate(out: Any, operands: list) -> None:
 
 
 def tally() -> tuple[int, int]:
-    """How many functions this process has compiled, and how many it has found in the cache folder."""
+    """Return the number of functions that this process compiled, and the number it found in the cache folder."""
     from numba.core.dispatcher import Dispatcher
 
-    # as a set, for some are shared
+    # a set, because some are shared
     found = {f for m in cache._modules.values() for f in vars(m).values() if isinstance(f, Dispatcher)}
     kept = [f for f in found if isinstance(f._cache, cache.Compiled)]
     hits = sum(sum(f.stats.cache_hits.values()) for f in kept)

@@ -324,7 +324,7 @@ def test_activities_are_checked():
     with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as prof:
         torch.ones(2) * 2
     assert rows(prof) == {"mul": 1}
-    with pytest.raises(ValueError, match="activities are ProfilerActivity's"):
+    with pytest.raises(ValueError, match="activities must be ProfilerActivity members"):
         profile(activities=["cpu"])
 
 
