@@ -49,8 +49,8 @@ class OwnKernel(kernel_modules.Kernel):
             raise error(RuntimeError, f"kernel {self.name}", f"{name}, of shape {tuple(a.shape)}, is on {a.device}",
                         f"move it to the device: {name}.cuda()")  # fmt: skip
         if current().grad and a.requires_grad:
-            raise error(RuntimeError, f"kernel {self.name}", f"{name}, of shape {tuple(a.shape)}, requires grad, but a "
-                        "kernel is not recorded", "launch it in the forward of a Function that has a backward, or pass "
+            raise error(RuntimeError, f"kernel {self.name}", f"{name}, of shape {tuple(a.shape)}, requires grad, but "
+                        "kernels are not recorded", "launch it in the forward of a Function that has a backward, or pass "
                         f"{name}.detach()")  # fmt: skip
         return a._a
 
