@@ -34,7 +34,7 @@ class OwnKernel(kernel_modules.Kernel):
     def launch(self, grid: Any, block: Any, *args: Any) -> None:
         """Run the kernel in a grid of blocks of threads."""
         if len(args) != len(self.names):
-            raise error(TypeError, f"kernel {self.name}", f"it takes {len(self.names)} arguments, got {len(args)}",
+            raise error(TypeError, f"kernel {self.name}", f"takes {len(self.names)} arguments, got {len(args)}",
                         f"pass {', '.join(self.names)}")  # fmt: skip
         super().launch(grid, block, *[self.given(name, a) for name, a in zip(self.names, args)])
 
@@ -55,5 +55,5 @@ class OwnKernel(kernel_modules.Kernel):
         return a._a
 
     def machine_code(self, types: tuple, arch: str) -> tuple[str, bytes]:
-        """Compile the function, in each process anew: globals that it reads may differ."""
+        """Compile the function, separately in each process, because globals that it reads may differ."""
         return kernel_modules.machine_code(self.function, types, arch)[:2]

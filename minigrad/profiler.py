@@ -82,7 +82,7 @@ def schedule(
     given = {"wait": wait, "warmup": warmup, "active": active, "repeat": repeat, "skip_first": skip_first}
     for name, n in given.items():
         if n < (name == "active"):
-            raise error(AssertionError, "schedule", f"{name}={n} steps", f"pass {name}={int(name == 'active')} or more")
+            raise error(AssertionError, "schedule", f"got {name}={n}", f"pass {name}={int(name == 'active')} or more")
     cycle = wait + warmup + active
 
     def plan(step: int) -> ProfilerAction:

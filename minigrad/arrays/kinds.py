@@ -115,7 +115,7 @@ def on_two_devices(who: str, arrays: dict[str, Any]) -> Any:
     if len(first) < 2:
         return None
     other = next((name for name, a in arrays.items() if a.ndim and not on_device(a)), None)
-    fix = f"move one of them: {other}.cuda(), or the other one with .cpu()"
+    fix = f"move one of them: {other}.cuda(), or call .cpu() on the other"
     if META in first:  # nothing can be copied from meta
         other = next(name for name, a in arrays.items() if a.ndim and not is_meta(a))
         fix = f"create both on one device, or compute only the shape: {other}.to('meta')"

@@ -71,7 +71,7 @@ def among(values: Any) -> bool:
 
 @contextmanager
 def entered() -> Iterator[None]:
-    """Send this thread's requests nowhere meanwhile."""
+    """Send this thread's requests nowhere inside the block."""
     before, inside.yes = inside.yes, True
     Inside.ever = True
     try:

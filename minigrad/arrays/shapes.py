@@ -30,7 +30,7 @@ def meeting(shapes: dict[str, tuple]) -> str:
         for name, shape in shapes.items():
             if len(shape) > 1 and alike((*shape[:-2], shape[-1], shape[-2]), others[name]):
                 return f"write {name}.{'T' if len(shape) == 2 else 'mT'}, which swaps its last two dimensions"
-    return f"give {' and '.join(shapes)} the same size there; x.unsqueeze(d) adds a size of 1, which broadcasts"
+    return f"give {' and '.join(shapes)} the same size there; x.unsqueeze(d) adds a dimension that broadcasts"
 
 
 def alike(shape: tuple, others: list) -> bool:

@@ -80,14 +80,14 @@ def enter_dual_level() -> int:
             RuntimeError,
             "enter_dual_level",
             f"dual levels are for eager code, and this code runs under `{inside[-1]}`, which ignores tangents",
-            "use minigrad.func.jvp inside transforms, which composes with all of them",
+            "use minigrad.func.jvp instead, which composes with all transforms",
         )
     if frame.dual is not None:
         raise error(
             RuntimeError,
             "enter_dual_level",
             "nested forward mode AD is not supported: a dual level is already open",
-            "use minigrad.func.jvp inside, which nests",
+            "use minigrad.func.jvp inside; it nests",
         )
     use(frame.but(dual=Level())).__enter__()
     return 0

@@ -123,7 +123,7 @@ class DelayedError(Primitive):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        """Raise: there is no second derivative."""
+        """Raise RuntimeError: there is no second derivative."""
         name, place = ctx._saved
         raise error(
             RuntimeError,

@@ -251,7 +251,7 @@ def compare_all(func: Callable, inputs: tuple, settings: Settings, mode: str) ->
 
 
 def backward_twice(o: Tensor, k: int, inputs: tuple, settings: Settings) -> dict[int, np.ndarray]:
-    """Return the Jacobians of output k.  Raises GradcheckError if backward gives others when it runs again."""
+    """Return the Jacobians of output k.  Raises GradcheckError if a second run of backward differs."""
     found, again = by_backward(o, inputs), by_backward(o, inputs)
     for i, jacobian in found.items():
         if not np.allclose(jacobian, again[i], rtol=0, atol=settings.nondet_tol, equal_nan=True):

@@ -243,7 +243,7 @@ def seed(t: Any, g: Tensor | None, edge: Any, what: str) -> Tensor:
                 RuntimeError,
                 what,
                 f"grad can be implicitly created only for scalar outputs, but got one of shape {shape}",
-                "reduce it to a scalar, e.g. with .sum(), or pass the gradient of its shape",
+                "reduce it to a scalar, e.g. with .sum(), or pass a gradient of its shape",
             )
         if dtype not in FLOATS:
             raise error(RuntimeError, what, f"only floating-point tensors have gradients, got {dtype}")

@@ -87,7 +87,7 @@ def pull(node: Node, gs: list) -> tuple:
         outs = pull_user(node, gs) if isinstance(node, Ctx) else node._fn.backward(node, *gs)
     except Exception as e:
         if node._trace is not None:
-            e.add_note(f"The forward call that this backward belongs to ({type(node).__name__}) was at {node._trace}")
+            e.add_note(f"The forward call of this backward ({type(node).__name__}) is at {node._trace}")
         raise
     for i, g in enumerate(gs):
         if g is not None and (g._ver is not None or g._layer is not None) and memory(g).at > begun:
@@ -213,7 +213,7 @@ def add_grad(t: Tensor, g: Tensor) -> None:
         try:
             before.add_(g)
         except RuntimeError as e:
-            e.add_note("The tensor written to is the .grad to which backward adds; x.grad = None gives it a new one.")
+            e.add_note("This tensor is the .grad into which backward accumulates; set x.grad = None to get a new one.")
             raise
 
 

@@ -113,7 +113,7 @@ class Ctx(FullNode):
         return [i for i, spec in enumerate(self._given) if spec is not None]
 
     def _forget(self) -> None:
-        """Drop what only the call needs: outputs hold their node, so keeping them here would be a reference cycle."""
+        """Drop the values that only the call needs: outputs hold their node, so keeping them would be a reference cycle."""
         self._dirty = self._nondiff = ()
         self._forward = None
 

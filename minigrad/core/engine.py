@@ -2,7 +2,7 @@
 
 Every input is older than its output, so a heap by descending creation number is a topological order.  It needs no recursion
 and no dependency counts, and a chain of a million nodes uses no more stack than one node.  There is a single loop.  Arrays flow
-through it unless gradients must be differentiable (a `step` on arrays); otherwise Tensors do, on which the formulas are
+through it if gradients need not be differentiable (a `step` on arrays).  If they must be, Tensors do, and the formulas are
 ordinary operations, so that one mechanism gives derivatives of any order (a `step` on tensors).  Leaves come last, except
 those with hooks, which are called as soon as their gradient is complete, while the rest still runs.
 """
@@ -31,7 +31,7 @@ class BackwardRun:
     step: Callable  # (node, gradient, run) -> pairs of edge and gradient
     end: Callable  # accumulates a gradient, (leaf, gradient, run)
     arrived: Callable | None = None  # receives gradients that go no further
-    targets: Any = None  # nodes whose gradients are wanted
+    targets: Any = None  # nodes whose gradients are requested
     useful: Any = None  # nodes on a path from the roots to a target
 
     def __init__(self, roots: Sequence, wanted: Any, keep: bool, create: bool, place: Place | None):
@@ -236,7 +236,7 @@ def on_paths(roots: Sequence, wanted: set) -> set:
     """Return the nodes from which a wanted edge can be reached; only these need to run."""
     targets = {node for node, _ in wanted}
     nodes, leaves = behind(roots)
-    if leaves == targets:  # exactly all leaves are wanted
+    if leaves == targets:  # the targets are exactly the leaves
         return nodes
     useful: set = set()
     for node in sorted(nodes, key=lambda n: n._seq):

@@ -104,7 +104,7 @@ class Slots:
     backward_begins: Callable = staticmethod(lambda who, edges, wanted, keeps: None)
     # diagnose, from the first infinity or NaN on: a backward has ended, (run, gradients by edge)
     backward_ends: Callable | None = None
-    # diagnose: formulas on arrays raised, (exception, function, arguments); may return another way's result
+    # diagnose: formulas on arrays raised, (exception, function, arguments); may compute the result another way
     again: Callable | None = None
 
 

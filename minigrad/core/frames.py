@@ -195,7 +195,7 @@ def apply_at(frame: Frame, cls: Any, args: tuple) -> Any:
         frame = frame.parent
     if (frame is ON or frame is OFF) and cls.primitive and slots.process is None:
         with use(frame):
-            return cls.apply(*args)  # written out, if it has been
+            return cls.apply(*args)  # in its written-out form, if it has one
     return cls.eager(frame, args)
 
 

@@ -1,7 +1,7 @@
 """Function, the base class of users' and built-in operations, and `apply`, the single entry to every operation.
 
-`apply` asks the layer of the current frame whether it owns an argument.  If it does, it processes the operation by running it
-one layer down; if not, its parent is asked, and so on down to eager mode, which is here.  `Primitive`
+`apply` asks the layer of the current frame whether it owns an argument.  If so, the layer processes the operation by running it
+one layer down; if not, `apply` asks its parent, and so on down to eager mode, which is here.  `Primitive`
 (ops/base/primitive.py) is the built-in kind, which computes on arrays; this file has the kind that users write.  Its ctx is the
 node; `attach` makes it the history of forward's outputs (context.py).
 """
@@ -179,7 +179,7 @@ def run_forward(frame: Frame, ctx: Ctx, args: tuple) -> Any:
 
 
 def arity(forward: Callable) -> int | None:
-    """Return the number of arguments that needs no defaults filled in, or None if there is no single number."""
+    """Return the number of arguments with which a call needs no defaults, or None if it is not a single number."""
     code = getattr(forward, "__code__", None)
     if code is None or code.co_kwonlyargcount or code.co_flags & STARRED:
         return None

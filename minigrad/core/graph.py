@@ -78,7 +78,7 @@ def output_index(edge: Edge | None) -> int:
 
 
 def key(edge: Edge) -> tuple:
-    """Return an edge as a dictionary key: OutputEdges are created anew each time, their nodes are not."""
+    """Return an edge as a dictionary key: each call creates a new OutputEdge, but not a new node."""
     return producer(edge), output_index(edge)
 
 

@@ -1,8 +1,8 @@
 """Views and in-place writes: several tensors share one memory, and the history of each stays correct.
 
-A write happens once, at the bottom, where the memory is.  On the way up each layer renews the history of its own tensors.
+A write happens once, at the bottom, where the memory is.  On the way up each layer renews the histories of its tensors.
 The operation becomes the history of the written tensor.  If that tensor is a view, the history of each parent becomes "itself
-with that region replaced" (the view's `scatter`).  Other views of the same base update when next asked (graph.py).
+with that region replaced" (the view's `scatter`).  Other views of the same base update theirs when next asked (graph.py).
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def check_result(fn: type[Primitive], x: Tensor, result: np.ndarray) -> None:
 def rebase(layer: Layer | None, x: Tensor) -> None:
     """Give each parent of a modified view a new history: itself with that region replaced.
 
-    The views, and an expanded parent counts as a view, derive their histories from their parents again when next asked.
+    The views (an expanded parent counts as one) derive their histories from their parents again when next asked.
     """
     while x._view is not None:
         parent, views = x, []

@@ -69,7 +69,7 @@ def version(t: Tensor) -> int:
 
 # ---------------------------------------------------------------------- the saved tensors of a node
 class Freed:
-    """Replaces saved tensors that a backward has freed, and tells where that backward was called.
+    """Replaces saved tensors that a backward has freed, and records where that backward was called.
 
     `root` is the creation number of the youngest node that it began from; nodes with a number above `at` are younger.
     """
@@ -113,7 +113,7 @@ def save(t: Any, index: int | None = None) -> Any:
 
 
 def unpack(saved: object, node: Node) -> Any:
-    """Return the saved tensor as the code that asks must see it."""
+    """Return the saved tensor as the calling code must see it."""
     if type(saved) is not Saved:
         return saved
     t, layer = saved.tensor, node._layer

@@ -105,7 +105,7 @@ def matching(who: str, flat: list, spec: Any, tangents: Any, strict: bool = Fals
 def linearize(func: Callable, *primals: Any) -> tuple:
     """Return the value of `func(*primals)`, and the linear function from tangents of the primals to tangents of the value.
 
-    func runs once, so that its random numbers and side effects are those of the value and the linear map alike.  Its action
+    func runs once, so the value and the linear map share its random numbers and side effects.  Its action
     on tangents is recorded at a tangent of zeros; the record keeps the intermediate values.  This linear record is transposed,
     which gives the vector-Jacobian product, and each call transposes it once more.  The linear function raises RuntimeError
     for tangents that do not have their primals' shapes and dtypes.

@@ -20,7 +20,7 @@ def functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
-    """Call `module` with the given parameters and buffers, by name, instead of its own.
+    """Call `module` with the given parameters and buffers, by name, instead of the module's.
 
     `args` is a tuple of arguments, or one argument.  `strict` requires all names and no others.  The module itself stays
     unchanged.  Raises KeyError for unknown names.

@@ -224,7 +224,7 @@ def lower(layer: Batch, i: int, n: int, o: Any, d: Any, func: Callable) -> Any:
             "vmap",
             f"vmap({name_of(func)}): out_dim {d!r} is out of range for output {i}, which has "
             f"{counted(value.ndim, 'dimension')} including the batch, shape {tuple(value.shape)}",
-            "pass out_dims=0, or another dimension of it",
+            "pass out_dims=0, or another dimension of the output",
         )
     return value if place == d else value.movedim(place, d)
 

@@ -56,7 +56,7 @@ class Batch(Transform):
         return Box(self, t._value.detach(), t._extra)
 
     def readable(self, t: Box) -> Any:
-        """Raise: a box has one value per example, so Python cannot read a single one."""
+        """Raise RuntimeError: a box has one value per example, so Python cannot read a single one."""
         raise slots.problem("a batched tensor has no single value", size=self.size)
 
     def dim(self, a: object) -> int | None:

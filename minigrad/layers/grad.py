@@ -104,7 +104,7 @@ class Grad(Transform):
 
 
 class Tape(Grad):
-    """A Grad layer that records even under no_grad, which must not stop a linear map of tangents: that is no derivative."""
+    """A Grad layer that records even under no_grad: a linear map of tangents is no derivative, and no_grad must not stop it."""
 
     def process(self, frame: Frame, cls: type[Function], args: tuple) -> Any:
         """Do the same with gradients on."""

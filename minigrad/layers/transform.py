@@ -108,5 +108,5 @@ def laid_out_in(order: tuple, t: Tensor) -> Tensor:
 
 
 def laid_out_like(x: Tensor, t: Tensor) -> Tensor:
-    """Return the tangent t of x, which is no view, in x's memory layout, so that a view of x has a view of t as its tangent."""
+    """Return the tangent t of a non-view x in x's memory layout, so that a view of x has a view of t as its tangent."""
     return laid_out_in(order_in_memory(example(x)), t)

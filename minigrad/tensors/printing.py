@@ -59,7 +59,7 @@ def set_printoptions(
     """
     if profile is not None and profile not in PROFILES:
         raise error(
-            ValueError, "set_printoptions", f"there is no profile {profile!r}", f"use one of {', '.join(PROFILES)}"
+            ValueError, "set_printoptions", f"{profile!r} is not a profile", f"use one of {', '.join(PROFILES)}"
         )
     given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
     for name, value in given.items():
