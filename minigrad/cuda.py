@@ -303,7 +303,7 @@ def max_memory_reserved(device: Any = None) -> int:
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
-    """Restart both peaks from the memory that is in use now.
+    """Reset both peaks to the memory in use now.
 
     >>> import minigrad
     >>> minigrad.cuda.reset_peak_memory_stats()
@@ -349,7 +349,7 @@ def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
 
 
 def empty_cache() -> None:
-    """Return memory that is kept for further tensors to the GPU, for other programs.
+    """Release the memory kept for further tensors, so that other programs can use it.
 
     >>> import minigrad
     >>> minigrad.cuda.empty_cache()

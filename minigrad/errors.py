@@ -152,7 +152,7 @@ def error(
     where: Place | None = None,
     notes: Sequence[str] = (),
 ) -> Any:
-    """Return an exception to raise: `who` is the operation or Function, `what` the fault with its numbers, `fix` an order.
+    """Return an exception to raise: `who` is the operation or Function, `what` the fault with numbers, `fix` the remedy.
 
     `notes` are lines between these: a drawing of shapes, or where a tensor was made.
 

@@ -65,7 +65,7 @@ def laid_out(memory: Any, shape: tuple, dtype: Any, offset: int, strides: tuple)
 
 
 def on_device(a: Any) -> bool:
-    """Return True if it is an array in a GPU's memory."""
+    """Return True if a is an array in a GPU's memory."""
     return type(a) is not np.ndarray and type(a) in KINDS
 
 
@@ -87,7 +87,7 @@ def place(a: Any) -> device:
 
 
 def near(a: Any, like: Any) -> Any:
-    """Return an array made beside a calculation, such as indices, on the device of `like`."""
+    """Return an auxiliary array of a calculation, such as indices, on the device of `like`."""
     if type(like) is np.ndarray or on_device(a) or not on_device(like):
         return a
     there = kernels_there("device_array")
@@ -98,7 +98,7 @@ def near(a: Any, like: Any) -> Any:
 
 
 def on_host(f: Any, *operands: Any) -> Any:
-    """Return f of operands in the computer's memory, with its arrays on the operands' device; on meta only their shapes."""
+    """Run f on the operands in the computer's memory, and return its arrays on their device (on meta, only shapes)."""
     like = next((a for a in operands if on_device(a)), None)
     if like is None:
         return f(*operands)

@@ -74,7 +74,7 @@ def copied_like(g: Array, like: Array) -> Array:
 
 
 def add_up(x: Array, dims: tuple, keepdim: bool) -> Array:
-    """Return the sum over dimensions; ops/reduce.py replaces this by a function with kernels for large arrays."""
+    """Return the sum over dimensions; ops/reduce.py replaces this with a function with kernels for large arrays."""
     return np.add.reduce(x, dims, keepdims=keepdim)
 
 

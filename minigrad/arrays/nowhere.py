@@ -89,7 +89,7 @@ def call(f: Callable, *args: Any, **kwargs: Any) -> Any:
 
 
 def guarded(f: Callable) -> Callable:
-    """Return a function that `call` calls."""
+    """Return f, wrapped in `call` once there are meta arrays."""
     return functools.partial(call, f) if Inside.ever else f
 
 

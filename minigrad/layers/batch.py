@@ -36,7 +36,7 @@ class Batch(Transform):
         self.infos: dict[Any, SimpleNamespace] = {}
 
     def handles(self, fn: type, args: tuple) -> bool:
-        """Return True for arguments that differ between the examples."""
+        """Return True if an argument differs between the examples."""
         for a in args:  # noqa: SIM110 (all operations come through here: any() is three times slower)
             if type(a) is Box and a._layer is self:
                 return True

@@ -82,7 +82,7 @@ def test_backward_does_not_add_to_a_grad_that_cannot_be_written(make, message):
     for _ in range(2):
         with pytest.raises(RuntimeError, match=message) as refused:
             (x * x).sum().backward()
-        assert "the .grad to which backward adds" in refused.value.__notes__[0]
+        assert "the .grad into which backward accumulates" in refused.value.__notes__[0]
     assert x.grad.tolist() == [0.0, 0.0, 0.0]
 
 
