@@ -409,12 +409,12 @@ class NestedIOFunction(Function):
         return ctx
 
     def save_for_backward(self, *args: Any) -> None:
-        """Save tensors for backward, which may be nested; `saved_tensors` returns them alike.  Call it at most once."""
+        """Save tensors, also nested ones, for backward; `saved_tensors` nests them alike.  Call it at most once."""
         self._kept = layout_of(args)
         self._context().save_for_backward(*tensors_in(args))
 
     def save_for_forward(self, *tensors: Any) -> None:
-        """Save tensors for jvp, which may be nested; `saved_tensors` returns them alike.  Call it at most once."""
+        """Save tensors, also nested ones, for jvp; `saved_tensors` nests them alike.  Call it at most once."""
         self._kept_forward = layout_of(tensors)
         self._context().save_for_forward(*tensors_in(tensors))
 
