@@ -49,7 +49,7 @@ def gradcheck(
     fast_mode: bool = False,
     masked: bool | None = None,
 ) -> bool:
-    """Compare the gradients of `func` at `inputs` with central differences; True if they agree.
+    """Compare the gradients of `func` at `inputs` with central differences, and return True if they agree.
 
     Only inputs that require grad are checked; they should be float64 (otherwise it warns).  `fast_mode` compares one
     random combination of rows and columns instead of all.  Each output is differentiated without gradients for the other
@@ -91,7 +91,7 @@ def gradgradcheck(
     fast_mode: bool = False,
     masked: bool = False,
 ) -> bool:
-    """Compare the second derivatives of `func` with central differences of its gradients; True if they agree.
+    """Compare the second derivatives of `func` with central differences of its gradients; return True if they agree.
 
     The gradients are checked as a function of the inputs and of the output weights, which are `grad_outputs` or random.
     `check_fwd_over_rev` also pushes tangents through backward.  Raises the same errors as gradcheck.

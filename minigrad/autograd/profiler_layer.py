@@ -187,7 +187,7 @@ def own_bytes(a: Any) -> int:
 
 
 class ProfiledRun:
-    """One backward under a profiler: each node an event, and each leaf."""
+    """One backward under a profiler; each node and each leaf is an event."""
 
     def __init__(self, profiler: Profiler, run: BackwardRun, frame: Frame | None):
         self.profiler, self.frame, self.step, self.end = profiler, frame, run.step, run.end

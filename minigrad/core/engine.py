@@ -40,7 +40,7 @@ class BackwardRun:
         self.around = running.get()
         self.callbacks: list[Callable] = self.around.callbacks if self.around else []  # called at the end
         self.pull: Callable = pull  # a node's backward on Tensors, (node, gradients)
-        self.waiting: dict[Any, Any] = {}  # node -> its gradient, or a list of them where it has several outputs
+        self.waiting: dict[Any, Any] = {}  # node -> its gradient, or a list of them if it has several outputs
         self.leaves: dict[Leaf, Any] = {}  # these come last; leaves that are roots or have hooks wait in the heap
         self.turns: dict[Leaf, float] | None = None  # by leaf, once a leaf with hooks is found
         self.owned: set = set()  # nodes whose gradient no other code holds, so that it can be added to in place
