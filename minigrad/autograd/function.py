@@ -363,19 +363,19 @@ class NestedIOFunction(Function):
         return self
 
     def forward(self, *args: Any) -> tuple:
-        """Nest the tensors, run forward_extended, and flatten its result."""
+        """Shared forward utility: nest the tensors, run forward_extended, and flatten its result."""
         out = self.forward_extended(*unflatten(args, self._inputs))
         self._outputs = layout_of(out)
         return tuple(tensors_in(out))
 
     def backward(self, *gradients: Any) -> tuple:  # type: ignore[override]  # the call is its own ctx
-        """Nest the gradients, run backward_extended, and flatten its result."""
+        """Shared backward utility: nest the gradients, run backward_extended, and flatten its result."""
         nested = unflatten(gradients, self._outputs)
         result = self.backward_extended(*(nested if isinstance(self._outputs, (tuple, list)) else (nested,)))
         return flatten(self._inputs, result, f"{type(self).__name__}.backward_extended", "gradient")
 
     def forward_extended(self, *input: Any) -> Any:
-        """Compute the outputs; users override it."""
+        """User defined forward."""
         raise error(
             NotImplementedError,
             type(self).__name__,
@@ -384,7 +384,7 @@ class NestedIOFunction(Function):
         )
 
     def backward_extended(self, *grad_output: Any) -> Any:
-        """Compute the gradients; users override it."""
+        """User defined backward."""
         raise error(
             NotImplementedError,
             type(self).__name__,
