@@ -1,9 +1,9 @@
-"""The buffer pool: memory of freed tensors stays with the process, so that the next large result does not pay for it again.
+"""The buffer pool: the process keeps the memory of freed tensors and reuses it for the next large result.
 
-A page that the system hands out for the first time costs more than what is computed on it: on 320 kB the faults take four
-times as long as a multiplication.  The C library keeps freed memory for itself if it is told to, and then it is the pool,
-for NumPy's arrays as well; nothing is copied and no array is of another kind.  This works with glibc, on Linux; elsewhere
-the functions here do nothing.  Whoever has set MALLOC_... or GLIBC_TUNABLES in the environment has decided otherwise already.
+The first access to a fresh page costs more than the arithmetic on it: on 320 kB the page faults take four times as long as
+a multiplication. `mallopt` makes the C library keep freed memory, for NumPy's arrays too, so the library itself is the
+pool: nothing is copied, and arrays stay ordinary arrays. This needs glibc on Linux; elsewhere the functions here do nothing.
+If the environment sets MALLOC_... or GLIBC_TUNABLES, minigrad leaves the allocator alone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _limit = 0
 
 
 def library() -> Any:
-    """The C library, if it is glibc."""
+    """Return the C library if it is glibc, else None."""
     try:
         libc = ctypes.CDLL(None)
     except (OSError, TypeError):
@@ -31,9 +31,9 @@ def library() -> Any:
 
 
 def set_pool_limit(limit: int) -> None:
-    """Keep up to `limit` bytes of freed memory for the next tensors; 0 gives large buffers back at once.
+    """Keep up to `limit` bytes of freed memory for later tensors; with 0, large buffers go back to the system at once.
 
-    At first the limit is 1 GiB.  Raises TypeError for no int, ValueError for negative ones and those from 2 GiB on.
+    The default is 1 GiB. Raises TypeError if `limit` is not an int, ValueError if it is negative or 2 GiB or more.
 
     >>> set_pool_limit(512 * 2**20)
     >>> set_pool_limit(2**30)
@@ -44,7 +44,7 @@ def set_pool_limit(limit: int) -> None:
             TypeError, "set_pool_limit", f"expected an int, got {type(limit).__name__}", "pass a number of bytes"
         )
     if not 0 <= limit < 1 << 31:
-        raise error(ValueError, "set_pool_limit", f"the limit has to be from 0 to 2**31 - 1 bytes, got {limit}",
+        raise error(ValueError, "set_pool_limit", f"the limit must be between 0 and 2**31 - 1 bytes, got {limit}",
                     "pass 0 for no pool")  # fmt: skip
     libc = library()
     if libc is None:
@@ -56,7 +56,7 @@ def set_pool_limit(limit: int) -> None:
 
 
 def get_pool_limit() -> int:
-    """How many bytes of freed memory may stay with the process; 0 where there is no pool.
+    """Return the number of bytes of freed memory that the process may keep; 0 without a pool.
 
     >>> get_pool_limit() >= 0
     True
@@ -65,7 +65,7 @@ def get_pool_limit() -> int:
 
 
 def empty_pool() -> None:
-    """Give the freed memory that the pool holds back to the system.
+    """Return the freed memory in the pool to the system.
 
     >>> empty_pool()
     """
@@ -75,6 +75,6 @@ def empty_pool() -> None:
 
 
 def install() -> None:
-    """The pool as a process starts with it."""
+    """Set the default limit, unless the environment configures the allocator."""
     if not any(name in os.environ for name in CHOSEN):
         set_pool_limit(DEFAULT_LIMIT)

@@ -1,12 +1,12 @@
-"""Generated modules and their machine code: small readable Python files that Numba compiles once and keeps.
+"""Generated modules and their machine code: small readable Python files that Numba compiles once and caches.
 
-A module is named by the hash of its text, of the functions it calls and of the versions that matter.  The text on disk is
-for people; what runs is the text in memory.  Machine code lies beside it, a file for each signature and processor, with a
-seal of its name and content in front (seal.py).  Files are written under another name and moved into place, so that processes
-may race, be killed or find the disk full.  A file that cannot be read, or whose seal is not right, counts as missing.
+The name of a module holds the hash of its text, of the functions it calls and of the relevant versions. The text on disk is
+for people; the text in memory is what runs. Machine code is stored next to it, one file per signature and processor, and
+starts with a seal of its name and content (seal.py). Files are written under a temporary name and then renamed, so processes
+may race, be killed or run out of disk space. A file that cannot be read or has a wrong seal counts as missing.
 
-Machine code runs as the user who loads it, and the seal says that this user has made it.  That a file belongs to them does not
-(seal.py has examples); where it does not even do that, or others can write to it, a warning tells them.
+Machine code runs with the rights of the user who loads it, and the seal proves that this user made it. Ownership of the file
+does not prove that (seal.py gives examples). A file that another user owns or can write to gets a warning.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ from . import compiler, seal
 
 without: ContextVar[bool] = ContextVar("minigrad.without", default=False)  # NumPy computes alone, nothing is compiled
 _modules: dict[str, Any] = {}
-_refused: set[pathlib.Path] = set()  # folders of which the user knows that a file in them is not read
+_refused: set[pathlib.Path] = set()  # folders for which the user already got a warning
 STALE = 3600  # seconds after which the unfinished file of a killed process is removed
-UNFINISHED = "minigrad_*.part"  # what others in the folder call so is theirs
-ODD = {errno.ELOOP: "it is a link", errno.EISDIR: "it is a folder", errno.ENXIO: "it is a socket"}  # what open says
+UNFINISHED = "minigrad_*.part"  # only our own unfinished files
+ODD = {errno.ELOOP: "it is a link", errno.EISDIR: "it is a folder", errno.ENXIO: "it is a socket"}  # open's errors
 
 
 def folder() -> pathlib.Path | None:
-    """Where generated modules lie: MINIGRAD_CACHE, or minigrad/ under XDG_CACHE_HOME or ~/.cache; None without a home."""
+    """Return the folder of generated modules: MINIGRAD_CACHE, else minigrad/ in XDG_CACHE_HOME or ~/.cache; None if no home."""
     own = os.environ.get("MINIGRAD_CACHE")
     return pathlib.Path(own) if own else seal.folder("XDG_CACHE_HOME", ".cache")
 
 
 @functools.cache
 def stamp() -> str:
-    """What besides the text decides whether compiled code fits: our functions, Python, Numba, LLVM, NumPy, the processor."""
+    """Return all that compiled code depends on besides its text: our functions, Python, Numba, LLVM, NumPy, the processor."""
     import llvmlite
     import numba
     import numpy
@@ -62,7 +62,7 @@ def stamp() -> str:
 
 
 def load(name: str, source: str) -> Any:
-    """The module with this text; the machine code of its functions is kept in the cache folder."""
+    """Return the module with this text; the machine code of its functions is stored in the cache folder."""
     if not _modules:
         compiler.prepare()
     with compiler.loading:
@@ -74,9 +74,9 @@ def load(name: str, source: str) -> Any:
 
 
 def by_dtype(name: str, source: str, load: Callable = load) -> Callable:
-    """The modules of one text by dtype: {real} is its name there, {whole} that of the integers of its size.
+    """Return a function from dtype to module: in the text, {real} is the dtype and {whole} the integer dtype of that size.
 
-    `load` is another function for the kernels of a device (cuda/kernel_modules.py).
+    Kernels of a device pass their own `load` (cuda/kernel_modules.py).
     """
 
     def module(dtype: Any) -> Any:
@@ -86,7 +86,7 @@ def by_dtype(name: str, source: str, load: Callable = load) -> Callable:
 
 
 def build(key: str, source: str) -> Any:
-    """Run the text as a module, and have Numba keep in our files what it compiles."""
+    """Run the text as a module; Numba stores the compiled functions in our files."""
     from numba.core.dispatcher import Dispatcher
 
     module = executed(key, source)
@@ -97,18 +97,18 @@ def build(key: str, source: str) -> Any:
 
 
 def executed(key: str, source: str) -> types.ModuleType:
-    """Run the text as a module; it lies in the cache folder for people to read."""
+    """Run the text as a module, and write it to the cache folder for people to read."""
     place, name, text = folder(), f"{key}.py", source.encode()
     shown = place is not None and (read(name) == text or write(name, text))
     module = types.ModuleType(key)
     module.__file__ = str(place / name) if shown else f"<{key}>"  # type: ignore[operator]
-    sys.modules[key] = module  # compiled code that was kept looks its module up by name
+    sys.modules[key] = module  # cached machine code looks up its module by name
     exec(compile(source, module.__file__, "exec"), module.__dict__)
     return module
 
 
 class Compiled:
-    """What a Numba function asks for its machine code, in place of Numba's own cache: that one trusts what it finds."""
+    """Replacement for Numba's own cache, which trusts the files it finds."""
 
     cache_path = ""
 
@@ -116,25 +116,25 @@ class Compiled:
         self.name = name
 
     def file(self, signature: Any, codegen: Any) -> str:
-        """The name of the file for these argument types on this processor."""
+        """Return the file name for these argument types on this processor."""
         text = f"{signature} {codegen.magic_tuple()}"
         return f"{self.name}.{hashlib.sha256(text.encode()).hexdigest()[:16]}.bin"
 
     def load_overload(self, signature: Any, target: Any) -> Any:
-        """The compiled function, or None.  Numba's own cache first loads all that compiling needs, a third of a second."""
+        """Return the compiled function, or None. Numba's own cache first imports the whole compiler, which takes 0.3 s."""
         from numba.core.compiler import CompileResult
         from numba.core.runtime import rtsys
 
         rtsys.initialize(target)
         data = kept(self.file(signature, target.codegen()))
         if data is not None:
-            with contextlib.suppress(Exception):  # whatever it is that Numba cannot use, it can compile
+            with contextlib.suppress(Exception):  # if Numba cannot use the file, it compiles
                 return with_own_dtypes(CompileResult._rebuild(target, *pickle.loads(data)))
-        compiler.whole(compiler.fill_tables, target)  # before it compiles
+        compiler.whole(compiler.fill_tables, target)  # needed before it compiles
         return None
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
-        """Keep a function that has just been compiled, if that can be done."""
+        """Store a newly compiled function, if possible."""
         from numba.core.serialize import dumps
 
         if compiled.library.has_dynamic_globals or compiled.lifted:
@@ -142,11 +142,11 @@ class Compiled:
         keep(self.file(signature, compiled.codegen), dumps(compiled._reduce()))
 
     def flush(self) -> None:
-        """Numba asks for this when a function is recompiled: the next one to be saved replaces what is there."""
+        """Do nothing: Numba calls this before it recompiles a function, and saving replaces the old file."""
 
 
 def with_own_dtypes(compiled: Any) -> Any:
-    """Have a function from a file make arrays of NumPy's own dtype objects: a dtype that was pickled is equal, not the same."""
+    """Give a function from a file NumPy's own dtype objects: an unpickled dtype is equal to them, but not identical."""
     for environment in (compiled.environment, *compiled.referenced_envs):
         held = environment.consts
         held[:] = [np.dtype(a.str) if isinstance(a, np.dtype) and a.names is None else a for a in held]
@@ -154,25 +154,25 @@ def with_own_dtypes(compiled: Any) -> Any:
 
 
 def keep(name: str, data: bytes) -> bool:
-    """Write a file of the cache folder with its seal in front; say whether that was done."""
+    """Write a sealed file to the cache folder; return True on success."""
     sealed = None if folder() is None else seal.seal(name, data)
     return sealed is not None and write(name, sealed + data)
 
 
 def kept(name: str) -> bytes | None:
-    """Return what `keep` wrote under this name; None if it is not there, or not that."""
+    """Return the data that `keep` wrote under this name; None if it is missing or has been altered."""
     found = read(name)
     return None if found is None else opened(name, found)
 
 
 def opened(name: str, found: bytes) -> bytes | None:
-    """Return what is behind the seal of a file; None if the seal is not right."""
+    """Return the data behind the seal of a file; None if the seal is wrong."""
     data = found[seal.LENGTH :]
     return data if seal.holds(name, data, found[: seal.LENGTH]) else None
 
 
 def read(name: str) -> bytes | None:
-    """Return the content of a file of the cache folder; None if it cannot be read, or others may have written it."""
+    """Return the content of a file of the cache folder; None if it cannot be read or another user may have written it."""
     place = folder()
     if place is None:
         return None
@@ -190,37 +190,37 @@ def read(name: str) -> bytes | None:
 
 
 def distrust(found: os.stat_result) -> str:
-    """Say why a file may have been written by somebody else; nothing if it looks like the user's own."""
+    """Return why another user may have written the file; "" if it looks like the user's own."""
     if not stat.S_ISREG(found.st_mode):
-        return "it is no regular file"
+        return "it is not a regular file"
     if os.name != "posix":
-        return ""  # a user's folders are not open to others
+        return ""  # on Windows, other users cannot reach these folders
     if found.st_uid != os.geteuid():
-        return f"it belongs to the user with the number {found.st_uid}"
+        return f"it belongs to user {found.st_uid}"
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         return f"other users can write to it (its mode is {found.st_mode & 0o777:o})"
     return ""
 
 
 def refuse(place: pathlib.Path, name: str, reason: str) -> None:
-    """Warn that a file is not read, for the first of a folder."""
+    """Warn that a file is ignored, once per folder."""
     if place not in _refused:
         _refused.add(place)
-        what = f"{place / name} is not read: {reason}, and machine code that it holds would run as you"
+        what = f"ignores {place / name}: {reason}, and its machine code would run with your rights"
         warn("untrusted-kernels", "kernel cache", what, "set MINIGRAD_CACHE to a folder that only you can write to")
 
 
 @functools.cache
 def sweep(place: pathlib.Path) -> None:
-    """Remove what killed processes have left unfinished; once a process, as the folder may hold thousands of files."""
+    """Remove unfinished files of killed processes, once per process: the folder may hold thousands of files."""
     for old in place.glob(UNFINISHED):
-        with contextlib.suppress(OSError):  # another process has been quicker
+        with contextlib.suppress(OSError):  # another process was quicker
             if time.time() - old.stat().st_mtime > STALE:
                 old.unlink()
 
 
 def write(name: str, data: bytes) -> bool:
-    """Write a file of the cache folder, whole or not at all; say whether that was done."""
+    """Write a file to the cache folder, either whole or not at all; return True on success."""
     place = folder()
     if place is None:
         return False

@@ -1,14 +1,14 @@
-"""Numba while it is loaded and compiles: not torn by Ctrl-C, and at rest when the process is forked.
+"""Guards for loading Numba and compiling: Ctrl-C does not interrupt them, and a fork waits until they finish.
 
-A half-imported Numba does not import again, and Numba's tables of what it can compile are filled once, on the way.  So what
-loads is run to its end, and a Ctrl-C that has come meanwhile is raised then.  A forked process has only the thread that forked:
-what another one was loading or compiling would stay locked for ever, so a fork waits for it.
+A half-imported Numba cannot be imported again, and Numba fills its tables of compilable functions only once. So loading runs
+to the end, and a Ctrl-C during it is raised afterwards. A forked process has only the thread that forked: locks that another
+thread holds while it loads or compiles would stay locked for ever, so a fork waits for that thread.
 """
 
 from __future__ import annotations
 
-import concurrent.futures.thread  # noqa: F401  it has something done at a fork, and is loaded with Numba
-import logging  # noqa: F401  so has it
+import concurrent.futures.thread  # noqa: F401  registers a fork handler, and Numba imports it
+import logging  # noqa: F401  the same
 import os
 import signal
 import sys
@@ -16,15 +16,15 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-loading = threading.RLock()  # held while Numba or a module for it is loaded; taken before Numba's own, never after
+loading = threading.RLock()  # held while Numba or a module for it loads; taken before Numba's own lock, never after
 _held: list = []  # the locks that a fork holds
 
 
 def whole(load: Callable, *args: Any) -> Any:
-    """Return load(*args), and raise a Ctrl-C that comes meanwhile afterwards."""
+    """Return load(*args); if Ctrl-C arrives during the call, raise KeyboardInterrupt after it."""
     handler = signal.getsignal(signal.SIGINT)
     if not callable(handler) or threading.current_thread() is not threading.main_thread():
-        return load(*args)  # Python interrupts the main thread alone
+        return load(*args)  # Python interrupts only the main thread
     came: list = []
     signal.signal(signal.SIGINT, lambda *said: came.append(said))
     try:
@@ -36,7 +36,7 @@ def whole(load: Callable, *args: Any) -> Any:
 
 
 def load_numba() -> None:
-    """Import Numba with what it imports later, when it is given its first array."""
+    """Import Numba, including the parts that it imports on its first array."""
     import numba
     import numpy
 
@@ -44,7 +44,7 @@ def load_numba() -> None:
 
 
 def fill_tables(target: Any) -> None:
-    """Have Numba learn what it can compile, as it does otherwise on its way, the first time."""
+    """Fill Numba's tables of compilable functions, which it otherwise does on the first compilation."""
     from numba.core.registry import cpu_target
 
     cpu_target.typing_context.refresh()
@@ -52,7 +52,7 @@ def fill_tables(target: Any) -> None:
 
 
 def prepare() -> None:
-    """Load Numba in one piece."""
+    """Load Numba without interruption."""
     with loading:
         whole(load_numba)
 
@@ -67,10 +67,10 @@ def before_fork() -> None:
 
 
 def after_fork() -> None:
-    """Let them go on."""
+    """Release the locks that the fork held."""
     while _held:
         _held.pop().release()
 
 
-if hasattr(os, "register_at_fork"):  # what is registered last is done first: who compiles may need the lock of logging
+if hasattr(os, "register_at_fork"):  # handlers run last-registered first: compiling may need logging's lock
     os.register_at_fork(before=before_fork, after_in_parent=after_fork, after_in_child=after_fork)

@@ -1,8 +1,8 @@
-"""NumPy in place of compiled code that cannot be had: Numba cannot be imported, fails to compile, or finds a damaged file.
+"""Fallback to NumPy when kernels cannot run: Numba fails to import or to compile, or a cached file is damaged.
 
-Whatever has a kernel has a definition in NumPy as well, and `alone` says when that runs.  Nobody asks beforehand whether a
-kernel will compile: where one has failed, the operation runs once more without kernels.  If it fails again, its arguments
-are at fault; if not, the compiler is, and kernels are switched off for the rest of the process, with one warning.
+Every operation with a kernel also has a definition in NumPy, and `alone` returns True when that definition runs. minigrad
+does not test in advance whether a kernel compiles: if one fails, the operation runs again without kernels. If the second run
+fails as well, the arguments are at fault. If it succeeds, the compiler is: one warning, and no more kernels in this process.
 """
 
 from __future__ import annotations
@@ -20,32 +20,32 @@ from .cache import without
 
 HERE = os.path.dirname(__file__) + os.sep
 CACHE = HERE + "cache.py"
-DEVICE = HERE + "cuda" + os.sep  # what runs there has no other way
+DEVICE = HERE + "cuda" + os.sep  # no fallback for kernels on a GPU
 
 
 class Compiler:
-    """Hold whether compiled code can be had: the exception that has shown that it cannot."""
+    """State of the compiler: the exception that made it unusable, if any."""
 
     failed: Exception | None = None
 
 
 def numpy_alone() -> bool:
-    """Return whether nothing is compiled: it was asked for, or has failed."""
+    """Return True if nothing is compiled, on request or after a failure."""
     return Compiler.failed is not None or without.get()
 
 
 def alone() -> bool:
-    """Return whether everything runs by its definition."""
+    """Return True if every operation runs by its definition."""
     return GENERIC or Compiler.failed is not None or without.get()
 
 
 def worth(x: Any, work: int, least: int) -> bool:
-    """Return whether so much work on an array is worth a kernel: one of floats in the computer's memory."""
+    """Return True if `work` on this array is worth a kernel: a float array in main memory, and at least `least` work."""
     return work >= least and type(x) is np.ndarray and not alone() and x.dtype.kind == "f"
 
 
 def again(cause: Exception, f: Callable, *args: Any, **kwargs: Any) -> Any:
-    """Return f(*args, **kwargs) by NumPy alone where `cause`, which it has raised, came from the compiler; else raise that."""
+    """Return f(*args, **kwargs) computed by NumPy alone if its exception `cause` came from the compiler; else raise `cause`."""
     if not from_compiler(cause) or numpy_alone():
         raise cause
     before = without.get()
@@ -59,7 +59,7 @@ def again(cause: Exception, f: Callable, *args: Any, **kwargs: Any) -> Any:
 
 
 def from_compiler(e: Exception) -> bool:
-    """Return whether an exception was raised while compiled code was made, looked for in the cache, or imported."""
+    """Return True if the exception comes from compiling a kernel, looking it up in the cache, or importing it."""
     if isinstance(e, MinigradError):
         return False
     frames = [part.tb_frame for part in chain(e.__traceback__)]
@@ -72,17 +72,17 @@ def from_compiler(e: Exception) -> bool:
 
 
 def give_up(cause: Exception) -> None:
-    """Compile nothing from now on, and say so.  Numba's errors of types concern one kernel, so the others stay."""
+    """Switch kernels off and warn. Numba's typing errors concern a single kernel, so the others stay on."""
     if not any(cls.__name__ == "NumbaError" for cls in type(cause).__mro__):
         Compiler.failed = cause
-    what = f"compiled code cannot be had, NumPy computes in its place, which is slower: {type(cause).__name__}: {cause}"
+    what = f"cannot use compiled code and falls back to NumPy, which is slower: {type(cause).__name__}: {cause}"
     warn("no-kernels", "minigrad", what, remedy())
 
 
 def remedy() -> str:
-    """Return what to do: Numba needs the name of the working folder, which may be gone."""
+    """Return the fix: Numba needs the name of the working directory, which may have been removed."""
     try:
         os.getcwd()
     except OSError:
-        return "start the program in another folder: the one that it runs in has been removed"
+        return "start the program in another folder: its working directory has been removed"
     return "run `minigrad doctor --fix`, and report it if that does not help"

@@ -1,7 +1,7 @@
-"""The text of a formula.  A formula is written once, as a lambda, and read in three ways.
+"""The text of formulas. A formula is written once, as a lambda, and used in three ways.
 
-On Tensors it is simply called.  On arrays the same code runs with NumPy's functions in place of the operations
-(`on_arrays`).  For Numba its source text is taken from the file and put into a generated module (`prelude`).
+On Tensors it is simply called. On arrays the same code runs with NumPy's functions instead of the operations (`on_arrays`).
+For Numba its source text goes into a generated module (`prelude`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-# Names that formulas may use on single numbers, and where a generated module imports them from.
+# Functions that formulas may call on scalars, and the module that a generated module imports them from.
 VECMATH = ("acos acosh asin asinh atan atan2 atanh ceil copysign cos cosh erf erfc erfinv exp exp2 expm1 floor floor_divide "
            "fmod hypot lgamma log log10 log1p log2 pow remainder rsqrt sigmoid sin sinh sqrt tan tanh trigamma trunc "
            "where")  # fmt: skip
@@ -30,15 +30,15 @@ BUILTINS = ("abs", "round")
 
 
 class Target(NamedTuple):
-    """Where a generated module runs: what it imports from Numba, where its functions come from, how it marks its helpers."""
+    """The target of a generated module: its import from Numba, the source of its functions, the decorator of its helpers."""
 
     imported: str
     functions: str
     helper: str
-    more: tuple = ()  # functions of single numbers that only this target has
+    more: tuple = ()  # scalar functions that only this target has
 
     def import_of(self, module: str) -> str:
-        """The module that functions of single numbers come from."""
+        """Return the module from which to import a scalar function."""
         return self.functions if module in (CPU.functions, "math") and self is not CPU else module
 
 
@@ -48,10 +48,10 @@ CUDA = Target(
     "cuda",
     "minigrad.kernels.cuda.device_functions",
     HELPER.format(mark="cuda.jit(device=True)"),
-    ("digamma", "erfinv", "round", "zeta"),  # Python's round makes whole numbers, of NaN and infinity too
+    ("digamma", "erfinv", "round", "zeta"),  # Python's round returns ints and fails for NaN and infinity
 )
 
-# The same names on arrays; each Pointwise class adds its own.
+# The same names for arrays; each Pointwise class adds its own.
 ARRAYS: dict[str, Any] = {
     "where": lambda c, x, y: (x if c else y) if type(c) is bool else np.where(c, x, y),
     "abs": np.abs,
@@ -61,13 +61,13 @@ OPERATIONS: dict[str, Any] = {}  # name -> Pointwise class
 
 
 def parameters(f: Callable) -> tuple:
-    """The names of a function's positional parameters."""
+    """Return the names of a function's positional parameters."""
     return f.__code__.co_varnames[: f.__code__.co_argcount]
 
 
 @cache
 def text(f: Callable) -> str | None:
-    """The source of a lambda's body, by the positions in its code object; None without source, and for other functions."""
+    """Return the source of a lambda's body, from the positions in its code object; None without source or for a def."""
     spans = [p for p in f.__code__.co_positions() if p[0] and p[3] is not None and (p[0], p[2]) != (p[1], p[3])]
     lines = linecache.getlines(f.__code__.co_filename)
     if not lines or not spans or f.__name__ != "<lambda>":
@@ -80,7 +80,7 @@ def text(f: Callable) -> str | None:
 
 
 def shown(f: Callable) -> str:
-    """A formula as people read it: other operations by their names, as in sum(g * out, dims, True).
+    """Return a formula for display, with other operations by their names, as in sum(g * out, dims, True).
 
     >>> from minigrad.ops.nn.softmax import LogSoftmax
     >>> shown(LogSoftmax.dx)
@@ -93,7 +93,7 @@ def shown(f: Callable) -> str:
 
 @cache
 def on_arrays(f: Callable) -> Callable:
-    """The same formula for arrays: its code, with NumPy's functions where the operations stood."""
+    """Return the formula as a function of arrays: the same code, with NumPy's functions instead of the operations."""
     scope = dict(f.__globals__)
     for name in f.__code__.co_names:
         found, given = array_function(name), scope.get(name)
@@ -105,7 +105,7 @@ def on_arrays(f: Callable) -> Callable:
 
 
 class OnArrays:
-    """A module of operations, as `torch` in torch.sqrt(x), with NumPy's functions where the operations stood."""
+    """A module of operations, such as `torch` in torch.sqrt(x), with NumPy's functions instead of the operations."""
 
     def __init__(self, module: ModuleType):
         self.module = module
@@ -116,13 +116,13 @@ class OnArrays:
 
 
 def runs_on_arrays(f: Callable) -> bool:
-    """Whether every function that a formula calls has a form for arrays."""
+    """Return True if every function that the formula calls has an array version."""
     scope, names = f.__globals__, f.__code__.co_names
     return all(not callable(scope.get(n)) or array_function(n) is not None for n in names)
 
 
 def array_function(name: str) -> Any:
-    """What a name in a formula means on arrays."""
+    """Return the array version of a name in a formula."""
     if name in ARRAYS:
         return ARRAYS[name]
     op = OPERATIONS.get(name)
@@ -131,7 +131,7 @@ def array_function(name: str) -> Any:
 
 @cache
 def scalar_text(f: Callable, dtype: np.dtype) -> str | None:
-    """The source for single numbers of a dtype; None if it uses what has no scalar form."""
+    """Return the source of a formula for scalars of a dtype; None if part of it has no scalar version."""
     body = text(f)
     if body is None:
         return None
@@ -140,20 +140,20 @@ def scalar_text(f: Callable, dtype: np.dtype) -> str | None:
 
 
 class Scalar(ast.NodeTransformer):
-    """A formula for single numbers: constants in their dtype, functions by their own names, powers by pow."""
+    """Rewrite a formula for scalars: constants get the dtype, functions their bare names, powers become pow."""
 
     def __init__(self, dtype: np.dtype):
         self.dtype = dtype
 
     def typed(self, node: Any) -> Any:
-        """A constant in the dtype of the kernel; Python's own are float64."""
+        """Return a constant in the dtype of the kernel; Python's floats are float64."""
         return call("float32", node) if self.dtype == np.float32 else node
 
     def visit_Constant(self, node: ast.Constant) -> Any:
         return self.typed(node) if type(node.value) in (int, float) else node
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
-        """math.pi is a constant, math.exp a function."""
+        """Return the name alone: math.pi is a constant, math.exp a function."""
         name = ast.Name(node.attr)
         return self.typed(name) if isinstance(getattr(math, node.attr, None), float) else name
 
@@ -171,12 +171,12 @@ class Scalar(ast.NodeTransformer):
 
 
 def call(name: str, *args: Any) -> ast.Call:
-    """The call of a function, as a tree."""
+    """Return the syntax tree of a call."""
     return ast.Call(ast.Name(name), list(args), [])
 
 
 def prelude(formulas: list, dtype: np.dtype = F64, target: Target = CPU) -> str | None:
-    """Imports, constants and helper functions for the names that the formulas use; None if one has no scalar form."""
+    """Return imports, constants and helpers for the names in the formulas; None if one has no scalar version."""
     found = needs(formulas, dtype, target)
     if found is None:
         return None
@@ -189,7 +189,7 @@ def prelude(formulas: list, dtype: np.dtype = F64, target: Target = CPU) -> str 
 
 
 def needs(formulas: list, dtype: np.dtype, target: Target = CPU) -> dict | None:
-    """What the names in formulas stand for, in order: (module, name) to import, or the text of a definition."""
+    """Return the definitions of the names in formulas, in order: (module, name) to import, or the text of a definition."""
     found: dict[Any, None] = {}
     for f in formulas:
         body = scalar_text(f, dtype)
@@ -205,7 +205,7 @@ def needs(formulas: list, dtype: np.dtype, target: Target = CPU) -> dict | None:
 
 
 def definition(name: str, scope: dict, dtype: np.dtype, target: Target) -> list | None:
-    """What defines one name in a generated module, after what that needs itself."""
+    """Return the definition of one name in a generated module, preceded by the definitions it needs."""
     value, op = scope.get(name), OPERATIONS.get(name)
     if isinstance(value, (int, float)):
         constant = repr(value) if math.isfinite(value) else f"float('{value}')"

@@ -1,9 +1,9 @@
-"""The text of kernel modules, from the formulas of an operation.
+"""The text of kernel modules, generated from the formulas of an operation.
 
-A kernel runs over flat memory: arguments that are arrays have a trailing underscore and are read at `i`, the others are
-numbers.  Only `for i in range(out_.size)` is vectorised by LLVM; any other bound keeps Numba's check for negative indices.
-A float32 kernel has its constants as float32, for a single float64 would widen the loop.  There are no fast-math flags:
-measured, they save 5% at most, and would lose signed zeros, quotients of denormals and the order of users' additions.
+A kernel loops over flat memory: array arguments have a trailing underscore and are read at `i`, the others are scalars.
+LLVM vectorises only `for i in range(out_.size)`; any other bound keeps Numba's check for negative indices. A float32 kernel
+has float32 constants, because a single float64 would widen the loop. There are no fast-math flags: measured, they save 5% at
+most, and would lose signed zeros, quotients of denormals and the order of users' additions.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ HEAD = '"""{title}"""\n\n{prelude}\n\n\n@njit(nogil=True, error_model="numpy")\n
 
 
 def forward(name: str, kernel: Callable, is_array: tuple, dtype: np.dtype) -> str | None:
-    """The kernel module for out = kernel(...), a function `<name>_forward`; None if the formula has no scalar form."""
+    """Return the kernel module for out = kernel(...), with a function `<name>_forward`; None without a scalar formula."""
     title = f"{name}: out = {text(kernel)}"
     return flat(f"{name}_forward", title, list(parameters(kernel)), is_array, [("out", kernel)], {}, dtype)
 
 
 def backward(name: str, inputs: list, is_array: tuple, partials: list, dtype: np.dtype) -> str | None:
-    """The kernel module for all wanted gradients; `partials` are (name, formula) and `inputs` begins with g."""
+    """Return the kernel module for all requested gradients; `partials` are (name, formula), and `inputs` begins with g."""
     title = f"{name} backward: " + "; ".join(f"{n} = {text(f)}" for n, f in partials)
     scaled = {n: "" if "g" in parameters(f) or text(f) == "0" else "g * " for n, f in partials}
     return flat(f"{name}_backward", title, inputs, is_array, partials, scaled, dtype)
@@ -33,16 +33,16 @@ def backward(name: str, inputs: list, is_array: tuple, partials: list, dtype: np
 def flat(
     name: str, title: str, inputs: list, is_array: tuple, outputs: list, scaled: dict, dtype: np.dtype
 ) -> str | None:
-    """The module of a function that reads inputs[i] and writes outputs[i]."""
+    """Return a module with a function that reads inputs[i] and writes outputs[i]."""
     args = [n + "_" if a else n for n, a in zip(inputs, is_array)] + [n + "_" for n, _ in outputs]
     return module(name, title, args, [n for n, a in zip(inputs, is_array) if a], outputs, scaled, dtype)
 
 
 def rows(name: str, kernel: Callable, kinds: tuple, dtype: np.dtype) -> str | None:
-    """The kernel module for out = kernel(...), row by row, a function `<name>_rows`; None without a scalar form.
+    """Return the kernel module for out = kernel(...), row by row, with a function `<name>_rows`; None without a scalar formula.
 
-    The kind of an argument is "row" (memory, and the step from row to row), "column" (an array of one number for each row),
-    or "number".  `numbers_` are those of the rows.
+    The kind of an argument is "row" (memory and the step between rows), "column" (an array with one scalar per row) or
+    "number". `numbers_` holds the numbers of the rows.
     """
     inputs = list(zip(parameters(kernel), kinds))
     args = ["width", *[f"{n}_all, {n}_step" if k == "row" else f"{n}_all" if k == "column" else n for n, k in inputs]]
@@ -55,7 +55,7 @@ def rows(name: str, kernel: Callable, kinds: tuple, dtype: np.dtype) -> str | No
 def module(
     name: str, title: str, args: list, read: list, outputs: list, scaled: dict, dtype: np.dtype, row: list | None = None
 ) -> str | None:
-    """One function with a loop over elements, in one over rows if there are lines that begin a `row`."""
+    """Return a module of one function: a loop over elements, inside a loop over rows if `row` has the lines that begin one."""
     head = prelude([f for _, f in outputs], dtype)
     if head is None:
         return None

@@ -1,13 +1,13 @@
-"""Fused operations on the lines of an array, its rows, its columns or its channels, in one pass over memory.
+"""Fused operations on the lines of an array (its rows, columns or channels) in one pass over memory.
 
-A line that has just been read lies in the processor's nearest memory, so all steps on it cost one trip to the far one.
-`forward` runs an operation's program and `backward` its formulas, by kernels that the compiler writes from these
-(compile/eager_kernels.py), one for each dtype and layout, for the processor or for a GPU (kernels/cuda/lines_cuda.py).  None
-stands for "NumPy serves as well": small arrays, other layouts.
+A line that has just been read is in the processor's nearest cache, so all steps on it cost one trip to main memory.
+`forward` runs an operation's program and `backward` its formulas, through kernels that the compiler generates from them
+(compile/eager_kernels.py), one per dtype and layout, for the processor or a GPU (kernels/cuda/lines_cuda.py). The result is
+None where NumPy is as good: for small arrays and other layouts.
 
-What an argument or a result holds: ALL an element for each of x, LINE a number for each line, its dimensions kept as 1, EACH
-that without them, WEIGHT numbers that are broadcast to x, NUMBER one for all.  An operation says in `gives` what its
-results hold.
+Each argument and result has a kind: ALL has one element per element of x, LINE one number per line with the line's
+dimensions as 1, EACH the same without them, WEIGHT numbers that broadcast to x, NUMBER a single number. `gives` lists the
+kinds of an operation's results.
 """
 
 from __future__ import annotations
@@ -28,30 +28,30 @@ from .fallback import alone
 ALL, LINE, EACH, WEIGHT, NUMBER = "all", "line", "each", "weight", "number"
 HOLDS = {"x": ALL, "log_p": ALL, "target": EACH, "w": EACH}
 HOLDS |= dict.fromkeys(("weight", "bias", "factor", "begin"), WEIGHT)
-# elements; below, NumPy's dozen calls cost less than a first lesson's wait for the compiler
+# elements; below, a dozen NumPy calls cost less than a beginner's first wait for the compiler
 ROWS_FROM, OTHERS_FROM = 256, 2048
-CACHED = 1 << 17  # elements of some channels, which so stay in the nearest memory
-NARROW = 16  # elements of a channel in an image, below which all channels are gone through together
-SLIM = 8  # columns side by side, below which the kernel would work on single numbers: they are copied to be rows
-MANY = 1000  # calls that are remembered
-TURNED: Any = object()  # stands for a call whose columns had better be rows
-write: Callable | None = None  # compile: writes a kernel, (plan, arguments, layout, dtype, whether it is for a GPU)
+CACHED = 1 << 17  # elements of several channels that fit in the nearest cache
+NARROW = 16  # elements of a channel in an image; below, one loop takes all channels together
+SLIM = 8  # adjacent columns; below, the kernel would work on single numbers, so they are copied to rows
+MANY = 1000  # remembered calls
+TURNED: Any = object()  # marks a call whose columns are better treated as rows
+write: Callable | None = None  # set by compile: writes a kernel from (plan, arguments, layout, dtype, on_device)
 
 
 class Layout(NamedTuple):
-    """How a kernel sees arrays: neighbouring dimensions of x that are alike count as one."""
+    """The shape in which a kernel sees arrays: adjacent dimensions of x with the same role are merged."""
 
     sizes: tuple
-    reduced: tuple  # which of the dimensions belong to a line
-    weights: tuple  # for each weight, which of the dimensions it has
+    reduced: tuple  # the dimensions that belong to a line
+    weights: tuple  # for each weight, the dimensions it has
 
     @property
     def dims(self) -> tuple:
-        """The dimensions of lines."""
+        """Dimensions of the lines."""
         return tuple([d for d, inside in enumerate(self.reduced) if inside])
 
     def shape(self, held: str, weight: int = 0) -> tuple:
-        """Return the shape of what is held for x; `weight` says for which of the weights."""
+        """Return the shape of an argument of kind `held`; `weight` is the index of a weight."""
         if held is WEIGHT:
             has = self.weights[weight]
             first = has.index(True) if any(has) else -1
@@ -60,29 +60,29 @@ class Layout(NamedTuple):
 
 
 class Kernel(NamedTuple):
-    """A generated function: it takes what all lines have in common, what there is of each, memory for results, numbers."""
+    """A generated function: it takes shared arguments, one argument per line, memory for results, and numbers."""
 
     entry: Callable
-    whole: bool  # whether it has to see all lines at once
-    numbers: list  # the places of those arguments
-    ranged: bool  # whether it is told which of the lines are its own, as those lie side by side in memory
+    whole: bool  # True if it needs all lines at once
+    numbers: list  # positions of the number arguments
+    ranged: bool  # True if it takes a range of lines, because its lines are adjacent in memory
 
 
 class Call(NamedTuple):
-    """How a kernel is called for arrays of some shapes."""
+    """The arguments of a kernel for arrays of given shapes."""
 
     kernel: Kernel
-    given: list  # the places of arrays, and the shapes that they are seen in
+    given: list  # positions of arrays, and the shapes in which the kernel sees them
     shapes: list  # of results in memory
     seen_as: list
-    order: list  # for each result which in memory it is, or which sum over the lines, with its shape
-    ranges: np.ndarray | None  # of lines that lie side by side: which of them one call takes, one after the other
+    order: list  # for each result its index in memory, or its index among sums over lines and its shape
+    ranges: np.ndarray | None  # of adjacent lines: the range of each call, one after the other
 
 
 class Plan:
-    """How an operation, or the gradients of the arguments `formulas`, is computed: what each argument and result holds.
+    """Computation of an operation, or of the gradients of its arguments `formulas`: the kind of each argument and result.
 
-    None stands for what is not read; the arguments go by their places.
+    A kind of None marks an argument that is not read. Arguments are identified by position.
     """
 
     def __init__(self, cls: Any, takes: tuple, gives: tuple, formulas: tuple | None = None):
@@ -98,34 +98,34 @@ class Plan:
         self.fixed = [(i, held) for i, held in enumerate(takes) if held in (WEIGHT, NUMBER)]
         self.rows = [(i, held) for i, held in enumerate(takes) if held in (ALL, LINE, EACH)]
         self.kernels: dict[tuple, Kernel] = {}
-        # by the shape of x, its dtype, the settings and the shapes of weights
+        # by the shape of x, its dtype, the settings and the shapes of the weights
         self.calls: dict[tuple, Call | None] = {}
 
     def layout(self, args: tuple, weights: tuple) -> Layout | None:
-        """Return how arguments are seen that have weights of some shapes; None where these are not broadcast to x."""
+        """Return the layout for weights of these shapes; None if they do not broadcast to x."""
         x, dims = args[self.x], () if self.dims is None else args[self.dims]
         return layout_of(x.shape, dims if type(dims) is tuple else (dims,), weights)
 
     def weight(self, i: int) -> int:
-        """Return which of the weights an argument is."""
+        """Return the index of an argument among the weights."""
         return self.weights.index(i) if i in self.weights else 0
 
 
 @cache
 def forward_plan(cls: Any) -> Plan:
-    """Return how an operation is computed."""
+    """Return the plan of an operation's result."""
     return Plan(cls, tuple([HOLDS.get(name) for name in cls.names]), cls.gives)
 
 
 @cache
 def backward_plan(cls: Any, types: tuple) -> Plan | None:
-    """Return how the gradients are computed whose operands were kept, from the types of what there is."""
+    """Return the plan of those gradients whose operands were saved; `types` are the types of the available values."""
     n, m, there = len(cls.names), len(cls.gives), [issubclass(t, (*KINDS, np.floating)) for t in types]
     takes = (*[HOLDS.get(name) for name in cls.names], *cls.gives, *cls.gives)
     places = {name: i for i, name in enumerate(cls.names)} | {"out": n, "g": n + m}
     places |= {f"{what}{k}": n + first + k for what, first in (("out", 0), ("g", m)) for k in range(m)}
     reads = {i: [places[name] for name in names if name != "shape"] for i, names in cls.reads.items()}
-    known = lambda k: there[k] or takes[k] is None or k > n + m  # a further result need not have a gradient
+    known = lambda k: there[k] or takes[k] is None or k > n + m  # a second result may have no gradient
     wanted = tuple([i for i, ks in reads.items() if all(map(known, ks))])
     used = {k for i in wanted for k in reads[i]}
     takes = tuple([held if there[i] and i in used else None for i, held in enumerate(takes)])
@@ -135,13 +135,13 @@ def backward_plan(cls: Any, types: tuple) -> Plan | None:
 
 
 def forward(cls: Any, *args: Any) -> list | None:
-    """Run an operation's program; its results."""
+    """Return the results of an operation's program."""
     plan = forward_plan(cls)
     return (kernels_there("lines_cuda").run if on_device(args[plan.x]) else run)(plan, args)
 
 
 def backward(cls: Any, gs: tuple, bound: tuple) -> list | None:
-    """Run an operation's formulas, as far as what they read was kept; the gradients of its arguments."""
+    """Return the gradients of the arguments, from those formulas whose operands were saved."""
     args = (*bound, *gs)
     plan = backward_plan(cls, tuple(map(type, args)))
     if plan is None or (made := (kernels_there("lines_cuda").run if on_device(gs[0]) else run)(plan, args)) is None:
@@ -190,7 +190,7 @@ def run(plan: Plan, args: tuple) -> list | None:
 
 
 def turned(plan: Plan, args: tuple) -> list | None:
-    """Run a kernel on slim columns, of one dimension, as rows."""
+    """Run a kernel on narrow columns, along one dimension, as rows."""
     dim, last = only_dim(args[plan.dims]), args[plan.x].ndim - 1
     swapped = lambda a, held: np.ascontiguousarray(a.swapaxes(dim, last)) if held in (ALL, LINE) else a
     rows = [swapped(a, held) for a, held in zip(args, plan.takes)]
@@ -200,19 +200,19 @@ def turned(plan: Plan, args: tuple) -> list | None:
 
 
 def is_slim(plan: Plan, args: tuple, layout: Layout) -> bool:
-    """Return whether lines are slim columns, of one dimension, and all that there is of them is as they lie."""
+    """Return True if the lines are narrow columns along one dimension and all arguments have their layout."""
     columns = layout.reduced == (False, True, False) and layout.sizes[2] < SLIM <= layout.sizes[1]
     held = {*plan.takes, *plan.gives} - {None, NUMBER}
     return columns and held <= {ALL, LINE} and plan.dims is not None and only_dim(args[plan.dims]) is not None
 
 
 def only_dim(dims: Any) -> int | None:
-    """Return the dimension that lines run along, None if there are several."""
+    """Return the dimension of the lines; None if there are several."""
     return dims if type(dims) is int else dims[0] if len(dims) == 1 else None
 
 
 def prepared(plan: Plan, args: tuple, key: tuple) -> Call | None:
-    """Find out how a kernel is called for arrays of these shapes, and have one written where there is none."""
+    """Prepare the call for arrays of these shapes, writing a kernel if there is none."""
     if len(plan.calls) >= MANY:
         plan.calls.clear()
     x, layout = args[plan.x], plan.layout(args, key[3:])
@@ -229,7 +229,7 @@ def prepared(plan: Plan, args: tuple, key: tuple) -> Call | None:
 
 
 def arranged(plan: Plan, args: tuple, layout: Layout) -> tuple:
-    """Return how a kernel sees what it is given and what it makes: the fields of a Call between the kernel and the ranges."""
+    """Return the shapes in which a kernel sees arguments and results: the fields of a Call from `given` to `order`."""
     given = [
         (i, None if held is NUMBER else layout.shape(held, plan.weight(i))) for i, held in (*plan.fixed, *plan.rows)
     ]
@@ -241,9 +241,9 @@ def arranged(plan: Plan, args: tuple, layout: Layout) -> tuple:
 
 
 def ranges_of(layout: Layout) -> np.ndarray:
-    """Return where the channels that one call takes begin and end; one call takes all where no other thread would help.
+    """Return the range of channels for each call; one call takes all if further threads would not help.
 
-    As unsigned numbers: a loop over places that may be negative, which count from the end, is not vectorised.
+    The ranges are unsigned: LLVM does not vectorise a loop over indices that may be negative and so count from the end.
     """
     images, count, *elements = layout.sizes
     length = math.prod(elements)
@@ -254,7 +254,7 @@ def ranges_of(layout: Layout) -> np.ndarray:
 
 
 def where_results_are(plan: Plan, args: tuple) -> list:
-    """Say for each result which in memory it is, and None, or which of the sums, and its shape."""
+    """Return for each result its index in memory and None, or its index among the sums and its shape."""
     sums = [held in (WEIGHT, NUMBER) for held in plan.gives]
     shape = lambda a: tuple(a) if isinstance(a, tuple) else a.shape
     own = [
@@ -265,7 +265,7 @@ def where_results_are(plan: Plan, args: tuple) -> list:
 
 
 def kernel_for(plan: Plan, args: tuple, layout: Layout, dtype: np.dtype, on_device: bool = False) -> Kernel:
-    """Have a kernel written, by one thread at a time."""
+    """Return the kernel, writing it if needed; only one thread writes at a time."""
     settings = plan.settings([None if i == plan.dims else a for i, a in enumerate(args)])
     key = (layout.reduced, layout.weights, dtype, settings, on_device)
     with loading:
@@ -276,12 +276,12 @@ def kernel_for(plan: Plan, args: tuple, layout: Layout, dtype: np.dtype, on_devi
 
 
 def seen(a: Any, shape: tuple | None) -> Any:
-    """Return an array as a kernel sees it; a number, where the shape is None."""
+    """Return an array in the shape that a kernel sees; a scalar if the shape is None."""
     return a[()] if shape is None else np.ascontiguousarray(a).reshape(shape)
 
 
 def shape_of(held: str, shape: tuple, dims: tuple) -> tuple:
-    """Return the shape of what is held, of lines or elements, for an array whose lines have some dimensions."""
+    """Return the shape of an argument of kind `held` for an array of this shape with lines along `dims`."""
     if held is EACH:
         return tuple([n for d, n in enumerate(shape) if d not in dims])
     return () if held is NUMBER else tuple([1 if d in dims and held is LINE else n for d, n in enumerate(shape)])
@@ -289,11 +289,11 @@ def shape_of(held: str, shape: tuple, dims: tuple) -> tuple:
 
 @lru_cache(MANY)
 def layout_of(shape: tuple, dims: tuple, weights: tuple) -> Layout | None:
-    """Return how a kernel sees an array with lines along `dims`, and weights of some shapes that are broadcast to it.
+    """Return the layout of an array with lines along `dims` and with weights of these shapes, which broadcast to it.
 
-    Rows are (lines, n) and columns (outer, n, inner); channels (images, channels, elements) have weights of their own.
+    Rows are (lines, n), columns (outer, n, inner), and channels, each with its own weights, (images, channels, elements).
     """
-    found: list[list] = []  # sizes, with what they are: whether of a line, and for each weight whether it has them
+    found: list[list] = []  # sizes, each with its role: whether it is in a line, and for each weight whether it has it
     for d, n in enumerate(shape):
         met = [w[d - len(shape)] if len(shape) - d <= len(w) else 1 for w in weights]
         kind = (d in dims, *[m != 1 for m in met])

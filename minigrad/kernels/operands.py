@@ -1,4 +1,4 @@
-"""The operands of pointwise operations: the one dtype in which they meet, conditions, numbers, and what is refused."""
+"""Operands of pointwise operations: conversion to a common dtype, conditions, scalars, and refused dtypes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NUMERIC = (np.ndarray, int, float, np.generic)
 
 
 def convert(op: Any, operands: tuple) -> tuple[list, np.dtype]:
-    """Return the operands in the one dtype in which they meet, and that dtype; masks stay bools."""
+    """Return the operands in their common dtype, and that dtype; masks stay bool."""
     kinds = tuple([(a.dtype, a.ndim > 0) if type(a) is np.ndarray else type(a) for a in operands])
     found = conversions(op, kinds, dtypes.default())
     if found is None:
@@ -27,10 +27,10 @@ def convert(op: Any, operands: tuple) -> tuple[list, np.dtype]:
 
 @lru_cache(4096)
 def conversions(op: Any, kinds: tuple, default: Any) -> tuple | None:
-    """Return what makes operands of some kinds meet, None where nothing is to be done, and the dtype in which they do.
+    """Return a conversion for each operand, None where it needs none, and the common dtype.
 
-    A kind is a dtype, and whether there are dimensions, or the type of a number; None for all if one is another type,
-    or if there are numbers alone.
+    The kind of an operand is its dtype and whether it has dimensions, or the type of a Python number. Returns None if an
+    operand has another type, or if all are numbers.
     """
     if tuple not in map(type, kinds) or any([type(k) is not tuple and k not in (int, float, bool) for k in kinds]):
         return None
@@ -40,14 +40,14 @@ def conversions(op: Any, kinds: tuple, default: Any) -> tuple | None:
 
 
 def change(kind: Any, dtype: np.dtype) -> Callable | None:
-    """Return the function that brings an operand to a dtype."""
+    """Return the function that converts an operand to a dtype."""
     if type(kind) is not tuple:
         return float if dtype in dtypes.FLOATS else lambda a: number(a, dtype)
     return None if kind[0] == dtype else lambda a: a.astype(dtype)
 
 
 def converted(op: Any, operands: tuple) -> tuple[list, np.dtype]:
-    """Do the same for operands of any kind."""
+    """Do the same for operands of any type."""
     operands = tuple([a if type(a) is np.ndarray else operand(op, a) for a in operands])
     masks, values = [mask(op, a) for a in operands[: op.n_conditions]], operands[op.n_conditions :]
     first = values[0]
@@ -59,7 +59,7 @@ def converted(op: Any, operands: tuple) -> tuple[list, np.dtype]:
         target = dtypes.default()
     elif alone:
         return [*masks, first], target
-    if not any([isinstance(a, np.ndarray) for a in values]):  # Python's own numbers raise where arrays divide by zero
+    if not any([isinstance(a, np.ndarray) for a in values]):  # Python's numbers raise where arrays divide by zero
         values = tuple(map(np.asarray, values))
     return masks + [
         a.astype(target, copy=False) if isinstance(a, np.ndarray) else number(a, target) for a in values
@@ -67,14 +67,14 @@ def converted(op: Any, operands: tuple) -> tuple[list, np.dtype]:
 
 
 def operand(op: Any, a: Any) -> Any:
-    """A number, or an array of another class as one of NumPy's own: matrices would be multiplied as such."""
+    """Return a number, or an array as a plain ndarray: np.matrix would multiply as matrices."""
     if not isinstance(a, NUMERIC):
-        raise TypeError(f"no operand: {type(a).__name__}")  # diagnose/arguments.py says which
+        raise TypeError(f"no operand: {type(a).__name__}")  # diagnose/arguments.py names the argument
     return unmasked(a, op.name)
 
 
 def mask(op: Any, a: Any) -> np.ndarray:
-    """A condition; uint8 stands for bool, as it did before there were bools."""
+    """Return a condition as a bool array; uint8 counts as bool, as it did before PyTorch had bool."""
     if isinstance(a, np.ndarray) and a.dtype.kind == "b":
         return a
     if isinstance(a, np.ndarray) and a.dtype == np.uint8:
@@ -95,7 +95,7 @@ def mask(op: Any, a: Any) -> np.ndarray:
 
 
 def refused_dtype(op: Any, target: np.dtype) -> Exception:
-    """The error for a dtype that the operation does not compute with."""
+    """Return the error for a dtype that the operation does not support."""
     if op.advice:
         return error(RuntimeError, op.name, op.advice, "convert it first, as in x.float()")
     kinds = {"b": "bool", "i": "integers", "f": "floating-point numbers"}
@@ -108,23 +108,23 @@ def refused_dtype(op: Any, target: np.dtype) -> Exception:
 
 
 def number(a: Any, target: np.dtype) -> Any:
-    """A number beside arrays of dtype `target`: NumPy does not widen for Python's own, but refuses those out of range."""
+    """Return a number in the dtype of the arrays beside it: NumPy does not widen Python's numbers, but rejects overflow."""
     if target in dtypes.FLOATS:
         return float(a)
     return np.array(a).astype(target)
 
 
 def cast(out: Any, target: np.dtype) -> np.ndarray:
-    """A result as an array of its dtype: formulas with float constants, and numbers alone, may have widened."""
+    """Return a result as an array of dtype `target`: float constants in formulas, and scalars alone, may have widened it."""
     out = out if type(out) is np.ndarray else np.asarray(out)
     return out if out.dtype == target else out.astype(target)
 
 
 def plain(values: Any) -> bool:
-    """Whether a kernel can take them all."""
+    """Return True if a kernel can take all the values."""
     return all(isinstance(v, (np.ndarray, int, float, bool)) for v in values)
 
 
 def scalar(v: Any, dtype: np.dtype) -> Any:
-    """Numbers among a kernel's arguments in the dtype of the arrays: a float64 would widen the whole loop."""
+    """Return a Python number in the dtype of the arrays, because a float64 would widen the whole loop."""
     return dtype.type(v) if type(v) in (int, float) and dtype.kind == "f" else v

@@ -1,7 +1,7 @@
-"""How a pointwise kernel is called: found out once for operands of some shapes, strides and dtypes, then looked up.
+"""Calls of pointwise kernels: prepared once for operands of given shapes, strides and dtypes, then looked up.
 
-A kernel goes along memory, in one loop over all of it, or row by row where operands meet by broadcasting
-(cpu/broadcast_cpu.py).  None stands for "NumPy's functions serve as well", for small arrays and what it is as fast for.
+A kernel follows memory, in one loop over all of it, or row by row for operands that broadcast (cpu/broadcast_cpu.py).
+The result is None where NumPy's functions are as fast, such as for small arrays.
 """
 
 from __future__ import annotations
@@ -21,37 +21,37 @@ from .cpu import broadcast_cpu
 from .operands import convert, number, plain, scalar
 from .threads import get_num_threads, launch, parts
 
-FUSE_FROM = 4096  # elements; below, the formulas on arrays need no compiler and cost a few microseconds
-# Where NumPy has a function, our kernel is called from so many elements on, if it is the faster one on a single thread.
-# Measured beside NumPy's own vector code (AVX-512): 0.1 to 1.4 of its time; the others, at 1 to 3, need some threads.
-# NumPy's `where` has a branch, and its power calls the C library for negative x: 60 times slower on shuffled numbers.
+FUSE_FROM = 4096  # elements; below, the array formulas need no compiler and cost a few microseconds
+# If NumPy has a function, our kernel replaces it from this many elements on, provided that it is faster on one thread.
+# Against NumPy's vector code (AVX-512), these take 0.1 to 1.4 of its time; the others take 1 to 3 and need several threads.
+# NumPy's `where` branches and its power calls the C library for negative x: 60 times slower on shuffled numbers.
 QUICK_FROM = 1 << 16
 QUICK = {"exp", "exp2", "expm1", "sin", "cos", "sinh", "cosh", "sqrt", "rsqrt", "clamp_min", "clamp_max", "sinc"}
-# What takes a third of the time of NumPy's function, or less, is called from FUSE_FROM on.
+# These take a third of the time of NumPy's function or less, so they replace it from FUSE_FROM on.
 QUICKER = {"hypot", "erf", "erfc", "erfinv", "pow", "where", "sign", "fmod", "remainder", "floor_divide", "frac", "lgamma",
            "polygamma", "logaddexp", "copysign", "logical_and", "logical_not", "logical_or", "logical_xor"}  # fmt: skip
 QUICK |= QUICKER
 THREADS_FOR_OTHERS = 3
-BROADCAST_FROM = 1 << 16  # where something is repeated, ours take half the time for all from so many elements on
+BROADCAST_FROM = 1 << 16  # elements; from here on, our kernels take half of NumPy's time where operands broadcast
 REMEMBERED = 4096  # calls
 
 
 class Call(NamedTuple):
-    """A kernel, and how it is called for operands of some kinds."""
+    """A kernel, and its arguments for operands of given kinds."""
 
     kernel: Callable
-    takes: list  # for each argument a function: what the kernel takes for it, as a tuple
-    shape: tuple  # of the result as it lies in memory
+    takes: list  # for each argument, a function that returns a tuple of the kernel's arguments for it
+    shape: tuple  # of the result in memory
     dtype: np.dtype
-    order: list | None  # of the result's dimensions, where that is another one
-    width: int  # of rows; 0 where one loop goes over all
+    order: list | None  # of the result's dimensions, if it differs from row by row
+    width: int  # of rows; 0 for one loop over all elements
 
 
 class BackwardCall(NamedTuple):
-    """A kernel for gradients, the places of what it reads, and how that is taken."""
+    """A kernel for gradients, with the positions and conversions of the values that it reads."""
 
     kernel: Callable
-    same: bool  # whether the upstream gradient is one number throughout
+    same: bool  # True if the incoming gradient is the same number everywhere
     places: tuple
     takes: list
     wanted: tuple  # the operands whose gradients it computes
@@ -61,7 +61,7 @@ calls: dict[tuple, Call | BackwardCall | None] = {}
 
 
 def looked_up(key: tuple, prepare: Callable, *args: Any) -> Any:
-    """Return the call for a key, which is prepared the first time."""
+    """Return the call for a key, preparing it the first time."""
     if key not in calls:
         if len(calls) >= REMEMBERED:
             calls.clear()
@@ -70,12 +70,12 @@ def looked_up(key: tuple, prepare: Callable, *args: Any) -> Any:
 
 
 def kind(a: Any) -> Any:
-    """Return what a call depends on: not the numbers."""
+    """Return the properties of a value on which a call depends; numbers count by type alone."""
     return (a.shape, a.strides, a.dtype) if type(a) is np.ndarray else type(a)
 
 
 def forward(op: Any, args: tuple) -> np.ndarray | None:
-    """Run op.kernel by compiled code."""
+    """Run op.kernel as compiled code."""
     most = 1  # elements of the result
     for a in args:
         if type(a) is np.ndarray:
@@ -98,7 +98,7 @@ def forward(op: Any, args: tuple) -> np.ndarray | None:
 
 
 def prepare(op: Any, args: tuple) -> Call | None:
-    """Find out how a kernel is called for arguments of these kinds."""
+    """Prepare a kernel's call for arguments of these kinds."""
     n = len(args) - op.n_settings
     if not all([type(a) in (np.ndarray, int, float) for a in args]):
         return None
@@ -109,7 +109,7 @@ def prepare(op: Any, args: tuple) -> Call | None:
     size = math.prod(shape)
     if changed or size < kernel_threshold(op) or target in dtypes.HALVES:
         return None
-    # along memory, and the result lies like the operands
+    # follow memory: the result has the same order of dimensions as the operands
     order = other_order([a for a in arrays if a.size != 1], len(shape))
     lies = shape if order is None else tuple([shape[d] for d in order])
     turned = (lambda a: a) if order is None else (lambda a: of_rank(a, len(shape)).transpose(order))
@@ -134,14 +134,14 @@ def prepare(op: Any, args: tuple) -> Call | None:
 
 
 def in_rows(a: np.ndarray | None, place: tuple | None) -> str:
-    """Return what generate.rows has to know of an argument."""
+    """Return the kind of an argument as generate.rows names it."""
     return "number" if a is None else "column" if place[2] is None else "row"
 
 
 def taken(
     op: Any, i: int, target: np.dtype, long: bool, place: tuple | None, turned: Callable, shape: tuple
 ) -> Callable:
-    """Return how argument i becomes a kernel's: a number, flat memory, or memory with the step from row to row."""
+    """Return a function that converts argument i for a kernel: a scalar, flat memory, or memory with a step between rows."""
     if place is not None:
         return lambda a: broadcast_cpu.in_rows(turned(a), *place)
     dtype = target if i >= op.n_conditions else dtypes.BOOL
@@ -151,23 +151,23 @@ def taken(
 
 
 def one(a: Any, dtype: np.dtype, is_operand: bool) -> Any:
-    """Return a number, or an array of one element, as a number of a dtype; settings beside integers stay as they are."""
+    """Return a number or one-element array as a scalar of a dtype; settings beside integers keep their type."""
     if type(a) is np.ndarray:
         return dtype.type(a.item())
     return number(a, dtype)[()] if is_operand and dtype.kind != "f" else scalar(a, dtype)
 
 
 def flat(a: np.ndarray, shape: tuple) -> np.ndarray:
-    """Return contiguous memory of the full size."""
+    """Return flat contiguous memory of the full size."""
     if a.shape != shape:
-        if a.shape[:-1] == shape[:-1]:  # a third of the time of NumPy's broadcasting, for short rows
+        if a.shape[:-1] == shape[:-1]:  # for short rows, a third of the time of NumPy's broadcasting
             return a.reshape(-1).repeat(shape[-1])
         a = np.broadcast_to(a, shape)
     return a.reshape(-1)
 
 
 def other_order(arrays: list, ndim: int) -> tuple | None:
-    """Return the order of a result's dimensions in memory where arrays lie in another one than row by row."""
+    """Return the order of a result's dimensions in memory, if its operands are not stored row by row."""
     if all([a.flags.c_contiguous for a in arrays]):
         return None
     order = order_in_memory(*[of_rank(a, ndim) for a in arrays])
@@ -175,15 +175,15 @@ def other_order(arrays: list, ndim: int) -> tuple | None:
 
 
 def of_rank(a: np.ndarray, ndim: int) -> np.ndarray:
-    """Return an array with so many dimensions: those of one element in front of its own."""
+    """Return an array with `ndim` dimensions, adding leading ones of size 1."""
     return a[(None,) * (ndim - a.ndim)] if a.ndim < ndim else a
 
 
 # ---------------------------------------------------------------------- gradients
 def backward(op: Any, kinds: list, g: np.ndarray, bound: tuple) -> tuple | None:
-    """Return all wanted gradients of op in one compiled pass; None where that cannot be done.
+    """Return all requested gradients of op from one compiled pass; None if that is not possible.
 
-    `kinds` has per operand the dtype that its gradient has to have, None where none is wanted.
+    `kinds` gives for each operand the dtype of its gradient, or None if no gradient is requested.
     """
     n = len(kinds)
     if op.simple(*bound[:n]) or fallback.numpy_alone():
@@ -198,19 +198,19 @@ def backward(op: Any, kinds: list, g: np.ndarray, bound: tuple) -> tuple | None:
         given = [take(bound[i]) for i, take in zip(places, takes)]
         launch(kernel, [upstream, *given, *[o.reshape(-1) for o in outs]])
     except Exception as e:
-        return fallback.again(e, lambda: None)  # the formulas serve as well
+        return fallback.again(e, lambda: None)  # the formulas compute the same
     found = dict(zip(wanted, outs))
     return tuple([found.get(i) for i in range(n)])
 
 
 def prepare_backward(op: Any, kinds: list, g: np.ndarray, bound: tuple) -> BackwardCall | None:
-    """Find out how a kernel for gradients is called for arrays of these kinds."""
+    """Prepare the call of a gradient kernel for arrays of these kinds."""
     shape, dtype = g.shape, g.dtype
     wanted, names, places = read_by(op, kinds, dtype)
     values = [bound[i] for i in places]
     if not fused(op, wanted, values, dtype):
         return None
-    same = not any(g.strides)  # one number throughout, as sums send it back: no need to lay it out
+    same = not any(g.strides)  # a sum's gradient is one number everywhere and need not be expanded
     long = [type(v) is np.ndarray and v.ndim > 0 for v in values]
     kernel = compiled_backward(op, wanted, (not same, *long), names, dtype)
     whole, item = lambda v: flat(v, shape), lambda v: v[()] if type(v) is np.ndarray else scalar(v, dtype)
@@ -219,15 +219,15 @@ def prepare_backward(op: Any, kinds: list, g: np.ndarray, bound: tuple) -> Backw
 
 
 def fused(op: Any, wanted: tuple | None, values: list, dtype: np.dtype) -> bool:
-    """Return whether one pass over what formulas read, these values, is possible and worth it."""
+    """Return True if one pass over these values is possible and pays off."""
     known = all([v.dtype in (dtype, dtypes.BOOL) for v in values if isinstance(v, np.ndarray)])
     return bool(values) and wanted is not None and not light(op) and plain(values) and known
 
 
 def read_by(op: Any, kinds: list, dtype: np.dtype) -> tuple:
-    """Return which operands' gradients are wanted, what their formulas read, and the places of that; g does not count.
+    """Return the operands whose gradients are requested, and the names and positions of the values that their formulas read.
 
-    The first is None where that is more than one pass can give.
+    The first is None if one pass cannot give all of them. g is not among the values.
     """
     wanted = tuple([i for i, kind in enumerate(kinds) if kind is not None and i in op.formulas])
     read = [(name, i) for i, name in enumerate((*op.names, "out")) if any(name in op.reads[k] for k in wanted)]
@@ -236,46 +236,46 @@ def read_by(op: Any, kinds: list, dtype: np.dtype) -> tuple:
     return wanted if able else None, names, places
 
 
-# ---------------------------------------------------------------------- kernels, and whether they are quicker
+# ---------------------------------------------------------------------- kernels, and when they are faster
 @kept
 def compiled(op: Any, how: str, kinds: tuple, dtype: np.dtype) -> Any:
-    """The kernel of op that the function of generate.py called `how` writes; None if the formula cannot be compiled."""
+    """Return the kernel of op that generate.py's function `how` writes; None if the formula cannot be compiled."""
     return loaded(f"{op.name}_{how}", getattr(generate, how)(op.name, op.kernel, kinds, dtype))
 
 
 @kept
 def compiled_backward(op: Any, wanted: tuple, is_array: tuple, read: tuple, dtype: np.dtype) -> Any:
-    """The kernel for the gradients of the wanted operands, from g and what is read."""
+    """Return the kernel for the gradients of the requested operands, from g and the values read."""
     partials = [("d" + op.names[i], op.formulas[i]) for i in wanted]
     return loaded(f"{op.name}_backward", generate.backward(op.name, ["g", *read], is_array, partials, dtype))
 
 
 def loaded(name: str, source: str | None) -> Any:
-    """The function of that name in a generated module; None without a module."""
+    """Return the function of that name in a generated module; None without a module."""
     return None if source is None else getattr(cache.load(name, source), name)
 
 
 def wanted(op: Any, target: np.dtype, size: int) -> bool:
-    """Whether the kernel overtakes NumPy on that many elements."""
+    """Return True if the kernel beats NumPy on `size` elements."""
     return op.ufunc is None or quicker(op, target, size)
 
 
 def quicker(op: Any, target: np.dtype, size: int) -> bool:
-    """Whether the kernel overtakes NumPy's function on that many elements."""
+    """Return True if the kernel beats NumPy's function on `size` elements."""
     return target.kind == "f" and has_kernel(op) and (op.name in QUICK or parts(size) >= THREADS_FOR_OTHERS)
 
 
 def has_kernel(op: Any) -> bool:
-    """Whether there is a kernel that overtakes NumPy's function on large arrays."""
+    """Return True if a kernel beats NumPy's function on large arrays."""
     return op.name in QUICK or op.name in formula.SCALARS and op.kind == "float"
 
 
 def kernel_threshold(op: Any) -> int:
-    """Return from how many elements on compiled code may be quicker than NumPy's functions."""
+    """Return the size in elements from which compiled code may beat NumPy's functions."""
     return FUSE_FROM if op.ufunc is None or op.name in QUICKER else QUICK_FROM
 
 
 @kept
 def light(op: Any) -> bool:
-    """Whether each gradient is one multiplication at most: then NumPy's own loop over it is as good as a fused one."""
+    """Return True if each gradient is at most one multiplication: NumPy's loop is then as good as a fused one."""
     return all([(formula.text(f) or "?").isidentifier() or not formula.parameters(f) for f in op.formulas.values()])

@@ -1,6 +1,6 @@
-"""Windows along a dimension of an array, as the kernels of pooling take them.
+"""Windows along one dimension of an array, for the pooling kernels.
 
-Windows that slide and even parts are cases of one formula, and so are, for each element, the windows that it is in.
+One formula covers sliding windows, even parts and, transposed, the windows that contain each element.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 class Windows(NamedTuple):
     """`number` windows along a dimension of `size`.
 
-    Window i takes every `every`-th element from (i * step + begin) // by to (i * step + end) // by, as far as there are such.
+    Window i takes every `every`-th element from (i * step + begin) // by to (i * step + end) // by, within the array.
     """
 
     size: int
@@ -26,25 +26,25 @@ class Windows(NamedTuple):
     every: int = 1
 
     def transposed(self) -> Windows:
-        """Return for each element the windows that it is in: they are neighbours, where `every` is 1."""
+        """Return the windows that contain each element: neighbours, if `every` is 1."""
         size, number, step, begin, end, by, _ = self
         return Windows(number, size, by, by + step - end - 1, by + step - begin - 1, step)
 
     def lengths(self, margin: int) -> np.ndarray:
-        """Return how many elements there are in each window, `margin` of them on both sides of the array counted."""
+        """Return the number of elements in each window, counting a margin of `margin` elements on both sides of the array."""
         start, end = unbounded(self)
         return np.minimum(end, self.size + margin) - np.maximum(start, -margin)
 
 
 def unbounded(w: Windows) -> tuple[np.ndarray, np.ndarray]:
-    """Return where windows begin and end, also outside of the array."""
+    """Return the bounds of all windows, which may be outside the array."""
     i = np.arange(w.number) * w.step
     return (i + w.begin) // w.by, (i + w.end) // w.by
 
 
 @lru_cache(1024)
 def bounds(w: Windows) -> tuple[np.ndarray, np.ndarray]:
-    """Return where windows begin and end inside, unsigned, so that no index in a kernel counts from the end."""
+    """Return the bounds inside the array, unsigned so that no index in a kernel counts from the end."""
     start, end = unbounded(w)
     start = np.where(start < 0, start % w.every, start)
     return start.astype(np.uint64), np.clip(end, 0, w.size).astype(np.uint64)
@@ -52,13 +52,13 @@ def bounds(w: Windows) -> tuple[np.ndarray, np.ndarray]:
 
 @lru_cache(1024)
 def runs(w: Windows) -> np.ndarray:
-    """Return at which of the windows others than the one before begin, and where they end."""
+    """Return the indices of the windows that differ from the one before, followed by the number of windows."""
     changes = np.any([a[1:] != a[:-1] for a in bounds(w)], axis=0)
     return np.concatenate([[0] * bool(w.number), np.flatnonzero(changes) + 1, [w.number]]).astype(np.uint64)
 
 
 def table(w: Windows) -> tuple[np.ndarray, np.ndarray]:
-    """Return the elements of each window, (number, longest), and which of them there are."""
+    """Return the indices of each window's elements, (number, longest), and a mask of those that exist."""
     start, end = [a.astype(np.int64)[:, None] for a in bounds(w)]
     places = start + np.arange(0, max((end - start).max(initial=0), 1), w.every)
     return places, places < end

@@ -1,5 +1,5 @@
-"""Running pointwise operations on arrays: NumPy for small ones, so that a first lesson never waits for the compiler, and
-generated Numba kernels for large ones (pointwise_calls.py), here or on a GPU.
+"""Runs pointwise operations on arrays: NumPy for small ones, so that a first lesson never waits for the compiler, and
+generated Numba kernels for large ones (pointwise_calls.py), on the processor or a GPU.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from .pointwise_calls import FUSE_FROM, kernel_threshold, read_by, wanted
 
 
 def forward(op: Any, args: tuple) -> np.ndarray:
-    """op.kernel on arrays and numbers."""
+    """Return op.kernel of arrays and numbers."""
     n, first = len(args) - op.n_settings, args[0]
     large = type(first) is np.ndarray and first.size >= kernel_threshold(op)
     if type(first) is np.ndarray and first.dtype in unconverted_dtypes(op):
         quicker = large and wanted(op, first.dtype, first.size)
         if not quicker and all(
             [type(a) is np.ndarray and a.dtype is first.dtype and a.shape == first.shape for a in args[1:n]]
-        ):  # nothing to convert or to broadcast: NumPy's function
+        ):  # same dtypes and shapes: NumPy's function directly
             return cast(numpy_function(op)(*args), dtypes.BOOL if op.kind == "bool" else first.dtype)
     if large and (out := pointwise_calls.forward(op, args)) is not None:
         return out
@@ -40,14 +40,14 @@ def forward(op: Any, args: tuple) -> np.ndarray:
 
 
 def host_forward(op: Any, operands: list, statics: tuple, result: np.dtype) -> np.ndarray:
-    """op.kernel on operands of one dtype in the computer's memory: by compiled code, or by NumPy's functions."""
+    """Return op.kernel of operands of one dtype in main memory, from compiled code or NumPy's functions."""
     out = pointwise_calls.forward(op, (*operands, *statics))
     return cast(numpy_function(op)(*operands, *statics), result) if out is None else out
 
 
 @kept
 def unconverted_dtypes(op: Any) -> frozenset:
-    """Return the dtypes that op computes with as they are, where all operands have the same; none if it has conditions."""
+    """Return the dtypes that op takes unconverted if all operands share one; none if op has conditions."""
     known = [
         d.dtype
         for d in dtypes.ALL
@@ -58,12 +58,12 @@ def unconverted_dtypes(op: Any) -> frozenset:
 
 @kept
 def numpy_function(op: Any) -> Any:
-    """Return the function of arrays that computes op by NumPy: its own, or the formula."""
+    """Return the NumPy function of op: its ufunc, or the formula on arrays."""
     return op.ufunc or formula.on_arrays(op.kernel)
 
 
 def device_forward(op: Any, operands: list, statics: tuple, target: np.dtype, result: np.dtype) -> Any:
-    """op.kernel in the memory of a GPU: one kernel, or one for each of its steps where it has no text."""
+    """Return op.kernel of operands on a GPU: one kernel, or one per step if the formula has no text."""
     from .cuda import pointwise_cuda
     from .cuda.numpy_protocol import refuse_others
 
@@ -79,14 +79,14 @@ def device_forward(op: Any, operands: list, statics: tuple, target: np.dtype, re
 
 
 def fusable(g: Any) -> bool:
-    """Return whether a fused kernel may work on a gradient: it is large, and not of half precision."""
+    """Return True if a fused kernel pays off for a gradient: it is large, and not of half precision."""
     return g.size >= FUSE_FROM and g.itemsize > 2 or on_device(g)
 
 
 def backward(op: Any, kinds: list, g: Any, bound: tuple) -> tuple | None:
-    """Return all wanted gradients of op in one compiled pass; None where that cannot be done.
+    """Return all requested gradients of op from one compiled pass; None if that is not possible.
 
-    `kinds` has per operand the dtype that its gradient has to have, None where none is wanted.
+    `kinds` gives for each operand the dtype of its gradient, or None if no gradient is requested.
     """
     if not on_device(g):
         return pointwise_calls.backward(op, kinds, g, bound)
@@ -94,7 +94,7 @@ def backward(op: Any, kinds: list, g: Any, bound: tuple) -> tuple | None:
 
 
 def device_backward(op: Any, kinds: list, g: Any, bound: tuple) -> tuple | None:
-    """Return them in the memory of a GPU."""
+    """Return the requested gradients on a GPU."""
     from .cuda import pointwise_cuda
     from .cuda.device_array import empty
 

@@ -1,7 +1,7 @@
-"""Several threads for one kernel: each gets a slice of the arrays.
+"""Threads for kernels: each thread takes a slice of the arrays.
 
-Kernels release the interpreter's lock, so Python's own threads do; unlike Numba's they may be entered from several
-threads at once.  Small arrays stay with the caller: waking a thread and waiting for it takes 20 to 40 microseconds.  Two
+Kernels release the interpreter's lock, so Python's threads are enough; unlike Numba's, several threads may start them at
+once. Small arrays stay in the calling thread, because waking a thread and waiting for it takes 20 to 40 microseconds. Two
 threads overtake one at 2**18 elements of a softmax or a running sum, 2**19 of a norm, 2**21 of a sum.
 """
 
@@ -16,12 +16,12 @@ from ..errors import error
 
 GRAIN = 1 << 18  # elements that are worth a thread
 _threads: int | None = None
-_asked: int | None = None  # the number that was asked for, which BLAS is to keep to
+_asked: int | None = None  # the number that the user set, which BLAS must keep to
 _pool: Any = None
 
 
 def get_num_threads() -> int:
-    """The number of threads that large kernels are split among: as many as there are processors for this process.
+    """Return the number of threads that share large kernels; the default is the number of processors for this process.
 
     >>> get_num_threads() >= 1
     True
@@ -33,10 +33,10 @@ def get_num_threads() -> int:
 
 
 def set_num_threads(n: int) -> None:
-    """Split large kernels, and products of matrices, among n threads from now on.
+    """Share large kernels and matrix products among n threads from now on.
 
-    BLAS, which computes the products, takes up a second thread for matrices so small that it pays only on an idle machine:
-    where others compute as well, a training step of small matrices is many times faster with one.
+    BLAS, which computes the products, starts a second thread even for matrices so small that it pays only on an idle machine.
+    If other programs compute as well, a training step with small matrices is many times faster on one thread.
 
     Raises RuntimeError unless n is a positive int.
 
@@ -57,23 +57,23 @@ def set_num_threads(n: int) -> None:
 
 
 def limit_blas() -> None:
-    """Have the BLAS libraries that are loaded by now keep to the number of threads that was asked for."""
+    """Limit the BLAS libraries loaded so far to the number of threads that the user set."""
     if _asked is not None:
-        from threadpoolctl import threadpool_limits  # 40 ms that few programs need
+        from threadpoolctl import threadpool_limits  # takes 40 ms, and few programs need it
 
         threadpool_limits(_asked, user_api="blas")
 
 
 def parts(size: int) -> int:
-    """Into how many slices a kernel over that many elements is cut."""
+    """Return the number of slices for a kernel over `size` elements."""
     return min(get_num_threads(), size // GRAIN) or 1
 
 
 def launch(kernel: Any, args: list, work: int | None = None) -> list:
-    """kernel(*args), where all arrays among the arguments are flat and of one size, or have one number of rows.
+    """Call kernel(*args) on slices, and return the results in order.
 
-    `work` says how many elements it is worth, where that is not the size of the last.  Return what the kernel does for each
-    slice, in their order.
+    All arrays in args are flat and of one size, or have the same number of rows. `work` is the amount of work in elements, if
+    it differs from the size of the last argument.
     """
     out = args[-1]
     n = parts(out.size if work is None else work)
@@ -89,7 +89,7 @@ def launch(kernel: Any, args: list, work: int | None = None) -> list:
 
 
 def pool() -> Any:
-    """The threads besides the caller."""
+    """Return the pool of threads besides the caller."""
     global _pool
     from concurrent.futures import ThreadPoolExecutor
 
@@ -99,7 +99,7 @@ def pool() -> Any:
 
 
 def forget() -> None:
-    """A forked process has none of its parent's threads."""
+    """Drop the pool: a forked process has none of its parent's threads."""
     global _pool
     _pool = None
 

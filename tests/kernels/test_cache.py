@@ -239,11 +239,11 @@ def owned(uid, mode):
 def test_a_file_is_read_that_belongs_to_the_user_and_nobody_else_writes_to(monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert cache.distrust(owned(1000, 0o100600)) == cache.distrust(owned(1000, 0o100644)) == ""
-    assert cache.distrust(owned(0, 0o100644)) == "it belongs to the user with the number 0"  # who may have unpacked it
-    assert cache.distrust(owned(1001, 0o100600)) == "it belongs to the user with the number 1001"
+    assert cache.distrust(owned(0, 0o100644)) == "it belongs to user 0"  # who may have unpacked it
+    assert cache.distrust(owned(1001, 0o100600)) == "it belongs to user 1001"
     assert cache.distrust(owned(1000, 0o100620)) == "other users can write to it (its mode is 620)"
     assert cache.distrust(owned(1000, 0o100602)) == "other users can write to it (its mode is 602)"
-    assert cache.distrust(owned(1000, 0o010600)) == "it is no regular file"
+    assert cache.distrust(owned(1000, 0o010600)) == "it is not a regular file"
 
 
 def unread(folder, reason):
@@ -258,7 +258,7 @@ def unread(folder, reason):
 def test_what_another_user_has_put_there_does_not_run(filled):
     for file in filled.glob("*.bin"):
         os.chown(file, 65534, 65534)
-    unread(filled, "belongs to the user with the number 65534")
+    unread(filled, "belongs to user 65534")
     assert run(filled) == "kept"  # the process has put a file of its own in its place
 
 
@@ -277,7 +277,7 @@ def test_a_link_and_a_pipe_and_a_socket_are_not_read(filled, tmp_path_factory, m
     elsewhere.write_bytes(binary.read_bytes())
     puts = (
         (lambda: binary.symlink_to(elsewhere), "it is a link"),
-        (lambda: os.mkfifo(binary), "it is no regular file"),
+        (lambda: os.mkfifo(binary), "it is not a regular file"),
         (lambda: bound(binary), "it is a socket"),
     )
     for put, reason in puts:
@@ -380,10 +380,10 @@ def no_folder_there(key):
 
 
 UNUSABLE = {
-    "short": (lambda key: key.write_bytes(b""), "is no key"),
+    "short": (lambda key: key.write_bytes(b""), "is not a key"),
     "folder": (folder_there, "Is a directory"),
     "link": (link_there, "symbolic links"),
-    "known to others": (lambda key: key.chmod(0o644), "is not yours alone"),
+    "known to others": (lambda key: key.chmod(0o644), "is not private"),
     "nowhere": (no_folder_there, "File exists"),
 }
 

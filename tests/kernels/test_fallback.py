@@ -127,7 +127,7 @@ def test_one_warning_says_what_failed_and_what_to_do(broken):
         assert fallback.again(cause, lambda x: x + 1, 2) == 3
     (warning,) = given
     said = str(warning.message)
-    assert "NumPy computes in its place, which is slower: RuntimeError: the compiler is out of order" in said
+    assert "falls back to NumPy, which is slower: RuntimeError: the compiler is out of order" in said
     assert "To fix: run `minigrad doctor --fix`" in said and "[no-kernels]" in said
     assert fallback.alone() and fallback.numpy_alone()
 
@@ -139,7 +139,7 @@ def test_a_folder_that_is_gone_is_named_as_the_cause(broken, monkeypatch):
         raise FileNotFoundError(2, "No such file or directory")
 
     monkeypatch.setattr(fallback.os, "getcwd", gone)
-    with pytest.warns(MinigradWarning, match="start the program in another folder: the one that it runs in has been"):
+    with pytest.warns(MinigradWarning, match="start the program in another folder: its working directory has been"):
         assert fallback.again(cause, lambda x: x + 1, 2) == 3
 
 

@@ -80,7 +80,7 @@ def test_emptying_the_pool_gives_memory_back():
 
 @pytest.mark.parametrize("limit", [-1, 2**31])
 def test_limit_out_of_range_is_refused(limit):
-    with pytest.raises(ValueError, match=rf"set_pool_limit: the limit has to be from 0 to .*, got {limit}"):
+    with pytest.raises(ValueError, match=rf"set_pool_limit: the limit must be between 0 and .*, got {limit}"):
         minigrad.set_pool_limit(limit)
 
 

@@ -80,7 +80,7 @@ def test_doctor_looks_at_the_key(tmp_path):
     key.parent.mkdir(parents=True)
     key.write_bytes(bytes(32))
     key.chmod(0o644)
-    assert "is not yours alone" in findings(tmp_path)["kernel key"]["advice"]
+    assert "is not private" in findings(tmp_path)["kernel key"]["advice"]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="names of files")

@@ -1,1 +1,1 @@
-"""Kernels for the processor that no formula gives, or that were measured to be faster than what it gives."""
+"""Kernels for the processor that no formula yields, or that were measured to be faster than the generated ones."""

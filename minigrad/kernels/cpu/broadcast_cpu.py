@@ -1,8 +1,8 @@
-"""Pointwise kernels for operands that meet by broadcasting, or are slices of larger arrays: nothing is copied.
+"""Pointwise kernels for operands that broadcast or are slices of larger arrays, without copies.
 
-The result is seen as rows.  An operand either has a number for each row (a column), or runs along memory in each, from one
-row to the next by a step: the width of a row for a whole array, 0 for one row that all share, more for a slice.  NumPy calls
-its loop anew for every row, which takes as long as 500 elements.
+A kernel sees the result as rows. An operand has either one number per row (a column), or contiguous rows that are `step`
+elements apart: the width of a row for a whole array, 0 for a row that all share, more for a slice. NumPy restarts its loop
+for every row, which costs as much as 500 elements.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import numpy as np
 
 from ...arrays.kinds import strided
 
-NARROWEST = 8  # elements; shorter rows are not worth the way there
+NARROWEST = 8  # elements; shorter rows do not pay for the call
 
 
 @lru_cache(4096)
 def layout(kinds: tuple, shape: tuple) -> tuple | None:
-    """Return the width of a row, which is as wide as can be, and for each operand its place there; None for other layouts.
+    """Return the largest possible width of a row, and for each operand its place; None for other layouts.
 
-    `kinds` has shapes, strides and sizes of elements, None for a number.  A place is (shape, strides, step), with the step
+    `kinds` has shape, strides and itemsize of each array, None for a number. A place is (shape, strides, step), where step is
     None for a column.
     """
     for d in range(1, len(shape)):
@@ -35,7 +35,7 @@ def layout(kinds: tuple, shape: tuple) -> tuple | None:
 
 
 def place(sizes: tuple, strides: tuple, itemsize: int, shape: tuple, d: int) -> tuple:
-    """How an array is seen whose rows are the dimensions of `shape` from d on: (shape, strides, step); () if it cannot be."""
+    """Return an array's place if rows are the dimensions of `shape` from d on: (shape, strides, step), or () if impossible."""
     lead = len(shape) - len(sizes)
     strides = (0,) * lead + tuple([0 if n == 1 else s for n, s in zip(sizes, strides)])
     inner, outer = merged(shape[d:], strides[d:]), merged(shape[:d], strides[:d])
@@ -48,15 +48,15 @@ def place(sizes: tuple, strides: tuple, itemsize: int, shape: tuple, d: int) -> 
 
 
 def in_rows(a: np.ndarray, shape: tuple, strides: tuple, step: int | None) -> tuple:
-    """Return what a kernel takes for an array: flat memory and a step, or the numbers of its rows."""
+    """Return the arguments of a kernel for an array: flat memory and a step, or the numbers of its rows."""
     if step is not None:
         return (a if a.flags.c_contiguous else strided(a, shape, strides)).reshape(-1), step
-    first = a[(..., *[0] * (a.ndim - len(shape)))]  # of each row; a fifth of the time of `strided`
+    first = a[(..., *[0] * (a.ndim - len(shape)))]  # the first of each row, in a fifth of the time of `strided`
     return ((first if first.shape == shape else strided(a, shape, strides)).reshape(-1),)
 
 
 def merged(shape: tuple, strides: tuple) -> int | None:
-    """The stride of these dimensions as a single one; None where they cannot be that."""
+    """Return the stride of these dimensions merged into one; None if they cannot be merged."""
     found = expected = None
     for n, stride in zip(reversed(shape), reversed(strides)):
         if n == 1:

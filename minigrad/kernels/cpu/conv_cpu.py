@@ -1,15 +1,14 @@
-"""Convolutions of large arrays, and their two gradients, without a copy of each window.
+"""Convolutions of large arrays and their two gradients, without a copy of each window.
 
-The input is copied once, with zeros around it, so that each channel is one long line in which the images follow one
-another.  An element of a window then lies at a fixed distance from its first one, and a convolution is a sum of shifted
-lines, which conv_tiles.py adds up in registers.  Zeros at the end of a row serve the beginning of the next.  What is computed
-across the end of a row is left out when the result is copied to its place.  A stride splits the input into phases, each
-a line of its own; for the gradient by the input it splits the result.  Where a plane of the result is much smaller than one
-of the input, as for large kernels, its tiles begin anew: a third to a half of the time of kernels of 15 by 10 elements.
+The input is copied once, with zeros around it, so that each channel is one long line that holds all images in turn. An
+element of a window is then at a fixed distance from the window's first one, and a convolution is a sum of shifted lines,
+which conv_tiles.py adds up in registers. Zeros at the end of a row also pad the start of the next. Results that cross the
+end of a row are left out when the result is copied to its place. A stride splits the input into phases, each a separate
+line; for the input gradient it splits the result. If a plane of the result is much smaller than one of the input, as for
+large kernels, the tiles restart at each plane: a third to a half of the time for kernels of 15 by 10 elements.
 
-ops/nn/conv.py has the definitions.  The functions here return None where these serve as well or better: small arrays, many
-channels of few elements (conv_cost.py), and weights' gradients that are not finite (a zero that fills a line, times infinity,
-is NaN).
+ops/nn/conv.py has the definitions. The functions here return None where those are as fast or needed: small arrays, many
+channels of few elements (conv_cost.py), and weight gradients that are not finite (a padding zero times infinity is NaN).
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ from ..fallback import alone
 from ..threads import launch
 from .conv_cost import BY_INPUT, BY_WEIGHT, FORWARD, of_single_elements
 
-CONV_FROM = 1 << 15  # multiplications; below, NumPy's dozen calls take no longer than a lesson's wait for the compiler
-# multiplications that take as long as a call of NumPy's: the transpose makes one per element of the kernel
+CONV_FROM = 1 << 15  # multiplications; below, a dozen NumPy calls take no longer than a lesson's wait for the compiler
+# multiplications that take as long as a NumPy call: the transpose makes one call per element of the kernel
 CALL = 1 << 10
-BLOCK = 1 << 16  # numbers that are worked on at once: they have to stay in the second cache
-WORK = 32  # multiplications that take as long as another kernel's element: what is worth a thread (threads.py)
+BLOCK = 1 << 16  # numbers in one piece of work, which must fit in the second-level cache
+WORK = 32  # multiplications that take as long as an element of other kernels, whose work threads.py counts
 
-SOURCE = '''"""Convolutions of {real}: slide (forward, and the gradient by the input) and correlate (by the weight)."""
+SOURCE = '''"""Convolutions of {real}: slide (forward and input gradient) and correlate (weight gradient)."""
 
 from minigrad.kernels.cpu import conv_tiles as tiles
 from numba import njit
@@ -54,7 +53,7 @@ def place(x, line, length, lead, stride, pitch):
         for c in range(channels):
             for d in range(lead[0], lead[0] + depth):
                 phase, deep = c * stride[0] + d % stride[0], d // stride[0]
-                high, part = lead[1] // stride[1], lead[1] % stride[1]  # counted along: divisions take as long as short rows
+                high, part = lead[1] // stride[1], lead[1] % stride[1]  # updated below: divisions cost as much as short rows
                 for _ in range(height):
                     to = (phase * stride[1] + part) * stride[2] * length + n * image + (deep * pitch[1] + high) * pitch[2]
                     if deep < pitch[0] and high < pitch[1]:
@@ -94,7 +93,7 @@ def take(lines, line, pitch, phase, step, cut, out, first, last):
 
 @njit(nogil=True)
 def packed(w, taps, counts, rows, swapped):
-    """Weights (groups, out, in, taps), of each phase its taps, as tiles read them; swapped, in and out change places."""
+    """Pack weights (groups, out, in, taps) for the tiles, each phase with its taps; `swapped` exchanges in and out."""
     groups, out, inner = w.shape[0], w.shape[2 if swapped else 1], w.shape[1 if swapped else 2]
     result = zeros((len(taps), groups, -(-out // rows), inner * taps.shape[1] * rows), real)
     for p in range(len(taps)):
@@ -110,7 +109,7 @@ def packed(w, taps, counts, rows, swapped):
 
 @njit(nogil=True, forceinline=True)
 def tile(line, at, offsets, w, bias, more, rows, lines, to, width):
-    """One tile of the result: a part of its sums."""
+    """Compute one tile of the result: a part of its sums."""
     if rows == 1:
         slide_one(line, at, offsets, offsets.size, w, bias, more, lines, to, width)
     elif rows == 4:
@@ -121,7 +120,7 @@ def tile(line, at, offsets, w, bias, more, rows, lines, to, width):
 
 @njit(nogil=True)
 def slide(weights, bias, rows, offsets, depths, phases, block, length, lead, stride, pitch, step, cut, x, out):
-    """For each phase of the result: sums of lines of x, shifted by the offsets, times weights."""
+    """For each phase of the result, sum the lines of x, shifted by the offsets, times weights."""
     groups = weights.shape[1]
     inner, outer, image = x.shape[1] // groups, out.shape[1] // groups, pitch[0] * pitch[1] * pitch[2]
     deep, high = (out.shape[2] - 1 + cut[0]) // step[0], (out.shape[3] - 1 + cut[1]) // step[1]
@@ -139,7 +138,7 @@ def slide(weights, bias, rows, offsets, depths, phases, block, length, lead, str
             for g in range(groups):
                 for b in range(weights.shape[2]):
                     at, start = g * inner * channel, bias[g, b * rows :]
-                    for k in range(0, max(depths[p], 1), DEPTH):  # short sums, as NumPy's are, for the error's sake
+                    for k in range(0, max(depths[p], 1), DEPTH):  # short sums keep rounding errors small, as NumPy does
                         shifts, w = offsets[p, k : min(k + DEPTH, depths[p])], weights[p, g, b, k * rows :]
                         for begin in range(0, some * image, piece):
                             if begin // plane % pitch[0] <= deep:
@@ -152,7 +151,7 @@ def slide(weights, bias, rows, offsets, depths, phases, block, length, lead, str
 
 @njit(nogil=True)
 def correlate(offsets, block, length, lead, stride, pitch, dw, x, g):
-    """Add up dw[group, out, k]: line `out` of g times the line of x at offset k.  The offsets are a multiple of columns."""
+    """Add up dw[group, out, k]: line `out` of g times the line of x at offset k. The offsets fill whole columns."""
     groups, inner, outer = len(dw), x.shape[1] // len(dw), g.shape[1] // len(dw)
     rows, columns = (1, 9) if outer == 1 else (4, COLUMNS)
     image, channel = pitch[0] * pitch[1] * pitch[2], length * stride[0] * stride[1] * stride[2]
@@ -183,7 +182,7 @@ def correlate(offsets, block, length, lead, stride, pitch, dw, x, g):
 
 @cache
 def module(dtype: np.dtype) -> Any:
-    """The kernels for one dtype."""
+    """Return the kernels for one dtype."""
     from . import conv_tiles
 
     many = conv_tiles.registers()[0] == 32
@@ -194,7 +193,7 @@ def module(dtype: np.dtype) -> Any:
 
 
 class Layout(NamedTuple):
-    """Where things lie: settings of `place`, and the elements of a window as distances between lines of length 0."""
+    """Layout of the lines: settings of `place`, and each element of a window as a distance, for lines of length 0."""
 
     lead: tuple
     stride: tuple
@@ -203,23 +202,23 @@ class Layout(NamedTuple):
     reach: int  # the longest distance
 
     def length(self, block: int) -> int:
-        """The length of a line that holds so many images: no power of two, which would share its place in the cache."""
+        """Return the length of a line of `block` images, but no power of two: those collide in the cache."""
         n = -(-(block * math.prod(self.pitch) + self.reach) // 16) * 16
         return n + 16 * (n % 256 == 0)
 
     def offsets(self, channels: int, length: int, taps: tuple) -> np.ndarray:
-        """Where the elements `taps` of each channel's kernel lie."""
+        """Return the offsets of the elements `taps` of each channel's kernel."""
         phases, at = math.prod(self.stride), np.array(self.shifts, np.int64).reshape(-1, 2)[list(taps)]
         each = at[:, 0] + at[:, 1] * length
         return (np.arange(channels)[:, None] * (phases * length) + each).reshape(-1)
 
     def block(self, images: int, channels: int, limit: int) -> int:
-        """How many images to work on at once, of so many numbers."""
+        """Return the number of images to process at once, at most `limit` numbers."""
         return max(1, min(images, limit // (channels * math.prod(self.pitch) * math.prod(self.stride))))
 
 
 def by_windows(size: tuple, number: tuple, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple) -> Layout:
-    """The layout of a convolution's input: phases, with the padding in front."""
+    """Return the layout of a convolution's input: phases, with the padding in front."""
     far = [d * (k - 1) // s for d, k, s in zip(dilation, kernel, stride)]
     pitch = tuple([max(m + p, w) if s == 1 else w + f for m, p, w, s, f in zip(size, padding, number, stride, far)])
     shifts = []
@@ -231,7 +230,7 @@ def by_windows(size: tuple, number: tuple, kernel: tuple, stride: tuple, padding
 
 
 def by_phases(size: tuple, number: tuple, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple) -> tuple:
-    """The layout of the output from which the input is computed, and per phase of the input its number and its elements."""
+    """Return the layout of the output for the input gradient, and for each phase of the input its number and elements."""
     far = tuple([d * (k - 1) // s for d, k, s in zip(dilation, kernel, stride)])
     pitch = tuple([max(w + f, (m - 1 + p) // s + 1) for w, f, m, p, s in zip(number, far, size, padding, stride)])
     elements = list(itertools.product(*map(range, kernel)))
@@ -244,7 +243,7 @@ def by_phases(size: tuple, number: tuple, kernel: tuple, stride: tuple, padding:
 
 
 def flat(index: Any, shape: tuple) -> int:
-    """The place of an index in row-major order."""
+    """Return the position of an index in row-major order."""
     total = 0
     for i, n in zip(index, shape):
         total = total * n + i
@@ -252,39 +251,39 @@ def flat(index: Any, shape: tuple) -> int:
 
 
 def three(t: tuple, fill: int = 1) -> tuple:
-    """Settings of one or two dimensions as those of three."""
+    """Return settings of one or two dimensions as settings of three."""
     return (fill,) * (3 - len(t)) + tuple(t)
 
 
 def volume(x: np.ndarray) -> np.ndarray:
-    """(images, channels, depth, height, width), in the order of memory."""
+    """Return x as contiguous (images, channels, depth, height, width)."""
     return np.ascontiguousarray(x).reshape(*x.shape[:2], *three(x.shape[2:]))
 
 
 def settings(size: tuple, number: tuple, kernel: tuple, geometry: Any) -> tuple:
-    """All that a layout depends on, for three dimensions."""
+    """Return all that a layout depends on, for three dimensions."""
     stride, padding, dilation, _ = geometry
     return three(size), three(number), three(kernel), three(stride), three(padding, 0), three(dilation)
 
 
 def serves(x: np.ndarray, size: int, rank: int) -> bool:
-    """Whether a convolution of so many multiplications is worth a kernel."""
+    """Return True if a convolution of `size` multiplications is worth a kernel."""
     return size >= CONV_FROM and not alone() and x.dtype.kind == "f" and rank < 6
 
 
 class Plan(NamedTuple):
-    """What a convolution of these shapes needs to know; made once."""
+    """Everything a kernel needs for a convolution of given shapes, prepared once."""
 
     kernels: Any
     rows: int  # of a tile
-    taps: tuple  # elements of the kernel for each phase, and how many
-    settings: tuple  # arguments of the kernel that are not data
-    padding: int  # offsets that only fill a tile
+    taps: tuple  # elements of the kernel for each phase, and their number
+    settings: tuple  # arguments of the kernel other than data
+    padding: int  # offsets that only fill up a tile
 
 
 @lru_cache(256)
 def to_slide(x: tuple, w: tuple, number: tuple, geometry: Any, dtype: np.dtype, limit: int) -> Plan:
-    """The plan of a convolution: shapes of input and weight, and the number of windows."""
+    """Return the plan of a convolution, from the shapes of input and weight and the number of windows."""
     layout = by_windows(*settings(x[2:], number, w[2:], geometry))
     phases = (((0, 0, 0), tuple(range(math.prod(w[2:])))),)
     return slide_plan(layout, phases, x, w[0] // geometry.groups, w[1], ((1, 1, 1), (0, 0, 0)), dtype, limit)
@@ -292,7 +291,7 @@ def to_slide(x: tuple, w: tuple, number: tuple, geometry: Any, dtype: np.dtype, 
 
 @lru_cache(256)
 def to_slide_back(y: tuple, w: tuple, size: tuple, geometry: Any, dtype: np.dtype, limit: int) -> Plan:
-    """The plan of its gradient by an input of this size: shapes of the result and of the weight."""
+    """Return the plan of the input gradient, from the shapes of result and weight, for an input of this size."""
     given = settings(size, y[2:], w[2:], geometry)
     layout, phases = by_phases(*given)
     return slide_plan(layout, phases, y, w[1], w[0] // geometry.groups, given[3:5], dtype, limit)
@@ -301,7 +300,7 @@ def to_slide_back(y: tuple, w: tuple, size: tuple, geometry: Any, dtype: np.dtyp
 def slide_plan(
     layout: Layout, phases: tuple, x: tuple, out: int, channels: int, step: tuple, dtype: np.dtype, limit: int
 ) -> Plan:
-    """A plan for channels and results of one group."""
+    """Return a plan for the input channels and outputs of one group."""
     kernels, block = module(dtype), layout.block(x[0], x[1], limit)
     idle = lambda rows: -out % rows
     rows = 1 if out == 1 else min(kernels.ROWS, 4, key=idle)
@@ -319,7 +318,7 @@ def slide_plan(
 
 @lru_cache(256)
 def to_correlate(x: tuple, y: tuple, kernel: tuple, geometry: Any, dtype: np.dtype, limit: int) -> Plan:
-    """The plan of its gradient by the weight: shapes of input, result and kernel."""
+    """Return the plan of the weight gradient, from the shapes of input, result and kernel."""
     layout, kernels = by_windows(*settings(x[2:], y[2:], kernel, geometry)), module(dtype)
     rows, columns = (1, 9) if y[1] == geometry.groups else (4, kernels.COLUMNS)
     block = layout.block(x[0], x[1], limit)
@@ -331,7 +330,7 @@ def to_correlate(x: tuple, y: tuple, kernel: tuple, geometry: Any, dtype: np.dty
 
 
 def forward(x: np.ndarray, w: np.ndarray, bias: Any, number: tuple, geometry: Any) -> np.ndarray | None:
-    """The convolution, of so many windows in each direction; `bias` is a number per channel, or None."""
+    """Return the convolution, with `number` windows in each dimension; `bias` has a number per channel, or is None."""
     if on_device(x):
         return kernels_there("conv_cuda").forward(x, w, bias, number, geometry)
     shape = (x.shape[0], *w.shape[:1], *number)
@@ -346,7 +345,7 @@ def forward(x: np.ndarray, w: np.ndarray, bias: Any, number: tuple, geometry: An
 
 
 def by_input(y: np.ndarray, w: np.ndarray, size: tuple, geometry: Any) -> np.ndarray | None:
-    """The gradient by the input, of shape `size`; y is that of the result."""
+    """Return the input gradient, of shape `size`; y is the gradient of the result."""
     if on_device(y):
         return kernels_there("conv_cuda").by_input(y, w, size, geometry)
     if y.size and of_single_elements(w.shape, geometry):
@@ -362,7 +361,7 @@ def by_input(y: np.ndarray, w: np.ndarray, size: tuple, geometry: Any) -> np.nda
 
 
 def run(plan: Plan, x: Any, w: Any, bias: Any, groups: int, swapped: bool, out: Any, work: int) -> np.ndarray:
-    """Sums of shifted lines of x; swapped, in and out of the weight change places."""
+    """Return sums of shifted lines of x; `swapped` exchanges in and out of the weight."""
     kernels, rows = plan.kernels, plan.rows
     w = np.ascontiguousarray(w).reshape(groups, w.shape[0] // groups, w.shape[1], math.prod(w.shape[2:]))
     outer = w.shape[2 if swapped else 1]
@@ -375,7 +374,7 @@ def run(plan: Plan, x: Any, w: Any, bias: Any, groups: int, swapped: bool, out: 
 
 
 def by_weight(y: np.ndarray, x: np.ndarray, kernel: tuple, geometry: Any) -> np.ndarray | None:
-    """The gradient by the weight, with kernels of that shape; y is that of the result."""
+    """Return the weight gradient for kernels of that shape; y is the gradient of the result."""
     if on_device(y):
         return kernels_there("conv_cuda").by_weight(y, x, kernel, geometry)
     groups, shape = geometry.groups, (y.shape[1], x.shape[1] // geometry.groups, *kernel)

@@ -1,9 +1,9 @@
 """The innermost loops of convolutions, as LLVM code with the sums in vector registers.
 
-A loop in Python's text that Numba compiles keeps its sums in memory and spends its time on fetching them.  These two
-functions hold a whole tile of sums in registers: as many as the processor has, with a few left for what is added.  Both
-read the windows where they lie, by a list of offsets, so that nothing is copied for each window (Dukhan, "The indirect
-convolution algorithm", 2019).  conv_cpu.py says what they are good for.
+Loops in Python that Numba compiles keep their sums in memory and spend their time on loading them. These two functions hold
+a whole tile of sums in registers: as many as the processor has, less a few for the operands. Both read the windows in place
+through a list of offsets, so no window is copied (Dukhan, "The indirect convolution algorithm", 2019). conv_cpu.py shows how
+they are used.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CONTRACT = ("contract",)
 
 @functools.cache
 def registers() -> tuple:
-    """How many vector registers the processor has that Numba compiles for, and how many bytes each of them holds."""
+    """Return the number of vector registers of the processor that Numba compiles for, and the bytes in each."""
     triple, _, features = cpu_target.target_context.codegen().magic_tuple()
     if triple.startswith(("aarch64", "arm64")):
         return 32, 16
@@ -32,12 +32,12 @@ def registers() -> tuple:
 
 
 def lanes(itemsize: int) -> int:
-    """How many numbers a register holds."""
+    """Return the number of elements in a register."""
     return registers()[1] // itemsize
 
 
 class Code:
-    """What both functions need to emit: addresses, vectors at them, a loop that carries sums."""
+    """Building blocks of both functions: addresses, vectors, and a loop that carries sums."""
 
     def __init__(self, context: Any, builder: ir.IRBuilder, signature: Any, args: tuple):
         self.b, self.element = builder, context.get_value_type(signature.args[0].dtype)
@@ -50,11 +50,11 @@ class Code:
         ]
 
     def number(self, pointer: ir.Value, i: ir.Value) -> ir.Value:
-        """The number at an index."""
+        """Return the number at an index."""
         return self.b.load(self.b.gep(pointer, [i]))
 
     def place(self, pointer: ir.Value, i: ir.Value) -> ir.Value:
-        """The address of the vector that begins at an index."""
+        """Return the address of the vector that begins at an index."""
         return self.b.bitcast(self.b.gep(pointer, [i]), self.vector.as_pointer())
 
     def load(self, pointer: ir.Value, i: ir.Value) -> ir.Value:
@@ -64,16 +64,16 @@ class Code:
         self.b.store(value, self.place(pointer, i), align=self.size)
 
     def repeated(self, number: ir.Value) -> ir.Value:
-        """A number in all places of a vector."""
+        """Return a vector filled with a number."""
         one = self.b.insert_element(ir.Constant(self.vector, ir.Undefined), number, ir.Constant(ir.IntType(32), 0))
         return self.b.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), self.width), None))
 
     def added(self, total: ir.Value, x: ir.Value, y: ir.Value) -> ir.Value:
-        """total + x * y, fused where the processor can."""
+        """Return total + x * y, fused if the processor can."""
         return self.b.fadd(total, self.b.fmul(x, y, flags=CONTRACT), flags=CONTRACT)
 
     def loop(self, stop: ir.Value, step: int, sums: list, body: Any) -> list:
-        """Vectors of sums after sums = body(i, sums) for i = 0, step, ... below stop."""
+        """Return the vectors `sums` after sums = body(i, sums) for i = 0, step, ... below stop."""
         b, before = self.b, self.b.block
         head, inside, after = (b.append_basic_block(n) for n in ("tile", "tile.body", "tile.end"))
         b.branch(head)
@@ -95,7 +95,7 @@ class Code:
 
 @intrinsic
 def copy(typing: Any, x: Any, at: Any, y: Any, to: Any, size: Any) -> tuple:
-    """y[to + i] = x[at + i] for i in range(size): slices of arrays take longer than short rows."""
+    """Emit y[to + i] = x[at + i] for i in range(size): slicing arrays costs more than copying a short row."""
 
     def generate(context: Any, builder: Any, signature: Any, args: tuple) -> Any:
         code = Code(context, builder, signature, args)
@@ -108,7 +108,7 @@ def copy(typing: Any, x: Any, at: Any, y: Any, to: Any, size: Any) -> tuple:
 
 @intrinsic
 def stride(typing: Any, x: Any, at: Any, each: Any, y: Any, to: Any, every: Any, size: Any) -> tuple:
-    """y[to + i * every] = x[at + i * each] for i in range(size)."""
+    """Emit y[to + i * every] = x[at + i * each] for i in range(size)."""
 
     def generate(context: Any, builder: Any, signature: Any, args: tuple) -> Any:
         x, at, each, y, to, every, size = Code(context, builder, signature, args).args
@@ -122,9 +122,9 @@ def stride(typing: Any, x: Any, at: Any, each: Any, y: Any, to: Any, every: Any,
 
 
 def slide(rows: int, vectors: int = 3) -> Any:
-    """The function slide(x, at, offsets, depth, w, bias, more, y, to, pitch): for r < rows and i < vectors * lanes
+    """Return the function slide(x, at, offsets, depth, w, bias, more, y, to, pitch): for r < rows and i < vectors * lanes
 
-    y[to + r * pitch + i] = bias[r] + sum over k < depth of w[k * rows + r] * x[at + offsets[k] + i]; it is added if `more`
+    y[to + r * pitch + i] = bias[r] + sum over k < depth of w[k * rows + r] * x[at + offsets[k] + i]; added to y if `more`
     """
 
     @intrinsic
@@ -164,7 +164,7 @@ def slide(rows: int, vectors: int = 3) -> Any:
 
 
 def correlate(rows: int, columns: int) -> Any:
-    """The function correlate(g, pitch, x, offsets, size, out, width): for r in range(rows) and k in range(columns)
+    """Return the function correlate(g, pitch, x, offsets, size, out, width): for r in range(rows) and k in range(columns)
 
     out[r * width + k] += sum over i < size, a multiple of the lanes, of g[r * pitch + i] * x[offsets[k] + i]
     """

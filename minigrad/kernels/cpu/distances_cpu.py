@@ -1,6 +1,6 @@
-"""Distances of all points of one set from all of another, by the sum of absolute differences, and their gradient.
+"""Distances between all points of two sets, as sums of absolute differences, and their gradient.
 
-What is (n, m, d) in the definition (ops/norms.py) is never held.  None stands for "NumPy serves as well".
+The (n, m, d) array of the definition (ops/norms.py) is never allocated. None means that NumPy is as fast.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def distances(height, y_, numbers_, x_, out_):
 
 @njit(nogil=True)
 def pulls(height, y_, numbers_, x_, g_, dx_):
-    """Each point is pulled by g in the direction of each of the others: in short sums, added up in double precision."""
+    """Pull each point by g towards each of the others: in short sums, added up in double precision."""
     few, total = np.empty(dx_.shape[1], np.{real}), np.empty(dx_.shape[1], np.float64)
     for k in range(len(dx_)):
         x, others, gs = x_[k], y_[numbers_[k] // height], g_[k]
@@ -61,26 +61,26 @@ module = by_dtype("distances", SOURCE)
 
 
 def serves(x: np.ndarray, y: np.ndarray) -> bool:
-    """Whether that many differences are worth a kernel."""
+    """Return True if the differences of x and y are worth a kernel."""
     return x.size * y.shape[-2] >= DISTANCES_FROM and x.dtype == y.dtype and not alone()
 
 
 def distances(x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
-    """The distances of all rows of x (..., n, d) from those of y (..., m, d)."""
+    """Return the distances between all rows of x (..., n, d) and y (..., m, d)."""
     if on_device(x):
         return kernels_there("distances_cuda").distances(x, y)
     return run("distances", x, y, [np.empty((*x.shape[:-1], y.shape[-2]), x.dtype)]) if serves(x, y) else None
 
 
 def pulls(g: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
-    """The gradient by x."""
+    """Return the gradient of x."""
     if on_device(x):
         return kernels_there("distances_cuda").pulls(g, x, y)
     return run("pulls", x, y, [g, np.empty(x.shape, x.dtype)]) if serves(x, y) and g.dtype == x.dtype else None
 
 
 def run(name: str, x: np.ndarray, y: np.ndarray, more: list) -> np.ndarray:
-    """A kernel on the points of x, with their numbers, and on all of y; the last array is the result."""
+    """Run a kernel on the points of x with their numbers, and on all of y; the last array is the result."""
     n, others = math.prod(x.shape[:-1]), np.ascontiguousarray(y).reshape(-1, *y.shape[-2:])
     tables = [np.ascontiguousarray(a).reshape(n, -1) for a in (x, *more)]
     kernel = partial(getattr(module(x.dtype), name), x.shape[-2], others)

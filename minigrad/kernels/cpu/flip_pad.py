@@ -1,8 +1,8 @@
-"""Kernels that only move elements: rows reversed, triangles of matrices, images with more of themselves around.
+"""Kernels that only move elements: reversed rows, triangles of matrices, images padded with copies of themselves.
 
-What the elements are does not matter: they are seen as integers of their size.  Written by hand, as they take a half to a
-seventh of the time of NumPy: 100,000 elements reversed 17 and 35 microseconds, a triangle 20 and 98, images surrounded by
-themselves 80 and 590.  None stands for "NumPy serves as well".
+The dtype does not matter: elements are seen as integers of the same size. These kernels take a half to a seventh of NumPy's
+time: reversing 100,000 elements takes 17 instead of 35 microseconds, a triangle 20 instead of 98, padding an image with
+itself 80 instead of 590. None means that NumPy is as fast.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ MOVES_FROM = 1 << 14  # elements; NumPy needs 10 microseconds for them, and a fi
 SOURCE = '''"""Moving elements."""
 
 from numba import njit
-from numpy import uint64 as at  # an index that needs no check whether it counts from the end
+from numpy import uint64 as at  # unsigned: needs no check for negative indices
 
 
 @njit(nogil=True)
 def copy(x, out):
-    """Numba's own assignment first looks whether the two overlap."""
+    """Copy without Numba's check for overlap."""
     for i in range(out.size):
         out[i] = x[i]
 
@@ -42,7 +42,7 @@ def reverse(x_, out_):
 
 @njit(nogil=True)
 def triangle(upper, diagonal, height, numbers_, x_, out_):
-    """What lies below (or with `upper`, from there on above) the diagonal; zeros beside it."""
+    """Copy the part below the diagonal, or with `upper` the part on and above it; fill the rest with zeros."""
     for k in range(len(out_)):
         x, out = x_[k], out_[k]
         end = min(max(numbers_[k] % height + diagonal + (0 if upper else 1), 0), x.size)
@@ -66,14 +66,14 @@ def surround(left, rows_, columns_, x_, out_):
 
 
 def table(x: np.ndarray) -> np.ndarray | None:
-    """The last dimension of an array as rows of integers, if it is worth a kernel."""
+    """Return an array as rows of integers along its last dimension, if it is worth a kernel."""
     if x.size < MOVES_FROM or type(x) is not np.ndarray or alone() or not x.flags.c_contiguous:
         return None
     return x.view(f"u{x.itemsize}").reshape(-1, x.shape[-1])
 
 
 def flip(x: np.ndarray, dims: tuple) -> np.ndarray | None:
-    """The elements in reverse order along dimensions, the last among them."""
+    """Return the elements in reverse order along dimensions that include the last."""
     t = table(x) if x.ndim - 1 in dims else None
     if t is None:
         return None
@@ -84,7 +84,7 @@ def flip(x: np.ndarray, dims: tuple) -> np.ndarray | None:
 
 
 def triangle(x: np.ndarray, diagonal: int, upper: bool) -> np.ndarray | None:
-    """The upper or the lower triangles of matrices, with a diagonal."""
+    """Return the upper or lower triangles of matrices, including a diagonal."""
     t = table(x)
     if t is None:
         return None
@@ -95,7 +95,7 @@ def triangle(x: np.ndarray, diagonal: int, upper: bool) -> np.ndarray | None:
 
 
 def surround(x: np.ndarray, left: int, rows: np.ndarray, columns: np.ndarray) -> np.ndarray | None:
-    """x[..., rows, :][..., columns], where the columns from `left` on are those of x in their order."""
+    """Return x[..., rows, :][..., columns], where the columns from `left` on are those of x in order."""
     t = table(x)
     if t is None:
         return None
@@ -106,5 +106,5 @@ def surround(x: np.ndarray, left: int, rows: np.ndarray, columns: np.ndarray) ->
 
 
 def module() -> Any:
-    """The kernels."""
+    """Return the kernels."""
     return cache.load("moves", SOURCE)

@@ -1,7 +1,7 @@
-"""The product of two matrices for generated code: one call of BLAS, into memory that is there already.
+"""The product of two matrices for generated code: one BLAS call that writes into existing memory.
 
-`np.dot` does the same, but Numba compiles a tenth of a second for each combination of layouts.  The function here emits the
-call alone; it is the one that Numba's own uses, and finds BLAS in SciPy.
+`np.dot` does the same, but Numba takes 0.1 s to compile it for each combination of layouts. The function here emits just the
+call, the same one that Numba uses, which finds BLAS in SciPy.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ KINDS = {types.float32: "s", types.float64: "d"}
 
 @intrinsic
 def product(typing: Any, x: Any, y: Any, out: Any) -> tuple | None:
-    """out = x @ y for matrices of one dtype; x and y lie in memory in rows or in columns, perhaps apart, out in rows."""
+    """Emit out = x @ y for matrices of one dtype; x and y are stored by rows or columns, possibly with gaps, out by rows."""
     given = (x, y, out)
     if not all(isinstance(t, types.Array) and t.ndim == 2 and t.dtype == out.dtype and t.aligned for t in given):
         return None
@@ -31,7 +31,7 @@ def product(typing: Any, x: Any, y: Any, out: Any) -> tuple | None:
 
 
 def emit(context: Any, b: ir.IRBuilder, signature: Any, values: Any) -> Any:
-    """The call; of the function for a matrix and a vector, where one operand is a vector: that takes half as long."""
+    """Emit the call. If an operand is a vector, call the matrix-vector function, which takes half the time."""
     x, y, out = [Matrix(context, b, t, v) for t, v in zip(signature.args, values)]
     dtype = signature.args[2].dtype
     one, zero = [b.bitcast(cgutils.alloca_once_value(b, context.get_constant(dtype, c)), POINTER) for c in (1.0, 0.0)]
@@ -43,7 +43,7 @@ def emit(context: Any, b: ir.IRBuilder, signature: Any, values: Any) -> Any:
     def times_vector(a: Matrix, turn: Any, vector: Any) -> None:
         call("numba_xxgemv", GEMV, turn, *a.sizes, one, a.data, a.step, vector, zero, out.data)
 
-    def is_vector(a: Matrix, size: Any) -> Any:  # of no terms GEMV leaves out as it is
+    def is_vector(a: Matrix, size: Any) -> Any:  # GEMV leaves the result untouched for sums of no terms
         some = b.icmp_signed(">", x.columns, ir.Constant(WORD, 0))
         return b.and_(b.and_(a.dense, some), b.icmp_signed("==", size, ir.Constant(WORD, 1)))
 
@@ -53,14 +53,14 @@ def emit(context: Any, b: ir.IRBuilder, signature: Any, values: Any) -> Any:
         with otherwise, b.if_else(is_vector(x, x.rows)) as (then, otherwise):
             with then:
                 times_vector(y, y.turn, x.data)
-            with otherwise:  # BLAS counts in columns: what lies in rows it sees transposed, and y.T @ x.T is (x @ y).T
+            with otherwise:  # BLAS is column-major: it sees rows transposed, and y.T @ x.T is (x @ y).T
                 sizes, operands = (y.columns, x.rows, x.columns), (y.data, y.step, x.data, x.step)
                 call("numba_xxgemm", GEMM, y.turn, x.turn, *sizes, one, *operands, zero, out.data, out.step)
     return context.get_dummy_value()
 
 
 class Matrix:
-    """What BLAS is told of an array.  One that is not `dense` has its rows, or its columns, apart from each other."""
+    """A matrix as BLAS sees it. If it is not `dense`, there are gaps between its rows or columns."""
 
     def __init__(self, context: Any, b: ir.IRBuilder, t: Any, value: Any):
         a = context.make_array(t)(context, b, value)

@@ -1,8 +1,8 @@
-"""Kernels for reading and writing at places: gather, scatter and adding, and whole rows by index.
+"""Kernels that read and write at indices: gather, scatter, scatter_add, and whole rows.
 
-Arrays are seen as (outer, n, inner), the indices along n.  NumPy's np.add.at and its indexing with several arrays go
-through a list of all places; these go through memory.  The definitions are in ops/gather.py, index_cpu.py and embedding.py;
-None, or False, stands for "NumPy does that": small arrays, other layouts, and indices out of range, for which it has words.
+Arrays are seen as (outer, n, inner), with indices along n. NumPy's np.add.at and its indexing with several arrays go through
+a list of all places; these kernels go through memory. The definitions are in ops/gather.py, index.py and nn/embedding.py.
+None or False leaves the work to NumPy: small arrays, other layouts, and indices out of range, for which NumPy has an error.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ HOW = {
     "maximum": "new if new > old or new != new else old",
     "minimum": "new if new < old or new != new else old",
 }
-# The lines of indices, and where an element stands: with something behind the dimension, and without.
+# How kernels see lines of indices and address an element, with and without dimensions after `dim`.
 LINES = (
     {"along": "", "count": "index_.shape[1]", "line": "r, k", "place": "at(index[j]), j"},
     {"along": "_along", "count": "1", "line": "r", "place": "at(index[j])"},
@@ -37,7 +37,7 @@ LINES = (
 HEAD = '''"""Reading, writing and adding {real} at places; wrong[0] becomes 1 where an index is out of range."""
 
 from numba import njit
-from numpy import uint64 as at  # an index that needs no check whether it counts from the end
+from numpy import uint64 as at  # unsigned: needs no check for negative indices
 
 
 @njit(nogil=True)
@@ -109,37 +109,37 @@ module = by_dtype("places", SOURCE)
 
 
 def serves(x: np.ndarray, number: int) -> bool:
-    """Whether an array, and so many elements to be read or written, are worth a kernel."""
+    """Return True if an array, and `number` elements to read or write, are worth a kernel."""
     return worth(x, number, PLACES_FROM) and x.size > 0 and x.flags.c_contiguous
 
 
 def fits(x: np.ndarray, dim: int, index: np.ndarray) -> bool:
-    """Whether `index`, of int64, is as large as x in all other dimensions."""
+    """Return True if `index` is int64 and has the size of x in all other dimensions."""
     same = all(n == m for d, (n, m) in enumerate(zip(x.shape, index.shape)) if d != dim)
     return same and x.ndim == index.ndim and index.dtype == np.int64
 
 
 def out_of_range(index: int, dim: int, n: int) -> Exception:
-    """The error for an index that may count from the end."""
+    """Return the error for an index that may be negative."""
     told = error(
         IndexError,
         "index",
         f"index {index} is out of bounds for dimension {dim} with size {n}",
-        f"use indices from {-n} to {n - 1}" if n else "there is nothing to choose from: skip what is empty",
+        f"use indices from {-n} to {n - 1}" if n else "skip the empty tensor",
     )
     told.below = True
     return told
 
 
 def lines(x: np.ndarray, dim: int, end: int | None = None) -> np.ndarray:
-    """(outer, n, inner), where n is what dimensions dim to end - 1 have; without the last where it is 1."""
+    """Return x as (outer, n, inner), where n covers dimensions dim to end - 1; without inner if it is 1."""
     end = dim + 1 if end is None else end
     outer, n, inner = (math.prod(some) for some in (x.shape[:dim], x.shape[dim:end], x.shape[end:]))
     return np.ascontiguousarray(x).reshape((outer, n, inner) if inner > 1 else (outer, n))
 
 
 def gather(x: np.ndarray, dim: int, index: np.ndarray) -> np.ndarray | None:
-    """The elements at `index` along dim."""
+    """Return the elements at `index` along dim."""
     if on_device(x):
         return kernels_there("indexing").gather(x, dim, index)
     if not serves(x, index.size) or not fits(x, dim, index):
@@ -149,7 +149,7 @@ def gather(x: np.ndarray, dim: int, index: np.ndarray) -> np.ndarray | None:
 
 
 def scatter(x: np.ndarray, dim: int, index: np.ndarray, src: Any, how: str) -> bool:
-    """Elements of src written at `index` along dim of x, or combined with what is there by NumPy's function of that name."""
+    """Write elements of src at `index` along dim of x, or combine them with x by the NumPy function `how`."""
     if on_device(x):
         return kernels_there("scatter").scatter(x, dim, index, src, how)
     if not serves(x, index.size) or not fits(x, dim, index):
@@ -161,7 +161,7 @@ def scatter(x: np.ndarray, dim: int, index: np.ndarray, src: Any, how: str) -> b
 
 
 def at_places(name: str, x: np.ndarray, dim: int, arrays: list) -> bool:
-    """Run a kernel on x and arrays that are as large in all dimensions but dim; False if an index was out of range."""
+    """Run a kernel on x and arrays that have its size in all dimensions but dim; return False if an index is out of range."""
     wrong, seen = np.zeros(1, np.int64), [lines(a, dim) for a in arrays]
     kernel = getattr(module(x.dtype), name if seen[0].ndim == 3 else f"{name}_along")
     launch(partial(kernel, wrong), seen, arrays[1].size)
@@ -169,20 +169,20 @@ def at_places(name: str, x: np.ndarray, dim: int, arrays: list) -> bool:
 
 
 def like(a: Any, shape: tuple, x: np.ndarray) -> bool:
-    """Whether that is an array of this shape and x's dtype, in memory of its own."""
+    """Return True if `a` is an array of this shape and x's dtype, and shares no memory with x."""
     return isinstance(a, np.ndarray) and a.shape == shape and a.dtype == x.dtype and not np.may_share_memory(a, x)
 
 
 def in_range(index: np.ndarray, n: int) -> bool:
-    """Whether all indices lie between 0 and n - 1; False also where somebody else has to look."""
+    """Return True if all indices are between 0 and n - 1; False also if another function has to check them."""
     if on_device(index):
         return kernels_there("indexing").in_range(index, n)
     index = index.astype(np.int64, copy=False)
-    return not index.size or bool(index.view(np.uint64).max() < n)  # there a negative number is a very large one
+    return not index.size or bool(index.view(np.uint64).max() < n)  # as unsigned, a negative number is very large
 
 
 def from_the_front(index: np.ndarray, dim: int, n: int) -> np.ndarray:
-    """Indices of int64 with those from the end counted from the front; IndexError where one is out of range."""
+    """Return the indices as int64 with negative ones counted from the front; raise IndexError if one is out of range."""
     if not in_range(index, n):
         low, high = index.min(), index.max()
         if low < -n or high >= n:
@@ -192,7 +192,7 @@ def from_the_front(index: np.ndarray, dim: int, n: int) -> np.ndarray:
 
 
 def positive(index: np.ndarray, n: int, signed: bool) -> np.ndarray | None:
-    """Indices of int64, flat, those from the end (if `signed`) counted from the front; None where one is out of range."""
+    """Return flat int64 indices, with negative ones (if `signed`) counted from the front; None if one is out of range."""
     flat = np.ascontiguousarray(index, np.int64).reshape(-1)
     if in_range(flat, n):
         return flat
@@ -201,7 +201,7 @@ def positive(index: np.ndarray, n: int, signed: bool) -> np.ndarray | None:
 
 
 def take(x: np.ndarray, dim: int, index: np.ndarray, signed: bool = True) -> np.ndarray | None:
-    """The slices of x at indices along dim; `signed` ones may count from the end."""
+    """Return the slices of x at indices along dim; `signed` ones may be negative."""
     if on_device(x):
         return kernels_there("indexing").slices(x, dim, index, signed)
     shape = x.shape[:dim] + index.shape + x.shape[dim + 1 :]
@@ -213,9 +213,9 @@ def take(x: np.ndarray, dim: int, index: np.ndarray, signed: bool = True) -> np.
 
 
 def add(x: np.ndarray, dims: tuple, indices: tuple, rows: Any, known: bool = False) -> bool:
-    """Slices added to x at indices along dims, in place; rows has the shape that indexing gives.
+    """Add slices to x at indices along dims, in place; rows has the shape that indexing gives.
 
-    `known` indices have been looked at before: on a device, asking would mean to wait for it.
+    `known` indices have been checked before: on a device, a check would have to wait for the result.
     """
     if on_device(x):
         return kernels_there("scatter").add(x, dims, indices, rows, known)
@@ -229,7 +229,7 @@ def add(x: np.ndarray, dims: tuple, indices: tuple, rows: Any, known: bool = Fal
 
 
 def by_slices(name: str, x: np.ndarray, dim: int, index: np.ndarray, signed: bool, arrays: list, work: int) -> bool:
-    """Run a kernel on slices of x and of an array with those at the indices; False if one is out of range."""
+    """Run a kernel on slices of x and slices of another array at the indices; return False if one is out of range."""
     if (where := positive(index, x.shape[dim], signed)) is None:
         return False
     kernel = getattr(module(x.dtype), f"{name}_rows" if arrays[0].ndim == 3 else f"{name}_columns")

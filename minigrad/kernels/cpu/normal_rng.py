@@ -1,8 +1,8 @@
-"""Many normal numbers, those of Box and Muller: two from each pair of uniform ones, by a formula that runs in vector code;
-and large permutations, shuffled as Fisher and Yates do.
+"""Large arrays of normal numbers and large permutations.
 
-NumPy's own, the ziggurat, has branches that no processor can foresee.  It serves few numbers, which need no compiler then.
-Source: Box and Muller, A note on the generation of random normal deviates (1958).
+Box and Muller's formula makes two normal numbers from each pair of uniform ones, in vector code (A note on the generation of
+random normal deviates, 1958). NumPy's ziggurat has unpredictable branches; it serves small arrays, which then need no
+compiler. Permutations are shuffled by Fisher and Yates's method.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ UNIT = real(2.0**-{digits})
 
 @{mark}
 def normal(length_, angle_, first_, second_):
-    """Pairs from two integers each: the length is that of u in (0, 1], the angle a part of a turn."""
+    """Make pairs from two integers each: the length comes from u in (0, 1], the angle is a part of a turn."""
     for i in range({elements}):
         length = sqrt(real(-2) * log(real(signed(length_[i] >> {spare}) + signed(1)) * UNIT))
         angle = real(signed(angle_[i] >> {spare})) * UNIT * TURN
@@ -48,7 +48,7 @@ from numpy import int32 as whole, uint64 as at
 
 @njit(nogil=True)
 def shuffle(bits_, out_):
-    """Each place, from the last on, is exchanged with one of those not behind it; 32 bits of noise choose which."""
+    """Exchange each place, from the last on, with itself or an earlier one, which 32 random bits choose."""
     for r in range(len(out_)):
         bits, out = bits_[r], out_[r]
         for i in range(out.size):
@@ -61,20 +61,20 @@ def shuffle(bits_, out_):
 
 @cache
 def module(dtype: np.dtype) -> Any:
-    """The kernels for one dtype."""
+    """Return the kernels for one dtype."""
     return modules.load(f"noise_{dtype.name}", text(dtype, CPU, "njit(nogil=True)", "second_.size"))
 
 
 def text(dtype: np.dtype, target: Target, mark: str, elements: str) -> str:
-    """The text of the kernel for one dtype, on the processor or on a device, which goes through these elements."""
+    """Return the text of the kernel for a dtype and a target; `elements` bounds its loop."""
     bits, digits = 8 * dtype.itemsize, np.finfo(dtype).nmant + 1
     return SOURCE.format(real=dtype.name, signed=f"int{bits}", digits=digits, spare=bits - digits, mark=mark,
                          elements=elements, functions=target.functions, imported=target.imported)  # fmt: skip
 
 
 def normal(rng: np.random.Generator, size: tuple, dtype: np.dtype) -> np.ndarray:
-    """Numbers of mean 0 and variance 1."""
-    if type(rng) is not np.random.Generator:  # one of a device's
+    """Return numbers of mean 0 and variance 1."""
+    if type(rng) is not np.random.Generator:  # a generator of a device
         return rng.normal(size, dtype)
     n = math.prod(size)
     if n < NOISE_FROM:
@@ -91,13 +91,13 @@ def normal(rng: np.random.Generator, size: tuple, dtype: np.dtype) -> np.ndarray
 
 
 def permutations(rng: np.random.Generator, shape: tuple) -> np.ndarray:
-    """The numbers below n in random order, along the last dimension of (..., n)."""
+    """Return the numbers below n in random order, along the last dimension of (..., n)."""
     if type(rng) is not np.random.Generator:
         return rng.permutations(shape)
     n = shape[-1]
     if not NOISE_FROM <= n < 1 << 31 or alone():
         return rng.permuted(np.broadcast_to(np.arange(n), shape), axis=-1)
-    out = np.empty(shape, np.int32)  # a half of the memory that has to stay near
+    out = np.empty(shape, np.int32)  # half the memory, so that more of it stays in the cache
     state = rng.bit_generator.state
     bits = rng.bit_generator.random_raw(out.size).reshape(-1, n)
     try:
@@ -109,7 +109,7 @@ def permutations(rng: np.random.Generator, shape: tuple) -> np.ndarray:
 
 
 def defined(length: np.ndarray, angle: np.ndarray, first: np.ndarray, second: np.ndarray) -> None:
-    """What the kernel computes."""
+    """Compute with NumPy what the kernel computes."""
     digits, spare = np.finfo(first.dtype).nmant + 1, 8 * first.itemsize - np.finfo(first.dtype).nmant - 1
     u, v = ((a >> spare).astype(first.dtype) for a in (length, angle))
     r, turn = np.sqrt(-2 * np.log((u + 1) * first.dtype.type(2.0**-digits))), v * first.dtype.type(2.0**-digits * TURN)

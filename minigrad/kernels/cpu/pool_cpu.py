@@ -1,8 +1,8 @@
-"""Kernels for pooling: the largest element of each window with its place, its gradient, put back there, and sums.
+"""Kernels for pooling: the largest element of each window and its place, its gradient, and sums of windows.
 
-Written by hand, as nothing else goes through windows: sums of all three by three of 100,000 elements take NumPy 390
-microseconds and these 238, sums of seven by seven that do not overlap 315 and 52.
-ops/nn/pool_operations.py has the definitions, and does what is small.  None stands for "NumPy serves as well".
+These kernels are written by hand, because no other operation goes through windows. Sums of all 3 by 3 windows of 100,000
+elements take 238 microseconds instead of NumPy's 390, sums of 7 by 7 windows without overlap 52 instead of 315.
+ops/nn/pool_operations.py has the definitions, and handles small arrays. None means that NumPy is as fast.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..fallback import worth
 from ..pool_windows import Windows, bounds, runs
 from ..threads import launch
 
-POOL_FROM = 256  # elements; below, NumPy's dozen calls cost less than a first lesson's wait for the compiler
+POOL_FROM = 256  # elements; below, a dozen NumPy calls cost less than a first lesson's wait for the compiler
 ONE_ROW = Windows(1, 1, 1, 0, 1)
 
 SOURCE = '''"""Windows of images of {real}."""
@@ -33,10 +33,10 @@ from numpy import uint64 as at
 
 @njit(nogil=True)
 def max_pool(top, bottom, left, right, down, along, x_, place_, out_):
-    """Windows from top to bottom and from left to right, in steps: unsigned, so that no index counts from the end.
+    """Find the largest element of windows from top to bottom and left to right; bounds are unsigned, so never negative.
 
-    Of equal elements the first counts, of several NaN the last.  Choices without branches: data cannot be foreseen.  Each
-    waits for the one before; with NaN in the same comparison a window takes twice the time.
+    Of equal elements the first counts, of several NaN the last. Selects replace branches, which no processor can predict here.
+    Each select waits for the one before, and testing for NaN in the same one would double a window's time.
     """
     width = at(x_.shape[2])
     for r in range(len(x_)):
@@ -44,9 +44,9 @@ def max_pool(top, bottom, left, right, down, along, x_, place_, out_):
         for i in range(out_.shape[1]):
             for j in range(out_.shape[2]):
                 found = top[i] * width + left[j]
-                best, odd = real(-inf), False  # a window may lie wholly in the padding
+                best, odd = real(-inf), False  # a window may be all padding
                 h = top[i]
-                while h < bottom[i]:  # a range with a step would divide to find its length, which takes longer than a window
+                while h < bottom[i]:  # a range with a step divides to find its length, which costs more than a window
                     k, end = h * width + left[j], h * width + right[j]
                     while k < end:
                         value = x[k]
@@ -67,7 +67,7 @@ def max_pool(top, bottom, left, right, down, along, x_, place_, out_):
 
 @njit(nogil=True)
 def max_pool_two(width, x_, place_, out_):
-    """Take windows of two by two that neither overlap nor leave the input, as most networks have."""
+    """Handle windows of 2 by 2 that neither overlap nor leave the input, as in most networks."""
     for r in range(len(x_)):
         for i in range(out_.shape[1]):
             out, place, x, y = out_[r, i], place_[r, i], x_[r, 2 * i], x_[r, 2 * i + 1]
@@ -84,7 +84,7 @@ def max_pool_two(width, x_, place_, out_):
 
 @njit(nogil=True)
 def max_pool_pairs(x_, place_, out_):
-    """Take pairs of neighbours in one dimension."""
+    """Handle pairs of neighbours in one dimension."""
     for r in range(len(x_)):
         out, place, x = out_[r, 0], place_[r, 0], x_[r, 0]
         for j in range(out.size):
@@ -106,13 +106,13 @@ def put(g_, place_, dx_):
 
 @njit(nogil=True)
 def sums(top, bottom, left, right, runs, x_, out_):
-    """The rows of a window are added up to a line, then the columns of that."""
+    """Add up the rows of a window to a line, then the columns of that line."""
     line = empty(x_.shape[2], real)
-    narrow, wide = at(line.size), at(0)  # windows have at least, and at most, so many columns
+    narrow, wide = at(line.size), at(0)  # smallest and largest number of columns of a window
     for j in range(left.size):
         columns = right[j] - left[j] if right[j] > left[j] else at(0)
         narrow, wide = min(narrow, columns), max(wide, columns)
-    few = runs.size <= max(6, left.size // 4)  # different windows, which are added up one by one
+    few = runs.size <= max(6, left.size // 4)  # distinct windows, which are added up one by one
     for r in range(len(x_)):
         x, image = x_[r], out_[r]
         for row in range(len(image)):
@@ -199,7 +199,7 @@ def sums(x: np.ndarray, windows: tuple[Windows, ...]) -> np.ndarray | None:
 
 
 def put(g: np.ndarray, place: np.ndarray, shape: tuple, n: int) -> np.ndarray | None:
-    """Zeros of a shape with g added at the places in the last n dimensions."""
+    """Return zeros of a shape with g added at the places in the last n dimensions."""
     if on_device(g):
         return kernels_there("pool_cuda").put(g, place, shape, n)
     if not worth(g, math.prod(shape), POOL_FROM):
@@ -211,15 +211,15 @@ def put(g: np.ndarray, place: np.ndarray, shape: tuple, n: int) -> np.ndarray | 
 
 
 def results_shape(x: np.ndarray, windows: tuple[Windows, ...]) -> tuple:
-    """Return the shape of what there is one of for each window."""
+    """Return the shape of a result with one element per window."""
     return (*x.shape[: x.ndim - len(windows)], *[w.number for w in windows])
 
 
 def as_images(a: np.ndarray, n: int) -> np.ndarray:
-    """Return an array as images of its last n dimensions; one dimension is one row."""
+    """Return an array as images of its last n dimensions; a single dimension becomes one row."""
     return contiguous(a).reshape(-1, *(1,) * (2 - n), *a.shape[a.ndim - n :])
 
 
 def as_two(windows: tuple[Windows, ...]) -> tuple[Windows, ...]:
-    """Return the windows over rows and columns; one dimension is one row."""
+    """Return the windows over rows and columns; a single dimension becomes one row."""
     return (ONE_ROW,) * (2 - len(windows)) + windows

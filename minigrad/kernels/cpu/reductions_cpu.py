@@ -1,8 +1,8 @@
 """Sums, sums of squares, products and extremes over some dimensions of large arrays.
 
-Memory is read in its order: what is reduced along it in several lanes at once, halves added pairwise; what is reduced
-across it row upon row, in short sums that are added up in double precision.  So sums are as accurate as NumPy's pairwise
-ones, and three to five times faster.  None stands for "NumPy serves as well".
+Memory is read in its order. Reductions along it run in several lanes at once and add halves pairwise; reductions across it
+go row by row, in short sums that are added up in double precision. So sums are as accurate as NumPy's pairwise ones, and
+three to five times faster. None means that NumPy is as fast.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..fallback import alone
 from ..threads import GRAIN, launch
 
 REDUCE_FROM = 1 << 12  # elements; below, NumPy takes microseconds, and a first lesson would wait for the compiler
-WORK = 8  # additions that take as long as another kernel's element: what is worth a thread (threads.py)
+WORK = 8  # additions that take as long as an element of other kernels, whose work threads.py counts
 CHUNK = 1 << 12  # a long row is summed in pieces of this size, which threads can share
 
 SHORT = 1024  # elements that are added up in lanes without halving
@@ -49,7 +49,7 @@ def NAME_of(ARGUMENTS):
 
 
 def pairwise(name: str, term: str, arrays: str = "x") -> str:
-    """The text of a sum along memory, whose terms are made of `arrays` at i; other kernels have it in theirs."""
+    """Return the text of a sum along memory, whose terms use `arrays` at i; other kernels include it."""
     first, rest = (", ".join([f"{a}[{part}]" for a in arrays]) for part in (":half", "half:"))
     words = {
         "NAME": name,
@@ -65,8 +65,8 @@ def pairwise(name: str, term: str, arrays: str = "x") -> str:
 SUM, SQUARES = pairwise("sum", "x[i]"), pairwise("squares", "x[i] * x[i]")
 KNOWN = pairwise("known", "x[i] if x[i] == x[i] else real(0)")
 
-# Extremes of floats are taken on integers, which LLVM does in lanes without leave to ignore NaN: with those of negative
-# floats turned round, bits have the order of the floats, and NaN lies beyond one infinity or the other.
+# Extremes of floats are taken on integers, which LLVM vectorises without permission to ignore NaN: once the bits of
+# negative floats are inverted, integers have the order of the floats, and NaN is beyond one of the infinities.
 ORDER = """
 BELOW_SIGN, SIGN = whole(np.iinfo(whole).max), whole(8 * np.dtype(whole).itemsize - 1)
 
@@ -134,7 +134,7 @@ def {name}_step(total, x):
 
 @njit(nogil=True)
 def {name}_across(x_, out_):
-    """Over the middle of (outer, n, inner), 64 rows and 512 columns at a time: so much stays near."""
+    """Reduce the middle of (outer, n, inner), 64 rows and 512 columns at a time, which fit in the cache."""
     rows, width = x_.shape[1], min(x_.shape[2], 512)
     few, total = np.empty(width, np.{{real}}), np.empty(width, np.float64)
     for r in range(len(x_)):
@@ -160,16 +160,16 @@ def {name}_across(x_, out_):
 '''
 
 EXTREMES = ("maximum", "minimum")
-JOIN = {"squares": "sum", "known": "sum"}  # how results of the same reduction are brought together, where not by itself
+JOIN = {"squares": "sum", "known": "sum"}  # the reduction that combines partial results, if it is another one
 
 
 def reduction(name: str, start: str, step: str) -> str:
-    """The text of a reduction: where `total` starts, and what it is with one more `x`."""
+    """Return the text of a reduction that starts with `start` and combines `total` and `x` in `step`."""
     return REDUCTION.format(name=name, start=start, step=step, short=SHORT, join=f"{JOIN.get(name, name)}_step")
 
 
 def extreme(name: str, of: str, start: str, sign: str) -> str:
-    """The text of an extreme, whose NaN stays."""
+    """Return the text of an extreme, which keeps NaN."""
     bits = BITS.replace("{name}", name).replace("{of}", of)
     return bits + reduction(name, start, f"x if (x {sign} total) | (x != x) else total")
 
@@ -203,9 +203,9 @@ module = by_dtype("reductions", SOURCE)
 
 
 def reduce(name: str, x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray | None:
-    """A reduction over dimensions in increasing order: "sum", that of "squares" or of the "known" (all but NaN), "product",
-    "maximum" or "minimum".
-    """
+    """Return a reduction over dimensions in increasing order.
+
+    `name` is "sum", "squares" (sum of squares), "known" (sum without NaN), "product", "maximum" or "minimum"."""
     if on_device(x):
         return kernels_there("reductions_cuda").reduce(name, [x], dims, keepdim)
     if name == "sum" and x.dtype.kind == "i":
@@ -214,7 +214,7 @@ def reduce(name: str, x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray |
         return None
     if len(dims) == x.ndim:
         if x.size < GRAIN * WORK:
-            if name in EXTREMES:  # of all elements, for which NumPy takes 0.4 to 0.6 of the time that one thread does
+            if name in EXTREMES:  # of all elements: NumPy takes 0.4 to 0.6 of one thread's time
                 return None
             return along(name, x.reshape(1, -1)).reshape((1,) * (x.ndim * keepdim))
         return last_group(name, x, [x.size], 0, 1).reshape((1,) * (x.ndim * keepdim))
@@ -232,7 +232,7 @@ def reduce(name: str, x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray |
 
 
 def sum_integers(x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray | None:
-    """The sum of int64 over the last dimensions, of which there is a row for each result."""
+    """Return the sum of int64 over the last dimensions, which form a row for each result."""
     first = x.ndim - len(dims)
     if x.size < REDUCE_FROM or alone() or x.dtype != np.int64 or dims != tuple(range(first, x.ndim)):
         return None
@@ -245,7 +245,7 @@ def sum_integers(x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray | None
 
 
 def last_group(name: str, x: np.ndarray, sizes: list, first: int, end: int) -> np.ndarray:
-    """The reduction over dimensions first to end - 1 of x, which has these sizes; flat."""
+    """Return the reduction over dimensions first to end - 1 of x, seen with these sizes; flat."""
     outer, n, inner = (math.prod(sizes[a:b]) for a, b in ((0, first), (first, end), (end, len(sizes))))
     if inner > 1:
         out = np.empty((outer, inner), x.dtype)
@@ -260,7 +260,7 @@ def last_group(name: str, x: np.ndarray, sizes: list, first: int, end: int) -> n
 
 
 def along(name: str, x: np.ndarray) -> np.ndarray:
-    """The reduction of each row, of which extremes see the bits."""
+    """Return the reduction of each row; extremes see the bits as integers."""
     out, (kernel, seen) = np.empty(len(x), x.dtype), kernel_along(name, x.dtype)
     launch(kernel, [x, out] if seen is None else [x.view(seen), out.view(seen)], x.size // WORK)
     return out
@@ -268,5 +268,5 @@ def along(name: str, x: np.ndarray) -> np.ndarray:
 
 @cache
 def kernel_along(name: str, dtype: np.dtype) -> tuple:
-    """Return the kernel that reduces rows, and the dtype in which it sees them where that is another one."""
+    """Return the kernel that reduces rows, and the dtype in which it sees them, if it is another one."""
     return getattr(module(dtype), f"{name}_along"), f"i{dtype.itemsize}" if name in EXTREMES else None

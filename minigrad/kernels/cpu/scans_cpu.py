@@ -1,8 +1,8 @@
-"""Kernels for scans along a dimension: running sums, products and extremes, the recurrence behind their gradients, and
-the gradient of a product.
+"""Kernels for scans along a dimension: running sums, products and extremes, the recurrence behind their gradients, and the
+gradient of a product.
 
-Arrays are seen as (outer, n, inner), the scan along n.  What is carried from step to step is float64, a row of them where
-there is something behind the dimension.  ops/scan.py has the definitions; None stands for "NumPy serves as well".
+Arrays are seen as (outer, n, inner), with the scan along n. The carried value is float64: one number, or a row of them if
+inner is more than 1. ops/scan.py has the definitions; None means that NumPy is as fast.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def {name}(reverse, {arrays}, out_):
 
 
 def scan(name: str, arrays: str, start: str, step: str) -> str:
-    """The text of a scan: where {total} starts, and what it is after a step to the place {at} of the arrays."""
+    """Return the text of a scan: `start` is the first {total}, `step` its value after the place {at} of the arrays."""
     one, each = step.format(total="total", at="r, k, 0"), step.format(total="totals[j]", at="r, k, j")
     return SCAN.format(name=name, arrays=arrays, start=start, one=one, each=each)
 
@@ -57,14 +57,14 @@ EXTREME = '''
 
 @njit(nogil=True)
 def running_{name}(x_, place_, out_):
-    """The latest of equal ones counts, and of several NaN the latest."""
+    """Of equal elements the last counts, and of several NaN the last."""
     n, width = x_.shape[1], x_.shape[2]
     for r in range(len(x_)):
         if width == 1:
             best, found = x_[r, 0, 0], 0
             for i in range(n):
                 value = x_[r, i, 0]
-                if not (value {worse} best):  # asked first: most are, and the rest is then not computed
+                if not (value {worse} best):  # most are worse, and skip the rest
                     if value {operator} best or value != value:
                         best, found = value, i
                 out_[r, i, 0], place_[r, i, 0] = best, found
@@ -83,7 +83,7 @@ OTHERS = '''
 
 @njit(nogil=True)
 def others(x_, g_, out_):
-    """g times the product of all others along the middle dimension: of those before, then of those behind."""
+    """Compute g times the product of all others along the middle dimension: those before, then those after."""
     n, width = x_.shape[1], x_.shape[2]
     totals = np.empty(width)
     for r in range(len(x_)):
@@ -101,7 +101,7 @@ def others(x_, g_, out_):
 
 @njit(nogil=True)
 def others_along(x_, g_, out_):
-    """The same along rows, in LANES products at once: those of a lane's others, times the product of the other lanes."""
+    """Do the same along rows, in LANES products at once: the others in a lane, times the product of the other lanes."""
     totals, rest = np.empty(LANES), np.empty(LANES)
     for r in range(len(x_)):
         x_row, out_row = x_[r], out_[r]
@@ -140,12 +140,12 @@ module = by_dtype("scans", SOURCE)
 
 
 def lines(x: np.ndarray, dim: int) -> np.ndarray:
-    """(outer, n, inner)"""
+    """Return x as (outer, n, inner)."""
     return np.ascontiguousarray(x).reshape(math.prod(x.shape[:dim]), x.shape[dim], math.prod(x.shape[dim + 1 :]))
 
 
 def running(ufunc: np.ufunc, x: np.ndarray, dim: int, reverse: bool) -> np.ndarray | None:
-    """`ufunc` accumulated along dim, from the end if `reverse`."""
+    """Return `ufunc` accumulated along dim, from the end if `reverse`."""
     if on_device(x):
         return kernels_there("scans_cuda").running(ufunc, x, dim, reverse)
     kernel = getattr(module(x.dtype), f"running_{ufunc.__name__}", None) if worth(x, x.size, SCAN_FROM) else None
@@ -157,7 +157,7 @@ def running(ufunc: np.ufunc, x: np.ndarray, dim: int, reverse: bool) -> np.ndarr
 
 
 def running_extreme(ufunc: np.ufunc, x: np.ndarray, dim: int) -> tuple | None:
-    """Running extremes and their places."""
+    """Return running extremes and their places."""
     if on_device(x):
         return kernels_there("scans_cuda").running_extreme(ufunc, x, dim)
     if not worth(x, x.size, SCAN_FROM):
@@ -169,7 +169,7 @@ def running_extreme(ufunc: np.ufunc, x: np.ndarray, dim: int) -> tuple | None:
 
 
 def recurrence(a: np.ndarray, b: np.ndarray, dim: int, reverse: bool) -> np.ndarray | None:
-    """y[i] = a[i] * y[i-1] + b[i] along a dimension, from its end if `reverse`."""
+    """Return y[i] = a[i] * y[i-1] + b[i] along a dimension, from its end if `reverse`."""
     if on_device(b):
         return kernels_there("scans_cuda").recurrence(a, b, dim, reverse)
     if not worth(b, b.size, SCAN_FROM) or a.dtype != b.dtype or a.shape != b.shape:
@@ -180,7 +180,7 @@ def recurrence(a: np.ndarray, b: np.ndarray, dim: int, reverse: bool) -> np.ndar
 
 
 def others(x: np.ndarray, g: np.ndarray, dims: tuple) -> np.ndarray | None:
-    """The gradient of the product of x over dimensions that follow one another: g times the other elements."""
+    """Return the gradient of the product of x over adjacent dimensions: g times the other elements."""
     if not worth(x, x.size, SCAN_FROM) or not x.flags.c_contiguous or not dims:
         return None
     outer, n, inner = (

@@ -1,7 +1,7 @@
-"""Kernels for the k largest or smallest along a dimension, in order.
+"""Kernels for the k largest or smallest elements along a dimension, in order.
 
-A heap has the best of what was seen, the worst of them on top, so that most elements cost one comparison (Williams,
-"Algorithm 232: heapsort", 1964).  ops/sort.py has the definition, a stable sort; None stands for "that serves as well".
+A heap holds the best k elements so far, the worst of them on top, so that most elements cost one comparison (Williams,
+"Algorithm 232: heapsort", 1964). ops/sort.py has the definition, a stable sort; None means that it is as fast.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..fallback import alone
 from ..threads import launch
 
 RANK_FROM = 4096  # elements; NumPy sorts them in 50 microseconds, and a first lesson would wait for the compiler
-SHARE = 32  # part of a row; where k is more than that, to part the row first is as fast
+SHARE = 32  # k may be at most 1/32 of a row; beyond that, partitioning the row first is as fast
 
 HEAD = '''"""The first of {real} in order."""
 
@@ -28,13 +28,13 @@ TOP = '''
 
 @njit(nogil=True, forceinline=True)
 def {name}_before(a, b):
-    """Whether a comes before b; NaN counts as larger than every number."""
+    """Return True if a comes before b; NaN counts as larger than every number."""
     return a {operator} b or {odd}
 
 
 @njit(nogil=True)
 def {name}_sift(values, places, size, at, value, place):
-    """Put an element into a heap at a place that is free, or below; of equal elements the later is the worse."""
+    """Put an element into a heap at a free place or below it; of equal elements the later one is worse."""
     while 2 * at + 1 < size:
         low = 2 * at + 1
         if low + 1 < size:
@@ -66,7 +66,7 @@ def {name}_top(x, values, places):
 
 @njit(nogil=True)
 def {name}(x_, places_):
-    """Places (outer, k, inner) of the first along the middle of x (outer, n, inner); columns are copied, some at a time."""
+    """Fill in the places (outer, k, inner) of the first along the middle of x (outer, n, inner), copying columns in groups."""
     n, k, inner = x_.shape[1], places_.shape[1], x_.shape[2]
     values, places, columns = np.empty(k, x_.dtype), np.empty(k, np.int64), np.empty((min(inner, 16), n), x_.dtype)
     for r in range(len(x_)):
@@ -95,7 +95,7 @@ module = by_dtype("ranking", SOURCE)
 
 
 def top(x: np.ndarray, k: int, dim: int, largest: bool) -> np.ndarray | None:
-    """The places of the k largest, or smallest, along a dimension, in order; of equal ones the first come first."""
+    """Return the places of the k largest or smallest along a dimension, in order; equal ones keep their order."""
     if on_device(x):
         return kernels_there("sorting").top(x, k, dim, largest)
     n = x.shape[dim]

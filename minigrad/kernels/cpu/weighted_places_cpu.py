@@ -1,6 +1,6 @@
-"""Weighted sums of elements at places, along the last dimension, their two gradients, and the places.
+"""Weighted sums of elements at places along the last dimension, their two gradients, and the places.
 
-The definitions are in ops/nn/weighted_gather.py; None stands for "NumPy does that".
+The definitions are in ops/nn/weighted_gather.py; None leaves the work to NumPy.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..threads import launch
 
 SUMS_FROM = 2048  # terms; see index_cpu.PLACES_FROM
 
-SOURCE = '''"""Weighted sums of {real} at places, where a negative place stands for nothing."""
+SOURCE = '''"""Weighted sums of {real} at places, where a negative place has no element."""
 
 from numba import njit
 from numpy import int64, uint64 as at
@@ -76,17 +76,17 @@ module = by_dtype("weighted_places", SOURCE)
 
 
 def gather(x: np.ndarray, w: np.ndarray, places: np.ndarray) -> np.ndarray | None:
-    """Return the sums for each channel: x (n, c, size), w and places (n, k, points), the result (n, c, points)."""
+    """Return the sums for each channel: x (n, c, size), w and places (n, k, points), result (n, c, points)."""
     return by_channel("gather", x, w, places, places.shape[2])
 
 
 def scatter(g: np.ndarray, w: np.ndarray, places: np.ndarray, size: int) -> np.ndarray | None:
-    """Return for each element the sum of what looks at it: g (n, c, points), the result (n, c, size)."""
+    """Return for each element the sum of the terms that read it: g (n, c, points), result (n, c, size)."""
     return by_channel("scatter", g, w, places, size)
 
 
 def by_channel(name: str, x: np.ndarray, w: np.ndarray, places: np.ndarray, size: int) -> np.ndarray | None:
-    """Run a kernel that goes through the rows of x, each with the weights and places of its example."""
+    """Run a kernel over the rows of x, each with the weights and places of its example."""
     n, c = x.shape[:2]
     terms = c * places.size
     if not worth(x, terms, SUMS_FROM) or w.dtype != x.dtype:
@@ -98,7 +98,7 @@ def by_channel(name: str, x: np.ndarray, w: np.ndarray, places: np.ndarray, size
 
 
 def products(g: np.ndarray, x: np.ndarray, places: np.ndarray) -> np.ndarray | None:
-    """Return the gradient by each weight: g (n, c, points), x (n, c, size), the result (n, k, points)."""
+    """Return the gradient of each weight: g (n, c, points), x (n, c, size), result (n, k, points)."""
     terms = g.shape[1] * places.size
     if not worth(g, terms, SUMS_FROM) or x.dtype != g.dtype:
         return None
@@ -108,7 +108,7 @@ def products(g: np.ndarray, x: np.ndarray, places: np.ndarray) -> np.ndarray | N
 
 
 def combined(taps: np.ndarray, sizes: tuple) -> np.ndarray | None:
-    """Return the flat places of all combinations of one tap in each dimension: taps (n, dimensions, k, points)."""
+    """Return the flat places of all combinations of one tap per dimension: taps (n, dimensions, k, points)."""
     n, dims, k, points = taps.shape
     if not worth(taps, n * k**dims * points, SUMS_FROM):
         return None

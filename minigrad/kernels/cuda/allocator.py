@@ -1,8 +1,8 @@
-"""Device memory, kept for the next tensor: asking the driver for memory waits for the GPU, so freed blocks are used again.
+"""Device memory, cached for reuse: asking the driver for memory waits for the GPU, so freed blocks are handed out again.
 
-Sizes are rounded up, so that blocks fit more often: to a multiple of 512 bytes, above 1 MiB to one of 2 MiB.  A freed block
-may be handed out at once though kernels that read it are still waiting in the stream: there is one stream, and whoever writes
-to the block next comes later in it.  Where the GPU has no room left, all free blocks go back to it before that is an error.
+Sizes are rounded up so that blocks fit more often: to a multiple of 512 bytes, from 1 MiB on to a multiple of 2 MiB. A freed
+block may be reused at once, even if kernels that read it are still queued: there is one stream, and the next writer comes
+later in it. If the GPU is out of memory, all free blocks go back to it before an error is raised.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ LARGE_FROM = 1 << 20
 
 
 class Block:
-    """Memory on the device; it returns to the allocator when nobody holds it any more.
+    """Memory on the device, which returns to the allocator when its last reference is gone.
 
-    Memory of another library is a Block too: `owner` keeps it alive, and it is not given to anybody else.
+    Memory of another library is a Block too: `owner` keeps it alive, and the allocator does not reuse it.
     """
 
     __slots__ = ("__weakref__", "address", "nbytes", "owner", "pool", "reserved")
@@ -33,12 +33,12 @@ class Block:
         self.address, self.nbytes, self.reserved, self.owner, self.pool = address, nbytes, reserved, owner, pool
 
     def __del__(self):
-        if self.owner is None and ALLOCATOR is not None:  # when a program ends, modules are emptied before
+        if self.owner is None and ALLOCATOR is not None:  # at exit, modules are cleared first
             ALLOCATOR.give_back(self)
 
 
 class Pool:
-    """Memory of a captured graph, which goes on using it by address: free here is not free for others."""
+    """Memory of a captured graph, which uses it by address: other code must not get a block that is free here."""
 
     def __init__(self, allocator: Allocator):
         self.allocator, self.free = allocator, defaultdict(list)
@@ -50,22 +50,22 @@ class Pool:
 
 
 class Pooling(threading.local):
-    """The pool whose memory is handed out, while the thread that asks captures a graph."""
+    """The pool from which this thread's memory comes while it captures a graph."""
 
     pool: Pool | None = None
 
 
 class Allocator:
-    """Blocks by size, and counts of them.  Safe in several threads: memory may be freed in any of them."""
+    """Blocks by size, with counters. Thread-safe, because any thread may free memory."""
 
     def __init__(self):
-        self.lock = threading.RLock()  # a Block may be freed while this thread is inside
+        self.lock = threading.RLock()  # a Block may be freed while this thread holds the lock
         self.free: dict[int, list[int]] = defaultdict(list)
         self.pooling = Pooling()
         self.allocated = self.reserved = self.most_allocated = self.most_reserved = self.allocations = self.reused = 0
 
     def take(self, nbytes: int) -> Block:
-        """A block of at least so many bytes.  Raises OutOfMemoryError where the device has no room."""
+        """Return a block of at least `nbytes` bytes. Raises OutOfMemoryError if the device is full."""
         if inside.yes:
             return Block(fresh_address(nbytes), nbytes, 0, NOWHERE)
         size, pool = rounded(nbytes), self.pooling.pool
@@ -83,7 +83,7 @@ class Allocator:
         return Block(address, nbytes, size, None, pool)
 
     def fresh(self, size: int) -> int:
-        """Memory from the device."""
+        """Return the address of new memory from the device."""
         place = machine.current()
         with suppress(MemoryError):
             return place.allocate(size)
@@ -95,13 +95,13 @@ class Allocator:
             raise error(
                 OutOfMemoryError,
                 "cuda",
-                f"out of memory: {size} bytes were asked for, {free} of {total} are free, tensors here hold {self.allocated}",
-                "delete tensors that are not needed, use smaller batches, or compute under no_grad where no gradient is "
-                "wanted; minigrad.cuda.memory_summary() shows what is in use",
+                f"out of memory: requested {size} bytes, {free} of {total} are free, tensors here hold {self.allocated}",
+                "delete tensors that are not needed, use smaller batches, or compute under no_grad if you need no "
+                "gradient; minigrad.cuda.memory_summary() shows the memory in use",
             ) from None
 
     def give_back(self, block: Block) -> None:
-        """A block that nobody holds."""
+        """Take back a block that has no references."""
         with self.lock:
             self.allocated -= block.reserved
             free = self.free if block.pool is None else block.pool.free
@@ -109,7 +109,7 @@ class Allocator:
 
     @contextmanager
     def pooled(self) -> Iterator[Pool]:
-        """Hand out memory that nobody else gets, as long as the pool is there."""
+        """Hand out memory that no other code gets while the pool exists."""
         before, pool = self.pooling.pool, Pool(self)
         self.pooling.pool = pool
         try:
@@ -118,12 +118,12 @@ class Allocator:
             self.pooling.pool = before
 
     def reset_peaks(self) -> None:
-        """Let the maxima begin from what is in use now."""
+        """Reset the maxima to the current values."""
         with self.lock:
             self.most_allocated, self.most_reserved = self.allocated, self.reserved
 
     def empty(self) -> None:
-        """Give the free blocks back to the device."""
+        """Return the free blocks to the device."""
         with self.lock:
             place = machine.current()
             place.synchronize()
@@ -135,7 +135,7 @@ class Allocator:
 
 
 def rounded(nbytes: int) -> int:
-    """The size of the block for so many bytes."""
+    """Return the size of the block for `nbytes` bytes."""
     unit = LARGE if nbytes >= LARGE_FROM else SMALL
     return max(-(-nbytes // unit), 1) * unit
 

@@ -1,7 +1,7 @@
-"""Kernels with barriers as generators: what waits yields what it waits for, so that one loop can run many threads.
+"""Kernels with barriers as generators: a thread yields the barrier at which it waits, so one loop can run many threads.
 
 `cuda.syncthreads()` becomes `(yield cuda.syncthreads())`, and a call of a device function that waits `(yield from f(x))`.
-Lines and columns stay as they are, for errors to name.
+Lines and columns stay the same, so that errors can name them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ BARRIERS = frozenset(
 
 
 def waiting(source: str, names: Mapping[str, Any]) -> ast.Module:
-    """The text of a module with those of its functions as generators that reach a barrier; `names` are what it imports.
+    """Return the module's text with functions that reach a barrier as generators; `names` are its imports.
 
     >>> print(ast.unparse(waiting("def f(x): return cuda.any_sync(1, x)", {})))
     def f(x):
@@ -35,7 +35,7 @@ def waiting(source: str, names: Mapping[str, Any]) -> ast.Module:
 
 
 def waits(node: ast.AST, found: set[str]) -> str:
-    """How a node waits: "barrier" for a call of one, "function" for a call of one of those found; "" for others."""
+    """Return how a node waits: "barrier" for a call of a barrier, "function" for one of those found, "" otherwise."""
     if not isinstance(node, ast.Call):
         return ""
     if isinstance(node.func, ast.Attribute) and node.func.attr in BARRIERS:
@@ -44,7 +44,7 @@ def waits(node: ast.AST, found: set[str]) -> str:
 
 
 class Yields(ast.NodeTransformer):
-    """Puts `yield` before the calls of barriers, and `yield from` before those of functions that wait."""
+    """Puts `yield` before calls of barriers, and `yield from` before calls of functions that wait."""
 
     def __init__(self, found: set[str]):
         self.found = found

@@ -1,6 +1,6 @@
-"""The product by NVIDIA's library, cuBLAS, where it is installed: large products are what its makers tune for every GPU.
+"""Products from NVIDIA's library cuBLAS, if it is installed: NVIDIA tunes large products for every GPU.
 
-Nothing depends on it: without it, and for whatever it has no function for, our own kernel (matmul_cuda.py) computes them.
+cuBLAS is optional: without it, and for cases that it does not cover, our own kernel (matmul_cuda.py) computes products.
 
     pip install nvidia-cublas-cu12
 """
@@ -19,7 +19,7 @@ from ...arrays.nowhere import inside
 from ...errors import error
 from . import machine, simulator
 
-# multiplications, 256 x 256 x 256; below, a launch takes longer than what it computes, with any kernel
+# multiplications, 256 x 256 x 256; below, a launch takes longer than the computation, with any kernel
 LIBRARY_FROM = 1 << 24
 FUNCTIONS = {
     "float32": ("cublasSgemmStridedBatched", ctypes.c_float),
@@ -27,12 +27,12 @@ FUNCTIONS = {
 }
 NORMAL, TRANSPOSED = 0, 1  # cublasOperation_t
 POINTER, INT, LONG = ctypes.c_void_p, ctypes.c_int, ctypes.c_longlong
-LARGEST = 2**31 - 1  # its sizes are C's ints
+LARGEST = 2**31 - 1  # its sizes are C ints
 
 
 @functools.cache
 def library() -> Any:
-    """cuBLAS, or None: wherever pip, conda or the CUDA toolkit have put it."""
+    """Return cuBLAS, as installed by pip, conda or the CUDA toolkit; None if it is missing."""
     if simulator.SIMULATED:
         return None
     try:
@@ -44,7 +44,7 @@ def library() -> Any:
 
 
 def handle() -> ctypes.c_void_p:
-    """What the library keeps for each thread: it computes in the stream that the thread's kernels run in."""
+    """Return the thread's handle of the library, which computes in the stream of the thread's kernels."""
     made = getattr(_kept, "handle", None)
     if made is None:
         made = _kept.handle = ctypes.c_void_p()
@@ -57,7 +57,7 @@ _kept = threading.local()
 
 
 def check(name: str, status: int) -> None:
-    """Raise RuntimeError if a function of the library has failed."""
+    """Raise RuntimeError if a function of the library failed."""
     if status:
         raise error(
             RuntimeError, "matmul", f"{name} of cuBLAS returned status {status}", "run it on the processor: x.cpu()"
@@ -65,12 +65,12 @@ def check(name: str, status: int) -> None:
 
 
 def product(x: Any, y: Any, out: Any, batch: tuple, rows: int, columns: int, depth: int) -> bool:
-    """out = x @ y by the library; False, and nothing done, where there is none or it is not the one to ask."""
+    """Compute out = x @ y with cuBLAS; return False, with nothing done, if cuBLAS is missing or does not fit."""
     dtype = out.memory.dtype.name
     small = math.prod(batch) * rows * columns * depth < LIBRARY_FROM
     if small or inside.yes or dtype not in FUNCTIONS or library() is None:
         return False
-    if out.columns != 1:  # it writes columns, and we have it write the transposed
+    if out.columns != 1:  # cuBLAS writes columns, so it gets the transposed product
         x, y, out, rows, columns = y.T, x.T, out.T, columns, rows
     given = arguments(x, y, out, batch, rows, columns, depth)
     if given is None:
@@ -87,10 +87,10 @@ def product(x: Any, y: Any, out: Any, batch: tuple, rows: int, columns: int, dep
 
 
 def arguments(x: Any, y: Any, out: Any, batch: tuple, rows: int, columns: int, depth: int) -> tuple | None:
-    """What BLAS is told: how the operands are turned, sizes, of each operand the steps to the next column and matrix, and how
-    many matrices.  None for what it cannot be told.
+    """Return BLAS's arguments: transpositions, sizes, for each operand the steps to the next column and matrix, and the number
+    of matrices. None for operands that BLAS cannot describe.
 
-    BLAS counts in columns: what lies in rows it sees transposed, and (y.T @ x.T) is (x @ y).T.
+    BLAS is column-major: it sees rows transposed, and (y.T @ x.T) is (x @ y).T.
     """
     found = [turned(y, depth, columns), turned(x, rows, depth), turned(out, rows, columns)]
     if any([f is None for f in found]) or found[2][0] != NORMAL or min(batch) > 1:
@@ -103,7 +103,7 @@ def arguments(x: Any, y: Any, out: Any, batch: tuple, rows: int, columns: int, d
 
 
 def turned(a: Any, rows: int, columns: int) -> tuple | None:
-    """Whether rows (NORMAL) or columns lie in one piece, and the step from one to the next; None if neither do."""
+    """Return NORMAL or TRANSPOSED if rows or columns are contiguous, and the step to the next one; None if neither are."""
     if not all([isinstance(s, (int, np.integer)) for s in (a.rows, a.columns)]):
         return None
     if a.columns == 1 and a.rows >= columns:

@@ -1,7 +1,7 @@
 """The threads of a simulated block: one runs at a time, from barrier to barrier, in the order of their numbers.
 
-A thread of a GPU is a call of the kernel's function.  A kernel without barriers is called once for each of them.  One with
-barriers is a generator (barriers.py) that yields a Barrier where it waits, and is sent the answer when all have come.
+A thread of a GPU is a call of the kernel's function. A kernel without barriers is called once per thread. A kernel with
+barriers is a generator (barriers.py): it yields a Barrier where it waits, and receives the answer when all threads are there.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from ...places import Place
 
 
 class Barrier(NamedTuple):
-    """What a thread waits for: the operation, the set of threads that have to come, its own value, what it makes of all.
+    """A barrier at which a thread waits: the operation, the set of threads to wait for, the thread's value, and the answer.
 
-    Sets of threads are numbers with a bit for each thread.
+    A set of threads is a number with one bit per thread.
     """
 
     name: str
     members: int
     value: Any
-    answer: Callable[[dict[int, Any]], Any]  # from the values of those that have met, by their numbers
+    answer: Callable[[dict[int, Any]], Any]  # from the values of the threads that met, by number
 
 
 class Waiting(NamedTuple):
@@ -40,25 +40,25 @@ class Waiting(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Barrier and line."""
+        """Name of the barrier, and its line."""
         *_, frame = (g.gi_frame for g in nested(self.calls))
         return f"{self.barrier.name} at {Place(frame.f_code.co_filename, frame.f_lineno)}"
 
 
 class Divergence(Exception):
-    """Threads that should meet at one barrier do not."""
+    """Threads that must meet at one barrier do not."""
 
 
 class Block:
-    """A block whose threads call `function`, each step after `become(number)` has made the fake module speak for it."""
+    """A block whose threads call `function`; `become(number)` makes the fake module act for a thread before each step."""
 
     def __init__(self, size: int, function: Callable, args: tuple, become: Callable, met: Callable | None = None):
         self.size, self.function, self.args, self.become, self.met = size, function, args, become, met
-        self.ended = 0  # the set of the threads that have
-        self.barriers: dict[tuple, list[Waiting]] = {}  # scope and members -> who has come
-        self.ready: deque[tuple[Waiting, dict]] = deque()  # who may go on, and the values of those that it has met
-        self.shared: list = []  # the block's shared arrays in the order in which its threads ask for them
-        self.requests: dict[int, int] = {}  # thread -> how many it has asked for
+        self.ended = 0  # the set of threads that have ended
+        self.barriers: dict[tuple, list[Waiting]] = {}  # scope and members -> threads that wait
+        self.ready: deque[tuple[Waiting, dict]] = deque()  # threads that may continue, with the values that met
+        self.shared: list = []  # shared arrays, in the order in which threads request them
+        self.requests: dict[int, int] = {}  # thread -> number of its requests
 
     def run(self) -> None:
         """Run every thread to its end."""
@@ -76,7 +76,7 @@ class Block:
             raise Divergence(self.described([w for group in self.barriers.values() for w in group]))
 
     def go_on(self, number: int, calls: Generator, answer: Any) -> None:
-        """Let a thread run to its next barrier, or to its end."""
+        """Run a thread to its next barrier or to its end."""
         try:
             barrier = calls.send(answer)
         except StopIteration:
@@ -89,7 +89,7 @@ class Block:
             self.release(key)
 
     def release(self, key: tuple[bool, int]) -> None:
-        """Make those at a barrier ready if all living members are there, at one place of the program."""
+        """Release the threads at a barrier if all living members are there, at the same place of the program."""
         if len(self.barriers[key]) != (key[1] & ~self.ended).bit_count():
             return
         waiting = sorted(self.barriers[key], key=lambda w: w.number)
@@ -102,7 +102,7 @@ class Block:
         self.ready.extend((w, met) for w in waiting)
 
     def described(self, waiting: list[Waiting]) -> str:
-        """Which threads wait where, and which have ended."""
+        """Return the text that names the waiting threads with their places, and the ended ones."""
         places: dict[str, list[int]] = {}
         for w in waiting:
             places.setdefault(w.place, []).append(w.number)
@@ -112,14 +112,14 @@ class Block:
 
 
 def nested(calls: Any) -> Any:
-    """A generator and those that it waits for."""
+    """Yield a generator and the generators to which it delegates."""
     while calls is not None:
         yield calls
         calls = calls.gi_yieldfrom
 
 
 def threads(found: list[int]) -> str:
-    """Threads in words.
+    """Return the text for a set of threads.
 
     >>> threads([3]), threads([0, 1, 2, 3]), threads([0, 5, 9])
     ('thread 3', 'threads 0 to 3', 'threads 0, 5, 9')

@@ -1,4 +1,4 @@
-"""Functions of single numbers by NumPy and SciPy, which never raise: what kernels call in the simulator
+"""Scalar functions from NumPy and SciPy, which never raise; kernels call them in the simulator
 (device_functions.py)."""
 
 # ruff: noqa: F401
@@ -44,27 +44,27 @@ from scipy.special import erf, erfc, erfinv, gamma, gammaln
 
 
 def lgamma(x):
-    """The logarithm of the gamma function's size; SciPy's is -inf at -inf."""
+    """Return the logarithm of the absolute value of gamma; SciPy's is -inf at -inf."""
     return abs(x) if isinf(x) else gammaln(x)
 
 
 def round(x):
-    """The nearest whole number, of two the even one."""
+    """Return the nearest integer, or the even one of two."""
     return x if isinstance(x, np.integer) else np.rint(x)
 
 
 def bits(x):
-    """A float's bits as an integer of its size."""
+    """Return a float's bits as an integer of the same size."""
     return x.view(f"i{x.itemsize}")
 
 
 def of_bits(n):
-    """The float of these bits."""
+    """Return the float with these bits."""
     return n.view(f"f{n.itemsize}")
 
 
 def vector_load(n):
-    """The function load(a, i): a tuple of n elements of a flat array, from i on."""
+    """Return the function load(a, i): a tuple of n elements of a flat array, from i on."""
     return lambda a, i: tuple([a[i + q] for q in range(n)])
 
 
@@ -75,15 +75,15 @@ def store4(a, i, elements):
 
 
 def aligned4(a):
-    """Whether an array begins at a multiple of four elements, or of 16 bytes."""
+    """Return True if an array begins at a multiple of four elements, or of 16 bytes."""
     return a.ctypes.data % min(4 * a.itemsize, 16) == 0
 
 
 def umul64hi(x, y):
-    """The upper half of the product of two unsigned numbers of 64 bits."""
+    """Return the upper half of the product of two unsigned 64-bit integers."""
     return np.uint64(int(x) * int(y) >> 64)
 
 
 def function(f):
-    """A function that kernels may call."""
+    """Mark a function as callable from kernels."""
     return f

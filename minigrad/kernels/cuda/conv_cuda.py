@@ -1,8 +1,8 @@
-"""Convolutions on the device, and their two gradients: products whose second matrix, that of the windows, is nowhere in memory.
+"""Convolutions on the device and their two gradients: products with a matrix of windows that is never stored.
 
-Element k of a window lies as far from its beginning in every window of an image.  So where the element (k, n) of the matrix of
-windows lies is the sum of two tables, one of k and one of n, and the product (matmul_cuda.py) reads it there (implicit GEMM;
-Chetlur et al., "cuDNN: efficient primitives for deep learning", 2014).  Zeros around an image are copied around it first.
+Element k of a window is at the same distance from the window's start in every window. So the address of element (k, n) in
+the matrix of windows is the sum of two table entries, one for k and one for n, and the product (matmul_cuda.py) reads it
+there (implicit GEMM; Chetlur et al., "cuDNN: efficient primitives for deep learning", 2014). Padded images are copied first.
 ops/nn/conv.py has the definitions.
 """
 
@@ -22,7 +22,7 @@ from .matmul_cuda import Operand, run
 
 
 def forward(x: DeviceArray, w: DeviceArray, bias: Any, number: tuple, geometry: Any) -> DeviceArray:
-    """The convolution, of so many windows in each direction; `bias` is a number per channel, or None."""
+    """Return the convolution, with `number` windows in each dimension; `bias` has a number per channel, or is None."""
     out = empty((x.shape[0], w.shape[0], *number), x.dtype)
     if out.size:
         weight, seen, product, sizes = operands(w, x, out, geometry)
@@ -33,7 +33,7 @@ def forward(x: DeviceArray, w: DeviceArray, bias: Any, number: tuple, geometry: 
 
 
 def by_weight(y: DeviceArray, x: DeviceArray, kernel: tuple, geometry: Any) -> DeviceArray:
-    """The gradient by the weight, with kernels of that shape; y is that of the result."""
+    """Return the weight gradient for kernels of that shape; y is the gradient of the result."""
     out = empty((y.shape[1], x.shape[1] // geometry.groups, *kernel), y.dtype)
     if not y.size:
         out.fill(0)
@@ -44,23 +44,23 @@ def by_weight(y: DeviceArray, x: DeviceArray, kernel: tuple, geometry: Any) -> D
 
 
 def operands(w: DeviceArray, x: DeviceArray, y: DeviceArray, geometry: Any) -> tuple:
-    """The weight, the windows of the input and the result of a convolution as matrices, and the sizes of their product."""
+    """Return the weight, the input's windows and the result as matrices, and the sizes of their product."""
     (channels, *kernel), number, groups = w.shape[1:], y.shape[2:], geometry.groups
     rows, taps, windows = w.shape[0] // groups, math.prod(kernel), math.prod(number)
     line = surrounded(x, geometry.padding, geometry.padding)
     elements, begins = windows_of(line, channels, kernel, number, geometry)
     weight = Operand(w.reshape(-1), 0, w.size // groups, channels * taps, 1, True)
     seen = Operand(line.reshape(-1), 0, steps(line)[1] * channels, elements, begins, True)
-    images = table((range(len(y)), range(windows)), (windows * y.shape[1], 1))  # where the elements of a channel lie
+    images = table((range(len(y)), range(windows)), (windows * y.shape[1], 1))  # addresses of a channel's elements
     result = Operand(y.reshape(-1), 0, rows * windows, windows, images, True)
     return weight, seen, result, (rows, len(x) * windows, channels * taps)
 
 
 def by_input(y: DeviceArray, w: DeviceArray, size: tuple, geometry: Any) -> DeviceArray:
-    """The gradient by an input of that size; y is that of the result.
+    """Return the input gradient for an input of that size; y is the gradient of the result.
 
-    With stride s a place of the input is met by every s-th element of the kernel only: places that are met by the same ones
-    are a phase, which is a convolution of its own.
+    With stride s, only every s-th element of the kernel meets a given place of the input. The places that meet the same
+    elements form a phase, which is a separate convolution.
     """
     stride, padding, dilation, groups = geometry
     kernel, number = w.shape[2:], y.shape[2:]
@@ -81,8 +81,8 @@ def by_input(y: DeviceArray, w: DeviceArray, size: tuple, geometry: Any) -> Devi
 
 
 def in_phase(r: int, size: int, kernel: int, stride: int, padding: int, dilation: int, before: int) -> tuple:
-    """Along one dimension: the places of phase r, the elements of the kernel that meet them, and, in windows with `before` more
-    in front, where each place's first one lies and how far before it that of each element."""
+    """Return one dimension of phase r: its places, the kernel's elements that meet them, the first window of each place (with
+    `before` more windows in front), and for each element the offset from that window."""
     places = range((r - padding) % stride, size, stride)
     taps = tuple([k for k in range(kernel) if k * dilation % stride == r])
     begin = before + (places.start + padding) // stride
@@ -90,7 +90,7 @@ def in_phase(r: int, size: int, kernel: int, stride: int, padding: int, dilation
 
 
 def by_phase(line: DeviceArray, w: DeviceArray, out: DeviceArray, groups: int, parts: list) -> None:
-    """The gradient at the places of one phase."""
+    """Compute the gradient at the places of one phase."""
     places, taps, begins, shifts = zip(*parts)
     channels, inner = w.shape[1], w.shape[0] // groups
     of_w, of_line, of_out = steps(w), steps(line), steps(out)
@@ -104,9 +104,9 @@ def by_phase(line: DeviceArray, w: DeviceArray, out: DeviceArray, groups: int, p
     run(weight, seen, product, (1, groups), channels, first.size, chosen.size)
 
 
-# ---------------------------------------------------------------------- where things lie
+# ---------------------------------------------------------------------- addresses
 def windows_of(line: DeviceArray, channels: int, kernel: Sequence, number: Sequence, geometry: Any) -> tuple:
-    """Where the elements of a window lie, and where the windows begin."""
+    """Return the offsets of a window's elements, and the starts of the windows."""
     image, channel, *inner = steps(line)
     elements = table((range(channels), *map(range, kernel)), (channel, *map(mul, inner, geometry.dilation)))
     begins = table((range(len(line)), *map(range, number)), (image, *map(mul, inner, geometry.stride)))
@@ -115,9 +115,9 @@ def windows_of(line: DeviceArray, channels: int, kernel: Sequence, number: Seque
 
 @lru_cache(64)
 def table(indices: tuple, steps: tuple) -> DeviceArray:
-    """Where elements lie, by all choices of one of the indices of each dimension, those of the last running fastest.
+    """Return the offsets for all combinations of one index per dimension, with the last dimension fastest.
 
-    It is made once for convolutions of one shape.
+    The cache makes it once for convolutions of one shape.
     """
     total = np.zeros(1, np.int64)
     for some, step in zip(indices, steps):
@@ -126,12 +126,12 @@ def table(indices: tuple, steps: tuple) -> DeviceArray:
 
 
 def steps(a: DeviceArray) -> tuple:
-    """The distance of neighbours along each dimension of an array in C order."""
+    """Return the distance between neighbours along each dimension of an array in C order."""
     return tuple([math.prod(a.shape[d + 1 :]) for d in range(a.ndim)])
 
 
 def surrounded(x: DeviceArray, before: Any, after: Any) -> DeviceArray:
-    """x with zeros around its last dimensions, in C order."""
+    """Return x with zeros around its last dimensions, in C order."""
     if not any(before) and not any(after):
         return x if x.flags.c_contiguous else x.copy("C")
     out = full((*x.shape[:2], *[n + b + a for n, b, a in zip(x.shape[2:], before, after)]), 0, x.dtype)

@@ -1,11 +1,11 @@
-"""DeviceArray: an n-dimensional array in the memory of a GPU, of which NumPy knows where it lies, and nothing more.
+"""DeviceArray: an n-dimensional array in a GPU's memory, of which NumPy knows the layout and nothing more.
 
-`shadow` is a NumPy array over the device's addresses.  It is never read.  It is there for what NumPy knows about arrays
-without looking at a number: shapes and strides of views, their order in memory, whether two overlap.  So a view here is a view
-of the shadow.  What is computed goes through NumPy's protocols to kernels (functions.py), which is why the formulas of
-operations, written for NumPy's arrays, run here as they stand; `isinstance(a, np.ndarray)` holds for the same reason.
+`shadow` is a NumPy array over the device's addresses. Its elements are never read. It answers questions that need no
+elements: shapes and strides of views, their order in memory, whether two overlap. So a view here is a view of the shadow.
+Computations go through NumPy's protocols to kernels (functions.py), so the formulas of operations, written for NumPy arrays,
+run here unchanged; `isinstance(a, np.ndarray)` holds for the same reason.
 
-Nothing crosses to the computer's memory unasked: `to_host` and `item` copy, `np.asarray` raises.
+Nothing is copied to main memory implicitly: `to_host` and `item` copy, `np.asarray` raises.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .functions import kernel_of
 
 
 def of_shadow(name: str) -> Callable:
-    """The method that gives the view which NumPy's method of that name gives of the shadow."""
+    """Return a method that applies the NumPy method of that name to the shadow and wraps the view."""
     return lambda a, *args, **kwargs: a.seen(getattr(a.shadow, name)(*args, **kwargs))
 
 
@@ -41,14 +41,14 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
     def __init__(self, shadow: np.ndarray, block: Block, base: DeviceArray | None = None, begin: int | None = None):
         self.shadow, self.block, self.base, self.begin = shadow, block, base, begin
 
-    # ------------------------------------------------------------------ what it is
+    # ------------------------------------------------------------------ properties
     shape, dtype, ndim, size, strides, itemsize, nbytes, flags = [
         property(attrgetter(f"shadow.{name}")) for name in "shape dtype ndim size strides itemsize nbytes flags".split()
     ]
 
     @property
     def address(self) -> int:
-        """Where its first element lies; NumPy takes microseconds to say so, and is asked once."""
+        """Address of the first element; NumPy takes microseconds for it, so it is cached."""
         if self.begin is None:
             self.begin = self.shadow.__array_interface__["data"][0]
         return self.begin
@@ -64,11 +64,11 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
     mT = property(lambda a: a.seen(a.shadow.mT))
 
     def seen(self, shadow: np.ndarray, begin: int | None = None) -> DeviceArray:
-        """The view of this memory that the shadow describes; `begin` is its address, where that is known."""
+        """Return the view of this memory that the shadow describes; `begin` is its address, if known."""
         return DeviceArray(shadow, self.block, self if self.base is None else self.base, begin)
 
     def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> DeviceArray:
-        """The elements in another shape: a view where the memory allows it; else a copy, or ValueError where none is wanted."""
+        """Return the elements in another shape: a view if the layout allows it, else a copy, or ValueError if copy is False."""
         shape = shape[0] if len(shape) == 1 else shape
         try:
             return self.seen(self.shadow.reshape(shape, copy=False), self.begin)
@@ -91,11 +91,11 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
 
     # ------------------------------------------------------------------ copies
     def copy(self, order: str = "C") -> DeviceArray:
-        """A copy in memory of its own; order K keeps the order of the dimensions in memory."""
+        """Return a copy with its own memory; order K keeps the order of the dimensions in memory."""
         return self.astype(self.dtype, order)
 
     def astype(self, dtype: Any, order: str = "K", casting: str = "unsafe", copy: bool = True) -> DeviceArray:
-        """The elements converted; the array itself where nothing changes and `copy` is False."""
+        """Return the elements converted; the array itself if nothing changes and `copy` is False."""
         dtype = np.dtype(dtype)
         if not copy and dtype == self.dtype:
             return self
@@ -107,13 +107,13 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
         """Write one value everywhere."""
         kernel_of(np.copyto)(self, value)
 
-    # ------------------------------------------------------------------ the computer's memory
+    # ------------------------------------------------------------------ main memory
     def host(self) -> np.ndarray:
-        """In the simulator: the memory itself, for kernels."""
+        """Return the memory itself, for kernels in the simulator."""
         return machine.current().host(self.address, self.shape, self.dtype, self.strides)
 
     def to_host(self) -> np.ndarray:
-        """A NumPy array with these elements, in their order in memory; waits for what is still being computed."""
+        """Return a NumPy array with these elements, in their order in memory; waits for pending kernels."""
         if is_meta(self):
             raise no_numbers(self.shape)
         out = np.empty_like(self.shadow)
@@ -123,7 +123,7 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
         return out
 
     def item(self, *index: Any) -> Any:
-        """One element as a Python number."""
+        """Return one element as a Python number."""
         if is_meta(self):
             raise no_numbers(self.shape, ITEM, RuntimeError, "item")
         return self.to_host().item(*index)
@@ -157,10 +157,10 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
             TypeError,
             "numpy",
             f"an array of shape {self.shape} on cuda:0 cannot become a NumPy array without a copy",
-            "copy it to the computer's memory first, with x.cpu(), or x.item() for a number",
+            "copy it first, with x.cpu(), or x.item() for a number",
         )
 
-    # ------------------------------------------------------------------ NumPy's protocols, and its methods
+    # ------------------------------------------------------------------ NumPy's protocols and methods
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         return kernel_of(np.ufunc)(ufunc, method, inputs, options)
 
@@ -168,7 +168,7 @@ class DeviceArray(np.lib.mixins.NDArrayOperatorsMixin):
         return kernel_of(function)(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
-        """The other methods of arrays, such as sum and argmax, are NumPy's functions of that name."""
+        """Return NumPy's function of that name, bound to the array: the other methods, such as sum and argmax."""
         function = METHODS.get(name)
         if function is None:
             raise AttributeError(f"an array on the device has no attribute {name!r}")
@@ -180,7 +180,7 @@ kinds.KINDS.add(DeviceArray)
 
 
 def plain(a: Any) -> Any:
-    """An array as kernels know its elements: bfloat16 as its bits (device_functions.py), all else as it is."""
+    """Return an array as kernels see it: bfloat16 as its bits (device_functions.py), all else unchanged."""
     return a.view(np.uint16) if a.dtype == BF2 else a
 
 
@@ -188,56 +188,56 @@ BASIC = (slice, int, np.integer, type(None), type(...))
 
 
 def as_tuple(index: Any) -> tuple:
-    """An index as a tuple."""
+    """Return an index as a tuple."""
     return index if isinstance(index, tuple) else (index,)
 
 
 def is_basic(index: Any) -> bool:
-    """Whether an index gives a view: integers, slices, None and dots, but no arrays, lists or bools."""
+    """Return True if an index gives a view: integers, slices, None and ..., but no arrays, lists or bools."""
     return all([isinstance(i, BASIC) and not isinstance(i, bool) for i in as_tuple(index)])
 
 
 def basic(index: Any) -> tuple:
-    """An index as a tuple with dots, so that what it takes is a view, of one element as well."""
+    """Return an index as a tuple with ..., so that a single element is a view as well."""
     index = as_tuple(index)
     return index if any([i is Ellipsis for i in index]) else (*index, ...)
 
 
 def empty(shape: Any, dtype: Any) -> DeviceArray:
-    """An array in C order whose elements are not set."""
+    """Return an uninitialised array in C order."""
     shape, dtype = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,), np.dtype(dtype)
     return placed(ALLOCATOR.take(math.prod(shape) * dtype.itemsize), shape, dtype)
 
 
 def full(shape: Any, value: Any, dtype: Any) -> DeviceArray:
-    """An array in C order with one value everywhere."""
+    """Return an array in C order filled with one value."""
     out = empty(shape, dtype)
     out.fill(value)
     return out
 
 
 def placed(block: Block, shape: tuple, dtype: np.dtype, strides: tuple | None = None) -> DeviceArray:
-    """An array at the beginning of a block."""
+    """Return an array at the beginning of a block."""
     memory = np.asarray(machine.Interface(block.address, (max(block.nbytes, dtype.itemsize),)))
     return DeviceArray(np.ndarray(shape, dtype, memory, 0, strides), block, None, block.address)
 
 
 def like(a: Any, shape: Any = None, dtype: Any = None, order: str = "K") -> DeviceArray:
-    """An array of a's shape and dtype, and with order K of its order in memory, whose elements are not set."""
+    """Return an uninitialised array of a's shape and dtype; order K keeps its order in memory."""
     if is_meta(a) and not inside.yes:
         with entered():
             return like(a, shape, dtype, order)
     dtype = a.dtype if dtype is None else np.dtype(dtype)
     if shape is not None or order == "C" or a.flags.c_contiguous:
         return empty(a.shape if shape is None else shape, dtype)
-    if inside.yes:  # there need not be as much memory as NumPy would take
+    if inside.yes:  # NumPy could run out of memory here
         return placed(ALLOCATOR.take(a.size * dtype.itemsize), a.shape, dtype, dense_strides(a, dtype.itemsize))
     layout = np.empty_like(a.shadow if type(a) is DeviceArray else a, dtype)  # untouched memory costs nothing
     return placed(ALLOCATOR.take(layout.nbytes), a.shape, dtype, layout.strides)
 
 
 def dense_strides(a: Any, itemsize: int) -> tuple:
-    """Return the steps of an array without gaps whose dimensions lie in memory as those of another."""
+    """Return the strides of an array without gaps whose dimensions have the order in memory of another."""
     strides, step = [0] * a.ndim, itemsize
     for d in reversed(order_in_memory(a)):
         strides[d], step = step, step * max(a.shape[d], 1)
@@ -245,7 +245,7 @@ def dense_strides(a: Any, itemsize: int) -> tuple:
 
 
 def to_device(a: Any) -> DeviceArray:
-    """A NumPy array's elements in device memory, in the same order."""
+    """Return a NumPy array's elements in device memory, in the same order."""
     a = np.asarray(a)
     out = like(a)
     whole = a if out.strides == a.strides else a.copy("K")
@@ -255,12 +255,12 @@ def to_device(a: Any) -> DeviceArray:
 
 
 def uploaded(a: np.ndarray) -> Any:
-    """Memory of a GPU as pickle rebuilds it."""
+    """Return a GPU array that pickle rebuilds."""
     if not machine.count():
         raise error(
             RuntimeError,
             "load",
-            f"the file holds a tensor of {a.size} elements on cuda:0, and there is no CUDA device",
+            f"the file holds a tensor of {a.size} elements on cuda:0, but there is no CUDA device",
             "pass map_location='cpu' to minigrad.load",
         )
     return to_device(a)

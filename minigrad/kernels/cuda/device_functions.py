@@ -1,7 +1,7 @@
-"""Functions of single numbers for kernels: on a GPU CUDA's own (libdevice), in the simulator NumPy's, which raise nothing.
+"""Scalar functions for kernels: CUDA's own (libdevice) on a GPU, NumPy's, which never raise, in the simulator.
 
-The generated modules import them by the names that formulas use.  float32 stays float32 in both.  What neither library has is
-written here once, for both.
+Generated modules import them by the names that formulas use. float32 stays float32 in both. Functions that neither library
+has are written here once, for both.
 """
 
 # ruff: noqa: F401, F405  kernels import them from here
@@ -16,7 +16,7 @@ import numpy as np
 
 from . import simulator
 
-WIDEST = 16  # bytes that a thread moves by one instruction
+WIDEST = 16  # bytes that a thread moves in one instruction
 
 if simulator.SIMULATED or not find_spec("numba_cuda"):
     from .by_numpy import *  # noqa: F403
@@ -61,11 +61,11 @@ else:
 
     @cuda.jit(device=True)
     def umul64hi(x, y):
-        """The upper half of the product of two unsigned numbers of 64 bits."""
-        return np.uint64(libdevice.umul64hi(x, y))  # which Numba knows as signed
+        """Return the upper half of the product of two unsigned 64-bit integers."""
+        return np.uint64(libdevice.umul64hi(x, y))  # Numba treats it as signed
 
     def by_type(name, of_short, of_long, kinds=(types.float32, types.float64)):
-        """A function that is one of libdevice's for each of two types; numbers of others stay as they are."""
+        """Return a function that calls one of libdevice's for each of two types; other types pass through unchanged."""
 
         def chosen(x):
             raise NotImplementedError(f"{name} is for kernels")
@@ -86,7 +86,7 @@ else:
     of_bits = by_type("of_bits", libdevice.int_as_float, libdevice.longlong_as_double, (types.int32, types.int64))
 
     def pow(x, y):
-        """x to the power of y."""
+        """Return x to the power of y."""
         raise NotImplementedError("pow is for kernels")
 
     @overload(pow)
@@ -96,17 +96,17 @@ else:
         return lambda x, y: libdevice.powf(x, y)
 
     def vector(builder, context, a, array, i, n):
-        """The place of n elements of a flat array, as a vector, and the bytes that it lies at a multiple of."""
+        """Return the address of n elements of a flat array as a vector, and its alignment in bytes."""
         begin = builder.gep(context.make_array(a)(context, builder, array).data, [i])
         kind = ir.VectorType(begin.type.pointee, n).as_pointer(begin.type.addrspace)
         return builder.bitcast(begin, kind), step(context, a, n)
 
     def step(context, a, n):
-        """The bytes that n elements are read at a multiple of."""
+        """Return the alignment in bytes for reads of n elements."""
         return min(n * context.get_abi_sizeof(context.get_data_type(a.dtype)), WIDEST)
 
     def vector_load(n):
-        """The function load(a, i): n elements of a flat array, by one instruction; a[i] lies at a multiple of their size."""
+        """Return the function load(a, i): n elements of a flat array in one instruction; a[i] is aligned to their size."""
 
         @intrinsic
         def load(typing, a, i):
@@ -123,7 +123,7 @@ else:
 
     @intrinsic
     def store4(typing, a, i, elements):
-        """Write four elements of a flat array, as load4 reads them."""
+        """Write four elements of a flat array, the way load4 reads them."""
 
         def emit(context, builder, signature, args):
             place, align = vector(builder, context, a, *args[:2], 4)
@@ -138,7 +138,7 @@ else:
 
     @intrinsic
     def aligned4(typing, a):
-        """Whether an array begins where load4 and store4 can."""
+        """Return True if an array is aligned for load4 and store4."""
 
         def emit(context, builder, signature, args):
             address = builder.ptrtoint(context.make_array(a)(context, builder, args[0]).data, ir.IntType(64))
@@ -148,7 +148,7 @@ else:
         return types.boolean(a), emit
 
     def function(f):
-        """A function that kernels may call."""
+        """Mark a function as callable from kernels."""
         return cuda.jit(device=True)(f)
 
 
@@ -157,13 +157,13 @@ load1, load2, load4 = [vector_load(n) for n in (1, 2, 4)]
 
 @function
 def of_bfloat16(n):
-    """The float32 whose upper half these 16 bits are."""
+    """Return the float32 whose upper half is these 16 bits."""
     return of_bits(np.int32(np.int32(n) << np.int32(16)))
 
 
 @function
 def to_bfloat16(x):
-    """The upper 16 bits of a float32, rounded to the nearest; of two that are as near, to the even one.  NaN stays NaN."""
+    """Return the upper 16 bits of a float32, rounded to nearest, ties to even. NaN stays NaN."""
     n = np.int32(bits(np.float32(x)))
     upper = n >> np.int32(16)
     if x != x:
@@ -173,25 +173,25 @@ def to_bfloat16(x):
 
 @function
 def where(condition, x, y):
-    """x where the condition holds, else y."""
+    """Return x if the condition holds, else y."""
     return x if condition else y
 
 
 @function
 def rsqrt(x):
-    """1 / sqrt(x)."""
+    """Return 1 / sqrt(x)."""
     return type(x)(1) / sqrt(x)
 
 
 @function
 def sigmoid(x):
-    """1 / (1 + exp(-x))."""
+    """Return 1 / (1 + exp(-x))."""
     return type(x)(1) / (type(x)(1) + exp(-x))
 
 
 @function
 def remainder(x, y):
-    """What is left of x when whole multiples of y are taken away: of the sign of y."""
+    """Return the remainder of x / y rounded down, with the sign of y."""
     rest = fmod(x, y)
     if rest != 0 and (rest < 0) != (y < 0):
         return rest + y
@@ -200,7 +200,7 @@ def remainder(x, y):
 
 @function
 def floor_divide(x, y):
-    """The largest whole number of times that y fits into x: exact, where the rounded quotient x / y may be one too many."""
+    """Return x / y rounded down: exact, where the rounded quotient may be one too large."""
     if y == 0:
         return x / y
     rest = fmod(x, y)
@@ -213,9 +213,9 @@ def floor_divide(x, y):
 
 @function
 def digamma(x):
-    """The derivative of lgamma.  Below 6 by the recurrence, then by the asymptotic series (Abramowitz and Stegun, 6.3.18).
+    """Return the derivative of lgamma, by recurrence below 10, then the asymptotic series (Abramowitz and Stegun, 6.3.18).
 
-    float32 is computed in float64.  Infinite at 0, NaN at -1, -2, ..., as in PyTorch.
+    float32 is computed in float64. Infinite at 0, NaN at -1, -2, ..., as in PyTorch.
     """
     z = np.float64(x)
     if z == 0:
@@ -236,7 +236,7 @@ def digamma(x):
 
 @function
 def trigamma(x):
-    """The derivative of digamma (Abramowitz and Stegun, 6.4.12), by recurrence, reflection and the asymptotic series."""
+    """Return the derivative of digamma (Abramowitz and Stegun, 6.4.12), by recurrence, reflection and asymptotic series."""
     z = np.float64(x)
     sign, total = 1.0, 0.0
     if z < 0.5:
@@ -260,10 +260,10 @@ EULER_MACLAURIN = (12.0, -720.0, 30240.0, -1209600.0, 47900160.0, -1892437580.31
 
 @function
 def zeta(s, q):
-    """Hurwitz's zeta function, the sum of 1 / (q + k)**s over k = 0, 1, ..., for s > 1.
+    """Return Hurwitz's zeta function, the sum of 1 / (q + k)**s over k = 0, 1, ..., for s > 1.
 
-    Ten terms, and then the formula of Euler and Maclaurin, as in Moshier's Cephes library (zeta.c).  float32 is computed in
-    float64.  Infinite where q is 0 or a negative whole number, NaN for other negative q unless s is whole.
+    Ten terms, then the Euler-Maclaurin formula, as in Moshier's Cephes library (zeta.c). float32 is computed in float64.
+    Infinite if q is 0 or a negative integer, NaN for other negative q unless s is an integer.
     """
     x, a = np.float64(s), np.float64(q)
     if a <= 0:

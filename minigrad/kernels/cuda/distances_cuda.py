@@ -1,6 +1,6 @@
-"""Distances of all points of one set from all of another, by the sum of absolute differences, and their gradient.
+"""Distances between all points of two sets, as sums of absolute differences, and their gradient.
 
-A thread has one pair of points, or one coordinate of a point.  kernels/cpu/distances_cpu.py is the same on the processor.
+Each thread handles a pair of points, or a coordinate of a point. kernels/cpu/distances_cpu.py does it on the processor.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def distances(x, y, out):
 
 @cuda.jit
 def pulls(x, y, g, dx):
-    """Each point is pulled by g in the direction of each of the others."""
+    """Pull each point by g towards each of the others."""
     rows, size = dx.shape[1], dx.shape[2]
     for i in range(cuda.grid(1), dx.size, cuda.gridsize(1)):
         a, row, d, total = i // (rows * size), i // size % rows, i % size, real(0)
@@ -44,17 +44,17 @@ module = by_dtype("distances", SOURCE, kernel_modules.load)
 
 
 def distances(x: DeviceArray, y: DeviceArray) -> DeviceArray:
-    """The distances of all rows of x (..., n, d) from those of y (..., m, d)."""
+    """Return the distances between all rows of x (..., n, d) and y (..., m, d)."""
     return launched("distances", empty((*x.shape[:-1], y.shape[-2]), x.dtype), x, y)
 
 
 def pulls(g: DeviceArray, x: DeviceArray, y: DeviceArray) -> DeviceArray:
-    """The gradient by x."""
+    """Return the gradient of x."""
     return launched("pulls", empty(x.shape, x.dtype), x, y, g)
 
 
 def launched(name: str, out: DeviceArray, *given: DeviceArray) -> DeviceArray:
-    """Run a kernel on batches of matrices, with a thread for each element of the result."""
+    """Run a kernel on batches of matrices, with one thread per element of the result."""
     if not all([a.size for a in given]):
         out.fill(0)
     elif out.size:

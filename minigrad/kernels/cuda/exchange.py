@@ -1,12 +1,12 @@
-"""Device memory that several libraries share: the protocols of DLPack and of __cuda_array_interface__.
+"""Device memory shared between libraries: the protocols of DLPack and of __cuda_array_interface__.
 
-Nothing is copied in either direction.  Who receives an array keeps what it came from alive: a Block whose `owner` is the other
-library's object, or, for what is lent by DLPack, the record that the two pass on: who is done with it calls its `deleter`.
+Neither direction copies. The receiver of an array keeps its source alive: through a Block whose `owner` is the other
+library's object, or, under DLPack, through the record that the two pass on, whose `deleter` the receiver calls at the end.
 
-The order of work is kept as the protocols say: the lender makes the other's stream wait.  Our stream and the default stream
-wait for each other by themselves, so there is only something to do for a third one.
+The order of work follows the protocols: the lender makes the borrower's stream wait. Our stream and the default stream wait
+for each other anyway, so only a third stream needs work here.
 
-DLPack's record is in arrays/dlpack.py.  Source: numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html.
+DLPack's record is in arrays/dlpack.py. Source: numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ NO_WAITING = -1
 # ---------------------------------------------------------------------- lending
 def capsule(a: DeviceArray, stream: Any = None, max_version: Any = None, dl_device: Any = None,
             copy: bool | None = None) -> Any:  # fmt: skip
-    """The array as DLPack's capsule, for work on the given stream."""
+    """Return the array as DLPack's capsule, for work on the given stream."""
     refuse_meta(a)
     if dl_device is not None and tuple(dl_device) != (CUDA, 0):
         if tuple(dl_device) != (PROCESSOR, 0) or copy is False:
@@ -64,20 +64,20 @@ def capsule(a: DeviceArray, stream: Any = None, max_version: Any = None, dl_devi
 
 
 def refuse_meta(a: DeviceArray) -> None:
-    """Raise BufferError for an array without memory: nobody else knows that there is none."""
+    """Raise BufferError for a meta tensor: other libraries cannot know that it has no memory."""
     if is_meta(a):
-        what = f"a meta tensor of shape {a.shape} has no memory that could be lent"
+        what = f"a meta tensor of shape {a.shape} has no memory to lend"
         raise error(BufferError, "dlpack", what, "make it on a device: torch.empty_like(x, device='cpu')")
 
 
 def interface(a: DeviceArray) -> dict:
-    """What __cuda_array_interface__ says of an array."""
+    """Return the __cuda_array_interface__ of an array."""
     refuse_meta(a)
     if a.dtype == BF2:
         raise error(
             TypeError,
             "__cuda_array_interface__",
-            f"it has no name for bfloat16, the dtype of an array of shape {a.shape}",
+            f"has no name for bfloat16, the dtype of an array of shape {a.shape}",
             "lend it by DLPack, as in from_dlpack(x), or pass x.float()",
         )
     return {
@@ -91,7 +91,7 @@ def interface(a: DeviceArray) -> dict:
 
 
 class InOrder:
-    """Device memory for a library that knows no streams: to be told where it lies, it waits for what is being computed."""
+    """Device memory for a library without streams: reading its address waits for pending kernels."""
 
     def __init__(self, a: DeviceArray):
         self.a = a
@@ -103,7 +103,7 @@ class InOrder:
 
 
 def in_order(a: DeviceArray) -> Any:
-    """Return a contiguous array as such a library takes it; of the simulator its memory, which is the computer's."""
+    """Return a contiguous array for such a library; in the simulator, its memory, which is main memory."""
     if simulator.SIMULATED:
         return np.asarray(machine.Interface(a.address - machine.SHIFT, a.shape, a.dtype.str, owner=a))
     return InOrder(a)
@@ -111,7 +111,7 @@ def in_order(a: DeviceArray) -> Any:
 
 # ---------------------------------------------------------------------- borrowing
 class Loan:
-    """A record of DLPack's that has been taken out of its capsule."""
+    """A DLPack record that was taken out of its capsule."""
 
     record: Any = None
 
@@ -125,14 +125,14 @@ class Loan:
 
 
 def from_dlpack(lender: Any) -> DeviceArray:
-    """The array that another library lends, whose __dlpack_device__ is a GPU."""
+    """Return the array of another library whose __dlpack_device__ is a GPU."""
     kind, number = lender.__dlpack_device__()
     if (int(kind), number) != (CUDA, 0):
         raise error(
             BufferError,
             "from_dlpack",
-            f"the array is on DLPack's device {(int(kind), number)}, and tensors are on the first GPU, {(CUDA, 0)}",
-            "copy it there, or to the processor, with the library that it comes from",
+            f"the array is on DLPack's device {(int(kind), number)}, but tensors are on the first GPU, {(CUDA, 0)}",
+            "copy it there, or to the processor, with the library that made it",
         )
     loan = Loan(lender.__dlpack__(stream=machine.current().stream or None))
     a = loan.record.array
@@ -144,14 +144,14 @@ def from_dlpack(lender: Any) -> DeviceArray:
 
 
 def from_interface(lender: Any) -> DeviceArray:
-    """The array behind an object with __cuda_array_interface__."""
+    """Return the array behind an object with __cuda_array_interface__."""
     found = lender.__cuda_array_interface__
     if found.get("mask") is not None:
         raise error(
             NotImplementedError,
             "as_tensor",
-            f"a masked array of shape {found['shape']}",
-            "fill what is masked first",
+            f"does not take masked arrays, got one of shape {found['shape']}",
+            "fill in the masked elements first",
         )
     if found.get("stream") not in (*DEFAULT_STREAMS, machine.current().stream):
         machine.current().wait_for(found["stream"])
@@ -160,7 +160,7 @@ def from_interface(lender: Any) -> DeviceArray:
 
 
 def at_address(address: int, shape: tuple, dtype: np.dtype, strides: tuple | None, owner: Any) -> DeviceArray:
-    """An array in the memory of another library, whose `owner` lives as long."""
+    """Return an array in the memory of another library; the array keeps `owner` alive."""
     if 0 in shape:
         return empty(shape, dtype)
     strides = np.empty(shape, dtype).strides if strides is None else strides  # untouched memory costs nothing

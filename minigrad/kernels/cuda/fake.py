@@ -1,8 +1,8 @@
-"""What kernels know as `cuda` when they are simulated: Numba's fake module, where a thread's number is a plain attribute.
+"""The `cuda` module that simulated kernels see: Numba's fake module, with a thread's number as a plain attribute.
 
-Numba's asks the operating system which thread runs.  Here one runs at a time, and whoever lets it run sets `threadIdx` and
-its like first.  To what Numba has, this adds the operations of a warp, and shared memory that belongs to its block, filled
-with garbage as on a GPU.
+Numba's asks the operating system which thread runs. Here one thread runs at a time, and the scheduler sets `threadIdx` and
+the like before each step. In addition to Numba's functions this has the operations of a warp, and shared memory that belongs
+to its block and is filled with garbage, as on a GPU.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from numba.cuda.simulator.kernelapi import Dim3, FakeCUDAAtomic, FakeCUDALocal, 
 from .block import Barrier, Block
 
 WARP = 32
-GARBAGE = 0x7F  # the byte that memory is full of which nobody has written
+GARBAGE = 0x7F  # the byte that fills uninitialised memory
 
 
 class Outside(IndexError):
-    """An access outside of an array: what was done ("reads", "writes", "updates"), to which array, at which index."""
+    """An access outside an array: the access ("reads", "writes", "updates"), the array, and the index."""
 
     def __init__(self, does: str, array: np.ndarray, index: Any, name: str = "an array"):
         super().__init__(does, array, index, name)
@@ -33,24 +33,24 @@ class Outside(IndexError):
 
 
 class FakeCuda(FakeCUDAModule):
-    """The module as the thread sees it whose turn it is."""
+    """The module as the running thread sees it."""
 
-    threadIdx = blockIdx = None  # properties in Numba's
+    threadIdx = blockIdx = None  # properties in Numba's class
     number = 0  # of the thread in its block
 
     def __init__(self) -> None:
         super().__init__((1, 1, 1), (1, 1, 1), 0)
         self._local, self._shared, self._atomic = Local(), Shared(self), Atomic()
         self.block: Any = None
-        self.launch: Any = None  # where what threads do is noted, if somebody watches
+        self.launch: Any = None  # records the threads' accesses, if they are watched
 
     def configure(self, grid: tuple, block: tuple) -> None:
-        """The sizes of a launch."""
+        """Set the sizes of a launch."""
         self.gridDim, self.blockDim = Dim3(*grid), Dim3(*block)
         self.indices = indices(block)
 
     def become(self, number: int) -> None:
-        """Speak for this thread of the block from now on."""
+        """Act for this thread of the block from now on."""
         self.number, self.threadIdx = number, self.indices[number]
 
     @property
@@ -59,12 +59,12 @@ class FakeCuda(FakeCUDAModule):
 
     @property
     def first_lane(self) -> int:
-        """The number of the thread that leads this warp."""
+        """The number of the first thread in this warp."""
         return self.number - self.laneid
 
     # ------------------------------------------------------------------ barriers of a block
     def everyone(self, name: str, value: Any, answer: Callable) -> Barrier:
-        """A barrier for the whole block."""
+        """Return a barrier for the whole block."""
         return Barrier(name, (1 << len(self.indices)) - 1, value, answer)
 
     def syncthreads(self) -> Barrier:
@@ -81,10 +81,10 @@ class FakeCuda(FakeCUDAModule):
 
     # ------------------------------------------------------------------ operations of a warp
     def warp(self, name: str, mask: int, value: Any, answer: Callable) -> Barrier:
-        """A barrier for the lanes of this warp that a mask names."""
+        """Return a barrier for the lanes of this warp that are in the mask."""
         lanes = int(mask) & 0xFFFFFFFF
         if not lanes >> self.laneid & 1:
-            raise ValueError(f"{name}: the mask {lanes:#x} leaves out lane {self.laneid}, which calls with it")
+            raise ValueError(f"{name}: the mask {lanes:#x} leaves out the calling lane {self.laneid}")
         return Barrier(name, lanes << self.first_lane & (1 << len(self.indices)) - 1, value, answer)
 
     def syncwarp(self, mask: int = 0xFFFFFFFF) -> Barrier:
@@ -112,7 +112,7 @@ class FakeCuda(FakeCUDAModule):
         return self.warp("ballot_sync", mask, bool(value), lambda met: sum(v << n % WARP for n, v in met.items()))
 
     def of_lane(self, met: dict, lane: int) -> Any:
-        """The value of another lane: the own one beyond the warp's ends, garbage of a lane that does not take part."""
+        """Return the value of another lane: its own value beyond the warp's ends, garbage from an inactive lane."""
         mine = met[self.number]
         if not 0 <= lane < WARP:
             return mine
@@ -128,7 +128,7 @@ class Local(FakeCUDALocal):
 
 
 class Shared(Local):
-    """Arrays of a block: the n-th that a thread asks for is the n-th of its block, on whatever line it stands."""
+    """Arrays of a block: the n-th array that a thread requests is the n-th of its block, on whatever line."""
 
     def __init__(self, cuda: FakeCuda):
         self.cuda = cuda
@@ -144,7 +144,7 @@ class Shared(Local):
 
 
 def garbage(array: np.ndarray) -> np.ndarray:
-    """Fill memory as nobody has written it: NaN, large integers, True."""
+    """Fill memory as if uninitialised: NaN, large integers, True."""
     if array.dtype.kind in "fc":
         array.fill(np.nan)
     else:
@@ -153,7 +153,7 @@ def garbage(array: np.ndarray) -> np.ndarray:
 
 
 class Atomic:
-    """Numba's atomic operations on elements; one at an index outside says so."""
+    """Numba's atomic operations on elements, with errors for indices outside the array."""
 
     def __init__(self) -> None:
         for name in (name for name in dir(FakeCUDAAtomic) if not name.startswith("__")):
@@ -161,7 +161,7 @@ class Atomic:
 
     @staticmethod
     def apply(operation: Callable, array: Any, *args: Any) -> Any:
-        """Do it; an array that is watched wants to know of it as one access."""
+        """Run the operation; a watched array records it as one access."""
         index = (0,) * array.ndim if operation.__name__ == "compare_and_swap" else args[0]
         if hasattr(array, "atomic"):
             return array.atomic(operation, index, args)
@@ -173,14 +173,14 @@ class Atomic:
 
 @cache
 def indices(shape: tuple[int, int, int]) -> list:
-    """The index of each thread of a block, or of each block of a grid, in the order in which they are numbered."""
+    """Return the index of each thread of a block, or of each block of a grid, in the order of their numbers."""
     nx, ny, nz = shape
     return [Dim3(x, y, z) for z in range(nz) for y in range(ny) for x in range(nx)]
 
 
 @cache
 def gpu_math() -> ModuleType:
-    """Python's `math` as a GPU computes it: by NumPy, which keeps float32 and has infinities for errors."""
+    """Return Python's `math` as a GPU computes it: through NumPy, which keeps float32 and gives infinities for errors."""
     from . import by_numpy
 
     found, known = ModuleType("math"), ChainMap(vars(by_numpy), vars(np), vars(math))

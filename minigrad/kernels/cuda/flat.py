@@ -1,10 +1,10 @@
-"""The text of kernels that compute elements: by fours, over flat memory and over rows, or one by one.
+"""The text of elementwise kernels: by fours, over flat memory and over rows, or one by one.
 
-Where it can, a thread reads four neighbours by one instruction, and writes four.
+If possible, a thread reads four neighbours in one instruction, and writes four.
 
-The memory is kept busy by many reads under way, and the compiler puts no read before the write of the element before, as they
-might be the same.  So all that a thread reads of four elements it reads before the first of them is computed.  Memory that
-does not begin at a multiple of four elements, such as that of x[1:], is gone through one by one.
+Many pending reads keep the memory busy, but the compiler moves no read before the write of an earlier element, because the
+two addresses might be the same. So a thread reads all inputs of four elements before it computes the first of them. Memory
+that does not begin at a multiple of four elements, such as x[1:], is processed one by one.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import count
 
-IMPORTS = ("aligned4", "load4", "store4")  # what the text takes from device_functions.py
+IMPORTS = ("aligned4", "load4", "store4")  # imports of the text from device_functions.py
 LOCALS = {"i", "fours", *[f"of_{q}" for q in range(4)]}  # its variables, besides those for four elements of each array
 
 ONE = """\
@@ -30,11 +30,11 @@ FOURS = "    fours = {out}.size // 4 * 4 if {aligned} else 0\n"
 def text(
     name: str, args: Sequence, parameters: dict[str, tuple[str, str]], lines: Sequence, results: dict[str, str]
 ) -> str:
-    """A function of one element, and the kernel that computes it for all of flat memory.
+    """Return the text of a function of one element, and of the kernel that applies it to all of flat memory.
 
-    `parameters` are that function's: for each the text that reads it, where `{}` stands for what the array of that name
-    has at the element, as in `float32({})`, and the name of that array; or a number, and nothing.  `results` are the
-    arrays that are written to, with what the function returns for each after its `lines`.
+    `parameters` describes the function's parameters, each by the text that reads it, such as `float32({})` with `{}` for the
+    array's element, and the array's name; for a number, by its text and "". `results` maps each array that is written to the
+    expression that the function returns for it after its `lines`.
     """
     arrays, out = dict.fromkeys([*[array for _, array in parameters.values() if array], *results]), next(iter(results))
     fours = FOURS.format(out=out, aligned=" and ".join([f"aligned4({array})" for array in arrays]))
@@ -45,10 +45,10 @@ def text(
 
 def counted_text(name: str, args: Sequence, parameters: dict[str, tuple[str, str]], results: dict[str, str], rank: int,
                  counter: str, repeated: set | None) -> str:  # fmt: skip
-    """Return the text over arrays of so many dimensions, whose elements are counted in a type.
+    """Return the text over arrays of `rank` dimensions, with elements counted in the type `counter`.
 
-    Where rows are read by fours, multiples of which all arrays begin at, `repeated` are those that have one element for all
-    of a row, which is read once.
+    Rows are read by fours if all arrays are aligned to that. Then `repeated` has the arrays with one element per row, which is
+    read once; else it is None.
     """
     *outer, last = names = [f"i{d}" for d in range(rank)]
     at, out = ", ".join(names), next(iter(results))
@@ -61,7 +61,7 @@ def counted_text(name: str, args: Sequence, parameters: dict[str, tuple[str, str
 
 
 def head(name: str, args: Sequence, parameters: dict, lines: Sequence, results: dict) -> str:
-    """The function of one element, and the first lines of the kernel."""
+    """Return the function of one element, and the first lines of the kernel."""
     return ONE.format(
         name=name,
         parameters=", ".join(parameters),
@@ -72,12 +72,12 @@ def head(name: str, args: Sequence, parameters: dict, lines: Sequence, results: 
 
 
 def by_one(name: str, parameters: dict, results: dict, at: str) -> str:
-    """The line that computes the element at a place."""
+    """Return the line that computes the element at a place."""
     return f"{', '.join([f'{array}[{at}]' for array in results])} = {call(name, parameters, lambda array: f'{array}[{at}]')}"
 
 
 def by_four(name: str, args: Sequence, parameters: dict, results: dict, place: Callable, single: dict | None = None):
-    """The lines that compute four elements; `place` gives where an array has them, `single` how it is read where it has one."""
+    """Return the lines that compute four elements; `place` gives an array's four, `single` the read of its only one."""
     single, reads = single or {}, [array for _, array in parameters.values() if array]
     four = {a: next(n for k in count() if (n := f"{a}{'_' * k}4") not in args) for a in reads}
     lines = [f"{four[array]} = {single.get(array) or f'load4({place(array)})'}" for array in reads]
@@ -91,13 +91,13 @@ def by_four(name: str, args: Sequence, parameters: dict, results: dict, place: C
 
 
 def call(name: str, parameters: dict, element: Callable) -> str:
-    """The call for one element, of which `element` gives the text by the array's name."""
+    """Return the call for one element; `element` gives its text by the array's name."""
     given = [how.format(element(array)) if array else how for how, array in parameters.values()]
     return f"{name}_of_one({', '.join(given)})"
 
 
 def coordinates(array: str, rank: int, counter: str = "") -> list[str]:
-    """The lines that count out i0, i1, ..., where an array has its element number i; in the type `counter`, if one is named."""
+    """Return the lines that compute i0, i1, ... of an array's element number i; in the type `counter`, if given."""
     lines = [f"rest = {counter}(i)"] if rank > 1 else []
     for d in range(rank - 1, 0, -1):
         size = f"{counter}({array}.shape[{d}])"
@@ -106,7 +106,7 @@ def coordinates(array: str, rank: int, counter: str = "") -> list[str]:
 
 
 def loop(end: str, lines: Sequence, width: int = 1, begin: str = "") -> str:
-    """The loop of a kernel's threads over elements up to a number, of which each takes some neighbours at a time."""
+    """Return the loop of a kernel's threads over elements up to `end`; each thread takes `width` neighbours at a time."""
     times = f"{width} * " if width > 1 else ""
     head = f"    for i in range({begin}{times}cuda.grid(1), {end}, {times}cuda.gridsize(1)):\n"
     return head + "".join([f"        {line}\n" for line in lines])

@@ -1,9 +1,9 @@
-"""Look up what NumPy's functions, and the operators of arrays, do on the device, in a table that the kernels' files fill.
+"""The table of NumPy functions and operators that have kernels on the device.
 
-DeviceArray looks up here what it is asked for, so it need not know the files that compute, each of which knows DeviceArray.
-A file enters its functions as it is loaded: `@of_arrays(np.concatenate)`, and `@of_arrays(operator.getitem)` for x[index].
-What is not in the table raises NotImplementedError: NumPy does not compute on the device's memory by mistake, nor copy it
-unasked.
+DeviceArray looks functions up here, so it does not depend on the files with kernels, all of which depend on it. A file
+enters its functions when it is imported: `@of_arrays(np.concatenate)`, and `@of_arrays(operator.getitem)` for x[index].
+A function without an entry raises NotImplementedError: NumPy neither computes on device memory by mistake nor copies it
+implicitly.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from ...arrays.nowhere import guarded
 from ...errors import error
 
-# NumPy's functions, Python's operators, (np.add, "reduce") for a ufunc's method, and np.ufunc for what all ufuncs do
+# NumPy's functions, Python's operators, (np.add, "reduce") for a ufunc's method, and np.ufunc for all ufuncs
 FUNCTIONS: dict[Any, Callable] = {}
 # the files that fill it
 FILES = ("indexing linalg_cuda matmul_cuda moves_cuda numpy_protocol reductions_cuda scans_cuda scatter searching "
@@ -24,7 +24,7 @@ FILES = ("indexing linalg_cuda matmul_cuda moves_cuda numpy_protocol reductions_
 
 
 def of_arrays(*known_as: Any) -> Callable:
-    """Enter a function as what these functions do with arrays on the device."""
+    """Return a decorator that enters a function as the device's version of these functions."""
 
     def enter(f: Callable) -> Callable:
         FUNCTIONS.update(dict.fromkeys(known_as, f))
@@ -35,13 +35,13 @@ def of_arrays(*known_as: Any) -> Callable:
 
 @functools.cache
 def fill() -> None:
-    """Load the files of kernels; they are not needed to find out whether there is a GPU."""
+    """Import the files with kernels, which are not needed to find out whether there is a GPU."""
     for name in FILES:
         importlib.import_module(f"{__package__}.{name}")
 
 
 def kernel_of(function: Any) -> Callable:
-    """Look up what a function does with arrays on the device."""
+    """Return the device's version of a function."""
     fill()
     found = FUNCTIONS.get(function)
     if found is None:
@@ -50,6 +50,6 @@ def kernel_of(function: Any) -> Callable:
 
 
 def no_kernel(name: str) -> Exception:
-    """The error for what is not computed on the device."""
-    what = "there is no kernel for this on the device"
+    """Return the error for a function without a kernel on the device."""
+    what = "has no kernel on the device"
     return error(NotImplementedError, name, what, "compute it on the processor: x.cpu()")

@@ -1,12 +1,11 @@
-"""Indices that are arrays: what they select, and kernels that read and write it.
+"""Indices that are arrays: the elements they select, and kernels that read and write them.
 
-An index is taken apart by NumPy's rules (`parse`): slices and None give a view, and index arrays belong to some of the
-view's dimensions; masks become the places where they hold.  A kernel sees the array in the shape of what is selected, with
-steps of 0 where the indices decide, and the indexed dimensions once more behind: x[i0, i1, p0] is the element, whatever
-the strides are.
+An index is parsed by NumPy's rules (`parse`): slices and None give a view, and index arrays belong to some of the view's
+dimensions; masks become the indices of their True elements. A kernel sees the array in the shape of the selection, with
+strides of 0 along the indices, followed by the indexed dimensions: x[i0, i1, p0] is the element, whatever the strides are.
 
-Indices out of range are not followed.  Where nobody has looked before, the kernel leaves them in `wrong`, and one read of
-it says whether there are any; during a capture that is left for later (outside.py).
+Indices out of range are not followed. If they were not checked before, the kernel stores one in `wrong`, and a single read
+shows whether there are any; during a capture that read comes later (outside.py).
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ FROM_END = ["if p{k} < 0:", "    p{k} += x_.shape[{d}]"]
 
 
 class Action(NamedTuple):
-    """What a kernel does with x at a place and its partner there; what it imports for that."""
+    """The action of a kernel on x at a place and on its partner there, with its imports."""
 
     title: str
     does: str
@@ -57,7 +56,7 @@ LOOK = Action("looking at indices", "pass")
 
 
 class Selected(NamedTuple):
-    """Elements of an array: their shape, its steps where it has its own place, and for dimensions `dims` index arrays."""
+    """Elements of an array: their shape, the strides of dimensions without index, and index arrays for dimensions `dims`."""
 
     shape: tuple
     steps: tuple
@@ -67,9 +66,9 @@ class Selected(NamedTuple):
 
 # ---------------------------------------------------------------------- kernels
 def visit(action: Action, x: DeviceArray, at: Selected, other: Any, checked: bool = True, signed: bool = True) -> None:
-    """Do `action` with every selected element of x and with `other`: an array of that shape, or a number.
+    """Apply `action` to every selected element of x and to `other`: an array of that shape, or a number.
 
-    Raises IndexError for indices out of range if `checked`; else those are left out.  `signed` ones count from the end.
+    Raises IndexError for indices out of range if `checked`; else those are skipped. `signed` ones may be negative.
     """
     if (outside := visited(action, x, at, other, checked, signed)) is not None:
         raise outside
@@ -80,7 +79,7 @@ def visited(action: Action, x: DeviceArray, at: Selected, other: Any, checked: b
     if not math.prod(at.shape):
         return None
     is_array = isinstance(other, DeviceArray)
-    # x, the indices and the other in the shape of what is selected, then with as few dimensions as do
+    # x, the indices and the other in the shape of the selection, then with as few dimensions as possible
     arrays = [strided(x, at.shape, at.steps), *at.indices, *[other] * is_array]
     shape, steps = pointwise_cuda.walked(at.shape, arrays)
     if not shape:
@@ -88,7 +87,7 @@ def visited(action: Action, x: DeviceArray, at: Selected, other: Any, checked: b
     sizes, jumps = [x.shape[d] for d in at.dims], [x.strides[d] for d in at.dims]
     seen = [strided(a, shape, s) for a, s in zip(arrays, steps)]
     seen[0] = strided(x, (*shape, *sizes), (*steps[0], *jumps))
-    seen = [plain(a) for a in seen]  # what kernels compute with has 4 bytes at least: halves are only moved
+    seen = [plain(a) for a in seen]  # kernels compute with at least 4 bytes; halves are only moved
     late = later(tuple([f"index for dimension {d} of size {n}" for d, n in zip(at.dims, sizes)])) if checked else None
     wrong = [zeros((len(sizes),), x, np.int64) if late is None else late] * checked
     chosen = kernel(action, len(shape), len(sizes), checked, signed, is_array)
@@ -98,7 +97,7 @@ def visited(action: Action, x: DeviceArray, at: Selected, other: Any, checked: b
 
 @functools.cache
 def kernel(action: Action, rank: int, number: int, checked: bool, signed: bool, is_array: bool) -> Any:
-    """The kernel for `number` index arrays of `rank` dimensions."""
+    """Return the kernel for `number` index arrays of `rank` dimensions."""
     args = ["wrong_"] * checked + ["x_", *[f"index{k}_" for k in range(number)], "other_" if is_array else "other"]
     at = ", ".join([f"i{d}" for d in range(rank)])
     lines = flat.coordinates("index0_", rank)
@@ -114,16 +113,16 @@ def kernel(action: Action, rank: int, number: int, checked: bool, signed: bool, 
 
 
 def out_of_range(wrong: DeviceArray, dims: tuple, sizes: list, signed: bool) -> Exception | None:
-    """The error for an index that a kernel has left."""
+    """Return the error for an index that a kernel stored."""
     for found, d, n in zip(wrong.tolist(), dims, sizes):
         if not (-n if signed else 0) <= found < n:
             return index_cpu.out_of_range(found, d, n)
     return None
 
 
-# ---------------------------------------------------------------------- what is selected
+# ---------------------------------------------------------------------- selections
 def selected(x: DeviceArray, dims: tuple, indices: Any) -> Selected:
-    """By index arrays at dimensions; they leave theirs where they stand, or in front where they are apart."""
+    """Return the selection by index arrays; their shape takes the place of `dims` if these are adjacent, else the front."""
     indices = [near(i, x) for i in indices]
     size = np.broadcast_shapes(*[i.shape for i in indices])
     rest = [d for d in range(x.ndim) if d not in dims]
@@ -136,18 +135,18 @@ def selected(x: DeviceArray, dims: tuple, indices: Any) -> Selected:
 
 
 def along(x: DeviceArray, dim: int, index: DeviceArray) -> Selected:
-    """By an index for each element: x[index[i, j], j] for dim 0."""
+    """Return the selection by an index for each element: x[index[i, j], j] for dim 0."""
     steps = tuple([0 if d == dim else s for d, s in enumerate(x.strides)])
     return Selected(index.shape, steps, (dim,), [index])
 
 
 def parse(x: DeviceArray, index: Any) -> tuple[DeviceArray, Selected]:
-    """The view that the basic part of an index gives, and what its arrays select of that.
+    """Return the view that the basic part of an index gives, and the selection of its arrays from that view.
 
-    As in NumPy, integers beside arrays count as arrays; a mask counts as one array for each of its dimensions.
+    As in NumPy, integers beside arrays count as arrays, and a mask counts as one array per dimension.
     """
     items = [np.asarray(i) if isinstance(i, (list, bool, np.bool_)) else i for i in as_tuple(index)]
-    columns: list = []  # for each item how many dimensions of x it is for
+    columns: list = []  # number of x's dimensions that each item indexes
     for i in items:
         is_mask = isinstance(i, np.ndarray) and i.dtype.kind == "b"
         columns.append(i.ndim if is_mask else 0 if i is None or i is Ellipsis else 1)
@@ -173,31 +172,31 @@ def parse(x: DeviceArray, index: Any) -> tuple[DeviceArray, Selected]:
             found = where_true(near(i, x)) if isinstance(i, np.ndarray) and i.dtype.kind == "b" else (i,)
             dims += range(len(basic), len(basic) + len(found))
             arrays += found
-            basic += [WHOLE] * n or [None]  # a single True is a dimension of its own
+            basic += [WHOLE] * n or [None]  # a single True adds a dimension
     view = x[tuple(basic)]
     return view, selected(view, tuple(dims), arrays)
 
 
 def where_true(mask: DeviceArray) -> tuple:
-    """Per dimension the indices of the places where a mask holds; a 0-d mask has one place, or none."""
+    """Return for each dimension the indices of the True elements; a 0-d mask has one or none."""
     return np.nonzero(mask.reshape(1) if not mask.ndim else mask)
 
 
 # ---------------------------------------------------------------------- reading and writing
 def read(x: DeviceArray, at: Selected, checked: bool = True, signed: bool = True) -> DeviceArray:
-    """The selected elements, in an array of their own."""
+    """Return the selected elements in a new array."""
     out = empty(at.shape, x.dtype)
     visit(READ, x, at, out, checked, signed)
     return out
 
 
 def write(x: DeviceArray, at: Selected, value: Any, checked: bool = True) -> None:
-    """Write a value, or one for each, over the selected elements."""
+    """Write one value, or one for each, over the selected elements."""
     visit(WRITE, x, at, partner(value, x, at), checked)
 
 
 def partner(value: Any, x: DeviceArray, at: Selected) -> Any:
-    """What is to be written into x, in the shape of the places; numbers as they are."""
+    """Return the value to write into x in the shape of the selection; numbers unchanged."""
     if isinstance(value, DeviceArray) or isinstance(value, np.ndarray) and value.ndim:
         value = near(value, x).astype(x.dtype, copy=False)
         value = value.copy() if np.may_share_memory(value.shadow, x.shadow) else value
@@ -208,13 +207,13 @@ def partner(value: Any, x: DeviceArray, at: Selected) -> Any:
 
 @of_arrays(operator.getitem)
 def take(x: DeviceArray, index: Any) -> DeviceArray:
-    """x[index]"""
+    """Return x[index]."""
     return read(*parse(x, index))
 
 
 @of_arrays(operator.setitem)
 def put(x: DeviceArray, index: Any, value: Any) -> None:
-    """x[index] = value"""
+    """Write value to x[index]."""
     masks = [i for i in as_tuple(index) if isinstance(i, np.ndarray) and i.dtype.kind == "b"]
     if len(as_tuple(index)) == len(masks) == 1 and np.ndim(value) == 0 and masks[0].shape == x.shape[: masks[0].ndim]:
         wide = near(masks[0], x)
@@ -225,14 +224,14 @@ def put(x: DeviceArray, index: Any, value: Any) -> None:
 
 @of_arrays(np.take)
 def take_slices(a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: str = "raise") -> Any:
-    """The slices at indices along an axis."""
+    """Return the slices at indices along an axis."""
     a, axis = (a.reshape(-1), 0) if axis is None else (a, axis % a.ndim)
     return read(a, selected(a, (axis,), (indices,)))
 
 
 @of_arrays(np.take_along_axis)
 def take_along_axis(arr: Any, indices: Any, axis: int = -1) -> DeviceArray:
-    """The element at an index of its own for each place."""
+    """Return for each place the element at its index."""
     return read(*beside(arr, near(indices, arr), axis % arr.ndim))
 
 
@@ -243,27 +242,27 @@ def put_along_axis(arr: Any, indices: Any, values: Any, axis: int) -> None:
 
 
 def beside(x: DeviceArray, index: DeviceArray, dim: int) -> tuple:
-    """x and what the index selects, both broadcast to each other in the other dimensions."""
+    """Return x and the selection by the index, broadcast to each other in the other dimensions."""
     size = np.broadcast_shapes(*[(*a.shape[:dim], 1, *a.shape[dim + 1 :]) for a in (x, index)])
     x, index = [np.broadcast_to(a, (*size[:dim], a.shape[dim], *size[dim + 1 :])) for a in (x, index)]
     return x, along(x, dim, index)
 
 
-# ---------------------------------------------------------------------- what minigrad/kernels/cpu/index_cpu.py asks for
+# ---------------------------------------------------------------------- called by minigrad/kernels/cpu/index_cpu.py
 def gather(x: DeviceArray, dim: int, index: DeviceArray) -> DeviceArray:
-    """The elements at `index` along dim; indices have been looked at before."""
+    """Return the elements at `index` along dim; the indices were checked before."""
     return read(x, along(x, dim, index), checked=False, signed=False)
 
 
 def slices(x: DeviceArray, dim: int, index: Any, signed: bool) -> DeviceArray | None:
-    """The slices at indices along dim; None where one is out of range, and the caller has words for it."""
+    """Return the slices at indices along dim; None if one is out of range, which the caller reports."""
     at = selected(x, (dim,), (index,))
     out = empty(at.shape, x.dtype)
     return out if visited(READ, x, at, out, True, signed) is None else None
 
 
 def in_range(index: DeviceArray, n: int) -> bool:
-    """Whether all indices lie between 0 and n - 1; waits for the device, but in a capture, where that is told later."""
+    """Return True if all indices are between 0 and n - 1; waits for the device, except in a capture, which checks later."""
     flat = index.reshape(-1)
-    x = strided(flat, (n,), (0,))  # only its size is asked for
+    x = strided(flat, (n,), (0,))  # only its size matters
     return visited(LOOK, x, along(x, 0, flat), 0, True, False) is None

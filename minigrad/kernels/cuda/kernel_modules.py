@@ -1,8 +1,8 @@
 """Kernels as small readable modules: their text, their compiled form for a GPU, and their launch.
 
-The text of a module is Python with `@cuda.jit` functions, as a reader would write them.  On a GPU each is compiled once for
-the types of its arguments, through PTX to a cubin, which is kept in the cache folder beside the text.  In the simulator the
-functions run as they stand.
+The text of a module is Python with `@cuda.jit` functions, as a person would write them. On a GPU each is compiled once for
+the types of its arguments, through PTX to a cubin, which is stored in the cache folder next to the text. In the simulator
+the functions run unchanged.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from .. import cache
 from . import machine, simulator
 from .device_array import DeviceArray
 
-# kernels are compiled to the PTX of this capability, from which newer GPUs get machine code of their own
+# kernels are compiled to PTX for this capability, from which newer GPUs get native machine code
 OLDEST = (7, 5)
 NUMBERS = {bool: "boolean", int: "int64", float: "float64"}
 _modules: dict[str, types.ModuleType] = {}
-launched: dict[tuple, Launched] | None = None  # what `cuda-build` compiles: all that was launched, in the simulator
+launched: dict[tuple, Launched] | None = None  # all kernels launched in the simulator, for `cuda-build` to compile
 
 
 class Launched(NamedTuple):
-    """A kernel, and the types of the arguments that it was launched with."""
+    """A kernel, and the types of the arguments of its launch."""
 
     module: str
     source: str
@@ -42,7 +42,7 @@ class Launched(NamedTuple):
 
 
 def load(name: str, source: str) -> Any:
-    """The module with this text: its `@cuda.jit` functions that are kernels are objects of Kernel."""
+    """Return the module with this text; those of its `@cuda.jit` functions that are kernels become Kernel objects."""
     key = f"minigrad_cuda_{name}_{hashlib.sha256((source + stamp()).encode()).hexdigest()[:16]}"
     if key not in _modules:
         _modules[key] = build(key, source)
@@ -50,7 +50,7 @@ def load(name: str, source: str) -> Any:
 
 
 def build(key: str, source: str) -> types.ModuleType:
-    """Run the text as a module, whose kernels can be launched."""
+    """Return the text run as a module, with kernels that can be launched."""
     module = cache.executed(key, source)
     if simulator.SIMULATED:
         simulator.prepare(module, source)
@@ -61,7 +61,7 @@ def build(key: str, source: str) -> types.ModuleType:
 
 @functools.cache
 def stamp() -> str:
-    """What besides a module's text decides about its machine code: our functions, and the versions of what compiles them."""
+    """Return all that machine code depends on besides a module's text: our functions, and the versions of the compilers."""
     from importlib.metadata import PackageNotFoundError, version
 
     def found(package: str) -> str:
@@ -78,8 +78,8 @@ def stamp() -> str:
 class Kernel:
     """A kernel: `kernel[grid, block](*args)`, as in Numba.
 
-    Arrays among the arguments are DeviceArrays, which a kernel sees as Numba's arrays: of C order where they lie so, else of
-    any.  A 0-d one comes as an array of one element.  Numbers keep their type: NumPy's as they are, Python's ints are int64 and
+    Array arguments are DeviceArrays, which a kernel sees as Numba arrays: in C order if they are, else in any order. A 0-d
+    array becomes an array of one element. Numbers keep their type: NumPy's are unchanged, Python's ints become int64 and
     floats float64.
     """
 
@@ -91,7 +91,7 @@ class Kernel:
         return functools.partial(self.launch, *shape)
 
     def launch(self, grid: Any, block: Any, *args: Any) -> None:
-        """Run it in so many blocks of so many threads."""
+        """Run it in `grid` blocks of `block` threads."""
         if inside.yes:
             return
         args = tuple([a.reshape(1) if isinstance(a, DeviceArray) and not a.ndim else a for a in args])
@@ -109,7 +109,7 @@ class Kernel:
         core().launch(place.queue, shape_of_launch(grid, block), self.compiled[signature], *fields(args))
 
     def machine_code(self, signature: tuple, arch: str) -> tuple[str, bytes]:
-        """The entry's name and the cubin for these types; they are kept in the cache folder."""
+        """Return the entry's name and the cubin for these types, from the cache folder if possible."""
         name = f"{self.module}.{self.name}.{arch}.{hashlib.sha256(repr(signature).encode()).hexdigest()[:16]}.cubin"
         kept = cache.kept(name)
         if kept is None:
@@ -123,7 +123,7 @@ class Kernel:
 
 @functools.cache
 def core() -> Any:
-    """What launches kernels; without a GPU it need not be there."""
+    """Return the module that launches kernels; without a GPU it may be missing."""
     import cuda.core
 
     return cuda.core
@@ -131,12 +131,12 @@ def core() -> Any:
 
 @functools.lru_cache(4096)
 def shape_of_launch(grid: Any, block: Any) -> Any:
-    """So many blocks of so many threads, as the driver is told: the same at each call of a program."""
+    """Return the driver's description of a launch, cached because a program repeats its launches."""
     return core().LaunchConfig(grid=grid, block=block)
 
 
 def type_name(a: Any) -> str:
-    """The type of an argument in Numba's notation: float32[::1] is in C order, float32[:] need not be."""
+    """Return the type of an argument in Numba's notation: float32[::1] is in C order, float32[:] in any."""
     if isinstance(a, DeviceArray):
         shadow = a.shadow
         return array_type(shadow.dtype, shadow.ndim, shadow.flags.c_contiguous)
@@ -145,25 +145,25 @@ def type_name(a: Any) -> str:
 
 @functools.cache
 def array_type(dtype: np.dtype, ndim: int, whole: bool) -> str:
-    """The type of an array; NumPy takes as long to spell a dtype's name as the driver to launch a kernel."""
-    assert dtype is not BF2, "kernels know the elements of bfloat16 by their bits: array.plain"
+    """Return the type of an array, cached: NumPy takes as long for a dtype's name as the driver for a launch."""
+    assert dtype is not BF2, "kernels see bfloat16 as its bits: use device_array.plain"
     row = ", ".join([":"] * (ndim - 1) + ["::1" if whole else ":"])
     return f"{element(dtype)}[{row}]"
 
 
 @functools.cache
 def number_type(kind: type) -> str:
-    """The type of a number."""
+    """Return the type of a number."""
     return NUMBERS.get(kind) or element(np.dtype(kind))
 
 
 def element(dtype: np.dtype) -> str:
-    """What kernels have in arrays of a dtype, in Numba's notation."""
+    """Return the type of elements of a dtype in kernels, in Numba's notation."""
     return {"bool": "boolean", "bfloat16": "uint16"}.get(dtype.name, dtype.name)
 
 
 def fields(args: tuple) -> list:
-    """The arguments as compiled code takes them; of an array: two pointers for Numba itself, its size, and where it lies."""
+    """Return the arguments of compiled code; an array becomes two pointers for Numba, size, itemsize, address and layout."""
     found: list = []
     for a in args:
         if isinstance(a, DeviceArray):
@@ -175,7 +175,7 @@ def fields(args: tuple) -> list:
 
 
 def widths(signature: tuple) -> list[int]:
-    """The bytes of each field that `fields` makes of arguments of these types."""
+    """Return the size in bytes of each field that `fields` makes for arguments of these types."""
     found = []
     for name in signature:
         dims = name.count(":") - name.count("::")
@@ -184,20 +184,20 @@ def widths(signature: tuple) -> list[int]:
 
 
 class Code(NamedTuple):
-    """What the compiler makes of a kernel."""
+    """The compiler's output for a kernel."""
 
     entry: str
     cubin: bytes
-    log: str  # which registers and how much memory it takes
+    log: str  # its use of registers and memory
 
 
 def machine_code(function: Any, signature: tuple, arch: str) -> Code:
-    """The machine code of a `@cuda.jit` function for these types; this needs the compiler, but no GPU."""
+    """Return the machine code of a `@cuda.jit` function for these types; this needs the compiler, but no GPU."""
     return linked(assembly(function, signature), signature, arch)
 
 
 def assembly(function: Any, signature: tuple) -> str:
-    """The PTX of a `@cuda.jit` function for these types: the same for all GPUs, as Numba uses nothing that newer ones add."""
+    """Return a function's PTX for these types: the same for all GPUs, because Numba uses no newer features."""
     from numba import cuda
     from numba.core import sigutils
 
@@ -210,20 +210,20 @@ def assembly(function: Any, signature: tuple) -> str:
 
 
 def linked(ptx: str, signature: tuple, arch: str) -> Code:
-    """The machine code that a GPU of this architecture gets from PTX."""
+    """Return the machine code for a GPU of this architecture, linked from PTX."""
     from cuda.core import Linker, LinkerOptions, ObjectCode
 
     entry = re.search(r"\.visible \.entry (\w+)\((.*?)\)", ptx, re.S)
     assert entry is not None
     taken = [int(bits) // 8 for bits in re.findall(r"\.param \.\w(\d+)", entry[2])]
-    assert taken == widths(signature), f"{entry[1]} takes {taken}, and is given {widths(signature)}"
+    assert taken == widths(signature), f"{entry[1]} takes {taken}, but gets {widths(signature)}"
     linker = Linker(ObjectCode.from_ptx(ptx.encode()), options=LinkerOptions(arch=arch, verbose=True))
     return Code(entry[1], bytes(linker.link("cubin").code), linker.get_info_log())
 
 
 @contextmanager
 def compiling_for(capability: tuple[int, int]) -> Iterator[None]:
-    """Numba asks the driver for a GPU to compile what kernels call for; here it is told which, as none may be there."""
+    """Set the GPU for which Numba compiles, which it otherwise asks the driver for; there may be none."""
     from numba.cuda import dispatcher
 
     found = dispatcher.get_current_device
@@ -235,10 +235,10 @@ def compiling_for(capability: tuple[int, int]) -> Iterator[None]:
 
 
 def threads(size: int, block: int = 256) -> tuple[int, int]:
-    """Blocks and threads for a kernel that gives each thread one element after another.
+    """Return blocks and threads for a kernel whose threads each process one element after another.
 
-    Fewer blocks than elements need: a thread goes on to further ones.  In the simulator, where each costs time, as few as show
-    the same: blocks of a warp.
+    There may be fewer threads than elements: a thread continues with further ones. The simulator, where each thread costs time,
+    gets as few as show the same behaviour: blocks of a warp.
     """
     if simulator.SIMULATED:
         return min(-(-size // 32), 2) or 1, 32

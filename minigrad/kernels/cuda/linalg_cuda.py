@@ -1,7 +1,7 @@
-"""Linear algebra on the device: decompositions are computed by a library, as PyTorch does; the rest is made of other kernels.
+"""Linear algebra on the device: a library computes decompositions, as in PyTorch; the rest is built from other kernels.
 
-The library is cuSOLVER, through CuPy, where that is installed.  Else the matrices are copied to the computer's memory and the
-result back: the one place where a calculation leaves the device unasked.  It waits for the device, and takes as long as on the
+The library is cuSOLVER, through CuPy, if that is installed. Else the matrices are copied to main memory and the result back:
+the only computation that leaves the device without being asked to. It waits for the device, and takes as long as on the
 processor.
 """
 
@@ -21,7 +21,7 @@ from .functions import of_arrays
 
 @functools.cache
 def cupy() -> Any:
-    """CuPy, if it can be used here."""
+    """Return CuPy, or None if it cannot be used here."""
     if simulator.SIMULATED:
         return None
     try:
@@ -32,7 +32,7 @@ def cupy() -> Any:
 
 
 def by_library(function: Callable) -> Callable:
-    """A function of np.linalg, for arrays on the device."""
+    """Return a function of np.linalg for arrays on the device."""
 
     @functools.wraps(function)
     def there(*args: Any, **kwargs: Any) -> Any:
@@ -48,7 +48,7 @@ def by_library(function: Callable) -> Callable:
 
 
 def shapes_alone(function: Callable, args: tuple, kwargs: dict) -> Any:
-    """Results for meta arrays: their shapes are those for no matrices of these sizes, with the batch in front."""
+    """Return results for meta arrays: their shapes come from stacks of zero matrices, with the batch in front."""
     arrays = [a for a in args if isinstance(a, np.ndarray)]
     batch = np.broadcast_shapes(*[a.shape[:-2] for a in arrays])
     none = iter([np.empty((0, *a.shape[-2:]), a.dtype) for a in arrays])
@@ -57,7 +57,7 @@ def shapes_alone(function: Callable, args: tuple, kwargs: dict) -> Any:
 
 
 def each(f: Callable, found: Any) -> Any:
-    """f of a result, or of all results, in NumPy's own kind of tuple."""
+    """Return f of a result, or of all results in NumPy's type of tuple."""
     if not isinstance(found, tuple):
         return f(found)
     results = [f(a) for a in found]
@@ -65,11 +65,11 @@ def each(f: Callable, found: Any) -> Any:
 
 
 def by_cupy(name: str, args: tuple, kwargs: dict) -> Any:
-    """CuPy's function of that name, on the same memory; it raises for singular matrices, as NumPy's does."""
+    """Return the result of CuPy's function on the same memory; it raises for singular matrices, as NumPy's does."""
     import cupyx  # type: ignore[import-not-found]
 
     of_cupy = cupy()
-    machine.current().synchronize()  # CuPy has a stream of its own
+    machine.current().synchronize()  # CuPy has a separate stream
     with cupyx.errstate(linalg="raise"):
         found = getattr(of_cupy.linalg, name)(*[lent(a) if type(a) is DeviceArray else a for a in args], **kwargs)
 
@@ -84,7 +84,7 @@ def by_cupy(name: str, args: tuple, kwargs: dict) -> Any:
 
 
 def lent(a: DeviceArray) -> Any:
-    """An array as CuPy sees it: without a copy."""
+    """Return an array as a CuPy array, without a copy."""
     of_cupy = cupy()
     memory = of_cupy.cuda.UnownedMemory(a.address, a.nbytes, a)
     return of_cupy.ndarray(a.shape, a.dtype, of_cupy.cuda.MemoryPointer(memory, 0), a.strides)
@@ -96,12 +96,12 @@ for name in "inv solve det slogdet cholesky qr svd svdvals eigh eigvalsh".split(
 
 @of_arrays(np.cross)
 def cross(x: Any, y: Any, axis: int = -1) -> Any:
-    """The vector product of vectors of three elements."""
+    """Return the vector product of vectors of three elements."""
     (x0, x1, x2), (y0, y1, y2) = [[np.moveaxis(v, axis, 0)[i] for i in range(3)] for v in (x, y)]
     return np.stack([x1 * y2 - x2 * y1, x2 * y0 - x0 * y2, x0 * y1 - x1 * y0], axis)
 
 
 @of_arrays(np.vecdot)
 def vecdot(x: Any, y: Any) -> Any:
-    """The scalar products of vectors along the last dimension."""
+    """Return the dot products of vectors along the last dimension."""
     return (x * y).sum(-1)

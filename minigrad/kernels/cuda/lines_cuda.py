@@ -1,8 +1,8 @@
-"""Fused operations on the lines of arrays on the device, by the kernels that the compiler writes from their programs.
+"""Fused operations on the lines of arrays on the device, through kernels that the compiler generates from their programs.
 
-Threads share rows (compile/emit/gpu_rows.py).  Columns are rows of the array seen otherwise: where the next row is nearer than
-the next element, each has a thread of its own, whose neighbour reads what lies beside it.  Lines in several pieces, as a
-channel's are, need their sums first: these operations are formulas of arrays (normalize_cuda.py).
+Threads share rows (compile/emit/gpu_rows.py). Columns are treated as rows of a transposed view: if the next row is closer in
+memory than the next element, each row has one thread, whose neighbour reads the adjacent element. Lines in several pieces,
+such as channels, need their sums first: these operations are formulas on arrays (normalize_cuda.py).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .device_array import empty
 
 
 def run(plan: Plan, args: tuple) -> list | None:
-    """Run a kernel on all lines; the results."""
+    """Return the results of a kernel on all lines."""
     x = args[plan.x]
     weights = tuple([args[i] if isinstance(args[i], tuple) else args[i].shape for i in plan.weights])
     layout = plan.layout(args, weights)
@@ -32,13 +32,13 @@ def run(plan: Plan, args: tuple) -> list | None:
 
 
 def in_pieces(layout: Layout) -> bool:
-    """Return whether lines are other than rows, columns or elements."""
+    """Return True if lines are neither rows nor columns nor elements."""
     *before, last = layout.reduced
     return any(before) and (last or before != [False, True] or bool(layout.weights))
 
 
 def by_rows(plan: Plan, args: tuple, layout: Layout) -> list:
-    """Run a kernel on rows, or on columns as rows of what is seen with them as its last dimension."""
+    """Run a kernel on rows, or on columns as rows of a transposed view."""
     dtype, columns = args[plan.x].dtype, layout.reduced == (False, True, False)
     turned = lambda a: a.swapaxes(1, 2) if columns and a.ndim == 3 else a
     sizes = layout.sizes

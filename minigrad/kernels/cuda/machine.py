@@ -1,10 +1,10 @@
-"""The machine that kernels run on: a GPU, driven through cuda.core, or the simulator where NUMBA_ENABLE_CUDASIM=1 is set.
+"""The machine that runs kernels: a GPU, driven through cuda.core, or the simulator if NUMBA_ENABLE_CUDASIM=1 is set.
 
-Both offer the same few things: raw memory by address, copies, launches, and waiting.  Everything goes through one stream, in
-the order in which it was asked for, so nothing else has to wait.  While a thread captures, the others go on as before.
+Both offer the same few operations: raw memory by address, copies, launches, and waiting. Everything goes through one stream,
+in the order of the requests, so nothing else has to wait. While one thread captures, the others work as usual.
 
-Addresses in the simulator are moved by `SHIFT`, to where no memory is.  So a program that reads device memory as if it were
-the computer's own fails there as it would with a GPU.
+Addresses in the simulator are shifted by `SHIFT`, to where there is no memory. So a program that reads device memory as if it
+were main memory fails in the simulator as it would with a GPU.
 """
 
 from __future__ import annotations
@@ -24,31 +24,31 @@ from ...errors import error
 from . import simulator
 
 SHIFT = 1 << 47
-watchers: weakref.WeakSet = weakref.WeakSet()  # objects whose look() is called when the device has been waited for
+watchers: weakref.WeakSet = weakref.WeakSet()  # objects whose look() is called after each wait for the device
 
 
 class Uncapturable(BaseException):
-    """Signal that a request during a capture cannot be repeated when the captured graph runs; the message says why.
+    """Signal that a request during a capture cannot be repeated when the captured graph runs; the message gives the reason.
 
-    It is no Exception, since those are explained on their way to the user; launch_graph.py catches this one.
+    It is not an Exception, because those get explanations on their way to the user; launch_graph.py catches this one.
     """
 
 
 class Asked:
-    """What was asked of the simulator during a capture: functions and their arguments."""
+    """The requests recorded during a capture: functions and their arguments."""
 
     def __init__(self):
         self.calls: list[tuple[Callable, tuple]] = []
-        self.kept: list = []  # what lives as long
+        self.kept: list = []  # objects to keep alive as long
 
     def launch(self) -> None:
-        """Do it."""
+        """Run the recorded requests."""
         for function, args in self.calls:
             function(*args)
 
 
 class Capturing(threading.local):
-    """Hold what a thread captures, if it does, and the stream that takes its work, also as the driver knows it."""
+    """The capture of a thread, if any, and the stream that takes its work, both as an object and as the driver's number."""
 
     asked: Asked | None = None
 
@@ -57,7 +57,7 @@ class Capturing(threading.local):
 
 
 class Simulator:
-    """Device memory is the computer's own, and kernels run thread by thread in Python."""
+    """Simulated device: its memory is main memory, and kernels run thread by thread in Python."""
 
     name = "simulator"
     arch = "sim"
@@ -72,7 +72,7 @@ class Simulator:
 
     @contextmanager
     def capture(self) -> Iterator[Asked]:
-        """Only note what is asked for."""
+        """Record requests instead of running them."""
         self.capturing.asked = asked = Asked()
         try:
             yield asked
@@ -80,34 +80,34 @@ class Simulator:
             self.capturing.asked = None
 
     def do(self, function: Callable, *args: Any) -> None:
-        """Do something, or note it."""
+        """Run a request, or record it during a capture."""
         if (asked := self.asked) is None:
             function(*args)
         else:
             asked.calls.append((function, args))
 
     def enter(self) -> None:
-        """There is nothing that a thread has to say."""
+        """Do nothing: the simulator needs no setup per thread."""
 
     def allocate(self, nbytes: int) -> int:
-        """Memory of so many bytes, filled with what no program should rely on; its address."""
+        """Return the address of `nbytes` bytes of memory, filled with garbage."""
         block = np.full(max(nbytes, 1), 0x7F, np.uint8)
         address = block.ctypes.data + SHIFT
         self.blocks[address] = block
         return address
 
     def free(self, address: int) -> None:
-        """Give memory back."""
+        """Free memory."""
         del self.blocks[address]
 
     def free_memory(self) -> tuple[int, int]:
-        """Bytes that are free, and bytes in all; there is no limit here."""
+        """Return the numbers of free bytes and of all bytes; here there is no limit."""
         return 1 << 40, 1 << 40
 
     def host(self, address: int, shape: tuple, dtype: np.dtype, strides: tuple) -> np.ndarray:
-        """The array that stands for a part of device memory."""
+        """Return a part of device memory as an array."""
         found = np.asarray(Interface(address - SHIFT, shape, dtype.str, strides, self))
-        return found.view(dtype)  # NumPy's text for bfloat16 says only that it has 2 bytes
+        return found.view(dtype)  # NumPy's text for bfloat16 gives only its size of 2 bytes
 
     def upload(self, address: int, a: np.ndarray) -> None:
         """Copy a contiguous array into device memory."""
@@ -121,7 +121,7 @@ class Simulator:
         look()
 
     def shared(self, nbytes: int) -> tuple[int, np.ndarray]:
-        """Memory that the processor sees as well: its address on the device, and its bytes."""
+        """Return memory that the processor sees as well: its address on the device, and its bytes."""
         address = self.allocate(nbytes)
         return address, bytes_at(address - SHIFT, nbytes, self.free, address)
 
@@ -131,18 +131,18 @@ class Simulator:
         self.do(np.copyto, self.host(target, (nbytes,), bytes_, (1,)), self.host(source, (nbytes,), bytes_, (1,)))
 
     def synchronize(self) -> None:
-        """Nothing to wait for."""
+        """Do nothing but look: kernels have already run."""
         refuse_capturing(self.asked)
         look()
 
     def wait_for(self, stream: int) -> None:
-        """Nothing to wait for."""
+        """Do nothing: there is only one stream."""
 
     stream = 0
 
 
 class Interface:
-    """An array by its address, as NumPy asks for it, which believes what it is told; `owner` lives as long."""
+    """An array at an address, which NumPy accepts unchecked; it keeps `owner` alive."""
 
     def __init__(
         self, address: int, shape: tuple, typestr: str = "|u1", strides: tuple | None = None, owner: Any = None
@@ -153,7 +153,7 @@ class Interface:
 
 
 def bytes_at(address: int, nbytes: int, free: Callable, *args: Any) -> np.ndarray:
-    """Bytes of the computer's memory, given back by free(*args) when nobody sees them any more."""
+    """Return bytes of main memory, which free(*args) releases after their last use."""
     seen = Interface(address, (nbytes,))
     weakref.finalize(seen, free, *args).atexit = False
     return np.asarray(seen)
@@ -173,43 +173,43 @@ class GPU:
         self.arch = f"sm_{self.device.arch}"
         self.capability = tuple(self.device.compute_capability)
         self.processors = self.device.properties.multiprocessor_count
-        # a stream that waits for the default stream and is waited for: other libraries' is that
+        # a stream that waits for the default stream, which other libraries use, and vice versa
         self.main = self.device.create_stream(options=StreamOptions(nonblocking=False))
         self.capturing = Capturing(self.main, int(self.main.handle))
 
     asked, queue, stream = [property(attrgetter(f"capturing.{name}")) for name in ("asked", "queue", "stream")]
 
     def enter(self) -> None:
-        """Make this the GPU of the thread that asks."""
+        """Make this the GPU of the calling thread."""
         self.device.set_current()
 
     def call(self, name: str, *args: Any) -> Any:
-        """A function of the driver; its results, or RuntimeError with what it says."""
+        """Return the results of a driver function, or raise RuntimeError with the driver's status."""
         status, *results = getattr(self.driver, name)(*args)
         if status != self.driver.CUresult.CUDA_SUCCESS:
             kind = MemoryError if status == self.driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY else RuntimeError
             raise error(
-                kind, "cuda", f"{name} says {status.name}", "minigrad.cuda.memory_summary() shows what is in use"
+                kind, "cuda", f"{name} returned {status.name}", "minigrad.cuda.memory_summary() shows the memory in use"
             )
         return results[0] if len(results) == 1 else results
 
     def allocate(self, nbytes: int) -> int:
-        """Memory of so many bytes; its address."""
+        """Return the address of `nbytes` bytes of memory."""
         return int(self.call("cuMemAlloc", max(nbytes, 1)))
 
     def free(self, address: int) -> None:
-        """Give memory back."""
+        """Free memory."""
         self.call("cuMemFree", address)
 
     def free_memory(self) -> tuple[int, int]:
-        """Bytes that are free, and bytes in all."""
+        """Return the numbers of free bytes and of all bytes."""
         return tuple(self.call("cuMemGetInfo"))
 
     def upload(self, address: int, a: np.ndarray) -> None:
         """Copy a contiguous array into device memory."""
         refuse_capturing(self.asked)
         self.call("cuMemcpyHtoDAsync", address, a.ctypes.data, a.nbytes, self.stream)
-        self.synchronize()  # the array may be changed as soon as this returns
+        self.synchronize()  # the caller may change the array as soon as this returns
 
     def download(self, address: int, a: np.ndarray) -> None:
         """Copy device memory into a contiguous array."""
@@ -218,7 +218,7 @@ class GPU:
         self.synchronize()
 
     def shared(self, nbytes: int) -> tuple[int, np.ndarray]:
-        """Memory of the computer that kernels write to as they do to the device's: its address, and its bytes."""
+        """Return pinned main memory that kernels can write to: its address, and its bytes."""
         address = int(self.call("cuMemAllocHost", nbytes))
         return address, bytes_at(address, nbytes, self.call, "cuMemFreeHost", address)
 
@@ -227,18 +227,18 @@ class GPU:
         self.call("cuMemcpyDtoDAsync", target, source, nbytes, self.stream)
 
     def synchronize(self) -> None:
-        """Wait until all that was asked for is done."""
+        """Wait until all requests are done."""
         refuse_capturing(self.asked)
         self.queue.sync()
         look()
 
     def wait_for(self, stream: int) -> None:
-        """Wait until what another library has asked for in a stream of its own is done."""
+        """Wait for the requests that another library made in its stream."""
         self.call("cuStreamSynchronize", stream)
 
     @contextmanager
     def capture(self) -> Iterator[Asked]:
-        """Have the driver note what is asked of a stream; launch() of what is yielded asks for all of it at once."""
+        """Record the requests to a stream; launch() of the yielded object repeats them all at once."""
         from cuda.core import StreamOptions
 
         own, asked = self.capturing, Asked()
@@ -249,7 +249,7 @@ class GPU:
         try:
             yield asked
         except BaseException:
-            with suppress(Exception):  # the capture may have broken off, and says so again
+            with suppress(Exception):  # the capture may be broken, and would raise again
                 builder.end_building()
             raise
         finally:
@@ -259,20 +259,20 @@ class GPU:
 
 
 def look() -> None:
-    """Have those look who want to know what kernels have left."""
+    """Call all watchers, which check for errors that kernels stored."""
     for watcher in list(watchers):
         watcher.look()
 
 
 def refuse_capturing(asked: Asked | None) -> None:
-    """Numbers do not come from the computer's memory, or go there, in what is to be asked for again."""
+    """Raise Uncapturable during a capture: a replay cannot copy between the device and main memory."""
     if asked is not None:
-        raise Uncapturable("it moves numbers between the device and the computer's memory")
+        raise Uncapturable("it copies numbers between the device and main memory")
 
 
 @functools.cache
 def count() -> int:
-    """How many devices there are: GPUs that can be driven, or the one that is simulated."""
+    """Return the number of devices: usable GPUs, or the simulated one."""
     if simulator.SIMULATED:
         return 1
     try:
@@ -287,7 +287,7 @@ def count() -> int:
 
 
 def current() -> Any:
-    """The device, for this thread: the driver asks each thread which GPU it means.  Raises RuntimeError where there is none."""
+    """Return the device, set up for this thread: the driver asks each thread for its GPU. Raises RuntimeError without one."""
     if inside.yes:
         return NOWHERE
     place = found()
@@ -302,12 +302,12 @@ _entered = threading.local()
 
 @functools.cache
 def found() -> Any:
-    """The device."""
+    """Return the device."""
     if not count():
         raise error(
             RuntimeError,
             "device",
-            "there is no CUDA device: no GPU was found, or the package that drives one is not installed",
+            "there is no CUDA device: either no GPU was found, or the package that drives it is not installed",
             "pip install 'minigrad-viz[cuda12]' on a machine with an NVIDIA driver, set NUMBA_ENABLE_CUDASIM=1 to simulate "
             "one, or use device='cpu'",
         )

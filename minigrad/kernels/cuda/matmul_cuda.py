@@ -1,8 +1,8 @@
-"""The product of matrices on the device: tiles in shared memory, and of each tile a small one in each thread's registers.
+"""The product of matrices on the device: tiles in shared memory, and a small part of each tile in each thread's registers.
 
-docs/howto/cuda-matmul.md builds this kernel up step by step.  An operand is flat memory and two terms of an address, one of
-the row and one of the column: a step each, so that transposed and repeated matrices are read where they lie, or a table, from
-which convolutions (conv_cuda.py) read windows that are nowhere in memory.
+docs/howto/cuda-matmul.md builds this kernel step by step. An operand is flat memory and two terms of an address, one for the
+row and one for the column. A term is a step, so that transposed and repeated matrices are read in place, or a table, from
+which convolutions (conv_cuda.py) read windows that are never stored.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .pointwise_cuda import walked
 
 
 class Tile(NamedTuple):
-    """What a block computes, and what each of its threads does: sizes of matrices."""
+    """Sizes of the matrices that a block and each of its threads compute."""
 
     m: int  # rows of the result
     n: int  # columns of the result
@@ -35,18 +35,18 @@ class Tile(NamedTuple):
         return self.m // self.thread_m * (self.n // self.thread_n)
 
 
-# A thread that computes 8 x 8 elements reads 16 numbers for 64 multiplications.  Small results need more blocks, to give all
-# processors work, and a few rows (as of vectors) not so many threads that have nothing to do.
+# A thread that computes 8 x 8 elements reads 16 numbers for 64 multiplications. Small results need more blocks, to keep all
+# processors busy, and results of a few rows (as of vectors) smaller ones, to leave few threads idle.
 LARGE, MEDIUM, FLAT = Tile(128, 128, 8, 8, 8), Tile(64, 64, 8, 4, 4), Tile(8, 128, 8, 2, 4)
-SMALL = Tile(8, 8, 4, 2, 2)  # the simulator's, where each thread costs time
-SHORTEST = 8 if simulator.SMALL else 512  # terms of a sum that are worth a block of their own
+SMALL = Tile(8, 8, 4, 2, 2)  # for the simulator, where each thread costs time
+SHORTEST = 8 if simulator.SMALL else 512  # terms of a sum that are worth a separate block
 
 
 class Operand(NamedTuple):
     """A batch of matrices: the element (i, j) of matrix (a, b) is memory[a * outer + b * inner + i * rows + j * columns].
 
-    `rows` and `columns` may also be tables: then they add rows[i], or columns[j].  The elements of a row lie next to each other
-    if it is `along_rows`, or those of a column.
+    `rows` and `columns` may also be tables: then they add rows[i], or columns[j]. If `along_rows`, the elements of a row are
+    contiguous, else those of a column.
     """
 
     memory: DeviceArray
@@ -64,7 +64,7 @@ class Operand(NamedTuple):
 # ---------------------------------------------------------------------- the kernel
 HEAD = '''"""out = x @ y in {real}: a block computes {m} x {n} elements, each of its {threads} threads {thread_m} x {thread_n}.
 
-Two tiles of each operand are in shared memory: while one is multiplied, the next one is on its way.
+Two tiles of each operand are in shared memory: while one is multiplied, the next one is being loaded.
 """
 
 from minigrad.kernels.cuda.device_functions import {loads}
@@ -74,7 +74,7 @@ from numpy import {real} as real
 TILE_M, TILE_N, TILE_K, THREAD_M, THREAD_N = {m}, {n}, {k}, {thread_m}, {thread_n}
 THREADS, ACROSS = {threads}, {across}  # of a block, and of a row of its threads
 X_PITCH, Y_PITCH, X_TILE, Y_TILE = {x_pitch}, {y_pitch}, {x_tile}, {y_tile}  # from one k to the next; from tile to tile
-X_PARTS, Y_PARTS = {x_parts}, {y_parts}  # of a tile, that each thread brings
+X_PARTS, Y_PARTS = {x_parts}, {y_parts}  # parts of a tile that each thread loads
 X_HELD, Y_HELD, X_SHARED, Y_SHARED = {x_held}, {y_held}, 2 * {x_tile}, 2 * {y_tile}  # sizes of arrays
 '''
 
@@ -96,7 +96,7 @@ def fetch_{a}({a}, begin, {a}_rows, {a}_columns, first, size, k, last, t, held):
 
 @cuda.jit(device=True)
 def keep_{a}(held, tile, begin, t):
-    """Write them to shared memory, where all that belong to one k are neighbours."""
+    """Write them to shared memory, where all elements of one k are adjacent."""
     for p in range({A}_PARTS):
         e = (p * THREADS + t) * {vector}
         if e < TILE_{side} * TILE_K:
@@ -108,7 +108,7 @@ def keep_{a}(held, tile, begin, t):
 BODY = '''
 @cuda.jit(device=True)
 def multiply(xs, ys, x_begin, y_begin, down, along, total):
-    """Add the products of two tiles to the elements that are this thread's: groups of {x_wide} rows and {y_wide} columns."""
+    """Add the products of two tiles to this thread's elements: groups of {x_wide} rows and {y_wide} columns."""
     x, y = cuda.local.array(THREAD_M, real), cuda.local.array(THREAD_N, real)
     for k in range(TILE_K):
         for i in range(0, THREAD_M, {x_wide}):
@@ -127,7 +127,7 @@ def multiply(xs, ys, x_begin, y_begin, down, along, total):
 @cuda.jit
 def product(rows, columns, depth, some, inner, x, x_outer, x_inner, x_rows, x_columns,
             y, y_outer, y_inner, y_rows, y_columns, out, out_outer, out_inner, out_rows, out_columns, out_part):
-    """One tile of one product of the batch; of its sums `some` terms, where they are shared among several blocks."""
+    """Compute one tile of one product of the batch; `some` terms of its sums, if several blocks share them."""
     xs = cuda.shared.array(X_SHARED, real, 16)
     ys = cuda.shared.array(Y_SHARED, real, 16)
     held_x, held_y = cuda.local.array(X_HELD, real), cuda.local.array(Y_HELD, real)
@@ -148,12 +148,12 @@ def product(rows, columns, depth, some, inner, x, x_outer, x_inner, x_rows, x_co
 
     first, last, now = part * some, min(depth, (part + 1) * some), 0
     for k in range(first, last + TILE_K, TILE_K):
-        fetch_x(x, x_begin, x_rows, x_columns, row, rows, k, last, t, held_x)  # asked for now, needed after `multiply`
+        fetch_x(x, x_begin, x_rows, x_columns, row, rows, k, last, t, held_x)  # requested now, needed after `multiply`
         fetch_y(y, y_begin, y_rows, y_columns, column, columns, k, last, t, held_y)
         if k > first:
             multiply(xs, ys, now * X_TILE, now * Y_TILE, down, along, total)
         now = 1 - now
-        keep_x(held_x, xs, now * X_TILE, t)  # nobody reads this half any more: all have passed the barrier
+        keep_x(held_x, xs, now * X_TILE, t)  # no thread still reads this half: all are past the barrier
         keep_y(held_y, ys, now * Y_TILE, t)
         cuda.syncthreads()
 
@@ -169,14 +169,14 @@ def product(rows, columns, depth, some, inner, x, x_outer, x_inner, x_rows, x_co
 
 @functools.cache
 def module(dtype: np.dtype, tile: Tile, tables: tuple, along_k: tuple, vectors: tuple) -> Any:
-    """The module with the kernel `product`."""
+    """Return the module with the kernel `product`."""
     return kernel_modules.load(f"matmul_{dtype.name}", text(dtype, tile, tables, along_k, vectors))
 
 
 def text(
     dtype: np.dtype, tile: Tile, tables: tuple = (False,) * 6, along_k: tuple = (True, False), vectors: tuple = (1, 1)
 ) -> str:
-    """The kernel for one dtype and tile: which terms of addresses are tables, where k runs along memory, elements of a load."""
+    """Return the kernel for a dtype and tile; `tables` marks terms that are tables, `along_k` contiguous k, `vectors` loads."""
     names = ("x_rows", "x_columns", "y_rows", "y_columns", "out_rows", "out_columns")
     term = {n: f"{n}[{{}}]" if is_table else f"{{}} * {n}" for n, is_table in zip(names, tables)}
     values = {**tile._asdict(), "real": dtype.name, "threads": tile.threads, "across": tile.n // tile.thread_n,
@@ -185,7 +185,7 @@ def text(
               "out_column": term["out_columns"].format("n")}  # fmt: skip
     fetches = ""
     for a, side, size, vector, runs in zip("xy", "MN", (tile.m, tile.n), vectors, along_k):
-        # neighbours that write below each other: not into one bank of memory
+        # threads of a warp write below each other: padding keeps them out of one memory bank
         pitch = size + wide(dtype) if runs else size
         parts = -(-size * tile.k // (tile.threads * vector))
         values |= {f"{a}_pitch": pitch, f"{a}_tile": pitch * tile.k, f"{a}_parts": parts, f"{a}_held": parts * vector}
@@ -200,12 +200,12 @@ def text(
 
 
 def wide(dtype: np.dtype) -> int:
-    """How many elements a thread can load at once: 16 bytes."""
+    """Return the number of elements that a thread can load at once: 16 bytes."""
     return 16 // dtype.itemsize if dtype.kind == "f" else 1
 
 
 def chosen_tile(dtype: np.dtype, rows: int, columns: int, batch: int) -> Tile:
-    """The largest tile that leaves no processor without work."""
+    """Return the largest tile that leaves no processor idle."""
     if simulator.SMALL:
         return SMALL
     if rows <= 2 * FLAT.m:
@@ -215,7 +215,7 @@ def chosen_tile(dtype: np.dtype, rows: int, columns: int, batch: int) -> Tile:
 
 
 def vector(a: Operand, dtype: np.dtype, rows: int, columns: int) -> int:
-    """How many elements a thread loads at once: as many as it can where all groups of so many begin at a multiple of that."""
+    """Return the number of elements that a thread loads at once: the maximum if all groups are aligned to it, else 1."""
     most = wide(dtype)
     step, other, size = (a.columns, a.rows, columns) if a.along_rows else (a.rows, a.columns, rows)
     apart = not any(isinstance(s, DeviceArray) for s in (step, other)) and step == 1
@@ -224,10 +224,10 @@ def vector(a: Operand, dtype: np.dtype, rows: int, columns: int) -> int:
 
 
 def run(x: Operand, y: Operand, out: Operand, batch: tuple, rows: int, columns: int, depth: int) -> None:
-    """out = x @ y, of (outer, inner) batches of matrices (rows, depth) and (depth, columns)."""
+    """Compute out = x @ y for (outer, inner) batches of matrices (rows, depth) and (depth, columns)."""
     if blas.product(x, y, out, batch, rows, columns, depth):
         return
-    if columns < rows and columns <= 2 * FLAT.m:  # few columns are few rows of the transposed
+    if columns < rows and columns <= 2 * FLAT.m:  # few columns are few rows of the transposed product
         x, y, out, rows, columns = y.T, x.T, out.T, columns, rows
     dtype, number = out.memory.dtype, math.prod(batch)
     tile = chosen_tile(dtype, rows, columns, number)
@@ -244,13 +244,13 @@ def run(x: Operand, y: Operand, out: Operand, batch: tuple, rows: int, columns: 
     target = out.memory if parts == 1 else empty((parts, out.memory.size), dtype)
     kernel[tiles * parts, tile.threads](
         rows, columns, depth, some, batch[1], *x[:5], *y[:5], target.reshape(-1), *out[1:5], out.memory.size)  # fmt: skip
-    if parts > 1:  # in a fixed order, which atomic additions would not have
+    if parts > 1:  # in a fixed order, unlike atomic additions
         out.memory[...] = np.add.reduce(target, 0)
 
 
 # ---------------------------------------------------------------------- NumPy's functions
 def matrices(a: DeviceArray, outer: int, inner: int) -> Operand:
-    """The last two dimensions of an array as an operand, with the steps from matrix to matrix in bytes."""
+    """Return the last two dimensions of an array as an operand; outer and inner are steps between matrices in bytes."""
     size = a.itemsize
     *_, rows, columns = [s // size for s in a.strides]
     extent = 1 + sum([(n - 1) * s // size for n, s in zip(a.shape, a.strides)])
@@ -260,7 +260,7 @@ def matrices(a: DeviceArray, outer: int, inner: int) -> Operand:
 
 @of_arrays(np.matmul, np.dot)
 def matmul(x: Any, y: Any) -> DeviceArray:
-    """np.matmul: vectors are matrices of one row or column, and batches of matrices are broadcast."""
+    """Return np.matmul(x, y): vectors are matrices of one row or column, and batches of matrices broadcast."""
     refuse_others("matmul", (x, y))
     dtype = np.result_type(x.dtype, y.dtype)
     x, y = [a if min(a.strides, default=0) >= 0 and a.dtype == dtype else a.astype(dtype, "C") for a in (x, y)]
@@ -276,7 +276,7 @@ def matmul(x: Any, y: Any) -> DeviceArray:
 
 
 def fill(x: DeviceArray, y: DeviceArray, out: DeviceArray) -> None:
-    """out = x @ y, for batches of one shape.  Their dimensions are joined where memory allows it, to two at most."""
+    """Compute out = x @ y for batches of one shape, whose dimensions are merged to two at most if memory allows."""
     if not out.size or not x.size:
         out.fill(0)
         return

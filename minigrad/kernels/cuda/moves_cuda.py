@@ -1,6 +1,6 @@
-"""Elements moved: copies, also transposed and converted ones, triangles, rolls, repeated elements, arrays put together.
+"""Kernels that move elements: copies, with transposition and conversion, triangles, rolls, repetition, concatenation.
 
-A copy that exchanges the fastest dimension would read or write memory in large steps.  So a block reads a tile along the one
+A copy that exchanges the fastest dimension would read or write memory in large steps. So a block reads a tile along one
 dimension into shared memory and writes it along the other.
 """
 
@@ -20,7 +20,7 @@ from .functions import of_arrays
 from .numpy_protocol import WHERE, refuse_others
 
 SIDE = 8 if simulator.SMALL else 32  # of a tile
-LINES = 4 if simulator.SMALL else 8  # of it that a block moves at a time
+LINES = 4 if simulator.SMALL else 8  # of the tile that a block moves at a time
 
 TRANSPOSE = '''"""Matrices of {real} copied into transposed order."""
 
@@ -29,12 +29,12 @@ from numpy import {real} as real
 
 SIDE = {side}
 LINES = {lines}
-WIDTH = SIDE + 1  # a column more keeps the threads of a warp out of one bank
+WIDTH = SIDE + 1  # an extra column keeps the threads of a warp out of one bank
 
 
 @cuda.jit
 def transpose(x_, out_):
-    """out[k, i, j] = x[k, i, j], where x has its elements together along i, and out along j."""
+    """Copy out[k, i, j] = x[k, i, j], where x is contiguous along i, and out along j."""
     tile = cuda.shared.array((SIDE, WIDTH), real)
     down, across = (x_.shape[1] + SIDE - 1) // SIDE, (x_.shape[2] + SIDE - 1) // SIDE
     k, rest = cuda.blockIdx.x // (down * across), cuda.blockIdx.x % (down * across)
@@ -56,7 +56,7 @@ from numba import cuda
 
 @cuda.jit
 def triangle(upper, diagonal, x_, out_):
-    """What lies on a diagonal and above it, or below; zeros elsewhere."""
+    """Copy the diagonal and the part above or below it; zeros elsewhere."""
     height, width = x_.shape[1], x_.shape[2]
     for e in range(cuda.grid(1), x_.size, cuda.gridsize(1)):
         k, i, j = e // (height * width), e // width % height, e % width
@@ -69,14 +69,14 @@ def triangle(upper, diagonal, x_, out_):
 
 @functools.cache
 def transposing(size: int) -> Any:
-    """The kernel for elements of so many bytes: what they are does not matter."""
+    """Return the kernel for elements of `size` bytes, whatever their dtype."""
     return kernel_modules.load("transpose", TRANSPOSE.format(real=f"uint{8 * size}", side=SIDE, lines=LINES)).transpose
 
 
 def transpose(out: DeviceArray, x: DeviceArray) -> bool:
-    """Copy x into out by tiles; False, and nothing done, where both have their elements together along the same dimension.
+    """Copy x into out by tiles; return False, with nothing done, if both are contiguous along the same dimension.
 
-    Also where tiles would stay nearly empty, or the dimensions do not make a stack of matrices.
+    Also if tiles would stay nearly empty, or if the dimensions do not form a stack of matrices.
     """
     size = x.itemsize
     shape, (to, by) = pointwise_cuda.walked(out.shape, [out, x])
@@ -100,9 +100,9 @@ def copy_into(out: DeviceArray, value: Any) -> None:
         value = value.reshape(())[()] if value.size == 1 else to_device(value)
     if not isinstance(value, DeviceArray):
         number = np.empty((), out.dtype)
-        number[...] = value  # raises OverflowError where it does not fit
+        number[...] = value  # raises OverflowError if it does not fit
         value = number[()]
-    elif value.ndim > out.ndim and set(value.shape[: value.ndim - out.ndim]) == {1}:  # NumPy lets go of leading ones
+    elif value.ndim > out.ndim and set(value.shape[: value.ndim - out.ndim]) == {1}:  # NumPy ignores leading ones
         value = value.reshape(value.shape[value.ndim - out.ndim :])
     if isinstance(value, DeviceArray) and np.may_share_memory(value.shadow, out.shadow):
         value = value.copy()
@@ -117,7 +117,7 @@ def copy_into(out: DeviceArray, value: Any) -> None:
 
 
 SAME = lambda x: x
-INTO = {  # what does not fit is cut off; floats take what comes
+INTO = {  # integers wrap around; floats take every value
     "bool": lambda x: x != 0,
     "uint8": lambda x: uint8(x),
     "int8": lambda x: int8(x),
@@ -129,7 +129,7 @@ INTO = {  # what does not fit is cut off; floats take what comes
 
 @of_arrays(np.copyto)
 def copy_to(out: Any, value: Any, casting: str = "same_kind", where: Any = True) -> None:
-    """Write a value over an array, where `where` holds."""
+    """Write a value over an array where `where` holds."""
     if where is True:
         copy_into(out, value)
         return
@@ -143,7 +143,7 @@ def copy_to(out: Any, value: Any, casting: str = "same_kind", where: Any = True)
 
 # ---------------------------------------------------------------------- triangles, rolls, repeated elements
 def triangle(x: DeviceArray, diagonal: int, upper: bool) -> DeviceArray:
-    """The upper or the lower triangles of matrices, with a diagonal."""
+    """Return the upper or lower triangles of matrices, including a diagonal."""
     out = empty(x.shape, x.dtype)
     if x.size:
         flat = [a.view(f"u{x.itemsize}").reshape(-1, *x.shape[-2:]) for a in (x, out)]  # 0 is the same in all dtypes
@@ -157,7 +157,7 @@ of_arrays(np.triu)(lambda m, k=0: triangle(m, k, True))
 
 @of_arrays(np.roll)
 def roll(a: Any, shift: Any, axis: Any) -> DeviceArray:
-    """Of each dimension two parts change places, so there are two copies, four in two dimensions, and so on."""
+    """Return a rolled copy: two parts change places in each dimension, so there are 2, 4, ... copies."""
     by = [0] * a.ndim
     for n, d in np.broadcast(shift, axis):
         by[d] += int(n)
@@ -172,7 +172,7 @@ def roll(a: Any, shift: Any, axis: Any) -> DeviceArray:
 
 @of_arrays(np.repeat)
 def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
-    """Each element, or slice along an axis, as often as one number or a number for each says."""
+    """Return each element, or slice along an axis, repeated by one number or by a number for each."""
     a = near(a, repeats)
     a, axis = (a.reshape(-1), 0) if axis is None else (a, axis % a.ndim)
     if np.ndim(repeats) == 0:
@@ -184,10 +184,10 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
     return np.take(a, np.searchsorted(ends, places, "right"), axis)
 
 
-# ---------------------------------------------------------------------- arrays put together
+# ---------------------------------------------------------------------- joined arrays
 @of_arrays(np.concatenate)
 def concatenate(arrays: Any, axis: int = 0, dtype: Any = None, casting: str = "same_kind") -> DeviceArray:
-    """Each array copied into its part of the result."""
+    """Return the arrays, each copied into its part of the result."""
     arrays, axis = list(arrays), axis % arrays[0].ndim
     shape = list(arrays[0].shape)
     shape[axis] = sum([a.shape[axis] for a in arrays])
@@ -206,5 +206,5 @@ def stack(arrays: Any, axis: int = 0, dtype: Any = None, casting: str = "same_ki
 
 @of_arrays(np.append)
 def append(arr: Any, values: Any) -> DeviceArray:
-    """Numbers behind those of an array of one dimension."""
+    """Return a one-dimensional array with values appended."""
     return concatenate([arr, near(np.atleast_1d(values), arr)])

@@ -1,6 +1,6 @@
-"""Norms over any dimensions on the device, batch norm's above all: the statistics from one pass, the result from another.
+"""Norms over any dimensions on the device, above all batch norm: one pass for the statistics, another for the result.
 
-Norms of rows are generated (lines_cuda.py).  A channel lies in several pieces, of which many threads have to add up some.
+Norms of rows are generated (lines_cuda.py). A channel is in several pieces of memory, and many threads share its sums.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from .reductions_cuda import count, results
 
 
 def mean_and_variance(x: DeviceArray, dims: tuple) -> tuple[DeviceArray, DeviceArray]:
-    """Over dimensions, which are kept as 1, in the dtype of x.
+    """Return mean and variance over dimensions, which stay as 1, in the dtype of x.
 
-    Sums are of the distances from one of the elements, so that an offset that all have costs no digits.
+    The sums are over differences from one of the elements, so that a common offset costs no digits.
     """
     some = x[tuple([slice(1) if d in dims else slice(None) for d in range(x.ndim)])]
     one, two = results("distances", [x, some], dims, True)
@@ -35,18 +35,18 @@ MEAN_AND_VARIANCE = {
 
 
 # ---------------------------------------------------------------------- operations, with the arguments of lines_cuda.py's plans
-SCALED = {"standardize": (1.0, 0.0), "layer_norm": ()}  # by name: the weight and the bias of what has none
+SCALED = {"standardize": (1.0, 0.0), "layer_norm": ()}  # by name: default weight and bias
 
 
 def forward(x: DeviceArray, weight: Any, bias: Any, dims: tuple, eps: float) -> tuple:
-    """(x - mean) / sqrt(variance + eps) * weight + bias, the mean and the variance over dims, kept as 1."""
+    """Return (x - mean) / sqrt(variance + eps) * weight + bias, the mean, and the variance over dims, which stay as 1."""
     mean, variance = mean_and_variance(x, dims)
     return formula("norm", NORM, x, mean, variance, weight, bias, eps), mean, variance
 
 
 def backward(x: DeviceArray, weight: Any, bias: Any, dims: tuple, eps: float, out: Any, mean: DeviceArray,
              variance: DeviceArray, g: DeviceArray, *_: Any) -> tuple | None:  # fmt: skip
-    """The gradients by x and, where these are arrays with an element for each mean, by weight and bias."""
+    """Return the gradients of x and, if these are arrays with an element for each mean, of weight and bias."""
     alone = isinstance(weight, float)
     if not alone and (weight.size != mean.size or weight.shape != mean.shape[x.ndim - weight.ndim :]):
         return None
@@ -66,7 +66,7 @@ WEIGHT_BACKWARD = lambda along, variance, eps: along * rsqrt(variance + eps)
 
 
 def formula(name: str, f: Any, first: DeviceArray, *others: Any) -> DeviceArray:
-    """One kernel for a formula of arrays and numbers."""
+    """Return a formula of arrays and numbers, computed by one kernel."""
     made = pointwise_cuda.apply(name, f, parameters(f), (first, *others), first.dtype, first.dtype)
     assert made is not None, name
     return made

@@ -1,7 +1,7 @@
-"""NumPy's ufuncs for arrays on the device, and the functions that every calculation needs.
+"""NumPy's ufuncs for arrays on the device, and functions that every computation needs.
 
-A ufunc is a pointwise kernel whose formula is that of the operation it belongs to, or one that only arrays need (`MORE`);
-the dtypes are those that NumPy would choose.
+A ufunc is a pointwise kernel with the formula of its operation, or with one that only arrays need (`MORE`); the dtypes are
+those that NumPy would choose.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ MORE: dict[np.ufunc, Callable] = {
 
 @of_arrays(np.ufunc)
 def ufunc_of_arrays(ufunc: np.ufunc, method: str, inputs: tuple, options: dict) -> Any:
-    """A ufunc, or one of its methods, called with arrays on the device."""
+    """Return the result of a ufunc, or of one of its methods, called with arrays on the device."""
     refuse_others(ufunc.__name__, inputs)
-    # np.matmul and np.vecdot have functions of their own, as they are not elementwise
+    # np.matmul and np.vecdot have separate functions, because they are not elementwise
     known = FUNCTIONS.get(ufunc if method == "__call__" else (ufunc, method))
     if known is None and method == "__call__":
         return elementwise(ufunc, inputs, options.get("out"))
@@ -50,20 +50,20 @@ def ufunc_of_arrays(ufunc: np.ufunc, method: str, inputs: tuple, options: dict) 
 
 
 def refuse_others(name: str, inputs: tuple) -> None:
-    """Arrays of the computer's memory do not meet those of the device, but for single numbers."""
+    """Raise an error if arrays of the device meet others in main memory; single numbers may."""
     for a in inputs:
         apart = inside.yes and not is_meta(a) if type(a) is DeviceArray else isinstance(a, np.ndarray)
         if apart and a.ndim:
-            raise OnAnotherDevice(f"{name}: an array of shape {a.shape} is on {place(a)}, and another one is not")
+            raise OnAnotherDevice(f"{name}: an array of shape {a.shape} is on {place(a)}, but another one is not")
 
 
 class OnAnotherDevice(ValueError):
-    """Arrays of one operation lie on different devices; diagnose/arguments.py names them."""
+    """Arrays of one operation are on different devices; diagnose/arguments.py names them."""
 
 
 # ---------------------------------------------------------------------- ufuncs
 def elementwise(ufunc: np.ufunc, inputs: tuple, out: Any) -> Any:
-    """A ufunc of arrays and numbers."""
+    """Return a ufunc of arrays and numbers."""
     f, names, target, result = loop_of(ufunc, tuple([kind(a) for a in inputs]))
     if result.kind == "b" and target.kind in "iu" and not all([fits(a, target) for a in inputs]):
         target = I8  # a comparison, which NumPy answers for any number
@@ -71,7 +71,7 @@ def elementwise(ufunc: np.ufunc, inputs: tuple, out: Any) -> Any:
     given = out[0] if isinstance(out, tuple) else out
     given = None if given is Ellipsis else given
     if given is not None and not can_cast(result, given.dtype):
-        raise TypeError(f"the result of {ufunc.__name__} is {result}, which is not written into {given.dtype}")
+        raise TypeError(f"the result of {ufunc.__name__} is {result}, which cannot be written into {given.dtype}")
     made = pointwise_cuda.apply(ufunc.__name__, f, names, operands, target, result, given)
     assert made is not None, ufunc
     return made
@@ -79,14 +79,14 @@ def elementwise(ufunc: np.ufunc, inputs: tuple, out: Any) -> Any:
 
 @functools.cache
 def formulas() -> dict[np.ufunc, Callable]:
-    """The formulas by ufunc."""
+    """Return the formula of each ufunc."""
     first_wins = reversed(formula.OPERATIONS.values())
     return {op.ufunc: op.kernel for op in first_wins if isinstance(op.ufunc, np.ufunc)} | MORE
 
 
 @functools.cache
 def loop_of(ufunc: np.ufunc, kinds: tuple) -> tuple[Callable, tuple, np.dtype, np.dtype]:
-    """A ufunc's formula, its parameters, and the dtypes that it computes in and returns, for operands of these kinds."""
+    """Return a ufunc's formula, its parameters, and the dtypes of its computation and result, for operands of these kinds."""
     if ufunc not in formulas():
         raise no_kernel(ufunc.__name__)
     f = formulas()[ufunc]
@@ -96,19 +96,19 @@ def loop_of(ufunc: np.ufunc, kinds: tuple) -> tuple[Callable, tuple, np.dtype, n
 
 
 def fits(a: Any, dtype: np.dtype) -> bool:
-    """Return whether a number is one of a dtype of integers."""
+    """Return True if a number fits into an integer dtype."""
     return type(a) is not int or int(np.iinfo(dtype).min) <= a <= int(np.iinfo(dtype).max)
 
 
 def kind(a: Any) -> Any:
-    """What NumPy's promotion asks of an operand: the dtype, of Python's numbers the type."""
+    """Return an operand's kind for NumPy's promotion: the dtype, or the type of a Python number."""
     return a.dtype if isinstance(a, (DeviceArray, np.ndarray, np.generic)) else type(a)
 
 
-# ---------------------------------------------------------------------- what every calculation needs
+# ---------------------------------------------------------------------- needed by every computation
 @of_arrays(np.where)
 def choose(condition: Any, x: Any, y: Any) -> Any:
-    """x where the condition holds, else y."""
+    """Return x where the condition holds, else y."""
     refuse_others("where", (condition, x, y))
     target = np.result_type(*[a if isinstance(a, (bool, int, float)) else kind(a) for a in (x, y)])
     operands = [a.astype(target, copy=False) if isinstance(a, DeviceArray) else a for a in (x, y)]

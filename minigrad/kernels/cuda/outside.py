@@ -1,8 +1,8 @@
-"""Indices out of range that compiled programs meet on a device: an error that comes when somebody looks.
+"""Indices out of range in compiled programs on a device: an error that is raised when the processor checks.
 
-A kernel raises nothing, and to ask the device after each call whether all was well would be to wait for it.  So a kernel
-leaves an index that it cannot follow where the processor sees it as well, and the processor looks there after each call, and
-whenever it has waited for the device anyway.  What a GPU has not reached by then is told by a later look.
+A kernel cannot raise, and checking the device after each call would mean waiting for it. So a kernel stores an invalid index
+in memory that the processor sees as well, and the processor checks it after each call and after every wait for the device. A
+later check finds what the GPU has not reached by then.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ NONE = np.iinfo(np.int64).min
 
 
 class OutsideError(IndexError):
-    """A compiled program was given an index out of range, in this call or in one before it."""
+    """A compiled program received an index out of range, in this call or in an earlier one."""
 
 
 class Outside:
-    """What a program says `where` it follows indices, and for each of these places a cell for an index that leads nowhere."""
+    """The places `where` a program follows indices, with a cell for an invalid index at each of them."""
 
     def __init__(self, where: tuple[str, ...]):
         self.where = where
 
     @cached_property
     def found(self) -> np.ndarray:
-        """The cells as the processor sees them; they are there from the first launch on, as compiling needs no device."""
+        """The cells as the processor sees them, made at the first launch, because compiling needs no device."""
         self.address, memory = machine.current().shared(8 * len(self.where))
         found = memory.view(np.int64)
         found.fill(NONE)
@@ -46,16 +46,16 @@ class Outside:
         return placed(Block(self.address, found.nbytes, 0, found), found.shape, found.dtype)
 
     def look(self) -> None:
-        """Raise OutsideError for an index that has been found."""
+        """Raise OutsideError if a kernel stored an index."""
         for where, index in zip(self.where, self.found.tolist()):
             if index != NONE:
                 self.found.fill(NONE)
-                raise error(OutsideError, where, f"index {index} is out of bounds, and was not followed",
-                            "look at the indices, or classes, of this call and of those before it")  # fmt: skip
+                raise error(OutsideError, where, f"index {index} is out of bounds and was not followed",
+                            "check the indices or classes of this call and the ones before it")  # fmt: skip
 
 
 def later(where: tuple[str, ...]) -> DeviceArray | None:
-    """Cells to be looked at when a captured program runs, as there is nothing to see before; None outside of a capture."""
+    """Return cells to check when a captured program runs, since indices are unknown before; None outside of a capture."""
     if inside.yes:
         return empty((len(where),), np.int64)
     asked = machine.current().asked

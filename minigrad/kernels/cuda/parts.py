@@ -1,8 +1,7 @@
-"""Reductions in two steps: rows of threads, or threads, keep a part each, and a second kernel puts the parts together.
+"""Reductions in two steps: threads, or rows of threads, compute one part each, and a second kernel combines the parts.
 
-Part p of result i lies at parts[p * number of results + i].  In which order the terms are added depends on the sizes alone,
-so the same program gives the same bits.  Sums run in float64, also of float32: these kernels wait for memory, and not for
-arithmetic.
+Part p of result i is parts[p * number of results + i]. The order of additions depends on the sizes alone, so the same program
+gives the same bits. Sums run in float64, even of float32: these kernels wait for memory, not for arithmetic.
 """
 
 from __future__ import annotations
@@ -15,22 +14,22 @@ from . import kernel_modules, machine, simulator
 from .device_array import DeviceArray, empty
 
 LEAST = 64  # terms that a thread should have before others share its sum
-SHORT = 1024  # elements of a row that a warp goes through alone
-FEW = 8  # elements of a row that one thread does
-ENOUGH = 32 if simulator.SMALL else 4096  # rows that make work enough if each has one thread
-# threads for a long row, and in a block warps, or threads, that have a row each
+SHORT = 1024  # elements of a row that one warp processes
+FEW = 8  # elements of a row that one thread processes
+ENOUGH = 32 if simulator.SMALL else 4096  # rows that keep the GPU busy with one thread each
+# threads for a long row; warps, or threads, in a block where each has a row
 LONG, WARPS, NEIGHBOURS = (64, 1, 32) if simulator.SMALL else (256, 8, 128)
 
 BLOCK = '''\
 @cuda.jit(device=True)
 def higher_{dtype}(x, y):
-    """The larger of two numbers; NaN, if one is."""
+    """Return the larger of two numbers; NaN if one is NaN."""
     return x if x > y or x != x else y
 
 
 @cuda.jit(device=True)
 def block_{kind}_{dtype}(x):
-    """The {kind} of x over the threads of a row: those of a warp exchange it, then, in a block of one row, its warps do."""
+    """Return the {kind} of x over the threads of a row: within a warp by shuffles, then over the warps of a block."""
     if cuda.blockDim.x == 1:
         return x
     for lanes in (16, 8, 4, 2, 1):
@@ -46,12 +45,12 @@ def block_{kind}_{dtype}(x):
     for warp in range(1, cuda.blockDim.x // 32):
         other = of_warps[warp]
         x = {together}
-    cuda.syncthreads()  # the next call writes there again
+    cuda.syncthreads()  # the next call overwrites it
     return x
 '''
 TOGETHER = {"sum": "x + other", "max": "higher_{dtype}(x, other)"}
 SOURCE = '''\
-"""Parts of a {kind} put together: out[i] = {kind} of parts[p * out.size + i] over all p."""
+"""Parts of a {kind} combined: out[i] = {kind} of parts[p * out.size + i] over all p."""
 
 import numpy as np
 from numba import cuda
@@ -74,18 +73,18 @@ STARTS = {"sum": "0", "max": "-np.inf"}
 
 
 def block_function(kind: str, dtype: str) -> str:
-    """The text of block_<kind>_<dtype>, with what it needs."""
+    """Return the text of block_<kind>_<dtype>, with the functions it needs."""
     text = BLOCK.format(kind=kind, dtype=dtype, together=TOGETHER[kind].format(dtype=dtype))
     return text if kind == "max" else text[text.index("@cuda.jit", 1) :]
 
 
 def parts(count: int, size: int, dtype: Any, wide: Any) -> DeviceArray:
-    """Memory for so many parts of each of `size` results; a single part is the result, and has its dtype."""
+    """Return memory for `count` parts of each of `size` results; a single part is the result, and has its dtype."""
     return empty((count * size,), dtype if count == 1 else wide)
 
 
 def joined(kind: str, parts: DeviceArray, shape: tuple, dtype: Any) -> DeviceArray:
-    """The results that these are parts of: sums, or maxima."""
+    """Return the results combined from these parts: sums or maxima."""
     size = math.prod(shape)
     if parts.size == size and parts.dtype == dtype:
         return parts.reshape(shape)
@@ -99,7 +98,7 @@ def joined(kind: str, parts: DeviceArray, shape: tuple, dtype: Any) -> DeviceArr
 
 @functools.cache
 def module(kind: str, wide: str) -> Any:
-    """The kernel's module."""
+    """Return the kernel's module."""
     together = TOGETHER[kind].format(dtype=wide)
     block = block_function(kind, wide)
     source = SOURCE.format(kind=kind, wide=wide, start=STARTS[kind], together=together, block=block)
@@ -108,9 +107,9 @@ def module(kind: str, wide: str) -> Any:
 
 # ---------------------------------------------------------------------- sizes of launches
 def rows(count: int, width: int, x: DeviceArray | None = None) -> tuple[int, tuple[int, int]]:
-    """Blocks and threads for rows: a warp for each short one, and some of those in a block; a block for each long one.
+    """Return blocks and threads for rows: a warp for each short one, with several in a block, or a block for each long one.
 
-    Many rows that are very short, or nearer to each other than their elements are, as columns of `x` are, have a thread each.
+    Many rows have a thread each if they are very short, or closer to each other than their elements, like columns of `x`.
     """
     near = x is not None and x.strides[-1] > x.strides[-2]
     if count >= ENOUGH and (width <= FEW or near):
@@ -122,7 +121,7 @@ def rows(count: int, width: int, x: DeviceArray | None = None) -> tuple[int, tup
 
 
 def shares(size: int, terms: int) -> int:
-    """Into how many parts the terms of each of `size` sums are cut, so that there is work for all of the GPU."""
+    """Return the number of parts into which to split each of `size` sums, so that the whole GPU has work."""
     if simulator.SMALL:
         return 2 if terms > 4 else 1
     wanted = 1024 * machine.current().processors // max(size, 1)

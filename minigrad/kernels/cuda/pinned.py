@@ -1,6 +1,6 @@
-"""Pinned memory: memory of the computer that a GPU copies to and from at full speed.
+"""Pinned memory: main memory that a GPU copies to and from at full speed.
 
-Pinning is slow, so memory that nobody sees any more is kept for the next array of about its size.
+Pinning is slow, so unused memory is kept for the next array of about its size.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ free: dict[int, list[np.ndarray]] = defaultdict(list)
 
 
 def pinned(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-    """Return an array in pinned memory, whose elements are not set."""
+    """Return an uninitialised array in pinned memory."""
     nbytes = math.prod(shape) * np.dtype(dtype).itemsize
     size = rounded(nbytes)
     try:
@@ -31,7 +31,7 @@ def pinned(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
 
 
 def copy_to_pinned(a: DeviceArray) -> np.ndarray:
-    """Return a copy of a device array in pinned memory, row by row."""
+    """Return a copy of a device array in pinned memory, in C order."""
     whole, out = a if a.flags.c_contiguous else a.copy(), pinned(a.shape, a.dtype)
     if out.size:
         machine.current().download(whole.address, out)

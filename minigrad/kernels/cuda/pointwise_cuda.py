@@ -1,9 +1,9 @@
-"""Pointwise kernels on the device: a formula's text around which threads go through the elements.
+"""Pointwise kernels on the device: the text of a formula inside a loop of threads over elements.
 
-Each thread computes one element, then the one that lies as many elements on as there are threads, and so on: neighbouring
-threads touch neighbouring memory at every step, whatever the size.  Where operands are repeated or lie in another order, the
-dimensions that can be walked as one are joined first, and what is left is counted out of the element's number: in 32 bits
-where that is enough, as a GPU has no instruction for division, and takes three times as long for one of 64.
+Each thread computes one element, then the next at a distance of the number of threads, and so on: neighbouring threads touch
+neighbouring memory at every step, whatever the size. If operands broadcast or are in another order, dimensions that can be
+traversed as one are merged, and the remaining indices are computed from the element's number: in 32 bits if possible, because
+a GPU has no division instruction, and 64 bits take three times as long.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from .device_functions import WIDEST
 
 
 class Layout(NamedTuple):
-    """How a kernel goes through its arrays: at rank 0 all are flat memory.
+    """How a kernel traverses its arrays: rank 0 stands for flat memory.
 
-    Else they have that many dimensions, of which each may have steps of its own, and which are counted in the type `counter`.
-    Where rows are read by four neighbours, `along` says of each array whether it has those, or one element for all of a row.
+    Otherwise they have `rank` dimensions, each with its own steps, and indices of type `counter`. If rows are read by four
+    neighbours, `along` tells for each array whether it has them (True) or one element for the whole row (False).
     """
 
     rank: int
@@ -36,7 +36,7 @@ class Layout(NamedTuple):
 
 
 def text(name: str, title: str, head: str, inputs: Sequence, results: Sequence, layout: Layout) -> str:
-    """One kernel: `inputs` are names and how arrays are read ("" for numbers), `results` names and expressions."""
+    """Return the text of a kernel; `inputs` are names and reading expressions ("" for numbers), `results` names and texts."""
     args = [n + "_" if read else n for n, read in inputs] + [n + "_" for n, _ in results]
     rank, counter, along = layout
     parameters = {n: (read, n + "_") if read else (n, "") for n, read in inputs}
@@ -54,17 +54,17 @@ def text(name: str, title: str, head: str, inputs: Sequence, results: Sequence, 
 
 
 def counter_of(size: int) -> str:
-    """The type in which so many elements are counted."""
+    """Return the type of indices for `size` elements."""
     return "uint32" if size < 1 << 31 else "uint64"
 
 
 def run(
     name: str, formulas: dict[str, Callable], values: dict, target: np.dtype, outs: Sequence, scaled: Sequence = ()
 ) -> bool:
-    """outs[k] = the k-th of the formulas, by name, whose parameters are `values` by name: arrays, or numbers.
+    """Compute outs[k] by the k-th formula, whose parameters are `values` by name: arrays or numbers.
 
-    A formula among `scaled` is multiplied by g.  False, and nothing done, where a formula has no text for single numbers.
-    float16 and bfloat16 are read as float32, and rounded when they are written.
+    Formulas in `scaled` are multiplied by g. Returns False, with nothing done, if a formula has no text for scalars. float16
+    and bfloat16 are read as float32 and rounded when written.
     """
     target = computed_in(target)
     values = {k: one(v, target) for k, v in values.items()}
@@ -85,7 +85,7 @@ def run(
 def kernel(
     name: str, formulas: tuple, inputs: tuple, write: str, target: np.dtype, layout: Layout, scaled: tuple
 ) -> Any:
-    """The kernel of these formulas; None where one has no text for single numbers."""
+    """Return the kernel of these formulas; None if one has no text for scalars."""
     head = formula.prelude([f for _, f in formulas], target, formula.CUDA)
     if head is None:
         return None
@@ -99,45 +99,45 @@ def kernel(
 
 
 def computed_in(dtype: np.dtype) -> np.dtype:
-    """The dtype that kernels compute in for results of another."""
+    """Return the dtype in which kernels compute results of a dtype."""
     return F4 if dtype in HALVES else dtype
 
 
-# how elements become those that kernels compute with, and results become elements, where memory does not do it by itself
+# conversions of elements to the dtype of the computation, and of results to elements, where memory access does not convert
 READ, WRITTEN = {F2: "float32({})", BF2: "of_bfloat16({})"}, {BF2: "to_bfloat16({})"}
 CONVERSIONS = {"float32": "numpy"} | dict.fromkeys(("of_bfloat16", "to_bfloat16"), formula.CUDA.functions)
 
 
 def how_read(dtype: np.dtype) -> str:
-    """How a kernel reads an array's elements."""
+    """Return the expression that reads an array's elements."""
     return READ.get(dtype, "{}")
 
 
 def how_written(dtype: np.dtype) -> str:
-    """How a kernel writes a result into an array."""
+    """Return the expression that writes a result into an array."""
     return WRITTEN.get(dtype, "{}")
 
 
 def imports(conversions: Sequence) -> str:
-    """The lines that import what these ways of reading and writing call."""
+    """Return the lines that import the functions in these expressions."""
     return "".join([f"\nfrom {module} import {f}" for f, module in CONVERSIONS.items() if f + "({})" in conversions])
 
 
 def one(v: Any, target: np.dtype) -> Any:
-    """A number, or an array of the computer's that holds a single one, in the dtype of the calculation; arrays as they are."""
+    """Return a number, or a one-element array in main memory, in the dtype of the computation; device arrays unchanged."""
     if isinstance(v, DeviceArray):
         return v
     if isinstance(v, np.ndarray):
         v = v[()]
     if isinstance(v, (bool, np.bool_)):
         return bool(v)
-    return target.type(v)  # a float64 would widen all that it meets
+    return target.type(v)  # a float64 would widen the whole expression
 
 
 # ---------------------------------------------------------------------- dimensions
 def laid_out(shape: tuple, arrays: list) -> tuple[Layout, list[DeviceArray]]:
-    """How a kernel goes through arrays that are broadcast to a shape, and the arrays as it takes them."""
-    if all([a.shape == shape and a.flags.c_contiguous for a in arrays]):  # most are: nothing has to be looked at
+    """Return the layout of arrays that broadcast to a shape, and the arrays as the kernel takes them."""
+    if all([a.shape == shape and a.flags.c_contiguous for a in arrays]):  # the common case, without further checks
         return Layout(0), [a.reshape(-1) for a in arrays]
     shape, steps = walked(shape, arrays)
     if not shape or all([s == (a.itemsize,) for s, a in zip(steps, arrays)]):
@@ -148,7 +148,7 @@ def laid_out(shape: tuple, arrays: list) -> tuple[Layout, list[DeviceArray]]:
 
 
 def in_fours(shape: tuple, arrays: list, steps: list) -> tuple:
-    """Whether each array lies along the rows, or is repeated, where rows can be read by four neighbours; () where not."""
+    """Return whether each array has elements along the rows or repeats one, if rows can be read by fours; else ()."""
     if len(shape) < 2 or shape[-1] % 4:
         return ()
     for a, (*outer, last) in zip(arrays, steps):
@@ -159,7 +159,7 @@ def in_fours(shape: tuple, arrays: list, steps: list) -> tuple:
 
 
 def walked(shape: tuple, arrays: list) -> tuple[tuple, list]:
-    """The shape with as few dimensions as do, and in it the steps of each array, in bytes: 0 where it is repeated."""
+    """Return the shape with as few dimensions as possible, and each array's steps in it in bytes: 0 where it repeats."""
     sizes: list[int] = []
     kept: list[tuple] = []  # for each dimension the steps of all arrays
     for n, steps in zip(shape, zip(*[repeated_steps(a, shape) for a in arrays])):
@@ -174,7 +174,7 @@ def walked(shape: tuple, arrays: list) -> tuple[tuple, list]:
 
 
 def repeated_steps(a: DeviceArray, shape: tuple) -> list[int]:
-    """The steps of an array that is broadcast to a shape.  Raises ValueError where it cannot be, as NumPy does."""
+    """Return the steps of an array that broadcasts to a shape. Raises ValueError if it cannot, as NumPy does."""
     lead = len(shape) - a.ndim
     if lead < 0 or any([n != 1 and n != m for n, m in zip(a.shape, shape[lead:])]):
         raise ValueError(f"an array of shape {a.shape} cannot be broadcast into shape {tuple(shape)}")
@@ -183,7 +183,7 @@ def repeated_steps(a: DeviceArray, shape: tuple) -> list[int]:
 
 def apply(name: str, kernel: Callable, names: Sequence, operands: Sequence, target: np.dtype, result: np.dtype,
           out: DeviceArray | None = None) -> DeviceArray | None:  # fmt: skip
-    """out = kernel(*operands), broadcast; None where the formula has no text for single numbers."""
+    """Return kernel(*operands), broadcast; None if the formula has no text for scalars."""
     if out is None:
         shapes = {a.shape for a in operands if isinstance(a, np.ndarray)}
         out = empty(shapes.pop() if len(shapes) == 1 else np.broadcast_shapes(*shapes), result)

@@ -1,6 +1,6 @@
-"""Pooling on the device: the largest element or the sum of each window, and what goes back to the places of the windows.
+"""Pooling on the device: the largest element or the sum of each window, and the gradient at the places of the windows.
 
-A thread has a window and looks at its elements, a few dozen as a rule.  ops/nn/pool_operations.py has the definitions.
+Each thread processes the elements of one window, usually a few dozen. ops/nn/pool_operations.py has the definitions.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ LOWEST = -inf if issubclass(real, floating) else iinfo(real).min
 
 @cuda.jit(device=True, inline=True)
 def bounds(i, step, begin, end, by, every, size):
-    """Where window i begins and ends inside a dimension (kernels/pool_windows.py)."""
+    """Return the bounds of window i inside a dimension (kernels/pool_windows.py)."""
     first = (i * step + begin) // by
     return first if first >= 0 else first % every, max(min((i * step + end) // by, size), 0)
 
 
 @cuda.jit
 def max_pool(x, step_h, begin_h, end_h, by_h, every_h, step_w, begin_w, end_w, by_w, every_w, out, place):
-    """Of equal elements the first counts, of several NaN the last; a window may lie wholly in the padding."""
+    """Find the largest element of each window: of equal ones the first, of several NaN the last; it may be all padding."""
     for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
         image, row, column = i // (out.shape[1] * out.shape[2]), i // out.shape[2] % out.shape[1], i % out.shape[2]
         top, bottom = bounds(row, step_h, begin_h, end_h, by_h, every_h, x.shape[1])
@@ -51,7 +51,7 @@ def max_pool(x, step_h, begin_h, end_h, by_h, every_h, step_w, begin_w, end_w, b
 
 @cuda.jit
 def put(g, place, dx):
-    """dx[r, place[r, i]] += g[r, i] for rows of dx, which are zeros: windows that overlap may have found the same place."""
+    """Add g[r, i] to dx[r, place[r, i]], which starts at 0: overlapping windows may share a place."""
     for i in range(cuda.grid(1), g.size, cuda.gridsize(1)):
         row, at = i // g.shape[1], place[i // g.shape[1], i % g.shape[1]]
         if at < dx.shape[1]:
@@ -76,7 +76,7 @@ module = by_dtype("pool", SOURCE, kernel_modules.load)
 
 
 def largest(x: DeviceArray, windows: tuple[Windows, ...]) -> tuple:
-    """The largest element of each window over the last one or two dimensions, and its place in the flattened input."""
+    """Return the largest element of each window over the last one or two dimensions, and its place in the flattened input."""
     shape = results_shape(x, windows)
     out, place = empty(shape, x.dtype), empty(shape, np.dtype(np.int64))
     launch("max_pool", x, windows, out, place)
@@ -84,14 +84,14 @@ def largest(x: DeviceArray, windows: tuple[Windows, ...]) -> tuple:
 
 
 def sums(x: DeviceArray, windows: tuple[Windows, ...]) -> DeviceArray:
-    """The sum of each window over the last one or two dimensions."""
+    """Return the sum of each window over the last one or two dimensions."""
     out = empty(results_shape(x, windows), x.dtype)
     launch("window_sum", x, windows, out)
     return out
 
 
 def put(g: DeviceArray, place: DeviceArray, shape: tuple, n: int) -> DeviceArray:
-    """Zeros of a shape with g added at the places in the last n dimensions."""
+    """Return zeros of a shape with g added at the places in the last n dimensions."""
     dx, number = empty(shape, g.dtype), math.prod(g.shape[g.ndim - n :])
     dx.fill(0)
     if g.size and dx.size:
@@ -102,7 +102,7 @@ def put(g: DeviceArray, place: DeviceArray, shape: tuple, n: int) -> DeviceArray
 
 
 def launch(name: str, x: DeviceArray, windows: tuple[Windows, ...], *outs: DeviceArray) -> None:
-    """Run a kernel with a thread for each element of the results."""
+    """Run a kernel with one thread per element of the results."""
     if outs[0].size and x.size:
         images = [as_images(a, len(windows)) for a in (x, *outs)]
         settings = [number for w in as_two(windows) for number in w[2:]]

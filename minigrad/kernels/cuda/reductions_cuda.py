@@ -1,10 +1,10 @@
-"""Reductions on the device: sums, products, extremes and their places, and truths over dimensions.
+"""Reductions on the device: sums, products, extremes and their places, any and all over dimensions.
 
-The dimensions are joined to three, (outer, n, inner), of which the middle one is reduced.  A team of threads shares what
-becomes one result: where n lies along memory up to a warp, whose threads read neighbours and join what they have by shuffles;
-where it lies across, one thread for each column, so that again neighbours read neighbours.  Where there are few results, each
-is first computed in several parts, by teams of their own.  Sums of floats are kept in float64: the memory is slower than these
-additions, and they are then at least as accurate as NumPy's pairwise ones.
+The dimensions are merged to three, (outer, n, inner), of which the middle one is reduced. A team of threads computes each
+result: if n is along memory, up to a warp, whose threads read neighbours and combine their values by shuffles; if n is across
+memory, one thread per column, so that neighbours again read neighbours. Few results are first computed in several parts, by
+separate teams. Sums of floats run in float64: memory is slower than these additions, and the sums are at least as accurate as
+NumPy's pairwise ones.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from .functions import of_arrays
 
 WARP = 32
 BLOCK = WARP if simulator.SMALL else 256
-THREADS = 1 << 18  # as many as the largest GPUs run at once; with more there is nothing to gain from parts
+THREADS = 1 << 18  # as many as the largest GPUs run at once; beyond that, parts gain nothing
 GRAIN = 16  # elements that are worth a thread
 
 
 class Reduction(NamedTuple):
-    """How elements become one: the term of each, how two results `a` and `b` are joined, and the result of none.
+    """A reduction: the term of each element, the combination of two results `a` and `b`, and the result of no elements.
 
-    Terms read x, further arrays by the names in `reads`, and the element's number i of n.  Results are kept in float64 or
-    int64, which is `wide`, or in the `same` dtype as the elements, if they are floats, or as `whole` numbers in any case.
-    Where there are two of each, a[0] and a[1], both are kept so; beside one of the `same` dtype the other is a place.
+    Terms read x, further arrays by the names in `reads`, and the element's number i of n. Results are float64 or int64 if
+    `kept` is "wide", the dtype of the elements if it is "same" and they are floats, integers if it is "whole". Two results are
+    a[0] and a[1], both of that dtype; beside a "same" result the other is a place.
     """
 
     term: str
@@ -40,13 +40,13 @@ class Reduction(NamedTuple):
     start: Any
     kept: str = "wide"
     reads: tuple = ("x",)
-    joined_by: str = ""  # the reduction that joins results, where not this one
+    joined_by: str = ""  # the reduction that combines results, if not this one
 
 
 LARGER, SMALLER = (f"a if (a {sign} b) | (a != a) else b" for sign in "><")
 FIRST_LARGEST, FIRST_SMALLEST = (f"b if goes_before(b, a, b[0] {sign} a[0]) else a" for sign in "><")
 BOTH = "a[0] + b[0], a[1] + b[1]"
-END = 2**63 - 1  # a place behind all
+END = 2**63 - 1  # a place after all others
 NAMED = {
     "sum": Reduction("x", "a + b", 0),
     "squares": Reduction("x * x", "a + b", 0, joined_by="sum"),
@@ -70,7 +70,7 @@ NAMED = {
     "both_sums": Reduction("x, y", BOTH, (0, 0), reads=("x", "y")),
 }
 
-SOURCE = """\"\"\"The reduction {name}, kept in {acc}.\"\"\"
+SOURCE = """\"\"\"The reduction {name}, computed in {acc}.\"\"\"
 
 from numba import cuda
 from numpy import {acc} as acc{imports}
@@ -85,9 +85,9 @@ def join(a, b):
 
 @cuda.jit
 def {name}({args}, {outs}, {starts}, lanes):
-    \"\"\"{outs}[o, p, j], from part p of x_[o, :, j]; `lanes` neighbouring threads are a team.
+    \"\"\"Compute {outs}[o, p, j] from part p of x_[o, :, j]; `lanes` neighbouring threads form a team.
 
-    Parts are interleaved: all teams of a result read the memory in its order together.
+    Parts are interleaved, so that all teams of a result together read the memory in order.
     \"\"\"
     n, parts, inner = x_.shape[1], {first}.shape[1], {first}.shape[2]
     team, lane = cuda.grid(1) // lanes, cuda.grid(1) % lanes
@@ -98,7 +98,7 @@ def {name}({args}, {outs}, {starts}, lanes):
 {reads}            term = {term}
             total = join(total, term)
     distance = lanes // 2
-    while distance:  # all threads of a warp come here, those beyond the last team too
+    while distance:  # for all threads of a warp, even beyond the last team
         other = {other}
         total = join(total, other)
         distance //= 2
@@ -109,7 +109,7 @@ def {name}({args}, {outs}, {starts}, lanes):
 GOES_BEFORE = '''\
 @cuda.jit(device=True)
 def goes_before(b, a, further):
-    """Whether b, with its place, goes before a: as the one further out, and NaN is that; of equal ones the first."""
+    """Return True if b comes before a: NaN first, then `further`; of equal ones the smaller place."""
     if (a[0] != a[0]) != (b[0] != b[0]):
         return b[0] != b[0]
     return b[1] < a[1] if (a[0] == b[0]) | (a[0] != a[0]) else further
@@ -120,7 +120,7 @@ def goes_before(b, a, further):
 
 @cache
 def kernel(name: str, acc: np.dtype, reads: tuple, write: str) -> Any:
-    """The kernel of a reduction whose results are kept in a dtype; how it reads elements, and writes results."""
+    """Return the kernel of a reduction that computes in `acc`, with expressions that read elements and write results."""
     how = NAMED[name]
     two = isinstance(how.start, tuple)
     kept = "acc({})" if how.kept == "wide" else "{}"
@@ -147,12 +147,12 @@ def kernel(name: str, acc: np.dtype, reads: tuple, write: str) -> Any:
 
 # ---------------------------------------------------------------------- over dimensions
 def reduce(name: str, arrays: Sequence, dims: Sequence, keepdim: bool, dtype: Any = None) -> DeviceArray:
-    """A reduction over dimensions, its result in `dtype`; what it reads beside the first array is broadcast to that."""
+    """Return a reduction over dimensions, in `dtype`; further arrays broadcast to the first one."""
     return results(name, arrays, dims, keepdim, arrays[0].dtype if dtype is None else np.dtype(dtype))[0]
 
 
 def results(name: str, arrays: Sequence, dims: Sequence, keepdim: bool, dtype: Any = None) -> list:
-    """The one or two results of a reduction, in `dtype`, or as they are kept if none is named."""
+    """Return the one or two results of a reduction, in `dtype`, or in the dtype of the computation if it is None."""
     how, shape = NAMED[name], arrays[0].shape
     starts = how.start if isinstance(how.start, tuple) else (how.start,)
     acc = kept_in(how.kept, arrays[0].dtype if dtype is None else dtype)
@@ -168,14 +168,14 @@ def results(name: str, arrays: Sequence, dims: Sequence, keepdim: bool, dtype: A
 
 
 def kept_in(kind: str, dtype: np.dtype) -> np.dtype:
-    """The dtype of what is joined, for results of another: one that a warp can shuffle."""
+    """Return the dtype of intermediate results, which a warp must be able to shuffle."""
     if dtype not in FLOATS or kind == "whole":
         return I8
     return F8 if kind == "wide" or dtype == F8 else F4
 
 
 def identity(start: float, dtype: np.dtype) -> float:
-    """The result of no elements: of infinities the integer that comes next to them."""
+    """Return the result of no elements; for integer dtypes, the closest value to an infinity."""
     if not math.isinf(start) or dtype in FLOATS:
         return start
     limits = np.iinfo(I8 if dtype.kind == "b" else dtype)
@@ -183,12 +183,12 @@ def identity(start: float, dtype: np.dtype) -> float:
 
 
 def numbers(a: DeviceArray) -> DeviceArray:
-    """An array as kernels take it: bools as numbers, bfloat16 as bits."""
+    """Return an array as kernels take it: bools as integers, bfloat16 as bits."""
     return a.view(np.uint8) if a.dtype.kind == "b" else plain(a)
 
 
 def groups(name: str, arrays: list, dims: set, dtypes: Sequence, begin: Sequence) -> list:
-    """The reduction, one group of dimensions that are neighbours in memory at a time, the nearest first."""
+    """Return the reductions, one group of dimensions that are adjacent in memory at a time, the closest first."""
     shape, steps = arrays[0].shape, arrays[0].strides
     order = sorted([d for d, n in enumerate(shape) if n != 1], key=lambda d: -abs(steps[d]))
     arrays = [
@@ -214,9 +214,9 @@ def groups(name: str, arrays: list, dims: set, dtypes: Sequence, begin: Sequence
 
 
 def joined(a: DeviceArray, sizes: list, first: int, end: int) -> DeviceArray:
-    """An array as (outer, n, inner), where n are dimensions first to end - 1: a view if its memory allows it.
+    """Return an array as (outer, n, inner), where n covers dimensions first to end - 1: a view if its memory allows it.
 
-    What is repeated along n is so in the view too.
+    An array that repeats along n repeats in the view too.
     """
     outer, n, inner = math.prod(sizes[:first]), math.prod(sizes[first:end]), math.prod(sizes[end:])
     if any(a.strides[first:end]):
@@ -226,7 +226,7 @@ def joined(a: DeviceArray, sizes: list, first: int, end: int) -> DeviceArray:
 
 
 def over_middle(name: str, arrays: list, dtypes: Sequence, begin: Sequence) -> list:
-    """The reduction of (outer, n, inner) to (outer, 1, inner)."""
+    """Return the reductions of (outer, n, inner) to (outer, 1, inner)."""
     outer, n, inner = arrays[0].shape
     lanes = min(WARP, 1 << (n - 1).bit_length()) if inner == 1 else 1
     parts = max(1, min(THREADS // (outer * inner * lanes), n // (lanes * GRAIN)))
@@ -254,7 +254,7 @@ UFUNCS = {
 
 def of_ufunc(ufunc: np.ufunc, a: Any, axis: Any = None, dtype: Any = None, keepdims: bool = False,
              initial: Any = None) -> DeviceArray:  # fmt: skip
-    """ufunc.reduce, over all dimensions if none are named; np.sum and its like."""
+    """Return ufunc.reduce, over all dimensions if `axis` is None; also np.sum and the like."""
     name, dims = UFUNCS[ufunc], dimensions(axis, a.ndim)
     if initial is None and math.isinf(NAMED[name].start) and not count(a, dims):
         raise ValueError(f"zero-size array to reduction operation {ufunc.__name__} which has no identity")
@@ -265,7 +265,7 @@ def of_ufunc(ufunc: np.ufunc, a: Any, axis: Any = None, dtype: Any = None, keepd
     return found if initial is None else ufunc(found, dtype.type(initial))
 
 
-for ufunc in UFUNCS:  # a ufunc's method takes the first dimension where none is named
+for ufunc in UFUNCS:  # a ufunc's method reduces the first dimension by default
     of_arrays((ufunc, "reduce"))(partial(of_ufunc, ufunc, axis=0))
 
 for function, ufunc in {np.sum: np.add, np.prod: np.multiply, np.max: np.maximum, np.min: np.minimum, np.any: np.logical_or,
@@ -275,19 +275,19 @@ for function, ufunc in {np.sum: np.add, np.prod: np.multiply, np.max: np.maximum
 
 @cache
 def result_dtype(ufunc: np.ufunc, dtype: np.dtype) -> np.dtype:
-    """The dtype that NumPy's reduction has of elements of another: small integers are added up as large ones."""
+    """Return the dtype of NumPy's reduction of elements of a dtype: small integers are added up as large ones."""
     return ufunc.reduce(np.ones(1, dtype)).dtype
 
 
 def dimensions(axis: Any, ndim: int) -> tuple:
-    """`axis=` as dimensions counted from the front; all for None."""
+    """Return `axis=` as dimensions counted from the front; all for None."""
     if axis is None:
         return tuple(range(ndim))
     return tuple([d % ndim for d in (axis if isinstance(axis, tuple) else (axis,))]) if ndim else ()
 
 
 def place(name: str, a: Any, axis: int | None = None, *, keepdims: bool = False) -> DeviceArray:
-    """np.argmax and np.argmin: the first place where the extreme stands, or the first NaN."""
+    """Return np.argmax or np.argmin: the first place of the extreme, or of NaN."""
     x = a.reshape(-1) if axis is None else a
     dims = dimensions(0 if axis is None else axis, x.ndim)
     if not count(x, dims):
@@ -302,7 +302,7 @@ of_arrays(np.argmin)(partial(place, "argmin"))
 
 @of_arrays(np.array_equal)
 def array_equal(a: Any, b: Any, equal_nan: bool = False) -> bool:
-    """Whether two arrays have the same shape and elements."""
+    """Return True if two arrays have the same shape and elements."""
     if a.shape != b.shape:
         return False
     same = a == b
@@ -315,7 +315,7 @@ def count_nonzero(a: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
 
 
 def spread(a: DeviceArray, dims: Sequence, keepdims: bool, correction: float, root: bool = False) -> DeviceArray:
-    """The variance, or its root: the squared distances from the mean are added up in a second pass."""
+    """Return the variance, or its root; a second pass adds up squared distances from the mean."""
     n = count(a, dims)
     middle = reduce("sum", [a], dims, True, F8) / n
     found = reduce("spread", [a, middle], dims, keepdims, F8) / max(n - correction, 0)
@@ -323,5 +323,5 @@ def spread(a: DeviceArray, dims: Sequence, keepdims: bool, correction: float, ro
 
 
 def count(a: Any, dims: Sequence) -> int:
-    """How many elements become one."""
+    """Return the number of elements in each reduction."""
     return math.prod([a.shape[d] for d in dims])

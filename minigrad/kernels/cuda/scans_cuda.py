@@ -1,13 +1,13 @@
 """Scans along a dimension: running sums, products, extremes and log-sums, and linear recurrences.
 
-All are one kernel with another `combine(earlier, later)`, which only has to be associative.  What is combined is a number, or a
-pair: a maximum and its place; the a and b of y -> a * y + b.
+All use one kernel with a different `combine(earlier, later)`, which only has to be associative. It combines numbers or pairs:
+a maximum and its place, or the a and b of y -> a * y + b.
 
-Long rows: a block goes through a chunk of a row.  Within a warp values are combined over distances 1, 2, 4, 8 and 16 by
-shuffles, then over the warps of the block, then with what the tiles before gave (Hillis and Steele, "Data parallel
-algorithms", 1986).  Where there are fewer rows than the GPU can work on, a row has several chunks, whose totals are
-found first (Blelloch, "Prefix sums and their applications", 1990).  Where there are many columns side by side, or few
-steps, a thread goes through each.
+For long rows, a block processes a chunk of a row. Values are combined within a warp over distances 1, 2, 4, 8 and 16 by
+shuffles, then over the warps of the block, then with the result of the tiles before (Hillis and Steele, "Data parallel
+algorithms", 1986). If there are fewer rows than the GPU can process at once, a row has several chunks, whose totals are
+computed first (Blelloch, "Prefix sums and their applications", 1990). With many columns side by side, or few steps, each
+column has one thread.
 
 Sums and products of float32 are carried in float64, as on the processor.
 """
@@ -27,12 +27,12 @@ from .pointwise_cuda import computed_in
 
 MOST_THREADS = 64 if simulator.SMALL else 256
 BLOCKS_PER_PROCESSOR = 4
-SHORT = 32  # steps that a thread takes one after the other, however few threads there are
-COLUMNS = 2048  # side by side, from which on each has a thread
+SHORT = 32  # steps that one thread takes, however few threads there are
+COLUMNS = 2048  # columns side by side; from here on each has a thread
 
 
 class Scan(NamedTuple):
-    """What tells one scan from another: names of inputs and results, a state of one or two numbers, and how they meet."""
+    """The properties of a scan: names of inputs and results, a state of one or two numbers, and how states combine."""
 
     inputs: tuple
     read: str
@@ -44,12 +44,12 @@ class Scan(NamedTuple):
 
 
 def number(combine: str, imports: str = "") -> Scan:
-    """A scan of numbers."""
+    """Return a scan of numbers."""
     return Scan(("x",), "{state}(x_[o, i, j])", combine, imports=imports)
 
 
 def place(operator: str) -> Scan:
-    """A scan of extremes with their places: the latest of equal ones, and of several NaN the latest."""
+    """Return a scan of extremes with their places: of equal ones the last, and of several NaN the last."""
     return Scan(("x",), "{state}(x_[o, i, j]), int64(i)", f"b if b[0] {operator} a[0] or b[0] != b[0] else a",
                 ("out", "place"), "out_[o, i, j], place_[o, i, j] = {v}", 2)  # fmt: skip
 
@@ -74,12 +74,12 @@ from numpy import float32, float64, int64
 ALL = 0xFFFFFFFF
 THREADS = {threads}
 WARPS = THREADS // 32
-SLOTS = WARPS + 1  # for the value that each warp ends with, and for that of the block
+SLOTS = WARPS + 1  # for the last value of each warp, and of the block
 
 
 @cuda.jit(device=True)
 def combine(a, b):
-    """Of earlier and later."""
+    """Combine an earlier and a later state."""
     return {combine}
 
 
@@ -90,7 +90,7 @@ def read({inputs}, o, i, j):
 
 @cuda.jit
 def columns(reverse, {inputs}, {outputs}):
-    """A thread goes through each column."""
+    """Scan each column in one thread."""
     n, width = {first}_.shape[1], {first}_.shape[2]
     for r in range(cuda.grid(1), {first}_.shape[0] * width, cuda.gridsize(1)):
         o, j, i = r // width, r % width, n - 1 if reverse else 0
@@ -104,7 +104,7 @@ def columns(reverse, {inputs}, {outputs}):
 
 @cuda.jit(device=True)
 def earlier(v, distance):
-    """The value of the thread so many before."""
+    """Return the value of the thread `distance` before."""
     return {shifted}
 
 
@@ -120,20 +120,20 @@ def kept({arrays}, k):
 
 @cuda.jit
 def scanned(reverse, chunk, totalling, {inputs}, {totals}, {outputs}):
-    """A block goes through chunk c of row r, a tile of one value for each thread at a time; `totalling`, for its total only."""
+    """Scan chunk c of row r in a block, a tile of one value per thread at a time; with `totalling`, only for its total."""
 {shared}
     n, width, t = {first}_.shape[1], {first}_.shape[2], cuda.threadIdx.x
     chunks = (n + chunk - 1) // chunk
     r, c, lane, warp = cuda.blockIdx.x // chunks, cuda.blockIdx.x % chunks, t % 32, t // 32
     o, j, end = r // width, r % width, min(n, (c + 1) * chunk)
-    alone = c * chunk if totalling else 0  # the beginning of the tile to which nothing is carried
+    alone = c * chunk if totalling else 0  # start of the tile that receives no carry
     carry = read({inputs}, o, 0, j)
     if c > 0 and not totalling:
         carry = kept({totals}, r * chunks)
         for k in range(1, c):
             carry = combine(carry, kept({totals}, r * chunks + k))
     for first in range(c * chunk, end, THREADS):
-        k = min(first + t, end - 1)  # threads beyond the end repeat the last value, which changes none before it
+        k = min(first + t, end - 1)  # threads beyond the end repeat the last value, which affects no earlier one
         i = n - 1 - k if reverse else k
         v = read({inputs}, o, i, j)
         for level in range(5):
@@ -163,7 +163,7 @@ def scanned(reverse, chunk, totalling, {inputs}, {totals}, {outputs}):
 
 @functools.cache
 def kernels(scan: Scan, state: str, kinds: tuple, threads: int) -> Any:
-    """The module of one scan: `columns`, and `scanned`.  `kinds` are the dtypes of the state's parts."""
+    """Return the module of one scan, with `columns` and `scanned`. `kinds` are the dtypes of the state's parts."""
     each = lambda text: ", ".join([text.format(p=p) for p in range(scan.parts)])
     shuffled = "v[{p}]" if scan.parts > 1 else "v"
     names = {
@@ -187,7 +187,7 @@ def kernels(scan: Scan, state: str, kinds: tuple, threads: int) -> Any:
 
 
 def run(scan: Scan, inputs: list, dim: int, reverse: bool, state: np.dtype, results: list) -> list:
-    """The results, of these dtypes, of a scan of arrays along a dimension, from its end if `reverse`."""
+    """Return the results, of these dtypes, of a scan of arrays along a dimension, from its end if `reverse`."""
     shape = inputs[0].shape
     outs = [empty(shape, dtype) for dtype in results]
     if not outs[0].size:
@@ -211,39 +211,39 @@ def run(scan: Scan, inputs: list, dim: int, reverse: bool, state: np.dtype, resu
 
 
 def parallel() -> int:
-    """How many blocks keep the device busy."""
+    """Return the number of blocks that keep the device busy."""
     return 4 if simulator.SMALL else BLOCKS_PER_PROCESSOR * machine.current().processors
 
 
 def wide(dtype: np.dtype) -> np.dtype:
-    """What sums and products of a dtype are carried in."""
+    """Return the dtype in which sums and products of a dtype are carried."""
     return np.dtype(np.float64 if dtype.kind == "f" else np.int64)
 
 
 def same(dtype: np.dtype) -> np.dtype:
-    """What extremes of a dtype are carried in: a type that threads can exchange."""
+    """Return the dtype in which extremes of a dtype are carried, which threads must be able to exchange."""
     return computed_in(dtype) if dtype.kind == "f" else np.dtype(np.int64)
 
 
 # ---------------------------------------------------------------------- the scans
 def running(ufunc: np.ufunc, x: DeviceArray, dim: int, reverse: bool = False, dtype: Any = None) -> DeviceArray:
-    """`ufunc` accumulated along dim, from the end if `reverse`."""
+    """Return `ufunc` accumulated along dim, from the end if `reverse`."""
     state = same(x.dtype) if ufunc in PLACES else wide(x.dtype if dtype is None else np.dtype(dtype))
     return run(RUNNING[ufunc], [x], dim, reverse, state, [x.dtype if dtype is None else np.dtype(dtype)])[0]
 
 
 def running_extreme(ufunc: np.ufunc, x: DeviceArray, dim: int) -> tuple:
-    """Running extremes and their places."""
+    """Return running extremes and their places."""
     return tuple(run(PLACES[ufunc], [x], dim, False, same(x.dtype), [x.dtype, np.dtype(np.int64)]))
 
 
 def recurrence(a: DeviceArray, b: DeviceArray, dim: int, reverse: bool) -> DeviceArray:
-    """y[i] = a[i] * y[i-1] + b[i] along a dimension, from its end if `reverse`."""
+    """Return y[i] = a[i] * y[i-1] + b[i] along a dimension, from its end if `reverse`."""
     return run(RECURRENCE, [a, b], dim, reverse, wide(b.dtype), [b.dtype])[0]
 
 
 def accumulate(ufunc: np.ufunc, x: Any, axis: int = 0, dtype: Any = None) -> DeviceArray:
-    """ufunc.accumulate"""
+    """Return ufunc.accumulate."""
     return running(ufunc, x, axis % x.ndim, False, dtype)
 
 
@@ -253,12 +253,12 @@ for ufunc in RUNNING:
 
 @of_arrays(np.cumsum)
 def cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> DeviceArray:
-    """Running sums: of bools and small integers in int64."""
+    """Return running sums; of bools and small integers in int64."""
     a, axis = (a.reshape(-1), 0) if axis is None else (a, axis % a.ndim)
     return running(np.add, a, axis, False, np.int64 if dtype is None and a.dtype.kind != "f" else dtype)
 
 
 @of_arrays(np.diff)
 def diff(a: Any) -> DeviceArray:
-    """Differences of neighbours, of an array of one dimension."""
+    """Return differences of neighbours in a one-dimensional array."""
     return a[1:] - a[:-1]

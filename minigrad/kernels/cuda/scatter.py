@@ -1,8 +1,8 @@
-"""Combining at places that may be repeated: sums, products and extremes by atomic operations, and what is counted with them.
+"""Combining values at indices that may repeat: sums, products and extremes through atomic operations, and counting.
 
-The GPU adds to memory atomically.  Other functions go by compare-and-swap: compute what should stand there, and write it if
-nothing else has come between, else try again; it works on integers, so floats are seen as their bits.  Who comes
-first is not determined, and with it the last digits of a sum of floats.
+The GPU adds to memory atomically. Other functions use compare-and-swap: compute the new value, write it if no other thread
+has changed the old one, else try again. It works on integers, so floats are seen as their bits. The order of threads is not
+determined, and so neither are the last digits of a sum of floats.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def combine(old, new):
     return {dtype}({combine})
 
 """
-SWAP = """old = INT(0)  # a guess: the first attempt tells what stands there
+SWAP = """old = INT(0)  # a guess: the first attempt returns the true value
 while True:
     found = cuda.atomic.cas(x_, ({at}), old, NEW)
     if found == old:
@@ -41,7 +41,7 @@ while True:
 
 @functools.cache
 def combining(how: str, dtype: np.dtype) -> Action:
-    """What a kernel does to combine x with what comes to the same place."""
+    """Return the action that combines x with a value at the same place."""
     if how == "add":
         return ADD
     integer = f"int{8 * dtype.itemsize}"
@@ -52,8 +52,8 @@ def combining(how: str, dtype: np.dtype) -> Action:
 
 
 def combine(how: str, x: DeviceArray, select: Callable, other: Any, checked: bool = True) -> None:
-    """The elements of x at the places `select(x)` become NumPy's function `how` of what is there and `other`."""
-    if x.itemsize < 4:  # no atomic operation is that small
+    """Combine the elements of x at the places `select(x)` with `other` by NumPy's function `how`."""
+    if x.itemsize < 4:  # atomic operations need at least 4 bytes
         wide = x.astype(np.float32 if x.dtype in HALVES else np.int32)
         combine(how, wide, select, other, checked)
         x[...] = wide
@@ -65,7 +65,7 @@ def combine(how: str, x: DeviceArray, select: Callable, other: Any, checked: boo
 
 
 def scatter(x: DeviceArray, dim: int, index: DeviceArray, src: Any, how: str) -> bool:
-    """Write or combine elements of src at `index` along dim; indices have been looked at before."""
+    """Write or combine elements of src at `index` along dim; the indices were checked before."""
     if how != "write":
         combine(how, x, lambda x: indexing.along(x, dim, index), src, checked=False)
     elif index.size:
@@ -82,10 +82,10 @@ def add(x: DeviceArray, dims: tuple, indices: tuple, rows: Any, known: bool) -> 
 # ---------------------------------------------------------------------- counting
 @of_arrays(np.bincount)
 def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
-    """How often each number from 0 on occurs, or the sum of its weights.  Raises RuntimeError for negative numbers."""
+    """Return how often each number from 0 on occurs, or the sum of its weights. Raises RuntimeError for negative numbers."""
     low, high = (int(x.min()), int(x.max())) if x.size else (0, -1)
     if low < 0:
-        raise error(RuntimeError, "bincount", f"there is a negative number, {low}", "write x - x.min()")
+        raise error(RuntimeError, "bincount", f"got a negative number, {low}", "write x - x.min()")
     out = full(max(high + 1, minlength), 0, np.int64 if weights is None else np.float64)
     combine("add", out, lambda a: indexing.selected(a, (0,), (x,)), 1 if weights is None else weights, False)
     return out
@@ -93,9 +93,9 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Any:
 
 @of_arrays(np.histogram)
 def histogram(a: Any, bins: int = 10, range: Any = None) -> tuple:
-    """How many elements lie in each of `bins` equal parts of a range, and the edges of the parts.
+    """Return the number of elements in each of `bins` equal parts of a range, and the edges of the parts.
 
-    The last edge belongs to its part.  What lies outside of the range, NaN too, is counted before and behind the parts.
+    The last edge belongs to its part. Elements outside of the range, NaN included, go to extra parts before and after.
     """
     low, high = range
     edges, flat = np.linspace(low, high, bins + 1, dtype=np.result_type(low, high, a.dtype)), a.reshape(-1)

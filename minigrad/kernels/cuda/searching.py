@@ -1,4 +1,4 @@
-"""What is where: the places of what is not zero, where values belong in order, and which elements differ."""
+"""Searching: the places of nonzero elements, the positions of values in sorted rows, and distinct elements."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .device_array import DeviceArray, empty
 from .functions import of_arrays
 from .scans_cuda import running
 
-HEAD = '''"""The places of what holds, by a running sum of how many came before."""
+HEAD = '''"""The places of True elements, from a running count of them."""
 
 from numba import cuda
 
@@ -24,20 +24,20 @@ from numba import cuda
 def collect(mask_, until_, places_):
 '''
 
-BISECT = '''"""Where values belong in sorted rows."""
+BISECT = '''"""Positions of values in sorted rows."""
 
 from numba import cuda
 
 
 @cuda.jit(device=True)
 def less(a, b):
-    """NaN counts as larger than every number."""
+    """Return True if a < b; NaN counts as larger than every number."""
     return a < b or b != b and a == a
 
 
 @cuda.jit
 def bisect(right, rows_, values_, out_):
-    """Before equal elements, or behind them."""
+    """Find positions before equal elements, or after them with `right`."""
     for e in range(cuda.grid(1), values_.size, cuda.gridsize(1)):
         r, i = e // values_.shape[1], e % values_.shape[1]
         v, low, high = values_[r, i], 0, rows_.shape[1]
@@ -53,7 +53,7 @@ def bisect(right, rows_, values_, out_):
 
 @functools.cache
 def collector(rank: int) -> Any:
-    """The kernel for masks of so many dimensions."""
+    """Return the kernel for masks of `rank` dimensions."""
     at = ", ".join([f"i{d}" for d in range(rank)])
     lines = [*flat.coordinates("mask_", rank), f"if mask_[{at}]:"]
     lines += [f"    places_[until_[i] - 1, {d}] = i{d}" for d in range(rank)]
@@ -62,7 +62,7 @@ def collector(rank: int) -> Any:
 
 @of_arrays(np.argwhere)
 def argwhere(a: Any) -> Any:
-    """The places of what is not zero, a row for each; how many there are is read back."""
+    """Return the places of nonzero elements, one row for each; reads their number back from the device."""
     if inside.yes:
         raise no_numbers(a.shape, SIZE, who="nonzero")
     mask = a if a.dtype.kind == "b" else a != 0
@@ -88,7 +88,7 @@ def flatnonzero(a: Any) -> Any:
 
 # ---------------------------------------------------------------------- sorted sequences
 def belonging(rows: DeviceArray, values: DeviceArray, right: bool) -> DeviceArray:
-    """Where values belong in the last dimension of sorted rows of as many dimensions, or of one for all."""
+    """Return the positions of values in the last dimension of sorted rows of the same rank, or of one row for all."""
     n = rows.shape[-1]
     if not n or not values.size:
         return np.zeros_like(values, np.int64)
@@ -107,22 +107,22 @@ def searchsorted(a: Any, v: Any, side: str = "left") -> DeviceArray:
 
 @of_arrays(np.isin)
 def isin(element: Any, test_elements: Any) -> DeviceArray:
-    """By bisection in the sorted tests."""
+    """Return a mask of elements that are among the tests, found by bisection in the sorted tests."""
     element, tests = near(element, test_elements), near(test_elements, element).reshape(-1)
     if not tests.size:
         return np.zeros_like(element, bool)
-    element, tests = widened(element), widened(tests)  # NumPy knows no dtype in which float16 and bfloat16 meet
+    element, tests = widened(element), widened(tests)  # NumPy has no common dtype of float16 and bfloat16
     dtype = np.result_type(element.dtype, tests.dtype)
     tests, element = np.sort(tests.astype(dtype, copy=False)), element.astype(dtype, copy=False)
     return tests[np.minimum(belonging(tests, element, False), tests.size - 1)] == element
 
 
-# ---------------------------------------------------------------------- different elements
+# ---------------------------------------------------------------------- distinct elements
 @of_arrays(np.unique)
 def unique(ar: Any, return_inverse: bool, return_counts: bool, axis: int | None, equal_nan: bool) -> tuple:
-    """The different elements, or slices along an axis, in order, where each element went, and how often each is there.
+    """Return the distinct elements, or slices along an axis, in order, each element's index among them, and their counts.
 
-    Neighbours in sorted order are compared, so that no NaN is equal to another one.
+    Neighbours in sorted order are compared, so no NaN is equal to another one.
     """
     assert return_inverse and return_counts and not equal_nan
     rows = ar.reshape(-1, 1) if axis is None else np.moveaxis(ar, axis, 0)
@@ -141,7 +141,7 @@ def unique(ar: Any, return_inverse: bool, return_counts: bool, axis: int | None,
 
 
 def lexical(rows: DeviceArray) -> DeviceArray:
-    """The order of rows by their first element, then by the second, ...: sorted by each, the last one first."""
+    """Return the order of rows by their first element, then by the second, ...: sorted by each, the last one first."""
     order = near(np.arange(len(rows)), rows)
     for column in range(rows.shape[1] - 1, -1, -1):
         order = order[np.argsort(rows[:, column][order], kind="stable")]

@@ -1,9 +1,8 @@
-"""Runs kernels without a GPU, thread by thread, and says which of them reads or writes where it must not.
+"""Runs kernels without a GPU, thread by thread, and reports threads that read or write outside of arrays.
 
-It takes over from Numba's simulator where the process was started with NUMBA_ENABLE_CUDASIM=1, whose fake module it keeps.
-Numba's starts a thread of the operating system for every thread of a grid; here (block.py) one loop runs them all.
-Arrays are NumPy's, and the kernels' text is run as it is: what a kernel computes is what it would compute on a GPU, in
-another order.
+It replaces Numba's simulator if the process was started with NUMBA_ENABLE_CUDASIM=1, but keeps its fake module. Numba's
+starts an operating system thread for every thread of a grid; here one loop runs them all (block.py). Arrays are NumPy's, and
+the kernels' text runs unchanged: a kernel computes the same as on a GPU, in another order.
 """
 
 from __future__ import annotations
@@ -32,24 +31,24 @@ if TYPE_CHECKING:
     from .fake import Outside
 
 SIMULATED = os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
-# blocks of few threads, as each of them costs time
+# blocks of few threads, because each thread costs time
 SMALL = SIMULATED and os.environ.get("MINIGRAD_CUDA_BLOCKS") != "full"
 MOST_THREADS = 1024  # of a block
-_one_at_a_time = threading.Lock()  # the fake module speaks for one launch
+_one_at_a_time = threading.Lock()  # the fake module represents one launch
 
 
 @functools.cache
 def fake() -> Any:
-    """The module that kernels see as `cuda`."""
+    """Return the module that kernels see as `cuda`."""
     from .fake import FakeCuda
 
     return FakeCuda()
 
 
 def prepare(module: ModuleType, source: str | None = None) -> None:
-    """Make the kernels and device functions of a module that has been executed plain functions over the fake `cuda`.
+    """Turn the kernels and device functions of an executed module into plain functions over the fake `cuda`.
 
-    Those that wait at barriers become generators, for which the text is needed: it is read from `module.__file__`.
+    Functions that wait at barriers become generators, which needs the text: it is read from `module.__file__`.
     """
     file, names = getattr(module, "__file__", None) or module.__name__, vars(module)
     source = source or "".join(linecache.getlines(file))
@@ -64,7 +63,7 @@ def prepare(module: ModuleType, source: str | None = None) -> None:
 
 
 def simulated(function: Callable) -> Callable:
-    """A function of a program as a kernel of the simulator: its text, over what the program's names mean now."""
+    """Return a program's function as a kernel of the simulator: its text, with the current values of its names."""
     lines, first = inspect.getsourcelines(function)
     used = inspect.getclosurevars(function)
     names = {**function.__globals__, **used.nonlocals}
@@ -72,7 +71,7 @@ def simulated(function: Callable) -> Callable:
     tree = waiting("\n" * (first - 1) + textwrap.dedent("".join(lines)), names)
     tree.body[0].decorator_list = []  # type: ignore[attr-defined]
     indent = len(lines[0]) - len(lines[0].lstrip())
-    for node in ast.walk(tree):  # errors quote the lines as they stand in the program
+    for node in ast.walk(tree):  # errors quote the lines as they are in the program
         if indent and isinstance(node, (ast.stmt, ast.expr)):
             node.col_offset, node.end_col_offset = node.col_offset + indent, (node.end_col_offset or 0) + indent
     exec(compile(tree, function.__code__.co_filename, "exec"), names)
@@ -80,7 +79,7 @@ def simulated(function: Callable) -> Callable:
 
 
 def stand_in(value: Any, own: Callable) -> Any:
-    """What a name means in a kernel of the simulator, by what it means outside; `own` makes functions of Numba's kernels."""
+    """Return a name's value in a simulated kernel from its value outside; `own` turns Numba's kernels into functions."""
     from numba import cuda
     from numba.cuda.simulator.kernel import FakeCUDAKernel
 
@@ -101,7 +100,7 @@ def run(function: Callable, grid: Any, block: Any, args: Any) -> None:
     who = f"kernel {function.__name__}"
     grid, block = three(who, "grid", grid), three(who, "block", block)
     if math.prod(block) > MOST_THREADS:
-        raise error(ValueError, who, f"a block of {block} has {math.prod(block)} threads, and may have {MOST_THREADS}",
+        raise error(ValueError, who, f"a block of {block} has {math.prod(block)} threads, the limit is {MOST_THREADS}",
                     "launch smaller blocks, and more of them")  # fmt: skip
     from .fake import indices
 
@@ -123,26 +122,26 @@ def run(function: Callable, grid: Any, block: Any, args: Any) -> None:
 
 
 def watched(launch: watch.Launch, function: Callable, args: Any) -> list:
-    """The arguments of a launch, with arrays that note what is done with them."""
+    """Return the arguments of a launch, with arrays that record accesses."""
     named = zip(inspect.signature(function).parameters, args)
     return [launch.watched(name, arg) if isinstance(arg, np.ndarray) else arg for name, arg in named]
 
 
 def three(who: str, what: str, sizes: Any) -> tuple[int, int, int]:
-    """The three sizes of a grid or a block, of which the last may be left out."""
+    """Return the three sizes of a grid or a block; missing ones are 1."""
     given = tuple(sizes) if isinstance(sizes, (tuple, list)) else (sizes,)
     if not 1 <= len(given) <= 3 or not all(isinstance(n, (int, np.integer)) and n > 0 for n in given):
-        raise error(ValueError, who, f"a {what} of {sizes!r} is no size", "pass one to three positive ints")
+        raise error(ValueError, who, f"a {what} of {sizes!r} is not a size", "pass one to three positive ints")
     return (*map(int, given), 1, 1)[:3]  # type: ignore[return-value]
 
 
-# ---------------------------------------------------------------------- what went wrong
+# ---------------------------------------------------------------------- errors
 def explained(e: BaseException, function: Callable, args: Any, cuda: Any) -> BaseException:
-    """The error to raise for what the thread has raised whose turn it is."""
+    """Return the error to raise for an exception of the current thread."""
     who, block, thread = f"kernel {function.__name__}", tuple(cuda.blockIdx), tuple(cuda.threadIdx)
     if isinstance(e, Divergence):
-        return error(RuntimeError, who, f"the threads of block {block} wait for each other for ever: {e}",
-                     "let all threads of a block, or all that a mask names, reach the same barrier")  # fmt: skip
+        return error(RuntimeError, who, f"the threads of block {block} wait for each other forever: {e}",
+                     "let all threads of a block, or all in a mask, reach the same barrier")  # fmt: skip
     found = outside(e) if isinstance(e, IndexError) else None
     if found is None:
         e.add_note(f"{who}: thread {thread} of block {block}")
@@ -158,7 +157,7 @@ def explained(e: BaseException, function: Callable, args: Any, cuda: Any) -> Bas
 
 
 def outside(e: BaseException) -> Outside | None:
-    """What an IndexError is about; NumPy's says neither array nor index, which are found in the line that raised it."""
+    """Return the access behind an IndexError; NumPy names neither array nor index, so both come from the line that raised."""
     from .fake import Outside
 
     if isinstance(e, Outside):

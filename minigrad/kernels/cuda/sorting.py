@@ -1,9 +1,9 @@
-"""Sorting along a dimension, and the first k: stable, NaN behind every number.
+"""Sorting along a dimension, and the first k: stable, with NaN after every number.
 
-A tile of a row is sorted in the memory of a block by a bitonic network (Batcher, "Sorting networks and their applications",
-1968): numbers together with their places, which decide between equal ones.  Longer rows consist of several sorted tiles,
-which are merged two by two: an element's place in the merged run is its own plus the number of those of the other run that
-come before it, which it finds by bisection.  For the first k only the first k of each tile are kept, and sorted again.
+A block sorts a tile of a row in its shared memory by a bitonic network (Batcher, "Sorting networks and their applications",
+1968): numbers together with their places, which decide between equal ones. Longer rows consist of several sorted tiles, which
+are merged in pairs: an element's place in the merged run is its own plus the number of elements of the other run that come
+before it, found by bisection. For the first k, only the first k of each tile are kept, and sorted again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .device_array import DeviceArray, empty
 from .functions import of_arrays
 
 TILE = 32 if simulator.SMALL else 1024  # elements that a block sorts
-SORTED_AS = {"bool": "uint8", "float16": "float32", "bfloat16": "float32"}  # what threads exchange and compare
+SORTED_AS = {"bool": "uint8", "float16": "float32", "bfloat16": "float32"}  # dtypes that threads can exchange
 THREADS = 16 if simulator.SMALL else 128  # of a block at least: short rows share one
 
 SOURCE = '''"""Sorting {real}, {order} first."""
@@ -29,19 +29,19 @@ from numpy import {real} as real
 
 TILE = {tile}
 ROWS = {rows}  # tiles of a block
-HALF = TILE // 2  # threads for each
-FREE = 1 << 62  # the place of what fills up a tile
+HALF = TILE // 2  # threads for each tile
+FREE = 1 << 62  # the place of an element that fills up a tile
 
 
 @cuda.jit(device=True)
 def before(a, b):
-    """Whether a comes before b; NaN counts as larger than every number."""
+    """Return True if a comes before b; NaN counts as larger than every number."""
     return a {operator} b or {odd}
 
 
 @cuda.jit(device=True)
 def exchange(x, place, i, j):
-    """Put two elements in order: by value, then by place; what fills up comes last."""
+    """Put two elements in order: by value, then by place; fillers come last."""
     later = place[j] == FREE or place[i] != FREE and (
         before(x[i], x[j]) or not before(x[j], x[i]) and place[i] < place[j]
     )
@@ -52,7 +52,7 @@ def exchange(x, place, i, j):
 
 @cuda.jit
 def tiles(given, x_, places_, out_, out_places_):
-    """Each tile in order, and the first of it written: as many as fit.  Places are those `given`, or the elements' numbers."""
+    """Sort each tile and write as much of its start as fits. Places are those `given`, or the elements' numbers."""
     xs = cuda.shared.array((ROWS, TILE), real)
     ps = cuda.shared.array((ROWS, TILE), int64)
     n, kept = x_.shape[1], out_.shape[2]
@@ -69,7 +69,7 @@ def tiles(given, x_, places_, out_, out_places_):
     while size <= TILE:
         cuda.syncthreads()
         i = t // (size // 2) * size + t % (size // 2)
-        exchange(x, place, i, i ^ (size - 1))  # the halves are in order: the second one meets the first from behind
+        exchange(x, place, i, i ^ (size - 1))  # the halves are sorted: the second one meets the first in reverse
         step = size // 4
         while step > 0:
             cuda.syncthreads()
@@ -87,7 +87,7 @@ def tiles(given, x_, places_, out_, out_places_):
 
 @cuda.jit
 def merge(run, x_, places_, out_, out_places_):
-    """Runs of this length, merged two by two."""
+    """Merge runs of this length in pairs."""
     n = x_.shape[1]
     for e in range(cuda.grid(1), x_.size, cuda.gridsize(1)):
         row, i = e // n, e % n
@@ -108,7 +108,7 @@ def merge(run, x_, places_, out_, out_places_):
 
 @functools.cache
 def module(dtype: np.dtype, tile: int, descending: bool) -> Any:
-    """The kernels for tiles of this size."""
+    """Return the kernels for tiles of this size."""
     a, b, operator = ("a", "b", ">") if descending else ("b", "a", "<")
     odd = f"{a} != {a} and {b} == {b}" if dtype.kind == "f" else "False"
     rows = max(THREADS // (tile // 2), 1)
@@ -118,13 +118,13 @@ def module(dtype: np.dtype, tile: int, descending: bool) -> Any:
 
 
 def tile_for(n: int) -> int:
-    """How many elements a block sorts of a row of n."""
+    """Return the number of elements that a block sorts of a row of n."""
     return min(max(1 << (n - 1).bit_length(), 2), TILE)
 
 
 # ---------------------------------------------------------------------- rows
 def first_of_tiles(x: DeviceArray, places: Any, k: int, descending: bool) -> tuple:
-    """Of rows (r, n) the first k of each tile in order: values and places (r, tiles, k)."""
+    """Return for rows (r, n) the first k of each tile in order: values and places (r, tiles, k)."""
     (r, n), tile, given = x.shape, tile_for(x.shape[1]), places is not None
     shape = (r, -(-n // tile), min(k, tile))
     out, found = empty(shape, x.dtype), empty(shape, np.int64)
@@ -135,7 +135,7 @@ def first_of_tiles(x: DeviceArray, places: Any, k: int, descending: bool) -> tup
 
 
 def ordered(x: DeviceArray, descending: bool = False) -> tuple:
-    """Rows in order, and where their elements were."""
+    """Return rows in order, and the places that their elements had."""
     r, n = x.shape
     if not x.size:
         return x, empty(x.shape, np.int64)
@@ -149,7 +149,7 @@ def ordered(x: DeviceArray, descending: bool = False) -> tuple:
 
 
 def first(x: DeviceArray, k: int, descending: bool) -> tuple:
-    """The first k of rows in order, and where they were: tiles lose what is behind their first k, until one tile is left."""
+    """Return the first k of rows in order, and their places: tiles shrink to their first k until one tile is left."""
     if not 0 < k <= TILE // 2 or not x.size:
         return tuple([a[:, :k] for a in ordered(x, descending)])
     places = None
@@ -162,25 +162,25 @@ def first(x: DeviceArray, k: int, descending: bool) -> tuple:
 
 # ---------------------------------------------------------------------- along a dimension
 def rows_of(x: DeviceArray, dim: int) -> DeviceArray:
-    """The lines along a dimension as contiguous rows, of a dtype that shared memory has."""
+    """Return the lines along a dimension as contiguous rows, of a dtype that shared memory supports."""
     moved = np.moveaxis(x.astype(SORTED_AS.get(x.dtype.name, x.dtype), copy=False), dim, -1)
     return moved.copy().reshape(x.size // max(x.shape[dim], 1), x.shape[dim])
 
 
 def lines(rows: DeviceArray, x: DeviceArray, dim: int) -> DeviceArray:
-    """Rows as lines along a dimension of x's shape, in C order."""
+    """Return rows as lines along a dimension of x's shape, in C order."""
     found = rows.reshape(*x.shape[:dim], *x.shape[dim + 1 :], rows.shape[1])
     return found if dim == x.ndim - 1 and found.flags.c_contiguous else np.moveaxis(found, -1, dim).copy()
 
 
 def top(x: DeviceArray, k: int, dim: int, largest: bool) -> DeviceArray:
-    """The places of the k largest, or smallest, along a dimension, in order; of equal ones the first come first."""
+    """Return the places of the k largest or smallest along a dimension, in order; equal ones keep their order."""
     return lines(first(rows_of(x, dim), k, largest)[1], x, dim)
 
 
 @of_arrays(np.argsort)
 def argsort(a: Any, axis: int = -1, kind: Any = None) -> DeviceArray:
-    """The places that put a dimension in order; equal elements keep theirs."""
+    """Return the places that sort a dimension; equal elements keep their order."""
     return lines(ordered(rows_of(a, axis % a.ndim))[1], a, axis % a.ndim)
 
 
@@ -191,5 +191,5 @@ def sort(a: Any, axis: int = -1) -> DeviceArray:
 
 @of_arrays(np.argpartition)
 def argpartition(a: Any, kth: Any, axis: int = -1) -> DeviceArray:
-    """Sorted: the simplest order in which number kth stands where it belongs."""
+    """Return the sorted order, the simplest in which element kth is at its place."""
     return argsort(a, axis)

@@ -1,4 +1,4 @@
-"""NumPy's functions that look at memory in another way, and those that ask for shapes: they run on the shadows of arrays."""
+"""NumPy's functions that return views or only need shapes: they run on the shadows of arrays."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .functions import of_arrays
 
 
 def on_shadow(function: Any, a: Any, *args: Any, **kwargs: Any) -> Any:
-    """NumPy's function of views: the views of the first array that its views of the shadow describe."""
+    """Return the views of the first array that NumPy's function gives for its shadow."""
     found = function(a.shadow, *args, **kwargs)
     return [a.seen(f) for f in found] if isinstance(found, (list, tuple)) else a.seen(found)
 
@@ -30,13 +30,13 @@ of_arrays(np.size)(lambda a, axis=None: a.size if axis is None else a.shape[axis
 
 @of_arrays(np.reshape)
 def reshape(a: Any, shape: Any = None, order: str = "C", copy: bool | None = None) -> Any:
-    """A view where the memory allows it; else a copy, or ValueError where none is wanted."""
+    """Return a view if the memory allows it; else a copy, or ValueError if copy is False."""
     return a.reshape(shape, copy=copy)
 
 
 @of_arrays(np.may_share_memory, np.shares_memory)
 def may_share_memory(a: Any, b: Any, max_work: Any = None) -> bool:
-    """Never true of arrays on different devices."""
+    """Return True if arrays share memory; arrays on different devices never do."""
     if type(a) is not DeviceArray or type(b) is not DeviceArray:
         return False
     return np.may_share_memory(a.shadow, b.shadow)

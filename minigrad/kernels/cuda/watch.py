@@ -1,8 +1,8 @@
-"""What the threads of simulated kernels read and write, element by element, and which of them race.
+"""The reads and writes of threads in simulated kernels, element by element, and races between threads.
 
-Two threads race for an element if one of them writes it, not both by an atomic operation, and no barrier of both stands
-between.  Every access carries its thread's vector clock, which is how many barriers each thread of the block has passed as
-far as this one can know: B comes after A if B's clock has more for A's thread than A's own has.
+Two threads race for an element if one of them writes it, not both accesses are atomic, and no barrier of both is in between.
+Every access carries its thread's vector clock: for each thread of the block, the number of barriers that it has passed, as
+far as this thread can know. B comes after A if B's clock has a higher count for A's thread than A's own clock.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from ...places import Place
 
 Index = tuple[int, ...]
 FEW = 5  # races in the text of a launch
-_traces: list[Trace] = []  # those that are open
+_traces: list[Trace] = []  # the open traces
 
 
 @contextmanager
 def watch() -> Iterator[Trace]:
-    """Record what the kernels that are launched meanwhile in the simulator read and write."""
+    """Record the reads and writes of kernels that the simulator runs in the block."""
     _traces.append(trace := Trace())
     try:
         yield trace
@@ -38,7 +38,7 @@ def watch() -> Iterator[Trace]:
 
 @dataclass(eq=False)
 class Trace:
-    """The launches that were watched, in their order.
+    """The watched launches, in order.
 
     >>> print(Trace())
     no kernel was launched
@@ -51,7 +51,7 @@ class Trace:
 
 
 class Array(NamedTuple):
-    """An array of a launch: global ones have the names of parameters, shared ones of the variables that hold them."""
+    """An array of a launch: global arrays have the names of parameters, shared ones of the variables that hold them."""
 
     name: str
     shape: Index
@@ -68,22 +68,22 @@ class Access(NamedTuple):
     index: Index
     block: Index
     thread: Index
-    interval: int  # how many barriers of the block came before
+    interval: int  # number of the block's barriers before it
     place: Place
-    address: tuple  # equal for accesses of one element, also by the names of two arrays
+    address: tuple  # equal for accesses of one element, even through two arrays
     number: int  # of the thread in its block
-    clock: np.ndarray  # for each thread of the block, how many barriers it has passed
+    clock: np.ndarray  # for each thread of the block, the number of barriers it has passed
 
     @property
     def element(self) -> str:
         return shown(self.array.name, self.index)
 
     def before(self, other: Access) -> bool:
-        """Whether it has happened in any case when the other does."""
+        """Return True if this access always happens before the other."""
         return self.block == other.block and bool(other.clock[self.number] > self.clock[self.number])
 
     def races(self, other: Access) -> bool:
-        """Whether the two, of one element, may happen in either order, and it matters."""
+        """Return True if two accesses of one element may happen in either order, and the order matters."""
         both = {self.does, other.does}
         mine, theirs = (self.block, self.thread), (other.block, other.thread)
         return (
@@ -92,7 +92,7 @@ class Access(NamedTuple):
 
 
 class Race(NamedTuple):
-    """Two accesses of one element without a barrier between."""
+    """Two accesses of one element without a barrier in between."""
 
     kernel: str
     first: Access
@@ -121,19 +121,19 @@ class Miss(NamedTuple):
 
 
 class Launch:
-    """One launch: what it was given, and what its threads did, in the order in which they did it."""
+    """One launch: its arguments, and the accesses of its threads in order."""
 
     def __init__(self, kernel: str, grid: Index, block: Index, cuda: Any):
         self.kernel, self.grid, self.block, self.cuda = kernel, grid, block, cuda
         self.arrays: list[Array] = []
         self.accesses: list[Access] = []
         self.outside: list[Miss] = []
-        self.notes: dict[str, None] = {}  # what a thread does that it may do, but hardly wants to, in words
+        self.notes: dict[str, None] = {}  # accesses that are legal but probably unintended, as text
         self.written: set[tuple] = set()
 
     @cached_property
     def races(self) -> list[Race]:
-        """For every element that threads race for, the first two of them."""
+        """The first race for each element that threads race for."""
         touched: dict[tuple, list[Access]] = {}
         for access in self.accesses:
             touched.setdefault(access.address, []).append(access)
@@ -145,7 +145,7 @@ class Launch:
         return [Race(self.kernel, *pair) for pair in raced if pair]
 
     def counts(self) -> dict[str, int]:
-        """How many elements were read, written and updated."""
+        """Return the numbers of elements read, written and updated."""
         done = [access.does for access in self.accesses]
         return {does: done.count(does) for does in ("reads", "writes", "updates") if does in done}
 
@@ -159,14 +159,14 @@ class Launch:
         head = f"kernel {self.kernel}, {sizes}, over {', '.join(arrays)}: {counts or 'touches nothing'}"
         return "\n  ".join([head, *lines])
 
-    # ------------------------------------------------------------------ while it runs
+    # ------------------------------------------------------------------ while the kernel runs
     def enter(self) -> None:
-        """A new block begins, in which nobody has passed a barrier."""
+        """Begin a new block, in which no thread has passed a barrier."""
         threads = math.prod(self.block)
         self.interval, self.clocks = 0, [np.zeros(threads, np.int64)] * threads
 
     def met(self, name: str, numbers: list[int]) -> None:
-        """These threads have met at a barrier; shuffles and votes do not make memory wait."""
+        """Record that these threads met at a barrier; shuffles and votes do not order memory."""
         self.interval += name.startswith("syncthreads")
         if name.startswith("sync"):
             clock = np.max([self.clocks[number] for number in numbers], 0)
@@ -175,7 +175,7 @@ class Launch:
                 self.clocks[number] = clock
 
     def watched(self, name: str, data: np.ndarray, shared: bool = False) -> Watched:
-        """An array that notes what is done with its elements."""
+        """Return an array that records accesses to its elements."""
         array = Array(name, data.shape, data.dtype, data.strides, shared)
         if array not in self.arrays:
             self.arrays.append(array)
@@ -186,14 +186,14 @@ class Launch:
         return Watched(self, array, name, data, places, indices)
 
     def shared(self, data: np.ndarray, frame: Any) -> Watched:
-        """A shared array, named as the variable that the kernel puts it in."""
+        """Return a shared array, named like the variable that the kernel assigns it to."""
         following = (step for step in dis.get_instructions(frame.f_code) if step.offset > frame.f_lasti)
         then = next((step for step in following if step.opname != "CACHE"), None)
         name = then.argval if then is not None and then.opname == "STORE_FAST" else "shared"
         return self.watched(name, data, True)
 
     def note(self, does: str, array: Array, index: Index, address: int) -> None:
-        """The thread whose turn it is does this."""
+        """Record an access of the current thread."""
         cuda, frame = self.cuda, sys._getframe(1)
         while frame.f_globals["__name__"] in (__name__, f"{__package__}.fake"):
             frame = frame.f_back
@@ -206,11 +206,11 @@ class Launch:
         if does == "writes":
             self.written.add(key)
         elif array.shared and key not in self.written:
-            self.notes[f"{access.element} is read before anybody has written it, at {place}"] = None
+            self.notes[f"{access.element} is read before any thread writes it, at {place}"] = None
 
 
 class Watched:
-    """An array in a kernel that is watched, or a part of one; `places` are the addresses of its elements."""
+    """A watched array in a kernel, or a part of one; `places` are the addresses of its elements."""
 
     def __init__(self, launch: Launch, array: Array, name: str, data: np.ndarray, places: np.ndarray, indices: dict):
         self.launch, self.array, self.name, self.data = launch, array, name, data
@@ -235,12 +235,12 @@ class Watched:
         self.data[index] = value.data if isinstance(value, Watched) else value
 
     def atomic(self, operation: Callable, index: Any, args: tuple) -> Any:
-        """An atomic operation on an element."""
+        """Run an atomic operation on an element."""
         self.at("updates", index)
         return operation(self.data, *args)
 
     def at(self, does: str, index: Any) -> Any:
-        """Note what is done to an element; its address, or those of a part."""
+        """Record an access to an element; return its address, or the addresses of a part."""
         from .fake import Outside
 
         try:
@@ -256,7 +256,7 @@ class Watched:
 
 
 def begun(kernel: str, grid: Index, block: Index, cuda: Any) -> Launch | None:
-    """A launch for the traces that are open; None if none is."""
+    """Return a launch for the open traces; None if there are none."""
     if not _traces:
         return None
     launch = Launch(kernel, grid, block, cuda)
@@ -266,7 +266,7 @@ def begun(kernel: str, grid: Index, block: Index, cuda: Any) -> Launch | None:
 
 
 def size(sizes: Index, what: str) -> str:
-    """A grid or a block in words.
+    """Return the text for the size of a grid or a block.
 
     >>> size((3, 1, 1), "block"), size((4, 2, 1), "thread"), size((1, 1, 1), "thread")
     ('3 blocks', '4 x 2 threads', '1 thread')
@@ -276,7 +276,7 @@ def size(sizes: Index, what: str) -> str:
 
 
 def shown(name: str, index: Any) -> str:
-    """An element of an array, or a part of one, as in a program.
+    """Return the expression for an element or a part of an array.
 
     >>> shown("x_", (3, 4)), shown("x_", 7)
     ('x_[3, 4]', 'x_[7]')

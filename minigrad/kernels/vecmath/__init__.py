@@ -1,10 +1,10 @@
 """Mathematical functions for kernels, without branches, so that LLVM turns loops over them into vector instructions.
 
-The C library's functions cannot be vectorised, and a kernel that calls them waits for them alone.  These serve float32
-and float64 from one text each, are right at infinities, NaN, denormals and signed zeros, and err by at most 2 units in the
-last place (tests/kernels/test_vecmath.py).  Importing this package imports Numba: only compiled kernels do.
+The C library's functions cannot be vectorised, and a kernel that calls them spends its time there. Here one text serves
+float32 and float64, handles infinities, NaN, denormals and signed zeros, and errs by at most 2 units in the last place
+(tests/kernels/test_vecmath.py). Importing this package imports Numba, so only compiled kernels import it.
 
-Read lanes.py first: what the functions are made of.
+Start with lanes.py, which has the building blocks.
 """
 
 from .division import floor_divide, fmod, remainder

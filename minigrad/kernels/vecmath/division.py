@@ -1,30 +1,30 @@
-"""What division leaves, and the quotient rounded down.
+"""Remainders, and the quotient rounded down.
 
-x - n * y is exact, where n is x / y without its fraction: it is a multiple of the last place of x or of y, and smaller than
-both.  n itself is off by one where rounding has taken x / y up to the next integer, and is then mended.  Quotients so large
-that n is not exact are rare, and go to the C library.
+If n is x / y without its fraction, x - n * y is exact: it is a multiple of the last place of x or of y, and smaller than
+both. n itself is off by one if rounding has raised x / y to the next integer, and is then corrected. Quotients so large that
+n is not exact are rare, and go to the C library.
 """
 
 from __future__ import annotations
 
 from .lanes import Lane, call, function, has, plain, rarely, sign_of, two_product, where
 
-MOST = (2.0**24, 2.0**53)  # integers up to here are numbers of the precision
+MOST = (2.0**24, 2.0**53)  # integers up to here are exact in the precision
 LARGE = (2.0**126, 2.0**1022)  # beyond, n * y might overflow
 
 
 def many(x: Lane, y: Lane) -> Lane:
-    """Whether y is contained in x too often; also where there is no such number."""
+    """Return True if x / y is too large for n to be exact, or not a number."""
     return ~((abs(x) < abs(y) * x.pick(*MOST)) & (abs(x) < x.pick(*LARGE)))
 
 
 def by_library(x: Lane, y: Lane) -> Lane:
-    """The C library's fmod."""
+    """Return the C library's fmod."""
     return x.new(x.b.frem(x.v, y.v))
 
 
 def less_product(x: Lane, n: Lane, y: Lane) -> Lane:
-    """x - n * y, rounded once."""
+    """Return x - n * y, rounded once."""
     if has("fma"):
         return x.new(x.b.fma((-n).v, y.v, x.v))
     p, lost = two_product(n, y)
@@ -32,7 +32,7 @@ def less_product(x: Lane, n: Lane, y: Lane) -> Lane:
 
 
 def rest(x: Lane, y: Lane) -> Lane:
-    """What is left of x after division by y rounded towards zero, with the sign of x."""
+    """Return the remainder of x / y rounded towards zero, with the sign of x."""
     a, b = abs(x), abs(y)
     left = less_product(a, call("trunc", a / b), b)
     left = where(left < 0, left + b, left)
@@ -41,13 +41,13 @@ def rest(x: Lane, y: Lane) -> Lane:
 
 @function
 def fmod(x, y):
-    """What is left of x after division by y rounded towards zero, with the sign of x."""
+    """Return the remainder of x / y rounded towards zero, with the sign of x."""
     return rest(x, y)
 
 
 @function
 def remainder(x, y):
-    """What is left of x after division by y rounded down, with the sign of y."""
+    """Return the remainder of x / y rounded down, with the sign of y."""
     left = rest(x, y)
     other_side = ((left < 0) ^ (y < 0)) & (left != 0)
     return where(left == 0, sign_of(left, y), where(other_side, left + y, left))
@@ -55,7 +55,7 @@ def remainder(x, y):
 
 @function
 def floor_divide(x, y):
-    """x / y rounded down, as x less the rest, divided by y; an infinity or NaN where y is 0."""
+    """Return x / y rounded down, computed as (x - remainder) / y; an infinity or NaN if y is 0."""
     left = rest(x, y)
     other_side = ((left < 0) ^ (y < 0)) & (left != 0)
     quotient = plain((x - left) / y, "fsub", where(other_side, x.like(1.0), 0.0))

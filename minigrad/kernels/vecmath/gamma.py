@@ -1,11 +1,11 @@
-"""The logarithm of gamma, and the trigamma function, its second derivative.
+"""The logarithm of gamma, and trigamma, its second derivative.
 
-trigamma: from 1/2 on the sum of 1 / (x + k)**2 for k < 8, as one fraction, and the asymptotic series at x + 8, whose
-coefficients are Bernoulli's numbers; below by reflection, pi**2 / sin(pi x)**2 less its value at 1 - x.  float32 is computed
-in float64, which errs by at most 10 units in the last place: where both terms of the reflection are of one size.
+trigamma: from 1/2 on, the sum of 1 / (x + k)**2 for k < 8 as one fraction, plus the asymptotic series at x + 8, whose
+coefficients are Bernoulli numbers; below, by reflection, pi**2 / sin(pi x)**2 minus its value at 1 - x. float32 is computed
+in float64, and errs by at most 10 units in the last place, where both terms of the reflection have the same size.
 
-lgamma: likewise by eight steps, Stirling's series and reflection, all products under one logarithm, in float64 for float32.
-float64 would lose digits where lgamma is close to 0, and is the C library's.
+lgamma: likewise with eight steps, Stirling's series and reflection, all products under one logarithm, in float64 for
+float32. For float64, which would lose digits where lgamma is close to 0, it is the C library's function.
 
 Source: Abramowitz and Stegun, Handbook of Mathematical Functions, 6.1 and 6.4.
 """
@@ -24,7 +24,7 @@ BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 
 
 
 def fraction(x: Lane, first: int, n: int) -> tuple[Lane, Lane]:
-    """The sum of 1 / (x + k)**2 for n numbers k, as numerator and denominator."""
+    """Return the sum of 1 / (x + k)**2 for n numbers k, as numerator and denominator."""
     if n == 1:
         return x.like(1.0), (x + float(first)) * (x + float(first))
     (a, b), (c, d) = fraction(x, first, n // 2), fraction(x, first + n // 2, n // 2)
@@ -32,7 +32,7 @@ def fraction(x: Lane, first: int, n: int) -> tuple[Lane, Lane]:
 
 
 def from_half(x: Lane) -> Lane:
-    """trigamma(x) for x >= 1/2."""
+    """Return trigamma(x) for x >= 1/2."""
     near = x < NEAR
     over, below = fraction(where(near, x, 1.0), 0, STEPS)
     inverse = 1 / where(near, x + float(STEPS), x)
@@ -43,7 +43,7 @@ def from_half(x: Lane) -> Lane:
 
 @function
 def trigamma(x):
-    """The derivative of digamma; infinite at 0, -1, -2, ..."""
+    """Return the derivative of digamma; infinite at 0, -1, -2, ..."""
     kind, x = x.v.type, x.to(F64)
     low = x < 0.5
     value = from_half(where(low, 1 - x, x))
@@ -53,7 +53,7 @@ def trigamma(x):
 
 @function
 def lgamma(x):
-    """The logarithm of the absolute value of gamma; infinite at 0, -1, -2, ... and at both infinities."""
+    """Return the logarithm of the absolute value of gamma; infinite at 0, -1, -2, ... and at both infinities."""
     if x.pick(False, True):
         return by_library(x)
     kind, x = x.v.type, x.to(F64)
@@ -74,5 +74,5 @@ def lgamma(x):
 
 
 def by_library(x: Lane) -> Lane:
-    """The C library's lgamma."""
+    """Return the C library's lgamma."""
     return x.new(x.b.call(declared(x.b.module, "lgamma", F64), [x.v]))

@@ -1,11 +1,11 @@
-"""Numbers in the making: functions written with Python's operators that emit LLVM code when Numba compiles their callers.
+"""Lanes: functions written with Python's operators emit LLVM code when Numba compiles their callers.
 
-A `Lane` stands for one number of a loop.  `x * 2 + y` on Lanes emits a multiplication and an addition in the type of x
-(a Python number takes the type of what it meets, so nothing widens), and `where` emits a select: code without branches,
-which LLVM turns into vector instructions.  `@function` makes of such a function one that Numba's code can call.
+A `Lane` stands for one number of a loop. `x * 2 + y` on Lanes emits a multiplication and an addition in the type of x (a
+Python number takes the type of the Lane it meets, so nothing widens), and `where` emits a select: code without branches,
+which LLVM turns into vector instructions. `@function` makes such a function callable from Numba's code.
 
-Multiplications may be contracted with additions into fused ones, nothing else: reassociation would undo compensated
-sums, and the other fast-math flags would lose NaN, infinity, the sign of zero or quotients of denormals.
+Multiplications may be fused with additions, but nothing more: reassociation would undo compensated sums, and the other
+fast-math flags would lose NaN, infinity, the sign of zero or quotients of denormals.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from numba.extending import intrinsic
 
 BOOL, I32, I64, F32, F64 = ir.IntType(1), ir.IntType(32), ir.IntType(64), ir.FloatType(), ir.DoubleType()
 INF, NAN = math.inf, math.nan
-WIDTHS = (2, 4, 8, 16)  # how many lanes the processors' vectors have
+WIDTHS = (2, 4, 8, 16)  # numbers of lanes in the processors' vectors
 CONTRACT = ("contract",)
-# Where there are vectors of 512 bits LLVM prefers those of 256 on Intel's processors, since the first to have them ran at
-# a lower clock then.  The wider ones take 0.7 of the time for exp, erf, log, sigmoid, 0.4 for tanh (Emerald Rapids).
+# On Intel processors with 512-bit vectors, LLVM prefers 256 bits, because the first of them lowered their clock for the
+# wider ones. Today those take 0.7 of the time for exp, erf, log, sigmoid, 0.4 for tanh (Emerald Rapids).
 WIDEST = '"prefer-vector-width"="512"'
 
 
 class Lane:
-    """One number (or, inside `rarely`, a whole vector of them), and the builder that emits what is done with it."""
+    """One number (or, inside `rarely`, a whole vector of them), and the builder that emits operations on it."""
 
     __slots__ = ("b", "v")
 
@@ -38,26 +38,26 @@ class Lane:
 
     @property
     def element(self) -> ir.Type:
-        """The type of one number."""
+        """Type of one number."""
         return self.v.type.element if isinstance(self.v.type, ir.VectorType) else self.v.type
 
     @property
     def real(self) -> bool:
-        """Whether it is a floating-point number."""
+        """True for a floating-point number."""
         return self.element in (F32, F64)
 
     def new(self, v: ir.Value) -> Lane:
         return Lane(self.b, v)
 
     def like(self, c: Any) -> Lane:
-        """A Python number as a constant of this lane's type; Lanes as they are."""
+        """Return a Python number as a constant of this lane's type; a Lane as it is."""
         if isinstance(c, Lane):
             return c
         t = self.v.type
         return self.new(ir.Constant(t, [ir.Constant(t.element, c)] * t.count if isinstance(t, ir.VectorType) else c))
 
     def pick(self, single: Any, double: Any) -> Any:
-        """The one of two constants or tables that is meant for this lane's precision."""
+        """Return the constant or table for this lane's precision."""
         return single if self.element in (F32, I32) else double
 
     def _operate(self, other: Any, real: str, whole: str, swap: bool = False) -> Lane:
@@ -77,7 +77,7 @@ class Lane:
     __or__ = lambda x, y: x.new(x.b.or_(x.v, x.like(y).v))
     __xor__ = lambda x, y: x.new(x.b.xor(x.v, x.like(y).v))
     __lshift__ = lambda x, n: x.new(x.b.shl(x.v, x.like(n).v))
-    # logical: vectors of int64 have no other before AVX-512
+    # a logical shift: before AVX-512, vectors of int64 have no other
     __rshift__ = lambda x, n: x.new(x.b.lshr(x.v, x.like(n).v))
     __invert__ = lambda x: x.new(x.b.not_(x.v))
 
@@ -97,72 +97,72 @@ class Lane:
     __abs__ = lambda x: call("fabs", x)
 
     def to(self, t: ir.Type) -> Lane:
-        """A real number in another precision."""
+        """Return a real number in another precision."""
         if self.v.type == t:
             return self
         return self.new(self.b.fpext(self.v, t) if t == F64 else self.b.fptrunc(self.v, t))
 
 
-# ---------------------------------------------------------------------- the words that formulas are made of
+# ---------------------------------------------------------------------- building blocks of formulas
 def where(c: Lane, x: Any, y: Any) -> Lane:
-    """x where c holds, else y; both have been computed."""
+    """Return x where c holds, else y; both are computed."""
     x = y.like(x) if isinstance(y, Lane) else x
     return x.new(x.b.select(c.v, x.v, x.like(y).v))
 
 
 def call(name: str, x: Lane, *more: Any) -> Lane:
-    """One of LLVM's own functions that is a single instruction, such as sqrt."""
+    """Return the result of an LLVM function that is a single instruction, such as sqrt."""
     args = [x.v, *[x.like(a).v for a in more]]
     return x.new(x.b.call(declared(x.b.module, f"llvm.{name}.{suffix(x.v.type)}", *[a.type for a in args]), args))
 
 
 def declared(module: ir.Module, name: str, *types: ir.Type) -> ir.Function:
-    """The declaration of a function that is compiled already, which gives what its first argument is."""
+    """Return the declaration of a compiled function whose result has the type of its first argument."""
     return module.globals.get(name) or ir.Function(module, ir.FunctionType(types[0], types), name)
 
 
 def suffix(t: ir.Type) -> str:
-    """What LLVM appends to the names of its functions for a type."""
+    """Return the suffix that LLVM gives its functions for a type."""
     if isinstance(t, ir.VectorType):
         return f"v{t.count}{suffix(t.element)}"
     return {F32: "f32", F64: "f64", I32: "i32"}[t]
 
 
 def bits(x: Lane) -> Lane:
-    """A real number's bits as an integer."""
+    """Return a real number's bits as an integer."""
     return x.new(x.b.bitcast(x.v, x.pick(I32, I64)))
 
 
 def from_bits(i: Lane) -> Lane:
-    """The real number with these bits."""
+    """Return the real number with these bits."""
     return i.new(i.b.bitcast(i.v, i.pick(F32, F64)))
 
 
 MANTISSA, BIAS = (23, 52), (127, 1023)
-MAGIC = (1.5 * 2.0**23, 1.5 * 2.0**52)  # adding it rounds to integers, which then stand in the lowest bits
+MAGIC = (1.5 * 2.0**23, 1.5 * 2.0**52)  # adding it rounds to an integer, which is then in the lowest bits
 MAGIC_BITS = (0x4B400000, 0x4338000000000000)
 
 
 def nearest(x: Lane, factor: float) -> tuple[Lane, Lane]:
-    """x * factor rounded to an integer, as a real number and as an integer; |x * factor| < 2**21."""
+    """Return x * factor rounded to an integer, as a real number and as an integer; |x * factor| < 2**21."""
     shifted = x * factor + x.pick(*MAGIC)
     return shifted - x.pick(*MAGIC), bits(shifted) - x.pick(*MAGIC_BITS)
 
 
 def to_real(i: Lane) -> Lane:
-    """An integer below 2**21 as a real number: there is no vector instruction for int64 before AVX-512."""
+    """Return an integer below 2**21 as a real number: before AVX-512, no vector instruction converts int64."""
     return from_bits(i + i.pick(*MAGIC_BITS)) - i.pick(*MAGIC)
 
 
 def pow2(i: Lane) -> Lane:
-    """2**i as a real number, for an integer i in the range of normal exponents."""
+    """Return 2**i as a real number, for an integer i in the range of normal exponents."""
     return from_bits((i + i.pick(*BIAS)) << i.pick(*MANTISSA))
 
 
 def scale(x: Lane, i: Lane) -> Lane:
-    """x * 2**i, for i far out: denormals are rounded once, too large ones are infinite.
+    """Return x * 2**i, also for extreme i: denormals are rounded once, overflow becomes infinity.
 
-    AVX-512 has an instruction for it, all others take two multiplications.
+    AVX-512 has an instruction for it; others take two multiplications.
     """
     if has("avx512vl"):
         return ldexp(x, i)
@@ -172,14 +172,14 @@ def scale(x: Lane, i: Lane) -> Lane:
 
 
 def ldexp(x: Lane, i: Lane) -> Lane:
-    """x * 2**i by LLVM's own function."""
+    """Return x * 2**i from LLVM's own function."""
     t = ir.VectorType(I32, x.v.type.count) if isinstance(x.v.type, ir.VectorType) else I32
     f = declared(x.b.module, f"llvm.ldexp.{suffix(x.v.type)}.{suffix(t)}", x.v.type, t)
     return x.new(x.b.call(f, [x.v, i.v if i.v.type == t else x.b.trunc(i.v, t)]))
 
 
 def polynomial(x: Lane, coefficients: tuple) -> Lane:
-    """c[0] + c[1] * x + c[2] * x**2 + ..., by Horner's rule."""
+    """Return c[0] + c[1] * x + c[2] * x**2 + ..., by Horner's rule."""
     *rest, total = coefficients
     for c in reversed(rest):
         total = x * total + c
@@ -187,20 +187,20 @@ def polynomial(x: Lane, coefficients: tuple) -> Lane:
 
 
 def sign_of(x: Lane, y: Lane) -> Lane:
-    """x with the sign of y, be it that of a zero."""
+    """Return x with the sign of y, even of a zero."""
     return call("copysign", x, y)
 
 
 # ---------------------------------------------------------------------- sums and products without rounding errors
 def fast_two_sum(x: Any, y: Any) -> tuple[Lane, Lane]:
-    """x + y rounded, and what rounding lost, where |x| >= |y|.  Source: Dekker (1971)."""
+    """Return x + y rounded, and the rounding error, if |x| >= |y|. Source: Dekker (1971)."""
     x = x if isinstance(x, Lane) else y.like(x)
     s = plain(x, "fadd", y)
     return s, plain(x.like(y), "fsub", plain(s, "fsub", x))
 
 
 def two_sum(x: Any, y: Any) -> tuple[Lane, Lane]:
-    """x + y rounded, and what rounding lost.  Source: Knuth, The Art of Computer Programming 2, 4.2.2."""
+    """Return x + y rounded, and the rounding error. Source: Knuth, The Art of Computer Programming 2, 4.2.2."""
     x = x if isinstance(x, Lane) else y.like(x)
     s = plain(x, "fadd", y)
     part = plain(s, "fsub", x)
@@ -208,7 +208,7 @@ def two_sum(x: Any, y: Any) -> tuple[Lane, Lane]:
 
 
 def two_product(x: Lane, y: Any) -> tuple[Lane, Lane]:
-    """x * y rounded, and what rounding lost: by a fused multiplication, or halves of the mantissas (Dekker 1971)."""
+    """Return x * y rounded, and the rounding error, from a fused multiplication or from half mantissas (Dekker 1971)."""
     y = x.like(y)
     p = plain(x, "fmul", y)
     if has("fma"):
@@ -221,12 +221,12 @@ def two_product(x: Lane, y: Any) -> tuple[Lane, Lane]:
 
 
 def fused(x: Lane, y: Any, z: Lane) -> Lane:
-    """x * y + z, rounded once; only where the processor has that (`has`)."""
+    """Return x * y + z, rounded once, if the processor can (see `has`)."""
     return x.new(x.b.fma(x.v, x.like(y).v, z.v))
 
 
 def quotient(x: Lane, y: Lane) -> tuple[Lane, Lane, Lane]:
-    """x / y as x * (1 / y), what that leaves of x, and 1 / y: a correction is what is left, times 1 / y."""
+    """Return q = x * (1 / y), the remainder x - q * y, and 1 / y; the correction of q is the remainder times 1 / y."""
     inverse = 1 / y
     q = x * inverse
     p, lost = two_product(q, y)
@@ -234,19 +234,19 @@ def quotient(x: Lane, y: Lane) -> tuple[Lane, Lane, Lane]:
 
 
 def halves(x: Lane) -> tuple[Lane, Lane]:
-    """x as a sum of two numbers of half as many digits."""
+    """Return x as a sum of two numbers with half as many digits."""
     high = from_bits(bits(x) & x.pick(-(1 << 12), -(1 << 27)))
     return high, plain(x, "fsub", high)
 
 
 def plain(x: Lane, how: str, y: Any) -> Lane:
-    """One operation, rounded as it stands: without leave to contract it with another."""
+    """Return the result of one operation, rounded on its own: it is never fused with another."""
     return x.new(getattr(x.b, how)(x.v, x.like(y).v))
 
 
 @functools.cache
 def has(feature: str) -> bool:
-    """Whether the processor that Numba compiles for has some instructions, such as "fma"; without, they would be slow calls."""
+    """Return True if the target processor has instructions such as "fma"; without them, they would be slow calls."""
     from numba.core.registry import cpu_target
 
     triple, _, features = cpu_target.target_context.codegen().magic_tuple()
@@ -255,7 +255,7 @@ def has(feature: str) -> bool:
 
 # ---------------------------------------------------------------------- functions for Numba
 def function(f: Callable) -> Any:
-    """A Numba function out of one on Lanes: float32 for float32 arguments, else float64."""
+    """Return a Numba function made from one on Lanes: float32 for float32 arguments, else float64."""
 
     def typed(typing: Any, *args: Any) -> tuple:
         t = types.float32 if all(a == types.float32 for a in args) else types.float64
@@ -274,10 +274,10 @@ def function(f: Callable) -> Any:
 
 
 def rarely(name: str, odd: Callable, exact: Callable, usual: Lane, *args: Lane) -> Lane:
-    """`usual`, but the slow `exact(*args)` in the rare lanes for which `odd(*args)` holds.
+    """Return `usual`, but the slow `exact(*args)` in the rare lanes where `odd(*args)` holds.
 
-    The call is to a function of which there are variants for whole vectors, under the names that LLVM's vectoriser looks
-    for.  They ask whether any lane is odd, so that the common case costs one test and the loop stays vectorised.
+    The emitted call is to a function with variants for whole vectors, under the names that LLVM's vectoriser looks up. They
+    test whether any lane is odd, so the common case costs one test and the loop stays vectorised.
     Source: LLVM's Language Reference, "vector-function-abi-variant".
     """
     module, t = usual.b.module, usual.v.type
@@ -298,12 +298,12 @@ def rarely(name: str, odd: Callable, exact: Callable, usual: Lane, *args: Lane) 
 
 
 def libm(name: str) -> Callable:
-    """The C library's function of that name."""
+    """Return the C library's function of that name."""
     return lambda x: call(name, x)
 
 
 def vector_variant(scalar: ir.Function, n: int, odd: Callable) -> ir.Function:
-    """The same function for n lanes at once, which calls it lane by lane only if one of them is odd."""
+    """Return the function for n lanes at once, which calls the scalar one for each lane only if one of them is odd."""
     t = ir.VectorType(scalar.args[0].type, n)
     f = ir.Function(scalar.module, ir.FunctionType(t, [t] * len(scalar.args)), f"{scalar.name}.v{n}")
     f.linkage = "linkonce_odr"
@@ -329,7 +329,7 @@ def vector_variant(scalar: ir.Function, n: int, odd: Callable) -> ir.Function:
 
 
 def attribute(x: Any, *names: str) -> None:
-    """Set attributes that llvmlite has no list of."""
+    """Set attributes that llvmlite does not know."""
     for name in names:
         set.add(x.attributes, name)
 

@@ -31,7 +31,7 @@ from .lanes import (
 NORMAL = (2.0**-126, 2.0**-1022)  # the smallest normal number
 LIFT = (24, 54)  # denormals are multiplied by 2**LIFT
 ROOT_HALF = (0x3F3504F3, 0x3FE6A09E667F3BCD)  # the bits of sqrt(1/2)
-# float32: tail(f) = f**3 * P(f), best in the sense of Remez.  float64: fdlibm, e_log.c (Sun Microsystems 1993).
+# float32: tail(f) = f**3 * P(f), a Remez fit. float64: fdlibm, e_log.c (Sun Microsystems 1993).
 TAIL = (0.333333126043, -0.250000095995, 0.200021186378, -0.166679958304, 0.142195527763, -0.124055896932,
         0.118881601171, -0.116756459431, 0.0674663754999)  # fmt: skip
 TAIL_ATANH = (6.666666666666735130e-01, 3.999999999940941908e-01, 2.857142874366239149e-01, 2.222219843214978396e-01,
@@ -39,7 +39,7 @@ TAIL_ATANH = (6.666666666666735130e-01, 3.999999999940941908e-01, 2.857142874366
 
 
 def split(x: Lane) -> tuple[Lane, Lane]:
-    """k (as a real number) and f."""
+    """Return k, as a real number, and f."""
     tiny = x < x.pick(*NORMAL)
     i = bits(where(tiny, x * x.pick(*[2.0**n for n in LIFT]), x))
     mantissa, bias = x.pick(*MANTISSA), x.pick(*BIAS)
@@ -49,7 +49,7 @@ def split(x: Lane) -> tuple[Lane, Lane]:
 
 
 def tail(f: Lane) -> Lane:
-    """log(1 + f) - f + f*f/2."""
+    """Return log(1 + f) - f + f*f/2."""
     if f.pick(True, False):
         return f * f * f * polynomial(f, TAIL)
     s = f / (2 + f)
@@ -58,13 +58,13 @@ def tail(f: Lane) -> Lane:
 
 
 def edges(x: Lane, result: Lane) -> Lane:
-    """A logarithm of x, with its values for x that is no positive number."""
+    """Return a logarithm of x with its values at 0, infinity, and negative x."""
     result = where(x == INF, INF, result)
     return where(x > 0, result, where(x == 0, -INF, x.like(NAN)))
 
 
 def log_of(x: Lane, low: Lane | None = None) -> Lane:
-    """log(x + low)."""
+    """Return log(x + low)."""
     k, f = split(x)
     rest = tail(f) + k * x.pick(*LN2_LOW)
     if low is not None:
@@ -74,19 +74,19 @@ def log_of(x: Lane, low: Lane | None = None) -> Lane:
 
 @function
 def log(x):
-    """Natural logarithm."""
+    """Return the natural logarithm."""
     return log_of(x)
 
 
 @function
 def log1p(x):
-    """log(1 + x), exact also for small x."""
+    """Return log(1 + x), accurate also for small x."""
     total, lost = two_sum(1, x)
     return where(abs(x) < x.pick(*NEGLIGIBLE), x, where(x == INF, INF, log_of(total, lost)))
 
 
 def to_base(x: Lane, factor: tuple, step: tuple) -> Lane:
-    """log(x) * factor, where `step` is log(2) * factor; both are sums of two numbers, for exact powers to come out exact."""
+    """Return log(x) * factor, where `step` is log(2) * factor; both are sums of two numbers, so exact powers stay exact."""
     k, f = split(x)
     square, lost = two_product(f, 0.5 * f)
     high, low = fast_two_sum(f, -square)
@@ -99,14 +99,14 @@ def to_base(x: Lane, factor: tuple, step: tuple) -> Lane:
 
 @function
 def log2(x):
-    """Logarithm to base 2."""
+    """Return the logarithm to base 2."""
     factor = x.pick((1.4426950216293335, 1.925963033500011e-8), (1.4426950408889634, 2.0355273740931033e-17))
     return to_base(x, factor, (1.0, 0.0))
 
 
 @function
 def log10(x):
-    """Logarithm to base 10."""
+    """Return the logarithm to base 10."""
     factor = x.pick((0.4342944920063019, -1.0103049952192578e-8), (0.4342944819032518, 1.098319650216765e-17))
     step = x.pick((0.301025390625, 4.605039066518657e-6), (0.301029995663157, 8.241712586023572e-13))
     return to_base(x, factor, step)
@@ -114,7 +114,7 @@ def log10(x):
 
 @function
 def asinh(x):
-    """Inverse hyperbolic sine, log(a + sqrt(a*a + 1)) for a = |x|; where a*a might overflow, log(2a)."""
+    """Return the inverse hyperbolic sine, log(a + sqrt(a*a + 1)) for a = |x|; log(2a) if a*a might overflow."""
     a = abs(x)
     big = a > x.pick(2.0**30, 2.0**60)
     b = where(big, 0.0, a)
@@ -125,7 +125,7 @@ def asinh(x):
 
 @function
 def acosh(x):
-    """Inverse hyperbolic cosine, log(x + sqrt(x*x - 1)); NaN below 1."""
+    """Return the inverse hyperbolic cosine, log(x + sqrt(x*x - 1)); NaN below 1."""
     big = x > x.pick(2.0**30, 2.0**60)
     t = where(big, 1.0, x) - 1
     above, lost = two_sum(t, 2)
@@ -141,7 +141,7 @@ def acosh(x):
 
 @function
 def atanh(x):
-    """Inverse hyperbolic tangent, half of log(1 + 2a / (1 - a)), a = |x|; NaN outside [-1, 1]."""
+    """Return the inverse hyperbolic tangent, half of log(1 + 2a / (1 - a)), a = |x|; NaN outside [-1, 1]."""
     a = abs(x)
     below, below_low = fast_two_sum(1, -a)
     q, left, inverse = quotient(2 * a, below)

@@ -1,8 +1,8 @@
 """x to the power of y, as exp(y * log(x)).
 
-float64 needs a logarithm of about 68 bits, for y * log(x) may be as large as 745: a sum of two numbers, from the series
-log(m) = 2s + 2/3 s**3 + s**5 * R(s*s), s = (m - 1) / (m + 1), with the first two terms in doubled precision and R best in
-the sense of Remez.  float32 is computed in float64.
+float64 needs a logarithm of about 68 bits, because y * log(x) may be as large as 745: a sum of two numbers, from the series
+log(m) = 2s + 2/3 s**3 + s**5 * R(s*s), s = (m - 1) / (m + 1), with the first two terms in doubled precision and a Remez fit
+for R. float32 is computed in float64.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ TWO_THIRDS = (0.6666666666666666, 3.700743415417188e-17)
 
 
 def log_single(x: Lane) -> Lane:
-    """log(x) in float64 with 40 bits, for positive normal x."""
+    """Return log(x) in float64 with 40 bits, for positive normal x."""
     k, f = split(x)
     s = f / (2 + f)
     return k * 0.6931471805599453 + (2 * s + s * s * s * polynomial(s * s, R_SINGLE))
 
 
 def log_double(x: Lane) -> tuple[Lane, Lane]:
-    """log(x) as a sum of two numbers, for positive x."""
+    """Return log(x) as a sum of two numbers, for positive x."""
     k, f = split(x)
     below, lost = fast_two_sum(2, f)
     s, left, inverse = quotient(f, below)
@@ -45,10 +45,10 @@ def log_double(x: Lane) -> tuple[Lane, Lane]:
 
 @function
 def pow(x, y):
-    """x to the power of y; NaN for negative x and fractional y.  Any x to the power of 0 is 1."""
+    """Return x to the power of y; NaN for negative x and fractional y. Any x to the power of 0 is 1."""
     kind, single = x.v.type, x.pick(True, False)
     x, y = x.to(F64), y.to(F64)
-    a, times = abs(x), clamp(y, -1e25, 1e25)  # where y is larger the result is 0, 1 or infinite
+    a, times = abs(x), clamp(y, -1e25, 1e25)  # for larger |y| the result is 0, 1 or infinite
     if single:
         result = exp_single(clamp(times * log_single(a), -120.0, 120.0))
     else:

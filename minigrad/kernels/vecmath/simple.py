@@ -1,4 +1,4 @@
-"""What is a single instruction, or nearly: square roots, rounding, signs, choosing."""
+"""Functions of a single instruction, or nearly: square roots, rounding, signs, selection."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from .lanes import where as select
 
 @function
 def sqrt(x):
-    """Square root; NaN for negative numbers."""
+    """Return the square root; NaN for negative numbers."""
     return call("sqrt", x)
 
 
 @function
 def rsqrt(x):
-    """1 / sqrt(x)."""
+    """Return 1 / sqrt(x)."""
     return 1 / call("sqrt", x)
 
 
 @function
 def hypot(x, y):
-    """Length of the hypotenuse: scaled by a power of two, so that no square overflows or vanishes; float32 in float64."""
+    """Return sqrt(x*x + y*y), scaled by a power of two so that no square overflows or vanishes; float32 in float64."""
     kind, x, y = x.v.type, abs(x.to(F64)), abs(y.to(F64))
     if kind == F32:
         length = call("sqrt", x * x + y * y)
@@ -48,31 +48,31 @@ def hypot(x, y):
 
 @function
 def floor(x):
-    """The largest integer that is not larger."""
+    """Return the largest integer that is not larger."""
     return call("floor", x)
 
 
 @function
 def ceil(x):
-    """The smallest integer that is not smaller."""
+    """Return the smallest integer that is not smaller."""
     return call("ceil", x)
 
 
 @function
 def trunc(x):
-    """The integer part."""
+    """Return the integer part."""
     return call("trunc", x)
 
 
 @function
 def copysign(x, y):
-    """x with the sign of y."""
+    """Return x with the sign of y."""
     return sign_of(x, y)
 
 
 @intrinsic
 def where(typing: Any, condition: Any, x: Any, y: Any) -> tuple:
-    """x if the condition holds, else y, of whatever types; both are computed, and one is selected."""
+    """Return x if the condition holds, else y, of any types; both are computed, and one is selected."""
     t = typing.unify_types(x, y)
 
     def emit(context: Any, builder: ir.IRBuilder, signature: Any, values: list) -> ir.Value:

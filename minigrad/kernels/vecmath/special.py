@@ -1,13 +1,13 @@
 """The error function, its complement and its inverse.
 
-Below a limit erf(x) = x + x * P(x*x).  Above, erf(x) = 1 - exp(L(x - 1)), up to where that is 1, and
-erfc(x) = exp(-x*x) / (1 + 2x) * R(t) with t = (x - K) / (x + K): a function so tame that one polynomial serves up to the
-largest x whose erfc is not 0.  Source of that form: Shepherd and Laframboise, Chebyshev approximation of
-(1 + 2x) exp(x**2) erfc x, Mathematics of Computation 36 (1981).  The coefficients are the best in the sense of Remez,
-computed in 60 digits: P and R for the relative error, L for the absolute error of erf.
+Below a limit erf(x) = x + x * P(x*x). Above, erf(x) = 1 - exp(L(x - 1)), up to where that is 1, and
+erfc(x) = exp(-x*x) / (1 + 2x) * R(t) with t = (x - K) / (x + K): a function so smooth that one polynomial serves up to the
+largest x whose erfc is not 0. Source of that form: Shepherd and Laframboise, Chebyshev approximation of
+(1 + 2x) exp(x**2) erfc x, Mathematics of Computation 36 (1981). The coefficients are Remez fits in 60 digits: P and R for
+the relative error, L for the absolute error of erf.
 
 The inverse is x + x * P(w) with w = -log(1 - x*x) below 5, else s + s * Q((s - 3) / (s + 3)) with s = sqrt(w); P and Q are
-again the best for the relative error.  Source of w: Giles, Approximating the erfinv function, GPU Computing Gems 2 (2011).
+fits for the relative error. Source of w: Giles, Approximating the erfinv function, GPU Computing Gems 2 (2011).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ ERFC, ERFC_K, ERFC_END = (
      2.995837117500771085e-7, -8.212727962120367549e-7, 6.700530939264911996e-8, 1.047294057109156396e-7,
      -1.221839340193151316e-8, -1.017633574837564624e-8),
 ), (3, 4), (10.2, 27.3)  # fmt: skip
-FIRST_LOW = (5.02645e-08, -4.4e-17)  # what the first coefficient of ERFC loses
+FIRST_LOW = (5.02645e-08, -4.4e-17)  # rounding error of the first coefficient of ERFC
 
 INVERSE_NEAR = (
     (-0.113773079504, 0.232013818089, 0.0115486536118, -0.00233429556552, -0.000127482324512, 4.45656315024e-5,
@@ -81,7 +81,7 @@ INVERSE_FAR = (
 
 @function
 def erf(x):
-    """The error function: 2 / sqrt(pi) times the integral of exp(-t*t) from 0 to x."""
+    """Return the error function: 2 / sqrt(pi) times the integral of exp(-t*t) from 0 to x."""
     a = abs(x)
     near = x + x * polynomial(x * x, x.pick(*ERF))
     far = 1 - exp_inside(polynomial(where(a > x.pick(*ERF_END), x.pick(*ERF_END), a) - 1, x.pick(*LOG_ERFC)))
@@ -90,7 +90,7 @@ def erf(x):
 
 @function
 def erfc(x):
-    """1 - erf(x), exact also where erf is close to 1."""
+    """Return 1 - erf(x), accurate also where erf is close to 1."""
     end, k, coefficients = x.pick(*ERFC_END), x.pick(*ERFC_K), x.pick(*ERFC)
     near = x + x * polynomial(x * x, x.pick(*ERF))
     a = clamp(abs(x), 0.0, end)
@@ -109,7 +109,7 @@ def erfc(x):
 
 @function
 def erfinv(x):
-    """The number of which x is the error function; infinite at -1 and 1, NaN beyond."""
+    """Return the number whose error function is x; infinite at -1 and 1, NaN beyond."""
     a = abs(x)
     w = -log_of((1 - a) * (1 + a))
     s = call("sqrt", w)

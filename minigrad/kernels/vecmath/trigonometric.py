@@ -1,9 +1,9 @@
 """sin, cos, tan and their inverses.
 
-x = k * pi/2 + r with an integer k; polynomials give sine and cosine of r, and k's last two bits say which of them is meant,
-and its sign.  Subtracting k * pi/2 in three parts is exact enough for |x| <= 1e6, however close x is to a multiple of
-pi/2; larger arguments go to the C library (see `rarely`).  For float32 that takes fused multiplications: without them, and
-for tangents and inverses, it is computed in float64.
+x = k * pi/2 + r with an integer k. Polynomials give sine and cosine of r, and the last two bits of k select one of them and
+its sign. Subtracting k * pi/2 in three parts is accurate enough for |x| <= 1e6, however close x is to a multiple of pi/2;
+larger arguments go to the C library (see `rarely`). For float32 this needs fused multiplications: without them, and for
+tangents and inverses, float32 is computed in float64.
 """
 
 from __future__ import annotations
@@ -50,16 +50,16 @@ COS_SINGLE = (-0.499999997251031003120, 0.0416666233237390631894, -0.00138867637
 
 
 def is_large(x: Lane) -> Lane:
-    """Whether an argument goes to the C library; infinities do."""
+    """Return True if an argument goes to the C library, as infinities do."""
     return abs(x) > LARGEST
 
 
 def sine_and_cosine(x: Lane, single: bool) -> tuple:
-    """Sine and cosine of r, each as a sum of two numbers, and k; with `single` as exact as float32 needs."""
+    """Return sine and cosine of r, each as a sum of two numbers, and k; with `single`, only as accurate as float32 needs."""
     k, i = nearest(x, 2 / math.pi)
     if x.pick(True, False):
         r = x
-        for part in HALF_PI_SINGLE:  # the first step is exact: all digits that are left have room
+        for part in HALF_PI_SINGLE:  # the first step is exact: all remaining digits fit
             r = fused(-k, part, r)
     else:
         p, lost = two_product(k, HALF_PI[0])
@@ -79,7 +79,7 @@ def sine_and_cosine(x: Lane, single: bool) -> tuple:
 
 
 def turned(x: Lane, quarter: int) -> Lane:
-    """sin(x + quarter * pi/2)."""
+    """Return sin(x + quarter * pi/2)."""
     (sine, _), (cosine, _), i = sine_and_cosine(x if has("fma") else x.to(F64), x.pick(True, False))
     i = i + quarter
     result = where((i & 1) == 0, sine, cosine)
@@ -88,19 +88,19 @@ def turned(x: Lane, quarter: int) -> Lane:
 
 @function
 def sin(x):
-    """Sine of x in radians."""
+    """Return the sine of x in radians."""
     return rarely("sin", is_large, libm("sin"), where(abs(x) < x.pick(*TINY), x, turned(x, 0)), x)
 
 
 @function
 def cos(x):
-    """Cosine of x in radians."""
+    """Return the cosine of x in radians."""
     return rarely("cos", is_large, libm("cos"), turned(x, 1), x)
 
 
 @function
 def tan(x):
-    """Tangent of x in radians."""
+    """Return the tangent of x in radians."""
     (s, s_low), (c, c_low), i = sine_and_cosine(x.to(F64), x.pick(True, False))
     even = (i & 1) == 0
     over, below = where(even, s, -c), where(even, c, s)
@@ -114,7 +114,7 @@ def tan(x):
 
 
 # ---------------------------------------------------------------------- inverses
-# (f(x) - x) / x**3 as polynomials of x*x, best in the sense of Remez: atan for |x| <= tan(pi/8), asin for |x| <= 1/2.
+# (f(x) - x) / x**3 as polynomials of x*x, Remez fits: atan for |x| <= tan(pi/8), asin for |x| <= 1/2.
 ATAN = (
     (-0.333333317857740523, 0.1999954461561342888, -0.1426406433555681512, 0.1074464390820662415, -0.0645430295060775523),
     (-0.3333333333333333322, 0.1999999999999980665, -0.1428571428566027823, 0.1111111110519256838,
@@ -129,12 +129,12 @@ ASIN = (
      0.01033528434814375622, 0.005404841167225711801, 0.01754187446296910956, -0.01506864898275234112,
      0.02890360027897670921),
 )  # fmt: skip
-ENDLESS = (2.0**30, 2.0**60)  # atan of more is pi/2
+ENDLESS = (2.0**30, 2.0**60)  # atan of larger x is pi/2
 HALF, HALF_LOW = (1.5707963705062866, 1.5707963267948966), (-4.371138828673793e-08, 6.123233995736766e-17)
 
 
 def arctangent(a: Lane, low: Any = 0.0) -> Lane:
-    """atan(a + low) for a >= 0: of -1/a, or of (a - 1) / (a + 1), where these are smaller."""
+    """Return atan(a + low) for a >= 0, from -1/a or (a - 1) / (a + 1) if these are smaller."""
     a = where(a > a.pick(*ENDLESS), a.like(a.pick(*ENDLESS)), a)
     far, middle = a > 1 + math.sqrt(2), a > math.sqrt(2) - 1
     (under, under_low), (above, above_low) = two_sum(a, -1), two_sum(a, 1)
@@ -154,21 +154,21 @@ def arctangent(a: Lane, low: Any = 0.0) -> Lane:
 
 @function
 def atan(x):
-    """The angle in (-pi/2, pi/2) whose tangent is x."""
+    """Return the angle in (-pi/2, pi/2) whose tangent is x."""
     a = abs(x)
     return where(a < x.pick(*TINY), x, sign_of(arctangent(a), x))
 
 
 @function
 def atan2(y, x):
-    """The angle in [-pi, pi] of the point (x, y), in float64 for float32."""
+    """Return the angle in [-pi, pi] of the point (x, y), in float64 for float32."""
     kind, y, x = x.v.type, y.to(F64), x.to(F64)
     a, b = abs(x), abs(y)
     steep = b > a
     over, below = where(steep, a, b), where(steep, b, a)
     q = over / below
     p, lost = two_product(q, below)
-    low = where((over > 2.0**-900) & (below < INF), ((over - p) - lost) / below, 0.0)  # denormals lose too much
+    low = where((over > 2.0**-900) & (below < INF), ((over - p) - lost) / below, 0.0)  # denormals lose too many digits
     q = where(over == below, where(below == 0, 0.0, x.like(1.0)), q)
     angle = arctangent(q, low)
     left = sign_of(x.like(1.0), x) < 0
@@ -178,18 +178,18 @@ def atan2(y, x):
 
 
 def arc(a: Lane) -> tuple[Lane, Lane, Lane]:
-    """asin(t) for t = a where a <= 1/2, else t = sqrt((1 - a) / 2), as a sum of two numbers; and which it is."""
+    """Return asin(t) as a sum of two numbers, for t = a if a <= 1/2, else sqrt((1 - a) / 2); and True for the second case."""
     far = a > 0.5
     z = where(far, 0.5 - 0.5 * a, a * a)
     t = where(far, call("sqrt", z), a)
     p, lost = two_product(t, t)
-    low = where(far & (t > 0), ((z - p) - lost) / (2 * t), 0.0)  # what the square root lost
+    low = where(far & (t > 0), ((z - p) - lost) / (2 * t), 0.0)  # rounding error of the square root
     return t, t * z * polynomial(z, a.pick(*ASIN)) + low, far
 
 
 @function
 def asin(x):
-    """The angle in [-pi/2, pi/2] whose sine is x; NaN outside [-1, 1]."""
+    """Return the angle in [-pi/2, pi/2] whose sine is x; NaN outside [-1, 1]."""
     a = abs(x)
     t, rest, far = arc(a)
     high, low = fast_two_sum(x.pick(*HALF), -2 * t)
@@ -199,7 +199,7 @@ def asin(x):
 
 @function
 def acos(x):
-    """The angle in [0, pi] whose cosine is x; NaN outside [-1, 1]."""
+    """Return the angle in [0, pi] whose cosine is x; NaN outside [-1, 1]."""
     t, rest, far = arc(abs(x))
     side = sign_of(x.like(1.0), x)
     high, low = fast_two_sum(x.pick(*HALF), -t * side)

@@ -66,7 +66,7 @@ def test_a_step_is_captured_once_and_replayed_with_other_data_and_rates():
     compiled = torch.compile(step)
     for a, b in zip(trained(step, "cpu"), trained(compiled, "cuda"), strict=True):
         same(a, b)
-    assert "its kernels are captured once, and replayed" in compiled.explain()
+    assert "its kernels are captured once and replayed" in compiled.explain()
     assert "step_0[grid, block](" in compiled.source()
     assert "np.matmul(x, w)" in compiled.source()
 

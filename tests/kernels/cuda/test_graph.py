@@ -106,7 +106,7 @@ def test_what_waits_for_the_device_is_launched_as_it_is(reads):
     for i in range(4):
         x.fill(i)
         np.testing.assert_allclose(step(x)[0].to_host(), reads(x)[0].to_host())
-    assert step.told() == ("launched one by one, because it moves numbers between the device and the computer's memory")
+    assert step.told() == ("launched one by one, because it copies numbers between the device and main memory")
 
 
 def test_large_results_are_not_copied_at_each_call(monkeypatch):

@@ -60,7 +60,7 @@ def test_what_eager_code_cannot_repeat_is_an_earlier_calls(program, monkeypatch)
     with monkeypatch.context() as late:  # a GPU that has not come so far when the processor looks
         late.setattr(machine, "look", lambda: None)
         compiled(x, there(1, 77, 2))
-    with pytest.raises(OutsideError, match="index 77 is out of bounds, and was not followed"):
+    with pytest.raises(OutsideError, match="index 77 is out of bounds and was not followed"):
         compiled(x, there(1, 0, 2))
     compiled(x, there(1, 0, 2))
 

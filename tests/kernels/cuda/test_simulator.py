@@ -241,9 +241,7 @@ def f(a_):
         cuda.syncthreads()
 """
     said = refused(module(text).f, 1, 8, X)
-    assert (
-        "kernel f: the threads of block (0, 0, 0) wait for each other for ever: threads 0 to 2 in syncthreads" in said
-    )
+    assert "kernel f: the threads of block (0, 0, 0) wait for each other forever: threads 0 to 2 in syncthreads" in said
     assert "threads 3 to 5 in syncthreads" in said and "threads 6 to 7 ended before" in said
 
 
@@ -257,7 +255,7 @@ def test_a_barrier_that_some_do_not_reach_is_refused():
 
 def test_a_mask_without_its_caller_is_refused():
     made = module("@cuda.jit\ndef f(a_):\n    cuda.syncwarp(0x3)")
-    assert "syncwarp: the mask 0x3 leaves out lane 2" in refused(made.f, 1, 8, X)
+    assert "syncwarp: the mask 0x3 leaves out the calling lane 2" in refused(made.f, 1, 8, X)
 
 
 @pytest.mark.parametrize("grid, block", [(0, 1), ((1, 2, 3, 4), 1), (1, 2.0), (1, -1), (1, (32, 33))])

@@ -155,7 +155,7 @@ def test_what_was_done_outside_is_named(line, words):
 def test_reading_what_nobody_has_written_is_noted():
     text = "@cuda.jit\ndef f(out_):\n    part = cuda.shared.array(4, np.float64)\n    out_[0] = part[2]\n"
     (note,) = watched(module(text).f, 1, 1, np.zeros(1)).notes
-    assert note.startswith("part[2] is read before anybody has written it, at kernels_")
+    assert note.startswith("part[2] is read before any thread writes it, at kernels_")
 
 
 def test_an_index_from_the_end_is_noted():
