@@ -1,8 +1,8 @@
 """save and load: any Python object with tensors in it, as a file that PyTorch reads and writes too.
 
-A file is a zip archive (zip_archive.py) of a pickle and of the memory of its tensors.  A pickle can run any code when Python
-reads it, so `load` reads it by itself (pickle_reader.py), unless it is told that the file is trusted (trusted.py).
-rebuild.py has what both make of PyTorch's names, pickle_writer.py how minigrad's objects come by them.
+A file is a zip archive (zip_archive.py) of a pickle and the memory of its tensors. Python's own reader can run any code in a
+pickle, so `load` uses a separate reader (pickle_reader.py), unless the caller trusts the file (trusted.py). rebuild.py maps
+PyTorch's names for both readers; pickle_writer.py gives minigrad's objects these names.
 """
 
 from .allowlist import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals

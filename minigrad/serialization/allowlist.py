@@ -1,4 +1,4 @@
-"""Functions and classes that the user allows files to name, although nobody has to trust the files."""
+"""Functions and classes that the user allows even untrusted files to name."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 from ..errors import error
 from .rebuild import Name
 
-BLOCKED = ("sys", "os", "posix", "nt")  # modules of which nothing is ever safe
+BLOCKED = ("sys", "os", "posix", "nt")  # modules that are never safe
 _safe: dict[Name, Any] = {}
 
 
 def add_safe_globals(safe_globals: Iterable[Any]) -> None:
-    """Allow files to make objects of these classes, and to call these functions, with whatever arguments they say.
+    """Allow files to create objects of these classes and to call these functions, with arbitrary arguments.
 
-    One may be a pair of it and the name that files have for it.  Raises RuntimeError for parts of os and sys.
+    An item may be a pair of the object and its name in files. Raises RuntimeError for parts of os and sys.
 
     >>> import fractions, minigrad
     >>> minigrad.serialization.add_safe_globals([fractions.Fraction])
@@ -37,7 +37,7 @@ def get_safe_globals() -> list:
 
 
 def clear_safe_globals() -> None:
-    """Forget what add_safe_globals has allowed.
+    """Remove everything that add_safe_globals allowed.
 
     >>> import minigrad
     >>> minigrad.serialization.clear_safe_globals()
@@ -46,7 +46,7 @@ def clear_safe_globals() -> None:
 
 
 class safe_globals:
-    """Allow files, within the block, to name these functions and classes; see `add_safe_globals`.
+    """Allow files to name these functions and classes within the block; see `add_safe_globals`.
 
     >>> import fractions, minigrad
     >>> with minigrad.serialization.safe_globals([fractions.Fraction]):
@@ -67,18 +67,18 @@ class safe_globals:
 
 
 def safe_names() -> dict[Name, Any]:
-    """Return what files may name, by name."""
+    """Return the allowed functions and classes by name."""
     return _safe
 
 
 def named(given: Iterable[Any]) -> dict[Name, Any]:
-    """Return functions and classes by the names that pickles have for them."""
+    """Return functions and classes by their names in pickles."""
     found = {}
     for item in given:
         value, text = item if isinstance(item, tuple) else (item, f"{item.__module__}.{item.__qualname__}")
         name = Name(*text.rpartition(".")[::2])
         if name.module in BLOCKED:
-            what = f"{name} is part of the module {name.module}, which a file could use to run anything"
+            what = f"{name} is part of the module {name.module}, with which a file could run any code"
             raise error(RuntimeError, "add_safe_globals", what, "trust the file instead: weights_only=False")
         found[name] = value
     return found

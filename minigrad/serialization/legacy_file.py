@@ -1,4 +1,4 @@
-"""PyTorch's files from before version 1.6: pickles one behind the other, and then the memory of each storage.
+"""PyTorch's file format before version 1.6: several pickles in a row, followed by the memory of each storage.
 
 magic number | version | facts about the machine | the object | keys of the storages | elements, bytes | ...
 """
@@ -19,13 +19,13 @@ VERSION = 1001
 
 
 def read_legacy(content: bytes, map_location: Any, read: Callable) -> Any:
-    """Read a file; `read` takes one pickle from it, and Storages that know the memory which it speaks of."""
+    """Read a file; `read` takes one pickle from it, and the Storages that the pickle refers to."""
     file, left = io.BytesIO(content), len(content)
 
     def blank(key: str, nbytes: int, kind: np.dtype) -> np.ndarray:
         nonlocal left
         left -= nbytes
-        need(left >= 0, "storages that are larger than the file")
+        need(left >= 0, "storages larger than the file")
         return np.zeros(nbytes // kind.itemsize, kind)
 
     storages = Storages(blank, map_location)
@@ -34,8 +34,8 @@ def read_legacy(content: bytes, map_location: Any, read: Callable) -> Any:
     need(version == VERSION and isinstance(machine, dict), f"the version {said(version)} of the old format")
     found = read(file, storages)
     keys = plain(file, read)
-    need(type(keys) is list, "no list of its storages")
-    need(sorted(map(str, keys)) == sorted(storages.found), "other storages than it speaks of")
+    need(type(keys) is list, "no list of storages")
+    need(sorted(map(str, keys)) == sorted(storages.found), "other storages than it refers to")
     for key in keys:
         storage, kind = storages.found[key], storages.dtypes[key].dtype
         fill(storage._array, file, kind, machine.get("little_endian") is False)
@@ -44,7 +44,7 @@ def read_legacy(content: bytes, map_location: Any, read: Callable) -> Any:
 
 def plain(file: IO[bytes], read: Callable) -> Any:
     """Read a pickle without tensors."""
-    return read(file, Storages(lambda *_: need(False, "a storage too early"), None))
+    return read(file, Storages(lambda *_: need(False, "an unexpected storage"), None))
 
 
 def fill(memory: Any, file: IO[bytes], kind: np.dtype, swapped: bool) -> None:
@@ -52,5 +52,5 @@ def fill(memory: Any, file: IO[bytes], kind: np.dtype, swapped: bool) -> None:
     head = file.read(8)
     need(len(head) == 8 and struct.unpack("<q", head)[0] == memory.size, "a storage of another size")
     content = file.read(memory.size * kind.itemsize)
-    need(len(content) == memory.size * kind.itemsize, "an end too early")
+    need(len(content) == memory.size * kind.itemsize, "a truncated storage")
     memory[...] = as_numbers(np.frombuffer(bytearray(content), np.uint8), kind, swapped)

@@ -1,7 +1,7 @@
-"""Write a pickle in which tensors, dtypes, shapes and devices go by PyTorch's names, and the memory of tensors is beside it.
+"""Writes a pickle with PyTorch's names for tensors, dtypes, shapes and devices, and tensor memory next to it.
 
-Python's pickler looks up every name that it writes, and PyTorch need not be there.  So this is the one that is written in
-Python, which lets a name be written as it is.
+Python's C pickler looks up every name that it writes, and PyTorch may be missing. So this is a subclass of the pickler written
+in Python, which can write a name without looking it up.
 """
 
 from __future__ import annotations
@@ -30,38 +30,38 @@ SIZE, DEVICE, LAYOUT = Name("torch", "Size"), Name("torch", "device"), Name("tor
 
 
 class Memories:
-    """The storages that a pickle speaks of, in the order of their numbers."""
+    """The storages that a pickle refers to, in the order of their numbers."""
 
     def __init__(self) -> None:
         self.storages: list[Storage] = []
         self.numbers: dict[int, int] = {}  # id of the array that owns the memory -> number
-        self.owners: list[Any] = []  # so that no id is given twice
+        self.owners: list[Any] = []  # keeps the arrays alive, so that no id is reused
 
     def number(self, owner: Any, memory: Storage) -> int:
-        """Return the number of the memory of an array; RuntimeError where it was seen as of another dtype before."""
+        """Return the number of an array's memory; raise RuntimeError if it was used with another dtype before."""
         number = self.numbers.setdefault(id(owner), len(self.storages))
         if number == len(self.storages):
             self.storages.append(memory)
             self.owners.append(owner)
         known, kind = self.storages[number]._array.dtype, memory._array.dtype
         if known != kind:
-            what = f"two tensors see the same memory as {known} and as {kind}, and a file knows one dtype for it"
+            what = f"two tensors use the same memory as {known} and as {kind}, but a file has one dtype for it"
             raise error(RuntimeError, "save", what, "save a copy of one of them: x.clone()")
         return number
 
     def pid(self, memory: Storage) -> tuple:
-        """Return how a pickle speaks of a storage."""
+        """Return a pickle's reference to a storage."""
         flat = memory._array
         number = self.number(storage(flat), memory)
         return "storage", STORAGE_OF[flat.dtype], str(number), str(memory.device), flat.size
 
 
 def writer(memories: Memories, module: Any) -> type:
-    """Return the class of picklers that keep storages in `memories`; `module` is pickle, or one that takes its place."""
+    """Return a class of picklers that keep storages in `memories`; `module` is pickle or a replacement."""
     base = getattr(module, "_Pickler", getattr(module, "Pickler", None))
     if base is None or not issubclass(base, pickle._Pickler):  # type: ignore[attr-defined]
-        what = f"pickle_module={getattr(module, '__name__', module)!r} has no Pickler that is written in Python"
-        raise error(TypeError, "save", what, "pass pickle or dill, or leave it out")
+        what = f"pickle_module={getattr(module, '__name__', module)!r} has no Pickler written in Python"
+        raise error(TypeError, "save", what, "pass pickle or dill, or omit the argument")
 
     class Writer(base):
         dispatch = {**base.dispatch, Name: save_name, dtype: save_dtype}
@@ -88,19 +88,19 @@ FORMS: dict[type, Any] = {
 
 
 def save_name(pickler: Any, name: Name) -> None:
-    """Write a name as it is."""
+    """Write a name without looking it up."""
     pickler.write(pickle.GLOBAL + f"{name.module}\n{name.name}\n".encode())
     pickler.memoize(name)
 
 
 def save_dtype(pickler: Any, kind: dtype) -> None:
-    """Write a dtype, which is a name."""
+    """Write a dtype as a name."""
     pickler.write(pickle.GLOBAL + f"torch\n{kind.name}\n".encode())
     pickler.memoize(kind)
 
 
 def reduced(t: Tensor) -> tuple:
-    """Return the call that makes a tensor anew; what was computed becomes a leaf."""
+    """Return the call that recreates a tensor; results of operations become leaves."""
     slots.reading(t, "save")
     notes = t.__dict__ or None
     tracked = t.requires_grad
@@ -116,9 +116,9 @@ def reduced(t: Tensor) -> tuple:
 
 
 def on_storage(a: Any, tracked: bool) -> tuple:
-    """Return the arguments that make a tensor: its storage, and where in it the elements lie.
+    """Return the arguments that recreate a tensor: its storage, and the layout of its elements in it.
 
-    Elements that lie as no tensor of PyTorch's can, backwards or across each other, are copied.
+    Layouts that PyTorch does not have, such as negative strides or misaligned offsets, are copied first.
     """
     owner, size = storage(a), a.itemsize
     dense = owner.flags.c_contiguous or owner.flags.f_contiguous

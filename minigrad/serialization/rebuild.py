@@ -1,7 +1,7 @@
-"""PyTorch's names in a file, and what stands behind them here: dtypes, storages, functions that rebuild tensors.
+"""PyTorch's names in files and their counterparts here: dtypes, storages, functions that rebuild tensors.
 
-Every function looks at what it is given: the file may be damaged, or made to deceive.  A name is what a pickle says of a
-function or class; it is never looked up, but stands for an entry of the tables here.
+Every function checks its arguments, because the file may be damaged or malicious. A pickle's name of a function or class is
+never looked up, but refers to an entry of the tables here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ..tensors import conversion
 
 
 class Damaged(ValueError):
-    """Raised for a file that has what `save` never writes: `str` of it names that."""
+    """Raised for a file with content that `save` never writes; its `str` names the content."""
 
 
 class Unknown(Damaged):
@@ -34,11 +34,11 @@ class Unknown(Damaged):
 
 
 class NotHere(Damaged):
-    """Raised for what PyTorch has and minigrad has not."""
+    """Raised for features of PyTorch that minigrad does not have."""
 
 
 class Name(NamedTuple):
-    """A function or class that a file names."""
+    """The name of a function or class in a file."""
 
     module: str
     name: str
@@ -47,18 +47,18 @@ class Name(NamedTuple):
         return f"{self.module}.{self.name}"
 
     def __call__(self) -> None:
-        """Raise TypeError; pickle's writer asks that what it writes as a call can be called."""
+        """Raise TypeError; pickle's writer requires that the objects it writes as calls are callable."""
         raise TypeError(f"{self} is only a name")
 
 
 def need(condition: object, what: str) -> None:
-    """Raise Damaged where something does not hold."""
+    """Raise Damaged unless a condition holds."""
     if not condition:
         raise Damaged(what)
 
 
 def said(value: object) -> str:
-    """Return the text of what a file holds, cut off where it is long; nothing in it commands a terminal."""
+    """Return the text of a value from a file, shortened and without control characters for the terminal."""
     return reprlib.repr(value)
 
 
@@ -75,7 +75,7 @@ STORAGES = {
 }  # fmt: skip
 STORAGE_OF = {d.dtype: Name("torch", name) for name, d in STORAGES.items() if name != "UntypedStorage"}
 DTYPES = {Name("torch", d.name): d for d in dtypes.ALL}
-UNLIKE = {  # what PyTorch keeps in files, and minigrad has not
+UNLIKE = {  # features of PyTorch's files that minigrad does not have
     **{Name("torch", n): f"the dtype torch.{n}" for n in "complex32 complex64 complex128 uint16 uint32 uint64".split()},
     **{
         Name("torch", n): f"numbers of torch.{n}"
@@ -95,7 +95,7 @@ def storage_dtype(name: Any) -> dtype | None:
 
 # ---------------------------------------------------------------------- memory
 class Storages:
-    """The memory of a file's tensors: each storage is read once, and put where `map_location` wants it."""
+    """The memory of a file's tensors: each storage is read once and placed according to `map_location`."""
 
     def __init__(self, read: Callable, map_location: Any):
         self.read = read  # key, bytes -> the bytes, as an array
@@ -104,8 +104,8 @@ class Storages:
         self.dtypes: dict[str, dtype] = {}
 
     def of(self, pid: Any) -> Storage:
-        """Return the storage that a file speaks of: ("storage", class, key, location, number of elements)."""
-        need(is_pid(pid), f"the object {said(pid)} beside it")
+        """Return the storage that a file refers to: ("storage", class, key, location, number of elements)."""
+        need(is_pid(pid), f"the reference {said(pid)} to a storage")
         need(pid[5:] in ((), (None,)), "a view of a storage, as PyTorch wrote them before 0.4")
         key, location, numel = pid[2:5]
         kind: Any = storage_dtype(pid[1])
@@ -113,19 +113,19 @@ class Storages:
             memory = self.read(key, numel * kind.itemsize, kind.dtype)
             self.found[key], self.dtypes[key] = placed(Storage(memory), location, self.map_location), kind
         storage = self.found[key]
-        need(self.dtypes[key] is kind and storage.size() >= numel, f"two ways to see the storage {said(key)}")
+        need(self.dtypes[key] is kind and storage.size() >= numel, f"two dtypes or sizes of the storage {said(key)}")
         return storage
 
 
 def is_pid(pid: Any) -> bool:
-    """Return whether it says where a storage is: ("storage", class, key, location, elements), and perhaps a view."""
+    """Return True for a reference to a storage: ("storage", class, key, location, elements), optionally a view."""
     if type(pid) is not tuple or len(pid) not in (5, 6) or pid[0] != "storage" or storage_dtype(pid[1]) is None:
         return False
     return type(pid[2]) is type(pid[3]) is str and type(pid[4]) is int and pid[4] >= 0
 
 
 def as_numbers(memory: np.ndarray, kind: np.dtype, swapped: bool) -> np.ndarray:
-    """Return bytes as numbers, turned round if they were written on a machine of the other order."""
+    """Return bytes as numbers, swapped if they come from a machine of the other byte order."""
     flat = memory.view(kind)
     need(kind != dtypes.BOOL or not (memory > 1).any(), "a bool that is neither 0 nor 1")
     if swapped and kind.itemsize > 1:
@@ -134,15 +134,15 @@ def as_numbers(memory: np.ndarray, kind: np.dtype, swapped: bool) -> np.ndarray:
 
 
 def placed(memory: Storage, location: str, wanted: Any) -> Storage:
-    """Return memory that was at a location, where it is wanted: None, a device, a dictionary or a function."""
+    """Return memory moved from its location to the requested one: None, a device, a dictionary or a function."""
     if isinstance(wanted, dict):
         names = {str(name): to for name, to in wanted.items()}
         wanted = names.get(location, names.get(location.removesuffix(":0")))
-    elif callable(wanted):  # it gets the memory, and returns it, moved perhaps; None leaves it where it was
+    elif callable(wanted):  # it receives the memory and returns it, possibly moved; None leaves it in place
         try:
             found: Any = wanted(memory, location)
         except Exception as e:
-            what = f"map_location has raised {type(e).__name__}: {e}"
+            what = f"map_location raised {type(e).__name__}: {e}"
             raise error(RuntimeError, "load", what, "let it return the memory, moved or not, or None") from e
         if found is not None:
             return found
@@ -156,20 +156,20 @@ def there(location: str, memory: Storage) -> device:
     try:
         return on_device(location)
     except MinigradError as e:
-        what = f"the file holds a tensor of {memory.size()} elements on {said(location)[1:-1]}, which is not here"
+        what = f"the file holds a tensor of {memory.size()} elements on {said(location)[1:-1]}, not available here"
         raise error(RuntimeError, "load", what, "pass map_location='cpu' to minigrad.load") from e
 
 
-# ---------------------------------------------------------------------- what is called
+# ---------------------------------------------------------------------- functions that files call
 def tensor(
     storage: Any, offset: int, shape: tuple, stride: tuple, tracked: Any, hooks: Any, metadata: Any = None
 ) -> Tensor:
-    """Make a tensor on a part of a storage, which is looked at with Python's integers: they do not overflow."""
+    """Return a tensor on a part of a storage, checked with Python's integers, which do not overflow."""
     need(isinstance(storage, Storage), "a tensor without a storage")
     need(
         isinstance(shape, tuple) and isinstance(stride, tuple) and len(shape) == len(stride), "a tensor without a shape"
     )
-    need(all(type(n) is int and n >= 0 for n in (offset, *shape, *stride)), "a size, stride or offset that is none")
+    need(all(type(n) is int and n >= 0 for n in (offset, *shape, *stride)), "an invalid size, stride or offset")
     need(not metadata, "a conjugated tensor")
     memory = storage._array
     last = offset + sum((n - 1) * s for n, s in zip(shape, stride)) if 0 not in shape else offset - 1
@@ -181,44 +181,44 @@ def tensor(
 
 
 def plain_tensor(storage: Any, offset: int, shape: tuple, stride: tuple) -> Tensor:
-    """Make a tensor as PyTorch's oldest files say it."""
+    """Return a tensor as PyTorch's oldest files describe it."""
     return tensor(storage, offset, shape, stride, False, None)
 
 
 def meta_tensor(kind: Any, shape: tuple, stride: tuple, tracked: Any) -> Tensor:
-    """Make a tensor that has a shape alone."""
+    """Return a tensor that has only a shape."""
     need(type(kind) is dtype and isinstance(shape, tuple), "a tensor without a shape")
-    need(all(type(n) is int and n >= 0 for n in shape), "a size that is none")
+    need(all(type(n) is int and n >= 0 for n in shape), "an invalid size")
     need(tracked is False or tracked is True and kind.is_floating_point, f"{kind} that requires grad")
     return conversion.restore(Tensor, transfer.blank(shape, None, kind.dtype, META), tracked, None)
 
 
 def other_dtype(*args: Any) -> None:
-    """Refuse a tensor of the dtypes that came later to PyTorch."""
+    """Reject a tensor of a dtype that PyTorch added later."""
     raise NotHere("a tensor of a dtype such as torch.uint16")
 
 
 def parameter(data: Any, tracked: Any, hooks: Any, state: Any = None) -> Parameter:
-    """Make a parameter of a tensor."""
+    """Return a parameter made from a tensor."""
     need(type(data) is Tensor, "a parameter without a tensor")
     need(tracked is False or tracked is True and data.is_floating_point(), "a parameter of integers that requires grad")
     return note(conversion.restore(Parameter, data._a, tracked, None), state)
 
 
 def noted(function: Any, cls: Any, args: tuple, state: Any) -> Tensor:
-    """Make a tensor that has the user's notes, or is of the user's class."""
+    """Return a tensor with the user's attributes, or of the user's class."""
     function, cls = MADE.get(function, function), CLASSES.get(cls, cls)
-    need(callable(function) and function is not noted and type(args) is tuple, "a tensor that nothing makes")
+    need(callable(function) and function is not noted and type(args) is tuple, "a tensor without a function to make it")
     t: Any = function(*args)
-    need(isinstance(t, Tensor), "a tensor that is none")
+    need(isinstance(t, Tensor), "a value that is not a tensor")
     need(isinstance(cls, type) and issubclass(cls, Tensor), f"a tensor of {said(cls)}")
     return note(t if type(t) is cls else conversion.restore(cls, t._a, t.requires_grad, None), state)
 
 
 def note(t: Tensor, state: Any) -> Any:
-    """Give a tensor the user's notes; none takes the place of a method."""
+    """Set the user's attributes on a tensor; none may replace a method."""
     notes = state[0] if type(state) is tuple and len(state) == 2 and state[1] in (None, {}) else state
-    need(not notes or type(notes) is dict, "a tensor's attributes that are none")
+    need(not notes or type(notes) is dict, "tensor attributes that are not a dict")
     for name in notes or ():
         need(type(name) is str and not hasattr(type(t), name), f"a tensor's attribute {said(name)}")
     t.__dict__.update(notes or {})
@@ -226,13 +226,13 @@ def note(t: Tensor, state: Any) -> Any:
 
 
 def size(sizes: tuple = ()) -> Size:
-    """Make a shape."""
-    need(all([type(n) is int and n >= 0 for n in sizes]), "sizes that are no numbers")
+    """Return a shape."""
+    need(all([type(n) is int and n >= 0 for n in sizes]), "sizes that are not numbers")
     return Size(sizes)
 
 
 def a_device(kind: str, index: Any = None) -> device:
-    """Make a device."""
+    """Return a device."""
     need(isinstance(kind, str) and (index is None or type(index) is int and index >= 0), f"the device {said(kind)}")
     try:
         return device(kind) if index is None else device(kind, index)
@@ -241,7 +241,7 @@ def a_device(kind: str, index: Any = None) -> device:
 
 
 def a_layout(name: str) -> Any:
-    """Return the layout that minigrad has."""
+    """Return the layout, if it is the one that minigrad has."""
     if name != "torch.strided":
         raise NotHere(f"the layout {said(name)}")
     return strided

@@ -1,4 +1,4 @@
-"""save and load: what they write into a file, and which of the readers a file is given to."""
+"""save and load: the content of a file, and the choice of a reader for it."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def save(
 ) -> None:
     """Write an object to `f`, a path or a file open for writing, in the format of PyTorch's files.
 
-    Tensors that share memory share it again when read; what an operation has computed is a leaf then.  `torch.load` reads
-    what is made of tensors, parameters, numbers, strings and containers.  Modules are written whole as well, and only
-    minigrad reads those.  A file that was there is replaced when all has been written, so that a failure leaves it as it was.
-    Raises RuntimeError for tensors that see the same memory as different dtypes.
+    Tensors that share memory share it again after loading; results of operations become leaves. `torch.load` reads objects made
+    of tensors, parameters, numbers, strings and containers. Modules are written whole as well, but only minigrad reads them. An
+    existing file is replaced after everything has been written, so a failure leaves it intact. Raises RuntimeError for tensors
+    that use the same memory with different dtypes.
 
     >>> import io
     >>> import minigrad
@@ -45,7 +45,7 @@ def save(
     {'w': tensor([1., 2.])}
     """
     if not _use_new_zipfile_serialization:
-        what = "minigrad writes the zip format alone, not the one from before PyTorch 1.6"
+        what = "minigrad writes only the zip format, not the one from before PyTorch 1.6"
         raise error(NotImplementedError, "save", what, "leave _use_new_zipfile_serialization=True")
     memories, content = Memories(), io.BytesIO()
     writer(memories, pickle_module)(content, protocol=pickle_protocol).dump(obj)
@@ -66,15 +66,15 @@ def load(
     mmap: bool | None = None,
     **pickle_load_args: Any,
 ) -> Any:
-    """Read the object that `save`, or `torch.save`, wrote to `f`, a path or a file open for reading.
+    """Read an object that `save` or `torch.save` wrote to `f`, a path or a file open for reading.
 
-    Tensors come to the device that they were on, or to `map_location`: a device, a dictionary from devices to devices, or a
-    function of the memory and the name of its device.  With `mmap` their memory stays in the file until it is used; what is
-    written there does not come into the file.
+    Tensors go to the device that they were on, or to `map_location`: a device, a dictionary from devices to devices, or a
+    function of the memory and its device's name. With `mmap`, their memory stays in the file until it is used; in-place
+    changes do not reach the file.
 
-    Nothing in the file is run, and pickle.UnpicklingError is raised for anything but tensors, numbers, strings, lists, dicts
-    and the like.  `weights_only=False`, for files of people whom you trust, runs it as pickle does, and so reads everything;
-    PyTorch's modules become minigrad's.  `pickle_module` and `pickle_load_args` are how.
+    No code from the file runs, and anything but tensors, numbers, strings, lists, dicts and the like raises
+    pickle.UnpicklingError. `weights_only=False`, for files from people you trust, runs the pickle and so reads everything;
+    PyTorch's modules become minigrad's. `pickle_module` and `pickle_load_args` configure that.
 
     >>> import minigrad
     >>> import io
@@ -87,8 +87,8 @@ def load(
     if weights_only is None:
         weights_only = pickle_module is None
     if weights_only and pickle_module is not None:
-        what = "can not safely load weights when an explicit pickle_module is given: it runs what the file says"
-        raise error(RuntimeError, "load", what, "leave it out, or pass weights_only=False if you trust the file")
+        what = "can not safely load weights when an explicit pickle_module is given: it runs code from the file"
+        raise error(RuntimeError, "load", what, "omit pickle_module, or pass weights_only=False if you trust the file")
     if map_location is not None and not isinstance(map_location, dict) and not callable(map_location):
         on_device(map_location)
     if mmap and hasattr(f, "read"):
@@ -108,15 +108,15 @@ def read_file(file: IO[bytes], map_location: Any, read: Callable, mapped: bool) 
     start = first_bytes(file)
     if start == MAGIC:
         if mapped:
-            what = "mmap can only be used with files of the zip format, and this one is from before PyTorch 1.6"
-            raise error(RuntimeError, "load", what, "load it without mmap, and save it again with minigrad.save")
+            what = "mmap can only be used with files of the zip format, but this one is from before PyTorch 1.6"
+            raise error(RuntimeError, "load", what, "load it without mmap and save it again with minigrad.save")
         return read_legacy(file.read(), map_location, read)
     archive = archive_in(file, start, mapped)
     return read(io.BytesIO(archive.content("data.pkl")), Storages(archive.storage, map_location))
 
 
 def first_bytes(file: IO[bytes]) -> bytes:
-    """Return how a file begins, from where it stands; it stands there afterwards."""
+    """Return the first bytes of a file, leaving its position unchanged."""
     try:
         begin = file.tell()
         start = file.read(len(MAGIC))
@@ -125,22 +125,22 @@ def first_bytes(file: IO[bytes]) -> bytes:
         fix = "read it into a buffer first: load(io.BytesIO(f.read()))"
         raise error(AttributeError, "load", "you can only load from a file that is seekable", fix) from e
     if not start:
-        what = f"the file ends where it stands, at byte {begin}"
+        what = f"the file ends at its current position, byte {begin}"
         raise error(
-            pickle.UnpicklingError, "load", what, "go back to its beginning: f.seek(0)" if begin else "write it anew"
+            pickle.UnpicklingError, "load", what, "go back to its beginning: f.seek(0)" if begin else "write it again"
         )
     return start
 
 
 def archive_in(file: IO[bytes], start: bytes, mapped: bool = False) -> Archive:
-    """Return the zip archive that a file is."""
+    """Return the zip archive in a file."""
     if start[:4] != b"PK\3\4":
-        raise Damaged(f"a beginning, {start!r}, that is neither of a zip archive nor of PyTorch's old format")
+        raise Damaged(f"a beginning, {start!r}, that is neither a zip archive's nor that of PyTorch's old format")
     return Archive(file, mapped)
 
 
 def guarded(read: Callable, trusted: bool = False) -> Any:
-    """Return what `read` returns; what a damaged file leads to becomes one kind of error, which says what to do."""
+    """Return the result of `read`; turn errors from a damaged file into one kind of error, with a fix."""
     kind, who = pickle.UnpicklingError, "load"
     try:
         return read()
@@ -148,19 +148,19 @@ def guarded(read: Callable, trusted: bool = False) -> Any:
         fix = "convert it in PyTorch, as in x.float(), and save it again"
         raise error(kind, who, f"the file has {e}, which minigrad does not have", fix) from None
     except Unknown as e:
-        fix = "pass weights_only=False if you trust whoever wrote the file: reading it may run any code; "
-        fix += "if you trust that class alone, minigrad.serialization.add_safe_globals([it])"
+        fix = "pass weights_only=False if you trust the author of the file: reading it may run any code; "
+        fix += "if you trust only that class, call minigrad.serialization.add_safe_globals([it])"
         raise error(kind, who, f"the file has {e}", fix) from None
     except FAULTS as e:
         if isinstance(e, MinigradError) or trusted and not isinstance(e, Damaged):
             raise
-        reason = f"has {e}" if isinstance(e, Damaged) else f"cannot be followed ({type(e).__name__}: {e})"
+        reason = f"has {e}" if isinstance(e, Damaged) else f"cannot be read ({type(e).__name__}: {e})"
         what = f"the file {reason}: it is damaged, or `save` did not write it"
-        raise error(kind, who, what, "write it anew with minigrad.save or torch.save") from e
+        raise error(kind, who, what, "write it again with minigrad.save or torch.save") from e
 
 
 def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
-    """Return the names in a file for which `load` would refuse it, without loading it.
+    """Return the names in a file that make `load` reject it, without loading it.
 
     >>> import fractions, io, minigrad
     >>> file = io.BytesIO()

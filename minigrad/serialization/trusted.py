@@ -1,4 +1,4 @@
-"""Read a pickle as Python does, which runs what it says.  PyTorch's classes in it are minigrad's of the same name."""
+"""Reads a pickle as Python does, which runs its code. PyTorch's classes in it become minigrad's of the same name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..errors import error
 from .rebuild import CLASSES, DTYPES, MADE, UNLIKE, Name, NotHere, Storages, storage_dtype
 
 PACKAGE = __name__.partition(".")[0]
-ALIKE = {"NonDynamicallyQuantizableLinear": "Linear"}  # classes of PyTorch's that compute what another one does
+ALIKE = {"NonDynamicallyQuantizableLinear": "Linear"}  # PyTorch's classes that compute the same as another one
 
 
 def read_trusted(file: IO[bytes], storages: Storages, module: Any, options: dict) -> Any:
@@ -28,7 +28,7 @@ def read_trusted(file: IO[bytes], storages: Storages, module: Any, options: dict
 
 
 def of_torch(name: Name) -> Any:
-    """Return what minigrad has under one of PyTorch's names; UnpicklingError where it has nothing."""
+    """Return minigrad's counterpart of one of PyTorch's names; raise UnpicklingError if there is none."""
     if storage_dtype(name) is not None:
         return name
     for table in (MADE, CLASSES, DTYPES):

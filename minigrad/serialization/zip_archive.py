@@ -1,12 +1,12 @@
-"""The container of a file: a zip archive of entries that are stored as they are, each beginning at a multiple of 64 bytes.
+"""The container of a file: a zip archive of uncompressed entries, each beginning at a multiple of 64 bytes.
 
     archive/data.pkl    the object, as a pickle that names its storages
     archive/byteorder   little or big
     archive/data/0      the memory of storage "0", and so on
     archive/version     3
 
-`Archive` reads one that may be damaged, or made to deceive: nothing is unpacked, no byte is read twice, and so no more memory
-is used than the file is long.  That is PyTorch's format: caffe2/serialize/inline_container.h.
+`Archive` reads files that may be damaged or malicious: nothing is decompressed and no byte is read twice, so memory use never
+exceeds the file's size. The format is PyTorch's: caffe2/serialize/inline_container.h.
 """
 
 from __future__ import annotations
@@ -26,17 +26,15 @@ import numpy as np
 from .rebuild import Damaged, as_numbers, need, said
 
 ALIGNMENT = 64
-LOCAL = struct.Struct(
-    "<4s22x2H"
-)  # the header in front of an entry: its signature, and how long its name and extra field are
-EXTRA = struct.Struct("<2H")  # the head of an extra field: its kind, and how long it is
-PADDING = 0x4246  # "FB", PyTorch's kind of extra field that fills up
-LARGE = 1 << 31  # from here on zipfile writes sizes of 64 bits, in an extra field of 20 bytes
+LOCAL = struct.Struct("<4s22x2H")  # an entry's header: its signature, and the lengths of its name and extra field
+EXTRA = struct.Struct("<2H")  # the head of an extra field: its kind and length
+PADDING = 0x4246  # "FB", PyTorch's kind of extra field for padding
+LARGE = 1 << 31  # from here on zipfile writes 64-bit sizes, in an extra field of 20 bytes
 
 
 # ---------------------------------------------------------------------- writing
 class ArchiveWriter:
-    """Writes entries one after the other, also into a pipe; the directory follows when all is well."""
+    """Writes entries one after the other, even into a pipe; the directory follows if no error occurs."""
 
     def __init__(self, file: IO[bytes]):
         self.zip: Any = zipfile.ZipFile(file, "w")
@@ -46,11 +44,11 @@ class ArchiveWriter:
 
     def __exit__(self, kind: Any, *error: Any) -> None:
         if kind is not None:
-            self.zip.fp = None  # or zipfile would complete what is broken off
+            self.zip.fp = None  # or zipfile would complete a broken archive
         self.zip.close()
 
     def add(self, name: str, content: Any) -> None:
-        """Write an entry of bytes, or of an array that lies in one piece, of which no copy is made."""
+        """Write an entry of bytes, or of a contiguous array, without copying it."""
         content = memoryview(content)
         content = content.cast("B") if content.nbytes else memoryview(b"")
         info = zipfile.ZipInfo(f"archive/{name}")
@@ -66,28 +64,28 @@ class ArchiveWriter:
 
 # ---------------------------------------------------------------------- reading
 class Archive:
-    """Reads the entries of an archive.  With `mapped` the memory of tensors stays in the file until it is used."""
+    """Reads the entries of an archive. With `mapped`, the memory of tensors stays in the file until it is used."""
 
     def __init__(self, file: IO[bytes], mapped: bool = False):
         self.file = file
         try:
             entries = zipfile.ZipFile(file).infolist()
         except (zipfile.BadZipFile, NotImplementedError, struct.error) as e:
-            raise Damaged(f"no directory that can be read ({e})") from None
+            raise Damaged(f"no readable directory ({e})") from None
         self.entries = {e.filename: e for e in entries}
         need(len(self.entries) == len(entries), "two entries of one name")
         self.left = self.length = file.seek(0, os.SEEK_END)
         found = [name for name in self.entries if name.count("/") == 1 and name.endswith("/data.pkl")]
         need(len(found) == 1, f"{len(found)} entries called data.pkl")
         self.folder = found[0].removesuffix("data.pkl")
-        need(not self.has("constants.pkl"), "a TorchScript program, of which minigrad reads the state_dict alone")
+        need(not self.has("constants.pkl"), "a TorchScript program; minigrad reads only its state_dict")
         self.mapping: Any = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY) if mapped else None
         order = self.content("byteorder") if self.has("byteorder") else b"little"
-        need(order in (b"little", b"big"), f"the order of bytes {said(order)}")
+        need(order in (b"little", b"big"), f"the byte order {said(order)}")
         self.swapped = order.decode() != sys.byteorder
 
     def has(self, name: str) -> bool:
-        """Return whether there is an entry."""
+        """Return True if there is an entry of that name."""
         return self.folder + name in self.entries
 
     def content(self, name: str) -> bytes:
@@ -99,10 +97,10 @@ class Archive:
         return as_numbers(self.bytes_of(f"data/{key}", nbytes, self.mapping is not None), kind, self.swapped)
 
     def bytes_of(self, name: str, nbytes: int | None, mapped: bool) -> np.ndarray:
-        """Return the first bytes of an entry, or all, as an array of its own."""
+        """Return the first bytes of an entry, or all, as a new array."""
         need(self.has(name), f"no entry {said(name)}")
         entry = self.entries[self.folder + name]
-        need(entry.compress_type == zipfile.ZIP_STORED and not entry.flag_bits & 1, f"a packed entry {said(name)}")
+        need(entry.compress_type == zipfile.ZIP_STORED and not entry.flag_bits & 1, f"a compressed entry {said(name)}")
         nbytes = entry.file_size if nbytes is None else nbytes
         need(
             nbytes <= entry.file_size == entry.compress_size,
@@ -113,16 +111,16 @@ class Archive:
         need(self.left >= 0 and begin + entry.file_size <= self.length, f"more bytes in {said(name)} than there are")
         if mapped and nbytes:
             found = np.frombuffer(self.mapping, np.uint8, nbytes, begin)
-            return found if begin % 16 == 0 else found.copy()  # kernels want numbers at multiples of their size
+            return found if begin % 16 == 0 else found.copy()  # kernels need aligned numbers
         found: Any = np.empty(entry.file_size, np.uint8)
         self.file.seek(begin)
-        need(read_into(self.file, found) == entry.file_size, "an end too early")
-        if self.mapping is None and zlib.crc32(found) != entry.CRC:  # mapped memory is not looked at, so nothing is
-            raise Damaged(f"other bytes in {said(name)} than were written: their checksum differs")
+        need(read_into(self.file, found) == entry.file_size, "a truncated entry")
+        if self.mapping is None and zlib.crc32(found) != entry.CRC:  # a checksum would read all of the mapped memory
+            raise Damaged(f"changed bytes in {said(name)}: the checksum differs")
         return found[:nbytes]
 
     def begin(self, entry: zipfile.ZipInfo) -> int:
-        """Return where the content of an entry begins."""
+        """Return the position of an entry's content."""
         need(0 <= entry.header_offset < self.length, f"no entry where {said(entry.filename)} should be")
         self.file.seek(entry.header_offset)
         head = self.file.read(LOCAL.size)
@@ -132,7 +130,7 @@ class Archive:
 
 
 def read_into(file: Any, found: np.ndarray) -> int:
-    """Fill an array from a file; return how many bytes there were."""
+    """Fill an array from a file; return the number of bytes read."""
     done = 0
     while done < found.size:
         part = found[done : done + LARGE // 2]
@@ -150,7 +148,7 @@ def read_into(file: Any, found: np.ndarray) -> int:
 
 @contextmanager
 def opened(f: Any) -> Iterator[IO[bytes]]:
-    """Give a file to read from: one that is open, or the one at a path."""
+    """Yield a file to read from: the given one, or the one at a path."""
     if hasattr(f, "read"):
         yield f
         return
