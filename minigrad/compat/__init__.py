@@ -1,6 +1,6 @@
-"""Programs written for PyTorch, run as they stand: `import torch` gives minigrad while `as_torch()` holds.
+"""Programs written for PyTorch, run unchanged: `import torch` gives minigrad while `as_torch()` holds.
 
-as_torch.py puts minigrad in the place of PyTorch, torch_modules.py says which module stands for which, and
-diagnose/missing_names.py what is not there.  The other files are modules of PyTorch's that have little to do here, such as
-`jit` and `backends`.
+as_torch.py replaces PyTorch by minigrad, torch_modules.py maps PyTorch's modules to minigrad's, and
+diagnose/missing_names.py reports missing ones. The other files are PyTorch modules that have little to do here, such as `jit`
+and `backends`.
 """

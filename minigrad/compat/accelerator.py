@@ -27,7 +27,7 @@ __all__ = [
 
 
 def is_available() -> bool:
-    """Return whether there is a GPU.
+    """Return True if there is a GPU.
 
     >>> import minigrad
     >>> minigrad.accelerator.is_available() == minigrad.cuda.is_available()
@@ -37,12 +37,12 @@ def is_available() -> bool:
 
 
 def current_accelerator(check_available: bool = False) -> device | None:
-    """Return the GPU as a device; None where there is none."""
+    """Return the GPU as a device, or None."""
     return device(CUDA.type) if cuda.is_available() else None
 
 
 def device_count() -> int:
-    """Return how many GPUs there are.
+    """Return the number of GPUs.
 
     >>> import minigrad
     >>> minigrad.accelerator.device_count() == minigrad.cuda.device_count()
@@ -52,25 +52,25 @@ def device_count() -> int:
 
 
 def current_device_index() -> int:
-    """Return the number of the GPU in use: 0, since minigrad computes on the first."""
+    """Return the index of the GPU in use: 0, because minigrad computes on the first one."""
     return cuda.current_device()
 
 
 def set_device_index(device: Any, /) -> None:
-    """Choose a GPU: the first, there is no other."""
+    """Choose a GPU; only the first is allowed."""
     cuda.set_device(device)
 
 
 @contextmanager
 def device_index(device: int | None, /) -> Iterator[None]:
-    """Compute on this GPU in the block: the first, there is no other."""
+    """Compute on this GPU in the block; only the first is allowed."""
     if device is not None and cuda.is_available():
         cuda.set_device(device)
     yield
 
 
 def synchronize(device: Any = None, /) -> None:
-    """Wait until the GPU has done all its work; nothing to wait for without one."""
+    """Wait until the GPU has finished all its work; without a GPU, do nothing."""
     if cuda.is_available():
         cuda.synchronize(device)
 

@@ -1,7 +1,7 @@
 """torch.amp: `autocast`, which runs products and convolutions in half precision, and `GradScaler`, for float16.
 
-`autocast` is a layer in the chain of frames, as a transform is: it gets an operation, converts its arguments, and runs it
-one layer down.  So the conversions are operations like others, with derivatives, and stand in pictures.
+`autocast` is a layer in the chain of frames, like a transform: it receives an operation, converts its arguments, and runs it
+one layer down. So the conversions are ordinary operations, with derivatives, and appear in pictures.
 Source of the lists: PyTorch's "Automatic Mixed Precision package", "CPU Ops that can autocast".
 """
 
@@ -28,12 +28,12 @@ IN_FLOAT32 = {
     f"minigrad.ops.{name}"
     for name in """nn.loss nn.cross_entropy nn.similarity prod quantiles decompositions
 determinants linalg lapack""".split()
-}  # the modules of operations that need the digits
-DTYPES = {"cpu": dtypes.bfloat16, "cuda": dtypes.float16}  # unless another is asked for
+}  # modules of operations that need float32
+DTYPES = {"cpu": dtypes.bfloat16, "cuda": dtypes.float16}  # the default for each device
 
 
 class Autocast(Layer):
-    """The layer inside an `autocast`."""
+    """The layer of an `autocast` block."""
 
     name = "autocast"
 
@@ -45,7 +45,7 @@ class Autocast(Layer):
         return converted(t, self.low)
 
     def handles(self, fn: Any, args: tuple) -> bool:
-        """Take operations of the lists, and Functions of the user's, unless they belong to a transform outside."""
+        """Return True for listed operations and the user's Functions, unless they belong to an outer transform."""
         if not fn.primitive:
             return not any(isinstance(a, Tensor) and a._layer is not None for a in args)
         return fn.__name__ in PRODUCTS or fn.__module__ in IN_FLOAT32
@@ -64,7 +64,7 @@ class Autocast(Layer):
 
 
 def converted(a: Any, wanted: dtypes.dtype) -> Any:
-    """Return a tensor of float32 or of half precision as one of `wanted`; anything else as it is."""
+    """Return a tensor of float32 or half precision converted to `wanted`; anything else unchanged."""
     is_one = isinstance(a, Tensor) and a.dtype in (dtypes.float32, dtypes.float16, dtypes.bfloat16)
     return a.to(wanted) if is_one and a.dtype is not wanted else a
 
@@ -72,9 +72,9 @@ def converted(a: Any, wanted: dtypes.dtype) -> Any:
 class autocast:
     """Run products, convolutions and attention in half precision inside the block or the decorated function.
 
-    `device_type` is "cpu", where half precision is bfloat16, or "cuda", where it is float16 unless `dtype` says otherwise.
+    `device_type` is "cpu", where half precision is bfloat16, or "cuda", where it is float16; `dtype` overrides it.
     Losses, products over elements and decompositions run in float32, everything else in the dtype of its arguments.
-    For a device that is not there it is off, with a warning.
+    If the device is missing, autocast is off, with a warning.
 
     >>> import minigrad
     >>> x = minigrad.ones(2, 2)
@@ -94,11 +94,11 @@ class autocast:
         self.device, self.fast_dtype = kind, DTYPES[kind] if dtype is None else dtype
         if self.fast_dtype not in (dtypes.bfloat16, dtypes.float16, dtypes.float32):
             fix = "pass dtype=minigrad.bfloat16"
-            raise error(RuntimeError, "autocast", f"{self.fast_dtype} is no dtype to compute faster in", fix)
+            raise error(RuntimeError, "autocast", f"{self.fast_dtype} is not a dtype for autocast", fix)
         self._enabled = enabled and is_autocast_available(kind)
         if enabled and not self._enabled:
             what = f"autocast({device_type!r}) does nothing: there is no GPU"
-            warn("autocast-off", "autocast", what, 'write autocast("cpu"), or autocast(x.device.type)')
+            warn("autocast-off", "autocast", what, 'write autocast("cpu") or autocast(x.device.type)')
         self._uses: list[use] = []
 
     def __enter__(self) -> autocast:
@@ -124,7 +124,7 @@ class autocast:
 
 
 def active() -> Autocast | None:
-    """Return the innermost autocast that is on."""
+    """Return the innermost active autocast."""
     frame = current()
     while frame.layer is not EAGER:
         if isinstance(frame.layer, Autocast):
@@ -134,7 +134,7 @@ def active() -> Autocast | None:
 
 
 def is_autocast_enabled(device_type: str = "cpu") -> bool:
-    """Return whether an autocast is on.
+    """Return True if an autocast is active.
 
     >>> import minigrad
     >>> with minigrad.autocast("cpu"):
@@ -145,7 +145,7 @@ def is_autocast_enabled(device_type: str = "cpu") -> bool:
 
 
 def get_autocast_dtype(device_type: str) -> dtypes.dtype:
-    """Return the dtype that an autocast on this device computes products in.
+    """Return the dtype in which an autocast on this device computes products.
 
     >>> get_autocast_dtype("cpu")
     minigrad.bfloat16
@@ -155,7 +155,7 @@ def get_autocast_dtype(device_type: str) -> dtypes.dtype:
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """Return whether `autocast(device_type)` does anything here.
+    """Return True if `autocast(device_type)` has an effect here.
 
     >>> is_autocast_available("cpu")
     True
@@ -164,7 +164,7 @@ def is_autocast_available(device_type: str) -> bool:
 
 
 def custom_fwd(fwd: Callable | None = None, *, device_type: str, cast_inputs: dtypes.dtype | None = None) -> Any:
-    """Decorate a Function's forward: with `cast_inputs` its tensors are converted, and it runs outside of autocast.
+    """Decorate a Function's forward: with `cast_inputs`, its tensors are converted, and it runs outside of autocast.
 
     >>> import minigrad
     >>> class Double(minigrad.autograd.Function):
@@ -188,7 +188,7 @@ def custom_fwd(fwd: Callable | None = None, *, device_type: str, cast_inputs: dt
 
 
 def custom_bwd(bwd: Callable | None = None, *, device_type: str) -> Any:
-    """Decorate a Function's backward, which needs nothing here: gradients come in the dtypes of their outputs.
+    """Decorate a Function's backward, which needs no change here: gradients have the dtypes of their outputs.
 
     >>> import minigrad
     >>> class Double(minigrad.autograd.Function):
@@ -201,10 +201,10 @@ def custom_bwd(bwd: Callable | None = None, *, device_type: str) -> Any:
 
 
 class GradScaler:
-    """Scale a loss so that small gradients in float16 do not become 0, and leave out steps whose gradients are not finite.
+    """Scale a loss so that small float16 gradients do not become 0, and skip steps whose gradients are not finite.
 
     The scale grows by `growth_factor` after `growth_interval` good steps and shrinks by `backoff_factor` after a bad one.
-    For a GPU that is not there it is off: `scale` returns its argument and `step` steps.
+    If the device is missing, the scaler is off: `scale` returns its argument, and `step` always steps.
 
     >>> import minigrad
     >>> w = minigrad.tensor([1.], requires_grad=True)
@@ -229,10 +229,10 @@ class GradScaler:
         self._enabled = enabled and is_autocast_available(device)
         self._scale, self._growth, self._backoff = init_scale, growth_factor, backoff_factor
         self._interval, self._good_steps = growth_interval, 0
-        self._unscaled: dict[int, bool] = defaultdict(bool)  # optimizer -> whether its gradients were finite
+        self._unscaled: dict[int, bool] = defaultdict(bool)  # optimizer -> True if its gradients are finite
 
     def scale(self, outputs: Any) -> Any:
-        """Return a tensor, or each of a list or tuple, times the scale."""
+        """Return a tensor, or each one in a list or tuple, times the scale."""
         if not self._enabled:
             return outputs
         if isinstance(outputs, (list, tuple)):
@@ -240,7 +240,7 @@ class GradScaler:
         return outputs * self._scale
 
     def unscale_(self, optimizer: Any) -> None:
-        """Divide the gradients of an optimizer's parameters by the scale, in place, before they are clipped."""
+        """Divide the gradients of an optimizer's parameters by the scale, in place; call it before you clip them."""
         if not self._enabled:
             return
         if id(optimizer) in self._unscaled:
@@ -256,7 +256,7 @@ class GradScaler:
         self._unscaled[id(optimizer)] = finite
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-        """Run the optimizer's step with gradients that are not scaled; leave it out if one is infinite or NaN."""
+        """Run the optimizer's step with unscaled gradients; skip it if one is infinite or NaN."""
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
         if id(optimizer) not in self._unscaled:
@@ -264,11 +264,11 @@ class GradScaler:
         return optimizer.step(*args, **kwargs) if self._unscaled[id(optimizer)] else None
 
     def update(self, new_scale: float | Tensor | None = None) -> None:
-        """Change the scale after a step, by what its gradients were, or to `new_scale`."""
+        """Update the scale after a step, according to its gradients, or to `new_scale`."""
         if not self._enabled:
             return
         if new_scale is None and not self._unscaled:
-            what = "update() comes after step(): no gradients were looked at since the last one"
+            what = "update() must follow step(): no gradients were checked since the last update"
             raise error(AssertionError, "GradScaler.update", what, "call scaler.step(optimizer); scaler.update()")
         if new_scale is not None:
             self._scale = float(new_scale)
@@ -281,15 +281,15 @@ class GradScaler:
         self._unscaled.clear()
 
     def get_scale(self) -> float:
-        """Return the scale; 1 where it is off."""
+        """Return the scale; 1 if the scaler is off."""
         return self._scale if self._enabled else 1.0
 
     def is_enabled(self) -> bool:
-        """Return whether it is on."""
+        """Return True if the scaler is on."""
         return self._enabled
 
     def state_dict(self) -> dict:
-        """Return the scale and its settings, under PyTorch's names; nothing where it is off."""
+        """Return the scale and its settings under PyTorch's names; empty if the scaler is off."""
         if not self._enabled:
             return {}
         return {
@@ -301,7 +301,7 @@ class GradScaler:
         }
 
     def load_state_dict(self, state_dict: dict) -> None:
-        """Take over what `state_dict` has returned."""
+        """Load a dictionary returned by `state_dict`."""
         if self._enabled:
             self._scale, self._growth = state_dict["scale"], state_dict["growth_factor"]
             self._backoff, self._interval = state_dict["backoff_factor"], state_dict["growth_interval"]

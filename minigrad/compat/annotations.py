@@ -22,7 +22,7 @@ _tensor_list_t = Tensor | list[Tensor] | tuple[Tensor, ...]
 
 
 def _ntuple(n: int) -> Callable[[Any], tuple]:
-    """Return a function that makes a tuple of n of a number, and a tuple of anything else that can be gone through.
+    """Return a function that makes a tuple of n copies of a number, and a plain tuple of any iterable.
 
     >>> _ntuple(2)(3), _ntuple(2)([1, 4])
     ((3, 3), (1, 4))
@@ -34,7 +34,7 @@ _single, _pair, _triple, _quadruple = map(_ntuple, (1, 2, 3, 4))
 
 
 def _reverse_repeat_tuple(t: tuple, n: int) -> tuple:
-    """Return the members of `t` in reverse order, each n times.
+    """Return the members of `t` in reverse order, each repeated n times.
 
     >>> _reverse_repeat_tuple((1, 2), 2)
     (2, 2, 1, 1)
@@ -43,7 +43,7 @@ def _reverse_repeat_tuple(t: tuple, n: int) -> tuple:
 
 
 def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
-    """Take a prefix, such as the `module.` of DataParallel, from the names of a state_dict, in place.
+    """Remove a prefix, such as DataParallel's `module.`, from the names in a state_dict, in place.
 
     >>> state = {"module.weight": 1}
     >>> consume_prefix_in_state_dict_if_present(state, "module.")

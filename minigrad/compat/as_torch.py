@@ -1,8 +1,8 @@
-"""`import torch` gives minigrad, in a program and in the packages that it imports, from `as_torch()` on.
+"""After `as_torch()`, `import torch` gives minigrad, in a program and in the packages that it imports.
 
-Python looks in `sys.modules` first and then asks the finders of `sys.meta_path`.  So a real PyTorch that is loaded is put
-aside, with the packages that were written for it, and a finder answers for `torch`; `close` undoes both.  Which modules stand
-for PyTorch's is the table of torch_modules.py, and what is not there is told by diagnose/missing_names.py.
+Python looks in `sys.modules` first, then asks the finders in `sys.meta_path`. So a loaded PyTorch is put aside, together with
+packages written for it, and a finder answers for `torch`; `close` undoes both. The table in torch_modules.py maps PyTorch's
+modules, and diagnose/missing_names.py reports missing ones.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ OURS = BELOW | {"__main__", "viz", "lessons"}
 
 
 class Finder(MetaPathFinder, Loader):
-    """Answers for `torch` and all below it, and with placeholders for packages that need PyTorch itself."""
+    """Answers for `torch` and its submodules, and gives placeholders for packages that need PyTorch itself."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         root = fullname.partition(".")[0]
         if root == "torch" and module_called(fullname) is None:
-            raise absent(ModuleNotFoundError, fullname)  # an error of Python's own would not say what to write instead
+            raise absent(ModuleNotFoundError, fullname)  # Python's own error would not suggest a replacement
         if root == "torch" or root in NEED_TORCH or fullname in BESIDE:
             return spec_from_loader(fullname, self, is_package=True)
         return None
@@ -44,15 +44,15 @@ class Finder(MetaPathFinder, Loader):
         return AbsentModule(spec.name) if spec.name.partition(".")[0] in NEED_TORCH else module_called(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Do nothing: names are looked up when they are used."""
+        """Do nothing: names are looked up on use."""
 
 
 class as_torch:
-    """Let `import torch`, here and in imported packages, give minigrad: `with as_torch():`, or a call, until `close()`.
+    """Make `import torch` give minigrad, here and in imported packages: `with as_torch():`, or a call, until `close()`.
 
     Inside, `torch.__version__` is the version of PyTorch whose semantics minigrad implements, and texts say `torch.float32`.
-    A real PyTorch that is loaded is put aside with the pure Python packages written for it, and comes back at the end; what
-    was imported in between keeps minigrad, and is imported anew the next time.
+    A loaded PyTorch is put aside, with the pure Python packages written for it, and comes back at the end. Packages imported in
+    between keep minigrad, and are imported again the next time.
 
     >>> import minigrad
     >>> with minigrad.as_torch():
@@ -75,7 +75,7 @@ class as_torch:
         self.torch: Any = module_called("torch")
 
     def close(self) -> None:
-        """Take it back: `import torch` gives PyTorch again, or fails where it is not installed."""
+        """Restore the imports: `import torch` gives PyTorch again, or fails if it is not installed."""
         if self._finder is None:
             return
         sys.meta_path.remove(self._finder)
@@ -94,16 +94,16 @@ class as_torch:
 
 
 class Entered:
-    """Becomes a call of `as_torch` where it is unpickled: in a process that is spawned, before it imports the program."""
+    """Becomes a call of `as_torch` when unpickled: in a spawned process, before it imports the program."""
 
     def __reduce__(self) -> tuple:
         return as_torch, ()
 
 
 def written_for_torch(names: set[str]) -> list[str]:
-    """Return which of these loaded modules are PyTorch's, need it, or belong to a package that imports it.
+    """Return those of the loaded modules that are PyTorch's, need it, or belong to a package that imports it.
 
-    Packages with compiled modules stay: most of these cannot be loaded twice, and few of them compute with `torch`.
+    Packages with compiled modules stay: most of them cannot be loaded twice, and few of them compute with `torch`.
     """
     packages: dict[str, list[str]] = {}
     for name in names:
@@ -118,14 +118,14 @@ def written_for_torch(names: set[str]) -> list[str]:
 
 
 def imports_torch(modules: list[ModuleType]) -> bool:
-    """Return whether one of a package's modules imports PyTorch, as their texts say, and all are written in Python."""
+    """Return True if all of a package's modules are written in Python, and one of their texts imports PyTorch."""
     if any(str(getattr(m, "__file__", "")).endswith(tuple(EXTENSION_SUFFIXES)) for m in modules):
         return False
     return any(IMPORTS_TORCH.search(text_of(m)) for m in modules)
 
 
 def text_of(module: ModuleType) -> str:
-    """Return the text of a module that was loaded from a Python file; nothing for others."""
+    """Return the text of a module that was loaded from a Python file; "" for others."""
     loader = getattr(module, "__loader__", None)
     try:
         return loader.get_source(module.__name__) or "" if isinstance(loader, SourceFileLoader) else ""

@@ -1,6 +1,6 @@
-"""torch.backends: switches of libraries that PyTorch computes with.  They can be set and read, and choose nothing here.
+"""torch.backends: switches of the libraries that PyTorch uses. They can be set and read, but have no effect here.
 
-`is_available()` tells which of them minigrad has: none but CUDA's, where there is a GPU.
+`is_available()` returns True for CUDA if there is a GPU, and False for all others.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .. import cuda as gpu
 
 
 class Backend(ModuleType):
-    """One library's switches: a module, since programs import it (`import torch.backends.cudnn as cudnn`).
+    """The switches of one library, as a module, because programs import it (`import torch.backends.cudnn as cudnn`).
 
     >>> import minigrad
     >>> minigrad.backends.cudnn.benchmark = True
@@ -28,11 +28,11 @@ class Backend(ModuleType):
         vars(self).update(switches)
 
     def version(self) -> None:
-        """Return None: the library is not there."""
+        """Return None: the library is not part of minigrad."""
 
     @contextmanager
     def flags(self, **switches: Any) -> Iterator[None]:
-        """Set switches for a while."""
+        """Set switches within the block."""
         before = dict(vars(self))
         vars(self).update(switches)
         try:

@@ -1,6 +1,6 @@
-"""torch.compiler and torch._dynamo: decorators that steer PyTorch's compiler, and questions whether it runs.
+"""torch.compiler and torch._dynamo: decorators that steer PyTorch's compiler, and queries about it.
 
-`minigrad.compile` compiles what it can and runs the rest as it stands, so that nothing has to be marked.
+`minigrad.compile` compiles what it can and runs the rest unchanged, so no code has to be marked.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = [
     "substitute_in_graph",
 ]
 
-config = SimpleNamespace()  # settings of PyTorch's compiler, which are kept and not read
+config = SimpleNamespace()  # settings of PyTorch's compiler: stored, never read
 
 
 def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
@@ -58,7 +58,7 @@ cudagraph_mark_step_begin = graph_break = mark_dynamic = mark_static = set_stanc
 
 
 def is_compiling() -> bool:
-    """Return False: a function that `minigrad.compile` looks at runs as it does eagerly.
+    """Return False: a function that `minigrad.compile` traces runs as it does eagerly.
 
     >>> is_compiling()
     False

@@ -1,4 +1,4 @@
-"""torch.cuda.amp: the same as torch.amp for a GPU, as programs before PyTorch 2.4 write it."""
+"""torch.cuda.amp: torch.amp for a GPU, under the names of PyTorch before 2.4."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""torch.futures: results that come later, on those of Python's `concurrent.futures`."""
+"""torch.futures: results that arrive later, based on Python's `concurrent.futures`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class Future(Generic[T]):
-    """A result that some thread sets later.
+    """A result that a thread sets later.
 
     >>> import minigrad
     >>> future = minigrad.futures.Future()
@@ -24,7 +24,7 @@ class Future(Generic[T]):
         self._future: futures.Future = futures.Future()
 
     def done(self) -> bool:
-        """Return whether the result, or an exception, has been set."""
+        """Return True if the result, or an exception, is set."""
         return self._future.done()
 
     def wait(self) -> T:
@@ -44,11 +44,11 @@ class Future(Generic[T]):
         self._future.set_exception(result)
 
     def add_done_callback(self, callback: Callable[[Future[T]], Any]) -> None:
-        """Call `callback(self)` when the result is there, at once if it is."""
+        """Call `callback(self)` when the result is set, or at once if it already is."""
         self._future.add_done_callback(lambda _: callback(self))
 
     def then(self, callback: Callable[[Future[T]], Any]) -> Future[Any]:
-        """Return a future for `callback(self)`, which is called when the result is there."""
+        """Return a future for `callback(self)`, which is called when the result is set."""
         following: Future[Any] = Future()
 
         def call(done: Future[T]) -> None:
@@ -62,7 +62,7 @@ class Future(Generic[T]):
 
 
 def collect_all(futures: list[Future[Any]]) -> Future[list[Future[Any]]]:
-    """Return a future for the list of these futures, which is done when they all are.
+    """Return a future for the list of these futures, which is done when all of them are.
 
     >>> import minigrad
     >>> both = [minigrad.futures.Future(), minigrad.futures.Future()]

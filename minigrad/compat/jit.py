@@ -1,6 +1,6 @@
-"""torch.jit: programs run as they are written, so that `script` and `trace` give back what they get.
+"""torch.jit: programs run as written, so `script` and `trace` return their argument.
 
-For a compiled program there is `minigrad.compile`.
+To compile a program, use `minigrad.compile`.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ export = freeze = interface = optimize_for_inference = script_if_tracing = scrip
 
 
 def trace(func: Any, example_inputs: Any = None, *args: Any, **kwargs: Any) -> Any:
-    """Return the function or module itself; the example is not needed.
+    """Return the function or module itself; the example is not used.
 
     >>> import minigrad
     >>> double = minigrad.jit.trace(lambda x: 2 * x, minigrad.ones(2))
@@ -69,7 +69,7 @@ trace_module = trace
 
 
 def ignore(drop: Any = False, **kwargs: Any) -> Any:
-    """Return the decorated function, with or without parentheses behind `ignore`."""
+    """Return the decorated function; `ignore` may have parentheses or not."""
     return drop if callable(drop) else lambda function: function
 
 
@@ -91,12 +91,12 @@ def annotate(the_type: Any, the_value: Any) -> Any:
 
 
 def fork(func: Callable, *args: Any, **kwargs: Any) -> Any:
-    """Return the result of a call, which runs at once."""
+    """Return the result of the call, which runs at once."""
     return func(*args, **kwargs)
 
 
 def wait(future: Any) -> Any:
-    """Return what `fork` has returned."""
+    """Return the result of `fork`."""
     return future
 
 
@@ -104,11 +104,11 @@ def refuse(who: str, fix: str) -> Callable[..., NoReturn]:
     """Return a function that raises NotImplementedError: minigrad has no TorchScript to write or read."""
 
     def refused(*args: Any, **kwargs: Any) -> NoReturn:
-        raise error(NotImplementedError, who, "minigrad writes and reads no TorchScript", fix)
+        raise error(NotImplementedError, who, "minigrad does not read or write TorchScript", fix)
 
-    refused.__doc__ = "Raise NotImplementedError: minigrad writes and reads no TorchScript."
+    refused.__doc__ = "Raise NotImplementedError: minigrad does not read or write TorchScript."
     return refused
 
 
 save = refuse("jit.save", "save the numbers: minigrad.save(model.state_dict(), path)")
-load = refuse("jit.load", "in PyTorch, save model.state_dict(); here, load it into a module of the same form")
+load = refuse("jit.load", "in PyTorch, save model.state_dict(); here, load it into a module of the same structure")

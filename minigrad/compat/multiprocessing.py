@@ -1,4 +1,4 @@
-"""torch.multiprocessing: Python's own, and `spawn`.  Tensors travel between processes as copies."""
+"""torch.multiprocessing: Python's multiprocessing, and `spawn`. Tensors are copied between processes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def spawn(
     daemon: bool = False,
     start_method: str = "spawn",
 ) -> Any:
-    """Run fn(i, *args) in `nprocs` processes, and wait for them; RuntimeError where one fails.
+    """Run fn(i, *args) in `nprocs` processes and wait for them; raise RuntimeError if one fails.
 
-    With `join=False` returns the list of processes.
+    With `join=False`, return the list of processes instead.
     """
     context: Any = multiprocessing.get_context(start_method)
     processes = [context.Process(target=fn, args=(i, *args), daemon=daemon) for i in range(nprocs)]
@@ -32,15 +32,15 @@ def spawn(
         process.join()
     failed = [(i, process.exitcode) for i, process in enumerate(processes) if process.exitcode]
     if failed:
-        what = f"process {failed[0][0]} of {nprocs} has ended with {failed[0][1]}"
-        raise error(RuntimeError, "multiprocessing.spawn", what, "its traceback stands above")
+        what = f"process {failed[0][0]} of {nprocs} exited with code {failed[0][1]}"
+        raise error(RuntimeError, "multiprocessing.spawn", what, "see its traceback above")
     return None
 
 
 def get_sharing_strategy() -> str:
-    """Return "copy": tensors travel as copies."""
+    """Return "copy": tensors are copied between processes."""
     return "copy"
 
 
 def set_sharing_strategy(new_strategy: str) -> None:
-    """Do nothing: tensors travel as copies."""
+    """Do nothing: tensors are copied between processes."""

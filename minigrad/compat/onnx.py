@@ -1,4 +1,4 @@
-"""torch.onnx: importable, so that a program which offers an export runs; the export itself is refused."""
+"""torch.onnx: importable, so that programs with an export option run; the export itself raises an error."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ __all__ = ["export", "is_in_onnx_export"]
 
 
 def export(*args: Any, **kwargs: Any) -> NoReturn:
-    """Raise NotImplementedError: minigrad writes no ONNX files."""
+    """Raise NotImplementedError: minigrad does not write ONNX files."""
     raise error(
         NotImplementedError,
         "onnx.export",
-        "minigrad writes no ONNX files",
+        "minigrad does not write ONNX files",
         "save the numbers with minigrad.save(model.state_dict(), path), load them in PyTorch and export there",
     )
 

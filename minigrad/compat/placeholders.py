@@ -1,6 +1,6 @@
-"""Packages that need PyTorch itself, such as torchvision: they can be imported, and are refused where they are used.
+"""Packages that need PyTorch itself, such as torchvision: importing them works, using them raises an error.
 
-Programs import them at the top and use them in a part that may never run, so that the import alone must not end them.
+Programs import them at the top but use them in code that may never run, so the import alone must not fail.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ class AbsentModule(ModuleType):
 
     def __init__(self, name: str):
         super().__init__(name, f"{name}, which needs PyTorch itself.")
-        self.__path__ = []  # Python imports submodules only of packages
+        self.__path__ = []  # Python imports submodules of packages only
 
     def __getattr__(self, name: str) -> Placeholder:
-        if name.startswith("__"):  # Python asks for such by itself
+        if name.startswith("__"):  # Python itself asks for these
             raise AttributeError(name)
         return Placeholder(f"{self.__name__}.{name}")
 
 
 class Placeholder:
-    """A name in such a package: it can stand in annotations and defaults, and raises when it is called or subclassed."""
+    """A name in such a package: it may appear in annotations and defaults, but raises when called or subclassed."""
 
     def __init__(self, name: str):
         self._name = name

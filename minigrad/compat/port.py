@@ -1,8 +1,8 @@
-"""Read a program for PyTorch without running it, and tell what it needs that minigrad has not.
+"""Reads a PyTorch program without running it, and lists the names it needs that minigrad does not have.
 
-Names are followed through imports (`import torch.nn as nn`) and looked up in the modules that `as_torch` puts in PyTorch's
-place; keyword arguments are compared with the signature of what is called.  Layers whose arguments are written out are made
-on the device `meta`, where they take no memory: what they refuse is told, too.
+Names are followed through imports (`import torch.nn as nn`) and looked up in the modules that replace PyTorch's under
+`as_torch`; keyword arguments are compared with the callee's signature. Layers with literal arguments are created on the
+device `meta`, where they take no memory: errors that they raise are listed, too.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ COMMON = {"values", "indices"}  # methods of tensors whose names other objects h
 
 
 class Need(NamedTuple):
-    """A name that a program uses and minigrad has not."""
+    """A name that a program uses and minigrad does not have."""
 
     line: int
     name: str
@@ -34,7 +34,7 @@ class Need(NamedTuple):
 
 
 def needs(tree: ast.Module) -> list[Need]:
-    """Return what a program needs that is not there, by line, each name once for a line.
+    """Return the missing names of a program by line, each once per line.
 
     >>> for need in needs(ast.parse("import torch\\nx = torch.fft.rfft(torch.ones(4))")):
     ...     print(need.line, need.name)
@@ -49,7 +49,7 @@ def needs(tree: ast.Module) -> list[Need]:
 
 
 def names_of_modules(tree: ast.Module) -> dict[str, str]:
-    """Return what a program calls PyTorch's modules and the names that it imports from them: {"nn": "torch.nn"}."""
+    """Return a program's names for PyTorch's modules and for names imported from them: {"nn": "torch.nn"}."""
     names = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -63,7 +63,7 @@ def names_of_modules(tree: ast.Module) -> dict[str, str]:
 
 
 def used(tree: ast.Module, names: dict[str, str]) -> Iterator[tuple[int, str]]:
-    """Give the lines and full names of what a program imports and of the attributes that it uses."""
+    """Yield the line and full name of each import and attribute in a program."""
     inner = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -75,7 +75,7 @@ def used(tree: ast.Module, names: dict[str, str]) -> Iterator[tuple[int, str]]:
 
 
 def dotted(node: ast.expr, names: dict[str, str]) -> str:
-    """Return the full name of an attribute of one of PyTorch's modules; nothing for other expressions."""
+    """Return the full name of an attribute of a PyTorch module; "" for other expressions."""
     if isinstance(node, ast.Name):
         return names.get(node.id, "")
     inside = dotted(node.value, names) if isinstance(node, ast.Attribute) else ""
@@ -83,7 +83,7 @@ def dotted(node: ast.expr, names: dict[str, str]) -> str:
 
 
 def missing(line: int, name: str) -> Need | None:
-    """Return a full name that is not there as a need; None for one that is, or that is not PyTorch's."""
+    """Return a missing full name as a need; None if it exists or is not PyTorch's."""
     root, *parts = name.split(".")
     if root in NEED_TORCH:
         return Need(line, name, *told(name))
@@ -97,17 +97,17 @@ def missing(line: int, name: str) -> Need | None:
 
 
 def looked_up(name: str) -> Any:
-    """Return what a full name stands for, as far as modules and classes go; NOTHING where nothing has that name."""
+    """Return the object of a full name, as far as modules and classes go; NOTHING if it does not exist."""
     found: Any = module_called("torch")
     for part in name.split(".")[1:]:
         if not inspect.ismodule(found) and not inspect.isclass(found):
-            break  # an attribute of a value: only running it tells
+            break  # an attribute of a value: known only at run time
         found = getattr(found, part, NOTHING)
     return found
 
 
 def unknown_arguments(call: ast.Call, name: str) -> Iterator[Need]:
-    """Give the keyword arguments of a call that what is called does not take."""
+    """Yield the keyword arguments of a call that the callee does not take."""
     function = looked_up(name)
     try:
         parameters = inspect.signature(function).parameters.values()
@@ -118,24 +118,24 @@ def unknown_arguments(call: ast.Call, name: str) -> Iterator[Need]:
     known = {p.name for p in parameters if p.kind is not p.POSITIONAL_ONLY}
     for word in call.keywords:
         if word.arg is not None and word.arg not in known:
-            what = f"it takes no argument {word.arg}"
+            what = f"it has no argument {word.arg}"
             yield Need(call.lineno, name, what, f"use some of {', '.join(sorted(known)) or 'none'}")
 
 
 def refused_arguments(call: ast.Call, name: str) -> Iterator[Need]:
-    """Give what a layer says about its arguments, where they are all written out as numbers, texts and the like."""
+    """Yield the error that a layer raises for its arguments, if all of them are literals."""
     layer = looked_up(name)
     if not (inspect.isclass(layer) and issubclass(layer, Module)):
         return
     try:
         args = [ast.literal_eval(arg) for arg in call.args]
         options = {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
-    except ValueError:  # a variable, or a call
+    except ValueError:  # a variable or a call
         return
     try:
         with device("meta"), unsaid():
             layer(*args, **options)
     except MinigradError as e:
         yield Need(call.lineno, name, e.problem, e.remedy)
-    except TypeError as e:  # of Python's: an argument too many or too few
+    except TypeError as e:  # from Python: too many or too few arguments
         yield Need(call.lineno, name, str(e), f"call it as {layer.__name__}{inspect.signature(layer)}")

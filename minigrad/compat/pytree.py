@@ -1,4 +1,4 @@
-"""torch.utils._pytree: nested lists, tuples and dictionaries, taken apart and put together, by optree."""
+"""torch.utils._pytree: nested lists, tuples and dictionaries, flattened and rebuilt by optree."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["tree_flatten", "tree_leaves", "tree_map", "tree_unflatten"]
 
 
 def tree_flatten(tree: Any) -> tuple[list, Any]:
-    """Return the leaves of a tree, None among them, and its form.
+    """Return the leaves of a tree, None among them, and its structure.
 
     >>> leaves, form = tree_flatten({"a": [1, 2], "b": (3,)})
     >>> leaves, tree_unflatten([leaf * 10 for leaf in leaves], form)
@@ -21,7 +21,7 @@ def tree_flatten(tree: Any) -> tuple[list, Any]:
 
 
 def tree_unflatten(leaves: list, treespec: Any) -> Any:
-    """Return a tree of this form with these leaves."""
+    """Return the tree of this structure with these leaves."""
     return optree.tree_unflatten(treespec, leaves)
 
 
@@ -31,5 +31,5 @@ def tree_leaves(tree: Any) -> list:
 
 
 def tree_map(func: Callable, tree: Any, *rests: Any) -> Any:
-    """Return a tree with func of each leaf, and of the leaves at its place in other trees."""
+    """Return a tree with func of each leaf and of the leaves at the same place in other trees."""
     return optree.tree_map(func, tree, *rests, none_is_leaf=True)

@@ -1,4 +1,4 @@
-"""torch.nn.attention: which kernel computes attention.  There is one here, which the choice does not change."""
+"""torch.nn.attention: the choice of a kernel for attention. minigrad has one, so the choice has no effect."""
 
 from __future__ import annotations
 

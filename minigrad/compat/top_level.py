@@ -1,4 +1,4 @@
-"""Names of `torch` itself that choose nothing in minigrad, or are another way to write what a tensor's method does."""
+"""Names of `torch` that have no effect in minigrad, or are another spelling of a tensor's method."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ SETTINGS: dict[str, Any] = {"deterministic": False, "warn_only": False, "precisi
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Note the wish: minigrad's results are the same from run to run on the processor.
+    """Store the setting; on the processor, minigrad's results are always the same from run to run.
 
     >>> import minigrad
     >>> minigrad.use_deterministic_algorithms(True)
@@ -51,17 +51,17 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """Return what `use_deterministic_algorithms` was told last."""
+    """Return the last mode passed to `use_deterministic_algorithms`."""
     return SETTINGS["deterministic"]
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """Return the `warn_only` that `use_deterministic_algorithms` was told last."""
+    """Return the last `warn_only` passed to `use_deterministic_algorithms`."""
     return SETTINGS["warn_only"]
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Note the wish: products of float32 have all their digits in minigrad.
+    """Store the setting; float32 products always have full precision in minigrad.
 
     >>> import minigrad
     >>> minigrad.set_float32_matmul_precision("high"); minigrad.get_float32_matmul_precision()
@@ -71,22 +71,22 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 
 def get_float32_matmul_precision() -> str:
-    """Return what `set_float32_matmul_precision` was told last."""
+    """Return the last precision passed to `set_float32_matmul_precision`."""
     return SETTINGS["precision"]
 
 
 def set_warn_always(b: bool) -> None:
-    """Note the wish; Python's own filter decides: `warnings.simplefilter("always")`."""
+    """Store the setting; Python's own filter decides: `warnings.simplefilter("always")`."""
     SETTINGS["warn_always"] = b
 
 
 def is_warn_always_enabled() -> bool:
-    """Return what `set_warn_always` was told last."""
+    """Return the last value passed to `set_warn_always`."""
     return SETTINGS["warn_always"]
 
 
 def set_flush_denormal(mode: bool) -> bool:
-    """Return False: numbers below the normal range are kept."""
+    """Return False: minigrad keeps denormal numbers."""
     return False
 
 
@@ -100,7 +100,7 @@ def get_num_interop_threads() -> int:
 
 
 def set_default_tensor_type(t: Any) -> None:
-    """Make the dtype of a tensor type the default, and its device: `torch.DoubleTensor`, `"torch.cuda.FloatTensor"`.
+    """Make a tensor type's dtype and device the default: `torch.DoubleTensor`, `"torch.cuda.FloatTensor"`.
 
     >>> import minigrad
     >>> minigrad.set_default_tensor_type("torch.DoubleTensor")
@@ -121,7 +121,7 @@ def get_device_module(device: Any = None) -> Any:
 
 
 def __getattr__(name: str) -> Callable:
-    """Return the function for an operation in place, such as `torch.relu_(x)`, which is the method `x.relu_()`."""
+    """Return the function for an in-place operation, such as `torch.relu_(x)`, which calls `x.relu_()`."""
     if name.endswith("_") and not name.startswith("_") and callable(getattr(Tensor, name, None)):
         return lambda input, *args, **kwargs: getattr(input, name)(*args, **kwargs)
     raise AttributeError(name)

@@ -1,7 +1,7 @@
-"""PyTorch's modules, each made of the part of minigrad that stands for it.
+"""PyTorch's modules, each backed by the corresponding part of minigrad.
 
-Most have the same name in both, and need no row: `torch.nn.functional` is made of `minigrad.nn.functional`.  The table
-holds the others: modules that PyTorch divides differently, and some with an underscore that are in wide use.
+Most have the same name in both and need no row: `torch.nn.functional` is `minigrad.nn.functional`. The table holds the
+others: modules that PyTorch divides differently, and widely used ones with an underscore.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DISTRIBUTIONS = """bernoulli beta binomial categorical cauchy chi2 dirichlet exp
 half_normal independent kumaraswamy laplace log_normal mixture_same_family multinomial normal one_hot_categorical pareto
 poisson relaxed_bernoulli relaxed_categorical studentT transformed_distribution uniform weibull""".split()
 OPTIMIZERS = "adadelta adagrad adam adamax adamw asgd lbfgs nadam radam rmsprop rprop sgd".split()
-NOTHING = object()  # a module may well call something None
+NOTHING = object()  # not None, which may be a module's value
 
 # PyTorch's module -> the modules of minigrad in which its names are looked up, in this order
 ELSEWHERE = {
@@ -73,15 +73,15 @@ ELSEWHERE = {
     "utils.data.dataset": ("utils.data",),
     "utils.data.sampler": ("utils.data",),
 }
-BESIDE = {"safetensors.torch": ("utils.safetensors",)}  # modules for PyTorch in packages that do without it
+BESIDE = {"safetensors.torch": ("utils.safetensors",)}  # PyTorch modules in packages that do not need it
 
 
 class TorchModule(ModuleType):
-    """A module of PyTorch's, whose names are looked up in modules of minigrad and then kept."""
+    """A PyTorch module, whose names are looked up in modules of minigrad and then cached."""
 
     def __init__(self, name: str, places: tuple[ModuleType, ...]):
         super().__init__(name, f"{name}, as minigrad has it.")
-        self.__path__ = []  # Python imports submodules only of packages
+        self.__path__ = []  # Python imports submodules of packages only
         self._places = places
         if name in ("torch", "torch.version"):
             self.__version__ = f"{PYTORCH}+minigrad"
@@ -89,7 +89,7 @@ class TorchModule(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name == "__all__":  # from torch.nn import *
             return [n for place in self._places for n in dir(place) if not n.startswith("_")]
-        if name.startswith("__"):  # Python asks for such by itself
+        if name.startswith("__"):  # Python itself asks for these
             raise AttributeError(name)
         found = self._look_up(name)
         if found is NOTHING or isinstance(found, ModuleType):
@@ -100,12 +100,12 @@ class TorchModule(ModuleType):
         return found
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set a name.  Python sets each submodule it imports; a function of the same name stays, such as `weight_norm`."""
+        """Set a name. Python sets each imported submodule; a function of the same name stays, such as `weight_norm`."""
         if not (isinstance(value, TorchModule) and callable(self._look_up(name))):
             super().__setattr__(name, value)
 
     def _look_up(self, name: str) -> Any:
-        """Return what the modules of minigrad call so; NOTHING where none does."""
+        """Return the value of a name in minigrad's modules; NOTHING if none has it."""
         for place in self._places:
             if name in vars(place) or "__getattr__" in vars(place) and hasattr(place, name):
                 return getattr(place, name)
@@ -117,7 +117,7 @@ class TorchModule(ModuleType):
 
 @cache
 def module_called(name: str) -> ModuleType | None:
-    """Return the module that stands for one of PyTorch's, such as `torch.nn.modules.conv`; None where there is none.
+    """Return the module for one of PyTorch's, such as `torch.nn.modules.conv`, or None.
 
     >>> module_called("torch.nn.modules.conv").Conv2d
     <class 'minigrad.nn.convolution.Conv2d'>

@@ -1,4 +1,4 @@
-"""Base classes of layers, and an error, by the names with an underscore that programs for PyTorch use all the same."""
+"""Base classes of layers, and an error, under the underscored names that PyTorch programs nevertheless use."""
 
 from .. import nn
 from ..linalg import LinAlgError
@@ -11,4 +11,4 @@ _Loss, _WeightedLoss = losses.Loss, losses.Weighted
 _BatchNorm, _InstanceNorm, _NormBase = normalization.BatchNorm, normalization.InstanceNorm, normalization.ChannelNorm
 NonDynamicallyQuantizableLinear = nn.Linear
 RemovableHandle = Handle
-required = object()  # old optimizers give it as the default of an argument that has none
+required = object()  # old optimizers use it as the default of required arguments
