@@ -1,1 +1,1 @@
-"""Tools for those who work on minigrad: the table of contents, the kernels for a GPU and whether all of them compile."""
+"""Developer tools: the table of contents, and the build of all GPU kernels, to check that they compile."""

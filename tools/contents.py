@@ -1,7 +1,7 @@
-"""Write the operations into the table of contents, minigrad/__init__.py: `make contents`.
+"""Writes the operations into the table of contents, minigrad/__init__.py: `make contents`.
 
-The file imports every operation that PyTorch calls `torch.<name>` from where it is made, so that editors lead there.  These
-imports follow from the table of operations; tests/test_project.py sees that they are what this file writes.
+The file imports every operation that PyTorch calls `torch.<name>` from its definition, so that editors find it. These imports
+follow from the table of operations; tests/test_project.py checks that they match this file's output.
 """
 
 import sys
@@ -36,7 +36,7 @@ def section() -> str:
         module, made = entry.module.removeprefix("minigrad"), vars(sys.modules[entry.module])
         if made.get(name) is entry.function:
             names[module].append(name)
-        else:  # a second name, which the table alone knows
+        else:  # an alias, which only the table has
             first = next(n for n in made if made[n] is entry.function)
             statements.append(f"from {module} import {first} as {name}\n")
     statements += [statement(module, names[module]) for module in names]
@@ -44,7 +44,7 @@ def section() -> str:
 
 
 def statement(module: str, names: list[str]) -> str:
-    """Return the import of these names from a file, in brackets where it needs several lines."""
+    """Return the import of these names from a file, in parentheses if it needs several lines."""
     line = f"from {module} import {', '.join(names)}\n"
     if len(line) <= 120:
         return line
@@ -53,8 +53,8 @@ def statement(module: str, names: list[str]) -> str:
 
 
 def main() -> None:
-    """Write the section anew."""
-    package = ModuleType("minigrad")  # without what stands in __init__.py: a name that is gone would stop its import
+    """Rewrite the section."""
+    package = ModuleType("minigrad")  # an empty package: a missing name in __init__.py would break its import
     package.__path__ = [str(CONTENTS.parent)]
     sys.modules["minigrad"] = package
     text = CONTENTS.read_text(encoding="utf-8")

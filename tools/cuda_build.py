@@ -1,13 +1,13 @@
-"""Compile every kernel for real GPUs, on a machine without one: `make cuda-build`.
+"""Compiles every kernel for real GPUs, on a machine without one: `make cuda-build`.
 
     python -m tools.cuda_build                  all kernels, for sm_75, sm_80 and sm_90
-    python -m tools.cuda_build softmax sum      those whose module's name has one of these words in it
+    python -m tools.cuda_build softmax sum      kernels whose module has one of these words in its name
     python -m tools.cuda_build --json FILE      also write the figures; --markdown FILE the table by family
 
-Which kernels there are, cuda_collect.py finds with the simulator.  Here each is compiled as for its launch on a GPU, through
-PTX to machine code, and the linker says how many registers and how much memory it takes.  A kernel that does not compile is
-shown with its text, a sample that cannot be run with its error, and the exit code is 1.  Results are kept in the cache
-folder: what has not changed is not compiled again.
+cuda_collect.py finds the kernels with the simulator. Each is compiled as for a launch on a GPU, through PTX to machine code,
+and the linker reports its registers and memory. If a kernel does not compile or a sample cannot run, the program shows the
+kernel's text or the sample's error, and exits with 1. Results are stored in the cache folder: unchanged kernels are not
+compiled again.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from minigrad.kernels.cuda.kernel_modules import Launched
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 ARCHITECTURES = ("sm_75", "sm_80", "sm_90")  # T4; A100; H100 and H200
-BATCH = 12  # kernels that a process compiles before it takes more
+BATCH = 12  # kernels that a process compiles at a time
 KEPT = "cuda-build.json"
 
 
 class Result(NamedTuple):
-    """A compiled kernel in figures; bytes, but for the registers of a thread.  `error` says why there is none."""
+    """Figures of a compiled kernel, in bytes except for the registers of a thread. `error` is the reason if it failed."""
 
     family: str
     kernel: str
@@ -48,8 +48,8 @@ class Result(NamedTuple):
     arch: str
     registers: int = 0
     shared: int = 0
-    local: int = 0  # arrays of single threads, which lie in slow memory
-    spilled: int = 0  # registers that do, as there were not enough
+    local: int = 0  # arrays of single threads, in slow memory
+    spilled: int = 0  # registers in slow memory, because there were not enough
     size: int = 0
     error: str = ""
 
@@ -82,11 +82,11 @@ def main() -> int:
     arches = ", ".join(options.arch)
     print(f"{len(kernels)} kernels for {arches} compiled, {len(failures)} failed, {len(refused)} samples refused, "
           f"{time.perf_counter() - begun:.0f} s")  # fmt: skip
-    return 1 if failures or refused else 0  # what could not be run may launch kernels that nobody has seen
+    return 1 if failures or refused else 0  # samples that cannot run may launch unknown kernels
 
 
 def arguments() -> argparse.Namespace:
-    """The command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m tools.cuda_build",
         description=__doc__,
@@ -103,14 +103,14 @@ def arguments() -> argparse.Namespace:
 
 
 def collected() -> tuple[list[Launched], list]:
-    """All kernels, and the samples that could not be run: cuda_collect.py's findings, with blocks as large as a GPU's."""
+    """Return all kernels, and the samples that cannot run: cuda_collect.py's findings, with blocks as large as a GPU's."""
     chosen = {**os.environ, "NUMBA_ENABLE_CUDASIM": "1", "MINIGRAD_CUDA_BLOCKS": "full"}
     with tempfile.TemporaryDirectory() as folder:
         files = {dtype: pathlib.Path(folder) / f"{dtype}.json" for dtype in FLOATS}
         command = [sys.executable, "-m", f"{__package__}.cuda_collect"]
         running = [subprocess.Popen([*command, dtype, str(file)], env=chosen) for dtype, file in files.items()]
         if any([process.wait() for process in running]):
-            raise SystemExit("cuda-build: the kernels could not be collected; see above")
+            raise SystemExit("cuda-build: cannot collect the kernels; see above")
         found = [json.loads(file.read_text()) for file in files.values()]
     kernels = {(k[0], k[2], tuple(k[3])): Launched(*k[:3], tuple(k[3])) for some in found for k in some["kernels"]}
     return [kernels[key] for key in sorted(kernels)], [r for some in found for r in some["refused"]]
@@ -118,7 +118,7 @@ def collected() -> tuple[list[Launched], list]:
 
 # ---------------------------------------------------------------------- compiling
 def compiled(kernels: list[Launched], arches: tuple) -> list[Result]:
-    """Each kernel for each architecture, on all cores, in the order of the kernels."""
+    """Compile each kernel for each architecture, on all cores; return results in the order of the kernels."""
     known = read_kept()
     found = {hash_of(k, arch): known.get(hash_of(k, arch)) for k in kernels for arch in arches}
     missing = [k for k in kernels if any(found[hash_of(k, arch)] is None for arch in arches)]
@@ -128,29 +128,29 @@ def compiled(kernels: list[Launched], arches: tuple) -> list[Result]:
         for done in as_completed([pool.submit(compile_batch, b, arches) for b in batches] if pool else []):
             found.update(done.result())
             known.update({k: r for k, r in done.result().items() if not r.error})
-            cache.write(KEPT, json.dumps(known).encode())  # at once: who stops it goes on from there
+            cache.write(KEPT, json.dumps(known).encode())  # at once, so that an interrupted build continues from here
     return [r for k in kernels for arch in arches if (r := found[hash_of(k, arch)])]
 
 
 def compile_batch(kernels: list[Launched], arches: tuple) -> dict[str, Result]:
-    """What becomes of some kernels, by their hashes."""
+    """Compile some kernels; return the results by hash."""
     return {hash_of(k, r.arch): r for k in kernels for r in compile_one(k, arches)}
 
 
 def compile_one(kernel: Launched, arches: tuple) -> list[Result]:
-    """One kernel: its PTX, and from that the machine code of each architecture."""
+    """Compile one kernel: to PTX, and from that to the machine code of each architecture."""
     named = family(kernel), kernel.function, ", ".join(kernel.signature)
     try:
         module = kernel_modules.build(kernel.module, kernel.source)
         ptx = kernel_modules.assembly(getattr(module, kernel.function).function, kernel.signature)
         codes = [kernel_modules.linked(ptx, kernel.signature, arch) for arch in arches]
-    except Exception as e:  # Numba's, NVVM's and the linker's are of many kinds; all mean that it cannot be launched
+    except Exception as e:  # errors of Numba, NVVM and the linker: the kernel cannot be launched
         return [Result(*named, arch, error=f"{type(e).__name__}: {e}") for arch in arches]
     return [Result(*named, arch, **figures(code.log), size=len(code.cubin)) for arch, code in zip(arches, codes)]
 
 
 def figures(log: str) -> dict[str, int]:
-    """What the linker says of a kernel.
+    """Return the figures in the linker's log of a kernel.
 
     >>> log = "0 bytes spill stores, 8 bytes spill loads\\n used 46 registers, 40 stack, 128 bytes smem, 8 bytes lmem"
     >>> figures(log)
@@ -169,22 +169,22 @@ def figures(log: str) -> dict[str, int]:
 
 
 def hash_of(kernel: Launched, arch: str) -> str:
-    """What decides about the machine code."""
+    """Return a hash of everything that determines the machine code."""
     text = repr((kernel.source, kernel.function, kernel.signature, arch, kernel_modules.stamp()))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def read_kept() -> dict[str, Result]:
-    """Results of earlier builds, by their hashes."""
+    """Return the results of earlier builds by hash."""
     try:
         return {k: Result(*r) for k, r in json.loads(cache.read(KEPT) or b"{}").items()}
-    except (ValueError, TypeError):  # not whole, or written by another version
+    except (ValueError, TypeError):  # truncated, or from another version
         return {}
 
 
 # ---------------------------------------------------------------------- showing
 def family(kernel: Launched) -> str:
-    """The name of the kernel's module; the kernels of formulas are two families.
+    """Return the name of the kernel's module; kernels of formulas form two families.
 
     >>> family(Launched("minigrad_cuda_exp_forward_0123456789abcdef", "", "exp_forward", ()))
     'formulas forward'
@@ -195,7 +195,7 @@ def family(kernel: Launched) -> str:
 
 
 def families(results: list[Result]) -> Iterator[tuple]:
-    """For each family: how many kernels and signatures, the most of each figure, and how many kernels spill registers."""
+    """Yield for each family the numbers of kernels and signatures, the maximum of each figure, and the number of spills."""
     for name in sorted({r.family for r in results}):
         some = [r for r in results if r.family == name]
         worst = [max([getattr(r, f) for r in some]) for f in ("registers", "shared", "local", "size")]
@@ -207,26 +207,26 @@ HEADS = ("family", "kernels", "compiled for types", "registers", "shared bytes",
 
 
 def table(results: list[Result]) -> str:
-    """The families as text."""
+    """Return the families as text."""
     rows = [HEADS, *[tuple(map(str, f)) for f in families(results)]]
     widths = [max(len(r[i]) for r in rows) for i in range(len(HEADS))]
     return "\n".join("  ".join([r[0].ljust(widths[0]), *[c.rjust(w) for c, w in zip(r[1:], widths[1:])]]) for r in rows)
 
 
 def markdown(results: list[Result]) -> str:
-    """The families as a page of the documentation has them."""
+    """Return the families as a table in Markdown."""
     rows = [HEADS, ("---", *["---:"] * (len(HEADS) - 1)), *families(results)]
     return "".join(f"| {' | '.join(map(str, r))} |\n" for r in rows)
 
 
 def line(r: Result) -> str:
-    """A kernel in one line."""
+    """Return a kernel in one line."""
     return (f"{r.arch}  {r.registers:3} registers  {r.shared:6} shared  {r.local:5} local  {r.spilled:4} spilled  "
             f"{r.size:6} bytes  {r.kernel}({r.types})")  # fmt: skip
 
 
 def failed(failures: list[Result], kernels: list[Launched]) -> Iterator[str]:
-    """For each kernel that does not compile: its text, and what the compiler says."""
+    """Yield the text and the compiler's error of each kernel that does not compile."""
     texts = {(k.function, ", ".join(k.signature)): k.source for k in kernels}
     for r in failures:
         yield f"\n{r.kernel}({r.types}) does not compile for {r.arch}:\n{r.error}\n{texts[r.kernel, r.types]}"

@@ -1,10 +1,10 @@
-"""Which kernels there are, for what types: every operation of the table runs in the simulator, forward and backward, eagerly
-and as a program for `compile`, and all that is launched is noted.  Kernels of formulas are enumerated besides, whether a sample
-reaches them or not.
+"""Lists all kernels and their argument types. Every operation of the table runs in the simulator, forward and backward, eagerly
+and as a program for `compile`, and all launches are recorded. The kernels of formulas are enumerated as well, so that they
+do not depend on samples.
 
     NUMBA_ENABLE_CUDASIM=1 MINIGRAD_CUDA_BLOCKS=full python -m tools.cuda_collect float32 FILE
 
-cuda_build.py starts this for each dtype in a process of its own, as the simulator is chosen before Numba is imported.
+cuda_build.py starts one process of this per dtype, because the simulator must be chosen before Numba is imported.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from minigrad.ops.base.families import Pointwise
 from minigrad.ops.base.registry import TABLE, Entry
 from minigrad.testing.samples import call
 
-# Sizes for which other kernels are chosen than for the samples: rows longer than a block, sums split among blocks, ...
+# Sizes that need other kernels than the samples: rows longer than a block, sums split among blocks, ...
 LARGER = {
     "add": ["T(2, 3, 8), T(8)", "T(2, 3, 8), T(3, 1)", "T(8, 8).mT, T(8)"],
     "sum": ["T(2, 1100)", "T(1100, 2), 0", "T(3000)"],
@@ -47,13 +47,13 @@ LARGER = {
     "matmul": ["T(2, 1100), T(1100, 2)", "T(300), T(300)"],
 }
 
-# the dtypes of the programs for `compile`, one an operation: texts for float64 and other shapes are alike
+# dtypes of programs for `compile`, one per operation: texts for float64 and other shapes are alike
 COMPILED = ("float16", "bfloat16", "float32")
-SWITCHES = ("equal_nan",)  # the settings of formulas that are no numbers
+SWITCHES = ("equal_nan",)  # settings of formulas that are not numbers
 
 
 def main(dtype: str, file: str) -> None:
-    """Write what was launched, and what could not be run, as JSON."""
+    """Write the launches, and the samples that cannot run, as JSON."""
     kernel_modules.launched = {}
     warnings.simplefilter("ignore")
     with products() as of_tiles:
@@ -62,9 +62,9 @@ def main(dtype: str, file: str) -> None:
     pathlib.Path(file).write_text(json.dumps({"kernels": sorted(set(launched)), "refused": refused}))
 
 
-# ---------------------------------------------------------------------- by running
+# ---------------------------------------------------------------------- kernels from runs
 def run_samples(dtype: str) -> Iterator[tuple[str, str]]:
-    """Run all samples on the device; yields those that raise, with what they say."""
+    """Run all samples on the device; yield those that raise, with their errors."""
     import minigrad
 
     with device("cuda"):
@@ -80,7 +80,7 @@ def run_samples(dtype: str) -> Iterator[tuple[str, str]]:
 
 @contextmanager
 def products() -> Iterator[list[kernel_modules.Launched]]:
-    """Collect the products of matrices in all of a GPU's tiles; they run in small ones, as those take the simulator seconds."""
+    """Collect matrix products in all of a GPU's tiles; they run in small ones, which take the simulator less time."""
     found: list[kernel_modules.Launched] = []
     known, choose, asked = matmul_cuda.module, matmul_cuda.chosen_tile, set()
 
@@ -105,12 +105,12 @@ def products() -> Iterator[list[kernel_modules.Launched]]:
 
 
 def forward_and_backward(module: object, entry: Entry, sample: str, dtype: str) -> None:
-    """A sample, and the gradients of all that it returns."""
+    """Run a sample and the gradients of all its results."""
     program(module, entry, sample, dtype)(*leaves_of(module, entry, sample, dtype))
 
 
 def compiled(module: object, entry: Entry, sample: str, dtype: str) -> None:
-    """The same as a compiled program."""
+    """Do the same as a compiled program."""
     run = compile(program(module, entry, sample, dtype))
     with warnings.catch_warnings():
         warnings.filterwarnings("error", ".*generated code failed")
@@ -118,14 +118,14 @@ def compiled(module: object, entry: Entry, sample: str, dtype: str) -> None:
 
 
 def leaves_of(module: object, entry: Entry, sample: str, dtype: str) -> list:
-    """The tensors that a sample is about, on the device."""
+    """Return the tensors of a sample, on the device."""
     with device("cpu"):
         _, made = call(module, entry.function, entry, sample, dtype=dtype)
     return [leaf.detach().to("cuda").requires_grad_(entry.differentiable) for leaf in made]
 
 
 def program(module: object, entry: Entry, sample: str, dtype: str) -> Callable:
-    """The function of the leaves that computes the sample, and its gradients; it has the operation's name."""
+    """Return a function of the leaves, named like the operation, that computes the sample and its gradients."""
 
     def run(*leaves: Any) -> tuple:
         result, _ = call(module, entry.function, entry, sample, dtype=dtype, leaves=leaves)
@@ -138,15 +138,15 @@ def program(module: object, entry: Entry, sample: str, dtype: str) -> Callable:
 
 
 def tensors(result: object) -> list:
-    """The tensors in what an operation returned."""
+    """Return the tensors in an operation's result."""
     if isinstance(result, (tuple, list)):
         return [t for r in result for t in tensors(r)]
     return [result] if hasattr(result, "requires_grad") else []
 
 
-# ---------------------------------------------------------------------- by declaration
+# ---------------------------------------------------------------------- kernels from declarations
 def formulas(dtype: str) -> Iterator[kernel_modules.Launched]:
-    """The kernels of every pointwise operation, forward and backward, over flat memory, and over memory with steps."""
+    """Yield the kernels of every pointwise operation, forward and backward, over flat memory and over strided memory."""
     for cls in subclasses(Pointwise):
         if cls.kernel is None or "f" not in cls.accepts:
             continue
@@ -155,7 +155,7 @@ def formulas(dtype: str) -> Iterator[kernel_modules.Launched]:
         scaled = [f for f in wanted.values() if "g" not in formula.parameters(f) and formula.text(f) != "0"]
         read = {n for f in wanted.values() for n in formula.parameters(f)} - {"g"}
         backward = [n for n in (*cls.names, "out") if n in read]
-        for rank in (0, 2) if dtype == "float32" else (0,):  # memory with steps is addressed alike in all
+        for rank in (0, 2) if dtype == "float32" else (0,):  # strided memory is addressed alike for all dtypes
             yield from formula_kernel(cls, "forward", {"out": cls.kernel}, [*operands, *statics], dtype, rank, ())
             if wanted:
                 yield from formula_kernel(cls, "backward", wanted, ["g", *backward], dtype, rank, scaled)
@@ -163,7 +163,7 @@ def formulas(dtype: str) -> Iterator[kernel_modules.Launched]:
 
 def formula_kernel(cls, direction: str, wanted: dict, names: list, dtype: str, rank: int,
                    scaled: list | tuple) -> Iterator[kernel_modules.Launched]:  # fmt: skip
-    """The kernel of some formulas of an operation; none where they have no text for single numbers."""
+    """Yield the kernel of some formulas of an operation; nothing if they have no text for scalars."""
     masks, statics = cls.names[: cls.n_conditions], cls.names[len(cls.names) - cls.n_settings :]
     kinds = {n: np.dtype(bool if n in masks else dtype) for n in names}
     inputs = [(n, "" if n in statics else pointwise_cuda.how_read(kinds[n])) for n in names]
@@ -182,7 +182,7 @@ def formula_kernel(cls, direction: str, wanted: dict, names: list, dtype: str, r
 
 
 def subclasses(cls: type) -> Iterator[type]:
-    """All classes below one."""
+    """Yield all classes below one."""
     for below in cls.__subclasses__():
         yield below
         yield from subclasses(below)
