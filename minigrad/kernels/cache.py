@@ -42,7 +42,7 @@ ODD = {errno.ELOOP: "it is a link", errno.EISDIR: "it is a folder", errno.ENXIO:
 
 
 def folder() -> pathlib.Path | None:
-    """Return the folder of generated modules: MINIGRAD_CACHE, else minigrad/ in XDG_CACHE_HOME or ~/.cache; None if no home."""
+    """Return the folder of generated modules: MINIGRAD_CACHE, else minigrad/ in XDG_CACHE_HOME or ~/.cache, or None."""
     own = os.environ.get("MINIGRAD_CACHE")
     return pathlib.Path(own) if own else seal.folder("XDG_CACHE_HOME", ".cache")
 
@@ -160,7 +160,7 @@ def keep(name: str, data: bytes) -> bool:
 
 
 def kept(name: str) -> bytes | None:
-    """Return the data that `keep` wrote under this name; None if it is missing or has been altered."""
+    """Return the data that `keep` wrote under this name; None if it is missing or was altered."""
     found = read(name)
     return None if found is None else opened(name, found)
 

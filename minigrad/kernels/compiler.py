@@ -21,7 +21,7 @@ _held: list = []  # the locks that a fork holds
 
 
 def whole(load: Callable, *args: Any) -> Any:
-    """Return load(*args); if Ctrl-C arrives during the call, raise KeyboardInterrupt after it."""
+    """Return load(*args); a Ctrl-C during the call is handled after it."""
     handler = signal.getsignal(signal.SIGINT)
     if not callable(handler) or threading.current_thread() is not threading.main_thread():
         return load(*args)  # Python interrupts only the main thread

@@ -40,7 +40,7 @@ def alone() -> bool:
 
 
 def worth(x: Any, work: int, least: int) -> bool:
-    """Return True if `work` on this array is worth a kernel: a float array in main memory, and at least `least` work."""
+    """Return True if this is a float array in main memory with at least `least` work to do on it."""
     return work >= least and type(x) is np.ndarray and not alone() and x.dtype.kind == "f"
 
 

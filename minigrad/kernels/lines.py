@@ -200,7 +200,7 @@ def turned(plan: Plan, args: tuple) -> list | None:
 
 
 def is_slim(plan: Plan, args: tuple, layout: Layout) -> bool:
-    """Return True if the lines are narrow columns along one dimension and all arguments have their layout."""
+    """Return True if lines are narrow columns along one dimension, and there are only ALL and LINE arguments."""
     columns = layout.reduced == (False, True, False) and layout.sizes[2] < SLIM <= layout.sizes[1]
     held = {*plan.takes, *plan.gives} - {None, NUMBER}
     return columns and held <= {ALL, LINE} and plan.dims is not None and only_dim(args[plan.dims]) is not None

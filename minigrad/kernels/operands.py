@@ -108,7 +108,7 @@ def refused_dtype(op: Any, target: np.dtype) -> Exception:
 
 
 def number(a: Any, target: np.dtype) -> Any:
-    """Return a number in the dtype of the arrays beside it: NumPy does not widen Python's numbers, but rejects overflow."""
+    """Return a number in the dtype of the arrays it meets: NumPy does not widen Python's numbers, but rejects overflow."""
     if target in dtypes.FLOATS:
         return float(a)
     return np.array(a).astype(target)

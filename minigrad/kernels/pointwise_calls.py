@@ -151,7 +151,7 @@ def taken(
 
 
 def one(a: Any, dtype: np.dtype, is_operand: bool) -> Any:
-    """Return a number or one-element array as a scalar of a dtype; settings beside integers keep their type."""
+    """Return a number or one-element array as a scalar of a dtype; settings of integer operations keep their type."""
     if type(a) is np.ndarray:
         return dtype.type(a.item())
     return number(a, dtype)[()] if is_operand and dtype.kind != "f" else scalar(a, dtype)

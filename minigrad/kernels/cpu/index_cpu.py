@@ -215,7 +215,7 @@ def take(x: np.ndarray, dim: int, index: np.ndarray, signed: bool = True) -> np.
 def add(x: np.ndarray, dims: tuple, indices: tuple, rows: Any, known: bool = False) -> bool:
     """Add slices to x at indices along dims, in place; rows has the shape that indexing gives.
 
-    `known` indices have been checked before: on a device, a check would have to wait for the result.
+    `known` indices were checked before: on a device, a check would have to wait for the result.
     """
     if on_device(x):
         return kernels_there("scatter").add(x, dims, indices, rows, known)

@@ -95,7 +95,7 @@ class Allocator:
             raise error(
                 OutOfMemoryError,
                 "cuda",
-                f"out of memory: requested {size} bytes, {free} of {total} are free, tensors here hold {self.allocated}",
+                f"out of memory: {size} bytes requested, {free} of {total} are free, tensors here hold {self.allocated}",
                 "delete tensors that are not needed, use smaller batches, or compute under no_grad if you need no "
                 "gradient; minigrad.cuda.memory_summary() shows the memory in use",
             ) from None

@@ -103,7 +103,7 @@ def arguments(x: Any, y: Any, out: Any, batch: tuple, rows: int, columns: int, d
 
 
 def turned(a: Any, rows: int, columns: int) -> tuple | None:
-    """Return NORMAL or TRANSPOSED if rows or columns are contiguous, and the step to the next one; None if neither are."""
+    """Return NORMAL or TRANSPOSED if rows or columns are contiguous, and the step to the next one; None if neither is."""
     if not all([isinstance(s, (int, np.integer)) for s in (a.rows, a.columns)]):
         return None
     if a.columns == 1 and a.rows >= columns:

@@ -200,7 +200,7 @@ def remainder(x, y):
 
 @function
 def floor_divide(x, y):
-    """Return x / y rounded down: exact, where the rounded quotient may be one too large."""
+    """Return x / y rounded down: exact even where rounding makes x / y one too large."""
     if y == 0:
         return x / y
     rest = fmod(x, y)

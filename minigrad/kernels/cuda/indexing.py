@@ -143,7 +143,7 @@ def along(x: DeviceArray, dim: int, index: DeviceArray) -> Selected:
 def parse(x: DeviceArray, index: Any) -> tuple[DeviceArray, Selected]:
     """Return the view that the basic part of an index gives, and the selection of its arrays from that view.
 
-    As in NumPy, integers beside arrays count as arrays, and a mask counts as one array per dimension.
+    As in NumPy, integers next to arrays count as arrays, and a mask counts as one array per dimension.
     """
     items = [np.asarray(i) if isinstance(i, (list, bool, np.bool_)) else i for i in as_tuple(index)]
     columns: list = []  # number of x's dimensions that each item indexes

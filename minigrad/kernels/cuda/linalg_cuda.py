@@ -48,7 +48,7 @@ def by_library(function: Callable) -> Callable:
 
 
 def shapes_alone(function: Callable, args: tuple, kwargs: dict) -> Any:
-    """Return results for meta arrays: their shapes come from stacks of zero matrices, with the batch in front."""
+    """Return results for meta arrays: their shapes come from empty stacks of matrices, with the batch in front."""
     arrays = [a for a in args if isinstance(a, np.ndarray)]
     batch = np.broadcast_shapes(*[a.shape[:-2] for a in arrays])
     none = iter([np.empty((0, *a.shape[-2:]), a.dtype) for a in arrays])

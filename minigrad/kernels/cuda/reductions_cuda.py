@@ -32,7 +32,7 @@ class Reduction(NamedTuple):
 
     Terms read x, further arrays by the names in `reads`, and the element's number i of n. Results are float64 or int64 if
     `kept` is "wide", the dtype of the elements if it is "same" and they are floats, integers if it is "whole". Two results are
-    a[0] and a[1], both of that dtype; beside a "same" result the other is a place.
+    a[0] and a[1], both of that dtype; with a "same" result, the other is a place.
     """
 
     term: str
