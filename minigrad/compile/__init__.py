@@ -1,10 +1,10 @@
-"""compile: a function as a generated program that runs without Python.
+"""compile: turn a function into a generated program that runs without Python.
 
-guards.py and trace.py note what a function reads and does: traced_writes.py what it writes in place, selections.py what it does
-with x[mask], symbols.py and spelled.py what it makes of numbers; stand_ins.py keeps the world out.  rules.py lowers that to
-ir.py (product_rules.py, row_rules.py), fuse.py puts it into loops and passes over rows, and emit/ writes the text.
-specialization.py keeps a program for one kind of arguments and runs it, backward_programs.py what differentiates it,
-fast_call.py writes out the call, versions.py says what several programs differ in.
+guards.py and trace.py record everything a function reads and does; traced_writes.py handles in-place writes, selections.py
+x[mask], symbols.py and spelled.py arithmetic on numbers, and stand_ins.py side effects. rules.py lowers the recorded steps to
+ir.py (product_rules.py, row_rules.py), fuse.py merges them into loops and passes over rows, and emit/ writes the source.
+specialization.py holds and runs the program for one kind of arguments, backward_programs.py its gradients, fast_call.py
+generates the code of a call, and versions.py explains how several specialisations differ.
 """
 
 from .api import compile

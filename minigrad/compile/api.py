@@ -1,10 +1,10 @@
-"""compile: a function that is captured once for each kind of arguments, generated as one Numba module, and run from there.
+"""compile: capture a function once for each kind of arguments, generate one Numba module from it, and run that.
 
-`Compiled.__call__` finds the specialisation for its arguments by their dtypes, sizes and layouts, and goes its road; a
-new one is made (specialization.py): captured (trace.py), lowered to simple operations (rules.py), fused (fuse.py), written
-(module_text.py).  Other sizes are captured anew, so that nothing is assumed about them, but give the same text, which is
-compiled once.  Whatever cannot be right compiled runs eagerly, alone where the function can be taken apart around it
-(function_parts.py): `explain()` says why.
+`Compiled.__call__` looks up the specialisation for the dtypes, sizes and layouts of its arguments and runs it. A new kind of
+arguments gets a new specialisation (specialization.py): it is captured (trace.py), lowered to simple operations (rules.py),
+fused (fuse.py) and written (module_text.py). New sizes are captured again, so that no assumption about sizes is needed; they
+usually give the same source, which is compiled only once. Code that cannot be compiled correctly runs eagerly, by itself if
+the function can be split around it (function_parts.py). `explain()` gives the reason.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from .guards import MISS
 from .specialization import Eager, Specialisation, kind
 from .versions import change, told
 
-ROADS = 4  # of the specialisations used last: their roads are tried before the arguments are looked at
-OFTEN = 8  # texts that were compiled for one function: more are likely a mistake, which is said
-MANY = 32  # beyond, new kinds of calls run eagerly
-ALL = 256  # the same for captures, of which many may give one text
-GROWS = "keep what grows with each call, as a dictionary with new keys, where the caller is"
-KINDS = {  # what a group becomes
+ROADS = 4  # most recently used specialisations; they are tried before the arguments are examined
+OFTEN = 8  # distinct sources compiled for one function: more are probably a mistake, so a warning follows
+MANY = 32  # beyond this, new kinds of calls run eagerly
+ALL = 256  # the same for captures, many of which may give one source
+GROWS = "let the caller keep data that grows with each call, such as a dictionary with new keys"
+KINDS = {  # the text for each kind of group
     "loop": "one loop over {}",
     "rows": "one loop over the rows of {}",
     "elements": "one kernel over {}",
@@ -44,7 +44,7 @@ _capture_lock = threading.RLock()
 
 
 def forget() -> None:
-    """A forked process has none of its parent's other threads, one of which may be capturing."""
+    """Replace the lock in a forked process: the parent thread that was capturing does not exist there."""
     global _capture_lock
     _capture_lock = threading.RLock()
 
@@ -63,16 +63,16 @@ def compile(
     options: dict | None = None,
     disable: bool = False,
 ) -> Any:
-    """Compile a function or a module: a call captures what it computes, generates one readable Numba module and runs that.
+    """Compile a function or module: the first call captures its operations, generates one readable Numba module and runs it.
 
-    For functions of tensors, whose results can be differentiated, and for whole steps: loss, gradients, update.  Also as a
-    decorator.  A call is captured again for other dtypes, sizes, layouts and Python values; what cannot be compiled runs
-    eagerly with one MinigradWarning, or with `fullgraph` raises RuntimeError naming the line.  `f.source()` is the text,
-    `f.explain()` what was fused and what was not, `f.graph()` the record.
+    Functions of tensors stay differentiable, and whole steps (loss, gradients, update) can be compiled too. Also works as a
+    decorator. Other dtypes, sizes, layouts or Python values are captured again. Code that cannot be compiled runs eagerly with
+    one MinigradWarning; with `fullgraph` it raises a RuntimeError that names the line. `f.source()` returns the generated
+    source, `f.explain()` lists what was fused and what was not, `f.graph()` returns the record.
 
-    A compiled module is a module with the same parameters; `module.compile()` compiles it in place.  With `disable` the
-    function stays what it is.  `dynamic`, `backend`, `mode` and `options` are there for PyTorch's programs and change
-    nothing: there is one backend, and each size has a program of its own, of which equal texts are compiled once.
+    A compiled module is a module with the same parameters; `module.compile()` compiles it in place. With `disable` the
+    function is returned unchanged. `dynamic`, `backend`, `mode` and `options` are accepted for PyTorch programs and have no
+    effect: there is one backend, and each size has its own program, but equal sources are compiled only once.
 
     >>> import minigrad
     >>> @minigrad.compile
@@ -85,14 +85,14 @@ def compile(
         return functools.partial(compile, fullgraph=fullgraph, backend=backend, disable=disable)
     check_function("compile", model)
     if not isinstance(backend, str):
-        what = f"the backend is {type(backend).__name__}: a backend of your own cannot be used"
-        raise error(TypeError, "compile", what, "leave out backend=; f.source() is the generated text")
+        what = f"backend= is a {type(backend).__name__}; custom backends are not supported"
+        raise error(TypeError, "compile", what, "leave out backend=; f.source() returns the generated source")
     return model if disable else as_compiled(model, fullgraph)
 
 
 @functools.singledispatch
 def as_compiled(f: Any, fullgraph: bool) -> Any:
-    """Return what `compile` gives for a function; nn says what it gives for a module."""
+    """Return the compiled form of a function; nn registers the form of a module."""
     return f if isinstance(f, Compiled) else Compiled(f, fullgraph)
 
 
@@ -108,14 +108,14 @@ class Compiled:
         self._table: dict[tuple, list] = {}
         self._count = 0
         self.versions: list[Specialisation] = []
-        self.varying: frozenset[str] = frozenset()  # paths of numbers outside that have changed between calls
-        self._texts: set[str] = set()  # what was compiled
+        self.varying: frozenset[str] = frozenset()  # paths of outside numbers that changed between calls
+        self._texts: set[str] = set()  # sources compiled so far
         self._warned, self._once = False, 0
-        self.is_quiet = False  # whether it runs in a line of another that runs eagerly
-        self.tree: Any = None  # the text of a part of another function, whose name is the title
-        self.parts: dict[int, tuple[Callable, list]] = {}  # the function in parts, by the line that runs eagerly
+        self.is_quiet = False  # True for a function called in a line of another function that runs eagerly
+        self.tree: Any = None  # for a part of another function: its syntax tree (`title` is that function's name)
+        self.parts: dict[int, tuple[Callable, list]] = {}  # the split function, by the line that runs eagerly
         self._reasons: dict[str, None] = {}
-        self.roads: list[Callable] = []  # what is tried first (fast_call.py)
+        self.roads: list[Callable] = []  # tried first, most recent first (fast_call.py)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -151,7 +151,7 @@ class Compiled:
         return self._first(key, leaves, spec, args, kwargs)
 
     def _first(self, key: tuple, leaves: Any, spec: Any, args: tuple, kwargs: dict) -> Any:
-        """A call of a kind that is not known yet."""
+        """Handle the first call of a new kind: capture and compile, or run eagerly."""
         if self._count >= ALL:
             return self._eagerly(Eager(f"it was called in more than {ALL} different ways", None, False), args, kwargs)
         if len(self._texts) >= MANY:
@@ -163,7 +163,7 @@ class Compiled:
                 made = Specialisation(self, leaves, spec, args, kwargs)
             except Refused as e:
                 made = self.eager(e)
-            except Exception as e:  # the program's own error, or one of ours: eager code tells
+            except Exception as e:  # the program's own error, or one of minigrad's: the eager run shows which
                 result = self.function(*args, **kwargs)
                 what = getattr(e, "problem", "") or str(e).partition("\n")[0] or type(e).__name__
                 made = Eager(f"its capture failed: {what}", getattr(e, "place", None), True, getattr(e, "remedy", ""))
@@ -174,17 +174,17 @@ class Compiled:
                 return result
             self._add(key, made)
         if made.once:
-            # as the first step of an optimizer, which makes its state: not worth compiling, unless it comes again
+            # such as an optimizer's first step, which creates its state: not worth compiling unless it keeps happening
             self._once += 1
             if self._once > OFTEN:
-                why = f"{self._once} calls have made the next one another kind of call"
+                why = f"{self._once} calls each changed state that the next call depends on"
                 self._add(key, Eager(why, None, True, GROWS))
             return self.function(*args, **kwargs)
         result = made.road(self, args, kwargs)
         return self.function(*args, **kwargs) if result is MISS else result
 
     def _remember(self, found: Any) -> None:
-        """Have a specialisation that was used tried first."""
+        """Move a used specialisation to the front, so that the next call tries it first."""
         if isinstance(found, Specialisation):
             self.roads.insert(0, found.road)
             del self.roads[ROADS:]
@@ -202,12 +202,12 @@ class Compiled:
                 warn("compile-often", f"compile({self.name})", f"was compiled {len(self._texts)} times: {why}", fix)
 
     def often(self) -> tuple[str, str]:
-        """Return why there are many versions, and what to do."""
+        """Return the reason for many versions, and a fix."""
         found = change(self.versions)
-        return (str(found), found.remedy) if found else ("its arguments differ", "see explain() for what each is for")
+        return (str(found), found.remedy) if found else ("its arguments differ", "explain() lists what each is for")
 
     def _eagerly(self, made: Eager, args: tuple, kwargs: dict) -> Any:
-        """Run the function itself, and say so once."""
+        """Run the function eagerly, and warn once per reason."""
         if self.fullgraph and made.loud:
             raise self.refused(made)
         if made.why not in self._reasons:
@@ -216,7 +216,7 @@ class Compiled:
         return (made.run or self.function)(*args, **kwargs)
 
     def eager(self, refused: Refused) -> Eager:
-        """Return what runs where a function was refused: with compiled parts around the line, if it can be taken apart."""
+        """Return the eager fallback of a refused function: compiled parts around the line if it can be split."""
         found = None if self.fullgraph else split(self.function, self.tree, refused)
         if found is None:
             return Eager(refused.why, refused.place, refused.loud, refused.fix)
@@ -231,40 +231,40 @@ class Compiled:
 
     @staticmethod
     def inner(parts: list, known: dict, f: Callable) -> Callable:
-        """Return what is called for a function in a line that runs eagerly: a user's, or a module, is compiled as well."""
+        """Return the compiled form of a function called in an eager line, if it is a user's function or a module; else `f`."""
         function, given = plain(f)
         if len(known) == MANY or not is_module(f) and users_code(function) is None:
             return f
         key = function, *map(id, given)
         if key not in known:
             known[key] = Compiled(f, False)
-            known[key].is_quiet = True  # the line has been named
+            known[key].is_quiet = True  # the warning for the line has been given
             parts.append(known[key])
         return known[key]
 
     def warn(self, why: str, fix: str = "", at: str = "", loud: bool = True, where: str = "") -> None:
-        """Tell the user that some calls run eagerly, now if `loud`, and in any case in `explain()`."""
+        """Record that some calls run eagerly, for `explain()`; if `loud`, also warn."""
         self._reasons[why] = None
         if loud and not self.is_quiet:
             warn("compile-eager", f"compile({self.title})", f"runs eagerly{where}, because {why}{at}", fix)
 
     def refused(self, made: Eager) -> Exception:
-        """The error for what cannot be compiled, with fullgraph=True."""
-        fix = f"{made.fix or 'change that'}; or compile it without fullgraph=True: then it runs eagerly"
+        """Return the error for a function that cannot be compiled with fullgraph=True."""
+        fix = f"{made.fix or 'change that'}; or compile without fullgraph=True to run it eagerly"
         return error(RuntimeError, f"compile({self.name})", f"cannot be compiled: {made.why}", fix, made.place)
 
-    # ------------------------------------------------------------------ what it shows
+    # ------------------------------------------------------------------ inspection
     def source(self, part: str = "forward") -> str:
-        """The generated text of the latest specialisation: "forward" (or the whole step), or "backward"."""
+        """Return the generated source of the latest specialisation: "forward" (or the whole step), or "backward"."""
         if part not in ("forward", "backward"):
-            raise error(ValueError, "source", f"{part!r} is no part", "use 'forward' or 'backward'")
+            raise error(ValueError, "source", f"there is no part {part!r}", "pass 'forward' or 'backward'")
         texts = {name: loaded.program.text for name, loaded in self._made("source").told()}
         if part == "backward" and part not in texts:
             raise error(RuntimeError, "source", f"{self.name} has no backward: none of its results requires grad")
         return texts[part] if part in texts else texts["program"]
 
     def graph(self) -> Any:
-        """The record (minigrad.record/1) of the function on the arguments of its latest specialisation."""
+        """Return the record (minigrad.record/1) of the function on the arguments of its latest specialisation."""
         from ..record.passes import record
 
         made = self._made("graph")
@@ -273,7 +273,7 @@ class Compiled:
         return record(f, *args, name=self.name)
 
     def explain(self) -> str:
-        """What was fused, what was not, and why."""
+        """List what was fused and what was not, with reasons."""
         lines = [f"{self.name}: {self._counted()}"]
         for title, loaded in self.versions[-1].told() if self.versions else ():
             lines.append(f"{title}:")
@@ -286,13 +286,13 @@ class Compiled:
         lines += [f"specialisation {i}: {told(version, self.versions)}" for i, version in enumerate(self.versions, 1)]
         lines += [f"runs eagerly in some calls: {why}" for why in self._reasons]
         for line, (_, parts) in self.parts.items():
-            lines.append(f"in parts, of which line {line} runs eagerly:")
+            lines.append(f"in parts; line {line} runs eagerly:")
             lines += [f"  {told}" for part in parts for told in part.explain().splitlines()]
         return "\n".join(lines)
 
     def _made(self, who: str) -> Specialisation:
-        """The latest specialisation."""
+        """Return the latest specialisation, or raise if there is none."""
         if not self.versions:
-            why = "; ".join(self._reasons) or "it has not been called yet"
+            why = "; ".join(self._reasons) or "it was never called"
             raise error(RuntimeError, who, f"{self.name} has no compiled program: {why}", "call it first")
         return self.versions[-1]

@@ -1,8 +1,8 @@
-"""The backward programs of a compiled function: one for all of its results, and others for some of them.
+"""The backward programs of a compiled function: one for all of its results, and others for subsets of them.
 
-`loss, logits = step(x)`, and only the loss is differentiated: what flows back from a result that was not used is left out, as
-if its operations had never run.  It is not zero, for 0 * inf would be no number.  Where it meets what flows, a sum is the
-other summand, and any other operation gets zeros.
+After `loss, logits = step(x)`, often only the loss is differentiated. Gradients of unused results are left out, as if their
+operations had never run. Zeros would be wrong, because 0 * inf is NaN. Where an absent gradient meets a present one, a sum
+reduces to the other summand, and any other operation gets zeros.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Pull(NamedTuple):
-    """Hold a backward program; `by` are the inputs that it gives gradients of, `back` runs it on arrays (fast_call.py)."""
+    """A backward program: `by` lists the inputs it gives gradients of; `back` runs it on arrays (fast_call.py)."""
 
     entry: Loaded
     by: list[int]
@@ -31,7 +31,7 @@ class Pull(NamedTuple):
 
 
 class BackwardPrograms:
-    """The backward programs of one kind of call, made when they are first needed."""
+    """The backward programs of one kind of call, compiled when first needed."""
 
     def __init__(self, owner: Specialisation, name: str, steps: list, saved: list, seeds: list, grads: list):
         self.owner, self.name = owner, name
@@ -41,7 +41,7 @@ class BackwardPrograms:
         self.pulls: dict[tuple, Pull | None] = {everything: self.whole}  # by which results have a gradient
 
     def pull(self, present: tuple[bool, ...]) -> Pull | None:
-        """Return the program where the gradients of some results are there; None where only eager code can tell."""
+        """Return the program for the results that have a gradient; None if the gradients must be computed eagerly."""
         if present not in self.pulls:
             found = without(self.steps, self.seeds, self.grads, present)
             try:
@@ -52,14 +52,14 @@ class BackwardPrograms:
         return self.pulls[present]
 
     def release(self) -> None:
-        """Keep no array of the capture, and no steps where they are not needed again."""
+        """Drop the arrays of the capture, and the steps if no other program can be needed."""
         for v in [*self.saved, *self.seeds, *[o for step in self.steps for o in step.outs]]:
             v.array = None
         if len(self.seeds) == 1:
             self.steps = []
 
     def load(self, present: tuple[bool, ...], steps: list, grads: list) -> Pull:
-        """Generate and compile the program."""
+        """Generate and compile one backward program."""
         owner, read = self.owner, [*self.saved, *[s for s, there in zip(self.seeds, present) if there]]
         made = generated(steps, read, [g for g in grads if g is not None], [], self.name, owner.on_device)
         by = [k for k, g in zip(owner.by, grads) if g is not None]
@@ -67,24 +67,24 @@ class BackwardPrograms:
         return Pull(entry, by, way_back(owner, entry, by, [v.shape for v in read], present, self.back_partly))
 
     def back_partly(self, node: Any, g: list, freed: Any) -> list | None:
-        """Run the program for the gradients that are there, on arrays."""
+        """Run the program for the gradients that are present, on arrays."""
         pull = self.pull(tuple([one is not None for one in g]))
         return None if pull is None else pull.back(node, g, freed)
 
 
-# ---------------------------------------------------------------------- leaving out what does not flow
+# ---------------------------------------------------------------------- leaving out absent gradients
 class Flow:
-    """Follow what flows back when some of the seeds are missing."""
+    """Propagation of gradients when some of the seeds are absent."""
 
     def __init__(self, seeds: Sequence[Value], present: Sequence[bool]):
-        self.flowing = set(seeds)  # the values that gradients flow through
+        self.flowing = set(seeds)  # values that gradients flow through
         self.absent = {seed for seed, there in zip(seeds, present) if not there}
-        self.zero: set[Value] = set()  # what is zero wherever gradients come from
-        self.same: dict[Value, Value] = {}  # sums of which one summand is absent -> the other one
+        self.zero: set[Value] = set()  # values that are zero for any gradient
+        self.same: dict[Value, Value] = {}  # sums with one absent summand -> the other summand
         self.steps: list[Step] = []
 
     def follow(self, step: Step) -> bool:
-        """Take in the next step; False where something is added that no gradient flows through."""
+        """Process the next step; return False if it adds a value that no gradient flows through."""
         read = [a for a in step.args if isinstance(a, Value)]
         if issubclass(step.cls, Linear) and all(map(self.is_zero, read)):
             self.zero.update(step.outs)
@@ -105,7 +105,7 @@ class Flow:
         return True
 
     def is_zero(self, v: Value) -> bool:
-        """Return whether a value is zero everywhere, however large the gradients are."""
+        """Return True if a value is zero everywhere, for any gradient."""
         return v in self.zero or v.kind == "constant" and not v.content.any()
 
 
@@ -120,7 +120,7 @@ def zeros(like: Value) -> Value:
 def without(
     steps: Sequence[Step], seeds: Sequence[Value], grads: Sequence[Value | None], present: Sequence[bool]
 ) -> tuple[list[Step], list[Value | None]] | None:
-    """Return the steps and the gradients (None: none) where only some seeds are there; None where that cannot be told."""
+    """Return the steps and gradients (None: absent) if only some seeds are present; None if they cannot be determined."""
     flow = Flow(seeds, present)
     if not all(map(flow.follow, steps)) or any(g is not None and g not in flow.flowing for g in grads):
         return None

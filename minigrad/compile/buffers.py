@@ -1,9 +1,8 @@
-"""Give memory to what a program reads outside the loop that computes it, and to nothing else.
+"""Allocate memory for the values that are read outside the loop that computes them, and for no others.
 
-Everything else is a variable of its loop, or stands in the formula that reads it.  Where the program writes to one of its
-inputs, the new value can often be put right there, in place of an array of its own; `written_directly` says where that is
-safe, and `taken_over` where a result can have the memory of an array that is not needed any more.  The loops are written in
-cpu_loops.py.
+Other values are variables of their loop, or part of the formula that reads them. If the program writes to one of its inputs,
+the new value can often be stored there directly, without an extra array: `written_directly` decides where that is safe.
+`taken_over` decides where a result can reuse the memory of an array that is no longer needed. cpu_loops.py writes the loops.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ def stored(low: Lowering, groups: list[Group], outputs: list, writes: list) -> s
 
 
 def written_directly(low: Lowering, groups: list[Group], outputs: list, writes: list) -> dict[V, V]:
-    """Inputs that are written to, with their new values where those can be computed right there: input -> value."""
+    """Return the inputs whose new values can be computed directly in their memory: input -> value."""
     made = {o: (k, op) for k, g in enumerate(groups) for op in g.ops if op.kind == "map" for o in op.outs}
     added = [op for g in groups for op in g.ops if op.kind == "scatter" and op.data["inside"]]
-    made |= {op.outs[0]: made[op.ins[0]] for op in added if op.ins[0] in made}  # in the memory of what it adds to
+    made |= {op.outs[0]: made[op.ins[0]] for op in added if op.ins[0] in made}  # in the memory of the array it adds to
     may_raise = ("pick", "scatter", "call")
     raising = max([k for k, g in enumerate(groups) if any(op.kind in may_raise for op in g.ops)], default=-1)
     returned = {low.base(v) for v in outputs}
@@ -52,7 +51,7 @@ def written_directly(low: Lowering, groups: list[Group], outputs: list, writes: 
 
 
 def read_later(low: Lowering, groups: list[Group], views: set, d: V, k: int, writer: Any) -> bool:
-    """Return whether a view of d is read after `writer`, in group k, writes to its place, but for the element it is at."""
+    """Return True if a view of d is read after `writer`, in group k, overwrites it, except for the element being computed."""
     part = {op: i for i, p in enumerate(groups[k].parts) for op in p.ops}
     for later, g in enumerate(groups[k:], k):
         for op, a in [(o, a) for o in g.ops for a in o.values if low.base(a) in views]:
@@ -66,12 +65,12 @@ def read_later(low: Lowering, groups: list[Group], views: set, d: V, k: int, wri
 
 
 def is_late(op: Op) -> bool:
-    """Return whether an operation reads a row after the loop over it, as a sum of a stored row does (cpu_rows.py)."""
+    """Return True if an operation reads a row after the loop over it, as the sum of a stored row does (cpu_rows.py)."""
     return op.kind == "reduce" and op.name == "sum" and of_rows(op)
 
 
 def reshaped(low: Lowering, groups: list[Group], p: V) -> set:
-    """p, and what is p's memory seen otherwise: under another shape, or as a view that was called for."""
+    """Return p and every value that shares its memory: reshaped, or a view returned by a call."""
     found = {p}
     for op in [op for g in groups for op in g.ops if op.kind in ("reshape", "call")]:
         seen = op.kind == "reshape" or getattr(op.data["cls"], "view", False)
@@ -80,7 +79,7 @@ def reshaped(low: Lowering, groups: list[Group], p: V) -> set:
 
 
 def taken_over(low: Lowering, groups: list[Group], stored: set, kept: set, direct: dict) -> dict[V, V]:
-    """Results that are put into the memory of an array that nobody reads any more: result -> array."""
+    """Return the results that can reuse the memory of an array with no later reader: result -> array."""
     order = {o: k for k, g in enumerate(groups) for op in g.ops for o in op.outs if op.kind in ("map", "dot")}
     others = [op for g in groups for op in g.ops if op.kind not in (*LOOPED, "dot", "pick")]
     held = set(low.bases(others))  # their results may be views

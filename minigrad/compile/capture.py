@@ -1,4 +1,4 @@
-"""Run a function under a Trace, which hears of all that the function asks for: operations, values, gradients."""
+"""Run a function under a Trace, which intercepts its operations, reads of values and requests for gradients."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ capturing: ContextVar[Any] = ContextVar("minigrad.capture", default=None)  # the
 
 @contextmanager
 def tracing(trace: Trace, grad: bool):
-    """Run under a capture."""
+    """Run the block under a capture."""
     slots.reading, slots.tracking, slots.changing, slots.numbers = reading, tracking, changing, numbers
     around, alone = capturing.get(), without.get()
     try:
         capturing.set(trace)
-        without.set(True)  # its values are looked at by nobody
+        without.set(True)  # no user sees the values
         with use(Frame(trace, grad, None, False, OFF)), standing_in(trace.environment, capturing.get):
             yield trace
     except Refused:
@@ -46,26 +46,26 @@ def tracing(trace: Trace, grad: bool):
 
 
 def traced(t: Tensor | None) -> Trace | None:
-    """Return the running capture, if what happens to a tensor (or to None) is its concern."""
+    """Return the running capture if it is responsible for `t` (or for code that has no tensor); else None."""
     trace = capturing.get()
     elsewhere = t._layer is not trace if type(t) is Box else current() is OFF
     return None if elsewhere else trace
 
 
 def tracking(t: Tensor, before: Leaf | None) -> None:
-    """Note that a tensor asks for gradients from now on, or no more."""
+    """Record that a tensor starts or stops requiring gradients."""
     if (trace := traced(t)) is not None:
         trace.track(t, before)
 
 
 def changing(what: str, t: Tensor | None = None) -> None:
-    """Refuse what changes a tensor from outside, or asks for the state of a generator or changes it, which is no value."""
+    """Refuse to change a tensor from outside, or to read or change the state of a generator."""
     if (trace := traced(t)) is not None and (type(t) is not Box or trace.is_input(t)):
         raise trace.refuse(f"it {what}")
 
 
 def numbers(data: Any) -> Any:
-    """Note that a tensor is about to be made of numbers that the program is given; return them as Python's own."""
+    """Record that a tensor is about to be made of symbolic numbers; return them as plain Python numbers."""
     if (trace := traced(None)) is None:
         return data
     flat, tree = flatten(data)
@@ -76,7 +76,7 @@ def numbers(data: Any) -> Any:
 
 
 def reading(t: Tensor, how: str) -> Any:
-    """Refuse that the user reads the values of a tensor, be it from outside or a traced one; return a number for item()."""
+    """Refuse to read the values of a tensor, from outside or traced; return a number for item()."""
     if (trace := traced(t)) is None:
         return None
     if how == "grad":
@@ -86,6 +86,6 @@ def reading(t: Tensor, how: str) -> Any:
     if how == "item" and ((symbol := trace.number(t)) is not None or type(t) is Box):
         return symbol
     if type(t) is not Box:
-        raise trace.refuse(f"it reads the value of a tensor ({how}), which differs from call to call", fix=VALUES)
-    what = f"it takes the memory of a tensor of shape {tuple(t.shape)} with {how}(), and what is done there is not recorded"
-    raise trace.refuse(what, fix="use minigrad's operations in place of NumPy's")
+        raise trace.refuse(f"it reads the value of a tensor ({how}), which can change from call to call", fix=VALUES)
+    what = f"it accesses the memory of a tensor of shape {tuple(t.shape)} with {how}(), which is not recorded"
+    raise trace.refuse(what, fix="use minigrad's operations instead of NumPy's")

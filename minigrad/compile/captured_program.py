@@ -1,8 +1,8 @@
-"""What one capture of a function has found: steps, results, and the backward program that differentiates them.
+"""The result of one capture of a function: its steps, its results, and the backward steps that differentiate them.
 
-The function runs once under a Trace (trace.py), with its tensors as inputs and its numbers as symbols.  Whatever it returns
-is an output, one of its inputs or a plain value; tracked outputs are differentiated at once, so that the backward is steps
-of the same kind.  specialization.py captures again and compares (`fingerprint`) before it believes what it sees.
+The function runs once under a Trace (trace.py), with inputs for its tensors and symbols for its numbers. Each returned value
+is an output, one of the inputs or a plain value. Tracked outputs are differentiated right away, so that the backward consists
+of steps of the same kind. specialization.py captures twice and compares the `fingerprint` before it trusts the result.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from .trace import NEEDED, Trace
 if TYPE_CHECKING:
     from .specialization import Specialisation
 
-NOTHING = np.empty(0)  # in the place of an array whose memory is not needed any more
+NOTHING = np.empty(0)  # replaces an array whose memory is no longer needed
 
 
 class Captured:
-    """What one capture has found."""
+    """The result of one capture."""
 
     def __init__(self, program: Specialisation, leaves: Any):
         self.program, self.leaves = program, leaves
         self.trace = trace = Trace(program.environment, self)
         self.reads = Reads(program.names, trace.depends)
-        self.computed: dict[int, tuple[Box, Value]] = {}  # numbers that the program computes, by their leaves
+        self.computed: dict[int, tuple[Box, Value]] = {}  # numbers that the program computes, by leaf
         self.forward_steps: list[Step] = trace.steps
         self.backward_steps: list[Step] = []
         self.seeds: list = []
@@ -53,7 +53,7 @@ class Captured:
             trace.phase = "forward"
             after, tree = flatten((args, kwargs))
             if tree != program.tree or any(a is not b for a, b in zip(after, full)):
-                raise Refused("it changes a list or dictionary that it was given", None, True, RETURN)
+                raise Refused("it changes a list or dictionary in its arguments", None, True, RETURN)
             self.outs: list[Box] = []
             self.take_results(result)
             self.effects, self.once = effects(program.surroundings, trace, self.leaf)
@@ -62,29 +62,29 @@ class Captured:
             if trace.tracks_others():
                 raise Refused("it changes requires_grad of a tensor that outlives the call")
             if any(type(history(o)) is Leaf for o in self.outs):
-                raise Refused("it returns a leaf that it has made", None, False)
+                raise Refused("it returns a leaf that it creates", None, False)
             boxes = trace.input_boxes()
             self.tracked = [program.grad and history(o) is not None for o in self.outs]
             self.by = [k for k, b in enumerate(boxes) if history(b) is not None]
             if any(type(history(boxes[k])) is not Leaf for k in self.by):
-                raise Refused("it writes to an input in a way that is tracked", None, False)
+                raise Refused("it writes to an input, and the write is tracked", None, False)
             if any(self.tracked):
                 self.run_backward(trace, boxes)
             if self.seeds and any(what == "grad" for what, *_ in self.effects):
-                what = "it changes a .grad, which outlives the call, and returns what can be differentiated"
-                raise Refused(what, None, True, "return tensor.detach(), or what is to be kept")
-        self.reads.refuse = lambda: Refused(NEEDED)  # what is kept of the numbers keeps nothing of the capture
+                what = "it changes a .grad, which outlives the call, and returns a differentiable tensor"
+                raise Refused(what, None, True, "return tensor.detach(), or return the new gradient")
+        self.reads.refuse = lambda: Refused(NEEDED)  # the numbers must not keep the capture alive
         self.free_results()
 
     def free_results(self) -> None:
-        """Free what the steps have computed, but for what comes out: captures are compared, and several are there at a time."""
+        """Free the arrays of the steps, except for outputs: several captures exist at a time, for comparison."""
         for o in self.outs:
-            o._edge = None  # the graph, which holds tensors for backward
+            o._edge = None  # frees the graph, which holds saved tensors
         for v in [v for step in self.trace.steps for v in step.outs if not on_device(v.array)]:
             v.array = NOTHING
 
     def take_arguments(self, program: Specialisation, leaves: Any) -> list:
-        """The arguments as the function gets them: boxes for tensors, symbols for numbers."""
+        """Return the arguments for the function: boxes for tensors, symbols for numbers."""
         full, self.places = list(leaves), []
         seen: set[int] = set()
         for i, a in enumerate(leaves):
@@ -92,7 +92,7 @@ class Captured:
                 if type(a) is Box or a.is_inference():
                     raise Refused("an argument is an inference tensor or belongs to a transform", None, False)
                 if id(a) in self.trace._outside or id(a) in seen and history(a) is not None:
-                    raise Refused("an argument is also another argument, or read from a variable", None, False)
+                    raise Refused("a tensor is passed twice, or also read from a variable", None, False)
                 seen.add(id(a))
                 full[i] = self.trace.argument(a, program.names[i], f"leaves[{i}]")
                 self.places.append(i)
@@ -101,11 +101,11 @@ class Captured:
         return full
 
     def of_input(self, t: Tensor) -> Any:
-        """Return what item() gives of an input."""
+        """Return the result of item() for an input."""
         return self.number(self.program.item(t, self.leaves))
 
     def of_result(self, b: Box, v: Value) -> Any:
-        """Return what item() gives of what the program computes: a number to be returned or left behind, and nothing else."""
+        """Return the result of item() for a computed tensor: a number that may only be returned or stored."""
         i = self.program.result(len(self.computed), b._value._a.item(), self.leaves)
         self.computed[i] = b, v
         if self.program.plainly:
@@ -114,23 +114,23 @@ class Captured:
         return self.number(i) if i in self.program.numbers else None
 
     def result_of(self, b: Box, v: Value) -> tuple[str, Any]:
-        """Return where the tensor is whose number was asked for."""
+        """Return the location of the tensor whose number was requested."""
         if self.trace.value(b) is not v:
-            raise Refused("it takes the number of a tensor that it writes to afterwards", None, True)
+            raise Refused("it calls item() on a tensor and writes to that tensor afterwards", None, True)
         k = next((k for k, o in enumerate(self.outs) if self.trace.value(o) is v), None)
         if k is not None:
             return "out", k
         return self.leaf(self.trace.detach(b) if place(b, self.trace.input_boxes()) is None else b)
 
     def number(self, i: int) -> Any:
-        """Return a leaf that is a number: a symbol, if it may be a parameter."""
+        """Return leaf `i`, as a symbol if it may be a parameter."""
         a = self.leaves[i]
         if i not in self.program.numbers:
             return a
         return (Number if type(a) is float else Whole)(a, f"leaves[{i}]", frozenset([i]), self.reads)
 
     def leaf(self, o: Any) -> tuple[str, Any] | None:
-        """Say what an object is to the program: an output, one of its inputs, a number or a plain value."""
+        """Classify an object of the program: an output, one of its inputs, a number or a plain value."""
         if isinstance(o, Tensor):
             o = self.trace.own(o)
             if (k := place(o, self.trace.input_boxes())) is not None:
@@ -145,7 +145,7 @@ class Captured:
         return ("value", o) if isinstance(o, PLAIN) else None
 
     def take_results(self, result: Any) -> None:
-        """The outputs, and what else is returned."""
+        """Collect the outputs and the other returned values."""
         flat, self.result_tree = ([result], None) if isinstance(result, Tensor) else flatten(result)
         self.results: list[tuple[str, Any]] = []
         for o in flat:
@@ -154,30 +154,30 @@ class Captured:
             self.results.append(part)
 
     def look_at_memory(self, trace: Trace) -> None:
-        """See that outputs have memory of their own."""
+        """Check that each output has its own memory."""
         memories = [b._value._a for b in trace.input_boxes()]
         for o in self.outs:
             v = trace.value(o)
             if v.kind != "computed" or any(np.may_share_memory(o._value._a, m) for m in memories):
-                raise Refused("it returns a view of an argument, or a tensor that it did not compute", None, False)
+                raise Refused("it returns a view of an argument, or a tensor that it does not compute", None, False)
             memories.append(o._value._a)
 
     def run_backward(self, trace: Trace, boxes: list) -> None:
-        """The backward program, from seeds for the tracked outputs."""
+        """Record the backward program, from seeds for the tracked outputs."""
         before = len(trace.steps)
         outs = [o for o, t in zip(self.outs, self.tracked) if t]
         try:
             self.seeds, self.grads = trace.differentiate(outs, [boxes[k] for k in self.by])
         except Refused:
             raise
-        except RuntimeError as e:  # the function has freed its graph itself
+        except RuntimeError as e:  # the function itself frees its graph
             self.freed = RuntimeError(str(e))
             del trace.steps[before:]
             return
         self.forward_steps, self.backward_steps = trace.steps[:before], trace.steps[before:]
 
     def needed(self) -> tuple[list[Value], list[Step]]:
-        """The forward values that the backward program reads, and the views among them, which it takes again."""
+        """Return the forward values that the backward program reads, and the steps of views among them, which it repeats."""
         maker = {o: s for s in self.forward_steps for o in s.outs}
         made = {o for s in self.backward_steps for o in s.outs} | set(self.seeds)
         saved: dict[Value, None] = {}
@@ -200,7 +200,7 @@ class Captured:
         return list(saved), again
 
     def fingerprint(self, as_values: bool = False) -> list:
-        """The program as plain data, equal for equal programs; numbers by their expressions, or by what they are."""
+        """Return the program as plain data, equal for equal programs, with numbers as expressions or as values."""
         numbers: dict[Value, int] = {}
         told = (lambda a: repr(plain(a))) if as_values else lambda a: a.name if is_symbolic(a) else repr(a)
 
@@ -229,18 +229,18 @@ class Captured:
 
 
 def parts(part: Any, told: Callable) -> Any:
-    """Return what something that is left behind is made of, as plain data."""
+    """Return the parts of a stored object, as plain data."""
     data = {"value": told, "number": told, "count": lambda v: (told(v.content), v.dtype)}
     return part and [data.get(k, lambda x, k=k: (k, x))(x) for k, x in places(part)]
 
 
 def place(a: Any, among: list) -> int | None:
-    """Where an object stands in a list; tensors and floats are compared by identity."""
+    """Return the position of an object in a list, by identity, or None."""
     return next((k for k, b in enumerate(among) if b is a), None)
 
 
 def argument_names(f: Callable, args: tuple, kwargs: dict) -> list[str]:
-    """A name for each leaf of the arguments."""
+    """Return a name for each leaf of the arguments."""
     try:
         parameters = inspect.signature(getattr(f, "forward", f)).parameters
         names = [p.name for p in parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
@@ -250,7 +250,7 @@ def argument_names(f: Callable, args: tuple, kwargs: dict) -> list[str]:
     found: dict[str, None] = {}
     for path in optree.tree_paths((args, kwargs), none_is_leaf=True):
         kind, first, *rest = path
-        if kind == 0:  # by its place
+        if kind == 0:  # a positional argument
             first = names[first] if first < len(names) else f"{star}_{first - len(names)}"
         name = "_".join(map(str, [first, *rest]))
         while name in found:

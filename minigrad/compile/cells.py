@@ -1,7 +1,7 @@
-"""Kernels for recurrent networks: one step in time, and its gradients, each as one pass over memory.
+"""Kernels for recurrent networks: one time step, and its gradients, each as one pass over memory.
 
-A step is captured on small examples, with a tensor for each gate.  That gives two programs, the step and its backward; what
-the backward reads of the step is what the step keeps for it.  nn/recurrent_layer.py walks with them through a sequence.
+A step is captured on small examples, with one tensor per gate. This gives two programs, the step and its backward; the step
+saves the values that the backward reads. nn/recurrent_layer.py runs them along a sequence.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ EXAMPLE = (7,)
 
 
 class Kernels(NamedTuple):
-    """The two kernels of a step.  All that they take is flat arrays, and the last ones are memory for what they give.
+    """The two kernels of a step. All arguments are flat arrays; the last ones are memory for the results.
 
-    `gradients` says for each gate of the input, each gate of the state, and each state which of those that `backward` gives
-    is its own: what the input and the state contribute to a gate has the same, where only their sum counts.
+    `gradients` gives, for each gate of the input, each gate of the state and each state, the index of its gradient among the
+    results of `backward`. The input and the state share a gradient where only the sum of their gates matters.
     """
 
-    forward: Callable  # takes gates of the input and of the state, and states; gives states, and what is kept
-    backward: Callable  # takes what was kept, and gradients of the new states; gives gradients
+    forward: Callable  # takes gates of the input and of the state, and states; gives states and saved values
+    backward: Callable  # takes saved values and gradients of the new states; gives gradients
     n_kept: int
     n_gradients: int
     gradients: list[int | None]
 
 
 class Gates(tuple):
-    """Stands for a tensor with all gates side by side: a tensor for each."""
+    """A tuple of one tensor per gate, in place of a single tensor with all gates side by side."""
 
     def __add__(self, other: tuple) -> Gates:
         return Gates(map(operator.add, self, other))
@@ -51,14 +51,14 @@ class Gates(tuple):
 
 @cache
 def kernels(step: Callable, n_gates: int, n_states: int, dtype: np.dtype) -> Kernels:
-    """Return the kernels of `step(gates of the input, gates of the state, states)`, which gives the new states."""
+    """Return the kernels of `step(gates of the input, gates of the state, states)`, which returns the new states."""
     return contextvars.Context().run(captured, step, n_gates, n_states, dtype)
 
 
 def captured(step: Callable, n_gates: int, n_states: int, dtype: np.dtype) -> Kernels:
-    """Capture a step and its backward, and write both programs."""
+    """Capture a step and its backward, and generate both programs."""
     trace = Trace(Environment({}), None)
-    trace.phase = "backward"  # no line of the user's is meant
+    trace.phase = "backward"  # user's lines are not recorded
     names = [f"{what}{i}" for what, n in (("input", n_gates), ("state", n_gates), ("old", n_states)) for i in range(n)]
     examples = [wrap(np.ones(EXAMPLE, dtype)) for _ in names]
     for t in examples:
@@ -86,7 +86,7 @@ def captured(step: Callable, n_gates: int, n_states: int, dtype: np.dtype) -> Ke
 
 
 def entry(name: str, steps: list, inputs: list, results: list, dtype: np.dtype) -> Callable:
-    """Return the function of some steps, which takes inputs and then memory for results."""
+    """Return the compiled function of some steps; it takes the inputs, then memory for the results."""
     from .emit.from_capture import generate
 
     memory = [Value("input", np.empty(EXAMPLE, dtype), 0, "result") for _ in results]

@@ -1,8 +1,7 @@
-"""How the results of a compiled call are differentiated: they get one node, whose backward is the other generated program.
+"""Differentiate the results of a compiled call: they share one node, whose backward is the second generated program.
 
-Where gradients are to be differentiated again, the function itself is run under a Grad layer (`recompute`): that is right for
-any order, and no slower than eager code.  Where only some outputs were used, there is a program for these
-(backward_programs.py).
+For a gradient of gradients, the function itself runs again under a Grad layer (`recompute`). This works for any order, and is
+as fast as eager code. If only some outputs were used, another program differentiates those (backward_programs.py).
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class CompiledNode(Ctx):
-    """The node of a compiled call.  What it saves are inputs, which it has anyway, twins of results, and arrays."""
+    """The node of a compiled call. It saves inputs, which it holds anyway, twins of results, and arrays."""
 
     __slots__ = ("_entries", "leaves", "made", "program", "states", "tensors", "twins", "versions")
     _layer = _hooks = _trace = _forward = None
@@ -42,7 +41,7 @@ class CompiledNode(Ctx):
 
     @property
     def _saved(self) -> Any:
-        """What other nodes have, made when it is asked for: `backward` asks for none of it."""
+        """The saved tensors that other nodes have, created on access, because `backward` does not need them."""
         if self._entries is None:
             self._entries = self.entries(Saved)
         return self._entries
@@ -59,19 +58,19 @@ class CompiledNode(Ctx):
         return tuple(found)
 
     def _free(self, freed: Freed) -> None:
-        """Drop what was saved."""
+        """Drop the saved tensors."""
         if self.program.saved_order and type(self._entries) is not Freed:
             self._entries, self.made, self.twins = freed, [], []
 
     def backward_on_arrays(self, g: Any, freed: Freed | None) -> list | None:
-        """Run the backward program where gradients flow as arrays (`way_back` in fast_call.py)."""
+        """Run the backward program while gradients flow as arrays (`way_back` in fast_call.py)."""
         return self.program.back(self, g, freed)
 
 
 def track(program: Specialisation, tensors: list, outs: list, made: list, leaves: Any) -> Any:
-    """Give the results their node; `made` are the values that the program has computed for its backward."""
+    """Attach the node to the results; `made` are the values computed for the backward program."""
     tracked = [o for o, t in zip(outs, program.out_tracked) if t]
-    if not program.described:  # sizes and dtypes are those of every call
+    if not program.described:  # the same sizes and dtypes at every call
         needs = tuple([k in program.by for k in range(len(tensors))])
         program.described = needs, describe(tuple(tracked)), describe(tuple(tensors))
     node = CompiledFunction.Node(program, tensors, made, leaves)
@@ -80,14 +79,14 @@ def track(program: Specialisation, tensors: list, outs: list, made: list, leaves
     node.versions = [0 if v is None else v.n for v in counters]
     node.twins = [save(outs[k], i) for k, i in program.saved_outs]
     if INFERENCE in counters:
-        node._entries = node.entries(save)  # which refuses it, if it is saved
+        node._entries = node.entries(save)  # raises if such a tensor is saved
     for i, o in enumerate(tracked):
         o._edge = node if len(tracked) == 1 else OutputEdge(node, i)
     return node
 
 
 class CompiledFunction(Function):
-    """What the results of a compiled call were computed by."""
+    """The Function of a compiled call's results."""
 
     Node = CompiledNode
 
@@ -97,7 +96,7 @@ class CompiledFunction(Function):
         if program.backwards is None:
             if program.written or None not in grads:
                 raise program.freed
-            return recompute(program, ctx, grads)  # what is wanted may not need what was overwritten
+            return recompute(program, ctx, grads)  # the requested gradients may not need the overwritten values
         saved, there = ctx.saved_tensors, [g for g in grads if g is not None]
         pull = program.backwards.pull(tuple([g is not None for g in grads]))
         if pull is None or current() is not OFF or any([type(g) is Box for g in there]):
@@ -114,13 +113,13 @@ class CompiledFunction(Function):
         return tuple(found)
 
 
-# ---------------------------------------------------------------------- by eager code
+# ---------------------------------------------------------------------- eager fallback
 def recompute(program: Specialisation, ctx: Any, grads: tuple) -> tuple:
-    """Return the gradients by eager code, where they are to be differentiated again."""
+    """Return differentiable gradients, computed by eager code."""
     where = f"compile({program.owner.name})"
-    if program.effects:  # which would happen once more
-        what = "its gradient has to be computed by the function itself, which changes what outlives the call"
-        raise error(RuntimeError, where, what, "call it uncompiled where create_graph=True is wanted: f.function(x)")
+    if program.effects:  # they would happen a second time
+        what = "its gradient needs a second run of the function, which changes objects that outlive the call"
+        raise error(RuntimeError, where, what, "call it uncompiled for create_graph=True: f.function(x)")
     check_unchanged(program, ctx, where)
     n = program.n_args
     with push(Again(ctx.tensors[n:])) as layer:
@@ -136,18 +135,18 @@ def recompute(program: Specialisation, ctx: Any, grads: tuple) -> tuple:
 
 
 def check_unchanged(program: Specialisation, ctx: Any, where: str) -> None:
-    """What the function is to be run on again has to be what it was run on."""
+    """Raise unless the function would run again on the same inputs."""
     if any(version(t) != n for t, n in zip(ctx.tensors, ctx.versions)):
-        what = "an input was modified in place after the call: its gradient cannot be computed again for create_graph"
-        raise error(RuntimeError, where, what, "clone() it before")
+        what = "an input was modified in place after the call: create_graph needs its old value"
+        raise error(RuntimeError, where, what, "clone() it before the call")
     numbers = ctx.leaves[program.n_leaves :][: len(program.environment.numbers)]
     if program.environment.numbers_now(ctx.leaves) != numbers:
-        what = "what the function reads besides its arguments has changed since the call"
+        what = "a value that the function reads from outside has changed since the call"
         raise error(RuntimeError, where, what, "call backward before changing it")
 
 
 def run_again(program: Specialisation, ctx: Any, boxes: list) -> list:
-    """The leaves of the function's result on other tensors, with the random numbers of the first run."""
+    """Return the leaves of the function's result on other tensors, with the random numbers of the first run."""
     full = list(ctx.leaves[: program.n_leaves])
     for place, box in zip(program.arg_places, boxes):
         full[place] = box
@@ -158,7 +157,7 @@ def run_again(program: Specialisation, ctx: Any, boxes: list) -> list:
     written = [(t, t._a.copy(), version(t)) for t in (ctx.tensors[k] for k in program.written)]
     try:
         result = program.owner.function(*args, **kwargs)
-    finally:  # what it writes was written by the call
+    finally:  # undo its writes: the call has made them already
         for t, was, number in written:
             t._a[...] = was
             memory(t).n = number
@@ -168,13 +167,13 @@ def run_again(program: Specialisation, ctx: Any, boxes: list) -> list:
 
 
 class Again(Grad):
-    """A Grad layer that differentiates by captured tensors too."""
+    """A Grad layer that also differentiates with respect to captured tensors."""
 
     def __init__(self, captured: list):
         self.captured = {id(t): self.shared(t) for t in captured}
 
     def shared(self, t: Tensor) -> Box:
-        """A box with the tensor's own end of the graph, so that the function may name the tensor."""
+        """Return a box with the tensor's own edge, so that the function may refer to the tensor."""
         b = self.box(t)
         edge = history(t)
         b._edge = None if edge is None else edge if type(edge) is Leaf else Leaf(b)

@@ -1,7 +1,7 @@
-"""Kernels for eager mode: the program of an operation, or its formulas, as one generated pass over the lines of an array.
+"""Kernels for eager mode: an operation's program, or its formulas, as one generated pass over the lines of an array.
 
-What writes compiled programs writes these, from a capture of small examples.  They take the memory for their results, so that
-threads can share the lines (kernels/lines.py); the text has no sizes of its own.
+They are captured on small examples and written by the generator of compiled programs. They take memory for their results, so
+that threads can share the lines (kernels/lines.py); the source contains no sizes.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from .guards import Environment
 from .symbols import Number, Reads
 from .trace import Trace
 
-SUMS = (WEIGHT, NUMBER)  # what is added up over the lines
-SIZES = 5, 7, 11, 13  # of examples: no two are the same
+SUMS = (WEIGHT, NUMBER)  # results that are summed over the lines
+SIZES = 5, 7, 11, 13  # sizes of the examples, all distinct
 
 
 def install() -> None:
-    """Plug in: eager operations get their fused kernels here."""
+    """Install `write` as the source of fused kernels for eager operations."""
     lines.write = write
 
 
 def write(plan: Plan, args: tuple, layout: Layout, dtype: np.dtype, on_device: bool = False) -> Kernel:
-    """Write the kernel for some arguments."""
+    """Generate and compile the kernel for some arguments."""
     program, given, whole = generated(plan, args, layout, dtype, on_device)
     arrays = [x for kind, x in program.params if kind == "input"]
     ranged = layout.reduced[0] and not on_device
     if program.statics or arrays != list(range(len(arrays))) or ranged and "[...] =" in program.text:
-        what = f"its kernel is no loop over all of its arguments:\n{program.text}"
-        raise error(InternalError, plan.cls.name, what, "report it; set MINIGRAD_GENERIC=1 to do without kernels")
+        what = f"its kernel does not loop over all of its arguments:\n{program.text}"
+        raise error(InternalError, plan.cls.name, what, "report it; set MINIGRAD_GENERIC=1 to run without kernels")
     load = kernels_there("kernel_modules").load if on_device else cache.load
     entry = getattr(load(f"{program.name}_{dtype.name}", program.text), program.name)
     read = [x for kind, x in program.params if kind == "number"]
@@ -47,16 +47,16 @@ def write(plan: Plan, args: tuple, layout: Layout, dtype: np.dtype, on_device: b
 
 
 def text(plan: Plan, args: tuple, on_device: bool = False) -> str:
-    """Return the text of the kernel for some arguments that are rows, on the processor or a GPU."""
+    """Return the source of the kernel for arguments that are rows, on the CPU or a GPU."""
     layout = plan.layout(args, ())
     assert layout is not None
     return generated(plan, args, layout, args[plan.x].dtype, on_device)[0].text
 
 
 def generated(plan: Plan, args: tuple, layout: Layout, dtype: np.dtype, on_device: bool = False) -> tuple:
-    """Return the program, the arguments that stood in for `args`, and whether it has to see all lines at once.
+    """Return the program, the examples that replaced `args`, and True if it has to see all lines at once.
 
-    Transforms, recordings and captures that may be running hear nothing of it.
+    Running transforms, recordings and captures do not see this.
     """
     examples = layout._replace(sizes=SIZES[: len(layout.sizes)])
     return contextvars.Context().run(captured, plan, args, examples, dtype, on_device)
@@ -68,7 +68,7 @@ def captured(plan: Plan, args: tuple, layout: Layout, dtype: np.dtype, on_device
 
     cls = plan.cls
     trace = Trace(Environment({}), None)
-    trace.phase = "backward"  # no line of the user's is meant
+    trace.phase = "backward"  # user's lines are not recorded
     with tracing(trace, False):
         given = [example(trace, plan, i, a, layout, dtype) for i, a in enumerate(args)]
         made = (cls.program or cls.apply)(*given) if plan.formulas is None else gradients(cls, plan.formulas, given)
@@ -87,7 +87,7 @@ def captured(plan: Plan, args: tuple, layout: Layout, dtype: np.dtype, on_device
 
 
 def example(trace: Trace, plan: Plan, i: int, a: Any, layout: Layout, dtype: np.dtype) -> Any:
-    """Return what stands for an argument in the capture."""
+    """Return the example for an argument of the capture."""
     held, n, m = plan.takes[i], len(plan.cls.names), len(plan.cls.gives)
     if held is not None:
         kind = np.dtype(np.int64) if a.dtype.kind == "i" else dtype
@@ -99,7 +99,7 @@ def example(trace: Trace, plan: Plan, i: int, a: Any, layout: Layout, dtype: np.
         return layout.dims if type(a) is tuple else layout.dims[0]
     if i in plan.numbers:
         return Number(a, f"leaves[{i}]", frozenset([i]), Reads(list(plan.cls.names), trace.depends))
-    held = HOLDS.get(plan.cls.names[i])  # its shape may be asked for
+    held = HOLDS.get(plan.cls.names[i])  # a formula may read its shape
     return a if held is None else ShapeOf(layout.shape(held, plan.weight(i)))
 
 
@@ -110,7 +110,7 @@ def gradients(cls: Any, formulas: tuple, given: list) -> tuple:
 
 
 def sees_all(steps: list[Step], rows: list[Value]) -> bool:
-    """Return whether what is computed of one line depends on others: lines that are added up are spread again."""
+    """Return True if the result for one line depends on other lines: a sum over lines is broadcast back to them."""
     mixed: set[Value] = set()
     known, count = set(rows), rows[0].shape[0]
     for step in steps:

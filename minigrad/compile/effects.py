@@ -1,7 +1,7 @@
-"""What a call of a compiled function leaves behind besides its result: entries of dicts and lists, attributes, and `.grad`.
+"""Side effects of a compiled function: entries of dicts and lists, attributes, and `.grad`.
 
-While a function is captured it changes what is really there; guards.py puts that back.  What had changed becomes effects of
-the program, which each call has anew: `optimizer.state[p] = {...}`, `self.count += 1`, `p.grad = ...`.
+A capture really changes these objects, and `Surroundings` restores them afterwards. The changes become effects of the
+program, which every call repeats: `optimizer.state[p] = {...}`, `self.count += 1`, `p.grad = ...`.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from .symbols import is_symbolic, plain
 if TYPE_CHECKING:
     from .trace import Trace
 
-Part = tuple[Any, Any]  # what an object is made of: ("out", number), ..., (list, parts), (dict, parts by key)
+Part = tuple[Any, Any]  # the parts of an object: ("out", number), ..., (list, parts), (dict, parts by key)
 
 
 class Surroundings:
-    """Lend a function what it reads for a capture, and see what that has changed there."""
+    """The objects that a function reads: lent to a capture, then compared and restored."""
 
     def __init__(self, environment: Environment):
         self.environment = environment
-        self.containers: list[Any] = []  # what lists, dicts and attributes held when a capture began
+        self.containers: list[Any] = []  # contents of lists, dicts and attributes when a capture began
 
     @contextmanager
     def lent(self, numbers: list) -> Iterator[None]:
-        """Put symbols in the place of numbers that vary, and afterwards everything back as it was."""
+        """Replace varying numbers by symbols, and restore everything afterwards."""
         environment = self.environment
         grads = [(t, t._grad) for _, _, t in environment.tensors]
         try:
@@ -59,7 +59,7 @@ class Surroundings:
                         setattr(cls, name, value)
 
     def changes(self) -> Iterator[tuple[Any, Any, Any, Any]]:
-        """Give what a capture has set in lists, dicts and attributes: container, key, before and now, MISSING for nothing."""
+        """Yield each change of a list, dict or attribute in a capture: container, key, old and new value (or MISSING)."""
         if any(ids(attributes(cls)) != ids(before) for cls, before in self.environment.classes):
             raise Refused("it changes an attribute of a class", None, True, RETURN)
         for (now, _, path), before in zip(self.environment.containers, self.containers):
@@ -75,25 +75,25 @@ class Surroundings:
 
 
 def ids(container: Any) -> list[int]:
-    """Return the objects that a list or dict holds, in order."""
+    """Return the ids of the objects in a list or dict, in order."""
     held = container if isinstance(container, list) else itertools.chain.from_iterable(container.items())
     return [id(a) for a in held]
 
 
 class Effect(NamedTuple):
-    """Hold what is set: an entry of a dict or list, by its variable, or the `.grad` of an input, by its place."""
+    """One side effect: an entry of a dict or list, by its variable, or the `.grad` of an input, by its position."""
 
     what: str  # "entry" or "grad"
     holder: Any
     key: Any
     part: Part | None  # None: the entry is deleted
-    changes: bool = True  # False: here the number is what it was
+    changes: bool = True  # False: the number keeps its value in this capture
 
 
 def effects(surroundings: Surroundings, trace: Trace, leaf: Callable) -> tuple[list[Effect], bool]:
-    """Return what a capture has changed, and whether that makes the next call one of another kind.
+    """Return the effects of a capture, and True if they make the next call one of another kind.
 
-    `leaf` says what a tensor or a number is to the program, and gives None for other objects.
+    `leaf` classifies a tensor or number of the program, and returns None for other objects.
     """
     environment, made = surroundings.environment, set()
     found, another = [], False
@@ -110,7 +110,7 @@ def effects(surroundings: Surroundings, trace: Trace, leaf: Callable) -> tuple[l
 
 
 def alike(old: Any, new: Part | None) -> bool:
-    """Return whether guards hold for what is new that held for what was there."""
+    """Return True if guards that hold for the old value also hold for the new one."""
     if old is MISSING or new is None:
         return False
     kind, content = new
@@ -122,13 +122,13 @@ def alike(old: Any, new: Part | None) -> bool:
 
 
 def part(value: Any, environment: Environment, leaf: Callable, made: set[int]) -> Part:
-    """Return what an object that is left behind is made of; `made` are the lists and dicts that are new."""
+    """Return the parts of a stored object; `made` holds the ids of lists and dicts seen so far."""
     if (known := leaf(value)) is not None:
         return known
     if id(value) in environment.names:
         return "known", environment.names[id(value)]
     if type(value) not in (tuple, list, dict) or id(value) in made:
-        what = f"it keeps a {type(value).__name__}, in a list, dictionary or attribute that outlives the call"
+        what = f"it stores a {type(value).__name__} in a list, dictionary or attribute that outlives the call"
         raise Refused(what, None, True, RETURN)
     made.add(id(value))
     if type(value) is dict:
@@ -137,7 +137,7 @@ def part(value: Any, environment: Environment, leaf: Callable, made: set[int]) -
 
 
 def places(one: Part) -> list[Part]:
-    """Return the parts of a part that are no lists or dicts."""
+    """Return the parts of a part, with lists and dicts flattened."""
     kind, content = one
     if kind in (list, tuple):
         return [p for inner in content for p in places(inner)]

@@ -1,8 +1,8 @@
-"""The road of a call: for one specialisation, the checks of what it is given and the call, written out as Python.
+"""Generate the code of a call: for one specialisation, the checks of its arguments and the call itself, as Python source.
 
-What a call has to check and to box is known when the program is: so many tensors of these dtypes, sizes and layouts, in these
-lists.  Written out, that takes a third of the time of a general way, which would ask anew at each call.  Where a check fails
-(another kind of argument, a guard that does not hold) the road gives MISS, and api.py looks for another one.
+Once the program is known, so are its checks and conversions: the number of tensors, their dtypes, sizes, layouts and nesting.
+Generated code takes a third of the time of general code, which would look all of this up at each call. If a check fails
+(another kind of argument, a guard that does not hold), the function returns MISS, and api.py tries another one.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ if TYPE_CHECKING:
 
 
 def road(program: Specialisation, args: tuple, kwargs: dict) -> Callable:
-    """A function of (owner, args, kwargs) that runs the program, or gives MISS."""
+    """Return a function of (owner, args, kwargs) that runs the program, or returns MISS."""
     text, scope = Writer(program).write(args, kwargs)
     exec(compile(text, f"<road of {program.owner.name}>", "exec"), scope)
     return scope["road"]
 
 
 class Writer:
-    """The text for one specialisation."""
+    """The source of the call function of one specialisation."""
 
     def __init__(self, program: Specialisation):
         self.program, self.given_leaves = program, program.leaves
         self.tensors = program.inputs
         self.lines: list[str] = []
-        self.leaves: list[str] = []  # the variables that hold the arguments' leaves
+        self.leaves: list[str] = []  # variables that hold the leaves of the arguments
         self.arrays: list[str] = []
         frame = ON if program.grad else OFF
         self.scope: dict[str, Any] = {"current": current, "frame": frame, "default": default, "kind": default(), "MISS": MISS,
@@ -55,17 +55,17 @@ class Writer:
                       "math": math, **program.environment.scope}  # fmt: skip
 
     def constant(self, a: Any) -> str:
-        """A variable of the text for an object."""
+        """Add an object to the scope and return its variable."""
         name = f"c{len(self.scope)}"
         self.scope[name] = a
         return name
 
     def need(self, *conditions: str) -> None:
-        """Leave the road unless these hold."""
+        """Return MISS unless these conditions hold."""
         self.lines += [f"if not ({c}): return MISS" for c in conditions]
 
     def write(self, args: tuple, kwargs: dict) -> tuple[str, dict]:
-        """The text, and what it names."""
+        """Return the source, and the scope that it refers to."""
         self.need("current() is frame", "default() is kind")
         self.take_apart(args, kwargs)
         for i, (name, a) in enumerate(zip(self.leaves, self.given_leaves)):
@@ -85,7 +85,7 @@ class Writer:
 
     # ------------------------------------------------------------------ checks
     def take_apart(self, args: tuple, kwargs: dict) -> None:
-        """Check the structure of the arguments, and give their leaves names: of tuples and lists inline, else by optree."""
+        """Check the structure of the arguments and name their leaves: tuples and lists inline, other structures by optree."""
         before, found = len(self.lines), []
         self.need("not kwargs")
         self.structure("args", args, found)
@@ -98,7 +98,7 @@ class Writer:
             self.lines += [f"{', '.join(self.leaves)}, = leaves"] if self.leaves else []
 
     def structure(self, name: str, a: Any, found: list) -> None:
-        """Check a nested tuple or list; `found` are its leaves."""
+        """Check a nested tuple or list, and append its leaves to `found`."""
         if type(a) not in (tuple, list):
             self.leaves.append(name)
             found.append(a)
@@ -111,7 +111,7 @@ class Writer:
             self.structure(part, x, found)
 
     def leaf(self, i: int, name: str, a: Any) -> None:
-        """Check one argument that is no structure."""
+        """Check one leaf of the arguments."""
         if isinstance(a, Tensor):
             self.tensor(name, a)
         elif type(a) is float and i in self.program.numbers:
@@ -127,7 +127,7 @@ class Writer:
             self.need(f"{name} is {self.constant(a)}")
 
     def tensor(self, name: str, t: Tensor) -> None:
-        """Check a tensor as `kind` sees it (specialization.py)."""
+        """Check the properties of a tensor that `kind` reads (specialization.py)."""
         x, tracked = t._a, self.program.grad and history(t) is not None
         kind = "Tensor" if type(t) is Tensor else self.constant(type(t))
         self.need(f"type({name}) is {kind}")
@@ -136,7 +136,7 @@ class Writer:
         self.lines.append(f"{a} = {name}._a")
         layout = f"{a}.flags.c_contiguous"
         layout = layout if x.flags.c_contiguous else f"{a}.strides == {x.strides} and not {layout}"
-        # what Numba has loaded from a file makes arrays of an equal dtype, not of the same
+        # arrays of functions that Numba loaded from a file have an equal dtype, but not the same object
         dtype = self.constant(x.dtype)
         self.need(f"type({a}) is {self.constant(type(x))} and ({a}.dtype is {dtype} or {a}.dtype == {dtype})")
         self.need(f"{a}.shape == {x.shape} and {layout}")
@@ -145,19 +145,19 @@ class Writer:
             self.need(f"{edge} is {'not ' if tracked else ''}None")
 
     def numbers_outside(self) -> None:
-        """Look up the numbers that the function reads besides its arguments."""
+        """Look up the numbers that the function reads from outside."""
         for source, _ in self.program.environment.numbers.values():
             self.given_number(source.text)
 
     def given_number(self, text: str) -> None:
-        """Look up a number that is a leaf as those among the arguments are."""
+        """Look up a number and check it like one among the arguments."""
         i, name = len(self.leaves), f"v{len(self.leaves)}"
         self.lines.append(f"{name} = {text}")
         self.leaves.append(name)
         self.leaf(i, name, self.given_leaves[i])
 
     def items(self) -> None:
-        """Read the numbers in tensors."""
+        """Read the numbers stored in tensors."""
         first = len(self.leaves)
         for i, found in enumerate(self.program.items_of, first):
             if i in self.program.computed or found is None:
@@ -166,7 +166,7 @@ class Writer:
                 self.given_number(f"{self.arrays[found[1]]}.item()")
 
     def results(self) -> None:
-        """Read the numbers that the program has computed, and compute what is made of them."""
+        """Read the numbers that the program has computed, and evaluate the expressions that use them."""
         first = len(self.leaves) - len(self.program.items_of)
         for i, found in enumerate(self.program.items_of, first):
             if i in self.program.computed and found is not None:
@@ -175,11 +175,11 @@ class Writer:
         self.lines += [f"{n} = {in_leaves(x, self.leaves)}" for x, n in self.computed.items() if self.of_results(x)]
 
     def of_results(self, x: str) -> bool:
-        """Return whether an expression is one of numbers that the program computes."""
+        """Return True if an expression uses a number that the program computes."""
         return not {int(i) for i in LEAF.findall(x)}.isdisjoint(self.program.computed)
 
     def hidden(self) -> None:
-        """Look up and check what the function reads besides its arguments."""
+        """Look up and check the tensors that the function reads from outside."""
         program = self.program
         for k, source in enumerate(program.sources):
             self.lines.append(f"h{k} = {in_leaves(source, self.leaves)}")
@@ -188,7 +188,7 @@ class Writer:
             self.need(f"{in_leaves(source, self.leaves)} is h{k}")
 
     def distinct(self) -> None:
-        """Where the program writes, or differentiates by several, no memory may be there twice."""
+        """Run eagerly if memory is passed twice and the program writes, or if a differentiated tensor is passed twice."""
         program = self.program
         places = [self.leaves[i] for i in program.arg_places] + [f"h{k}" for k in range(len(program.sources))]
         self.places = places
@@ -198,7 +198,7 @@ class Writer:
             fine.append(f"len({{{', '.join([f'id({a})' for a in self.arrays])}}}) == {len(places)}")
         elif len(tracked := [p for p, n in zip(places, program.needs_grad) if n]) > 1:
             fine.append(f"len({{{', '.join([f'id({p})' for p in tracked])}}}) == {len(tracked)}")
-        if fine:  # what is seen at once; what is not, is asked for
+        if fine:  # `fine` is cheap and settles most calls; `overlapping` settles the rest
             asked = f"overlapping([{', '.join(places)}], program.written, program.needs_grad)"
             self.lines.append(f"if not ({' and '.join(fine)}) and {asked}: return owner.function(*args, **kwargs)")
 
@@ -219,7 +219,7 @@ class Writer:
         ]
         made = [f"r{k}" for k in range(len(program.out_dtypes))]
         n = len(program.out_tracked)
-        outs, rest = made[:n], f"[{', '.join(made[n:])}]"  # behind the results is what the backward program reads
+        outs, rest = made[:n], f"[{', '.join(made[n:])}]"  # after the results come the values for the backward program
         for r, dtype in zip(made, program.out_dtypes):
             array = r if program.on_device else f"{r} if type({r}) is array else asarray({r}, {self.constant(dtype)})"
             self.lines.append(f"{r} = wrap({array})" if r in outs else f"{r} = {array}")
@@ -236,7 +236,7 @@ class Writer:
         self.lines.append(f"return {self.result()}")
 
     def effects(self) -> None:
-        """Leave behind what the function leaves behind."""
+        """Repeat the side effects of the function."""
         for what, holder, key, part, _ in self.program.effects:
             if what == "grad":
                 self.lines.append(f"{self.places[holder]}._grad = {self.part(part)}")
@@ -246,7 +246,7 @@ class Writer:
                 self.lines.append(f"{holder}[{self.constant(key)}] = {self.part(part)}")
 
     def part(self, part: Part) -> str:
-        """Return the expression that makes one object."""
+        """Return the expression that builds one object."""
         kind, x = part
         if kind is dict:
             return "{" + ", ".join([f"{self.constant(key)}: {self.part(one)}" for key, one in x]) + "}"
@@ -259,13 +259,13 @@ class Writer:
         return made.get(kind, self.constant)(x)
 
     def given(self, kind: str, x: Any) -> str:
-        """One argument of the entry."""
+        """Return one argument of the entry."""
         if kind == "input":
             return self.arrays[x] if self.tensors[x]._a.ndim or self.program.on_device else f"{self.arrays[x]}[()]"
         return self.number(x) if kind == "number" else self.constant(x)
 
     def numbers(self) -> None:
-        """See that all that numbers decided is as it was, in the order in which they did, and compute those that are given."""
+        """Check in order every decision that depended on a number, then compute the numbers for the entry."""
         program, self.computed = self.program, {}
         wanted = [x for k, x in program.entry.plan if k == "number"]
         left = [one for effect in program.effects if effect.part is not None for one in places(effect.part)]
@@ -276,11 +276,11 @@ class Writer:
         lines = [f"if {in_leaves(x, self.leaves)} != {known!r}: return MISS" for x, known in program.decided.items()]
         given = {x: n for x, n in self.computed.items() if not self.of_results(x)}
         lines += [f"{n} = {in_leaves(x, self.leaves)}" for x, n in given.items()]
-        for x, n in given.items():  # another type: a complex root, a float for 2 ** -1
+        for x, n in given.items():  # the type can change: a complex root, a float for 2 ** -1
             kind = program.types[x]
             fits = f"type({n}) is {kind.__name__}" + f" and -{EXACT} < {n} < {EXACT}" * (kind is int)
             lines.append(f"if not ({fits}): return owner.function(*args, **kwargs)")
-        if lines:  # where eager code would raise, it does
+        if lines:  # eager code raises the error, if there is one
             failed = "except (ArithmeticError, ValueError, TypeError): return owner.function(*args, **kwargs)"
             self.lines += ["try:", *["    " + line for line in lines], failed]
 
@@ -289,11 +289,11 @@ class Writer:
         return self.number(content.name) if is_symbolic(content) else repr(content)
 
     def number(self, x: str) -> str:
-        """The variable for a number: an argument, or what was computed."""
+        """Return the variable of a number: an argument, or a computed one."""
         return self.computed.get(x) or in_leaves(x, self.leaves)
 
     def result(self) -> str:
-        """What the function returns: a tensor, a flat tuple or list, or another structure by its general name."""
+        """Return the expression of the result: a tensor, a flat tuple or list, or another structure through its tree."""
         tree, results = self.program.result_tree, self.program.results
         if tree is None:
             return self.part(results[0])
@@ -302,15 +302,15 @@ class Writer:
         return f"{self.constant(tree)}.unflatten({self.part((list, results))})"
 
 
-# ---------------------------------------------------------------------- the way back
+# ---------------------------------------------------------------------- backward
 def way_back(
     program: Specialisation, pull: Loaded, by: list, shapes: list, present: tuple, partly: Callable
 ) -> Callable:
-    """Write a function of (node, gradient, freed) that runs a backward program on arrays, and gives pairs of edge and gradient.
+    """Return a function of (node, gradient, freed) that runs a backward program on arrays and returns (edge, gradient) pairs.
 
-    It gives None where tensors have to flow, because something was written or freed; `partly` is called where an output that
-    is to be `present` has no gradient.  `by` are the inputs that the program gives gradients of, and `shapes` those of what it
-    reads, of saved values and then of gradients.
+    It returns None if gradients have to flow as tensors, because a saved tensor was modified or freed. If an output that should
+    be `present` has no gradient, it calls `partly`. `by` lists the inputs that get gradients; `shapes` are the shapes of the
+    program's inputs: saved values, then gradients.
     """
     seeds = ["g"] if len(present) == 1 else [f"g{i}" for i in range(len(present))]
     lines = [] if len(present) == 1 else [f"{', '.join(seeds)} = g"]
@@ -340,7 +340,7 @@ def way_back(
         *lines,
         "leaves, edges = node.leaves, node._edges",
         f"try: {', '.join([f'r{k}' for k in by])}{',' if by else '_'} = entry({', '.join(given)})",
-        "except Exception: return None",  # `backward` says what has failed
+        "except Exception: return None",  # `backward` reports the error
         "if freed is not None: node._free(freed)",
         *[f"if type(r{k}) not in KINDS: r{k} = edges[{k}]._dtype.type(r{k})" for k in by],
         f"return [{', '.join([f'(edges[{k}], r{k})' for k in by])}]\n",
@@ -350,17 +350,17 @@ def way_back(
 
 
 def unwritten(t: str, version: str) -> str:
-    """A line that leaves the way back where a tensor was written since."""
+    """Return a line that leaves the fast backward if a tensor was modified since the call."""
     return f"if {t}._ver is not None and {t}._ver.n != {version}: return None"
 
 
 def nothing(node: Any, g: Any, freed: Any) -> None:
-    """The way back where there is no backward program."""
+    """Stand in for the backward function if there is no backward program."""
 
 
-# ---------------------------------------------------------------------- memory that is there twice
+# ---------------------------------------------------------------------- memory passed twice
 def overlapping(tensors: list, written: list, needs_grad: list) -> bool:
-    """Return whether a write would be refused or seen through another input, or a tensor that requires grad is given twice."""
+    """Return True if a write would raise or change another input, or if a tensor that requires grad is passed twice."""
     arrays = [t._a for t in tensors]
     owners = [owner(a) for a in arrays]
     apart = None not in owners and len(set(owners)) == len(owners)
@@ -376,7 +376,7 @@ def overlapping(tensors: list, written: list, needs_grad: list) -> bool:
 
 
 def owner(a: Any) -> int | None:
-    """Return a number for what holds the memory of an array, NumPy or Numba; None where that cannot be told."""
+    """Return an id for the owner of an array's memory (NumPy or Numba); None if unknown."""
     while type(a.base) is np.ndarray:
         a = a.base
     return id(a) if a.base is None else a.base.data if type(a.base).__name__ == "_MemInfo" else None

@@ -1,11 +1,11 @@
-"""Compile a function in parts: a statement that cannot be compiled runs as it is, what stands before and after it is compiled.
+"""Compile a function in parts: a statement that cannot be compiled runs eagerly, the code before and after it is compiled.
 
-The function is written anew from its own text.  `driver` calls one part, which returns the variables that are read later, runs
-the statement, and calls the other part, whose result is the function's.  If that statement is a loop or a branch, what stands
-in it becomes parts likewise; if it calls a function or a module in which the reason lies, that is compiled in parts of its own.
-A part that has such a statement itself is taken apart in turn.  Statements whose variables may not be there yet stay as they
-are.  An inner function is defined anew in each part that reads its name (variables.py says when that is the same); where it
-has a hold on variables that change, nothing is taken apart.
+The function is rewritten from its source. `driver` calls the first part, which returns the variables read later, runs the
+statement, and calls the second part, which computes the function's result. If the statement is a loop or a branch, its body
+becomes parts as well. If it calls the function or module that causes the trouble, that one is split in turn, and so is a part
+that contains another such statement. Statements whose variables may be unset stay as they are. Inner functions are defined
+again in each part that reads their name (variables.py says when that is safe); if one captures variables that change, the
+function is not split.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ from .variables import (
     surely_set,
 )
 
-# what keeps variables, binds names in other ways, or leaves the function in another way
+# captures variables, binds names in other ways, or leaves the function in another way
 KEEPS = (ast.AsyncFunctionDef, ast.ClassDef, ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal, ast.Delete)
-SEEING = {"locals", "vars", "dir", "eval", "exec", "super", "__class__"}  # what sees the variables of a function
+SEEING = {"locals", "vars", "dir", "eval", "exec", "super", "__class__"}  # these can read a function's variables
 WORK = ast.Call, ast.BinOp
 IMPORTS = ast.Import, ast.ImportFrom
-INNER = "__inner"  # what looks up the functions that are called
+INNER = "__inner"  # looks up the functions that are called
 
 
 class Part(NamedTuple):
-    """Hold a function that is to be compiled: statements of another one, between two lines."""
+    """A function to be compiled: statements of another function, between two lines."""
 
     function: types.FunctionType
     tree: ast.FunctionDef
@@ -55,9 +55,9 @@ class Part(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """Hold what a function has become: `make(compiled parts, inner)` gives one that runs them and the statement between.
+    """A split function: `make(compiled parts, inner)` returns a function that runs the parts and the statement between them.
 
-    `inner` gives what stands for the functions that are called there.
+    `inner` maps each function called in that statement to its replacement.
     """
 
     make: Any
@@ -66,11 +66,11 @@ class Parts(NamedTuple):
 
 
 def split(f: Any, tree: ast.FunctionDef | None, refused: Refused) -> Parts | None:
-    """Take a function apart at the statement that was refused; None where that cannot be, or gains nothing."""
+    """Split a function at the refused statement; return None if that is impossible or gains nothing."""
     f, given = plain(f)
     tree = tree or text_of(f)
     nodes = [] if tree is None else [node for one in tree.body for node in ast.walk(one)]
-    used = [one for node in nodes if isinstance(node, ast.Call) for one in node.args]  # generators among them end there
+    used = [one for node in nodes if isinstance(node, ast.Call) for one in node.args]  # generators in calls end there
     if tree is None or any(isinstance(node, KEEPS) for node in nodes) or SEEING & names(tree.body, ast.Load):
         return None
     if any(isinstance(node, ast.GeneratorExp) and node not in used for node in nodes):
@@ -83,19 +83,19 @@ def split(f: Any, tree: ast.FunctionDef | None, refused: Refused) -> Parts | Non
 
 
 def plain(f: Any) -> tuple[Any, tuple]:
-    """Return the function that a call of f runs, and what it is given before the arguments."""
+    """Return the function that a call of f runs, and the arguments that are bound to it."""
     if is_module(f):
         return type(f).forward, (f,)
     return (f.__func__, (f.__self__,)) if isinstance(f, types.MethodType) else (f, ())
 
 
 def is_module(f: Any) -> bool:
-    """Return whether a call of an object runs the `forward` of its class, and no hooks."""
+    """Return True if calling an object only runs the `forward` of its class, without hooks."""
     return getattr(f, "_hooks", None) == {} and "forward" not in vars(f)
 
 
 def text_of(f: Any) -> ast.FunctionDef | None:
-    """Return the text of a function, with the lines of its file; None for what is no plain function of some statements."""
+    """Return a function's syntax tree, with the line numbers of its file; None unless it is a plain function of statements."""
     if type(f) is not types.FunctionType or f.__code__.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE):
         return None
     try:
@@ -107,24 +107,24 @@ def text_of(f: Any) -> ast.FunctionDef | None:
     if not isinstance(tree, ast.FunctionDef) or tree.name != f.__name__:
         return None
     if all(meaning(code) != meaning(f.__code__) for code in codes(whole) if code.co_firstlineno == first):
-        return None  # the file has changed since it was read
+        return None  # the file has changed since it was imported
     ast.increment_lineno(tree, first - 1)
     indent = len(lines[0]) - len(lines[0].lstrip())
     for node in ast.walk(tree):
-        if isinstance(node, (ast.stmt, ast.expr)):  # the columns of the file, as its code has them
+        if isinstance(node, (ast.stmt, ast.expr)):  # match the columns of the file, as the bytecode has them
             node.col_offset += indent
             node.end_col_offset = (node.end_col_offset or 0) + indent
     return tree
 
 
 def meaning(code: types.CodeType) -> tuple:
-    """Return what a code object does, leaving aside where it stands."""
+    """Return the effect of a code object, regardless of its position in the file."""
     constants = [meaning(a) if isinstance(a, types.CodeType) else repr(a) for a in code.co_consts]
     return code.co_code, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars, constants
 
 
 class Stop:
-    """Where a function was refused: what was running, or a name or attribute; `inside` what it calls, or itself."""
+    """The place where a function was refused: a position, or a name or attribute; `inside` if a callee was refused."""
 
     def __init__(self, f: types.FunctionType, given: tuple, refused: Refused, body: list[ast.stmt]):
         self.name, self.inside = "", bool(refused.culprit) and not refused.is_own
@@ -137,23 +137,23 @@ class Stop:
             if code is f.__code__:
                 _, _, column, _ = next(itertools.islice(code.co_positions(), step.tb_lasti // 2, None))
                 self.line, self.column, self.inside = step.tb_lineno, -1 if column is None else column, False
-            elif not ours(step.tb_frame) or code.co_name == "forward":  # or a module's of minigrad
+            elif not ours(step.tb_frame) or code.co_name == "forward":  # or a forward of a module of minigrad
                 self.inside = True
 
     def meets(self, one: ast.stmt) -> bool:
-        """Return whether a statement is the one, or has it in it."""
-        if is_definition(one):  # it is where it is called that it stops
+        """Return True if a statement is the refused one, or contains it."""
+        if is_definition(one):  # it stops where it is called
             return False
         if self.name:
             return self.name in texts(one)
         first, last = (one.lineno, one.col_offset), (one.end_lineno or 0, one.end_col_offset or 0)
-        if self.column < 0:  # Python runs without columns
+        if self.column < 0:  # Python runs without column positions
             return first[0] <= self.line <= last[0]
         return first <= (self.line, self.column) <= last
 
 
 def mentioned(path: str, self_: str, body: list[ast.stmt]) -> str:
-    """Return as much of a path from the function's variables to an object as stands in its text."""
+    """Return the longest prefix of a path, from the function's variables to an object, that its source mentions."""
     path = re.sub(r"\._modules\['(\w+)'\]", r".\1", re.sub(r"^self\b", self_, path))
     parts = re.split(r"[.\[]", path)
     found = set().union(*map(texts, body))
@@ -161,14 +161,14 @@ def mentioned(path: str, self_: str, body: list[ast.stmt]) -> str:
 
 
 def texts(one: ast.stmt) -> set[str]:
-    """Return the names and attributes that a statement reads, in the inner functions that it names as well."""
+    """Return the names and attributes that a statement reads, including those in inner functions it mentions."""
     named = [definition for node in ast.walk(one) if (definition := definition_of(node))]
     own = {ast.unparse(node) for node in ast.walk(one) if isinstance(node, ast.Attribute)}
     return names([one], ast.Load) | own.union(*map(texts, named))
 
 
 class Splitter:
-    """Write a function's parts."""
+    """Rewrites a function as parts and a driver."""
 
     def __init__(self, f: types.FunctionType, tree: ast.FunctionDef, inner: dict[str, ast.stmt], stop: Stop):
         self.f, self.tree, self.inner, self.stop = f, tree, inner, stop
@@ -178,12 +178,12 @@ class Splitter:
         self.line = 0
 
     def split(self, given: tuple) -> Parts | None:
-        """Return the parts; None where there are none, and nothing else to compile."""
+        """Return the parts; None if there are none and no callee to compile either."""
         body = self.block(self.tree.body, Variables(self.given, set(), None))
         return Parts(self.driver(body, given), self.parts, self.line) if self.parts or self.stop.inside else None
 
     def block(self, body: list[ast.stmt], at: Variables) -> list[ast.stmt]:
-        """Return statements anew: the one that stops as it is, those around it as parts."""
+        """Return rewritten statements: the refused one as it is, those around it as parts."""
         k = next((i for i, one in enumerate(body) if self.stop.meets(one)), None)
         if k is None:
             return self.segment(body, at)
@@ -194,9 +194,9 @@ class Splitter:
         return [*first, stopped, *self.segment(after, at.behind([one]))]
 
     def segment(self, body: list[ast.stmt], at: Variables) -> list[ast.stmt]:
-        """Return calls of parts in place of statements; those that leave a loop, or whose variables are unsure, stay."""
+        """Return calls of parts for statements; those that leave a loop, or have unsure variables, stay as they are."""
         unsure = [self.is_unsure(one, at.behind(body[:k]).before(body[k + 1 :])) for k, one in enumerate(body)]
-        if at.later is None:  # the last part makes the result
+        if at.later is None:  # the last part computes the result
             end = 1 + max([k for k, found in enumerate(unsure) if found], default=-1)
             return [*self.segment(body[:end], at.before(body[end:])), *self.called(body[end:], at.behind(body[:end]))]
         found: list[ast.stmt] = []
@@ -209,16 +209,16 @@ class Splitter:
         return found
 
     def is_unsure(self, one: ast.stmt, at: Variables) -> bool:
-        """Return whether a variable may not be there that a statement reads, or sets for others."""
+        """Return True if a statement reads a variable that may be unset, or may fail to set one for later statements."""
         read = maybe_read_first([one], at.known) & at.maybe
         unset = names([one], ast.Store) & (at.later or set()) - surely_set([one]) - at.known
         return bool(read | unset) or isinstance(one, IMPORTS)
 
     def stopped(self, one: ast.stmt, at: Variables) -> ast.stmt:
-        """Return the statement that stops; of one with others in it, these as parts."""
+        """Return the refused statement; statements nested in it become parts."""
         self.line = one.lineno
         made: Any = copy.copy(one)
-        if isinstance(one, LOOPS):  # after its body comes its next round, or what follows it
+        if isinstance(one, LOOPS):  # after the body of a loop comes its next round, or the code that follows
             after = at.later or set()
             at = at.before([one])._replace(maybe=at.maybe | names([one], ast.Store))
             at = at._replace(later=(at.later or set()) | after, left=(at.later or set()) | after)
@@ -238,9 +238,9 @@ class Splitter:
         return self.with_inner(made)
 
     def raises_on(self, item: ast.withitem) -> bool:
-        """Return whether a context raises what is raised in it, as minigrad's do: after another one the function may go on.
+        """Return True if a context lets errors through, as minigrad's contexts do.
 
-        Then it reads what the statements before the error have set, which is lost where they are one part with it.
+        After a context that swallows errors, the function may read variables set before the error, which a part would lose.
         """
         named = item.context_expr.func if isinstance(item.context_expr, ast.Call) else item.context_expr
         cells = inspect.getclosurevars(self.f)
@@ -252,17 +252,17 @@ class Splitter:
         return getattr(found, "__module__", "").partition(".")[0] == "minigrad"
 
     def case(self, one: ast.match_case, at: Variables) -> ast.match_case:
-        """Return a case of the statement that stops."""
-        at = at._replace(maybe=at.maybe | names([one], ast.Store))  # by the patterns and guards that did not fit, too
+        """Return a case of the refused match statement."""
+        at = at._replace(maybe=at.maybe | names([one], ast.Store))  # also set by patterns and guards that do not match
         own = names([one.pattern], ast.Store) | surely_set(filter(None, [one.guard]))
         return ast.match_case(one.pattern, one.guard, self.block(one.body, at._replace(known=at.known | own)))
 
     def with_inner(self, node: Any) -> Any:
-        """Return a statement, or an expression, that calls what stands for the functions in it."""
+        """Return a statement or expression whose calls go through `inner`."""
         return InnerCalls().visit(copy.deepcopy(node))
 
     def called(self, body: list[ast.stmt], at: Variables) -> list[ast.stmt]:
-        """Return a call of a part in place of statements, where that gains something, and its inner functions."""
+        """Return a call of a new part for statements, with inner functions, if compiling them gains something."""
         work = [one for one in body if not is_definition(one)]
         if not any(isinstance(node, WORK) for one in work for node in ast.walk(one)):
             return body
@@ -282,11 +282,11 @@ class Splitter:
         return [placed(made, body[0]), *self.definitions(set_ & (at.later or set()))]
 
     def definitions(self, wanted: set[str]) -> list[ast.stmt]:
-        """Return those statements that define inner functions of some names."""
+        """Return the statements that define the inner functions of the given names."""
         return [one for name, one in self.inner.items() if name in wanted]
 
     def driver(self, body: list[ast.stmt], given: tuple) -> Any:
-        """Return what makes the function that runs the parts, once they are compiled."""
+        """Return a function that builds the driver from the compiled parts."""
         tree = placed(defined(self.tree.name, self.tree.args, body), self.tree)
 
         def make(compiled: list, inner: Callable) -> Callable:
@@ -298,7 +298,7 @@ class Splitter:
 
 
 class InnerCalls(ast.NodeTransformer):
-    """Let what is called be looked up first, apart from inner functions, which are others in each call."""
+    """Wraps each called function in a lookup, except inner functions, which are new objects in each call."""
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.Lambda:
         return node
@@ -312,7 +312,7 @@ class InnerCalls(ast.NodeTransformer):
 
 
 def is_dotted(node: ast.AST) -> bool:
-    """Return whether an expression is a name, or an attribute of one."""
+    """Return True if an expression is a name, or an attribute of one."""
     return isinstance(node, ast.Name) or isinstance(node, ast.Attribute) and is_dotted(node.value)
 
 
@@ -322,12 +322,12 @@ def part_name(i: int) -> str:
 
 
 def placed(node: Any, like: ast.AST) -> Any:
-    """Return a new piece of a program with the line of another one."""
+    """Return a new syntax node at the line of another one."""
     return ast.fix_missing_locations(ast.copy_location(node, like))
 
 
 def function(tree: ast.FunctionDef, like: types.FunctionType, more: dict[str, Any] | None = None) -> types.FunctionType:
-    """Return a function written from its text, with the globals and cells of another one; `more` are variables around it."""
+    """Return a function compiled from its tree, with the globals and cells of `like`; `more` are extra enclosing variables."""
     cells = dict(zip(like.__code__.co_freevars, like.__closure__ or ()))
     cells |= {name: types.CellType(value) for name, value in (more or {}).items()}
     bare = defined(tree.name, without_defaults(tree.args), tree.body)
@@ -341,12 +341,12 @@ def function(tree: ast.FunctionDef, like: types.FunctionType, more: dict[str, An
 
 def defined(name: str, arguments: ast.arguments, body: Sequence[ast.stmt]) -> ast.FunctionDef:
     """Return the definition of a function."""
-    newer = {"type_params": []} if "type_params" in ast.FunctionDef._fields else {}  # from Python 3.12 on
+    newer = {"type_params": []} if "type_params" in ast.FunctionDef._fields else {}  # Python 3.12 and later
     return ast.FunctionDef(name=name, args=arguments, body=list(body), decorator_list=[], **newer)
 
 
 def without_defaults(a: ast.arguments) -> ast.arguments:
-    """Return parameters without defaults and annotations, which are evaluated where a function is defined."""
+    """Return parameters without defaults and annotations, which are evaluated at definition."""
     bare = copy.deepcopy(a)
     bare.defaults, bare.kw_defaults = [], [None] * len(a.kwonlyargs)
     for one in parameters(bare):

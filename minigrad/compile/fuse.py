@@ -1,11 +1,11 @@
-"""Fusion: maps and reductions over one shape share one loop, as long as none needs the finished result of a reduction in it.
+"""Fusion: maps and reductions over one shape share a loop, unless one needs the finished result of another's reduction.
 
-Sizes of 1 need no loop: (n, 1) and (n,) are one shape here (`extent`).  Loops that follow each other row by row, or column by
-column, then become one pass over these lines (`by_rows`, written in cpu_rows.py).
+Sizes of 1 need no loop: (n, 1) and (n,) are one shape here (`extent`). Loops that follow each other row by row, or column by
+column, then become a single pass over these lines (`by_rows`, written by cpu_rows.py).
 
-`schedule` puts the operations of a lowered program (ir.py) into groups that are written one after the other: loops,
-products of matrices, calls.  Where a view is read, index arithmetic says which element it is, and whether that is the one
-that the loop has just computed.  Next: postponing.py, then buffers.py, which gives memory to what is read outside its loop.
+`schedule` sorts the operations of a lowered program (ir.py) into groups, which are written one after the other: loops, matrix
+products, calls. When a view is read, index arithmetic finds its element, and compares it with the one that the loop has just
+computed. Next: postponing.py, then buffers.py, which allocates memory for values read outside their loop.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ LOOPED = ("map", "reduce")
 
 
 class Group:
-    """What is emitted together: a loop over `shape`, sizes of 1 left out, or another operation; of rows, several `parts`."""
+    """Operations emitted together: a loop over `shape` (without sizes of 1), one operation, or, for rows, several `parts`."""
 
     __slots__ = ("kind", "lead", "ops", "parts", "shape")
 
     def __init__(self, kind: str, shape: tuple, ops: list, parts: tuple = (), lead: int = 0):
         self.kind, self.shape, self.ops, self.parts = kind, shape, ops, list(parts)
-        self.lead = lead  # how many dimensions lie before those of its lines; 0 where that is not known yet
+        self.lead = lead  # number of dimensions before those of its lines; 0 if not known yet
 
     def like(self) -> V:
-        """A value of the group's shape."""
+        """Return a value of the group's shape."""
         found = [op.outs[0] if op.kind == "map" else op.ins[0] for op in self.ops if op.kind in LOOPED]
         return next(v for v in found if extent(v.shape) == self.shape)
 
 
 def schedule(low: Lowering, done: set, kept: set) -> list[Group]:
-    """Groups in an order in which each has what it reads.
+    """Return groups in an order that computes each value before its readers.
 
-    `done` are the values that are there at the start, `kept` those that have to be there at the end.
+    `done` are the values available at the start; `kept` are needed at the end.
     """
     pending = list(low.ops)
     groups: list[Group] = []
     done = set(done)
     lacks = {op: {v for v in low.bases([op]) if v not in done and v.kind != "uniform"} for op in pending}
     reads = {op: frozenset(values) for op, values in lacks.items()}
-    readers = low.readers(pending)  # those that are not in a group yet
+    readers = low.readers(pending)  # those not yet in a group
     while pending:
         ready = [op for op in pending if not lacks[op]]
         op = chosen(ready, reads, lambda op: frozenset([v for v in reads[op] - kept if len(readers[v]) == 1]))
@@ -66,10 +66,10 @@ def schedule(low: Lowering, done: set, kept: set) -> list[Group]:
 
 
 def chosen(ready: list[Op], reads: dict[Op, frozenset[V]], freed: Callable[[Op], frozenset[V]]) -> Op:
-    """Return which operation comes next: loops after what is none, and of products first that after which least is in memory.
+    """Return the next operation: loops come last; among products, the one that leaves the least in memory comes first.
 
-    So the gradient of a weight is computed, and the layer's input is freed, before there is the gradient of that input.  What
-    such a product needs may be made by a loop: one that takes more memory than it frees waits for loops over what it reads.
+    This way a weight's gradient is computed, and the layer's input freed, before that input's gradient is allocated. Such a
+    product may need the result of a loop: if it takes more memory than it frees, it waits for loops over the same inputs.
     """
     first = next((op for op in ready if op.kind not in LOOPED), ready[0])
     if first.kind != "dot":
@@ -82,7 +82,7 @@ def chosen(ready: list[Op], reads: dict[Op, frozenset[V]], freed: Callable[[Op],
 
 
 def loop_with(low: Lowering, first: Op, pending: list, done: set) -> Group:
-    """A loop of the first operation and of all others that can run in it."""
+    """Return a loop with the first operation and all others that can run in it."""
     shape, ops, inside = extent(over(first)), [], set[V]()
     for op in pending:
         if op.kind in LOOPED and extent(over(op)) == shape and joins(low, op, inside, done):
@@ -92,7 +92,7 @@ def loop_with(low: Lowering, first: Op, pending: list, done: set) -> Group:
 
 
 def joins(low: Lowering, op: Op, inside: set, done: set) -> bool:
-    """Whether an operation can run in a loop with those inside: it reads of them only the element just computed."""
+    """Return True if an operation can join a loop: of the operations inside, it reads only the element just computed."""
     index = loop_index(over(op))
     for v in op.values:
         base, at = low.resolve(v, operand_index(v, index))
@@ -105,42 +105,42 @@ def joins(low: Lowering, op: Op, inside: set, done: set) -> bool:
 
 
 def is_simple(op: Op) -> bool:
-    """Return whether a map is arithmetic alone, which costs less than the way to memory."""
+    """Return True if a map is plain arithmetic, which costs less than a memory access."""
     return all(isinstance(n, (ast.Name, ast.BinOp, ast.operator, ast.expr_context)) for n in ast.walk(op.data["tree"]))
 
 
 def over(op: Op) -> tuple:
-    """The shape that an operation runs over."""
+    """Return the shape that an operation runs over."""
     return op.outs[0].shape if op.kind == "map" else op.ins[0].shape
 
 
 def extent(shape: tuple) -> tuple:
-    """What a loop over a shape counts through: the sizes other than 1; of ones alone the shape itself."""
+    """Return the sizes that a loop over a shape iterates: those other than 1, or the shape itself if all are 1."""
     return tuple([n for n in shape if n != 1]) or shape
 
 
 def loop_index(shape: tuple) -> list:
-    """The loop's variables, one for each size other than 1, and 0 for those."""
+    """Return the loop's index: a variable for each size other than 1, and 0 for sizes of 1."""
     variables = itertools.count()
     return ["0" if n == 1 else f"i{next(variables)}" for n in shape]
 
 
 def element_read(low: Lowering, op: Op, v: V) -> tuple[V, list]:
-    """Return what is read of an operand in an operation's loop: the value that has the memory, and which element of it."""
+    """Return the element of an operand that an operation's loop reads: the value that owns the memory, and the index."""
     return low.resolve(v, operand_index(v, loop_index(over(op))))
 
 
 def operand_index(v: V, index: list) -> list:
-    """Which element of v meets element `index` of the loop, by broadcasting."""
+    """Return the index of v that broadcasts to element `index` of the loop."""
     own = index[len(index) - len(v.shape) :]
     return ["0" if n == 1 else i for n, i in zip(v.shape, own)]
 
 
 # ---------------------------------------------------------------------- lines
 def by_rows(low: Lowering, groups: list[Group]) -> list[Group]:
-    """The groups, with those made one pass over lines, which are rows or columns, that read of each other only their line.
+    """Return the groups, merged into one pass over lines (rows or columns) where they read only each other's current line.
 
-    A line that has just been read lies in the nearest memory: all steps of a softmax on it cost one trip to the far one.
+    A line that was just read is in the fastest cache: all steps of a softmax on it cost one access to main memory.
     """
     found: list[Group] = []
     for g in groups:
@@ -162,7 +162,7 @@ def by_rows(low: Lowering, groups: list[Group]) -> list[Group]:
 
 
 def begins(low: Lowering, n: Group, g: Group, found: list[Group]) -> bool:
-    """Return whether a group computes one number for each row of another, and nothing in between reads these."""
+    """Return True if a group computes one number for each row of another, and no group in between reads these."""
     if n.kind != "loop" or n.shape != g.shape[:-1] or lead_of(low, g) not in (0, len(n.shape)):
         return False
     if any(op.kind != "map" for op in n.ops):
@@ -175,43 +175,43 @@ def begins(low: Lowering, n: Group, g: Group, found: list[Group]) -> bool:
 
 
 def is_wide(low: Lowering, g: Group) -> bool:
-    """Return whether a loop can be written line by line.  Those of a GPU's threads are rows."""
+    """Return True if a loop can be written line by line. On a GPU, the lines are rows."""
     if g.kind != "loop" or len(g.shape) < 2 or 1 in g.shape:
         return False
     return low.target is not CUDA or rows_alone(g)
 
 
 def rows_alone(g: Group) -> bool:
-    """Return whether a loop reduces rows, columns or everything, and nothing else."""
+    """Return True if a loop only reduces rows, columns or everything."""
     return all(op.kind == "map" or on_rows(op) for op in g.ops)
 
 
 def on_rows(op: Op) -> bool:
-    """Return whether a reduction is of each row, of columns, or of everything."""
+    """Return True if a reduction is over each row, over columns, or over everything."""
     last, dims = len(extent(over(op))) - 1, reduced(op)
     return bool(dims) and (of_rows(op) or last not in dims or len(dims) == last + 1)
 
 
 def of_rows(op: Op) -> bool:
-    """Return whether a reduction is of each row."""
+    """Return True if a reduction is over each row."""
     return reduced(op) == [len(extent(over(op))) - 1]
 
 
 def of_line(op: Op, lead: int) -> bool:
-    """Return whether a reduction is of each line, where these have `lead` dimensions before them, and not over lines."""
+    """Return True if a reduction is within each line, after the first `lead` dimensions, and not across lines."""
     return bool(reduced(op)) and reduced(op)[0] >= lead
 
 
 def reduced(op: Op) -> list:
-    """Which of the loops over an operation's extent a reduction is over."""
+    """Return the loops of an operation's extent that a reduction is over."""
     live = [d for d, n in enumerate(over(op)) if n != 1]
     return [k for k, d in enumerate(live) if d in op.data["dims"]]
 
 
 def lead_of(low: Lowering, g: Group) -> int:
-    """Return how many dimensions lie before those of a group's lines; 0 where nothing in it needs lines.
+    """Return the number of dimensions before those of a group's lines; 0 if the group does not need lines.
 
-    A reduction over the first dimension, be it of everything, goes along.  The lines of a GPU's threads are rows.
+    Reductions over the first dimension, or over everything, fit any lines. On a GPU, the lines are rows.
     """
     if low.target is CUDA:
         last = len(g.shape) - 1
@@ -222,12 +222,12 @@ def lead_of(low: Lowering, g: Group) -> int:
 
 
 def before_class(op: Op) -> int:
-    """Return how many of a loop's dimensions lie before that of the classes."""
+    """Return the number of a loop's dimensions before the class dimension."""
     return len([n for n in op.ins[0].shape[: op.data["dim"]] if n != 1])
 
 
 def host_of(low: Lowering, g: Group, before: list[Group]) -> Group | None:
-    """The pass over lines that a group can be a part of: it reads something of it, and nothing that is made later."""
+    """Return the pass over lines that a group can join: the group reads its values, and none that are computed later."""
     for h in reversed(before):
         made = {o: op for op in h.ops for o in op.outs}
         if any(v in made for v in low.bases(g.ops)):
@@ -236,7 +236,7 @@ def host_of(low: Lowering, g: Group, before: list[Group]) -> Group | None:
 
 
 def fits(low: Lowering, g: Group, h: Group, made: dict) -> bool:
-    """Return whether a group can be a part of a pass over lines."""
+    """Return True if a group can join a pass over lines."""
     own = lead_of(low, g)
     lead = h.lead or own or len(h.shape) - 1
     if own and own != lead or lead != len(h.shape) - 1 and low.target is CUDA:
@@ -260,7 +260,7 @@ def fits(low: Lowering, g: Group, h: Group, made: dict) -> bool:
 
 
 def of_this_line(low: Lowering, v: V, index: list, made: dict, lead: int) -> bool:
-    """Return whether what is read at an index of the loop is of this line, if it is made in this pass at all."""
+    """Return True if a value read at an index of the loop is on the current line, or not computed in this pass."""
     base, at = low.resolve(v, index)
     op = made.get(base)
     if op is not None and low.target is CUDA and at != loop_index(base.shape):
@@ -270,7 +270,7 @@ def of_this_line(low: Lowering, v: V, index: list, made: dict, lead: int) -> boo
 
 
 def write_inside(low: Lowering, kept: set) -> None:
-    """Let a scatter write to what it adds to, where nothing else reads that."""
+    """Let a scatter overwrite the array it adds to, if no other operation reads that."""
     for op in [op for op in low.ops if op.kind == "scatter"]:
         x = op.ins[0]
         readers = [o for o in low.ops for v in low.bases([o]) if v is x]

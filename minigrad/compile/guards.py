@@ -1,9 +1,8 @@
-"""What a function reads besides its arguments: closures, globals, defaults, the objects it is a method of.
+"""The values that a function reads from outside: closures, globals, defaults, attributes of `self`.
 
-Everything reachable is walked once, before a capture, and the walk is written down as Python (`lines`), which each call runs:
-it looks up what the walk has found, and leaves where something is not as it was.  Tensors found on the way become hidden
-inputs, numbers that have changed before become parameters.  What cannot be watched is refused, and then the function runs
-eagerly.
+A capture first walks through everything reachable and writes the walk down as Python (`lines`). Each call runs these lines,
+which look up the same values and return MISS if one has changed. Tensors found on the way become hidden inputs; numbers that
+have changed before become parameters. If a value cannot be watched, the function is refused and runs eagerly.
 """
 
 from __future__ import annotations
@@ -28,23 +27,23 @@ from .captured_steps import Refused
 from .stand_ins import is_cache, is_replaced, speaks
 
 PLAIN = (int, float, complex, str, bytes, type(None), type(...), slice, range, dtype, np.dtype, np.generic, device)
-LIMIT = 3000  # entries; what reads more than that is not watched
-ARRAY = 1 << 16  # bytes of a NumPy array that is compared at each call
+LIMIT = 3000  # entries; a function that reads more is not compiled
+ARRAY = 1 << 16  # bytes; larger NumPy arrays are not compared at each call
 SPEAKING = {"print", "input", "open", "exec", "eval", "globals", "locals", "vars", "setattr", "delattr", "next", "id",
             "breakpoint"}  # fmt: skip
 CHANGING = {"random", "time", "datetime", "secrets", "uuid", "os", "sys", "threading", "numpy.random", "io"}
 TRUSTED = set("minigrad numpy scipy optree numba einops math functools itertools operator collections".split())
 MISSING, MISS = object(), object()
-EMPTY = types.CellType()  # equal to a cell that holds nothing, and to no other
+EMPTY = types.CellType()  # equal to a cell that is empty, and to no other
 MADE_OF = {types.MethodType: ("__self__", "__func__"), partial: ("func", "args", "keywords")}
-UNTOUCHED: Any = object()  # in the place of a `.grad` that a capture has neither read nor set
-# what a look-up raises where something is missing
+UNTOUCHED: Any = object()  # marks a `.grad` that a capture has neither read nor set
+# exceptions of a lookup whose target is missing
 GONE = "(KeyError, IndexError, ValueError, AttributeError, TypeError)"
-RETURN = "return what is to be kept, and let the caller store it"
+RETURN = "return the new value, and let the caller store it"
 
 
 class Guard(NamedTuple):
-    """Hold what has to stay as it was: a value by its path; `shown` where the value says more than that it is there."""
+    """A value that must stay the same, by its path; `shown` if `explain` should print the value."""
 
     path: str
     value: Any
@@ -52,41 +51,41 @@ class Guard(NamedTuple):
 
 
 class Source(NamedTuple):
-    """Say where a value is found: as an expression, and how another one is put there, None where that cannot be."""
+    """The location of a value: an expression, and a function that stores another value there (None if impossible)."""
 
     text: str
     put: Callable | None = None
 
 
-ALWAYS = Source("")  # of what is there whatever happens, as the function itself is
+ALWAYS = Source("")  # for values that are always there, such as the function itself
 
 
 class Environment:
-    """Hold all that some functions and objects can read: `guards`, and `tensors` (name, expression, tensor)."""
+    """Everything that some functions and objects can read: `guards`, and `tensors` (name, expression, tensor)."""
 
     def __init__(self, roots: dict, varying: Set[str] = frozenset(), own: Any = None):
-        self.varying = varying  # the paths of numbers that have changed between calls
-        self.own = own  # the function that is compiled
-        self.numbers: dict[str, tuple[Source, Any]] = {}  # those of them that are here, and can be parameters
+        self.varying = varying  # paths of numbers that changed between calls
+        self.own = own  # the function being compiled
+        self.numbers: dict[str, tuple[Source, Any]] = {}  # varying numbers found here; they can be parameters
         self.guards: list[Guard] = []
         self.lines: list[str] = []
         self.scope: dict[str, Any] = dict(equal=equal, equal_arrays=equal_arrays, empty=EMPTY, MISS=MISS)
         self.tensors: list[tuple[str, str, Tensor]] = []
-        # what a capture replaces, and how it is put there (stand_ins.py)
+        # values that a capture replaces, and how to store the replacement (stand_ins.py)
         self.stand_ins: list[tuple[Callable, Any]] = []
-        self.speaking: dict[tuple[int, str], dict] = {}  # the globals of functions that name one of these
-        self.containers: list[tuple[Any, Any, str]] = []  # lists, dicts and attributes, what they held, and their path
+        self.speaking: dict[tuple[int, str], dict] = {}  # globals of functions that call one of SPEAKING
+        self.containers: list[tuple[Any, Any, str]] = []  # lists, dicts and attributes, their contents, and their path
         self.classes: list[tuple[type, dict]] = []  # classes with a copy of their attributes
-        self.names: dict[int, str] = {}  # what has been found, by id, with a variable for it: scope and guards hold it
+        self.names: dict[int, str] = {}  # variables of the objects found, by id; scope and guards keep them alive
         self.modules: set[tuple] = set()
-        self.mentioned: set[str] = set()  # names that stand in a function, of attributes too
-        self.methods: dict[str, list[tuple]] = {}  # of users' classes, that no function has mentioned yet
+        self.mentioned: set[str] = set()  # names in the functions, attributes included
+        self.methods: dict[str, list[tuple]] = {}  # methods of users' classes that no function has mentioned yet
         for name, root in roots.items():
             self.look(name, root)
 
     @cached_property
     def numbers_now(self) -> Callable[[list], Any]:
-        """Return a function of the arguments' leaves that gives the numbers that vary; MISS where something has changed."""
+        """A function of the arguments' leaves that returns the varying numbers, or MISS if a guard fails."""
         found = f"return [{', '.join([source.text for source, _ in self.numbers.values()])}]"
         lines = ["try:", *["    " + line for line in (*self.lines, found)], f"except {GONE}: return MISS"]
         scope = dict(self.scope)
@@ -94,33 +93,33 @@ class Environment:
         return scope["now"]
 
     def no_grad(self, source: str) -> None:
-        """Note that a tensor has no `.grad`, which was asked for."""
+        """Record that the function reads a `.grad` that is None."""
         if (condition := f"if not ({source} is None): return MISS") not in self.lines:
             self.guards.append(Guard(source, None, False))
             self.lines.append(condition)
 
     def numbers_that_changed(self, others: Iterable[Environment]) -> set[str]:
-        """Return the paths of numbers that are others elsewhere."""
+        """Return the paths of numbers that differ in other environments."""
         mine = {path: value for path, value, _ in self.guards if type(value) in (int, float)}
         theirs = [(path, value) for other in others for path, value, _ in other.guards if path in mine]
         return {path for path, value in theirs if type(value) is type(mine[path]) and value != mine[path]}
 
     # ------------------------------------------------------------------ the walk
     def guard(self, path: str, value: Any, condition: str, shown: bool = False) -> None:
-        """Note that a condition has to hold."""
+        """Add a condition that must hold."""
         self.guards.append(Guard(path, value, shown))
         self.lines.append(f"if not ({condition}): return MISS")
         if len(self.guards) + len(self.tensors) > LIMIT:
-            raise Refused(f"it can read more than {LIMIT} values besides its arguments")
+            raise Refused(f"it can read more than {LIMIT} values from outside")
 
     def constant(self, a: Any) -> str:
-        """Return a variable of the text for an object."""
+        """Add an object to the scope and return its variable."""
         name = f"g{len(self.scope)}"
         self.scope[name] = a
         return name
 
     def look(self, path: str, value: Any, source: Source = ALWAYS) -> None:
-        """Note one value, and what can be reached through it."""
+        """Visit a value and everything reachable through it."""
         try:
             if is_replaced(value):
                 self.replace(path, value, source)
@@ -131,15 +130,15 @@ class Environment:
             raise
 
     def replace(self, path: str, value: Any, source: Source) -> None:
-        """Note that something stands in a value's place while the function is captured."""
+        """Record that a stand-in replaces a value during the capture."""
         if source.put is not None:
             self.stand_ins.append((source.put, value))
         elif is_cache(value) or speaks(value):
-            does = "keeps its results" if is_cache(value) else "warns or logs at each call"
-            raise Refused(f"it can call {path}, which {does}", fix="call it by a global variable or an attribute")
+            does = "caches its results" if is_cache(value) else "warns or logs at each call"
+            raise Refused(f"it can call {path}, which {does}", fix="call it through a global variable or an attribute")
 
     def look_at(self, path: str, value: Any, source: Source) -> None:
-        """Note one value by its kind."""
+        """Visit a value according to its kind."""
         if source is ALWAYS and (isinstance(value, (Tensor, *PLAIN)) or id(value) in self.names):
             return
         if isinstance(value, Tensor):
@@ -148,7 +147,7 @@ class Environment:
             self.look_value(path, value, source)
         elif isinstance(value, np.ndarray):
             if value.nbytes > ARRAY or value.dtype.hasobject:
-                raise Refused(f"it can read the NumPy array {path}, too large to be compared at each call")
+                raise Refused(f"it can read the NumPy array {path}, which is too large to compare at each call")
             if source is not ALWAYS:
                 self.guard(path, value, f"equal_arrays({source.text}, {self.constant(value.copy())})", True)
         elif id(value) in self.names:
@@ -165,7 +164,7 @@ class Environment:
             self.look_through(path, value, name, source)
 
     def look_value(self, path: str, value: Any, source: Source) -> None:
-        """Note a number, a text or the like, which has to stay equal."""
+        """Visit a number, text or other plain value, which must stay equal."""
         varies = path in self.varying and type(value) in (int, float) and source.put is not None
         if varies and self.numbers.setdefault(path, (source, value))[0].text == source.text:
             return
@@ -176,7 +175,7 @@ class Environment:
             self.guard(path, value, f"(o := {source.text}) is {known} or equal(o, {known})", True)
 
     def look_through(self, path: str, value: Any, name: str, source: Source) -> None:
-        """Note what can be reached through a value, which stands in a variable."""
+        """Visit everything reachable through a value held in a variable."""
         if speaks(value):
             return
         if isinstance(value, types.ModuleType):
@@ -200,7 +199,7 @@ class Environment:
             self.look_object(path, value)
 
     def look_into(self, path: str, container: Any, name: str, source: Source) -> None:
-        """The elements of a list, tuple or dict."""
+        """Visit the elements of a list, tuple or dict."""
         put = container_put(container, source)
         keys = list(container) if isinstance(container, dict) else range(len(container))
         if not isinstance(container, tuple):
@@ -212,12 +211,12 @@ class Environment:
             self.look(shown, container[key], self.entry(name, key, put))
 
     def entry(self, name: str, key: Any, put: Callable | None) -> Source:
-        """Say where an element of a list, tuple or dict is; `put(key, value)` puts another one there."""
+        """Return the location of an element; `put(key, value)` stores another one there."""
         word = repr(key) if type(key) in (int, str) else self.constant(key)
         return Source(f"{name}[{word}]", put and partial(put, key))
 
     def look_function(self, name: str, f: Any) -> None:
-        """A user's function: its cells, the globals that it names, its defaults.  Library functions are taken as they are."""
+        """Visit a user's function: its cells, the globals it names, its defaults. Library functions are trusted."""
         if foreign(f.__code__.co_filename):
             return
         for name, cell in zip(f.__code__.co_freevars, f.__closure__ or ()):
@@ -236,7 +235,7 @@ class Environment:
             raise
 
     def look_names(self, code: Any, scope: dict) -> None:
-        """The globals that a code object reads, and attributes of modules among them."""
+        """Visit the globals that a code object reads, and attributes of modules among them."""
         self.look_methods({*code.co_names, *[a for a in code.co_consts if isinstance(a, str)]})
         names, writes = named(code)
         if writes:
@@ -252,16 +251,16 @@ class Environment:
             raise Refused("it uses numpy.random, whose results change from call to call")
 
     def look_global(self, n: str, scope: dict, code: Any) -> None:
-        """One name of a module, and where that is a module, what a code object can read of it."""
+        """Visit one name of a module; if it is a module itself, visit the attributes that a code object can read."""
         self.look(n, scope[n], self.entry(self.name_of(scope), n, scope.__setitem__))
         self.look_module(scope[n], code)
 
     def name_of(self, scope: dict) -> str:
-        """Return a variable for the names of a module, which are not walked as a whole."""
+        """Return a variable for the namespace of a module, which is not walked as a whole."""
         return next((name for name, a in self.scope.items() if a is scope), None) or self.constant(scope)
 
     def look_module(self, module: Any, code: Any) -> None:
-        """What a code object can read of a user's module, and of modules in it."""
+        """Visit the attributes of a user's module, and of its submodules, that a code object can read."""
         if not isinstance(module, types.ModuleType) or library(module) or (id(module), id(code)) in self.modules:
             return
         self.modules.add((id(module), id(code)))
@@ -270,7 +269,7 @@ class Environment:
                 self.look_global(n, vars(module), code)
 
     def look_methods(self, names: set[str]) -> None:
-        """Note that names are mentioned, and look at the methods that are called so."""
+        """Record mentioned names, and visit the methods with these names."""
         names -= self.mentioned
         self.mentioned |= names
         for name in [n for n in names if n in self.methods]:
@@ -278,13 +277,13 @@ class Environment:
                 self.look(path, f)
 
     def look_class(self, path: str, cls: type) -> None:
-        """What the methods of a user's class read that may be called, and its other attributes."""
+        """Visit the methods of a user's class that may be called, and its other attributes."""
         for base in cls.__mro__:
             module = sys.modules.get(base.__module__)
             if base.__module__ == "builtins" or module is None or id(base) in self.modules:
                 continue
             if library(module):
-                if vars(module).get("math") is math:  # a schedule's rates are computed with it
+                if vars(module).get("math") is math:  # learning rate schedules use it
                     self.stand_ins.append((partial(vars(module).__setitem__, "math"), math))
                 continue
             self.modules.add(id(base))
@@ -302,7 +301,7 @@ class Environment:
                     self.look(n, value, Source(f"{self.constant(base)}.{n}", partial(setattr, base, n)))
 
     def look_object(self, path: str, value: Any) -> None:
-        """An object's attributes, and the methods of its class.  What a generator holds is asked of it (Trace.drawing)."""
+        """Visit an object's attributes and the methods of its class. Trace.drawing handles the state of a generator."""
         if isinstance(value, Generator):
             return
         held = getattr(value, "__dict__", None)
@@ -319,7 +318,7 @@ class Environment:
 
 
 def container_put(container: Any, source: Source) -> Callable | None:
-    """Return what puts an element into a list or dict, or a new tuple in the place of a tuple; None where that cannot be."""
+    """Return a function that stores an element in a list or dict, or a new tuple for a tuple; None if impossible."""
     if not isinstance(container, tuple):
         return container.__setitem__
     if (put_whole := source.put) is None or type(container) is not tuple:
@@ -338,7 +337,7 @@ PACKAGE_NAME = __name__.partition(".")[0]
 
 @cache
 def foreign(file: str) -> bool:
-    """Whether a file is minigrad's, Python's or of the libraries below, whose functions are taken not to change."""
+    """Return True if a file belongs to minigrad, Python or a trusted library, whose functions do not change."""
     installed = re.search(r"(site|dist)-packages/(\w+)", file)
     if installed:
         return file.startswith(PACKAGE) or installed[2] in TRUSTED
@@ -346,19 +345,19 @@ def foreign(file: str) -> bool:
 
 
 def is_overridden(cls: type, name: str) -> bool:
-    """Return whether a class of a library has a method of that name, which may call it."""
+    """Return True if a library's base class has a method of that name, which it may call."""
     above = [(base, sys.modules.get(base.__module__)) for base in cls.__mro__[1:] if name in vars(base)]
     return any(module is None or library(module) for _, module in above)
 
 
 def library(module: Any) -> bool:
-    """Whether a module is a library's."""
+    """Return True if a module belongs to a library."""
     file = getattr(module, "__file__", None)
     return file is None and module.__name__ != "__main__" or file is not None and foreign(file)
 
 
 def codes(code: Any) -> list:
-    """A code object and those inside it."""
+    """Return a code object and all code objects inside it."""
     inside = [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
     return [code, *[found for one in inside for found in codes(one)]]
 
@@ -368,7 +367,7 @@ SETS, SETS_CELL = {"STORE_GLOBAL", "DELETE_GLOBAL"}, {"STORE_DEREF", "DELETE_DER
 
 @cache
 def named(code: Any) -> tuple[list, list]:
-    """The globals that a code object reads, and what it assigns to that outlives the call."""
+    """Return the globals that a code object reads, and the outside names it assigns to."""
     reads, writes = [], []
     for i in dis.get_instructions(code):
         if i.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
@@ -376,20 +375,20 @@ def named(code: Any) -> tuple[list, list]:
         elif i.opname in SETS or i.opname in SETS_CELL and i.argval in code.co_freevars:
             writes.append(i.argval)
         elif i.opname == "IMPORT_NAME" and i.argval.partition(".")[0] not in TRUSTED:
-            raise Refused(f"it imports {i.argval} while it runs: import it outside")
+            raise Refused(f"it imports {i.argval} while it runs: move the import out of the function")
     return list(dict.fromkeys(reads)), writes
 
 
 def attributes(cls: type) -> dict:
-    """Return the attributes of a class that are not for itself."""
+    """Return the public attributes of a class."""
     return {name: value for name, value in vars(cls).items() if not name.startswith("_")}
 
 
 def equal(a: Any, b: Any) -> bool:
-    """The same value of the same type; NaN is no other NaN, and the signs of zeros count."""
+    """Return True for the same value and type; a NaN equals only itself, and signs of zeros count."""
     return a is b or type(a) is type(b) and a == b and (a != 0 or repr(a) == repr(b))
 
 
 def equal_arrays(a: Any, b: np.ndarray) -> bool:
-    """The same elements."""
+    """Return True for arrays with the same dtype, shape and bytes."""
     return isinstance(a, np.ndarray) and a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()

@@ -1,8 +1,8 @@
-"""The lowered program: a few kinds of simple operations (Op) on values (V), which loops can be written for.
+"""The lowered program: a few kinds of simple operations (Op) on values (V), simple enough to write loops for.
 
-A map computes one formula for each element, a reduction sums or takes the maximum; a view is index arithmetic (an alias), so
-that it costs nothing and is no operation.  `Lowering` holds the program and has a method for each kind; which operation
-becomes which of them say the rules (rules.py).
+A map computes one formula for each element, a reduction a sum or maximum. A view is not an operation but index arithmetic
+(an alias), and costs nothing. `Lowering` holds the program and has a method for each kind of operation. The rules (rules.py)
+decide which methods to call for which operation.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class V:
     def __init__(self, kind: str, shape: tuple, dtype: Any, name: str = "", content: Any = None, layout: str = "C"):
         self.kind, self.shape, self.dtype, self.name = kind, tuple(shape), np.dtype(dtype), name
         self.content, self.layout = content, layout
-        self.dims: list = []  # the text of each size
+        self.dims: list = []  # the source of each size
 
 
 class Op:
@@ -45,12 +45,12 @@ class Op:
 
     @property
     def values(self) -> list[V]:
-        """The values that it reads; what else it takes are numbers."""
+        """The values that the operation reads; its other inputs are numbers."""
         return [a for a in self.ins if isinstance(a, V)]
 
 
 class Count(NamedTuple):
-    """The number of elements of x over dims, written with x's sizes."""
+    """The number of elements of x over dims, written in terms of x's sizes."""
 
     x: V
     dims: tuple
@@ -59,27 +59,27 @@ class Count(NamedTuple):
 class Lowering:
     """The steps of a capture as simple operations.
 
-    Halves, which are float16 and bfloat16, are what memory holds: loops read them as float32, compute in that, and round
-    what goes back to memory.  So the V of a half Value is a half only where it is stored, or a view of that.
+    Halves (float16 and bfloat16) exist in memory only: loops read them as float32, compute in float32, and round results when
+    they are stored. So the V of a half Value is a half only if it is stored, or a view of a stored one.
     """
 
     def __init__(self, target: Target) -> None:
-        self.target = target  # where the program will run
-        self.handled = {*HANDLED, *HALVES} if target is CUDA else {*HANDLED}  # the processor's compiler knows no halves
+        self.target = target  # the backend that will run the program
+        self.handled = {*HANDLED, *HALVES} if target is CUDA else {*HANDLED}  # the CPU compiler does not support halves
         self.wide: dict[V, V] = {}  # halves -> the same memory, read as float32
-        self.rounded: dict[Value, V] = {}  # halves that were computed as float32 -> what is stored of them
+        self.rounded: dict[Value, V] = {}  # halves computed as float32 -> their rounded, stored form
         self.ops: list[Op] = []
         self.values: dict[Value, V] = {}
         self.constants: list[V] = []
-        self.aliases: dict[V, tuple[V, list]] = {}  # views -> what has the memory, and where in it (`alias`)
-        self.known: dict[tuple, V] = {}  # what has been computed -> its value
+        self.aliases: dict[V, tuple[V, list]] = {}  # views -> the owner of the memory, and the index there (`alias`)
+        self.known: dict[tuple, V] = {}  # meaning of an operation -> its value
         self.same: dict[V, V] = {}  # values that were computed before under another name
         self.notes: list[str] = []
         self.step: Any = None
 
     # ------------------------------------------------------------------ values
     def v(self, a: Any) -> Any:
-        """An argument of a step: a value, or the number that it is."""
+        """Return an argument of a step as a value, or as the number that it holds."""
         if not isinstance(a, Value):
             return a
         if a not in self.values:
@@ -89,7 +89,7 @@ class Lowering:
         return self.values[a]
 
     def constant(self, content: np.ndarray, name: str) -> V:
-        """Numbers that are known: one number throughout, or an array that the program is given."""
+        """Return known content as a value: a single number if uniform, else an array passed to the program."""
         if content.size and (content == content.flat[0]).all() and content.dtype in self.handled:
             return V("uniform", content.shape, content.dtype, name, content.flat[0].item())
         made = V("constant", content.shape, content.dtype, name, np.ascontiguousarray(content).reshape(content.shape))
@@ -97,18 +97,18 @@ class Lowering:
         return made
 
     def new(self, shape: tuple, dtype: Any, name: str = "") -> V:
-        """A value that lowering makes."""
+        """Return a new value for an intermediate result."""
         return V("computed", shape, dtype, name)
 
     def out(self, k: int = 0, dtype: Any = None) -> V:
-        """Result k of the step that is being lowered; halves are computed as float32, unless another dtype is named."""
+        """Return result k of the current step; halves are computed as float32 unless a dtype is given."""
         o = self.step.outs[k]
         dtype = dtype or (F4 if o.dtype in HALVES else o.dtype)
         self.values[o] = made = V("computed", o.shape, dtype, o.name)
         return made
 
     def widened(self, v: Any) -> Any:
-        """What a loop reads of an argument: halves as float32."""
+        """Return an argument as a loop reads it: halves as float32."""
         if not isinstance(v, V) or v.dtype not in HALVES:
             return v
         if v not in self.wide:
@@ -117,44 +117,44 @@ class Lowering:
         return self.wide[v]
 
     def stored(self, a: Any) -> Any:
-        """An argument as it is in memory: what a loop has computed of halves is rounded."""
+        """Return an argument as it is in memory, rounding halves that a loop computed as float32."""
         v = self.v(a)
         if not isinstance(v, V) or a.dtype not in HALVES or v.dtype == a.dtype:
             return v
         if a not in self.rounded:
             out = self.new(v.shape, a.dtype)
             self.rounded[a] = made = self.map("x", {"x": v}, v.shape, F4, out, name="rounded")
-            made.name, v.name = made.name or v.name, ""  # the user's name is that of what the user gets
+            made.name, v.name = made.name or v.name, ""  # the user's name belongs to the value that the user gets
         return self.rounded[a]
 
     def resolve(self, v: V, index: list) -> tuple[V, list]:
-        """Where element `index` of v lies: a value with memory of its own, and the index there."""
+        """Return the location of element `index` of v: the value that owns the memory, and the index there."""
         base, places = self.seen(v)
         return base, [moved("0" if d is None else index[d], start, step) for d, start, step in places]
 
     def seen(self, v: V) -> tuple[V, list]:
-        """The value whose memory v is, or is a view of, and which place there belongs to each of v's (`alias`)."""
+        """Return the value whose memory v uses, and for each of its dimensions the position that v reads (`alias`)."""
         return self.aliases.get(v) or (v, straight(v))
 
     def base(self, v: V) -> V:
-        """The value that v is a view of."""
+        """Return the value that v is a view of, or v itself."""
         return self.aliases[v][0] if v in self.aliases else v
 
     def bases(self, ops: list[Op]) -> list[V]:
-        """Return the values that some operations read, as often as they read them."""
+        """Return the values that some operations read, once per read."""
         return [self.base(v) for op in ops for v in op.values]
 
     def readers(self, ops: Iterable[Op]) -> dict[V, set[Op]]:
-        """Return which of some operations read a value, for each that they read."""
+        """Return the readers of each value among some operations."""
         found: dict[V, set[Op]] = {}
         for op in ops:
             for v in self.bases([op]):
                 found.setdefault(v, set()).add(op)
         return found
 
-    # ------------------------------------------------------------------ what rules add
+    # ------------------------------------------------------------------ called by the rules
     def add(self, kind: str, ins: list, outs: list, name: str = "", **data: Any) -> Any:
-        """Note an operation; its first result.  What has been computed before is not computed again."""
+        """Add an operation and return its first result. A computation that was added before is reused."""
         op = Op(kind, ins, outs, name or kind, self.step, **data)
         if kind in ("map", "reduce"):
             (out,) = outs
@@ -168,7 +168,7 @@ class Lowering:
         return outs[0]
 
     def alias_index(self, x: V, out: V, index: tuple) -> V | None:
-        """x[index] for integers, slices and None; places counted from the back are left to a call, for sizes may change."""
+        """Alias x[index] for integers, slices and None; return None for positions from the end, since sizes may change."""
         for part, n in zip([p for p in index if p is not None], x.shape):
             if isinstance(part, slice) and (part.start or 0) >= 0 and (part.step or 1) > 0:
                 if part.stop is None and (part.step or 1) > 1 or (part.stop or 0) < 0:
@@ -187,13 +187,13 @@ class Lowering:
         return self.alias(x, out, places)
 
     def forget(self, count: int) -> None:
-        """Take back all operations but the first ones: a rule has declined."""
+        """Drop all but the first `count` operations: a rule has declined."""
         gone = {o for op in self.ops[count:] for o in op.outs}
         self.known = {k: v for k, v in self.known.items() if v not in gone} if gone else self.known
         del self.ops[count:]
 
     def meaning(self, op: Op) -> tuple:
-        """What a map or reduction computes: equal for equal results."""
+        """Return a key for what a map or reduction computes, equal for equal results."""
         tree, told = op.data.get("tree"), [op.data.get(k) for k in ("kinds", "natural", "dims", "keepdim")]
         ins = [self.same.get(a, a) if isinstance(a, V) else a if isinstance(a, Count) else
                (type(a), a.name if is_symbolic(a) else repr(a)) for a in op.ins]  # fmt: skip
@@ -205,7 +205,7 @@ class Lowering:
 
     def map(self, formula: str | ast.expr, ins: dict, shape: tuple, dtype: Any, out: V | None = None, needs: Any = (),
             name: str = "map", kinds: Any = None) -> V:  # fmt: skip
-        """A map of a formula; its names are those of `ins`, which it reads in the dtypes `kinds`, by default as they are."""
+        """Add a map of a formula over its named inputs `ins`, which it reads in the dtypes `kinds` (default: their own)."""
         out = out or self.new(shape, dtype)
         kinds = kinds or [a.dtype if isinstance(a, V) else np.dtype(dtype) for a in ins.values()]
         tree = ast.parse(formula, mode="eval").body if isinstance(formula, str) else formula
@@ -213,7 +213,7 @@ class Lowering:
                         needs=dict.fromkeys(needs), natural=np.dtype(dtype))  # fmt: skip
 
     def reduction(self, kind: str, x: V, dims: tuple, keepdim: bool, out: V | None = None) -> V:
-        """A sum or maximum over dimensions."""
+        """Add a sum or maximum over dimensions."""
         shape = tuple([1 if d in dims else n for d, n in enumerate(x.shape) if keepdim or d not in dims])
         out = out or self.new(shape, x.dtype)
         if all(x.shape[d] == 1 for d in dims):
@@ -221,9 +221,9 @@ class Lowering:
         return self.add("reduce", [x], [out], kind, dims=dims, keepdim=keepdim)
 
     def alias(self, x: V, out: V, places: list) -> V:
-        """See x as `out`; `places` has (d, start, step) for each dimension of x: `out`'s dimension d goes through it so.
+        """Make `out` a view of x; `places` has (d, start, step) for each dimension of x.
 
-        Where d is None, there is only the place `start`.
+        Index i of `out`'s dimension d reads start + i * step there. If d is None, the view is fixed at `start`.
         """
         if x.kind == "uniform":
             out.kind, out.content = x.kind, x.content
@@ -235,22 +235,22 @@ class Lowering:
         return out
 
     def permuted(self, x: V, order: tuple, out: V | None = None) -> V:
-        """The dimensions in another order."""
+        """Return x with its dimensions in another order."""
         out = out or self.new(tuple([x.shape[d] for d in order]), x.dtype)
         return self.alias(x, out, [(order.index(d), 0, 1) for d in range(len(order))])
 
     def alias_expand(self, x: V, out: V) -> V:
-        """Sizes of 1 repeated, new dimensions in front."""
+        """Alias x with sizes of 1 repeated and new dimensions in front."""
         lead = len(out.shape) - len(x.shape)
         return self.alias(x, out, [(None if n == 1 else lead + d, 0, 1) for d, n in enumerate(x.shape)])
 
     def alias_reshape(self, x: V, out: V) -> V:
-        """Sizes of 1 put in or taken out: index arithmetic."""
+        """Alias x with sizes of 1 inserted or removed, which is pure index arithmetic."""
         of_out = iter([d for d, n in enumerate(out.shape) if n != 1])
         return self.alias(x, out, [(None if n == 1 else next(of_out), 0, 1) for n in x.shape])
 
     def reshape(self, x: V, shape: tuple, out: V | None = None) -> V:
-        """The elements in order under another shape: x itself where that has it, and no other value is named."""
+        """Return the elements in order under another shape: x itself if it has the shape and no `out` is given."""
         if out is None and x.shape == shape:
             return x
         out = out or self.new(shape, x.dtype)
@@ -259,7 +259,7 @@ class Lowering:
         return self.add("reshape", [x], [out], "reshape")
 
     def join_fills(self, wanted: list) -> None:
-        """Sums of parts that are filled in side by side are filled in at once: gradients of what an index took apart."""
+        """Replace sums of fills of separate places by one fill: gradients of the parts that indexing took from an array."""
         reads = Counter([*self.bases(self.ops), *map(self.base, wanted)])
         fills = {op.outs[0]: op for op in self.ops if op.kind == "fill"}
         for op in self.ops:
@@ -274,12 +274,12 @@ class Lowering:
         self.drop_unused(wanted)
 
     def apart(self, x: Op, y: Op) -> bool:
-        """Whether two fills write to different places: at some dimension two numbers differ."""
+        """Return True if two fills write to different places: in some dimension their fixed indices differ."""
         pairs = itertools.product(*[[self.seen(p)[1] for p in op.data["places"]] for op in (x, y)])
         return all(any(d is e is None and i != j for (d, i, _), (e, j, _) in zip(*pair)) for pair in pairs)
 
     def drop_unused(self, wanted: list) -> None:
-        """Leave out what nothing reads; calls and what can raise an error stay."""
+        """Drop operations without readers, except calls and those that can raise."""
         needed = {self.base(v) for v in wanted}
         kept = []
         for op in reversed(self.ops):
@@ -291,12 +291,12 @@ class Lowering:
 
 
 def straight(v: V) -> list:
-    """The places of a view that is all of v, as it is."""
+    """Return the places of a view that is all of v, unchanged."""
     return [(d, 0, 1) for d in range(len(v.shape))]
 
 
 def moved(i: str, start: int, step: int) -> str:
-    """start + i * step, as text."""
+    """Return start + i * step as source text."""
     if i == "0":
         return str(start)
     i = f"{i} * {step}" if step != 1 else i
@@ -304,7 +304,7 @@ def moved(i: str, start: int, step: int) -> str:
 
 
 class Names(ast.NodeTransformer):
-    """Puts other expressions in place of the names in a formula."""
+    """Replaces the names in a formula by expressions."""
 
     def __init__(self, given: dict):
         self.given = given

@@ -1,4 +1,4 @@
-"""A generated program, loaded: its compiled function, and where each argument of that comes from."""
+"""A loaded program: its compiled function, and the source of each of that function's arguments."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 def generated(*args: Any) -> Program:
-    """The text of a program.  What writes it is imported when it is first needed: a tenth of what minigrad takes to start."""
+    """Generate a program. The generator is imported on first use: it takes a tenth of minigrad's import time."""
     from .emit.from_capture import generate
 
     return generate(*args)
 
 
 class Loaded:
-    """A generated program, compiled, and where each of its parameters comes from; `written` are inputs that it writes to."""
+    """A compiled program and the source of each of its parameters; `written` are the inputs that it overwrites."""
 
     def __init__(self, program: Program, written: list):
         self.program, self.plan = program, list(program.params)
@@ -40,7 +40,7 @@ class Loaded:
         self.entry = launch_graph.Launches(function, places, "it draws random numbers" if draws else "")
 
     def __call__(self, arrays: list, leaves: Any) -> tuple:
-        """Run it; on the processor arrays without dimensions are given as numbers."""
+        """Run the program; the CPU entry takes 0-d arrays as numbers."""
         given = [a if a.ndim or self.on_device else a[()] for a in arrays]
         of = {"input": lambda x: given[x], "number": lambda x: self.number[x](leaves)}
         return self.entry(*[of[k](x) if k in of else x for k, x in self.plan])

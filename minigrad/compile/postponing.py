@@ -1,8 +1,8 @@
-"""Postponing: what one later loop alone reads is computed there, if it comes from one array that is in memory anyway.
+"""Postponing: a value with a single later reader is computed in that reader's loop, if it comes from one array in memory.
 
-So the derivative 1 - h * h of a layer is not kept beside h from the forward pass to the backward pass.  What its own loop reads
-as well, or several later ones, is computed again in each of them where that is simple arithmetic, such as x - mean.  Smaller
-arrays, such as a number for each row, do not count: they are kept in place of the result.
+For example, the derivative 1 - h * h of a layer is not saved between forward and backward, since h is saved anyway. A value
+with several readers is computed again in each of them if it is simple arithmetic, such as x - mean. Smaller inputs, such as
+one number for each row, do not count: they are kept instead of the result.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .ir import Lowering, Op, V
 
 
 def postpone(low: Lowering, groups: list[Group], kept: set) -> list[Group]:
-    """Return the groups, with what can wait in the loop that reads it; `kept` has to be there at the end."""
+    """Return the groups with values moved into the loops that read them; values in `kept` must exist at the end."""
     order = Order(low, groups, kept)
     for k in reversed(range(len(groups))):
         for op in [op for op in reversed(groups[k].ops) if op.kind == "map" and op.outs[0].shape]:
@@ -30,7 +30,7 @@ def postpone(low: Lowering, groups: list[Group], kept: set) -> list[Group]:
 
 
 class Order:
-    """The places of operations, and who makes and reads what."""
+    """The position of each operation, and the maker and readers of each value."""
 
     def __init__(self, low: Lowering, groups: list[Group], kept: set):
         self.low, self.groups, self.kept = low, groups, kept
@@ -39,7 +39,7 @@ class Order:
         self.readers = low.readers(self.place)
 
     def postpone(self, op: Op) -> None:
-        """Move an operation to the loop that reads it, and with it what computes for it alone."""
+        """Move an operation, and the operations that only serve it, into the loop that reads it."""
         targets = self.targets(op)
         if len(targets) != 1 or self.place[op] in targets:
             return
@@ -53,7 +53,7 @@ class Order:
             self.place.update(dict.fromkeys(chain, target))
 
     def repeat(self, op: Op) -> None:
-        """Compute an operation's result again in each later loop that reads it."""
+        """Repeat an operation in each later loop that reads its result."""
         later = self.targets(op) - {self.place[op]}
         chain, read = self.chain(op, lambda readers, _: all(self.place[one] == self.place[op] for one in readers))
         arrays = large(read, op)
@@ -67,7 +67,7 @@ class Order:
                 self.drop_unread(one)
 
     def copy(self, chain: list[Op], target: int) -> None:
-        """Let a loop compute for itself what the last of some operations gives."""
+        """Copy a chain of operations into a loop, which then uses its own copy of the result."""
         group, made, copies = self.groups[target], dict[V, V](), []
         for op in chain:
             (out,) = op.outs
@@ -84,7 +84,7 @@ class Order:
         group.ops[:0] = copies
 
     def drop_unread(self, op: Op) -> None:
-        """Leave out an operation that nobody reads any more."""
+        """Drop an operation that has no reader left, and then its inputs from the readers' table."""
         if self.readers.get(op.outs[0]) or op.outs[0] in self.kept:
             return
         self.groups[self.place.pop(op)].ops.remove(op)
@@ -92,7 +92,7 @@ class Order:
             self.readers[v].discard(op)
 
     def own(self, a: object, made: dict[V, V]) -> object:
-        """Return what stands for an operand where some values are computed again."""
+        """Return an operand with copied values replaced by their copies."""
         if not isinstance(a, V) or self.low.base(a) not in made:
             return a
         base, places = self.low.seen(a)
@@ -103,7 +103,7 @@ class Order:
         return view
 
     def targets(self, op: Op) -> set[int]:
-        """Return the places of the loops that read an operation's result, if all are over its own shape."""
+        """Return the positions of the loops that read an operation's result, if all of them have its shape; else nothing."""
         out, like, there = op.outs[0], self.groups[self.place[op]], self.readers.keys()
         readers = self.readers.get(out, set())
         found = {self.place[one] for one in readers}
@@ -112,9 +112,9 @@ class Order:
         return found if fit else set()
 
     def chain(self, op: Op, fit: Callable) -> tuple[set[Op], list[V]]:
-        """Return an operation with the formulas of its loop that compute for it, and the arrays that these read.
+        """Return an operation with the formulas of its loop that only serve it, and the arrays that these read.
 
-        `fit` says of those who read a formula's result whether they let it be a part of the chain.
+        `fit(readers, chain)` decides whether a formula with these readers may join the chain.
         """
         chain, read, k = {op}, set(self.low.bases([op])), self.place[op]
         makers = lambda: {self.maker[v] for v in read if v in self.maker and v not in self.kept}
@@ -125,7 +125,7 @@ class Order:
         return chain, [v for v in read if v.kind != "uniform" and v.shape]
 
     def is_there(self, v: V, target: int, op: Op, chain: set[Op]) -> bool:
-        """Return whether an array is in memory until then, or stays there in place of a result that is no smaller."""
+        """Return True if an array stays in memory until `target`, or can stay instead of a result that is not smaller."""
         if v in self.kept or v not in self.maker:
             return True
         until = max([self.place[one] for one in self.readers[v] - chain], default=0)
@@ -133,5 +133,5 @@ class Order:
 
 
 def large(read: list[V], op: Op) -> list[V]:
-    """Return the arrays that are no smaller than an operation's result."""
+    """Return the arrays that are at least as large as an operation's result."""
     return [v for v in read if math.prod(v.shape) >= math.prod(op.outs[0].shape)]

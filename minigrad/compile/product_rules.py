@@ -1,8 +1,8 @@
-"""How products are lowered: matmul of any ranks, affine maps, einsum.
+"""Lowering of products: matmul of any rank, affine maps, einsum.
 
-`multiply` reduces all of them to a few cases: outer products are a map, scalar products a reduction, and what is left is one
-`dot`, for which library_calls.py writes one call of BLAS, or one for each matrix of a batch.  When all steps are lowered,
-products of the parts of an array become one, and a factor that many products read is laid out as they read it best.
+`multiply` reduces all of them to a few cases: outer products are maps, scalar products are reductions, and everything else is
+a `dot`, for which library_calls.py writes a BLAS call, or one call for each matrix of a batch. Once all steps are lowered,
+products of the parts of one array are joined, and a factor read by many products is copied into a faster layout.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from .captured_steps import Step
 from .fuse import extent
 from .ir import Lowering, Op, V
 
-# Above this many elements of a product, several cost what one of them all does, which has to be in memory as a whole.
+# Larger products gain nothing from joining, and the joined one would have to be in memory as a whole.
 SMALL = 1 << 16
-# Up to this many multiplications BLAS takes twice as long for x @ y.T as for x @ y.  A copy costs what one product saves.
+# Up to this many multiplications, BLAS takes twice as long for x @ y.T as for x @ y. A copy costs as much as one product saves.
 SMALL_PRODUCT, SEVERAL = 1 << 18, 3
 BLAS = {("minigrad.kernels.cpu.gemm", "product"): None}
 
@@ -38,7 +38,7 @@ def affine_rule(low: Lowering, step: Step, x: V, weight: V, bias: V) -> Any:
 
 
 def einsum_rule(low: Lowering, step: Step, x: V, y: V, of_x: tuple, of_y: tuple, of_out: tuple) -> Any:
-    """Dimensions sorted by what they are, then one product of batches of matrices."""
+    """Sort the dimensions by their role, then multiply batches of matrices."""
     if x.dtype != y.dtype or x.dtype.kind != "f":
         return False
     both, rows, over, columns = grouped(of_x, of_y, of_out)
@@ -54,13 +54,13 @@ def einsum_rule(low: Lowering, step: Step, x: V, y: V, of_x: tuple, of_y: tuple,
 
 
 def sorted_as(low: Lowering, x: V, labels: tuple, order: list) -> V:
-    """x with its dimensions in another order."""
+    """Return x with its dimensions in another order."""
     return low.permuted(x, tuple([labels.index(n) for n in order]))
 
 
 # ---------------------------------------------------------------------- matmul
 def multiply(low: Lowering, x: V, y: V, out: V) -> V:
-    """out = x @ y by matmul's rules; beside a batch, vectors are matrices of one row or one column."""
+    """Lower out = x @ y by matmul's rules; next to a batch, a vector is a matrix with one row or column."""
     if len(x.shape) + len(y.shape) < 4:
         return dot(low, x, y, out)
     left = x if len(x.shape) > 1 else low.reshape(x, (1, *x.shape))
@@ -73,7 +73,7 @@ def multiply(low: Lowering, x: V, y: V, out: V) -> V:
 
 
 def matrices(low: Lowering, x: V, y: V, out: V) -> V:
-    """out = x @ y for matrices, or batches of them that are broadcast."""
+    """Lower out = x @ y for matrices, or for broadcast batches of matrices."""
     (n, k), m, lead = x.shape[-2:], y.shape[-1], out.shape[:-2]
     if k == 1:
         return low.map("x * y", {"x": x, "y": y}, out.shape, out.dtype, out, name="outer")
@@ -92,18 +92,18 @@ def matrices(low: Lowering, x: V, y: V, out: V) -> V:
 
 
 def dot(low: Lowering, x: V, y: V, out: V) -> V:
-    """out = x @ y, by BLAS."""
+    """Lower out = x @ y to BLAS."""
     return low.add("dot", [x, y], [out], "dot", needs=BLAS)
 
 
 def turned(low: Lowering, x: V) -> V:
-    """The transpose of matrices."""
+    """Return the transpose of matrices."""
     *lead, row, column = range(len(x.shape))
     return low.permuted(x, (*lead, column, row))
 
 
 def single(low: Lowering, x: V) -> V:
-    """The matrix that a batch consists of, if all of it is one and the same."""
+    """Return the matrix that a batch repeats, if all of its matrices are the same; else x."""
     lead, (base, places) = len(x.shape) - 2, low.seen(x)
     batch = [d for d, _, _ in places if d is not None and d < lead and x.shape[d] != 1]
     if not lead or base.kind != "uniform" and batch:
@@ -113,7 +113,7 @@ def single(low: Lowering, x: V) -> V:
 
 # ---------------------------------------------------------------------- products of parts
 def join_products(low: Lowering, wanted: list) -> None:
-    """Products of all parts of an array with one matrix are parts of one product: words[:, t] @ w for all t is words @ w."""
+    """Join the products of all parts of an array with one matrix: words[:, t] @ w for all t becomes words @ w."""
     kept = {low.base(v) for v in wanted}
     found: dict[tuple, dict[int, Op]] = {}
     for op in [op for op in low.ops if op.kind == "dot"]:
@@ -128,7 +128,7 @@ def join_products(low: Lowering, wanted: list) -> None:
 
 
 def part_of(low: Lowering, x: V) -> tuple[V, int, int] | None:
-    """Return the array whose part k of dimension d a factor is, with d and k; None where it is none."""
+    """Return (array, d, k) if a factor is part k of dimension d of an array; else None."""
     whole, places = low.seen(x)
     at = [d for d, (of_x, _, _) in enumerate(places) if of_x is None]
     if whole.kind == "uniform" or whole.layout != "C" or len(at) != 1 or at[0] == len(whole.shape) - 1:
@@ -141,7 +141,7 @@ def part_of(low: Lowering, x: V) -> tuple[V, int, int] | None:
 
 
 def join(low: Lowering, whole: V, dim: int, parts: dict[int, Op]) -> None:
-    """Put one product in the place of those of the parts, whose results become views."""
+    """Replace the products of the parts by one product; their results become views of its result."""
     first = next(iter(parts.values()))
     (_, y), (out,) = first.ins, first.outs
     made = low.new((*whole.shape[:-1], y.shape[1]), out.dtype)
@@ -156,7 +156,7 @@ def join(low: Lowering, whole: V, dim: int, parts: dict[int, Op]) -> None:
 
 
 def copy_into_rows(low: Lowering) -> None:
-    """Copy a right factor that lies in columns, where several small products read it."""
+    """Copy a right factor stored by columns into rows, if several small products read it."""
     found: dict[tuple, list[Op]] = {}
     for op in [op for op in low.ops if op.kind == "dot"]:
         (x, y), (base, places) = op.ins, low.seen(op.ins[1])

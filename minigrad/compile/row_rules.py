@@ -1,6 +1,6 @@
-"""How losses for classes are lowered: a class is picked from each line of a table, or added to.
+"""Lowering of classification losses: for each line of a table, a class is picked from it or added to it.
 
-With the maps and reductions around them fuse.py makes one pass over the lines of it.
+fuse.py merges these operations with the maps and reductions around them into one pass over the lines.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ VEC = "minigrad.kernels.vecmath"
 
 
 def losses_rule(low: Lowering, step: Step, x: V, target: V, dim: int, ignore: int, lead: int | None = None) -> Any:
-    """The loss of each row, or with `lead` their mean."""
+    """Lower the loss of each row, or with `lead` the mean loss."""
     if not by_line(low, x.shape, target, dim):
         return False
     loss = low.out() if lead is None else low.new(target.shape, x.dtype, "losses")
@@ -26,14 +26,14 @@ def losses_rule(low: Lowering, step: Step, x: V, target: V, dim: int, ignore: in
 
 
 def mean_of_losses(low: Lowering, loss: V, target: V, ignore: int, lead: int) -> V:
-    """The step's result: the mean over all dimensions but the first `lead`, without classes that are `ignore`."""
+    """Lower the mean over all dimensions but the first `lead`, skipping targets equal to `ignore`."""
     total = low.reduction("sum", loss, tuple(range(lead, len(loss.shape))), False)
     count = number_valid(low, target, ignore, loss.dtype, lead)
     return low.map("x / n", {"x": total, "n": count}, total.shape, loss.dtype, low.out(0))
 
 
 def at_target_rule(low: Lowering, step: Step, x: V, target: V, size: tuple, dim: int, ignore: int) -> Any:
-    """Zeros with x at each row's class."""
+    """Lower zeros with x at each row's class."""
     if not by_line(low, size, target, dim):
         return False
     zeros = low.map("zero", {"zero": 0.0}, size, x.dtype, name="zeros")
@@ -41,7 +41,7 @@ def at_target_rule(low: Lowering, step: Step, x: V, target: V, size: tuple, dim:
 
 
 def from_logits_rule(low: Lowering, step: Step, w: V, target: V, log_p: V, dim: int, ignore: int) -> Any:
-    """Softmax less one at each row's class, times w."""
+    """Lower (softmax - one-hot target) * w."""
     if not by_line(low, log_p.shape, target, dim):
         return False
     kept = valid(low, w, target, ignore)
@@ -52,23 +52,23 @@ def from_logits_rule(low: Lowering, step: Step, w: V, target: V, log_p: V, dim: 
 
 
 def by_line(low: Lowering, shape: tuple, target: V, dim: int) -> bool:
-    """Return whether there is one class for each line of an array of some shape, which is a row on a GPU."""
+    """Return True if there is one class for each line of an array of this shape; on a GPU, lines must be rows."""
     lines = target.dtype == I8 and len(shape) > 1 and target.shape == (*shape[:dim], *shape[dim + 1 :])
     return lines and (low.target is not CUDA or dim == len(shape) - 1)
 
 
 def valid(low: Lowering, x: V, target: V, ignore: int) -> V:
-    """x, but 0 where the class is `ignore`."""
+    """Return x, but 0 where the class is `ignore`."""
     return low.map(f"x if t != {int(ignore)} else zero", {"x": x, "t": target, "zero": 0.0}, x.shape, x.dtype)
 
 
 def kept_shape(x: V, dim: int) -> tuple:
-    """The shape of one number for each line, with the lines' dimension as 1."""
+    """Return the shape of x with size 1 for the class dimension."""
     return (*x.shape[:dim], 1, *x.shape[dim:])
 
 
 def add_at_target(low: Lowering, onto: V, x: V, target: V, dim: int, ignore: int) -> V:
-    """The step's result: `onto` with x added at each line's class, for that is what scatter does."""
+    """Lower the step's result: `onto` with x added at each line's class, by a scatter."""
     rows = kept_shape(x, dim)
     safe = low.map(f"t if t != {int(ignore)} else 0", {"t": target}, x.shape, I8, name="class")
     places, src = [low.alias_reshape(v, low.new(rows, v.dtype)) for v in (safe, x)]
@@ -83,7 +83,7 @@ def count_valid_rule(low: Lowering, step: Step, target: V, ignore: int, dtype: A
 
 
 def number_valid(low: Lowering, target: V, ignore: int, dtype: Any, lead: int, out: V | None = None) -> V:
-    """How many classes are not `ignore`, over all dimensions but the first `lead`, as a float."""
+    """Return the number of classes other than `ignore`, over all dimensions but the first `lead`, as a float."""
     counts = low.map(f"np.{np.dtype(dtype).name}(t != {int(ignore)})", {"t": target}, target.shape, dtype)
     return low.reduction("sum", counts, tuple(range(lead, len(target.shape))), False, out)
 

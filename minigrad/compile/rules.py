@@ -1,9 +1,9 @@
-"""How each operation is lowered: a rule writes it as maps, reductions, products and views of the lowered program.
+"""Lowering of each operation: a rule expresses it as maps, reductions, products and views of the lowered program.
 
-A rule takes the operation's arguments and returns what it has made of them; one that returns nothing, or False, declines, and
-leaves the operation to be called as it is, which is right but not fused.  Pointwise operations share one rule, for their
-declaration holds the formula; RULES has the others, also those of product_rules.py and row_rules.py.  The next stop is
-fuse.py, which puts the results into loops.
+A rule takes the operation's arguments and returns its result. A rule that returns None or False declines: the operation is
+then called as it is, which is correct but not fused. Pointwise operations share one rule, because their declaration contains
+the formula. RULES has the others, including those of product_rules.py and row_rules.py. Next: fuse.py puts the lowered
+operations into loops.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from .symbols import is_symbolic, plain
 EXACT = {"eq", "ne", "lt", "le", "gt", "ge", "where", "add", "sub", "mul", "logical_and", "logical_or", "logical_not",
          "logical_xor", "bitwise_and", "bitwise_or"}  # fmt: skip
 LOGICAL = EXACT - {"add", "sub", "mul", "lt", "le", "gt", "ge"}
-# NumPy's functions for these do what the formulas do not: they round half to even, know of integers, ...
+# NumPy's functions for these differ from the formulas: they round half to even, handle integers, ...
 NO_RULE = {"round", "floor_divide", "trunc_divide", "remainder", "fmod", "digamma", "polygamma", "lgamma", "sinc"}
 
 
 def lower(low: Lowering, steps: list[Step]) -> None:
-    """All steps, in order, each by its rule; what has none, or whose rule declines, stays a call."""
+    """Lower all steps in order, each by its rule; a step without a rule, or whose rule declines, stays a call."""
     for step in steps:
         low.step = step
         rule, args = rule_for(low, step)
@@ -44,12 +44,12 @@ def lower(low: Lowering, steps: list[Step]) -> None:
             low.forget(count)
             if folded(low, step):
                 continue
-            low.notes.append(f"{step.cls.name} has no rule here and runs as a call of the operation")
+            low.notes.append(f"{step.cls.name} has no fusion rule here; it runs as a call of the operation")
             call(low, step)
 
 
 def rule_for(low: Lowering, step: Step) -> tuple[Callable | None, list]:
-    """The rule for an operation on these dtypes, if there is one, and its arguments as the rule takes them."""
+    """Return the rule for an operation on these dtypes, or None, and its arguments in the form that the rule takes."""
     name, args = step.cls.__name__, [low.v(a) for a in step.args]
     rule = RULES.get(name) or (pointwise if issubclass(step.cls, Pointwise) else None)
     kinds = {a.dtype for a in [*step.args, *step.outs] if isinstance(a, Value) and a.kind != "number"}
@@ -59,7 +59,7 @@ def rule_for(low: Lowering, step: Step) -> tuple[Callable | None, list]:
 
 
 def folded(low: Lowering, step: Step) -> bool:
-    """Whether an operation is of constants alone: it is computed here."""
+    """Compute an operation now and return True, if all of its inputs are constants."""
     args = [low.v(a) for a in step.args]
     given = [a for a in args if isinstance(a, V)]
     known = given and all(a.kind in ("uniform", "constant") for a in given) and not any(is_symbolic(a) for a in args)
@@ -72,14 +72,14 @@ def folded(low: Lowering, step: Step) -> bool:
 
 
 def call(low: Lowering, step: Step) -> None:
-    """The operation itself, called on arrays."""
+    """Lower a step to a call of the operation itself on arrays."""
     dtype = step.outs[0].dtype if step.written is not None else None
     args, outs = [low.stored(a) for a in step.args], [low.out(k, o.dtype) for k, o in enumerate(step.outs)]
     low.add("call", [a for a in args if isinstance(a, V)], outs, step.cls.name, cls=step.cls, args=args, dtype=dtype)
 
 
 def pointwise(low: Lowering, step: Step, *args: Any) -> Any:
-    """One formula over the elements."""
+    """Lower a pointwise operation to a map of its formula."""
     cls = step.cls
     n = len(args) - cls.n_settings
     if cls.name in NO_RULE or len(args) != len(cls.names) or any(not simple(a) for a in args):
@@ -108,7 +108,7 @@ def pointwise(low: Lowering, step: Step, *args: Any) -> Any:
 
 
 def expression(cls: Any, args: tuple, target: np.dtype) -> ast.expr:
-    """The formula for single numbers; a whole exponent stays one, so that powers are products."""
+    """Return the formula on scalars; a small integer exponent stays an integer, so that powers become products."""
     text = formula.text(cls.kernel)
     assert text is not None
     tree = ast.parse(text.strip(), mode="eval").body
@@ -118,19 +118,19 @@ def expression(cls: Any, args: tuple, target: np.dtype) -> ast.expr:
 
 
 def example(a: Any, given: Any) -> Any:
-    """Return an operand's part in type promotion; numbers in a formula are 0-d tensors and take part as such."""
+    """Return an operand's stand-in for type promotion; numbers in a formula take part as 0-d tensors."""
     if isinstance(a, V):
         return np.empty((1,) * len(a.shape), a.dtype)
     return np.empty((), F4 if given.dtype in HALVES else given.dtype) if isinstance(given, Value) else plain(a)
 
 
 def one(a: Any, target: np.dtype) -> bool:
-    """Return whether an operand is 1 everywhere, as the gradient is where backward begins."""
+    """Return True if an operand is 1 everywhere, as the first gradient of a backward is."""
     return isinstance(a, V) and a.kind == "uniform" and a.content == 1 and a.dtype == target
 
 
 def simple(a: Any) -> bool:
-    """Whether a map can take it."""
+    """Return True if a map can read `a`."""
     return isinstance(a, (V, bool, int, float))
 
 
@@ -142,7 +142,7 @@ def reduce_rule(kind: str, dtypes: str) -> Callable:
 
 
 def logical_rule(counted: str, test: str) -> Callable:
-    """Whether as many elements are zero, or not zero, as it takes."""
+    """Return a rule for `all` or `any`: count elements by `counted`, then apply `test` to the count."""
 
     def rule(low: Lowering, step: Step, x: V, dims: tuple, keepdim: bool) -> Any:
         out = low.out()
@@ -177,7 +177,7 @@ def masked_fill_rule(low: Lowering, step: Step, x: V, mask: V, value: Any) -> An
 
 
 def move_rule(move: Callable) -> Callable:
-    """See x otherwise."""
+    """Return a rule that lowers a view, by calling `move` on its argument."""
     return lambda low, step, x, how: move(low, x, how, low.out(dtype=x.dtype))
 
 
@@ -203,7 +203,7 @@ def replace_rule(low: Lowering, step: Step, x: V, part: V, view: type, *args: An
 
 
 def joined(low: Lowering, xs: tuple, index: list[tuple], name: str) -> Any:
-    """Fill the places of an array with others, one after the other, which cover all of it."""
+    """Fill disjoint places of an array, which together cover all of it."""
     out, places = low.out(), [low.new(x.shape, x.dtype) for x in xs]
     fits = out.dtype.kind in "fi" and all(x.dtype == out.dtype and 0 not in x.shape for x in xs)
     if not fits or not all(low.alias_index(out, place, i) for place, i in zip(places, index)):
@@ -221,11 +221,11 @@ def to_rule(low: Lowering, step: Step, x: Any, dtype: Any = None) -> Any:
 
 
 def write_rule(low: Lowering, step: Step, x: V, y: Any) -> Any:
-    """copy_, fill_: what the memory holds afterwards."""
+    """Lower copy_ and fill_: the new content of the memory."""
     return simple(y) and to_rule(low, step, y)
 
 
-MOVES = {  # these compute nothing: halves stay what they are
+MOVES = {  # pure data movement: halves stay halves
     "Expand": move_rule(lambda low, x, size, out: low.alias_expand(x, out)),
     "Index": move_rule(lambda low, x, index, out: low.alias_index(x, out, index)),
     **dict.fromkeys(("Permute", "Transpose", "T"), move_rule(Lowering.permuted)),
@@ -242,5 +242,5 @@ RULES: dict[str, Callable] = {
     "Copy": write_rule, "Replace": replace_rule, "Stack": stack_rule, "Cat": cat_rule,
     **MOVES,
 }  # fmt: skip
-# these are given memory as it is: halves are left to a call
+# these read memory as it is; for halves they run as calls
 WHOLE = {*PRODUCT_RULES, "MeanNLL", "NLL", "ScatterAdd", "Replace", "Stack", "Cat"}

@@ -1,8 +1,8 @@
-"""`x[mask]` in a capture.  How many elements that has is known only while the program runs, so the program never makes it.
+"""`x[mask]` in a capture: the number of elements is only known at run time, so the program never creates the selection.
 
-It computes with all elements of x, where the mask does not hold with 1 in their place, and a sum or a mean leaves these out.
-`where` chooses: what has been computed with the 1 comes into no result and no gradient, be it NaN or infinite.  Operations
-element by element, sums and means of everything can be done so.  Whatever else looks at a selection, or at its size, ends the
+It computes with all elements of x instead, with 1 in place of the unselected ones, and a sum or mean leaves those out. `where`
+makes the choice, so that a result computed from such a 1, even NaN or infinity, reaches no result and no gradient. This works
+for pointwise operations and for sums and means over everything. Any other use of a selection, or of its size, ends the
 capture at the line of `x[mask]`.
 """
 
@@ -26,31 +26,31 @@ from .captured_steps import HANDLED, VALUES, Draw, Refused, Value
 from .symbols import Reads, Whole, is_symbolic
 
 WHOLE = slice(None)
-INDICES = wrap(np.zeros(0, np.int64))  # has the dtype of places
-TRACKED = object()  # stands for the history of a selection, which no program can follow
+INDICES = wrap(np.zeros(0, np.int64))  # has the dtype of positions
+TRACKED = object()  # replaces the history of a selection, which no program can follow
 
 
 class Selection:
-    """The places where a mask holds."""
+    """The positions where a mask is True."""
 
     def __init__(self, trace: Any, mask: Box):
         self.mask, self.trace, self.line = mask, trace, user_place()
         reads = Reads([], self.refused)
         reads.results.add(0)
-        self.count = Whole(1, "count", frozenset([0]), reads)  # a number that nothing may read
+        self.count = Whole(1, "count", frozenset([0]), reads)  # a number that no code may read
 
     def refused(self) -> Refused:
-        """Return the exception for a program that needs the elements one by one, or their number."""
-        why = "the size of what nonzero gives depends on values, which differ from call to call"
+        """Return the exception for a program that needs single selected elements, or their number."""
+        why = "the size of the result of nonzero depends on values, which can change from call to call"
         return self.trace.refuse(why, fix=VALUES, place=self.line)
 
     def mask_for(self, full: Tensor) -> Tensor:
-        """Return the mask with the dimensions that `full` has behind its own."""
+        """Return the mask with size-1 dimensions appended to match `full`."""
         return self.mask.reshape((*self.mask._sizes, *(1,) * (full.ndim - self.mask.ndim)))
 
 
 class Part(NamedTuple):
-    """Hold what a box stands for, in its `_extra`: elements of `full`, or else the places themselves, or a column of these."""
+    """The content of a box, in its `_extra`: selected elements of `full`; without it, positions, or one column of them."""
 
     selection: Selection
     shape: tuple
@@ -58,7 +58,7 @@ class Part(NamedTuple):
     column: int | None = None
 
     def box(self) -> Box:
-        """Return the box."""
+        """Return a box with this content."""
         like = INDICES if self.full is None else self.full._value
         b = Box(self.selection.trace, like, self)
         b._edge = None if self.full is None or history(self.full) is None else TRACKED
@@ -66,20 +66,20 @@ class Part(NamedTuple):
 
 
 def is_part(a: Any) -> bool:
-    """Return whether an argument stands for elements that a mask selects, or for their places."""
+    """Return True if an argument is a selection, or the positions of one."""
     return type(a) is Box and type(a._extra) is Part
 
 
 def places(trace: Any, frame: Frame, x: Box) -> Box:
-    """Return the places where x is not zero."""
+    """Return the positions where x is nonzero."""
     with use(frame):
-        mask = x.clone() if x._np_dtype.kind == "b" else x != 0  # as it is now, whatever is written to it later
+        mask = x.clone() if x._np_dtype.kind == "b" else x != 0  # a copy, unaffected by later writes
     known = trace.selections.setdefault(origin(trace.steps, trace.value(x)), Selection(trace, mask))
     return Part(known, (known.count, x.ndim)).box()
 
 
 def origin(steps: list, v: Any, depth: int = 3) -> Any:
-    """Return how a value was computed, so that `y[x > 0]` and `x[x > 0]` are found to have one mask."""
+    """Return a description of a value's computation, so that `y[x > 0]` and `x[x > 0]` turn out to share a mask."""
     if not isinstance(v, Value):
         return v.name if is_symbolic(v) else repr(v)
     step = next((s for s in reversed(steps) if v in s.outs), None)
@@ -89,13 +89,13 @@ def origin(steps: list, v: Any, depth: int = 3) -> Any:
 
 
 def selected(part: Part, full: Tensor) -> Box:
-    """Return the elements of `full` that a part stands for."""
+    """Return the elements of `full` at the positions of a part."""
     sizes = full._sizes[part.selection.mask.ndim :]
     return Part(part.selection, (part.selection.count, *sizes), full).box()
 
 
 def process(frame: Frame, cls: Any, args: tuple) -> Any:
-    """Do an operation of which an argument is a part."""
+    """Run an operation that has a part among its arguments."""
     part = next(a._extra for a in args if is_part(a))
     selection = part.selection
     with use(frame):
@@ -111,7 +111,7 @@ def process(frame: Frame, cls: Any, args: tuple) -> Any:
 
 
 def takes_all(selection: Selection, x: Any, dims: tuple, *columns: Any) -> bool:
-    """Return whether the places of one mask are the only index, from the first dimension on."""
+    """Return True if the positions of one mask are the only index, starting at the first dimension."""
     n = selection.mask.ndim
     known = [(a._extra.selection, a._extra.column) for a in columns if is_part(a)]
     alone = len(columns) == n and known == [(selection, k) for k in range(n)] and dims == tuple(range(n))
@@ -119,12 +119,12 @@ def takes_all(selection: Selection, x: Any, dims: tuple, *columns: Any) -> bool:
 
 
 def computes(x: Tensor | None) -> bool:
-    """Return whether there are sums of a tensor's dtype in a program."""
+    """Return True if programs can sum a tensor of this dtype."""
     return x is not None and x._np_dtype in HANDLED and x._np_dtype.kind != "b"
 
 
 def by_element(cls: Any, part: Part, args: tuple) -> bool:
-    """Return whether an operation goes element by element, over parts of one selection and what all of these share."""
+    """Return True for a pointwise operation on parts of one selection and on tensors that all selected elements share."""
     if not issubclass(cls, (Pointwise, Clone, To)):
         return False
     kind, n = part.full._np_dtype, len(part.shape) - 1
@@ -134,7 +134,7 @@ def by_element(cls: Any, part: Part, args: tuple) -> bool:
 
 
 def operand(part: Part, a: Any) -> Any:
-    """Return an argument for all elements, with 1 where the mask does not hold."""
+    """Return an argument for all elements, with 1 where the mask is False."""
     if is_part(a):
         return a._extra.full
     return where(part.selection.mask_for(part.full), a, 1) if isinstance(a, Tensor) else a

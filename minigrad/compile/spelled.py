@@ -1,6 +1,6 @@
-"""Tensors that a captured function makes of numbers: tensor([lr, 1.0]), full((3,), k), x.fill_(s).
+"""Tensors that a captured function creates from numbers: tensor([lr, 1.0]), full((3,), k), x.fill_(s).
 
-The numbers are parameters of the program, and the tensor is made of them at each call.
+The numbers are parameters of the program, which creates the tensor anew at each call.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from ..ops.join import stack
 from .captured_steps import HANDLED
 from .symbols import plain
 
-MOST = 64  # Python numbers that are elements of one tensor, and parameters of the program
+MOST = 64  # maximum number of Python numbers in one tensor that become parameters of the program
 
 
 def spell(trace: Any, elements: list, like: Tensor) -> Any:
-    """Make a tensor of numbers that the program is given: one for all of its elements, or one for each."""
+    """Create a tensor from parameters of the program: one for all of its elements, or one for each."""
     frame: Any = current()
     while frame.layer is not trace:
         frame = frame.parent
     kind, before = like._np_dtype, len(trace.steps)
-    if kind.kind != "f" and any(isinstance(a, float) for a in elements):  # they are rounded
+    if kind.kind != "f" and any(isinstance(a, float) for a in elements):  # floats are truncated
         elements = [a.__trunc__() for a in elements]
     ones = partial(like.new_ones, dtype=like.dtype)
     with use(frame.all_grad(False)):
@@ -40,7 +40,7 @@ def spell(trace: Any, elements: list, like: Tensor) -> Any:
 
 
 def holds(t: Tensor, numbers: list) -> bool:
-    """Return whether a tensor is made of these numbers, one for each element or for all, and they may be parameters."""
+    """Return True if a tensor consists of these numbers, one per element or one for all, and they may be parameters."""
     if len(numbers) > MOST or t._np_dtype not in HANDLED or t._np_dtype.kind == "b":
         return False
     held = np.array(list(map(plain, numbers))).astype(t._np_dtype)

@@ -1,7 +1,7 @@
-"""Stand-ins for functions that a capture must not call, put into the user's globals, cells and attributes.
+"""Stand-ins for functions that a capture must not call, stored in the user's globals, cells and attributes.
 
-Functions of `math` give symbols for symbols.  What keeps its results, as functools.cache does, is the function itself, so that
-nothing of a capture is kept.  What has to be done at each call, as `print`, warnings.warn and a logger do it, refuses.
+Functions of `math` return symbols for symbols. A cached function (functools.cache) is replaced by the function inside, so that
+no value of a capture stays in the cache. Functions with a visible effect, such as `print`, warnings.warn or a logger, refuse.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from .symbols import MATH
 if TYPE_CHECKING:
     from .guards import Environment
 
-WARNING = {"warnings", "_warnings", "logging"}  # the modules that warn and log
-QUIET = {"catch_warnings", "getLogger"}  # these say nothing
+WARNING = {"warnings", "_warnings", "logging"}  # modules that warn and log
+QUIET = {"catch_warnings", "getLogger"}  # these have no visible effect
 
 
 @contextmanager
 def standing_in(environment: Environment, capturing: Callable) -> Iterator[None]:
-    """Have stand-ins where they are needed.  `capturing()` gives the capture of the thread that calls one, or None."""
+    """Install the stand-ins for a block. `capturing()` returns the capture of the calling thread, or None."""
     try:
         for (_, name), scope in environment.speaking.items():
             scope[name] = partial(speak, capturing, getattr(builtins, name), name)
@@ -41,7 +41,7 @@ def standing_in(environment: Environment, capturing: Callable) -> Iterator[None]
 
 
 def stand_in(value: Any, capturing: Callable) -> Any:
-    """Return what stands in the place of a value."""
+    """Return the stand-in for a value."""
     if is_cache(value):
         return value.__wrapped__
     if speaks(value):
@@ -50,14 +50,14 @@ def stand_in(value: Any, capturing: Callable) -> Any:
 
 
 def speak(capturing: Callable, function: Callable, name: str, *args: Any, **kwargs: Any) -> Any:
-    """Refuse what has to be done at each call; in threads that capture nothing it is done."""
+    """Refuse a call with a visible effect during a capture; other threads run it."""
     if (trace := capturing()) is None:
         return function(*args, **kwargs)
-    raise trace.refuse(f"it calls {name}(), which does something at each call")
+    raise trace.refuse(f"it calls {name}(), which has an effect at each call")
 
 
 class Speaker:
-    """Stand for a module that warns or logs, for a logger, or for a function of these."""
+    """A stand-in for a module that warns or logs, for a logger, or for one of their functions."""
 
     def __init__(self, value: Any, capturing: Callable):
         self._value, self._capturing = value, capturing
@@ -71,12 +71,12 @@ class Speaker:
 
 
 def is_cache(value: Any) -> bool:
-    """Return whether a function keeps what it gives, as functools.cache does: it would keep what a capture computes with."""
+    """Return True if a function caches its results, as functools.cache does; it would cache values of a capture."""
     return isinstance(value, functools._lru_cache_wrapper)
 
 
 def speaks(value: Any) -> bool:
-    """Return whether a value warns or logs: one of these modules, a function or an object of theirs, or a method of such."""
+    """Return True for a module that warns or logs, a function or object of it, or a method of such an object."""
     if isinstance(value, types.ModuleType):
         return value.__name__ in WARNING
     if isinstance(value, types.MethodType):
@@ -85,6 +85,6 @@ def speaks(value: Any) -> bool:
 
 
 def is_replaced(value: Any) -> bool:
-    """Return whether something stands in a value's place while a function is captured."""
+    """Return True if a stand-in replaces a value during a capture."""
     mathematical = isinstance(value, types.BuiltinFunctionType) and value.__module__ == "math"
     return value is math or mathematical or is_cache(value) or speaks(value)

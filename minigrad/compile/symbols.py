@@ -1,9 +1,9 @@
-"""Numbers among the arguments of a function that is captured, as symbols: a float is a Number, an int a Whole.
+"""Symbols for the numbers among a captured function's arguments: a Number for a float, a Whole for an int.
 
-A symbol knows by which expression of the arguments it is computed: as an operand it is a parameter of the program, and
-arithmetic and the functions of `math` give symbols again.  Where one decides something (`if`, `int()`, `range()`), the
-decision is compared at each call; where its digits are read, its value.  A Whole is no int to C code, which would read it
-unnoticed, but says that it is one.
+A symbol knows the expression of the arguments that computes it. As an operand, it becomes a parameter of the program;
+arithmetic and the functions of `math` return new symbols. If a symbol decides something (`if`, `int()`, `range()`), each call
+checks the decision; if its digits are read, each call checks its value. A Whole is not a subclass of int, because C code
+would read such an int unnoticed, but isinstance treats it as one.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ from ..core.tensor import Tensor
 
 
 class Reads:
-    """Hold what a capture has found out about the numbers among its arguments, which go by their places."""
+    """Everything that a capture learns about the numbers among its arguments, which are identified by position."""
 
     def __init__(self, names: list[str], refuse: Callable):
         self.names, self.refuse = names, refuse
         self.types: dict[str, type] = {}  # by expression
-        self.results: set[int] = set()  # which of them the program computes, so that nothing in it can depend on them
-        self.touched: set[int] = set()  # read in a way that no expression says
-        self.decided: dict[str, tuple[Any, frozenset]] = {}  # expression -> what it gave, and whose it is
+        self.results: set[int] = set()  # numbers that the program computes itself, so that it must not depend on them
+        self.touched: set[int] = set()  # read in a way that no expression describes
+        self.decided: dict[str, tuple[Any, frozenset]] = {}  # expression -> its result, and the numbers in it
 
     def look(self, sources: frozenset[int]) -> None:
-        """Raise Refused where the program would depend on what it computes itself."""
+        """Raise Refused if the program would depend on a number that it computes itself."""
         if sources & self.results:
             raise self.refuse()
 
     def touch(self, sources: frozenset[int]) -> None:
-        """Note that digits were read."""
+        """Record that digits were read."""
         self.look(sources)
         self.touched |= sources
 
     def decide(self, name: str, value: Any, sources: frozenset[int]) -> None:
-        """Note what an expression has decided."""
+        """Record the decision that an expression made."""
         self.look(sources)
         self.decided[name] = value, sources
 
 
 class Number(float):
-    """Stand for a float argument, or for what was computed of such; `name` is the expression, in `leaves`."""
+    """A float argument, or a float computed from symbols; `name` is the expression in terms of `leaves`."""
 
     name: str
     sources: frozenset[int]
@@ -60,18 +60,18 @@ class Number(float):
         return made
 
     def __round__(self, digits: int | None = None) -> Any:
-        """Round: with digits that is arithmetic, and without it gives an int."""
+        """Round: with `digits` this is arithmetic, without it the result is an int."""
         given = "" if digits is None else f", {digits}"
         return result(round(plain(self), digits), f"round({self.name}{given})", (self,))
 
     @property
     def said(self) -> str:
-        """Return the expression in the names of the arguments."""
+        """The expression in terms of the arguments' names."""
         return in_names(self.name, self.reads.names)
 
 
 class Whole:
-    """Stand for an int argument, or for what was computed of such."""
+    """An int argument, or an int computed from symbols."""
 
     __class__ = property(lambda self: int)  # for isinstance
 
@@ -88,8 +88,8 @@ class Whole:
 
 SYMBOLIC = (Number, Whole)
 LEAF = re.compile(r"leaves\[(\d+)\]")
-LONGEST = 1000  # characters of an expression; the rate of RAdam has 550
-EXACT = 2**53  # up to here each int is a float
+LONGEST = 1000  # characters of an expression; the learning rate of RAdam has 550
+EXACT = 2**53  # below this, every int has an exact float
 
 
 def in_leaves(name: str, leaves: list[str]) -> str:
@@ -98,20 +98,20 @@ def in_leaves(name: str, leaves: list[str]) -> str:
 
 
 def in_names(name: str, names: list[str]) -> str:
-    """Return an expression as a person writes it."""
+    """Return an expression with the users' names for its leaves."""
     return ast.unparse(ast.parse(in_leaves(name, [n if n.isidentifier() else f"v_{n}" for n in names]), mode="eval"))
 
 
 def is_symbolic(a: Any) -> bool:
-    """Return whether an argument is a Number or a Whole."""
+    """Return True if an argument is a Number or a Whole."""
     return type(a) in SYMBOLIC
 
 
 def result(value: Any, name: str, operands: tuple, decides: bool = False) -> Any:
-    """Return what an operation on symbols has given as a symbol; note a decision, or that digits were read."""
+    """Return the result of an operation on symbols as a symbol, or record a decision or a read of digits."""
     symbols = [a for a in operands if is_symbolic(a)]
     sources, reads = frozenset().union(*[a.sources for a in symbols]), symbols[0].reads
-    if len(name) > LONGEST:  # one that a loop makes longer and longer
+    if len(name) > LONGEST:  # a loop makes it longer and longer
         reads.touch(sources)
         return value
     if type(value) is float and not decides:
@@ -126,23 +126,23 @@ def result(value: Any, name: str, operands: tuple, decides: bool = False) -> Any
 
 
 def word(a: Any) -> str:
-    """Return an operand as it stands in an expression."""
+    """Return the source of an operand in an expression."""
     return a.name if is_symbolic(a) else repr(a)
 
 
 def is_number(a: Any) -> bool:
-    """Return whether an operand may stand in an expression."""
+    """Return True if an operand may be part of an expression."""
     return type(a) in (int, bool, *SYMBOLIC) or type(a) is float and math.isfinite(a)
 
 
 def touch(numbers: Iterable) -> None:
-    """Note that the digits of those that are symbols are read."""
+    """Record that the digits of all symbols among `numbers` are read."""
     for a in filter(is_symbolic, numbers):
         a.reads.touch(a.sources)
 
 
 def arithmetic(f: Callable, text: str, decides: bool = False) -> Callable:
-    """Make the method for a function of `operator`; `text` is the expression."""
+    """Return the method for a function of `operator`; `text` is the expression."""
 
     def run(*args: Any) -> Any:
         if not all(map(is_number, args)):
@@ -156,12 +156,12 @@ def arithmetic(f: Callable, text: str, decides: bool = False) -> Callable:
 
 
 def reflected(method: Callable) -> Callable:
-    """Make the method of the second operand."""
+    """Return the method of the second operand."""
     return lambda self, other: method(other, self)
 
 
 def read(f: Callable) -> Callable:
-    """Make a method that reads the digits."""
+    """Return a method that reads the digits."""
 
     def run(self: Any, *args: Any) -> Any:
         self.reads.touch(self.sources)
@@ -196,7 +196,7 @@ for _kind in SYMBOLIC:
 
 
 def of_numbers(name: str, f: Callable) -> Callable:
-    """Make a function of `math` give symbols for symbols."""
+    """Return a function of `math` that maps symbols to symbols."""
 
     @wraps(f)
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -210,21 +210,21 @@ def of_numbers(name: str, f: Callable) -> Callable:
     return run
 
 
-# stands for the module, which stays as it is: other threads, which may be compiling, read it
+# replaces the module, which stays unchanged: other threads read it, and may be compiling
 MATH = SimpleNamespace(
     **{name: of_numbers(name, f) if callable(f) else f for name, f in vars(math).items() if name[0] != "_"}
 )
 
 
 def settled(a: Any) -> Any:
-    """Make plain ints of a setting of an operation: a Whole decides there, on its own or in a tuple."""
+    """Return an operation's setting with plain ints: a Whole decides there, alone or in a tuple."""
     if not holds_whole(a):
         return a
     return int(a) if type(a) is Whole else getattr(type(a), "_make", type(a))(map(settled, a))
 
 
 def holds_whole(a: Any) -> bool:
-    """Return whether there is a Whole in a structure."""
+    """Return True if a structure contains a Whole."""
     return any(map(holds_whole, a)) if type(a) is not Whole and isinstance(a, (tuple, list)) else type(a) is Whole
 
 

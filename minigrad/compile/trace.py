@@ -1,9 +1,9 @@
-"""Capture: run a function once and note every primitive operation with its values, backward included.
+"""Capture: run a function once and record every primitive operation with its values, including backward.
 
-The Trace layer hands the function boxes, as the transforms do, so that no value can be read unnoticed: `item()`, `if` and
-`numpy()` on a traced tensor end the capture (Refused).  A write in place makes a new value of the memory; whoever reads that
-memory through another view afterwards is refused too.  Recording (recorder.py) notes what a person wants to see of a
-program; a capture notes what a program needs to be run again without Python.
+The Trace layer passes boxes to the function, as the transforms do, so that no read of a value goes unnoticed: `item()`, `if`
+and `numpy()` on a traced tensor end the capture (Refused). An in-place write gives the memory a new value; reading that memory
+later through another view is refused too. A recording (recorder.py) contains what a person wants to see of a program; a
+capture contains what is needed to run the program again without Python.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from .guards import UNTOUCHED
 from .selections import is_part
 from .symbols import is_symbolic, plain, settled, touch
 
-NEEDED = "it needs the value of a tensor (item(), float(), `if`, ...), which differs from call to call"
-UNKNOWN = "it uses a tensor that is neither an argument nor in a variable that it names"
-BY_VALUE = (NonZero, DataDependent)  # how large their results are depends on values; Python may have asked
-BY_MEMORY = {"as_strided", "view_dtype"}  # what they compute depends on how a tensor lies in memory
+NEEDED = "it needs the value of a tensor (item(), float(), `if`, ...), which can change from call to call"
+UNKNOWN = "it uses a tensor that is neither an argument nor in one of its variables"
+BY_VALUE = (NonZero, DataDependent)  # the sizes of their results depend on values, and Python may have read them
+BY_MEMORY = {"as_strided", "view_dtype"}  # their results depend on memory layout
 
 
 class Trace(Grad):
@@ -49,45 +49,45 @@ class Trace(Grad):
 
     def __init__(self, environment: Any, numbers: Any):
         self.steps: list[Step] = []
-        self.environment, self.numbers = environment, numbers  # the latter makes symbols
-        # arguments, then hidden inputs, with the expression for a hidden one (None: an argument), and its box
+        self.environment, self.numbers = environment, numbers  # `numbers` creates symbols
+        # arguments, then hidden inputs: value, expression of a hidden input (None: an argument), box
         self.inputs: list[tuple[Value, str | None, Box]] = []
         self.refused: Refused | None = None
         self.phase = "forward"
         self._outside = {id(t): (name, source) for name, source, t in environment.tensors}
-        # tensors that may have a gradient, with the one that they had; whose it was looked at
+        # tensors that may have a gradient, with the gradient from before the call
         self.grads: dict[int, tuple[Tensor, Any]] = {id(t): (t, t._grad) for _, _, t in environment.tensors}
         self._seen: set[int] = set()
         self._sources = {id(t): source for _, source, t in environment.tensors}
         self._boxes: dict[int, Box] = {}  # id of a tensor from outside -> its box
-        self._known: dict[int, Value] = {}  # id of an array -> what it holds now
+        self._known: dict[int, Value] = {}  # id of an array -> its current value
         self._written: list[tuple[int, np.ndarray]] = []
         self._clock = 0
         self._kept: list = []
         self.outside: list[Tensor] = []
         self.made: list[Tensor] = []  # constants that did not come through `adopt`
-        self.generators: dict[int, tuple] = {}  # those drawn from, with the state they had
+        self.generators: dict[int, tuple] = {}  # generators used, with their state from before the capture
         self._drawn: tuple | None = None
         self.elements: list | None = None  # numbers that the next tensor is made of
-        self.spelled: dict[Value, tuple] = {}  # tensors that were, with what is in them and these numbers
-        self.spelling: set[Step] = set()  # the steps that make these
-        self.write_places: dict[Value, Place | None] = {}  # the user's line for each write
+        self.spelled: dict[Value, tuple] = {}  # such tensors, with their content and the numbers
+        self.spelling: set[Step] = set()  # the steps that create these
+        self.write_places: dict[Value, Place | None] = {}  # the user's line of each write
         self.nonleaf = self.hooked = (
-            False  # whether inputs are results of operations, or a hook is to see their gradients
+            False  # whether inputs are results of operations, and whether a hook has to see their gradients
         )
-        self.selections: dict[Value, Any] = {}  # by what the mask is made of (selections.py)
+        self.selections: dict[Value, Any] = {}  # by the computation of the mask (selections.py)
         self.memories = {id(t._a): t for _, _, t in environment.tensors if type(t) is not Box}
-        self.edges: dict[int, tuple[Tensor, Any]] = {}  # a tensor whose requires_grad was set, and the edge that it had
+        self.edges: dict[int, tuple[Tensor, Any]] = {}  # tensors with a changed requires_grad, and their old edge
 
     def forget(self) -> None:
-        """Hold no tensor any more.  Boxes hold their Trace: in a circle all would stay until Python looks for circles."""
+        """Drop all tensors. Boxes refer to their Trace: such cycles would stay in memory until Python collects garbage."""
         self.numbers, self.inputs, self.outside, self.made = None, [], [], []
         for found in (self._boxes, self._known, self.selections, self.grads, self._kept, self._written, self.steps):
             found.clear()
 
     # ------------------------------------------------------------------ values
     def enter(self, t: Tensor, name: str, source: str | None = None) -> Box:
-        """An input, with the expression for a hidden one: a box around a copy, for a capture changes nothing outside."""
+        """Return a new input's box, around a copy, because a capture changes nothing outside; `source` is for hidden inputs."""
         if is_meta(t._a):
             raise self.refuse("a tensor is on the device meta, where nothing is computed", loud=False)
         value = wrap(same_layout(t._a))
@@ -105,18 +105,18 @@ class Trace(Grad):
         return b
 
     def argument(self, t: Tensor, name: str, source: str) -> Box:
-        """Take in an argument of the function, and the expression for it."""
+        """Return the box of a new argument of the function; `source` is its expression."""
         b = self.enter(t, name)
         self.grads[id(b)], b._grad = (b, t._grad), UNTOUCHED
         self._sources[id(b)] = source
         return b
 
     def input_boxes(self) -> list[Box]:
-        """The boxes that stand for what the program reads from outside."""
+        """Return the boxes of all inputs of the program."""
         return [b for _, _, b in self.inputs]
 
     def own(self, a: Any) -> Any:
-        """A tensor as this layer sees it: one from outside becomes a hidden input."""
+        """Return a tensor as this layer sees it; a tensor from outside becomes a hidden input."""
         if not isinstance(a, Tensor) or self.owns(a):
             return a
         if type(a) is Box:
@@ -130,10 +130,10 @@ class Trace(Grad):
         return self._boxes[id(a)]
 
     def found(self, a: Tensor) -> Box:
-        """Take in a tensor that no variable has: `.detach()` or `.data` of one from outside, or a constant of the library's.
+        """Return the box of a tensor that no variable holds: `.detach()` of an outside tensor, `.data`, or a library constant.
 
-        Formulas and transforms make such, from shapes and numbers alone.  One that is there already in the next capture
-        was not made inside (specialization.py compares), and might change.
+        Formulas and transforms create constants from shapes and numbers alone. One that already exists in the next capture was
+        not created inside, and might change (specialization.py compares the captures).
         """
         original, edge = self.memories.get(id(a._a)), history(a)
         if edge is not None and (original is None or type(edge) is not Leaf):
@@ -148,7 +148,7 @@ class Trace(Grad):
         return b
 
     def value(self, b: Box) -> Value:
-        """What a box holds now."""
+        """Return the current value of a box."""
         if is_part(b):
             raise b._extra.selection.refused()
         a = b._value._a
@@ -161,24 +161,24 @@ class Trace(Grad):
         return v
 
     def held(self, b: Box) -> Value:
-        """What an input's box holds in the end, other views of its memory left aside."""
+        """Return the final value of an input's box, regardless of other views of its memory."""
         return self._known[id(b._value._a)]
 
     def note(self, kind: str, array: np.ndarray, content: Any = None) -> Value:
-        """A new value."""
+        """Return a new value for an array."""
         self._clock += 1
         v = self._known[id(array)] = Value(kind, array, self._clock)
         v.content = content
         return v
 
     def computed(self, cls: Any, args: list, arrays: list, place: Place | None) -> list[Value]:
-        """A step of the program, and the values that it gives."""
+        """Add a step to the program and return the values of its results."""
         outs = [self.note("computed", a) for a in arrays]
         self.steps.append(Step(cls, args, outs, place, self.phase))
         return outs
 
     def adopt(self, value: Tensor) -> Box:
-        """A tensor made inside: a constant."""
+        """Return the box of a tensor created inside: a constant."""
         if self._drawn is not None:
             given, self._drawn = self._drawn, None
             self.computed(Draw, [*given], [value._a], self.look_around())
@@ -193,22 +193,22 @@ class Trace(Grad):
         return self.box(fresh)
 
     def drawing(self, generator: Any, sample: Any, size: tuple) -> None:
-        """Random numbers are about to be drawn: a step of the program.  The generator will be put back."""
+        """Record that random numbers will be drawn, as a step of the program; `tracing` restores the generator."""
         self.generators.setdefault(id(generator), (generator, generator._state()))
         self._drawn = (sample, generator, size)
 
     def varies(self, why: str, fix: str = "") -> None:
-        """An operation does what is no step of a program."""
+        """Refuse an operation that cannot be a step of a program."""
         raise self.refuse(why, fix=fix or VALUES)
 
     def operand(self, a: float, kind: Any) -> Box:
-        """A Python number among an operation's operands."""
+        """Return the box of a Python number among an operation's operands."""
         b = self.box(wrap(np.array(plain(a), kind)))
         self.note("number", b._value._a, a)
         return b
 
     def look_at_grad(self, t: Tensor) -> None:
-        """Note that the user asks for a `.grad`: one from before is an input, and None has to stay None."""
+        """Record a read of `.grad`: a gradient from before the call becomes an input, and None has to stay None."""
         if t._grad is not UNTOUCHED:
             return
         self._seen.add(id(t))
@@ -222,30 +222,30 @@ class Trace(Grad):
             self.grads[id(t)] = t, t._grad
 
     def look_at_history(self, t: Tensor) -> None:
-        """Refuse that the user asks which node an input was made by: another one may be given the next time."""
+        """Refuse to tell which node created an input: the next call may receive a different one."""
         if history(t) is not None and (type(t) is not Box or self.is_input(t)):
-            raise self.refuse("it asks how a tensor that it is given was made (grad_fn, is_leaf)")
+            raise self.refuse("it asks how one of its input tensors was computed (grad_fn, is_leaf)")
 
     def asked_for_grad(self, t: Tensor) -> bool:
-        """Return whether the user has asked for the `.grad` that a tensor had from before."""
+        """Return True if the function has read the `.grad` that a tensor had before the call."""
         return id(t) in self._seen
 
     def track(self, t: Tensor, before: Leaf | None) -> None:
-        """Note that a tensor asks for gradients from now on, or no more; `before` is the edge that it had."""
+        """Record that a tensor starts or stops requiring gradients; `before` is its previous edge."""
         self.edges.setdefault(id(t), (t, before))
         self.own(t)._edge = t._edge
 
     def tracks_others(self) -> bool:
-        """Return whether tensors from outside ask for gradients in the end that did not before, or no more."""
+        """Return True if an outside tensor ends with a different requires_grad than it had before."""
         outside = [(t, edge) for t, edge in self.edges.values() if id(t) in self._outside or self.is_input(t)]
         return any((t._edge is None) != (edge is None) for t, edge in outside)
 
     def is_input(self, b: Tensor) -> bool:
-        """Return whether a box stands for what the program reads from outside."""
+        """Return True if a box is an input of the program."""
         return any(b is one for one in self.input_boxes())
 
     def number(self, t: Tensor) -> Any:
-        """Return what item() gives: a number that the program is given, or one that it computes; None where it cannot."""
+        """Return the result of item(): a number passed to the program, or one that it computes; None if it has neither."""
         b = self.own(t)
         v, a = self.value(b), b._value._a
         if v.kind in ("constant", "number"):
@@ -261,11 +261,11 @@ class Trace(Grad):
         return self.numbers.of_result(b, v)
 
     def depends(self) -> Refused:
-        """Return the exception for a program that would depend on what it computes itself."""
+        """Return the exception for a program that would depend on a value that it computes itself."""
         return self.refuse(NEEDED, fix=VALUES)
 
     def refuse(self, why: str, loud: bool = True, fix: str = "", place: Place | None = None) -> Refused:
-        """The exception that ends the capture; remembered, should the user's code catch it."""
+        """Return the exception that ends the capture, and remember it in case the user's code catches it."""
         self.refused = self.refused or Refused(why, place or user_place(), loud, fix)
         return self.refused
 
@@ -282,7 +282,7 @@ class Trace(Grad):
 
     # ------------------------------------------------------------------ operations
     def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
-        """Run the operation on the values, and note it."""
+        """Run an operation on the values, and record it."""
         place = self.look_around()
         args = tuple([self.own(a) for a in args])
         if any(map(is_part, args)):
@@ -293,13 +293,13 @@ class Trace(Grad):
         if not cls.primitive:
             return self.custom_function(frame, cls, args, needs)
         if cls.name in BY_MEMORY:
-            raise self.refuse(f"{cls.name} depends on how a tensor lies in memory")
+            raise self.refuse(f"{cls.name} depends on the memory layout of a tensor")
         if issubclass(cls, BY_VALUE):
             self.varies(SIZED_BY_VALUES.format(cls.name))
         if self.nonleaf and self.phase == "forward" and running.get() is not None:
             raise self.refuse("it differentiates while an argument is itself the result of tracked operations")
         if self.hooked and self.phase == "forward" and running.get() is not None:
-            raise self.refuse("a hook is to see the gradient of one of its tensors")
+            raise self.refuse("one of its tensors has a hook that needs the gradient")
         n = n_operands(cls, args)
         args = tuple([a if i < n else settled(a) for i, a in enumerate(args)])
         if cls.program is not None and self.expands(cls, args):
@@ -316,13 +316,13 @@ class Trace(Grad):
         return out
 
     def expands(self, cls: Any, args: tuple) -> bool:
-        """Return whether an operation is one loop: of dtypes that loops compute with, over lines that are not empty."""
+        """Return True if an operation can be one loop: its dtypes work in loops, and its lines are not empty."""
         given, arrays = dict(zip(cls.names, args)), [a._value._a for a in args if isinstance(a, Box)]
         lines = given["dims"] if "dims" in given else (given["dim"],) if "dim" in given else ()
         return all(arrays[0].shape[d] for d in lines) and all(a.dtype in HANDLED or on_device(a) for a in arrays)
 
     def expanded(self, frame: Frame, cls: Any, args: tuple, needs: tuple) -> Any:
-        """Run the program of an operation in its place, and give its results the operation's history."""
+        """Run an operation's program instead of it, and give the results the operation's history."""
         with use(frame.all_grad(False)):
             out = cls.program(*args)
         if any(needs):
@@ -330,28 +330,28 @@ class Trace(Grad):
         return out
 
     def given(self, a: Any) -> Any:
-        """An argument as a step keeps it."""
+        """Return an argument in the form that a step stores."""
         if isinstance(a, Tensor):
             return self.value(a)
         if is_symbolic(a):
             a.reads.look(a.sources)
         if holds_tensor(a):
-            raise self.refuse("it passes tensors inside lists to an operation")
+            raise self.refuse("it passes a list of tensors to an operation")
         return a
 
     def as_tensors(self, cls: Any, args: tuple) -> tuple:
-        """Numbers among the operands as 0-d tensors, for formulas would make tensors of them that nobody has noted."""
+        """Return operands with numbers as 0-d tensors, so that formulas create no tensor that the capture has not recorded."""
         kind = next((a._np_dtype for a in args if isinstance(a, Tensor) and a._np_dtype in FLOATS), np.dtype("f8"))
         n = n_operands(cls, args)
         return tuple([self.operand(a, kind) if i < n and isinstance(a, (int, float)) else setting(a)
                       for i, a in enumerate(args)])  # fmt: skip
 
     def custom_function(self, frame: Frame, cls: Any, args: tuple, needs: tuple) -> Any:
-        """Run a user's Function: what its forward and backward compute are steps of the program."""
+        """Run a user's Function: the operations of its forward and backward become steps of the program."""
         if opaque(getattr(cls, "_nested", cls)):
             raise self.refuse(
-                f"it calls the Function {cls.__name__}, which says is_traceable = False",
-                fix=f"take that away from {cls.__name__} if its methods are made of minigrad operations",
+                f"it calls the Function {cls.__name__}, which sets is_traceable = False",
+                fix=f"remove that from {cls.__name__} if its methods consist of minigrad operations",
             )
         edges = tuple([history(a) if need else None for a, need in zip(args, needs)])
         ctx = cls.Node(self, needs, edges if True in needs else (), describe(args))
@@ -368,16 +368,16 @@ class Trace(Grad):
     inplace = traced_writes.inplace
 
     def look_around(self) -> Place | None:
-        """The user's line; his variables give their names to the values."""
+        """Return the user's line, and name values after the user's variables."""
         frame = user_frame(3)
-        if frame is None or self.phase == "backward":  # the lines of a backward are the caller's
+        if frame is None or self.phase == "backward":  # a backward has only the caller's lines
             return None
         for name, v in list(frame.f_locals.items()):
             self.call_it(name, v)
         return Place(frame.f_code.co_filename, frame.f_lineno)
 
     def call_it(self, name: str, v: Any, depth: int = 0) -> None:
-        """Note the name of a variable on the value that it holds."""
+        """Give the value in a variable the variable's name."""
         if self.owns(v):
             known = self._known.get(id(v._value._a))
             if known is not None and not known.name and name.isidentifier():
@@ -388,7 +388,7 @@ class Trace(Grad):
 
     # ------------------------------------------------------------------ backward
     def differentiate(self, outs: list, by: list) -> tuple[list, list]:
-        """Run backward from the boxes `outs` to the boxes `by`: the values of the seeds, and of the gradients (or None)."""
+        """Run backward from the boxes `outs` to the boxes `by`; return the values of the seeds and the gradients (or None)."""
         self.phase = "backward"
         seeds = []
         for o in outs:
@@ -402,5 +402,5 @@ class Trace(Grad):
 
 
 def n_operands(cls: Any, args: tuple) -> int:
-    """Return how many of an operation's arguments are operands, which may be numbers."""
+    """Return the number of an operation's arguments that are operands and may be numbers."""
     return len(args) - cls.n_settings if issubclass(cls, Pointwise) else 0

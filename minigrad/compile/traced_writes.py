@@ -1,7 +1,7 @@
-"""Writes in place in a capture: a memory that is written to is a new value of the program.
+"""In-place writes in a capture: written memory becomes a new value of the program.
 
-A write to a view is one to a part of its parent: `y[1:3] = x` gives y a value in which that part is replaced.  Other views of
-y are taken anew when they are read.
+Writing to a view writes to a part of its parent: `y[1:3] = x` gives y a value in which that part is replaced. Other views of y
+are created again when they are read.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .symbols import plain
 
 
 def inplace(trace: Any, frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
-    """Write fn(x, *others) into x: its memory, and that of what it is a view of, holds a new value from now on."""
+    """Write fn(x, *others) into x: its memory, and the memory of the parents of a view, get new values."""
     place, written = trace.look_around(), x
     x, others = trace.own(x), tuple([trace.own(o) for o in others])
     old: Any = trace.value(x)
@@ -54,7 +54,7 @@ def inplace(trace: Any, frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tens
 
 
 def replaced(trace: Any, view: ViewOf, whole: Value, part: Value, place: Place | None) -> Value:
-    """Note what the parent of a view holds after a write to the view."""
+    """Return the new value of a view's parent after a write to the view."""
     array = view.parent._value._a
     (new,) = trace.computed(Replace, [whole, part, view.fn, *view.args], [array], place)
     new.array, new.name = array.copy(), whole.name
@@ -63,22 +63,22 @@ def replaced(trace: Any, view: ViewOf, whole: Value, part: Value, place: Place |
 
 
 def viewed_again(trace: Any, b: Box) -> Value:
-    """Take a view of its parent again, after its memory was written to by way of another one; return its value."""
+    """Create a view again, after its memory was written through another view; return its value."""
     if (view := b._view) is None:
-        raise trace.refuse("it reads memory that was written to by way of another tensor")
+        raise trace.refuse("it reads memory that was written through another tensor")
     (v,) = trace.computed(view.fn, [trace.value(view.parent), *view.args], [b._value._a], None)
     return v
 
 
 def views_above(t: Tensor) -> Iterator[ViewOf]:
-    """Give what makes a tensor a view, then its parent, and so on."""
+    """Yield the view record of a tensor, then of its parent, and so on."""
     while (view := t._view) is not None:
         yield view
         t = view.parent
 
 
 def is_count(fn: type, a: Any, others: tuple) -> bool:
-    """Return whether a write puts a number into a tensor without dimensions, as a counter has it: no work for a kernel."""
+    """Return True if a write stores a number in a 0-d tensor, as a counter does, which needs no kernel."""
     if fn is not Copy or a.ndim or on_device(a) or isinstance(others[0], Tensor):
         return False
     return a.dtype.kind == "f" or a.dtype.kind == "i" and isinstance(others[0], int)

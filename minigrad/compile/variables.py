@@ -1,4 +1,4 @@
-"""The variables of a function in its text: which of them statements read and set, and the functions that are defined in it."""
+"""Variables in the source of a function: the names that statements read and set, and the inner functions defined in it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ LOOPS = ast.For, ast.While
 
 
 def names(body: Iterable[ast.AST], kind: type) -> set[str]:
-    """Return the names that statements read (Load) or set (Store); `x += 1` does both, and what has a scope has its own.
+    """Return the names that statements read (Load) or set (Store); `x += 1` does both, and nested scopes keep their own names.
 
-    What an inner function reads is read where it is defined, and where its name stands.
+    A name read by an inner function counts as read at its definition, and wherever its name is used.
     """
     found: set[str] = set()
     for node in body:
@@ -37,7 +37,7 @@ def names(body: Iterable[ast.AST], kind: type) -> set[str]:
 
 
 def bound(node: ast.AST) -> set[str]:
-    """Return the names that a node sets, apart from those that are nodes of their own."""
+    """Return the names that a node itself sets, other than through ast.Name."""
     if isinstance(node, ast.alias):
         return {node.asname or node.name.partition(".")[0]}
     name = node.rest if isinstance(node, ast.MatchMapping) else getattr(node, "name", None)
@@ -48,7 +48,7 @@ BINDING = ast.FunctionDef, ast.MatchAs, ast.MatchStar, ast.MatchMapping
 
 
 def read_around(f: Any) -> set[str]:
-    """Return the names that a function or a lambda reads and does not set."""
+    """Return the names that a function or lambda reads from enclosing scopes."""
     body = f.body if isinstance(f, ast.FunctionDef) else [f.body]
     own = names(body, ast.Store) | {one.arg for one in parameters(f.args)} | bound(f)
     return names(body, ast.Load) - own | names(filter(None, [f.args, getattr(f, "returns", None)]), ast.Load)
@@ -60,7 +60,7 @@ def parameters(a: ast.arguments) -> list[ast.arg]:
 
 
 def surely_set(body: Iterable[ast.AST]) -> set[str]:
-    """Return the names that statements and expressions set, whatever happens."""
+    """Return the names that statements and expressions set in every case."""
     found: set[str] = set()
     for one in body:
         if isinstance(one, (ast.Assign, ast.AugAssign)) or isinstance(one, ast.AnnAssign) and one.value is not None:
@@ -73,7 +73,7 @@ def surely_set(body: Iterable[ast.AST]) -> set[str]:
 
 
 def surely_run(one: Any) -> Iterable[ast.AST]:
-    """Return what of a statement or of an expression runs whenever it does."""
+    """Return the parts of a statement or expression that always run when it does."""
     match one:
         case ast.If() | ast.While() | ast.IfExp():
             return [one.test]
@@ -93,7 +93,7 @@ def surely_run(one: Any) -> Iterable[ast.AST]:
 
 
 def maybe_read_first(body: Iterable[ast.stmt], known: set[str]) -> set[str]:
-    """Return the names that statements may read before they have set them; `known` are set."""
+    """Return the names that statements may read before setting them; `known` are already set."""
     found: set[str] = set()
     for one in body:
         if isinstance(one, (*LOOPS, ast.If)):
@@ -111,7 +111,7 @@ def maybe_read_first(body: Iterable[ast.stmt], known: set[str]) -> set[str]:
 def needed(body: list[ast.stmt], later: set[str], left: Set[str] = frozenset()) -> set[str]:
     """Return the names that are read from these statements on.
 
-    `later` are read after them, `left` where they leave the loop that they stand in, or begin its next round.
+    `later` are read after them; `left` are read if they leave the enclosing loop or start its next round.
     """
     left_at = next((k for k, one in enumerate(body) if leaves(one)), None)
     ends = (k for k, one in enumerate(body) if k == left_at or isinstance(one, ast.With))
@@ -120,7 +120,7 @@ def needed(body: list[ast.stmt], later: set[str], left: Set[str] = frozenset()) 
 
 
 def leaves(one: ast.AST) -> bool:
-    """Return whether a statement may end the function, or the loop that it stands in."""
+    """Return True if a statement may end the function, or the enclosing loop."""
     if isinstance(one, (ast.Return, ast.Break, ast.Continue)):
         return True
     if isinstance(one, FUNCTIONS):
@@ -131,30 +131,30 @@ def leaves(one: ast.AST) -> bool:
 
 
 def own_nodes(one: ast.AST) -> Iterator[ast.AST]:
-    """Yield a node and those in it, without the insides of functions."""
+    """Yield a node and its descendants, without the bodies of functions."""
     yield one
     for node in () if isinstance(one, FUNCTIONS) else ast.iter_child_nodes(one):
         yield from own_nodes(node)
 
 
-# ---------------------------------------------------------------------- the functions that are defined in it
+# ---------------------------------------------------------------------- inner functions
 def definition_of(name: ast.AST) -> Any:
-    """Return the statement that defines the inner function of which this is a name; None for another name."""
+    """Return the statement that defines the inner function with this name; None for other names."""
     return getattr(name, "definition", None)
 
 
 def is_definition(one: ast.AST) -> bool:
-    """Return whether a statement gives a function, or a lambda, a name."""
+    """Return True if a statement names a function or lambda."""
     if isinstance(one, ast.Assign) and isinstance(one.value, ast.Lambda):
         return len(one.targets) == 1 and isinstance(one.targets[0], ast.Name)
     return isinstance(one, ast.FunctionDef)
 
 
 def note_inner_functions(tree: ast.FunctionDef) -> dict[str, Any] | None:
-    """Return the statements that define inner functions, by name, and note them at each place where the name is read.
+    """Return the statements that define inner functions, by name, and attach them to each use of the name.
 
-    None if it is not sure that an inner function is the same wherever it is defined anew: what it reads of the function's
-    variables has to be set once, before it and in no loop, and so has its own name.
+    Return None unless each inner function means the same wherever it is defined again: the function's variables that it reads
+    must be set once, before it and in no loop, and so must its own name.
     """
     found = {}
     given, places = {one.arg for one in parameters(tree.args)}, places_of_setting(tree)
@@ -177,7 +177,7 @@ def note_inner_functions(tree: ast.FunctionDef) -> dict[str, Any] | None:
 
 
 def has_plain_head(f: Any) -> bool:
-    """Return whether nothing is computed where a function is defined."""
+    """Return True if defining a function evaluates nothing."""
     defaults = [*f.args.defaults, *filter(None, f.args.kw_defaults)]
     return not getattr(f, "decorator_list", ()) and all(isinstance(one, (ast.Constant, ast.Name)) for one in defaults)
 
@@ -186,7 +186,7 @@ OFTEN = sys.maxsize, 0
 
 
 def places_of_setting(tree: ast.FunctionDef) -> dict[str, tuple[int, int]]:
-    """Return the line and the column where each variable is set; OFTEN if that is in a loop or in several places."""
+    """Return the line and column where each variable is set; OFTEN if that is in a loop or in several places."""
     found: dict[str, tuple[int, int]] = {}
 
     def visit(node: Any, is_repeated: bool) -> None:
@@ -203,9 +203,9 @@ def places_of_setting(tree: ast.FunctionDef) -> dict[str, tuple[int, int]]:
 
 
 class Variables(NamedTuple):
-    """What is known of variables at a place: those that are there, those that may be, and those that are read later.
+    """Knowledge about variables at one point: those surely set, those maybe set, and those that are read later.
 
-    At the end of a function, where its result is made, `later` is None.  In a loop `left` are read where a round ends early.
+    At the end of a function, where its result is computed, `later` is None. `left` are read where a round of a loop ends early.
     """
 
     known: set[str]
@@ -214,9 +214,9 @@ class Variables(NamedTuple):
     left: Set[str] = frozenset()
 
     def behind(self, body: list[ast.stmt]) -> Variables:
-        """Return what is known after statements."""
+        """Return the knowledge after some statements."""
         return self._replace(known=self.known | surely_set(body), maybe=self.maybe | names(body, ast.Store))
 
     def before(self, body: list[ast.stmt]) -> Variables:
-        """Return what is known where these statements follow."""
+        """Return the knowledge before some statements."""
         return self._replace(later=needed(body, self.later or set(), self.left))

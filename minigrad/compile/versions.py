@@ -1,4 +1,4 @@
-"""What the versions of a compiled function differ in: for the warning that there are many, and for `explain()`."""
+"""Differences between the versions of a compiled function, for the warning about many versions and for `explain()`."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from ..core.tensor import Tensor
 if TYPE_CHECKING:
     from .specialization import Specialisation
 
-SHOWN = 3  # values of those that change
-LISTED = 6  # guards of a version
+SHOWN = 3  # values shown of those that change
+LISTED = 6  # guards listed for a version
 
 REMEDIES = {
-    "argument": "{} decides what is computed, as a size or the count of a loop does: keep it to a few values",
-    "outside": "make {} an argument, or an attribute: what is computed of a number there is computed at each call",
+    "argument": "{} decides what is computed, like a size or a loop count: keep it to a few values",
+    "outside": "make {} an argument or an attribute: numbers there are parameters of the program",
     "size": "pad {} to a few sizes, or call the function without compile for the odd ones",
-    "other": "keep {} as it is between calls, or make it a tensor",
+    "other": "keep {} unchanged between calls, or make it a tensor",
 }
 
 
 class Change(NamedTuple):
-    """Hold what differs between versions: its name, the values that it has had, and what to do about it."""
+    """A value that differs between versions: its name, the values so far, and the fix."""
 
     name: str
     values: list[str]
@@ -30,17 +30,17 @@ class Change(NamedTuple):
 
     def __str__(self) -> str:
         last = ", ".join(self.values[-SHOWN:])
-        return f"{self.name} has had {len(self.values)} values, of which the last are {last}"
+        return f"{self.name} took {len(self.values)} values, most recently {last}"
 
 
 def change(versions: Sequence[Specialisation]) -> Change | None:
-    """Return what differs most often between versions, an argument or something else that the function reads."""
+    """Return the value that differs most often between versions, an argument or one from outside; None if none differs."""
     most = max(changes(versions), key=lambda one: len(one.values), default=None)
     return most if most is not None and len(most.values) > 1 else None
 
 
 def changes(versions: Sequence[Specialisation]) -> list[Change]:
-    """Return the values that each argument has had, and each global, attribute and the like; and what numbers decided."""
+    """Return the values of each argument, of each global, attribute and the like, and of each decision by a number."""
     by_name: dict[str, dict[str, Any]] = {}
     outside = set()
     for version in versions:
@@ -59,14 +59,14 @@ def changes(versions: Sequence[Specialisation]) -> list[Change]:
 
 
 def remedy(what: str, name: str, values: list) -> str:
-    """Return what to do about a thing that changes."""
+    """Return the fix for a value that changes."""
     if all(type(value) in (int, float, bool) for value in values):
         return REMEDIES[what].format(name)
     return REMEDIES["size" if all(value is Tensor for value in values) else "other"].format(name)
 
 
 def told(version: Specialisation, versions: Sequence[Specialisation]) -> str:
-    """Return what one of several versions is for: its arguments, and what its guards want, first what others want else."""
+    """Return a description of one version: its arguments, and its guards, those that differ between versions first."""
     differ = {one.name for one in changes(versions) if len(one.values) > 1}
     given = ", ".join([f"{name} {said}" for name, said, _ in version.arguments])
     wanted = {path: value for path, value, shown in version.environment.guards if shown} | version.decisions
@@ -75,5 +75,5 @@ def told(version: Specialisation, versions: Sequence[Specialisation]) -> str:
     shown = [f"{path} is {wanted[path]!r}" for path in order[:LISTED]]
     others = len(version.environment.guards) + len(version.decisions) - len(shown)
     if shown and others:
-        shown.append(f"{others} more as before")
+        shown.append(f"{others} more unchanged")
     return (given or "no arguments") + (f"; where {', '.join(shown)}" if shown else "")

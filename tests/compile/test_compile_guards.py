@@ -148,9 +148,9 @@ def test_data_dependent_control_flow_warns_once_with_the_line():
     assert len(told) == 1 and "if x.sum() > 0" in str(told[0].message)
     with pytest.raises(RuntimeError, match="(?s)needs the value.*fullgraph"):
         compile(lambda x: x.sum().item() * x, fullgraph=True)(torch.ones(1))
-    with pytest.raises(RuntimeError, match="the size of what nonzero gives depends on values"):
+    with pytest.raises(RuntimeError, match="the size of the result of nonzero depends on values"):
         compile(lambda x: x[x > 0] * 2, fullgraph=True)(torch.ones(1))
-    with pytest.raises(RuntimeError, match="it reads memory that was written to by way of another tensor"):
+    with pytest.raises(RuntimeError, match="it reads memory that was written through another tensor"):
         compile(writes_behind_a_copy, fullgraph=True)(torch.ones(2))
 
 

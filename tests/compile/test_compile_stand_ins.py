@@ -106,7 +106,7 @@ def test_what_is_said_is_said_at_each_call_between_compiled_parts(f, caplog, int
     texts = [str(w.message) for w in said if w.category is UserWarning] + [r.getMessage() for r in caplog.records]
     assert texts == ["from inside"] * 3
     (told,) = [w for w in said if issubclass(w.category, MinigradWarning)]
-    assert "which does something at each call" in str(told.message)
+    assert "which has an effect at each call" in str(told.message)
     assert f"{__file__}:{f.__code__.co_firstlineno + 2}" in str(told.message)
     assert c.explain().count("one loop") == 2
 
@@ -116,7 +116,7 @@ sine = torch.tensor([0.5, 1.0]).sin
 
 def test_a_method_of_a_tensor_is_looked_at_and_not_asked_for_its_truth(interpreted):
     c = compile(lambda x: x * sine())
-    with pytest.warns(MinigradWarning, match="it uses a tensor that is neither an argument nor in a variable"):
+    with pytest.warns(MinigradWarning, match="it uses a tensor that is neither an argument nor in one of its variables"):
         assert torch.equal(c(X), X * sine())
 
 
@@ -131,6 +131,6 @@ def test_what_would_be_said_elsewhere_keeps_nothing_from_being_compiled(interpre
     c = compile(quiet, fullgraph=True)
     assert torch.equal(c(X, 0.0), X * 2) and len(c.versions) == 1
     assert warnings.warn is __import__("warnings").warn and isinstance(log, logging.Logger)
-    with pytest.raises(torch.errors.RuntimeError, match=r"it calls warn\(\), which does something at each call"):
+    with pytest.raises(torch.errors.RuntimeError, match=r"it calls warn\(\), which has an effect at each call"):
         c(X, 1.0)
     assert isinstance(log, logging.Logger) and sqrt is math.sqrt

@@ -9,7 +9,7 @@ from minigrad import compile
 from minigrad.errors import MinigradWarning
 
 SCALE = 1.0
-OFTEN = r"compile\(\w+\): was compiled 9 times: {} has had 9 values, of which the last are {}"
+OFTEN = r"compile\(\w+\): was compiled 9 times: {} took 9 values, most recently {}"
 
 
 def scaled_by_a_global(x):
@@ -45,7 +45,7 @@ def test_an_argument_that_is_part_of_the_program_is_named_once():
 def test_a_global_that_changes_is_named():
     global SCALE
     f, x = compile(scaled_by_a_global), torch.ones(2)
-    told = r"(?s)9 times: int\(SCALE\) has had 8 values, of which the last are 6, 7, 8.*int\(SCALE\) decides what is computed"
+    told = r"(?s)9 times: int\(SCALE\) took 8 values, most recently 6, 7, 8.*int\(SCALE\) decides what is computed"
     with pytest.warns(MinigradWarning, match=told):
         for k in range(9):
             SCALE = float(k)
@@ -55,7 +55,7 @@ def test_a_global_that_changes_is_named():
 def test_an_attribute_that_changes_is_named_by_its_path():
     module = Scaled()
     f, x = compile(module), torch.ones(2)
-    with pytest.warns(MinigradWarning, match=r"self\.scale has had 9 values"):
+    with pytest.warns(MinigradWarning, match=r"self\.scale took 9 values"):
         for k in range(9):
             module.scale = 0.1 * k
             assert torch.allclose(f(x), x * math.exp(0.1 * k))
@@ -71,7 +71,7 @@ def test_beyond_32_texts_new_kinds_of_calls_run_eagerly_and_known_ones_do_not():
         for k in range(40):
             assert torch.allclose(step(x, k), x * math.exp(0.1 * k))
     last = str(said[-1].message)
-    assert len(said) == 2 and "runs eagerly, because it was compiled 32 times: k has had 32 values" in last
+    assert len(said) == 2 and "runs eagerly, because it was compiled 32 times: k took 32 values" in last
     assert "32 specialisations" in repr(step)
     assert "runs eagerly in some calls: it was compiled 32 times" in step.explain()
 
@@ -119,7 +119,7 @@ def test_a_size_that_changes_is_told():
 
     f = compile(lambda x: x * 2)
     f(torch.ones(2)), f(torch.ones(3))
-    assert str(change(f.versions)) == "x has had 2 values, of which the last are float32 (2,), float32 (3,)"
+    assert str(change(f.versions)) == "x took 2 values, most recently float32 (2,), float32 (3,)"
     assert "pad x to a few sizes" in change(f.versions).remedy
 
 

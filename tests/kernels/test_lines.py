@@ -114,7 +114,7 @@ def test_thresholds_hold_for_shapes_that_were_small(fresh, monkeypatch):
 def test_a_program_that_is_no_loop_is_an_internal_error(fresh, monkeypatch):
     monkeypatch.setattr(Softmax, "program", staticmethod(lambda x, dims: x.sort(dims[0])[0]))
     with pytest.raises(
-        minigrad.InternalError, match="softmax: its kernel is no loop over all of its arguments"
+        minigrad.InternalError, match="softmax: its kernel does not loop over all of its arguments"
     ) as caught:
         minigrad.tensor(numbers((40, 50))).softmax(1)
     assert "MINIGRAD_GENERIC=1" in str(caught.value) and "call(" in str(caught.value)

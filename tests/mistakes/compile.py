@@ -112,7 +112,7 @@ class CompiledAppend(Mistake):
 
     operation = "compile(doubled)"
     numbers = ("list", "outlives the call")
-    remedy = "return what is to be kept"
+    remedy = "return the new value"
 
     def wrong():
         history = []

@@ -1,8 +1,8 @@
-"""The text of a fused loop: maps and reductions over one shape, each element computed in one go.
+"""The source of a fused loop: maps and reductions over one shape, computed element by element.
 
-A map is a line of the loop's body, or where it is read once it stands in the formula that reads it.  A reduction over the
-innermost dimensions is a running number, with a line before its loop and one after it; over others, a running array.  Where
-all arrays lie in memory in the loop's order, one flat loop does, which the compiler vectorises best.
+A map is a line of the loop's body or, if it is read only once, part of the formula that reads it. A reduction over the
+innermost dimensions is a running number, with a line before and after its loop; a reduction over others is a running array.
+If all arrays are in memory in the loop's order, one flat loop suffices, which the compiler vectorises best.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from .names import Spelling, cast, grouped
 PLUS = '''\
 @njit(error_model="numpy", fastmath={"reassoc", "nsz"})
 def plus(total, x):
-    """One more term of a sum, in any order: a loop over it is vectorised."""
+    """Add a term to a sum, in any order, so that a loop over it is vectorised."""
     return total + x
 '''
 
 HIGHER = '''\
 @njit(nogil=True)
 def higher{bits}(top, x):
-    """The larger of a running maximum and x; NaN, if x is.  As integers of that order, for these vectorise."""
+    """Return the larger of a running maximum and x, or NaN; as integers in the same order, which vectorise."""
     whole = np.float{bits}(x).view(np.int{bits})
     turned = whole ^ ((whole >> np.int{bits}({sign})) & np.int{bits}({mask}))
     return np.int{bits}(max(top, np.int{bits}(turned - np.int{bits}({nans}))))  # -nan turns into the largest
@@ -36,7 +36,7 @@ def higher{bits}(top, x):
 
 @njit(nogil=True)
 def peak{bits}(top):
-    """The float of a running maximum."""
+    """Return the float of a running maximum."""
     turned = np.int{bits}(top + np.int{bits}({nans}))
     return np.int{bits}(turned ^ ((turned >> np.int{bits}({sign})) & np.int{bits}({mask}))).view(np.float{bits})
 '''
@@ -45,9 +45,9 @@ HIGHER64 = HIGHER.format(bits=64, sign=63, mask="0x7FFFFFFFFFFFFFFF", nans="0xFF
 
 
 class Loop:
-    """The text of one group.  `stored`: what gets memory; `direct`: values that are computed into an input (buffers.py)."""
+    """The source of one group. `stored` values get memory; `direct` maps an input to the value computed in it (buffers.py)."""
 
-    lead = 0  # how many of the loops are around what is written here
+    lead = 0  # number of loops around the code written here
 
     def __init__(self, spelling: Spelling, group: Group, stored: set, direct: dict):
         self.spelling, self.low, self.group, self.stored, self.direct = spelling, spelling.low, group, stored, direct
@@ -56,19 +56,19 @@ class Loop:
         self.flat = self.is_flat()
         self.uses = self.count_uses()
         self.written, self.overwritten = self.find_written()
-        self.early: dict[str, str] = {}  # elements that are read before the innermost loops -> their variables
-        self.texts: dict[V, ast.expr] = {}  # what stands for a map's result in this loop
+        self.early: dict[str, str] = {}  # elements read before the innermost loops -> their variables
+        self.texts: dict[V, ast.expr] = {}  # a map's result -> its expression in this loop
         self.flats: dict[str, str] = {}  # arrays -> their flat views
         self.before: list[str] = []  # lines around all loops
         self.after: list[str] = []
-        self.first: list[str] = []  # lines around the loop over a line, or that of a thread
+        self.first: list[str] = []  # lines around the loop over a line, or over a thread's elements
         self.last: list[str] = []
         self.body: list[str] = []
-        self.starts: dict[int, list] = {}  # lines before the loop of a level, and after it
+        self.starts: dict[int, list] = {}  # lines before and after the loop of each level
         self.ends: dict[int, list] = {}
 
     def lines(self) -> list[str]:
-        """The loop with all around it."""
+        """Return the lines of the loop, with those before and after it."""
         self.take_operations()
         views = [f"{short} = {name}.reshape({name}.size)" for name, short in self.flats.items() if short != name]
         return [*self.before, *views, *nested(self.counters(), self.body, self.starts, self.ends), *self.after]
@@ -79,14 +79,14 @@ class Loop:
             self.map(op) if op.kind == "map" else self.reduce(op)
 
     def counters(self) -> list:
-        """The variables of the loops, outermost first, each with how far it counts."""
+        """Return the variables of the loops, outermost first, each with its bound."""
         if self.flat:
             return [("i", f"{next(iter(self.flats.values()))}.size")]
         return list(zip(self.live, self.spelling.counters(self.group.like())))
 
     # ------------------------------------------------------------------ operands
     def operand(self, a: Any, kind: np.dtype, op: Op) -> ast.expr:
-        """What an operation reads at this element, in the dtype that it wants."""
+        """Return an operand at the current element, in the dtype that the operation needs."""
         if not isinstance(a, V):
             return parse(self.spelling.literal(a, kind, op))
         base, at = element_read(self.low, op, a)
@@ -104,7 +104,7 @@ class Loop:
         return parse(cast(text, base.dtype, kind))
 
     def read_before(self, base: V, element: str) -> str:
-        """A variable for an element that the innermost loops do not change, read before these; else the element."""
+        """Return a variable for an element that the innermost loops do not change, read before them; else the element."""
         index = set(re.findall(r"\w+", element[element.find("[") :]))
         level = 1 + max([d for d, i in enumerate(self.live) if i in index], default=-1)
         if "[" not in element or level == len(self.live) or self.flat and "i" in index:
@@ -116,36 +116,36 @@ class Loop:
         return self.early[element]
 
     def before_level(self, level: int) -> list:
-        """The lines before the loop of a level."""
+        """Return the lines before the loop of a level."""
         return self.starts.setdefault(level, [])
 
     def loaded(self, name: str, element: str) -> str:
-        """A variable for an element of an array that this loop writes to: read first."""
+        """Return a variable for an element of an array that this loop writes to, read before the write."""
         if (line := f"{name}_was = {element}") not in self.body:
             self.body.insert(0, line)
         return f"{name}_was"
 
     def access(self, name: str, at: list) -> str:
-        """An element of an array."""
+        """Return an element of an array."""
         if not self.flat:
             return f"{name}[{', '.join(at)}]"
         self.flats[name] = f"{name}_flat" if len(at) > 1 else name
         return f"{self.flats[name]}[i]"
 
     def formula(self, op: Op) -> str:
-        """A map's formula with its operands in place."""
+        """Return a map's formula with its operands in place."""
         given = {p: self.operand(a, k, op) for p, a, k in zip(op.data["params"], op.ins, op.data["kinds"])}
         made = Names(given).visit(parse(ast.unparse(op.data["tree"])))
         return cast(ast.unparse(made), op.data["natural"], op.outs[0].dtype)
 
     def place(self, op: Op) -> str:
-        """Where in a reduction's result this element is counted."""
+        """Return the index of the current element in a reduction's result."""
         keepdim, dims, index = op.data["keepdim"], op.data["dims"], enumerate(loop_index(over(op)))
         return ", ".join(["0" if d in dims else i for d, i in index if keepdim or d not in dims])
 
     # ------------------------------------------------------------------ operations
     def map(self, op: Op) -> None:
-        """One formula: put where it is read, if that is in one place of this loop; else in a variable, or in memory."""
+        """Write a map's formula: inline if this loop reads it in one place only, else as a variable, or in memory."""
         out, text = op.outs[0], self.formula(op)
         uses = self.uses[out]
         if uses == 1 and not out.name and not self.is_kept(out):
@@ -155,15 +155,15 @@ class Loop:
         self.keep(out, self.variable(out, text) if uses or self.is_number(out) else text)
 
     def is_kept(self, out: V) -> bool:
-        """Return whether a map's result is read outside this loop."""
+        """Return True if a map's result is read outside this loop."""
         return out in self.stored
 
     def is_number(self, out: V) -> bool:
-        """Return whether a map's result is one number, for which a variable does."""
+        """Return True if a map's result is a single number, so that a variable can hold it."""
         return not out.shape
 
     def variable(self, out: V, text: str) -> str:
-        """A variable for a map's result."""
+        """Add a variable for a map's result and return its name."""
         name = self.spelling.name(out)
         name = f"{name}_i" if out.shape or not self.is_number(out) else name
         self.body.append(f"{name} = {text}")
@@ -171,18 +171,18 @@ class Loop:
         return name
 
     def keep(self, out: V, text: str) -> None:
-        """Put an element of a map's result where others find it."""
+        """Store an element of a map's result in memory, if it is read outside the loop."""
         if out.shape and self.is_kept(out):
             self.allocate(out)
             self.body.append(f"{self.access(self.spelling.name(out), loop_index(out.shape))} = {text}")
 
     def allocate(self, out: V) -> None:
-        """Memory for a result, made before the loop."""
+        """Allocate memory for a result before the loop."""
         if out not in self.direct.values():
             self.before.append(f"{self.spelling.name(out)} = {self.spelling.memory(out)}")
 
     def reduce(self, op: Op) -> None:
-        """A sum or maximum: of nothing, in a running number where the last loops are reduced, else in a running array."""
+        """Write a sum or maximum: a running number if the innermost loops are reduced, else a running array."""
         x, out = op.ins[0], op.outs[0]
         term = ast.unparse(self.operand(x, x.dtype, op))
         self.spelling.name(out, op.name)
@@ -196,7 +196,7 @@ class Loop:
             self.running_array(op, term)
 
     def running_number(self, op: Op, term: str, before: list, after: list) -> None:
-        """A reduction in one number, with lines before its loop and after it."""
+        """Write a reduction as one number, with lines before and after its loop."""
         out, name, wide = op.outs[0], self.spelling.name(op.outs[0]), wider(op)
         running = f"{name}_sum" if out.shape or wide != out.dtype else name
         first, more, total = running_lines(op, name, running, term)
@@ -206,16 +206,16 @@ class Loop:
             self.finish(op, total if out.shape else cast(total, wide, out.dtype), after)
 
     def finish(self, op: Op, text: str, lines: list) -> None:
-        """Put what a reduction comes to into its array, which is made before the loop, or into its variable."""
+        """Store the result of a reduction in its array, which is allocated before the loop, or in its variable."""
         out, name = op.outs[0], self.spelling.name(op.outs[0])
         if out.shape:
             self.before.append(f"{name} = {self.spelling.empty(out)}")
         lines.append(f"{name}[{self.place(op)}] = {text}" if out.shape else f"{name} = {text}")
 
     def running_array(self, op: Op, term: str) -> None:
-        """A reduction over outer loops: each element of the result is added to again and again.
+        """Write a reduction over outer loops, which adds to each element of the result many times.
 
-        What the innermost loops add to one element is a running number first.
+        Terms that the innermost loops add to one element go into a running number first.
         """
         x, out, name, wide = op.ins[0], op.outs[0], self.spelling.name(op.outs[0]), wider(op)
         lines, dims, level = self.body, reduced(op), len(self.live)
@@ -237,9 +237,9 @@ class Loop:
         if running != name:
             self.after.append(f"{name} = {running}.astype(np.{out.dtype.name})")
 
-    # ------------------------------------------------------------------ decided beforehand
+    # ------------------------------------------------------------------ decided in advance
     def is_flat(self) -> bool:
-        """Whether all that a loop reads and writes lies in memory element by element in the loop's order."""
+        """Return True if a loop reads and writes memory element by element, in the loop's order."""
         if not self.live or self.spelling.shared in self.shape:
             return False
         seen, made = False, {o for op in self.group.ops for o in op.outs}
@@ -252,14 +252,14 @@ class Loop:
                     continue
                 if at != loop_index(base.shape) or extent(base.shape) != self.shape or base.layout != "C":
                     return False
-                seen = seen or base not in made  # what is made is memory only where it is stored
+                seen = seen or base not in made  # a result is memory only if it is stored
             seen = seen or op.kind == "map" and op.outs[0] in self.stored
             if any(v in op.outs and p.layout != "C" for p, v in self.direct.items()):
                 return False
         return seen
 
     def find_written(self) -> tuple[set, set]:
-        """The arrays whose memory the loop writes to, and those that have to be read first: not if there is one result."""
+        """Return the arrays that the loop writes to, and those it must read before; none of the latter if it has one result."""
         made = {o for op in self.group.ops for o in op.outs}
         results = [o for o in made if o in self.stored or o.name or self.uses[o] != 1]
         places = [*[(v, p) for p, v in self.direct.items()], *self.spelling.taken.items()]
@@ -267,10 +267,10 @@ class Loop:
         return made | old, old if len(results) > 1 else set()
 
     def count_uses(self) -> Counter:
-        """How often each map's result is read in its own loop; a formula that reads an operand twice counts twice."""
+        """Return the number of reads of each map's result in its own loop; an operand used twice in a formula counts twice."""
         uses: Counter = Counter()
         for op in self.group.ops:
-            tree = op.data.get("tree")  # of a map
+            tree = op.data.get("tree")  # None unless it is a map
             named = [] if tree is None else [n.id for n in ast.walk(tree) if isinstance(n, ast.Name)]
             for k, a in [(k, a) for k, a in enumerate(op.ins) if isinstance(a, V)]:
                 uses[self.low.base(a)] += named.count(op.data["params"][k]) if named else 1
@@ -278,7 +278,7 @@ class Loop:
 
 
 def nested(counters: list, body: list, starts: dict | None = None, ends: dict | None = None) -> list[str]:
-    """Loops around some lines; `starts[level]` and `ends[level]` stand before and after the loop of a level."""
+    """Return loops around some lines; `starts[level]` and `ends[level]` go before and after the loop of a level."""
     for level, (i, n) in reversed([*enumerate(counters)]):
         loop = [f"for {i} in range({n}):", *["    " + line for line in body]]
         body = [*(starts or {}).get(level, []), *loop, *(ends or {}).get(level, [])]
@@ -286,20 +286,20 @@ def nested(counters: list, body: list, starts: dict | None = None, ends: dict | 
 
 
 def wider(op: Op) -> np.dtype:
-    """The dtype that a reduction runs in: float32 is summed in float64."""
+    """Return the dtype that a reduction runs in: float32 is summed in float64."""
     dtype = op.outs[0].dtype
     return F8 if dtype == F4 and op.name == "sum" else dtype
 
 
 def start(op: Op) -> str:
-    """What a reduction starts from."""
+    """Return the start value of a reduction."""
     wide = wider(op)
     zero = "-np.inf" if op.name == "max" else "0" if wide.kind == "i" else "0.0"
     return cast(zero, F8, wide) if wide == F4 else zero
 
 
 def running_lines(op: Op, name: str, running: str, term: str) -> tuple[str, str, str]:
-    """The line before the loop of a running sum or maximum, the one for each term, and what it comes to."""
+    """Return the line before the loop of a running sum or maximum, the line for each term, and the final expression."""
     dtype, wide = op.ins[0].dtype, wider(op)
     if op.name == "max":
         bits, top = 8 * dtype.itemsize, f"{name}_top"
@@ -314,12 +314,12 @@ def running_lines(op: Op, name: str, running: str, term: str) -> tuple[str, str,
 
 
 def more_lines(op: Op, place: str, term: str) -> list[str]:
-    """The lines that add one more term to what stands at a place."""
+    """Return the lines that add one more term to an element."""
     if op.name == "sum":
         return [f"{place} += {term}"]
     return [f"term = {term}", f"{place} = term if (term > {place}) | (term != term) else {place}"]
 
 
 def parse(text: str) -> ast.expr:
-    """An expression as a tree."""
+    """Return the syntax tree of an expression."""
     return ast.parse(text, mode="eval").body

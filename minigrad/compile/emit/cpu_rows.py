@@ -1,8 +1,8 @@
-"""The text of a rows group: all that is computed from a line, one line after the other, while it lies in the nearest memory.
+"""The source of a rows group: everything computed from a line, line after line, while the line is in the fastest cache.
 
-A line is a row, or a table of columns.  Each part of the group is a loop over it, or what is computed once.  What only other
-parts read is kept for one line, in a variable or in a buffer `name_row`, or is computed again.  Sums run in lanes (`row_sum`,
-`plus`), as maxima do (`higher`), so that the compiler can use vector instructions everywhere.
+A line is a row, or a table of columns. Each part of the group is a loop over the line, or code that runs once per line. A
+value read only by other parts is stored for one line, in a variable or a buffer `name_row`, or is computed again. Sums run in
+lanes (`row_sum`, `plus`), and so do maxima (`higher`), so that the compiler can use vector instructions everywhere.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .names import Spelling, cast, grouped
 ROW_SUM = '''\
 @njit(nogil=True, fastmath={"reassoc", "nsz"})
 def row_sum(row):
-    """The sum of a row: 512 terms at a time in any order, their sums in float64."""
+    """Return the sum of a row: 512 terms at a time in any order, their sums in float64."""
     total = 0.0
     for start in range(0, row.size, 512):
         some, part = row[start : start + 512], row.dtype.type(0)
@@ -32,38 +32,38 @@ def row_sum(row):
 
 
 class Rows:
-    """One rows group, or a pick or scatter on its own.  Its lines are the last dimensions, those behind the first `lead`."""
+    """A rows group, or a single pick or scatter. Its lines are the dimensions after the first `lead`."""
 
     def __init__(self, spelling: Spelling, group: Group, stored: set, direct: dict):
         self.spelling, self.group, self.stored, self.direct = spelling, group, stored, direct
         self.before: list[str] = []
         self.after: list[str] = []
-        self.locals: dict[V, str] = {}  # one number for each line
-        self.buffers: dict[V, str] = {}  # more than one
-        self.flats: set[str] = set()  # arrays and buffers whose line is there as a flat array, too
-        self.makers: dict[V, Op] = {}  # what is computed again where it is read
+        self.locals: dict[V, str] = {}  # values with one number per line
+        self.buffers: dict[V, str] = {}  # values with more than one
+        self.flats: set[str] = set()  # arrays and buffers whose line also exists as a flat array
+        self.makers: dict[V, Op] = {}  # values that are computed again where they are read
         self.readers = readers(spelling, group)
         self.elsewhere = {v for v, parts in self.readers.items() if parts}
 
     def lines(self) -> list[str]:
-        """The loop over the lines, with all around it."""
+        """Return the loop over the lines, with the code before and after it."""
         body = [line for part in self.group.parts or [self.group] for line in WRITERS[part.kind](self, part).lines()]
         return [*self.before, *nested(self.counters(), body), *self.after]
 
     def counters(self) -> list:
-        """The variables of the loops over lines, and how far they count."""
+        """Return the variables of the loops over lines, with their bounds."""
         sizes = self.spelling.counters(self.group.like())[: self.group.lead] if self.group.lead else []
         return list(zip(loop_index(self.group.shape), sizes))
 
     def buffer(self, out: V) -> str:
-        """Memory for what a line has of a value."""
+        """Allocate memory for one line of a value, and return its name."""
         name, sizes = f"{self.spelling.name(out)}_row", self.spelling.extent(out)[self.group.lead :]
         self.before.append(f"{name} = np.empty({grouped_sizes(sizes)}, np.{out.dtype.name})")
         self.buffers[out] = name
         return name
 
     def element(self, base: V, at: list) -> str:
-        """An element of this line, of what is kept for it or lies in memory."""
+        """Return an element of the current line, from its variable or buffer, or from memory."""
         if base in self.locals:
             return self.locals[base]
         if base not in self.buffers:
@@ -73,12 +73,12 @@ class Rows:
 
 
 def grouped_sizes(sizes: list) -> str:
-    """A shape as np.empty takes it."""
+    """Return a shape as an argument of np.empty."""
     return sizes[0] if len(sizes) == 1 else f"({', '.join(sizes)})"
 
 
 def readers(spelling: Spelling, group: Group) -> dict[V, set]:
-    """Return for what a group computes the numbers of the other parts that read it."""
+    """Return for each value that a group computes the positions of the other parts that read it."""
     made = {o: k for k, part in enumerate(group.parts) for op in part.ops for o in op.outs}
     found: dict[V, set] = {v: set() for v in made}
     for k, part in enumerate(group.parts):
@@ -89,7 +89,7 @@ def readers(spelling: Spelling, group: Group) -> dict[V, set]:
 
 
 class Part(Loop):
-    """A loop over a line, or, where `narrow`, what is computed once for a line."""
+    """A loop over a line, or, if `narrow`, code that runs once per line."""
 
     def __init__(self, rows: Rows, group: Group):
         super().__init__(rows.spelling, group, rows.stored, rows.direct)
@@ -98,10 +98,10 @@ class Part(Loop):
         self.inside = ["i"] if self.flat else self.live[self.lead :]  # the variables of the loops over a line
         self.narrow = not self.inside
         self.before, self.after = rows.before, rows.after
-        self.sums: list[str] = []  # of float32
+        self.sums: list[str] = []  # sums in float32
 
     def lines(self) -> list[str]:
-        """The lines for one line."""
+        """Return the code for one line."""
         self.take_operations()
         if self.narrow or not self.body:
             return [*self.first, *self.body, *self.last]
@@ -117,13 +117,13 @@ class Part(Loop):
         return self.first if level <= self.lead else super().before_level(level)
 
     def around(self, variables: list) -> list:
-        """Some variables of the loops over a line, with how far they count."""
+        """Return some variables of the loops over a line, with their bounds."""
         sizes = self.spelling.counters(self.group.like())
         ends = dict(zip(self.live, sizes)) | {"i": " * ".join(map(grouped, sizes[self.lead :]))}
         return [(i, ends[i]) for i in variables]
 
     def is_one_loop(self) -> bool:
-        """Return whether one loop goes through the several dimensions of a line: all of it lies in memory in that order."""
+        """Return True if a single loop can cover all dimensions of a line, because memory has the same order."""
         inside = self.live[self.lead :]
         if self.group.kind != "loop" or len(inside) < 2 or self.spelling.shared in self.shape[self.lead :]:
             return False
@@ -131,7 +131,7 @@ class Part(Loop):
             return False
         ops = [*self.group.ops]
         for op in ops:
-            # what is computed again is written here, too
+            # maps that are computed again are written here, too
             ops += [self.rows.makers[v] for v in self.low.bases([op]) if v in self.rows.makers]
             if op.kind == "reduce" and reduced(op) != list(range(self.lead, len(self.live))):
                 return False
@@ -142,13 +142,13 @@ class Part(Loop):
         return True
 
     def access(self, name: str, at: list) -> str:
-        """An element of an array: where one loop goes through a line, of that line as a flat array."""
+        """Return an element of an array, or, if a single loop covers the line, of the line as a flat array."""
         if self.flat and {*at} & {*self.live[self.lead :]}:
             return f"{self.flat_line(name, at)}[i]"
         return f"{name}[{', '.join(at)}]"
 
     def flat_line(self, name: str, at: list) -> str:
-        """A variable for this line of an array, or for a buffer of a line, as a flat array."""
+        """Return a variable for the current line of an array, or for a line buffer, as a flat array."""
         assert [i for i in at if i != "0"] == self.live, f"{name} has no whole lines"
         if name not in self.rows.flats:
             self.rows.flats.add(name)
@@ -158,12 +158,12 @@ class Part(Loop):
         return f"{name}_flat"
 
     def element(self, base: V, at: list) -> str:
-        """An element of this line, of what is kept for it or lies in memory."""
+        """Return an element of the current line, from its variable or buffer, or from memory."""
         buffer = self.rows.buffers.get(base)
         return self.access(buffer, at) if self.flat and buffer else self.rows.element(base, at)
 
     def operand(self, a: object, kind: np.dtype, op: Op) -> ast.expr:
-        """Return what an operation reads: other parts' results from where they are kept for this line."""
+        """Return an operand; results of other parts come from where they are stored for this line."""
         base, at = element_read(self.low, op, a) if isinstance(a, V) else (None, [])
         if base in self.rows.makers and base not in self.texts:
             self.variable(base, self.formula(self.rows.makers[base]))
@@ -178,9 +178,9 @@ class Part(Loop):
         super().map(op)
 
     def is_made_later(self, op: Op) -> bool:
-        """Return whether a result is computed where it is read, from what stays as it is, in place of a buffer.
+        """Return True if a result is computed where it is read, from unchanged values, instead of stored in a buffer.
 
-        That costs less where it is simple arithmetic, and nothing where it is read in one other part alone.
+        This is cheaper if it is simple arithmetic, and costs nothing extra if a single other part reads it.
         """
         out, rows = op.outs[0], self.rows
         if self.shape != rows.group.shape or out in self.stored or out not in rows.elsewhere:
@@ -194,7 +194,7 @@ class Part(Loop):
         return (is_simple(op) or once) and all(known(v) and v not in written for v in self.low.bases([op]))
 
     def reads_alike(self, part: Group, out: V) -> bool:
-        """Return whether a part reads of a result the element that its own loop is at."""
+        """Return True if a part reads a result only at the element that its own loop is at."""
         index = loop_index(out.shape)
         reads = [(op, v) for op in part.ops for v in op.values if self.low.base(v) is out]
         return part.kind == "loop" and all(element_read(self.low, op, v)[1] == index for op, v in reads)
@@ -206,7 +206,7 @@ class Part(Loop):
         return self.narrow
 
     def keep(self, out: V, text: str) -> None:
-        """Put an element of a map's result into a variable, which it is in already, into memory or into a buffer."""
+        """Store an element of a map's result in memory or in a buffer, unless its variable suffices."""
         if self.narrow:
             self.rows.locals[out] = text
         if out in self.stored:
@@ -216,7 +216,7 @@ class Part(Loop):
             self.body.append(f"{self.element(out, loop_index(out.shape))} = {text}")
 
     def reduce(self, op: Op) -> None:
-        """Of this line, of all lines (a running array), or of everything (a running number)."""
+        """Write a reduction of this line, over all lines (a running array), or of everything (a running number)."""
         x, dims = op.ins[0], reduced(op)
         self.spelling.name(op.outs[0], op.name)
         if of_line(op, self.lead):
@@ -229,7 +229,7 @@ class Part(Loop):
             self.running_array(op, term)
 
     def of_line(self, op: Op) -> None:
-        """A number for each line."""
+        """Write a reduction with one number per line."""
         x, out = op.ins[0], op.outs[0]
         name, row = self.spelling.name(out), ""
         if op.name == "sum" and x.dtype.kind == "f" and len(self.inside) == 1:
@@ -254,7 +254,7 @@ class Part(Loop):
             self.last.append(f"{name}[{self.place(op)}] = {name}_i")
 
     def across(self, op: Op) -> None:
-        """Some numbers for each line: of a table of columns a sum, or maximum, for each of these."""
+        """Write a reduction with several numbers per line: for a table of columns, a sum or maximum of each column."""
         x, out = op.ins[0], op.outs[0]
         term = ast.unparse(self.operand(x, x.dtype, op))
         kept = [i for d, i in enumerate(self.live) if d >= self.lead and d not in reduced(op)]
@@ -268,7 +268,7 @@ class Part(Loop):
             self.last += nested(self.around(kept), [f"{name}[{self.place(op)}] = {place}"])
 
     def row_of(self, x: V) -> str:
-        """x's row as an array, where it lies in memory; nothing where it does not."""
+        """Return x's row as an array, if it is in memory as one; else an empty string."""
         base, at = self.low.resolve(x, loop_index(x.shape))
         if base in self.rows.buffers:
             buffer = self.rows.buffers[base]
@@ -282,9 +282,9 @@ class Part(Loop):
 
 
 def blocks(i: str, width: str, body: list, sums: list) -> list[str]:
-    """A loop over a row, 512 elements at a time, whose sums in float32 are added up in float64.
+    """Return a loop over a row, 512 elements at a time, whose float32 sums are accumulated in float64.
 
-    Unsigned, for a place that may be negative would be counted from the end, and that loop is not vectorised.
+    The index is unsigned, because a possibly negative index would need a check, which prevents vectorisation.
     """
     loop = [f"for {i} in range(start, end):", *["    " + line for line in body]]
     inside = [f"end = min(start + np.uint64(512), np.uint64({width}))", *[f"{s}_part = np.float32(0)" for s in sums],
@@ -313,7 +313,7 @@ class Pick(Part):
 
 
 class AddAtClass(Part):
-    """A number added to each line's element at its class, in the memory of what it is added to, or in a copy."""
+    """A number added to each line's element at its class, in the memory of the array it is added to, or in a copy."""
 
     def lines(self) -> list[str]:
         (op,), s = self.group.ops, self.spelling

@@ -1,4 +1,4 @@
-"""From the steps of a capture to the text of their program, for the processor or for a GPU."""
+"""Generate the source of a program from the steps of a capture, for the CPU or a GPU."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def generate(
     shared: int | None = None,
     eager: bool = False,
 ) -> Program:
-    """The program for some steps of a capture; `writes`: inputs and the values that are written to them.
+    """Return the program for some steps of a capture; `writes` pairs inputs with the values written to them.
 
-    A size that is `shared` is one of which threads have a part each.  An `eager` program is one operation, with new memory
+    The loops over a size that is `shared` are divided among threads. An `eager` program is a single operation, with new memory
     for its results.
     """
     low = Lowering(CUDA if on_device else CPU)

@@ -1,4 +1,4 @@
-"""What the function of a generated module for a GPU calls: memory, the sizes of launches, and calls of operations."""
+"""Functions that generated GPU modules call: memory, launch sizes, and calls of operations."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""The text of kernels for a GPU: a loop of the program, of which each thread computes some elements.
+"""The source of GPU kernels: a loop of the program in which each thread computes some elements.
 
-Loops are those of cpu_loops.py, and so are the formulas in them.  What differs is who runs them: `Elements` gives each thread
-one element after another, `Columns` one sum after another.  A sum that many threads add to has parts, one for each that kept
-its own, and a second kernel puts them together (kernels/cuda/parts.py).  Each writer gives the kernel's text and the lines
-that launch it.
+Loops and formulas come from cpu_loops.py; only the work is divided differently. `Elements` gives each thread one element after
+another, `Columns` one sum after another. A sum over many threads has parts, one for each thread or block, and a second kernel
+adds them up (kernels/cuda/parts.py). Each writer returns the kernel's source and the lines that launch it.
 """
 
 from __future__ import annotations
@@ -21,23 +20,23 @@ from .library_calls import followed, picked
 from .names import Spelling, cast, grouped
 
 SIZE = r"\b(\w+)\.(?:size|shape\[0\])"  # of flat memory
-SLOT = "cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y"  # which part is this row of threads'
+SLOT = "cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y"  # the part for this row of threads
 
 
 class Kernel(Loop):
     """One kernel; `before` and `after` are the lines around its launch, `first` and `last` those around its loop."""
 
-    slots = "grid"  # how many rows of threads there are, of which each has a part of a sum
+    slots = "grid"  # number of rows of threads; each has one part of a sum
 
     def finished(self, name: str, lines: list, shape: list) -> tuple[str, list]:
-        """The kernel around its lines; `shape` are the lines that set `grid` and `block`."""
+        """Return the kernel for some lines, and its launch; `shape` are the lines that set `grid` and `block`."""
         given = self.arguments(lines)
         head = f"@cuda.jit\ndef {name}({', '.join(given)}):\n"
         launch = f"{name}[grid, block]({', '.join(given.values())})"
         return head + "\n".join(["    " + line for line in lines]), [*shape, *self.before, launch, *self.after]
 
     def arguments(self, lines: list) -> dict[str, str]:
-        """The arrays and numbers that lines name, each with what the launch gives for it."""
+        """Return the arrays and numbers that the lines mention, each with the launch's expression for it."""
         bits = {n: f"{n}.view(np.uint16)" for v, n in self.spelling.names.items() if v.dtype == BF2}
         flat = {short: f"{bits.get(n, n)}.reshape({n}.size)" for n, short in self.flats.items()}
         given = {**bits, **flat, "outside": "outside.cells"}
@@ -47,7 +46,7 @@ class Kernel(Loop):
 
     # ------------------------------------------------------------------ operations
     def read_before(self, base: V, element: str) -> str:
-        return element  # threads read it from the nearest memory
+        return element  # threads read it from the fastest cache
 
     def is_number(self, out: V) -> bool:
         return False
@@ -62,7 +61,7 @@ class Kernel(Loop):
         self.body.append(f"{element} = {text}")
 
     def reduce(self, op: Op) -> None:
-        """Each thread has a running number; those of a block are put together at the end, and kept as a part."""
+        """Reduce in a running number per thread; at the end, each block combines them and stores the result as a part."""
         name, kind, wide = self.running(op, self.first, self.body), op.name, wider(op).name
         total = f"block_{kind}_{wide}({name}_running)"
         self.last += [
@@ -73,7 +72,7 @@ class Kernel(Loop):
         self.parts(op, self.slots, "1")
 
     def running(self, op: Op, first: list, body: list) -> str:
-        """Begin and continue a running number; the name of the result."""
+        """Write the start and the step of a running number; return the result's name."""
         x, wide = op.ins[0], wider(op)
         name, term = self.spelling.name(op.outs[0], op.name), ast.unparse(self.operand(x, x.dtype, op))
         first.append(f"{name}_running = {start(op)}")
@@ -81,7 +80,7 @@ class Kernel(Loop):
         return name
 
     def parts(self, op: Op, count: str, size: str) -> None:
-        """Memory for the parts of a result, and what puts them together behind the kernel."""
+        """Allocate memory for the parts of a result, and combine them after the kernel."""
         out, name, wide = op.outs[0], self.spelling.name(op.outs[0]), wider(op)
         dtype = f"np.{out.dtype.name}"
         self.before.append(f"{name}_parts = parts({count}, {size}, {dtype}, np.{wide.name})")
@@ -89,7 +88,7 @@ class Kernel(Loop):
 
 
 class Elements(Kernel):
-    """Each thread computes one element, then that which lies as many on as there are threads: neighbours touch neighbours."""
+    """One element per thread, then the element one grid further on, so that neighbours access neighbours."""
 
     def write(self, name: str) -> tuple[str, list]:
         self.take_operations()
@@ -100,7 +99,7 @@ class Elements(Kernel):
         return self.finished(name, lines, [f"grid, block = threads({size})"])
 
     def by_four(self, name: str, size: str) -> tuple[str, list]:
-        """The kernel over flat memory without sums: the loop's body is a function of one element (kernels/cuda/flat.py)."""
+        """Write the kernel over flat memory, without sums: its body is a function of one element (kernels/cuda/flat.py)."""
         given, lines, results = self.arguments(self.body), [], {}
         for line in self.body:
             array, assigns, text = line.partition("[i] = ")
@@ -111,7 +110,7 @@ class Elements(Kernel):
         texts = "\n".join([*lines, *results.values()])
         read = set(re.findall(r"(\w+)\[i\]", texts))
         parameters = {n: ("{}", n) if n in read else (n, "") for n in given if re.search(rf"\b{n}\b", texts)}
-        # an element cannot be asked for the size of its array
+        # an element does not know the size of its array
         sizes = {n: self.spelling.free(f"{n}_size") for n in sorted(read) if re.search(rf"\b{n}\.", texts)}
         parameters |= {short: (f"{n}.size", "") for n, short in sizes.items()}
         of_one = lambda text: re.sub(SIZE, lambda m: sizes.get(m[1], m[0]), text.replace("[i]", ""))
@@ -122,9 +121,9 @@ class Elements(Kernel):
 
 
 class Columns(Kernel):
-    """Sums over outer or scattered dimensions: a thread for each, so that neighbours read neighbours.
+    """Sums over outer or scattered dimensions: one thread per sum, so that neighbours read neighbours.
 
-    Where there are few sums of many terms, several threads share one, each with a part of the terms.
+    If there are few sums of many terms, several threads share one, each with a part of the terms.
     """
 
     def __init__(self, spelling: Spelling, group: Group, stored: set, direct: dict):
@@ -158,7 +157,7 @@ class Columns(Kernel):
 
 
 class Picks(Kernel):
-    """The negative of each row's element at its class; NaN for a class that there is not, which is left in `outside`."""
+    """The negative of each row's element at its class; NaN for an invalid class, which is reported in `outside`."""
 
     def write(self, name: str) -> tuple[str, list]:
         (op,), s = self.group.ops, self.spelling
@@ -173,7 +172,7 @@ class Picks(Kernel):
 
 
 class Adds(Kernel):
-    """Numbers added at places of each row; two of a row may meet at one place, so the additions are atomic."""
+    """Numbers added at places of each row; two may hit the same place, so the additions are atomic."""
 
     def write(self, name: str) -> tuple[str, list]:
         (op,), s = self.group.ops, self.spelling
@@ -187,26 +186,26 @@ class Adds(Kernel):
 
 
 def of_each(kernel: Kernel, name: str, v: V, body: list) -> tuple[str, list]:
-    """A kernel that runs some lines for each element of v."""
+    """Return a kernel that runs some lines for each element of v."""
     size = product(kernel.spelling.extent(v))
     return kernel.finished(name, counted(kernel.spelling.loops(v), body), [f"grid, block = threads({size})"])
 
 
 # ---------------------------------------------------------------------- lines
 def ranged(i: str, size: str, body: list) -> list[str]:
-    """A loop of a thread over its elements."""
+    """Return a thread's loop over its elements."""
     return [f"for {i} in range(cuda.grid(1), {size}, cuda.gridsize(1)):", *["    " + line for line in body]]
 
 
 def counted(counters: list, body: list) -> list[str]:
-    """The loop of a thread over elements of several dimensions, which are counted out of the element's number."""
+    """Return a thread's loop over elements of several dimensions, whose indices are computed from the element's number."""
     if len(counters) == 1:
         return ranged(*counters[0], body)
     return ranged("i", product([n for _, n in counters]), [*decoded("i", counters), *body])
 
 
 def decoded(number: str, counters: list, outermost: str = "") -> list[str]:
-    """Lines that take an element's number apart; what is left goes to `outermost`, if there is such a variable."""
+    """Return lines that split an element's number into indices; `outermost`, if given, receives the rest."""
     counters = [*([(outermost, "")] if outermost else []), *counters]
     if len(counters) < 2:
         return [f"{i} = {number}" for i, _ in counters]
@@ -218,10 +217,10 @@ def decoded(number: str, counters: list, outermost: str = "") -> list[str]:
 
 
 def product(sizes: list) -> str:
-    """The number of elements as text."""
+    """Return the number of elements as source text."""
     return " * ".join(sizes) or "1"
 
 
 def more(op: Op, running: str, term: Any) -> str:
-    """One more term of a reduction."""
+    """Return the expression that adds a term to a reduction."""
     return f"higher_{wider(op).name}({running}, {term})" if op.name == "max" else f"{running} + {grouped(term)}"

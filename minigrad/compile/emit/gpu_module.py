@@ -1,9 +1,8 @@
-"""The text of a compiled program for a GPU: kernels, and a plain function that launches them in turn.
+"""The source of a compiled program for a GPU: kernels, and a plain function that launches them in turn.
 
-What a program is, which of its values get memory and how they are called is as on the processor (module_text.py).  A loop
-becomes a kernel (gpu_loops.py, gpu_rows.py); products, copies and calls of operations stand in the function as they would
-in NumPy, for arrays on the device answer its functions.  Numbers that the program computes stay in the device's memory, as
-arrays without dimensions, so that nothing waits for them.
+The program, its memory and its names are the same as on the CPU (module_text.py). A loop becomes a kernel (gpu_loops.py,
+gpu_rows.py); products, copies and calls of operations are in the function, written as in NumPy, because device arrays support
+its functions. Numbers that the program computes stay on the device, as 0-d arrays, so that the CPU never waits for them.
 """
 
 from __future__ import annotations
@@ -37,19 +36,19 @@ RESERVED = {"cuda", "grid", "block", "count", "part", "row", "rest", "outside", 
 
 
 class DeviceSpelling(Spelling):
-    """Spell values for a GPU: arrays come from the device, and numbers lie there as arrays of one element."""
+    """Names and values on a GPU: arrays are on the device, and numbers are one-element arrays there."""
 
     def __init__(self, low: Lowering, inputs: list[V], reserved: set):
         super().__init__(low, inputs, reserved)
-        self.places: list[str] = []  # of the operations whose kernels leave indices that they cannot follow
+        self.places: list[str] = []  # operations whose kernels may report an invalid index
 
     def outside(self, op: Op) -> list[str]:
-        """The loss is NaN, and the index is left in a cell, where the processor sees it."""
+        """Set the loss to NaN, and store the index in a cell that the CPU checks later."""
         self.places.append(op.name if op.place is None else f"{op.name} at {comment(op)[2:]}")
         return [*self.no_loss(op), f"outside[{len(self.places) - 1}] = k"]
 
     def no_loss(self, op: Op) -> list[str]:
-        """The loss of a class that there is not."""
+        """Return the line that sets the loss of an invalid class."""
         out = op.outs[0]
         return [f"{self.name(out)}_i = np.{out.dtype.name}(np.nan)"] * (op.kind == "pick")
 
@@ -64,7 +63,7 @@ class DeviceSpelling(Spelling):
         return f"empty({self.shape(v)}, {dtype_text(v.dtype)})"
 
     def copied(self, v: V) -> str:
-        """A copy of v in memory of its own."""
+        """Return a copy of v in new memory."""
         return self.repeated(v) if v.kind == "uniform" else f"{self.view(v)}.copy()"
 
     def element(self, base: V, at: list) -> str:
@@ -75,7 +74,7 @@ class DeviceSpelling(Spelling):
 
 
 class EagerSpelling(DeviceSpelling):
-    """Spell values for one operation: its numbers are arguments of the kernels, and its caller looks at the indices."""
+    """Names and values of a single operation: its numbers are kernel arguments, and its caller checks the indices."""
 
     def outside(self, op: Op) -> list[str]:
         return self.no_loss(op)
@@ -88,7 +87,7 @@ class DeviceWriter(Writer):
     """Writes the module for one lowered program."""
 
     spelled, reserved = DeviceSpelling, RESERVED
-    title = "{}, compiled by minigrad for a GPU: a kernel stands for the lines of the program above it."
+    title = "{}, compiled by minigrad for a GPU: each kernel implements the program lines above it."
     decorator, helpers = "cuda", HELPERS
     offered = [*[(LAUNCHES, n) for n in LAUNCHING], *[(formula.CUDA.functions, n) for n in (*flat.IMPORTS, *CONVERSIONS)],
                ("ml_dtypes", "bfloat16")]  # fmt: skip
@@ -101,12 +100,12 @@ class DeviceWriter(Writer):
         return apart(self.low, super().grouped(kept), kept)
 
     def place_results(self, kept: set) -> None:
-        """Let kernels over elements write to inputs; rows are computed again and again from what they read."""
+        """Let only elementwise kernels write to inputs, because rows read their inputs several times."""
         whole = {o for g in self.groups if g.kind == "elements" for op in g.ops for o in op.outs}
         self.direct = {p: v for p, v in self.direct.items() if v in whole}
 
     def functions(self) -> str:
-        """The kernels, and the function that launches them."""
+        """Return the kernels, and the function that launches them."""
         lines = [line for g in self.groups for line in self.group(g)]
         lines += [f"{self.spelling.name(p)}[...] = {self.spelling.view(v)}" for p, v in self.writes
                   if p not in self.direct and p.shape]  # fmt: skip
@@ -115,7 +114,7 @@ class DeviceWriter(Writer):
         return "\n\n\n".join([*self.kernels, self.function(lines)])
 
     def results(self) -> list[str]:
-        """Return the text of the results: each value in memory of its own."""
+        """Return the source of the results, each in separate memory."""
         texts, given = [], set()
         for v in self.outputs:
             base, text = self.low.base(v), self.spelling.view(v)
@@ -124,7 +123,7 @@ class DeviceWriter(Writer):
         return texts
 
     def group(self, g: Group) -> list[str]:
-        """The lines of one group; a kernel's text goes before the function."""
+        """Return the lines of one group; a kernel's source goes before the function."""
         if g.kind not in KERNELS:
             return [*comments(g), *STATEMENTS[g.kind](self.spelling, g.ops[0])]
         name = self.spelling.free(f"{self.entry}_{len(self.kernels)}")
@@ -138,31 +137,31 @@ class DeviceWriter(Writer):
 
 
 class EagerWriter(DeviceWriter):
-    """Writes the module for one operation, whose results have new memory, which nothing reads: all kernels write to it."""
+    """Writes the module for one operation, whose results are in new memory: all kernels may write to it."""
 
     spelled = EagerSpelling
 
     def place_results(self, kept: set) -> None:
-        """Leave them where they are."""
+        """Keep `direct` unchanged."""
 
 
-# ---------------------------------------------------------------------- what is no loop
+# ---------------------------------------------------------------------- operations without a loop
 def dot(s: DeviceSpelling, op: Op) -> list[str]:
-    """A product of matrices or vectors."""
+    """Write a product of matrices or vectors."""
     x, y = [s.view(v) for v in op.ins]
     return [f"{s.name(op.outs[0], 'dot')} = np.matmul({x}, {y})"]
 
 
 def reshape(s: DeviceSpelling, op: Op) -> list[str]:
-    """The elements in order under another shape."""
+    """Write a reshape, with the elements in order."""
     return [f"{s.name(op.outs[0], 'reshape')} = {s.view(op.ins[0])}.reshape({s.shape(op.outs[0])})"]
 
 
 def fill(s: DeviceSpelling, op: Op) -> list[str]:
-    """Zeros with parts of them filled in."""
+    """Write zeros with parts filled in."""
     out, name = op.outs[0], s.name(op.outs[0], op.name)
     lines = [f"{name} = full({s.shape(out)}, 0, {dtype_text(out.dtype)})"]
-    # of fills that were joined to one, the places are still parts of what each of them made
+    # after joining, each place is still a part of its original fill's result
     return [*lines, *[f"{s.view(place, name)}[...] = {s.view(x)}" for x, place in zip(op.ins, op.data["places"])]]
 
 

@@ -1,8 +1,8 @@
-"""The text of a kernel for rows: the threads of a warp, or of a block, share a row, and go on with another one.
+"""The source of a row kernel: the threads of a warp, or of a block, share a row, then move on to another one.
 
-The parts of a group of rows (cpu_rows.py) follow each other on the row that the threads have in their hands.  A sum of the row
-is known to all of them at once.  What one part has computed of an element, and another reads, is computed again: the numbers
-that it comes from are in the nearest memory, and arithmetic costs less than the way to any other.
+The parts of a rows group (cpu_rows.py) run one after the other on the same row. All threads of the row get the row's sums. An
+element computed in one part and read in another is computed again: its inputs are in the fastest cache, and arithmetic costs
+less than access to slower memory.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ class RowKernel(Kernel):
         return self.finished(name, [*self.first, head, *rows, *self.last], shape)
 
     def example(self) -> list[str]:
-        """An array of the group's shape that is there before the launch, as a text, if one is."""
+        """Return the name of an array of the group's shape that exists before the launch, in a list, or an empty list."""
         bases = self.low.bases(self.group.ops)
         return [self.spelling.name(v) for v in self.spelling.inputs if v in bases and v.shape == self.group.shape][:1]
 
 
 class Part(Kernel):
-    """A loop of the threads over one row, or, where `narrow`, what each of them computes once for a row."""
+    """A loop of the threads over one row, or, if `narrow`, code that each of them runs once per row."""
 
     slots = RowKernel.slots
 
@@ -63,7 +63,7 @@ class Part(Kernel):
         self.first, self.last = kernel.first, kernel.last
 
     def lines(self) -> list[str]:
-        """The lines for one row."""
+        """Return the code for one row."""
         self.take_operations()
         if not self.narrow and self.body:
             width = self.spelling.extent(self.kernel.group.like())[-1]
@@ -72,7 +72,7 @@ class Part(Kernel):
         return [*self.starts_here, *self.body, *self.ends_here]
 
     def operand(self, a: object, kind, op: Op) -> ast.expr:
-        """What an operation reads: numbers of the row are in variables, elements of other parts are computed again."""
+        """Return an operand: the row's numbers are in variables, elements of other parts are computed again."""
         base = self.low.base(a) if isinstance(a, V) else None
         if base in self.kernel.locals:
             return parse(cast(self.kernel.locals[base], base.dtype, kind))
@@ -83,7 +83,7 @@ class Part(Kernel):
         return super().operand(a, kind, op)
 
     def map(self, op: Op) -> None:
-        """One formula, unless another one has wanted it already, or what reads it computes it again."""
+        """Write a formula, unless that is done already, or its readers compute it again."""
         out = op.outs[0]
         if out not in self.texts and (self.narrow or self.uses[out] or out in self.stored):
             super().map(op)
@@ -95,20 +95,20 @@ class Part(Kernel):
         return self.narrow
 
     def keep(self, out: V, text: str) -> None:
-        """Put an element of a result into memory; a number of the row stays in its variable, which all threads have."""
+        """Store an element of a result in memory; a number of the row stays in its variable, in all threads."""
         if self.narrow:
             self.kernel.locals[out] = text
         super().keep(out, text)
 
     def store(self, element: str, text: str) -> None:
-        """Write an element of a result; of the row's numbers one thread does."""
+        """Write an element of a result; one thread writes the row's numbers."""
         if self.narrow:
             self.body += ["if cuda.threadIdx.x == 0:", f"    {element} = {text}"]
         else:
             super().store(element, text)
 
     def reduce(self, op: Op) -> None:
-        """Of this row, in all of its threads; or of everything, as a running number of each thread."""
+        """Write a reduction of this row, by all of its threads, or of everything, as a running number per thread."""
         out = op.outs[0]
         if not self.narrow and reduced(op) == [len(self.live) - 1]:
             name = self.running(op, self.starts_here, self.body)
@@ -125,7 +125,7 @@ class Part(Kernel):
 
 
 class Pick(Part):
-    """The negative of each row's element at its class, which every thread computes for itself."""
+    """The negative of each row's element at its class, computed by every thread."""
 
     def lines(self) -> list[str]:
         (op,), s = self.group.ops, self.spelling

@@ -1,7 +1,7 @@
-"""The text of what is not fused: products of matrices, reshapes, classes picked or added to by index, calls of operations.
+"""The source of unfused operations: matrix products, reshapes, picks and additions at indices, fills, calls of operations.
 
-These need whole arrays, where a loop reads elements: a view is given as `x.T` or copied first (`whole`).  STATEMENTS has the
-function for each kind of group; the loops themselves are written in cpu_loops.py.
+These need whole arrays, where a loop reads elements: a view is passed as `x.T` or copied first (`whole`). STATEMENTS has a
+function for each kind of group; cpu_loops.py writes the loops.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .names import Spelling
 
 
 def dot(s: Spelling, op: Op) -> list[str]:
-    """A product of matrices or vectors, by BLAS (kernels/cpu/gemm.py)."""
+    """Write a product of matrices or vectors by BLAS (kernels/cpu/gemm.py)."""
     (x, y), out = op.ins, op.outs[0]
     name = s.name(out, "dot")
     if min(len(x.shape), len(y.shape)) > 1 and not (len(y.shape) == 2 and x.shape[:-1] == out.shape[:-1]):
@@ -23,20 +23,20 @@ def dot(s: Spelling, op: Op) -> list[str]:
     if len(out.shape) < 2:
         return [*first, *more, f"{name} = np.dot({left}, {right})"]
     made = name
-    if len(x.shape) > 2:  # all rows of the batch are those of one matrix
+    if len(x.shape) > 2:  # the rows of the whole batch form one matrix
         rows = " * ".join([n for n in s.sizes(x)[:-1] if n != "1"]) or "1"
         left, made = f"{left}.reshape(({rows}, {s.sizes(x)[-1]}))", f"{name}.reshape(({rows}, {s.sizes(y)[1]}))"
     return [*first, *more, f"{name} = {s.empty(out)}", f"product({left}, {right}, {made})"]
 
 
 def factor(s: Spelling, v: V, may_be_apart: bool) -> tuple[list, str]:
-    """A factor of a product: lines to run before, and its text."""
+    """Return a factor of a product: lines to run before, and its expression."""
     text = as_matrix(s, v, []) if may_be_apart and len(v.shape) == 2 else ""
     return ([], text) if text else contiguous(s, v)
 
 
 def each_matrix(s: Spelling, op: Op, name: str) -> list[str]:
-    """The products of batches of matrices, one after the other."""
+    """Write the products of batches of matrices, one after the other."""
     out, lines, texts = op.outs[0], [], []
     index = loop_index(out.shape)[:-2]
     for v in op.ins:
@@ -49,7 +49,7 @@ def each_matrix(s: Spelling, op: Op, name: str) -> list[str]:
 
 
 def matrix(s: Spelling, v: V, index: list) -> tuple[list, str]:
-    """The matrix of a batch that lies at an index: lines to run before all, and its text."""
+    """Return the matrix at an index of a batch: lines to run before all products, and its expression."""
     if found := as_matrix(s, v, index):
         return [], found
     lines, text = contiguous(s, v)
@@ -60,7 +60,7 @@ def matrix(s: Spelling, v: V, index: list) -> tuple[list, str]:
 
 
 def as_matrix(s: Spelling, v: V, index: list) -> str:
-    """A matrix whose rows, or columns, may lie apart from each other in memory, as text; nothing for others."""
+    """Return the expression of a matrix whose rows or columns may be strided; an empty string for other matrices."""
     base, at = s.low.resolve(v, [*index, "row", "column"])
     if base.kind != "uniform" and base.layout == "C" and at[-1:] in (["row"], ["column"]) and min(v.shape[-2:]) > 1:
         other = "column" if at[-1] == "row" else "row"
@@ -71,7 +71,7 @@ def as_matrix(s: Spelling, v: V, index: list) -> str:
 
 
 def part(at: list) -> str:
-    """An index that leaves rows and columns as they are; nothing, if that is all there is."""
+    """Return an index that keeps rows and columns whole; an empty string if nothing else is left."""
     texts = [":" if i in ("row", "column") else i for i in at]
     while texts and texts[-1] == ":":
         texts.pop()
@@ -79,7 +79,7 @@ def part(at: list) -> str:
 
 
 def reshape(s: Spelling, op: Op) -> list[str]:
-    """The elements in order under another shape."""
+    """Write a reshape, with the elements in order."""
     x = op.ins[0]
     lines, text = whole(s, x)
     if not lines and x.kind != "uniform" and (s.low.base(x).layout != "C" or text.endswith(".T")):
@@ -88,12 +88,12 @@ def reshape(s: Spelling, op: Op) -> list[str]:
 
 
 def at_class(op: Op, index: list) -> list:
-    """The place of class k in the line that belongs to an index without the lines' dimension."""
+    """Return the position of class k in a line, from an index without the class dimension."""
     return [*index[: op.data["dim"]], "k", *index[op.data["dim"] :]]
 
 
 def picked(s: Spelling, op: Op, target: str, element: str, before: tuple = ()) -> list[str]:
-    """Lines that put the loss of a line into a variable; `element` is what it has at class k, once lines `before` have run."""
+    """Return lines that compute a line's loss; `element` is its value at class k, available after the lines `before`."""
     out = op.outs[0]
     found = followed(s, op, [*before, f"{s.name(out)}_i = -{element}"])
     start = [f"k = {target}", f"{s.name(out)}_i = np.{out.dtype.name}(0)", f"if k != {op.data['ignore']}:"]
@@ -101,14 +101,14 @@ def picked(s: Spelling, op: Op, target: str, element: str, before: tuple = ()) -
 
 
 def followed(s: Spelling, op: Op, lines: list) -> list[str]:
-    """Lines that are run where there is a place k in a line, and what is done where there is none."""
+    """Return code that runs `lines` if index k is valid, and reports it otherwise."""
     missing = ["else:", *["    " + line for line in s.outside(op)]]
     there = [f"if 0 <= k and k < {s.sizes(op.ins[0])[op.data['dim']]}:", *["    " + line for line in lines]]
     return there + missing * (len(missing) > 1)
 
 
 def fill(s: Spelling, op: Op) -> list[str]:
-    """Zeros with parts of them filled in, or arrays that fill all of it."""
+    """Write zeros with parts filled in, or arrays that together fill everything."""
     out = op.outs[0]
     name = s.name(out, op.name)
     zeros = f"np.zeros({s.shape(out)}, np.{out.dtype.name})"
@@ -121,7 +121,7 @@ def fill(s: Spelling, op: Op) -> list[str]:
 
 
 def call(s: Spelling, op: Op) -> list[str]:
-    """A call of the operation itself."""
+    """Write a call of the operation itself."""
     texts = [s.number(a) if is_symbolic(a) else s.view(a) if isinstance(a, V) else s.static(a)
              for a in op.data["args"]]  # fmt: skip
     outs = [s.name(o, op.name) for o in op.outs]
@@ -134,7 +134,7 @@ STATEMENTS = {"dot": dot, "reshape": reshape, "fill": fill, "call": call}
 
 # ---------------------------------------------------------------------- whole arrays
 def whole(s: Spelling, v: V) -> tuple[list, str]:
-    """v as an array in memory: lines to run before, and its text."""
+    """Return v as an array in memory: lines to run before, and its expression."""
     if not v.shape:
         return [], s.at(v, [])
     if s.low.base(v) is v or v.kind == "uniform":
@@ -148,9 +148,9 @@ def whole(s: Spelling, v: V) -> tuple[list, str]:
 
 
 def as_it_lies(s: Spelling, v: V) -> str:
-    """A view that needs no copy, as text: a matrix transposed, sizes of 1 put in or taken out; nothing for others.
+    """Return the expression of a view that needs no copy, by transposing or changing sizes of 1; an empty string for others.
 
-    What has no dimensions is a number in the text, which has no views.
+    A 0-d value is a number in the source, and numbers have no views.
     """
     index = loop_index(v.shape)
     base, at = s.low.resolve(v, index)
@@ -167,7 +167,7 @@ def as_it_lies(s: Spelling, v: V) -> str:
 
 
 def contiguous(s: Spelling, v: V) -> tuple[list, str]:
-    """v as an array that lies in memory in rows, or, where it is a matrix, in columns."""
+    """Return v as an array that is contiguous by rows or, for a matrix, by columns."""
     lines, text = whole(s, v)
     fine = lines or s.low.base(v).layout == "C" or s.low.base(v).layout == "F" and len(v.shape) == 2
     return lines, text if fine else f"np.ascontiguousarray({text})"

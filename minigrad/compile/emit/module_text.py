@@ -1,9 +1,9 @@
-"""The text of a compiled program: one Numba module, written to be read.
+"""The source of a compiled program: one Numba module, written to be read.
 
-Variables are called what the user calls them, each loop has the user's lines above it, and sizes come from the arrays'
-shapes, so that the text does not change with the batch.  Where an operation has no rule, the entry is a plain Python
-function that calls it between compiled parts.  Here the module is put together; the lines of a loop are written in
-cpu_loops.py, those of everything else in library_calls.py, and subfunctions.py divides them into functions.
+Variables keep the user's names, each loop has the user's lines above it, and sizes come from the shapes of arrays, so that the
+source does not depend on the batch size. If an operation has no rule, the entry is a plain Python function that calls it
+between compiled parts. This file assembles the module; cpu_loops.py writes the lines of loops, library_calls.py all other
+lines, and subfunctions.py splits them into functions.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from .names import Spelling
 from .subfunctions import JIT, Block, connect, freed, in_steps, indent, merged, shared, words
 
 LOOPS = {"loop": Loop, **dict.fromkeys(("rows", "pick", "scatter"), Rows)}
-LONGEST = 24  # characters of a variable for a number
+LONGEST = 24  # maximum length of a number's variable
 
 
 class Program:
-    """A generated module and how it is called."""
+    """A generated module and its parameters."""
 
     def __init__(self, text: str, name: str, params: list, statics: tuple, groups: list, notes: list, on_device: bool):
         self.text, self.name, self.params, self.statics = text, name, params, statics
@@ -42,22 +42,22 @@ class Program:
 class Writer:
     """Writes the module for one lowered program."""
 
-    spelled: type[Spelling] = Spelling  # how values are written
-    reserved: set[str] = set()  # names that the module has besides
-    title = "{}, compiled by minigrad: each loop below stands for the lines of the program above it."
+    spelled: type[Spelling] = Spelling  # writes values
+    reserved: set[str] = set()  # other names used in the module
+    title = "{}, compiled by minigrad: each loop implements the program lines above it."
     decorator, helpers = "njit", (PLUS, ROW_SUM, HIGHER32, HIGHER64)
-    offered = [("minigrad.compile.emit.module_text", "call")]  # what the text may import
+    offered = [("minigrad.compile.emit.module_text", "call")]  # possible imports of the source
 
     def __init__(self, low: Lowering, inputs: list[V], outputs: list[V], writes: list[tuple[V, V]], name: str):
         self.low, self.inputs, self.outputs, self.writes = low, inputs, outputs, writes
-        self.needs: dict = {}  # what formulas need: (module, name) to import, or the text of a definition
+        self.needs: dict = {}  # requirements of formulas: (module, name) to import, or the source of a definition
         for op in low.ops:
             self.needs.update(op.data.get("needs", {}))
         self.spelling = self.spelled(low, inputs, {*self.reserved, *defined(self.needs)})
-        self.entry = self.spelling.free(name)  # another one where a program is called exp, and computes exp
+        self.entry = self.spelling.free(name)  # renamed if the program is called exp, say, and computes exp
 
     def write(self) -> Program:
-        """The text, from the groups in their order."""
+        """Return the program, written group by group."""
         self.name_inputs()
         kept = {self.low.base(v) for v in [*self.outputs, *[w for _, w in self.writes]]}
         self.groups = self.grouped(kept)
@@ -80,14 +80,14 @@ class Writer:
         return by_rows(self.low, postpone(self.low, groups, kept))
 
     def place_results(self, kept: set) -> None:
-        """Decide which other results are put into memory that is there already."""
+        """Decide which other results reuse existing memory."""
         self.spelling.taken = taken_over(self.low, self.groups, self.stored, kept, self.direct)
 
     # ------------------------------------------------------------------ names
     def name_inputs(self) -> None:
-        """The variables of the arguments, and their sizes."""
+        """Choose the variables of the arguments, and their sizes."""
         s = self.spelling
-        self.computed: list[str] = []  # comments: what a number is that is no argument
+        self.computed: list[str] = []  # comments that explain computed numbers
         for a in [a for op in self.low.ops for a in (*op.ins, *op.data.get("args", ())) if is_symbolic(a)]:
             if a.name not in s.numbers:
                 s.numbers[a.name] = s.free(re.sub(r"\W+", "_", a.said).strip("_")[:LONGEST])
@@ -99,7 +99,7 @@ class Writer:
         self.known = [s.names[v] for v in [*self.inputs, *self.low.constants]] + [*s.numbers.values()]
 
     def name_results(self) -> None:
-        """The variables that the user has named, and the sizes of all that is computed."""
+        """Assign the user's variable names, and the sizes of all computed values."""
         for v in [o for op in self.low.ops for o in op.outs if o.name]:
             self.spelling.name(v, v.name)
         for op in self.low.ops:
@@ -108,19 +108,19 @@ class Writer:
                 self.spelling.names[op.ins[0]] = self.spelling.name(op.outs[0], "scatter")
 
     def parameters(self) -> list:
-        """What the entry takes: (kind, which)."""
+        """Return the entry's parameters as pairs: kind, and which one."""
         names = self.spelling.names
         made = [("input", i) for i, v in enumerate(self.inputs) if names[v] in self.read]
         made += [("constant", v.content) for v in self.low.constants if names[v] in self.read]
         return made + [("number", n) for n in self.spelling.numbers]
 
     def arguments(self) -> list:
-        """The variables for that; arrays that are not read are left out."""
+        """Return the variables of the parameters; unused arrays are left out."""
         return [n for n in self.known if n in self.read or n in self.spelling.numbers.values()]
 
     # ------------------------------------------------------------------ lines
     def group(self, g: Group) -> list[str]:
-        """The lines of one group."""
+        """Return the lines of one group."""
         lines = comments(g)
         if g.kind in LOOPS:
             return [*lines, *LOOPS[g.kind](self.spelling, g, self.stored, self.direct).lines()]
@@ -133,7 +133,7 @@ class Writer:
         return [lines[a:b] for a, b in zip([0, *starts], [*starts, len(lines)])]
 
     def head(self, body: str) -> str:
-        """The module's first lines: what it is, imports, constants, helpers."""
+        """Return the first lines of the module: docstring, imports, constants, helpers."""
         definitions = [*self.constants(), *[k if k.startswith("\n\n@") else k.strip("\n") for k in self.needs
                                             if isinstance(k, str)]]  # fmt: skip
         named = set(words([body, *definitions]))
@@ -149,12 +149,12 @@ class Writer:
         return "\n".join([*lines, *[f"\n\n{text.rstrip()}" for text in helpers]])
 
     def constants(self) -> list[str]:
-        """Lines that define what the module has besides functions."""
+        """Return lines that define names of the module other than functions."""
         return []
 
     # ------------------------------------------------------------------ functions
     def functions(self) -> str:
-        """Return the functions of the module: what is repeated, the parts of what is long, and the entry."""
+        """Return the functions of the module: repeated code, the parts of long code, and the entry."""
         blocks = [Block(lines, g.kind == "call") for g in self.groups for lines in self.blocks(g)]
         for p, v in [(p, v) for p, v in self.writes if p not in self.direct and p.shape]:
             lines, text = whole(self.spelling, v)
@@ -172,11 +172,11 @@ class Writer:
         return "\n\n\n".join([*repeated, *self.entry_of(merged(blocks), returns)])
 
     def connected(self, blocks: list[Block], returns: str) -> list[Block]:
-        """Return the blocks with what they take and give."""
+        """Return the blocks with their inputs and outputs."""
         return connect(blocks, self.known, set(self.spelling.names.values()), returns)
 
     def entry_of(self, parts: list[Block], returns: str) -> list[str]:
-        """Return the entry, and before it the parts that it calls where one function will not do."""
+        """Return the entry, preceded by the parts that it calls if a single function is not enough."""
         halves = [v for v in self.inputs if v.dtype in HALVES and self.spelling.name(v) in self.read]
         if halves or any(part.is_call for part in parts):
             return self.in_parts(self.connected(parts, returns), returns)
@@ -187,7 +187,7 @@ class Writer:
         return [*[part.function(name) for part, name in zip(parts, names)], self.function([*calls, returns], JIT)]
 
     def function(self, lines: list[str], *decorators: str) -> str:
-        """Return the text of the entry."""
+        """Return the source of the entry."""
         given = [*self.arguments(), *["statics"] * bool(self.spelling.statics), *self.spelling.range]
         return "\n".join([*decorators, f"def {self.entry}({', '.join(given)}):", *indent([*self.computed, *lines])])
 
@@ -206,14 +206,14 @@ class Writer:
         return [*texts, self.function([*freed(driver, returns), returns])]
 
     def given(self, n: str, v: V) -> str:
-        """What a compiled part is given of an array; of halves, which the compiler does not know, it reads only sizes."""
+        """Return a compiled part's argument for an array; of halves, which Numba does not support, it reads only sizes."""
         if v.dtype in HALVES:
             return f"{n}.view(np.uint16)"
         return n if v.shape or n in self.known else f"{n}[()]"
 
 
 def call(which: tuple, *args: Any) -> tuple:
-    """Run an operation on arrays, as eager code does; a write gives what the memory holds afterwards."""
+    """Run an operation on arrays, as eager code does; for a write, return the new content of the memory."""
     cls, dtype = which
     arrays = [np.asarray(a) if isinstance(a, np.generic) else a for a in args]
     raw = cls.compute(*arrays)
@@ -224,28 +224,28 @@ def call(which: tuple, *args: Any) -> tuple:
 
 
 def defined(needs: dict) -> set:
-    """The names that a module has from what formulas need."""
+    """Return the names that the requirements of formulas define in the module."""
     texts = "\n".join([k for k in needs if isinstance(k, str)])
     imported = {k[1] for k in needs if isinstance(k, tuple)}
     return imported | functions_in(texts) | set(re.findall(r"^(\w+) =", texts, re.M))
 
 
 def tupled(names: list) -> str:
-    """The text of a tuple."""
+    """Return the source of a tuple."""
     return f"{', '.join(names)}{',' * (len(names) == 1)}" if names else "()"
 
 
 def functions_in(text: str) -> set:
-    """The names of the functions that a text defines."""
+    """Return the names of the functions that a source defines."""
     return set(re.findall(r"^def (\w+)", text, re.M))
 
 
 def comments(g: Group) -> list[str]:
-    """The user's lines that a group stands for, after an empty one."""
+    """Return the user's lines of a group as comments, after an empty line."""
     return ["", *dict.fromkeys([comment(op) for op in g.ops if op.place is not None])]
 
 
 def comment(op: Op) -> str:
-    """The user's line."""
+    """Return the user's line as a comment."""
     code = op.place.code
     return f"# {op.place.short}  {code if len(code) <= 100 else code[:97] + '...'}".rstrip()

@@ -1,8 +1,8 @@
-"""How the values of a program are spelled in its text: variables, sizes, numbers, elements of arrays.
+"""Names in the source of a program: variables, sizes, numbers, elements of arrays.
 
-A variable is called what the user calls it.  A size is the `.shape[d]` of some input, so that the text is the same for every
-batch; a number stands as the user wrote it, in the dtype that it is used in.  What is done with them is written in cpu_loops.py
-and library_calls.py.
+A variable has the user's name. A size is the `.shape[d]` of an input, so that the source is the same for every batch size. A
+number is written as the user wrote it, in the dtype in which it is used. cpu_loops.py and library_calls.py write the code
+around these.
 """
 
 from __future__ import annotations
@@ -23,37 +23,37 @@ from ..symbols import Number, Whole, is_symbolic
 
 LOOP = {"i", "k", "term", "start", "end", *[f"i{d}" for d in range(32)]}
 HELPERS = {"plus", "row_sum", "higher32", "higher64", "peak32", "peak64"}
-SINGLE = ast.Attribute, ast.Call, ast.Constant, ast.Name, ast.Subscript  # expressions that need no brackets
+SINGLE = ast.Attribute, ast.Call, ast.Constant, ast.Name, ast.Subscript  # expressions that need no parentheses
 TAKEN = {"np", "njit", "statics", "call", *HELPERS, *LOOP, *dir(builtins), *keyword.kwlist, *keyword.softkwlist}
 
 
 class Spelling:
-    """The names of one program, and how its values are written with them."""
+    """The names of one program, and the expressions of its values."""
 
     def __init__(self, low: Lowering, inputs: list[V], reserved: set):
         self.low, self.inputs = low, inputs
         self.used: set[str] = {*TAKEN, *reserved}
         self.names: dict[V, str] = {}
-        self.numbers: dict[str, str] = {}  # arguments that are floats -> their variables
-        self.taken: dict[V, V] = {}  # results in the memory of others (buffers.py)
-        # the size that threads share, and the arguments that say which part is a thread's
+        self.numbers: dict[str, str] = {}  # float arguments -> their variables
+        self.taken: dict[V, V] = {}  # results in the memory of other arrays (buffers.py)
+        # the size that threads share, and the two arguments that delimit a thread's part
         self.shared: int | None = None
         self.range: tuple = ()
-        self.statics: list = []  # what the text cannot hold: operations that are called, and their arguments
+        self.statics: list = []  # objects that source cannot express: operations that are called, and their arguments
 
     # ------------------------------------------------------------------ variables
     def share(self, size: int) -> None:
-        """Have loops over a size go from `low` to `high`, two further arguments."""
+        """Make loops over a size run from `low` to `high`, two extra arguments."""
         self.shared, self.range = size, (self.free("low"), self.free("high"))
 
     def name(self, v: V, wish: str = "") -> str:
-        """The variable that holds v."""
+        """Return the variable that holds v."""
         if v not in self.names:
             self.names[v] = self.free(wish if v.name else f"{wish}_1")
         return self.names[v]
 
     def free(self, wish: str) -> str:
-        """A variable that is not taken, called as wished if that can be."""
+        """Return an unused variable name, `wish` if possible."""
         wish = re.sub(r"\W", "_", wish)
         wish = wish if wish.isidentifier() and not wish.startswith("__") else "v_" + wish
         stem = wish.removesuffix("_1")
@@ -64,22 +64,22 @@ class Spelling:
         return found
 
     def static(self, a: Any) -> str:
-        """Something that is handed to the program as it is."""
+        """Return an expression for an object that is passed to the program as it is."""
         self.statics.append(a)
         return f"statics[{len(self.statics) - 1}]"
 
     # ------------------------------------------------------------------ arrays and elements
     def array(self, v: V) -> str:
-        """Text for the whole of v: an array, or a number where it has no dimensions."""
+        """Return the expression of all of v: an array, or a number if it is 0-d."""
         if v.kind != "uniform":
             return self.name(v)
         number = self.literal(v.content, v.dtype)
         return f"np.full({self.shape(v)}, {number})" if v.shape else number
 
     def view(self, v: V, memory: str = "") -> str:
-        """v as it is seen, in NumPy's words and without a copy: a part of memory, its dimensions in order, new ones put in, and
+        """Return v as NumPy sees it, without a copy: a slice of memory, transposed, with new dimensions, and broadcast.
 
-        repeated.  `memory` is the variable of what v is a part of, where that is not its own base.
+        `memory` is the variable of the array that v is a part of, if that is not its own base.
         """
         base, places = self.low.seen(v)
         if base.kind == "uniform":
@@ -100,38 +100,38 @@ class Spelling:
         return f"np.broadcast_to({text}, {self.shape(v)})" if repeated else text
 
     def repeated(self, v: V) -> str:
-        """An array of one number throughout, which takes the memory of one."""
+        """Return an array that repeats one number, in the memory of one."""
         return self.static(np.broadcast_to(np.full((), v.content, v.dtype), v.shape))
 
     def number(self, a: Number | Whole) -> str:
-        """An argument that is a float, as Python's own."""
+        """Return a float argument as a Python number."""
         return self.numbers[a.name]
 
     def memory(self, v: V) -> str:
-        """Memory for a result: new, or that of an array that is not needed any more."""
+        """Return memory for a result: new, or that of an array that is no longer needed."""
         return self.name(self.taken[v]) if v in self.taken else self.empty(v)
 
     def empty(self, v: V) -> str:
-        """New memory for v."""
+        """Return new memory for v."""
         return f"np.empty({self.shape(v)}, np.{v.dtype.name})"
 
     def at(self, v: V, index: list) -> str:
-        """One element of any value."""
+        """Return one element of any value."""
         return self.element(*self.low.resolve(v, index))
 
     def element(self, base: V, at: list) -> str:
-        """One element of what is in memory."""
+        """Return one element of a value in memory."""
         if base.kind == "uniform":
             return self.literal(base.content, base.dtype)
         return f"{self.name(base)}[{', '.join(at)}]" if base.shape else self.name(base)
 
     # ------------------------------------------------------------------ sizes
     def shape(self, v: V) -> str:
-        """The shape of v as text."""
+        """Return the shape of v as source text."""
         return f"({', '.join(self.sizes(v))}{',' if len(v.shape) == 1 else ''})"
 
     def sizes(self, v: V) -> list:
-        """The text of each size."""
+        """Return the source text of each size."""
         if len(v.dims) != len(v.shape):
             base, places = self.low.seen(v)
             same = {d: f"({self.sizes(base)[k]} - {start})" if start else self.sizes(base)[k]
@@ -141,20 +141,20 @@ class Spelling:
         return ["1" if n == 1 else d for n, d in zip(v.shape, v.dims)]
 
     def extent(self, v: V) -> list:
-        """The text of the sizes that a loop over v counts through."""
+        """Return the source text of the sizes that a loop over v iterates."""
         return [text for n, text in zip(v.shape, self.sizes(v)) if n != 1]
 
     def counters(self, v: V) -> list:
-        """The text of how far each loop over v counts."""
+        """Return the source text of the bounds of the loops over v."""
         sizes = zip([n for n in v.shape if n != 1], self.extent(v))
         return [", ".join(self.range) if n == self.shared else text for n, text in sizes]
 
     def loops(self, v: V) -> list[tuple[str, str]]:
-        """The variables of the loops over all of v, each with how far it counts."""
+        """Return the variables of the loops over all of v, each with its bound."""
         return [(i, n) for i, n in zip(loop_index(v.shape), self.sizes(v)) if i != "0"]
 
     def size(self, n: int) -> str:
-        """A number that is a size of some input, or made of such, else the number itself."""
+        """Return a size as an expression of the inputs' sizes if there is one, else as a number."""
         if n <= 1:
             return str(n)
         named = [(v.shape, self.names[v]) for v in self.inputs]
@@ -166,7 +166,7 @@ class Spelling:
         return next((text for m, text in [*sizes, *wholes, *pairs, *multiples] if m == n), str(n))
 
     def measure(self, op: Op) -> None:
-        """The text of the sizes of what an operation makes; of a reshape and a fill `sizes` finds them."""
+        """Choose the expressions of the sizes of an operation's results; `sizes` handles a reshape and a fill."""
         out, ins = op.outs[0], op.values
         if op.kind == "map":
             out.dims = [self.size_among(ins, n, d - len(out.shape)) for d, n in enumerate(out.shape)]
@@ -186,11 +186,11 @@ class Spelling:
                 o.dims = [f"{self.name(o, op.name)}.shape[{d}]" for d in range(len(o.shape))]
 
     def outside(self, op: Op) -> list[str]:
-        """What is done about an index k that an operation cannot follow, in a line of the text each."""
+        """Return the lines that handle an invalid index k."""
         return [f'raise IndexError("{"class" if op.kind == "pick" else "index"} out of bounds")']
 
     def size_among(self, ins: list, n: int, d: int) -> str:
-        """Dimension d, counted from the end, of operands that are broadcast: the size that one of them has there."""
+        """Return the size of dimension d, counted from the end, from the broadcast operand that has it."""
         for v in ins:
             if v.kind != "uniform" and len(v.shape) >= -d and v.shape[d] == n:
                 return self.sizes(v)[d]
@@ -198,7 +198,7 @@ class Spelling:
 
     # ------------------------------------------------------------------ numbers
     def literal(self, a: Any, dtype: np.dtype, op: Op | None = None) -> str:
-        """A number in a dtype; of halves one that becomes that when it is written."""
+        """Return a number as a literal of a dtype; for halves, one of float32, which is rounded when stored."""
         dtype = F4 if dtype in HALVES else dtype
         if is_symbolic(a):
             return cast(self.numbers[a.name], F8, dtype)
@@ -210,7 +210,7 @@ class Spelling:
             return str(int(a))
         a = float(a)
         if op is not None and op.name in ("div", "mul") and math.isfinite(a) and a == int(a) > 1 and not said(op, a):
-            text = self.size(int(a))  # no number of the user's: a size, as in a mean
+            text = self.size(int(a))  # not the user's number: a size, as in a mean
             if ".s" in text:
                 return f"np.{dtype.name}({text})"
         text = repr(a) if math.isfinite(a) else "np.nan" if a != a else "np.inf" if a > 0 else "-np.inf"
@@ -218,7 +218,7 @@ class Spelling:
 
 
 def cast(text: str, own: np.dtype, dtype: np.dtype) -> str:
-    """A number of one dtype in another; of and to halves by way of float32."""
+    """Return an expression converted from one dtype to another; conversions of halves go through float32."""
     if own == dtype:
         return text
     if {own, dtype} & HALVES and F4 not in (own, dtype):
@@ -231,24 +231,24 @@ def cast(text: str, own: np.dtype, dtype: np.dtype) -> str:
 
 
 def cut(start: int, step: int, count: int, size: int) -> str:
-    """A slice of so many elements of so many, as text."""
+    """Return the slice of `count` elements out of `size`."""
     if (start, step, count) == (0, 1, size):
         return ":"
     return f"{start}:{start + step * count}" + (f":{step}" if step != 1 else "")
 
 
 def dtype_text(dtype: np.dtype) -> str:
-    """The dtype itself."""
+    """Return the expression of a dtype."""
     return "bfloat16" if dtype == BF2 else f"np.{dtype.name}"
 
 
 def grouped(text: str) -> str:
-    """An expression as an operand."""
+    """Return an expression in parentheses, unless it needs none."""
     return text if isinstance(ast.parse(text, mode="eval").body, SINGLE) else f"({text})"
 
 
 def said(op: Op, a: float) -> bool:
-    """Whether the number stands in the user's line."""
+    """Return True if the number appears in the user's line."""
     if op.place is None or not op.place.code:
         return True
     return re.search(rf"(?<![\w.]){int(a)}(\.0*)?(?![\w.])", op.place.code) is not None

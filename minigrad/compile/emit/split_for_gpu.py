@@ -1,8 +1,8 @@
-"""Which groups become kernels: what the loops of the processor do together, threads cannot always.
+"""Split groups into GPU kernels: threads cannot always do together what a CPU loop does.
 
-A thread block that goes through rows cannot finish the sum of a column, to which other blocks add as well, and cannot
-read what other threads have just scattered.  So `apart` takes sums over columns and scatters out of their groups; each goes
-with the formulas that nothing else reads, and with arithmetic that is done in both.
+A thread block that processes rows cannot finish the sum of a column, which other blocks add to, and cannot read values that
+other threads have just scattered. So `apart` moves column sums and scatters out of their groups, together with the formulas
+that only they read, and repeats simple arithmetic on both sides.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..ir import Lowering, Op
 
 
 def apart(low: Lowering, groups: list[Group], kept: set) -> list[Group]:
-    """The groups of fuse.py as groups of kernels: `elements`, `rows`, `columns`, and those that are no loops."""
+    """Return the groups of fuse.py as groups of kernels: `elements`, `rows`, `columns`, and those that are not loops."""
     found: list[Group] = []
     for g in groups:
         if g.kind not in ("loop", "rows"):
@@ -27,7 +27,7 @@ def apart(low: Lowering, groups: list[Group], kept: set) -> list[Group]:
 
 
 def of_parts(low: Lowering, parts: list[Group], kept: set) -> list[Group]:
-    """One group for the parts, and one for each kind of sums over columns that they have."""
+    """Return one group for the parts, and one for each kind of column sum in them."""
     sums: dict[tuple, list] = {}
     for part in parts:
         for op in part.ops:
@@ -40,7 +40,7 @@ def of_parts(low: Lowering, parts: list[Group], kept: set) -> list[Group]:
         columns.append(Group("columns", shape, [op for op in ops if op in taken or op in twice]))
         moved |= taken
         copied |= twice
-    moved |= {op for op in copied if readers(low, op) <= moved}  # by sums of two kinds
+    moved |= {op for op in copied if readers(low, op) <= moved}  # read only by sums of two kinds
     rests = [(part, [op for op in part.ops if op not in moved]) for part in parts]
     left = [Group(part.kind, part.shape, rest) for part, rest in rests if rest]
     if not left:
@@ -52,9 +52,9 @@ def of_parts(low: Lowering, parts: list[Group], kept: set) -> list[Group]:
 
 
 def with_formulas(low: Lowering, ops: list[Op], sums: list[Op], kept: set) -> tuple[set[Op], set[Op]]:
-    """Some sums of a loop with the maps that only they read; and the maps that others of the loop read as well.
+    """Return some sums of a loop with the maps that only they read, and the maps that other operations of the loop read, too.
 
-    These are arithmetic on what is in memory: to do it twice costs less than to write its result and read it.
+    The latter are arithmetic on values in memory: computing it twice costs less than writing and reading its result.
     """
     taken, twice, made = set(sums), set[Op](), {op.outs[0] for op in ops}
     for op in [op for op in reversed(ops) if op.kind == "map" and op.outs[0] not in kept]:
@@ -67,5 +67,5 @@ def with_formulas(low: Lowering, ops: list[Op], sums: list[Op], kept: set) -> tu
 
 
 def readers(low: Lowering, op: Op) -> set[Op]:
-    """The operations that read a result."""
+    """Return the operations that read a result."""
     return {o for o in low.ops if op.outs[0] in low.bases([o])}

@@ -1,8 +1,8 @@
-"""The functions of a compiled program: what it does again and again is one, as are the parts of what is long.
+"""The functions of a compiled program: repeated code becomes a function, and long code is split into several.
 
-Blocks of lines are known by what they take from those before and give to those behind.  Two do the same where their texts
-are equal but for their variables and for the numbers in their indices: the steps of a recurrent network, which are compiled
-once and called.
+A block of lines is described by the variables it takes from earlier blocks and gives to later ones. Two blocks do the same if
+their lines differ only in variables and in numbers inside indices, as the steps of a recurrent network do. Such a block is
+compiled once and called.
 """
 
 from __future__ import annotations
@@ -11,33 +11,33 @@ import re
 from collections.abc import Callable, Iterable
 
 JIT = '@njit(nogil=True, error_model="numpy")'
-LONG = 1000  # blocks in one function: to compile twice as many takes four times as long
-OFTEN = 3  # a function of its own takes about 0.2 s to compile, a loop among others half of that
+LONG = 1000  # lines in one function: compiling twice as many takes four times as long
+OFTEN = 3  # a separate function takes about 0.2 s to compile, a loop among others half of that
 
-NAME = re.compile(r"(?<![.\w])[A-Za-z_]\w*")  # what stands behind a point is no variable
+NAME = re.compile(r"(?<![.\w])[A-Za-z_]\w*")  # a name after a dot is not a variable
 NUMBER = re.compile(r"(?<![.\w])\d+(?![.\w])")
-INDEX = re.compile(r"(?<![.\w])(\w+\[)([^\[\]]*)\]")  # of an array; that of `x.shape[0]` has to be a constant
+INDEX = re.compile(r"(?<![.\w])(\w+\[)([^\[\]]*)\]")  # of an array; the index of `x.shape[0]` must be a constant
 
 
 class Block:
-    """Lines that stand together, whether Python has to run them, and what they take and give."""
+    """Consecutive lines, with their inputs and outputs; `is_call` if Python has to run them."""
 
     def __init__(self, lines: list[str], is_call: bool = False, takes: Iterable[str] = (), gives: Iterable[str] = ()):
         self.lines, self.is_call, self.takes, self.gives = lines, is_call, list(takes), list(gives)
 
     def call(self, name: str, more: Iterable[str] = ()) -> str:
-        """Return the line that calls a function of what the block takes, for what it gives."""
+        """Return the line that calls the block's function."""
         results = f"{', '.join(self.gives)} = " if self.gives else ""
         return f"{results}{name}({', '.join([*self.takes, *more])})"
 
     def function(self, name: str, more: Iterable[str] = ()) -> str:
-        """Return the text of that function."""
+        """Return the source of the block's function."""
         head = [JIT, f"def {name}({', '.join([*self.takes, *more])}):"]
         return "\n".join([*head, *indent(self.lines), *[f"    return {', '.join(self.gives)}"] * bool(self.gives)])
 
 
 def connect(blocks: list[Block], have: Iterable[str], arrays: Iterable[str], returns: str) -> list[Block]:
-    """Find out what blocks take of the variables that are there before them, and which arrays they give to those behind."""
+    """Determine which earlier variables each block takes, and which arrays it gives to later blocks."""
     there, later = list(have), set(words([returns]))
     for block in reversed(blocks):
         block.gives = [n for n in assigned(block.lines) if n in arrays and (block.is_call or n in later)]
@@ -50,7 +50,7 @@ def connect(blocks: list[Block], have: Iterable[str], arrays: Iterable[str], ret
 
 
 def merged(blocks: list[Block]) -> list[Block]:
-    """Return the blocks with neighbours that are compiled put together, up to LONG lines of them."""
+    """Return the blocks with compiled neighbours merged, up to LONG lines each."""
     parts: list[Block] = []
     count = 0
     for block in blocks:
@@ -62,22 +62,22 @@ def merged(blocks: list[Block]) -> list[Block]:
     return parts
 
 
-# ---------------------------------------------------------------------- what is repeated
+# ---------------------------------------------------------------------- repeated code
 class Form:
-    """The text of a block whose variables and numbers in indices are left open."""
+    """The code of a block with placeholders for variables and for numbers in indices."""
 
     def __init__(self, block: Block):
         self.block = block
         self.code = [line for line in block.lines if not is_comment(line)]
         self.comments = list(dict.fromkeys([line for line in block.lines if is_comment(line)]))
         self.numbers = [n for line in self.code for index in INDEX.findall(line) for n in NUMBER.findall(index[1])]
-        self.variables: dict[str, str] = {}  # -> what stands for them
+        self.variables: dict[str, str] = {}  # variable -> placeholder
         mine = {*block.takes, *assigned(block.lines)}
         text = "\n".join(with_numbers(self.code, ["#"] * len(self.numbers)))
         self.text = NAME.sub(lambda m: self.stand_in(m[0]) if m[0] in mine else m[0], text)
 
     def stand_in(self, name: str) -> str:
-        """Return what stands for a variable."""
+        """Return the placeholder of a variable."""
         return self.variables.setdefault(name, f"${len(self.variables)}")
 
 
@@ -91,25 +91,25 @@ class Repeated:
         self.open = {k: free("at_1") for k, found in enumerate(zip(*[f.numbers for f in forms])) if len(set(found)) > 1}
 
     def function(self) -> str:
-        """Return the text of the function, in the words of the first block."""
+        """Return the source of the function, with the names of the first block."""
         numbers = [self.open.get(k, n) for k, n in enumerate(self.first.numbers)]
         block = self.like(self.first, with_numbers(self.first.block.lines, numbers))
         return block.function(self.name, self.open.values())
 
     def call(self, form: Form) -> Block:
-        """Return a block with the call that stands for another."""
-        # the compiler would make a function of its own for each number that it knows
+        """Return a block that calls the function instead of another block."""
+        # with literal numbers, Numba would compile a version for each of them
         numbers = [f"np.int64({form.numbers[k]})" for k in self.open]
         return self.like(form, [*form.comments, self.like(form, []).call(self.name, numbers)])
 
     def like(self, form: Form, lines: list[str]) -> Block:
-        """Return a block that takes and gives what the function does, in the variables of one of the blocks."""
+        """Return a block with the function's inputs and outputs, named after one of the blocks."""
         names = {stands: name for name, stands in form.variables.items()}
         return Block(lines, False, [names[n] for n in self.takes], [names[n] for n in self.gives])
 
 
 def by_form(forms: Iterable[Form]) -> list[list[Form]]:
-    """Return the forms that are equal to enough others, together."""
+    """Return groups of equal forms that are large enough."""
     found: dict[str, list[Form]] = {}
     for form in forms:
         found.setdefault(form.text, []).append(form)
@@ -117,14 +117,14 @@ def by_form(forms: Iterable[Form]) -> list[list[Form]]:
 
 
 def shared(blocks: list[Block], free: Callable[[str], str]) -> tuple[list[str], list[Block]]:
-    """Return functions for what is repeated often, and the blocks with calls in its place."""
+    """Return functions for code that is repeated often, and the blocks with calls of them."""
     often = [Repeated(same, free) for same in by_form([Form(block) for block in blocks if not block.is_call])]
     calls = {form.block: r.call(form) for r in often for form in r.forms}
     return [r.function() for r in often], [calls.get(block, block) for block in blocks]
 
 
 def in_steps(blocks: list[Block]) -> list[Block]:
-    """Return the blocks, those that follow each other in the same order again and again put together: a loop's steps."""
+    """Return the blocks with repeated sequences merged: the steps of a loop."""
     texts = [f"call {k}" if block.is_call else Form(block).text for k, block in enumerate(blocks)]
     found: list[Block] = []
     start = 0
@@ -140,7 +140,7 @@ def in_steps(blocks: list[Block]) -> list[Block]:
 
 
 def longest_run(texts: list[str], start: int) -> tuple[int, int]:
-    """Return how many blocks make a step, and how many steps follow each other from here, where these cover most."""
+    """Return the number of blocks in a step and the number of steps in a row from here, chosen to cover most blocks."""
     best = 1, 1
     for length in range(1, (len(texts) - start) // OFTEN + 1):
         step, count = texts[start : start + length], 1
@@ -152,7 +152,7 @@ def longest_run(texts: list[str], start: int) -> tuple[int, int]:
 
 
 def together(blocks: list[Block]) -> Block:
-    """Return some blocks as one, which takes what one of them does."""
+    """Return some blocks as one, with all of their inputs."""
     lines = [line for block in blocks for line in block.lines]
     made = assigned(lines)
     takes = dict.fromkeys([n for block in blocks for n in block.takes if n not in made])
@@ -168,12 +168,12 @@ def with_numbers(lines: list[str], numbers: Iterable[str]) -> list[str]:
 
 
 def is_comment(line: str) -> bool:
-    """Return whether a line is empty or the user's own."""
+    """Return True if a line is empty or a comment."""
     return not line or line.startswith("#")
 
 
 def words(lines: list[str]) -> list[str]:
-    """Return the names in some lines, comments left out."""
+    """Return the names in some lines, without comments."""
     return re.findall(r"[A-Za-z_]\w*", re.sub(r"#.*", "", "\n".join(lines)))
 
 
@@ -187,7 +187,7 @@ def assigned(lines: list[str]) -> list[str]:
 
 
 def freed(lines: list[str], returns: str) -> list[str]:
-    """Return statements, each followed by a `del` of what none behind it reads: plain Python keeps its variables to the end."""
+    """Return statements with a `del` after the last use of each variable, because Python keeps variables to the end."""
     last = {n: k for k, line in enumerate(lines) for n in words([line])}
     mine = [n for n in assigned(lines) if n not in words([returns])]
     found = []
@@ -198,7 +198,7 @@ def freed(lines: list[str], returns: str) -> list[str]:
 
 
 def indent(lines: list[str]) -> list[str]:
-    """Return lines one level further in, without empty ones at their start."""
+    """Return lines indented one level, without leading empty lines."""
     while lines and not lines[0]:
         lines = lines[1:]
     return ["    " + line if line else "" for line in lines]
