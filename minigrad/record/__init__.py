@@ -1,7 +1,7 @@
 """The record of a program: what it computed forward and backward, as plain data (docs/record.md).
 
-passes.py runs the program under a recorder (recorder.py), which keeps a log (callbacks.py), or from_graph.py reads a tensor's
-graph; event_log.py works the log off (gradient_flow.py), and build.py makes the document of schema.py.
+passes.py runs the program under a recorder (recorder.py), which writes a log (callbacks.py); from_graph.py reads a tensor's
+graph instead. event_log.py evaluates the log (gradient_flow.py), and build.py creates the document of schema.py.
 """
 
 from ..core.events import slots
@@ -20,7 +20,7 @@ for _shown in (Tensor, Node):
 
 
 def install() -> None:
-    """Plug in: recordings look at a tensor before it gets another array; debug mode keeps the record of its last backward."""
+    """Let recordings see a tensor before it gets another array, and let debug mode keep the record of its last backward."""
     slots.replacing, slots.debugged = settle, debugged
 
 

@@ -1,6 +1,6 @@
-"""One run of the engine under a recording: what the engine calls there, and the context in which it runs.
+"""One run of the engine under a recording: the functions that the engine calls there, and the context in which it runs.
 
-As with operations (callbacks.py), the log is all that is written while the program runs; gradient_flow.py evaluates it.
+As for operations (callbacks.py), the running program only appends to the log; gradient_flow.py evaluates it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .values import bottom
 
 
 class Running:
-    """What flows in one run, noted.  A run on arrays goes on in `frame`; one on Tensors, without a frame, where it is."""
+    """The log of one run. On arrays, the engine runs in `frame`; on Tensors, `frame` is None and it runs where it is."""
 
     def __init__(self, rec: Any, run: BackwardRun, frame: Frame | None):
         self.rec, self.log, self.frame, self.end, self.summing = rec, rec.log, frame, run.end, False
@@ -50,7 +50,7 @@ class Running:
 
     # ------------------------------------------------------------------ on Tensors
     def step_on_tensors(self, node: Any, g: Any, this: BackwardRun) -> list:
-        """Run a node's backward on Tensors; a sum of gradients that follows belongs to the rule that gave the last of them."""
+        """Run a node's backward on Tensors; a sum of gradients right after it belongs to the same rule."""
         self.end_sums()
         pairs = step_on_tensors(node, g, this)
         self.log.append([Ledger.backward_began, node])
@@ -58,13 +58,13 @@ class Running:
         return pairs
 
     def end_sums(self) -> None:
-        """Note that what follows is no sum of a rule's gradients."""
+        """Log that the following operations no longer sum a rule's gradients."""
         if self.summing:
             self.log.append([Ledger.backward_ended])
             self.summing = False
 
     def pull(self, node: Any, gs: list) -> tuple:
-        """Run a node's backward on Tensors; what it computes belongs to a backward entry of the node's operation."""
+        """Run a node's backward on Tensors; its operations belong to a backward entry of the node's operation."""
         self.log.append([Ledger.backward_began, node])
         try:
             outs = pull(node, gs)
@@ -74,15 +74,15 @@ class Running:
         return outs
 
     def pull_arrived(self, node: Any, gs: list) -> tuple:
-        """Do the same where all that flows are Tensors."""
+        """Do the same in a run where all gradients are Tensors."""
         self.note_arrived(node, gs)
         return self.pull(node, gs)
 
     # ------------------------------------------------------------------ on arrays
     def step_on_arrays(self, node: Any, g: Any, this: BackwardRun) -> list:
-        """Run a node's backward on arrays, and note what arrived and what it gave on.
+        """Run a node's backward on arrays, and log the incoming and outgoing gradients.
 
-        No array on its way back may ever be written, for the log has them as they are.
+        These arrays must never be written to, because the log refers to them.
         """
         if node._hooks is None and node.places is not None and node.backward_on_arrays is not None:
             pairs = node.backward_on_arrays(g, this.freed)
@@ -97,7 +97,7 @@ class Running:
         return self.step_boxed(node, g, this)
 
     def step_boxed(self, node: Any, g: Any, this: BackwardRun) -> list:
-        """Run a backward on Tensors around arrays; each gradient that becomes another object is noted as the same."""
+        """Run a backward on Tensors around arrays; a gradient that becomes another object is logged as the same one."""
         raws = g if type(g) is list else [g]
         gs = [boxed(x) for x in raws]
         self.note_arrived(node, raws)
@@ -111,9 +111,9 @@ class Running:
                 self.rec.note_same(t._a, x)
         return pairs
 
-    # ------------------------------------------------------------------ where it ends
+    # ------------------------------------------------------------------ at the leaves
     def accumulated(self, leaf: Leaf, g: Any, this: BackwardRun) -> None:
-        """Let the engine add a gradient to a leaf's `.grad`, and note it."""
+        """Let the engine add a gradient to a leaf's `.grad`, and log it."""
         self.end_sums()
         t = leaf._ref()
         before = None if t is None else t._grad
@@ -121,9 +121,9 @@ class Running:
         self.log.append([Ledger.leaf_began])
         self.end(leaf, g, this)
         self.log.append([Ledger.backward_ended])
-        after = None if t is None or leaf._hooks is not None else t._grad  # a hook may have put anything there
+        after = None if t is None or leaf._hooks is not None else t._grad  # a hook may set it to anything
         self.log.append([Ledger.accumulated, leaf, g, before, after, copy])
 
     def note_arrived(self, node: Any, g: Any) -> None:
-        """Note the whole gradient of a node's outputs, or of a leaf."""
+        """Log the complete gradient of a node's outputs, or of a leaf."""
         self.log.append([Ledger.arrived, node, tuple(g) if type(g) is list else (g,)])

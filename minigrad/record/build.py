@@ -1,5 +1,5 @@
-"""From what a recording noted to the document of the schema: values and operations renumbered in program order, names, and
-what each operation kept and when it was freed.
+"""Turn a recording into the document of the schema: renumber values and operations in program order, choose names, and list
+the tensors that each operation saves and the operation that frees them.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from .recorder import Record
 
 DEVICE = str(CPU)
-SEVERAL = object()  # in place of the one group that reads a value
-NO_ENDS: tuple[list, list] = ([], [])  # shared by all that ran no operations of their own
+SEVERAL = object()  # instead of the only group that reads a value
+NO_ENDS: tuple[list, list] = ([], [])  # shared by all groups without events
 
 
 class Counted(dict):
-    """Gives each key that is asked for a number, in the order of the questions."""
+    """A dict that numbers its keys in the order of first access."""
 
     def __missing__(self, key: int) -> int:
         self[key] = number = len(self)
@@ -44,7 +44,7 @@ class Counted(dict):
 
 
 class Numbers:
-    """Program order: a value gets its number in the document when it is first mentioned."""
+    """Numbers in program order: a value gets its number in the document when it is first mentioned."""
 
     def __init__(self, rec: Record):
         self.rec, self.noted = rec, rec.values
@@ -54,16 +54,16 @@ class Numbers:
         self.constants = constants(groups, rec)
 
     def __call__(self, ref: Any) -> Any:
-        """A reference of the recording as one of the document."""
+        """Return a reference of the recording as one of the document."""
         return schema.jsonable(ref) if type(ref) is dict else self.new[ref]
 
     def values(self) -> list:
-        """The values that were mentioned, in the order of their new numbers."""
+        """Return the mentioned values, ordered by their new numbers."""
         return [value(self.noted[old], new) for old, new in self.new.items()]
 
 
 def numbered(rec: Record) -> tuple[schema.Document, Numbers]:
-    """The document of a recording, and the numbers that its values have there."""
+    """Return the document of a recording, and the numbers of its values there."""
     rec.settle()
     number = Numbers(rec)
     ids, groups = number.ops, list(number.ops)
@@ -71,7 +71,7 @@ def numbered(rec: Record) -> tuple[schema.Document, Numbers]:
     sides = {g: ends(g, used, number.constants) for g in groups}
     if travels := [g for g in groups if g.transfers and not g.function]:
         leaves = {id(v.array): v.index for v in rec.values if v.kind == "parameter"}
-        for g in travels:  # what was received may have become a leaf since, as h.requires_grad_() makes it one
+        for g in travels:  # a received tensor may have become a leaf since, by h.requires_grad_()
             inputs, outputs = sides[g]
             sides[g] = inputs, [o if o in used else leaves.get(id(rec.values[o].array), o) for o in outputs]
     freeing = {
@@ -79,7 +79,7 @@ def numbered(rec: Record) -> tuple[schema.Document, Numbers]:
     }  # operation -> its first backward entry
     ops = [entry(g, ids, sides, number, freeing.get(g)) for g in groups]
     for ref in [r for g in groups if g.given for r in refs_in(list(g.given.values()))]:
-        number(ref)  # a call names also what only tells a shape, as in x.view_as(y)
+        number(ref)  # arguments can also be values used only for their shape, as in x.view_as(y)
     ops += tangent_entries(groups, ids, sides, number, len(ops))
     gradients = {number(v): number(g) for v, g in sorted(rec.gradients.items()) if v in number.new}
     passes = [p for p, ran in (("forward", True), ("backward", rec.ran_backward), ("jvp", rec.ran_jvp)) if ran]
@@ -95,7 +95,7 @@ def numbered(rec: Record) -> tuple[schema.Document, Numbers]:
 
 
 def settle_phases(ops: list[schema.Op]) -> None:
-    """Make what ran without grad after a backward, but leads to no write, a forward operation: an accuracy, for instance."""
+    """Move operations that ran without grad after a backward, but lead to no write, to the forward phase: an accuracy, say."""
     needed: set[int] = set()
     for op in reversed(ops):
         if op.phase == "update":
@@ -106,9 +106,9 @@ def settle_phases(ops: list[schema.Op]) -> None:
 
 
 def write_words(rec: Record, document: schema.Document, number: Numbers, sides: dict) -> None:
-    """Give the values names and labels, and operations and edges what they say in these."""
+    """Set the names and labels of values, and the texts of operations and edges, which use these labels."""
     assigned, own = assigned_names(document.ops), {v.name for v in document.values}
-    later = set()  # where h = f(h), the label h is that of the first one
+    later = set()  # after h = f(h), the first h keeps the label h
     for v in document.values:
         if not v.name and (name := assigned.get(v.id)):
             v.name = name
@@ -122,7 +122,7 @@ def write_words(rec: Record, document: schema.Document, number: Numbers, sides: 
 
 
 def written_over(document: schema.Document) -> set[int]:
-    """Contents of a parameter other than the one that the outputs were last computed with, or that it last had."""
+    """Return the contents of parameters other than those that the outputs were last computed with, or else the last ones."""
     read, outputs = set(document.outputs), set(document.outputs)
     for op in reversed(document.ops):
         if op.phase == "forward" and (not outputs or not read.isdisjoint(op.outputs)):
@@ -136,9 +136,9 @@ def written_over(document: schema.Document) -> set[int]:
 
 
 def insides(rec: Record) -> Iterator[tuple[Group, Inside]]:
-    """What methods of custom Functions did, with the operation that they ran for."""
+    """Yield the calls of custom Functions' methods, each with the operation that it ran for."""
     home = {node: g for g in rec.groups if g.phase == "forward" for node in g.nodes}
-    forward = None  # it runs before there is a ctx, where setup_context gets it
+    forward = None  # it runs before there is a ctx, if setup_context receives it
     for ran in rec.insides:
         if ran.ctx is None:
             forward = ran
@@ -150,7 +150,7 @@ def insides(rec: Record) -> Iterator[tuple[Group, Inside]]:
 
 
 def method(ran: Inside, rec: Record, number: Numbers) -> schema.Method:
-    """What one method did, as a record of its own; `same` says which of its values are values outside."""
+    """Return one call of a method as a record; `same` maps its values to values outside."""
     document, inner = numbered(ran.record)
     outside = {id(number.noted[old].array): new for old, new in number.new.items()}
     outside |= {array: number.new[old] for array, old in rec._ids.items() if old in number.new}  # gradients' tensors
@@ -161,7 +161,7 @@ def method(ran: Inside, rec: Record, number: Numbers) -> schema.Method:
 
 
 def value(noted: Noted, new: int) -> schema.Value:
-    """One value with what is in it, as far as it is known."""
+    """Return the schema's value, with a summary of its content if that is known."""
     if noted.summary is None:
         noted.summary = {} if noted.array is None or is_meta(noted.array) else schema.summary(noted.held())
     dtype = np.dtype(noted.dtype or "f4")
@@ -172,12 +172,12 @@ def value(noted: Noted, new: int) -> schema.Value:
 
 @cache
 def name_of(dtype: np.dtype) -> str:
-    """The dtype in words, which takes NumPy 3 us to find."""
+    """Return the name of a dtype, which takes NumPy 3 us to find."""
     return str(dtype)
 
 
 def consumed(groups: list[Group], outputs: list) -> dict:
-    """Value -> the group that reads it, None for the caller of the program, or SEVERAL."""
+    """Return for each value the group that reads it, None for the program's caller, or SEVERAL."""
     found: dict[int, Any] = dict.fromkeys(outputs)
     for g in groups:
         for event in g.events:
@@ -188,7 +188,7 @@ def consumed(groups: list[Group], outputs: list) -> dict:
 
 
 def constants(groups: list[Group], rec: Record) -> set[int]:
-    """Return values that operations made for themselves, which formulas write out: a causal mask, the weights of a window."""
+    """Return values that operations create for themselves and formulas write out: a causal mask, the weights of a window."""
     read = {(i, g) for g in groups for e in g.events for i in e.inputs if not isinstance(i, dict)}
     leaves = {i for i, g in read if rec.values[i].kind == "input" and not rec.values[i].name}
     given = {(i, g) for i, g in read if i in leaves and (g.given is None or i in refs_in(list(g.given.values())))}
@@ -197,7 +197,7 @@ def constants(groups: list[Group], rec: Record) -> set[int]:
 
 
 def is_brief(noted: Noted) -> bool:
-    """Return whether what a value holds is said in a few words or numbers."""
+    """Return True if a few words or numbers can express a value's content."""
     if noted.array is None or noted.lost:
         return False
     array = noted.numbers()
@@ -205,7 +205,7 @@ def is_brief(noted: Noted) -> bool:
 
 
 def ends(group: Group, used: dict, constants: Collection[int] = ()) -> tuple[list, list]:
-    """What goes into a group from outside, in the order of the arguments, and what of its results is used outside."""
+    """Return a group's inputs from outside, in the order of its arguments, and its results that are used outside."""
     if not group.events:
         return NO_ENDS
     made = dict.fromkeys([o for e in group.events for o in e.outputs])
@@ -213,7 +213,7 @@ def ends(group: Group, used: dict, constants: Collection[int] = ()) -> tuple[lis
         (event,) = group.events
         inputs = [i for i in event.inputs if isinstance(i, dict) or i not in constants]
         if hasattr(event.cls, "_nested"):
-            inputs.pop()  # the call of a NestedIOFunction, which knows how its tensors are nested
+            inputs.pop()  # a NestedIOFunction's call, which knows the nesting of its tensors
     else:
         inner = lambda i: isinstance(i, dict) or i in made or i in constants
         read = [i for e in group.events for i in e.inputs if not inner(i)]
@@ -225,7 +225,7 @@ def ends(group: Group, used: dict, constants: Collection[int] = ()) -> tuple[lis
 
 
 def flows_of(g: Group, number: Numbers) -> list[Flow]:
-    """What flowed back along the edges of an operation, one for each edge: of one made of several, one for each value."""
+    """Return the gradient flows along an operation's edges: one per edge, or one per value if it consists of several steps."""
     merged: dict[tuple, Flow] = {}
     for flow in [f for f in g.edges if f.upstream is not None]:
         end = (flow.run, flow.value) if len(g.beside(flow.event)) > 1 else (flow.run, flow.value, flow.position)
@@ -235,9 +235,9 @@ def flows_of(g: Group, number: Numbers) -> list[Flow]:
 
 
 def assigned_names(ops: list[schema.Op]) -> dict[int, str]:
-    """The variables that lines assign their results to: value -> name.
+    """Return the variable that each result is assigned to: value -> name.
 
-    A line's result is what its whole right side computes; where no columns tell that, what the line computes last.
+    The result of a line is the value of its whole right side or, without column information, the last value computed there.
     """
     found: dict[int, str] = {}
     forward = [op for op in ops if op.phase == "forward"]
@@ -256,13 +256,13 @@ def assigned_names(ops: list[schema.Op]) -> dict[int, str]:
 
 
 def is_round(op: schema.Op, following: schema.Op) -> bool:
-    """Return whether an operation is the next round of a loop whose line computes no other: h = h.tanh()."""
+    """Return True if an operation is the next round of a loop over a line with a single operation: h = h.tanh()."""
     return op.name == following.name and not op.module and not following.module
 
 
 @cache
 def assigned(code: str) -> tuple[str, int]:
-    """The variable that a line assigns its whole result to, or "", and how many characters that is computed by."""
+    """Return the variable that a line assigns its whole result to, or "", and the length of the assigned expression."""
     code = code.strip()
     try:
         (statement,) = ast.parse(code).body
@@ -276,12 +276,12 @@ def assigned(code: str) -> tuple[str, int]:
 
 
 def shown(event: Event) -> list:
-    """The results of an event without those that only formulas read."""
+    """Return the results of an event, except those that only formulas read."""
     return event.outputs[: len(event.outputs) - event.cls.n_internal] if event.cls.primitive else event.outputs
 
 
 def entry(g: Group, ids: dict, sides: dict, number: Numbers, back: int | None) -> schema.Op:
-    """One operation of the document."""
+    """Return one operation of the document."""
     inputs, outputs = sides[g]
     if g.phase == "backward" and g.of is not None and not g.events:
         edges = [flow for flow in g.of.edges if flow.run == g.run]
@@ -296,7 +296,7 @@ def entry(g: Group, ids: dict, sides: dict, number: Numbers, back: int | None) -
     if g.phase == "forward" and g.events and g.events[0].views:
         op.views = [schema.View(layer, inputs) for layer, inputs in g.events[0].views]
     op.edges = [schema.Edge(new[f.value], f.partial, new[f.upstream], new[f.gives]) for f in flows_of(g, number)]
-    for v, size, node in () if g.again else g.kept:  # what is computed again is let go as soon as it is used
+    for v, size, node in () if g.again else g.kept:  # a repeated operation's saved tensors are freed right after use
         op.saved.append(schema.SavedValue(number(v), size, back if type(node._saved) is Freed else None))
     if g.tangents:
         op.tangents = {number(v): number(t) for v, t in g.tangents.items() if v in inputs or v in outputs}
@@ -304,7 +304,7 @@ def entry(g: Group, ids: dict, sides: dict, number: Numbers, back: int | None) -
 
 
 def tangent_entries(groups: list[Group], ids: dict, sides: dict, number: Numbers, start: int) -> list:
-    """The jvp pass: one entry for each operation whose result has a tangent."""
+    """Return the jvp pass: one entry for each operation whose result has a tangent."""
     made = []
     for g in groups:
         inputs, outputs = sides[g]
@@ -317,19 +317,19 @@ def tangent_entries(groups: list[Group], ids: dict, sides: dict, number: Numbers
 
 
 def moves(g: Group, outputs: list) -> bool:
-    """Return whether a result has a tangent: an operation that communicates has then done so for that, too."""
+    """Return True if a result has a tangent; a communicating operation has then communicated the tangents, too."""
     return not g.again and any(o in g.tangents for o in outputs)
 
 
 def operation(g: Group, id: int, phase: str, inputs: list, outputs: list, of: int | None) -> schema.Op:
-    """An operation of the document with what all passes say of it alike."""
+    """Return an operation of the document with the fields that all passes share."""
     return schema.Op(
         id, phase, g.name, words(g), "", g.layers, inputs, outputs, of, False, g.where, g.function, module=g.modules
     )
 
 
 def words(g: Group) -> str:
-    """What an operation computes, as text: its kernel, or the call with the arguments that are no tensors."""
+    """Return the text of an operation's computation: its kernel, or a call with its non-tensor arguments."""
     if not g.events:
         return "; ".join(dict.fromkeys(flow.partial for flow in g.of.edges)) if g.of else ""
     if g.transfers and not g.function:
@@ -343,11 +343,11 @@ def words(g: Group) -> str:
     if not event.cls.primitive:
         return f"{g.name}({', '.join(forward_parameters(event.cls))})"
     names = event.cls.names
-    named = zip(chain(names, repeat(names[-1])), event.inputs)  # the last one is that of all that follow
+    named = zip(chain(names, repeat(names[-1])), event.inputs)  # the last name is repeated
     said = [f"{name}={i['const']!r}" if isinstance(i, dict) else name for name, i in named]
     return f"{g.name}({', '.join(dict.fromkeys(said))})"
 
 
 def forward_parameters(cls: Any) -> list:
-    """The parameters of a custom Function's forward, without ctx."""
+    """Return the parameters of a custom Function's forward, without ctx."""
     return list(inspect.signature(cls.forward).parameters)[cls.combined :]

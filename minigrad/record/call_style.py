@@ -1,4 +1,4 @@
-"""How users write a call: which arguments by keyword, whether as an operator or a method."""
+"""The way users write a call: its keyword arguments, and whether it is an operator or a method call."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ..formulas.elementwise import SYMBOLS
 from ..ops.base.registry import TABLE
 from . import schema
 
-FUNCTIONS = {f.__name__: f for f in (make_dual, unpack_dual)}  # that no table of operations has
+FUNCTIONS = {f.__name__: f for f in (make_dual, unpack_dual)}  # not in the table of operations
 
 
 @cache
 def gives_one_tensor(name: str) -> bool:
-    """Return whether a function of the table always gives a tensor, and no tuple of them."""
+    """Return True if a function of the table always returns a single tensor."""
     entry = TABLE.get(name)
     return entry is not None and signature(entry.function).return_annotation in ("Tensor", Parameter.empty)
 
@@ -36,7 +36,7 @@ AS_OPERATORS = frozenset(cls.name for cls in SYMBOLS) | {
 
 
 def given_as_written(given: dict, known: dict[str, Parameter]) -> tuple[list, dict]:
-    """Return the arguments by position and by keyword: what has no default first, then what is not the default."""
+    """Return the positional and the keyword arguments: those without a default first, then those that differ from it."""
     args, keywords = [], {}
     for name, a in given.items():
         parameter = known.get(name)
@@ -56,7 +56,7 @@ def given_as_written(given: dict, known: dict[str, Parameter]) -> tuple[list, di
 
 
 def is_default(a: object, default: object) -> bool:
-    """Return whether an argument says what goes without saying; (1, 1) does where the default is 1 for each dimension."""
+    """Return True if an argument equals its default; (1, 1) equals a default of 1 for each dimension."""
     if isinstance(a, tuple) and type(default) is int:
         return all(type(n) is int and n == default for n in a)
     return a is default or type(a) is type(default) and a == default
@@ -70,13 +70,13 @@ def parameters(name: str) -> dict[str, Parameter]:
 
 
 def by_method(where: schema.Where, name: str) -> bool:
-    """Return whether the user's line calls a tensor's method of this name, as far as it tells: not `torch.sum(x)`."""
+    """Return True if the user's line is known to call a tensor's method of this name, not a function like `torch.sum(x)`."""
     return len(where.columns) == 2 and calls_method(where.file, where.line, *where.columns, name)
 
 
 @lru_cache(maxsize=4096)
 def calls_method(file: str, line: int, first: int, last: int, name: str) -> bool:
-    """Return whether an expression in a file calls an object's method of this name, and no function of a module."""
+    """Return True if an expression in a file calls an object's method of this name, rather than a module's function."""
     tree = expression(file, line, first, last)
     if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Attribute) or tree.func.attr.rstrip("_") != name:
         return False
@@ -87,9 +87,9 @@ def calls_method(file: str, line: int, first: int, last: int, name: str) -> bool
 
 
 def as_ordered(call: str, where: schema.Where) -> str:
-    """Return a sum or product of a tensor and a number with the number first, where the user's line has it there.
+    """Return a sum or product of a tensor and a number with the number first, if the user's line has that order.
 
-    `2 * x` is x.__rmul__(2) to Python, and the operation gets the tensor first.
+    Python evaluates `2 * x` as x.__rmul__(2), and the operation receives the tensor first.
     """
     tree, ours = binary(where.code, *where.columns) if len(where.columns) == 2 else None, parsed(call)
     if not isinstance(tree, ast.BinOp) or not isinstance(ours, ast.BinOp) or type(tree.op) is not type(ours.op):
@@ -103,7 +103,7 @@ def as_ordered(call: str, where: schema.Where) -> str:
 
 @lru_cache(maxsize=4096)
 def binary(code: str, first: int, last: int) -> ast.BinOp | None:
-    """Return the operator expression of a line that is as long as these columns say; None where there is none."""
+    """Return the operator expression in a line whose length matches these columns, or None."""
     try:
         nodes = ast.walk(ast.parse(code + " pass" if code.endswith(":") else code))
     except (SyntaxError, ValueError):
@@ -116,18 +116,18 @@ COMMUTATIVE = (ast.Add, ast.Mult, ast.BitAnd, ast.BitOr, ast.BitXor)
 
 
 def is_number(tree: ast.expr) -> bool:
-    """Return whether an expression is a number, with a sign perhaps."""
+    """Return True if an expression is a number, possibly with a sign."""
     return isinstance(tree.operand if isinstance(tree, ast.UnaryOp) else tree, ast.Constant)
 
 
 @lru_cache(maxsize=4096)
 def expression(file: str, line: int, first: int, last: int) -> ast.expr | None:
-    """Return the expression at these columns of a file; None where there is none."""
+    """Return the expression at these columns of a file, or None."""
     return parsed(linecache.getline(file, line).encode()[first - 1 : last].decode(errors="replace").strip())
 
 
 def parsed(text: str) -> ast.expr | None:
-    """Return an expression as a tree; None for what is none."""
+    """Return the syntax tree of an expression, or None if it is not one."""
     try:
         return ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError):

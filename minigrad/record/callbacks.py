@@ -1,5 +1,5 @@
-"""How a recording hears of operations: the function that the written-out roads call, and what an entry of the log has to
-hold of arguments and results, since it may be another when the entry is worked off.
+"""The interface between operations and recordings: the functions that are called for each operation, and the parts of a log
+entry that must be stored at once, because arguments and results may change before the log is evaluated.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from ..core.graph import Leaf, history, producer
 from ..core.tensor import Tensor
 from .callers import OURS, OUTSIDE
 
-SELDOM = 100_000  # containers made between two collections
+SELDOM = 100_000  # allocated containers between two collections
 usual: list[int] = []  # the threshold outside of recordings
-recordings: list = []  # those that run anywhere in the process: only then the way of an operation through layers is noted
-unsettled: WeakSet = WeakSet()  # recordings, running or over, that have yet to look at tensors
-passed: ContextVar[tuple] = ContextVar("minigrad.passed", default=())  # the layers that the operation came through
+recordings: list = []  # all running recordings of the process; without one, an operation's path through the layers is not noted
+unsettled: WeakSet = WeakSet()  # recordings, running or finished, that still have to look at tensors
+passed: ContextVar[tuple] = ContextVar("minigrad.passed", default=())  # layers that the operation came through
 getframe, layers_passed = sys._getframe, passed.get
 
 
 def begin(rec: Any) -> None:
-    """Have the nucleus tell what runs: a recording begins."""
+    """Register a recording that begins, and install the callbacks."""
     recordings.append(rec)
     listeners.append(rec)
     unsettled.add(rec)
@@ -34,14 +34,14 @@ def begin(rec: Any) -> None:
 
 
 def end(rec: Any) -> None:
-    """Be told no more, where it was the last."""
+    """Unregister a recording, and remove the callbacks after the last one."""
     recordings.remove(rec)
     listeners.remove(rec)
     plug_in()
 
 
 def plug_in() -> None:
-    """Fill the slots that tell of operations, nodes and users' methods while a recording runs."""
+    """Fill the slots for operations, nodes and users' methods while a recording runs, and empty them otherwise."""
     slots.process, slots.node_made, slots.dual_made, slots.drawn, slots.transferring = (
         (process, claim, dual_made, drawn, transferring) if recordings else (None, None, None, None, None)
     )
@@ -50,19 +50,19 @@ def plug_in() -> None:
 
 
 def collect_seldom(recording: bool) -> None:
-    """While a recording runs, have the collector look less often through what stays: it took half of the time."""
+    """Let the garbage collector run less often during a recording, whose log stays alive: it took half of the time."""
     threshold, *rest = gc.get_threshold()
     if recording and not usual and 0 < threshold < SELDOM:
         usual.append(threshold)
         gc.set_threshold(SELDOM, *rest)
     elif usual and not recording:
         before = usual.pop()
-        if threshold == SELDOM:  # the program may have set another one meanwhile
+        if threshold == SELDOM:  # unless the program has set another threshold since
             gc.set_threshold(before, *rest)
 
 
 def process(layer: Layer, frame: Frame, cls: Any, args: tuple) -> Any:
-    """Hand an operation to a layer, and note that it came through it."""
+    """Pass an operation to a layer, and note that it came through it."""
     if layer.records:
         return layer.process(frame, cls, args)
     before, out = passed.get(), None
@@ -78,53 +78,53 @@ def process(layer: Layer, frame: Frame, cls: Any, args: tuple) -> Any:
 
 
 def claim(node: Any) -> None:
-    """Tell the recordings of a node."""
+    """Tell the recordings about a new node."""
     for rec in recordings:
         rec.claim(node)
 
 
 def dual_made(t: Any, tangent: Any) -> None:
-    """Tell the recordings of a tensor that the program has given a tangent."""
+    """Tell the recordings about a tensor that the program has given a tangent."""
     for rec in recordings:
         rec.note_dual(t, tangent)
 
 
 def drawn(t: Any) -> None:
-    """Tell the recordings of random numbers."""
+    """Tell the recordings about drawn random numbers."""
     for rec in recordings:
         rec.note_drawn(t)
 
 
 def transferring(call: Any, ended: bool) -> None:
-    """Tell the recordings of a call that communicates: its results are about to be written, or it has ended."""
+    """Tell the recordings about a communicating call: it is about to write its results, or it has ended."""
     for rec in recordings:
         rec.note_transfer(call, ended)
 
 
 def checkpointed(what: str, node: Any, inputs: Any = ()) -> None:
-    """Tell the recordings of a checkpoint: what it does (a method of Regions), and its node.
+    """Tell the recordings about a checkpoint: the event (a method of Regions), and its node.
 
-    A log that had the checkpoint itself would keep its inputs alive.
+    The log must not refer to the checkpoint itself, which would keep its inputs alive.
     """
     for rec in recordings:
         rec.note_region(what, node, inputs)
 
 
 def method(cls: Any, name: str, own: Any) -> Any:
-    """Return what runs in place of a method of a user's Function."""
+    """Return the replacement for a method of a user's Function."""
     return recordings[-1].watching(cls, name, own)
 
 
 def settle() -> None:
-    """Let recordings look at tensors now: one is about to get another array."""
+    """Let recordings look at tensors now, before one gets another array."""
     for rec in list(unsettled):
         rec.settle()
 
 
 def tracked_noter(rec: Any) -> Any:
-    """The noter of operations with gradients on.  Every look counts: a small operation takes less than a microsecond.
+    """Return the callback for operations with gradients on. It must be fast: a small operation takes under a microsecond.
 
-    So the usual callers are told apart here, the user and a function that is nothing but the operation; `caller` knows all.
+    So it handles the usual callers itself (the user, or a function that only applies the operation); `caller` does the rest.
     """
     append = rec.log.append
 
@@ -153,16 +153,16 @@ def tracked_noter(rec: Any) -> Any:
 
 
 def ignore(cls: Any, args: tuple, out: Any) -> None:
-    """An operation that nobody wants to know of."""
+    """Ignore an operation."""
 
 
 def edges_of(args: tuple) -> list:
-    """The edges of the tensors among arguments."""
+    """Return the edges of the tensors among the arguments, None for others."""
     return [None if not isinstance(a, Tensor) else a._edge if a._view is None else history(a) for a in args]
 
 
 def nodes_of(outs: tuple) -> list:
-    """The nodes that made results, with what they have saved."""
+    """Return the nodes of results, each with its saved tensors."""
     found = []
     for o in outs:
         edge = o._edge if isinstance(o, Tensor) else None
@@ -172,7 +172,7 @@ def nodes_of(outs: tuple) -> list:
 
 
 def bases_of(x: Tensor) -> list:
-    """The tensors that x is a view of, from the nearest to its base; a leaf begins anew, whatever memory it lies in."""
+    """Return the tensors that x is a view of, from the nearest to its base; a leaf counts as a base, whatever its memory."""
     found = []
     while x._view is not None and type(x._edge) is not Leaf:
         x = x._view.parent
@@ -181,5 +181,5 @@ def bases_of(x: Tensor) -> list:
 
 
 def names_of(layers: Any) -> list:
-    """The names of layers, recordings left out."""
+    """Return the names of layers, without recordings."""
     return [layer.name for layer in layers if not layer.records]

@@ -1,8 +1,8 @@
-"""Which operation the user called, read from the Python stack: the outermost function of the table of operations running.
+"""Find the operation that the user called, from the Python stack: the outermost running function of the table.
 
-A primitive knows nothing of whom it runs for; the stack does.  So `x.softmax(0)` is one operation of a recording, whatever
-primitives it is made of, and its line is the user's.  recorder.py asks for each primitive, so a look costs little: code
-objects of ours are told by their ids (their hash goes through all of their code), and lines are worked out later.
+A primitive does not know which operation it runs for, but the stack does. So `x.softmax(0)` is one operation of a recording,
+whatever primitives it consists of, and its line is the user's. recorder.py asks at each primitive, so a lookup must be cheap:
+minigrad's code objects are found by id (their hash covers all of their code), and lines are determined later.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ OURS: dict[int, Ours] = {}  # by the id of the code object
 
 
 class Ours:
-    """A code object of minigrad's own: the name of the operation it is, if any, and the names of its parameters.
+    """A code object of minigrad: the name of its operation, if it is one, and the names of its parameters.
 
-    `arguments` pairs the names of its variables with those in `arguments_of`.
+    `arguments` pairs its variables with the names in `arguments_of`.
     """
 
     __slots__ = ("arguments", "code", "name", "stands_for", "writes")
@@ -41,7 +41,7 @@ class Ours:
             key for flag, key in ((inspect.CO_VARARGS, "*"), (inspect.CO_VARKEYWORDS, "**")) if code.co_flags & flag
         ]
         self.arguments = [*[(v, v) for v in code.co_varnames[:n]], *zip(code.co_varnames[n:], more)]
-        # the operation, where the function does no more than to apply that to its arguments
+        # the operation, if the function only applies it to its arguments
         entry: Any = None if name is None else TABLE.get(name)
         self.stands_for = None
         if entry is not None and entry.choose is None and entry.function.__code__ is code:
@@ -49,7 +49,7 @@ class Ours:
 
 
 def is_ours(code: CodeType) -> bool:
-    """Whether code is minigrad's own; what it is goes into the tables above."""
+    """Return True if code belongs to minigrad, and add it to the tables above."""
     if not code.co_filename.startswith(PACKAGE):
         OUTSIDE.add(code.co_filename)
         return False
@@ -58,7 +58,7 @@ def is_ours(code: CodeType) -> bool:
 
 
 def called(frame: FrameType | None) -> tuple:
-    """Return the name and the frame of the outermost function of the table that is running, and its caller's frame."""
+    """Return the name and frame of the outermost running function of the table, and its caller's frame."""
     name = outer = None
     known = OURS.get
     while frame is not None:
@@ -75,9 +75,9 @@ def called(frame: FrameType | None) -> tuple:
 
 
 def module_names(around: list, paths: dict[Any, dict]) -> list[str]:
-    """What modules that are being called in each other are named: the outermost by its class, others by their path in it.
+    """Return the names of nested module calls: the outermost by its class, the others by their path inside it.
 
-    `paths` keeps the paths from one question to the next.
+    `paths` caches the paths from one call to the next.
     """
     names: list[str] = []
     inside: dict = {}
@@ -94,21 +94,21 @@ def module_names(around: list, paths: dict[Any, dict]) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def columns(code: CodeType, instruction: int) -> list[int]:
-    """The first and last column, from 1, of the expression that an instruction belongs to; empty where that is not known."""
+    """Return the first and last column, from 1, of the expression that an instruction belongs to; empty if unknown."""
     nowhere = (None,) * 4
     line, last, start, end = next(islice(code.co_positions(), instruction // 2, None), nowhere)
     return [] if start is None or end is None or line != last else [start + 1, end]
 
 
-SEEN = object()  # begins a tuple: SEEN, a tensor among the arguments of a function, the edge that it had then
+SEEN = object()  # begins a tuple: SEEN, a tensor among the arguments, the edge that it had then
 PLAIN = frozenset((int, float, bool, str, type(None)))
 
 
 def arguments_of(frame: FrameType, layers: tuple = ()) -> dict[str, Any]:
-    """What a running function of ours was given, by parameter: tensors as SEEN, also those in lists.
+    """Return the arguments of a running function of minigrad, by parameter: tensors as SEEN, also inside lists.
 
-    Tensors are as they come out of the layers that the operation has passed.  What `*args` took stands under "*", what
-    `**kwargs` took under "**"; "_" says that the function writes into its first argument.
+    Tensors are unwrapped from the layers that the operation has passed. `*args` are under "*", `**kwargs` under "**"; "_" marks
+    a function that writes into its first argument.
     """
     ours, values, found = OURS[id(frame.f_code)], frame.f_locals, {}
     for n, key in ours.arguments:
@@ -124,7 +124,7 @@ def arguments_of(frame: FrameType, layers: tuple = ()) -> dict[str, Any]:
 
 
 def seen(v: Any, layers: tuple) -> Any:
-    """Return an argument as it is now: lists may change."""
+    """Return an argument as it is now, because lists may change."""
     if isinstance(v, Tensor):
         while type(v) is Box and v._layer in layers:
             v = v._value
@@ -136,19 +136,19 @@ def seen(v: Any, layers: tuple) -> Any:
 
 
 def is_seen(a: Any) -> bool:
-    """Whether this stands for a tensor."""
+    """Return True if this stands for a tensor."""
     return type(a) is tuple and len(a) == 3 and a[0] is SEEN
 
 
 class Places:
-    """Lines of programs, by code object and offset in its bytecode.  Code goes by id: equal code may be in other files."""
+    """Lines of programs, by code object and bytecode offset. Code is found by id: other files may contain equal code."""
 
     def __init__(self):
-        self.lines: dict[int, tuple] = {}  # id of a code object -> itself, where its lines begin, their numbers
+        self.lines: dict[int, tuple] = {}  # id of a code object -> itself, its lines' offsets, their numbers
         self.known: dict[tuple, Where] = {}
 
     def __call__(self, code: CodeType, offset: int) -> Where:
-        """The line at an offset."""
+        """Return the line at an offset."""
         found = self.known.get((id(code), offset))
         if found is None:
             _, starts, numbers = self.lines.get(id(code)) or self.read(code)
@@ -158,7 +158,7 @@ class Places:
         return found
 
     def read(self, code: CodeType) -> tuple:
-        """Note the lines of a code object."""
+        """Store and return the lines of a code object."""
         spans = [(start, line) for start, _, line in code.co_lines() if line is not None]
         found = self.lines[id(code)] = code, [start for start, _ in spans], [line for _, line in spans]
         return found

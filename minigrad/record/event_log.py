@@ -1,13 +1,13 @@
-"""The ledger of a recording: from the log of what has run to the values, events and groups of values.py.
+"""The ledger of a recording: it turns the log of a run into the values, events and groups of values.py.
 
-While the program runs, entries are only appended to the log, since a small operation takes a microsecond; `settle` works
-them off, in order, when somebody wants to know.  What the engine tells of gradients is in gradient_flow.py.  An entry is
+A running program only appends entries to the log, because a small operation takes a microsecond. `settle` evaluates them in
+order when the record is read. gradient_flow.py handles the engine's gradients. An entry is
 
-    (cls, out, link, call, offset, *args) an operation that ran by its written-out road (ops/dispatch), see `ran`
+    (cls, out, link, call, offset, *args) an operation on the fast path (ops/dispatch), see `ran`
     (node, g, gives)                      a backward on arrays (core/engine.py), see `swept`
-    (method, *arguments), as a list       anything else: the method of Ledger to be called
+    (method, *arguments), as a list       anything else: a call of a method of Ledger
 
-Whatever may be another by the time an entry is worked off stands in it: edges of arguments, what a node has saved.
+An entry stores everything that may change before it is evaluated: edges of arguments, a node's saved tensors.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ from .snapshots import memory_key, same_view
 from .transfers import Transfers
 from .values import NOWHERE, Event, Group, Noted, Ref, bottom
 
-ALIVE = object()  # in place of an edge: the one that the tensor has now
+ALIVE = object()  # instead of an edge: use the tensor's current one
 NO_LAYERS: list = []
 
 
 class Ledger(Transfers):
-    """What has been noted, and how an entry of the log becomes a part of it.
+    """The noted data, and the evaluation of log entries.
 
-    A value goes by the id of its array; but a leaf on the array of another one, or of a result (`h.detach().requires_grad_()`),
-    goes by the id of its end of the graph.
+    A value is identified by the id of its array. Only a leaf that shares its array with another leaf, or with a result
+    (`h.detach().requires_grad_()`), is identified by the id of its end of the graph.
     """
 
     def __init__(self):
@@ -54,18 +54,18 @@ class Ledger(Transfers):
         self.log: deque = deque()
         self._settling = RLock()
         self._places = Places()
-        self.around: frozenset = frozenset()  # the transforms that the recording lies in
+        self.around: frozenset = frozenset()  # the transforms around the recording
         self.drawn: set[int] = set()  # values that are random numbers
-        self._owners: dict[int, Leaf] = {}  # id of an array -> the leaf that goes by it
-        self._around: list = []  # the modules that are being called
+        self._owners: dict[int, Leaf] = {}  # id of an array -> the leaf that it identifies
+        self._around: list = []  # the modules that are running
         self._modules: list[str] = []  # their names
-        self._paths: dict[Any, dict] = {}  # module -> the paths of those in it
-        self._stale: dict[int, Group] = {}  # id of an array whose memory another tensor's write has changed
+        self._paths: dict[Any, dict] = {}  # module -> the paths of its submodules
+        self._stale: dict[int, Group] = {}  # id of an array whose memory was written through another tensor
         self._by_memory: dict[int, list[Noted]] = {}  # memory_key -> the values there
-        self._sorted = 0  # so many values stand in that table
+        self._sorted = 0  # number of values in that table
 
     def settle(self) -> None:
-        """Work the log off."""
+        """Evaluate the log."""
         log = self.log
         with self._settling, uncollected():
             while log:
@@ -79,7 +79,7 @@ class Ledger(Transfers):
 
     # ------------------------------------------------------------------ values
     def ref(self, t: Any, kind: str = "", edge: Any = ALIVE) -> Any:
-        """The number of a tensor's value, noted now if it is new; other arguments as they are."""
+        """Return the number of a tensor's value, which is noted now if it is new; return other arguments as constants."""
         if not isinstance(t, Tensor):
             return {"const": t}
         if t._layer is not None and (low := below(t, self.around)) is not t:
@@ -102,12 +102,12 @@ class Ledger(Transfers):
                 self.seen_again(t, index, edge, stale)
         if leaf is not None:
             self.leaves[leaf] = index
-            if self.values[index].kind in ("input", "computed"):  # written without grad, or requires grad only now
+            if self.values[index].kind in ("input", "computed"):  # written without grad, or set to require grad since
                 self.values[index].kind = "parameter"
         return index
 
     def key(self, t: Tensor, a: np.ndarray, leaf: Leaf | None) -> int:
-        """What the value of a tensor goes by, whose array is `a`, and which may be a leaf."""
+        """Return the identity of a tensor's value; `a` is its array, `leaf` its leaf, if it is one."""
         index = self._ids.get(id(a))
         if leaf is None:
             return id(a)
@@ -119,14 +119,14 @@ class Ledger(Transfers):
         return id(leaf)
 
     def is_of(self, index: int, t: Tensor) -> bool:
-        """Whether a value is that of a tensor that is a leaf: perhaps as a transform saw it, or as `x.detach()`."""
+        """Return True if a value belongs to a leaf tensor, possibly as seen by a transform, or as `x.detach()`."""
         known = self.values[index]
         return known.kind == "input" or known.tensor is not None and plain(known.tensor) is t
 
     def seen_again(self, t: Tensor, index: int, edge: Any, writer: Group) -> None:
-        """A view of memory that was written through another tensor is read for the first time since.
+        """Note the first read of a view after its memory was written through another tensor.
 
-        It is a result of that write; where it is tracked, autograd takes the view of the new base, an operation of its own.
+        The view is a result of that write. If it is tracked, a separate operation takes the view again from the new base.
         """
         view = t._view
         if edge is None or type(edge) is Leaf or view is None or producer(edge) in self._made_by:
@@ -134,7 +134,7 @@ class Ledger(Transfers):
             return
         reader = self._open
         line = writer.where if reader is None else reader.where
-        where = schema.Where(line.file, line.line, line.code)  # it has no columns there
+        where = schema.Where(line.file, line.line, line.code)  # there is no column for it
         group = Group("forward", view.fn.function_name(), where, writer.layers)
         event = Event(view.fn, group, [self.ref(view.parent), *[{"const": a} for a in view.args]], [index])
         group.events += (event,)
@@ -144,7 +144,7 @@ class Ledger(Transfers):
 
     # ------------------------------------------------------------------ memory that is written
     def freeze(self, x: Tensor, copy: np.ndarray | None = None) -> None:
-        """x's memory is about to be written: keep what the values there hold, as views of a copy or as summaries."""
+        """Save the values in x's memory before a write, as views of a copy or as summaries."""
         for noted in self.overlapping(x):
             if noted.before is None and not noted.lost:
                 if copy is None:
@@ -153,7 +153,7 @@ class Ledger(Transfers):
                     noted.before = same_view(noted.array, storage(bottom(x)), copy)
 
     def overlapping(self, x: Tensor) -> list:
-        """The current values that share memory with x."""
+        """Return the current values that share memory with x."""
         for v in self.values[self._sorted :]:
             if isinstance(v.array, np.ndarray):
                 self._by_memory.setdefault(memory_key(v.array), []).append(v)
@@ -166,17 +166,17 @@ class Ledger(Transfers):
         return found
 
     def forget(self, x: Tensor, group: Group) -> None:
-        """x's memory has been written by an operation: what is seen there from now on are new values."""
-        self._ids.pop(id(bottom(x)), None)  # it may be known as another array, as a gradient in `.grad` is
+        """Note that an operation has written x's memory: tensors there have new values from now on."""
+        self._ids.pop(id(bottom(x)), None)  # it may be known by another array, as a gradient in `.grad` is
         for noted in self.overlapping(x):
             self._ids.pop(noted.key, None)
             if noted.array is not bottom(x):
                 self._stale[noted.key] = group
 
     def note_bases(self, group: Group, x: Tensor, bases: list) -> None:
-        """A view was written: each base it is a view of is, in the same operation, itself with that region replaced.
+        """Note a write to a view: in the same operation, each of its bases becomes itself with that region replaced.
 
-        Of a base its value before is told, and its tangents before and after.
+        `bases` holds each base with its value before, and its tangents before and after.
         """
         for base, before, *moved in bases:
             self._stale.pop(id(bottom(base)), None)
@@ -187,11 +187,11 @@ class Ledger(Transfers):
             if base._edge is not None and type(base._edge) is not Leaf:
                 self.note_node(event, producer(base._edge), producer(base._edge)._saved)
                 self._ids.pop(id(bottom(x)), None)
-                self._stale[id(bottom(x))] = group  # where it is read, it is a view of the new base
+                self._stale[id(bottom(x))] = group  # the next read sees a view of the new base
             x = base
 
     def written(self, fn: Any, args: tuple, edges: list, call: Any, offset: int, copy: np.ndarray) -> None:
-        """A write in plain code under no_grad, which changed no history; `copy` is the memory as it was before."""
+        """Note a plain write under no_grad, which changed no history; `copy` is the memory before it."""
         phase = "update" if type(edges[0]) is Leaf and not self._runs else self.phase(False)
         group = self.group_of(fn, phase, call, offset, NO_LAYERS)
         group.inplace = True
@@ -202,10 +202,10 @@ class Ledger(Transfers):
 
     # ------------------------------------------------------------------ operations
     def ran(self, cls: Any, out: Tensor, link: Any, call: Any, offset: int, *args: Any) -> None:
-        """An operation by its written-out road, or the code of the function of the table that stands for it.
+        """Note an operation on the fast path; `cls` may be the code of the function of the table that stands for it.
 
-        `link` is its node; None if nothing is tracked; a list of the arguments' edges where that does not tell them, and
-        a tuple of them under no_grad.
+        `link` is its node, or None if nothing is tracked. It is a list of the arguments' edges if the node does not know them,
+        and a tuple of them under no_grad.
         """
         names = None
         if type(cls) is CodeType:
@@ -226,39 +226,39 @@ class Ledger(Transfers):
                     group.kept += ((self.ref(a), a._a.nbytes, link),)
 
     def began(self, event: Event, args: tuple, edges: list, grad: bool, call: Any, offset: int, layers: list) -> None:
-        """An operation of any kind begins: what others note until it has ended comes after it."""
+        """Note that any kind of operation begins; entries until it has ended come after it."""
         event.group = self.group_of(event.cls, self.phase(grad), call, offset, layers)
         event.inputs = [self.ref(a, "", e) for a, e in zip(args, edges)]
         self._begun = event
 
     def ended(self, event: Event, outs: tuple, nodes: list, tangents: list) -> None:
-        """What came out: values, the nodes that were made with what they keep, and tangents of arguments and results."""
+        """Note the results of an operation, their new nodes with saved tensors, and tangents of arguments and results."""
         self.note(event, outs, nodes)
         if tangents:
             event.moving = tuple([t is not None for t in tangents[: len(event.inputs)]])
         self.note_tangents(event.group, (*event.inputs, *event.outputs), tangents)
 
     def note_tangents(self, group: Group, values: Any, tangents: Any) -> None:
-        """Tangents of values: tensors, numbers of tensors seen before, or None."""
+        """Note tangents of values: tensors, numbers of tensors seen before, or None."""
         known = [(value, t) for value, t in zip(values, tangents) if t is not None]
         if known:
             found = {value: t if isinstance(t, int) else self.ref(t, "tangent") for value, t in known}
             group.tangents = {**group.tangents, **found}
 
     def dual_made(self, t: Tensor, tangent: Tensor) -> None:
-        """The operation that was noted last has given its result a tangent that the program had."""
+        """Note that the last operation has given its result a tangent from the program."""
         if self._last is not None and self._last.group is not None:
             value = self.ref(tangent)
             self.note_tangents(self._last.group, [self.ref(t)], [value])
-            if self.values[value].kind == "input" or value in self._last.outputs:  # it may be converted there
+            if self.values[value].kind == "input" or value in self._last.outputs:  # the operation may convert it
                 self.values[value].kind = "tangent"
 
     def drew(self, t: Tensor) -> None:
-        """Random numbers: no other run has the same."""
+        """Note random numbers, which differ in each run."""
         self.drawn.add(self.ref(t))
 
     def note(self, event: Event, outs: tuple, nodes: list) -> None:
-        """The results of an event, and their nodes."""
+        """Note the results of an event, and their nodes."""
         event.outputs = [self.ref(o, "computed") for o in outs if isinstance(o, Tensor)]
         event.group.events += (event,)
         self._last, self._begun = event, None
@@ -269,14 +269,14 @@ class Ledger(Transfers):
                 self.note_node(event, node, saved)
 
     def phase(self, grad: bool) -> str:
-        """What an operation is part of that runs now."""
+        """Return the phase of an operation that runs now."""
         return "backward" if self._runs else "update" if self._run and not grad else "forward"
 
     def group_of(self, cls: Any, phase: str, call: Any, offset: int, layers: list) -> Group:
-        """The entry that an operation belongs to.
+        """Return the entry that an operation belongs to.
 
-        `call` tells its caller: the user's code, where no function of the table lies between; (name, the user's code,
-        the tensors among its arguments) of such a function; or None where that is the same call as before.
+        `call` describes its caller: the user's code, if it called the operation directly; (name, user's code, arguments) of a
+        function of the table; or None for the same call as before.
         """
         if self._receiving is not None:
             return self._receiving
@@ -298,12 +298,12 @@ class Ledger(Transfers):
         return group
 
     def note_arguments(self, group: Group, given: dict) -> None:
-        """What the function was given that an operation is."""
+        """Note the arguments of the operation's function."""
         group.given = {n: a if type(a) in PLAIN else self.noted(a) for n, a in given.items()}
         group.arguments = {n: a.value for n, a in group.given.items() if type(a) is Ref}
 
     def noted(self, a: Any) -> Any:
-        """An argument with the numbers of the values in it."""
+        """Return an argument with Refs for the tensors in it."""
         if is_seen(a):
             return Ref(self.ref(a[1], "", a[2]))
         if isinstance(a, (tuple, list)):
@@ -313,19 +313,19 @@ class Ledger(Transfers):
         return {k: self.noted(x) for k, x in a.items()} if isinstance(a, dict) else a
 
     def module_entered(self, module: Any) -> None:
-        """What is computed from here on belongs to a module."""
+        """Note that a module's call begins; the following operations belong to it."""
         self._around.append(module)
         self._modules = module_names(self._around, self._paths)
 
     def module_left(self, module: Any) -> None:
-        """Its call is over; it may have begun before the recording."""
+        """Note that a module's call is over; it may have begun before the recording."""
         if self._around and self._around[-1] is module:
             self._around.pop()
             self._modules = module_names(self._around, self._paths)
 
 
 def bound(name: str, given: dict) -> dict:
-    """What a function of the table was given, by its parameters, where it takes any number and passes them on."""
+    """Return the arguments of a function of the table by its parameters, if it passes on any number of arguments."""
     if "*" not in given and "**" not in given:
         return given
     entry = TABLE.get(name)
@@ -344,7 +344,7 @@ def bound(name: str, given: dict) -> dict:
 
 @contextmanager
 def uncollected():
-    """While much is made and none of it is garbage: the collector would walk all of it over and over (twice the time)."""
+    """Pause the garbage collector while many live objects are created, which it would traverse again and again."""
     on = gc.isenabled()
     gc.disable()
     try:
@@ -355,11 +355,11 @@ def uncollected():
 
 
 def kind_of(edge: Any) -> str:
-    """Leaves that require grad are parameters, other tensors from outside inputs."""
+    """Return the kind of a tensor by its edge: "parameter" for leaves that require grad, "input" for other outside tensors."""
     return "parameter" if type(edge) is Leaf else "computed" if edge is not None else "input"
 
 
 @cache
 def called_directly(cls: Any) -> str:
-    """What an operation is called that no function of the table stands before."""
+    """Return the name of an operation that is called without a function of the table."""
     return cls.name if cls.primitive and is_pointwise(cls) else cls.__name__

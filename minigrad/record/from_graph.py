@@ -1,6 +1,6 @@
-"""A record from a tensor alone: its graph of nodes tells the operations, what they saved and how to run backward.
+"""Build a record from a tensor alone: the nodes of its graph give the operations and saved tensors, and run backward.
 
-What no node has kept is not known any more: such values have an empty summary.  The forward-mode pass needs a recording.
+A value that no node has saved is lost, and its summary is empty. A jvp pass needs a recording.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from .recorder import Record
 from .schema import Where
 from .values import NOWHERE, UNKNOWN, Event, Group, Noted, bottom
 
-FREED = "the program's own backward has freed what another one needs; call backward(retain_graph=True) to keep it"
-REFUSED = "it is a gradient of a backward that is marked with @once_differentiable, and has no second derivative"
+FREED = "the program's own backward has freed the saved tensors; call backward(retain_graph=True) to keep them"
+REFUSED = "it is a gradient of a backward marked with @once_differentiable, which has no second derivative"
 
 
 def record_of(what: Tensor | Node) -> Record:
-    """The record of what has made a tensor, or of a node of the graph (`y.grad_fn`), with its backward pass if it has one.
+    """Return the record of a tensor's computation, or of a node's (`y.grad_fn`), with its backward pass if it has one.
 
-    No `.grad` is touched.  Raises ValueError for a tensor that no recorded operation has made.
+    It touches no `.grad`. Raise ValueError for a tensor that is not the result of a recorded operation.
 
     >>> import minigrad
     >>> w = minigrad.tensor(3., requires_grad=True)
@@ -48,7 +48,7 @@ def record_of(what: Tensor | Node) -> Record:
         raise error(
             ValueError,
             "record_of",
-            f"a tensor of shape {tuple(what.shape)} that no recorded operation has made has no graph",
+            f"a tensor of shape {tuple(what.shape)} has no graph: it is not the result of a recorded operation",
             "pass the result of operations on tensors that require grad",
         )
     rec = graph_of([edge])
@@ -69,7 +69,7 @@ def record_of(what: Tensor | Node) -> Record:
 
 
 def graph_of(edges: Sequence) -> Record:
-    """A record of the operations behind some edges; a backward that runs under it belongs to it."""
+    """Return a record of the operations behind some edges; a backward that runs under it is added to it."""
     rec = Record()
     for node in older_first(edges):
         note_node(rec, node)
@@ -78,12 +78,12 @@ def graph_of(edges: Sequence) -> Record:
 
 
 def older_first(edges: Sequence) -> list:
-    """All nodes behind some edges, by creation."""
+    """Return all nodes behind some edges, in order of creation."""
     return sorted(behind(edges)[0], key=lambda n: n._seq)
 
 
 def note_node(rec: Record, node: Any) -> None:
-    """One operation: a value per argument and output, with what the node has saved of them."""
+    """Note the operation of a node: a value for each argument and output, with the tensors that the node saves."""
     cls = node._fn
     place = node._trace
     where = NOWHERE if place is None else Where(*place, place.code)
@@ -104,7 +104,7 @@ def note_node(rec: Record, node: Any) -> None:
 
 
 def argument(rec: Record, node: Any, i: int, edge: Any) -> Any:
-    """The value of one argument: that of its edge, an untracked tensor, or a constant."""
+    """Return the value of one argument: the value of its edge, an untracked tensor, or a constant."""
     if edge is None:
         return untracked(rec, node, i)
     index = rec.value_of(edge)
@@ -118,7 +118,7 @@ def argument(rec: Record, node: Any, i: int, edge: Any) -> Any:
 
 
 def untracked(rec: Record, node: Any, i: int) -> Any:
-    """An argument that is not tracked."""
+    """Return an argument that is not tracked."""
     if isinstance(node, Ctx):
         m = node._given[i] if i < len(node._given) else None
         return UNKNOWN if m is None else add(rec, "input", *m)
@@ -127,12 +127,12 @@ def untracked(rec: Record, node: Any, i: int) -> Any:
         return add(rec, "input", tuple(s.tensor.shape), s.tensor._np_dtype)
     if type(s) is ShapeOf:
         return add(rec, "input", tuple(s), None)
-    needless = is_pointwise(node._fn) or node._fn is Affine  # x + y needs neither, a bias nobody
+    needless = is_pointwise(node._fn) or node._fn is Affine  # formulas of x + y read neither, no formula reads a bias
     return UNKNOWN if s is None and needless else {"const": s}
 
 
 def owner(rec: Record, node: Any, inputs: list, place: int) -> int:
-    """The argument that a saved tensor is; a built-in's node has them at their places. A value of its own for any other."""
+    """Return the argument that a saved tensor is, by the position where built-in nodes save it; else a new value."""
     at = node._places[place] if isinstance(node, Ctx) else place
     if at is not None and at < len(inputs) and not isinstance(inputs[at], dict):
         return inputs[at]
@@ -141,7 +141,7 @@ def owner(rec: Record, node: Any, inputs: list, place: int) -> int:
 
 
 def add(rec: Record, kind: str, shape: tuple, dtype: Any) -> int:
-    """A value of which only shape and dtype are known."""
+    """Add a value with only its shape and dtype known."""
     noted = Noted(len(rec.values), None, None, kind, shape, dtype)
     rec.values.append(noted)
     return noted.index

@@ -1,6 +1,6 @@
-"""The backward part of a recording's ledger: which gradient arrived where, and what it gave on along the edges.
+"""The backward part of a recording's ledger: the gradient that arrives at each operation, and those that it passes on.
 
-Gradients come as the engine has them: as tensors, or in a first-order run (core/engine.py) as arrays and single numbers.
+Gradients are what the engine has: tensors or, in a first-order run (core/engine.py), arrays and single numbers.
 """
 
 from __future__ import annotations
@@ -19,39 +19,39 @@ class Run(NamedTuple):
     """A backward that is running."""
 
     number: int
-    known: int  # how many values there were before it began
-    flowing: dict  # what has flowed to a node or leaf, until that has it all
+    known: int  # the number of values before it began
+    flowing: dict  # flows to each node or leaf that still waits for others
 
 
 class Flows:
-    """What a ledger knows of gradients; it has the values."""
+    """The gradients that a ledger knows, with the values they belong to."""
 
     def __init__(self):
         self.values: list[Noted] = []
         self.groups: list[Group] = []
         self.gradients: dict[int, int] = {}
-        self.leaves: dict[Leaf, int] = {}  # the value of each end, as it was last seen
-        self._ids: dict[int, int] = {}  # what a value goes by (event_log.py), or id of a gradient -> its number now
-        self._others: list = []  # kept alive, so that their ids stay theirs
+        self.leaves: dict[Leaf, int] = {}  # the latest value of each leaf
+        self._ids: dict[int, int] = {}  # identity of a value (event_log.py), or id of a gradient -> its current number
+        self._others: list = []  # kept alive, so that their ids stay unique
         self._made_by: dict[Any, Event] = {}  # node -> its event
-        self._open: Group | None = None  # of the function on the stack, or of the backward that is running
-        self._closed: list = []  # those that are open again when a backward has run
+        self._open: Group | None = None  # of the function on the stack, or of the running backward
+        self._closed: list = []  # groups to reopen when a backward has finished
         self._runs: list[Run] = []  # the backwards that are running
-        self._run = 0  # the number of the last one that began
-        # by run, where that can be differentiated: what the gradients that it changed were before
+        self._run = 0  # the number of the latest run
+        # by differentiable run: the old values of the gradients that it changed
         self._before: dict[int, dict[int, int | None]] = {}
         self._sums: dict[tuple, int] = {}  # of two gradients
 
     def ref(self, t: Any, kind: str = "", edge: Any = None) -> Any:
-        """The number of a tensor's value (event_log.py)."""
+        """Return the number of a tensor's value (event_log.py)."""
         raise NotImplementedError
 
     def freeze(self, x: Tensor, copy: Any = None) -> None:
-        """x's memory is about to be written (event_log.py)."""
+        """Save the values in x's memory before a write (event_log.py)."""
         raise NotImplementedError
 
     def value_of(self, edge: Any) -> int | None:
-        """The value that an edge leads to."""
+        """Return the value that an edge leads to."""
         if edge is None:
             return None
         node, place = key(edge)
@@ -59,12 +59,12 @@ class Flows:
             return self.leaves.get(node)
         if (event := self._made_by.get(node)) is None:
             return None
-        place -= sum(meta is None for meta in node._meta[:place])  # what a Function gave before it that are no tensors
+        place -= sum(meta is None for meta in node._meta[:place])  # skip results that are not tensors
         return event.outputs[place] if place < len(event.outputs) else None
 
     # ------------------------------------------------------------------ runs of the engine
     def run_began(self, differentiable: bool) -> None:
-        """From here on what is computed is the engine's own."""
+        """Note that a run of the engine begins; the following operations are the engine's."""
         self._closed.append(self._open)
         self._open = None
         self._run += 1
@@ -73,31 +73,31 @@ class Flows:
             self._before[self._run] = {}
 
     def run_ended(self) -> None:
-        """The backward is over.  What flowed to where nobody wanted a gradient has gone nowhere."""
+        """Note that a backward is over, and drop flows to nodes that needed no gradient."""
         self._open = self._closed.pop()
         for flows in self._runs.pop().flowing.values():
             for group, edge in flows:
                 group.edges = tuple([flow for flow in group.edges if flow is not edge])
 
     def backward_began(self, node: Any) -> None:
-        """A node's backward begins: what it computes belongs to a backward entry of the node's operation."""
+        """Note that a node's backward begins; its operations belong to a backward entry of the node's operation."""
         self._closed.append(self._open)
         if (event := self._made_by.get(node)) is not None:
             self._open = self.backward_group(event.group)
 
     def leaf_began(self) -> None:
-        """A leaf's gradient is about to be added to its `.grad`: what that takes belongs to the rule that ran last."""
+        """Note that a gradient will be added to a leaf's `.grad`; that belongs to the rule that ran last."""
         self._closed.append(self._open)
         last = self.groups[-1] if self.groups else None
         if last is not None and last.of is not None and last.run == self._run:
             self._open = last
 
     def backward_ended(self) -> None:
-        """It is over."""
+        """Note that the part of the backward that began last is over."""
         self._open = self._closed.pop()
 
     def backward_group(self, group: Group | None) -> Group:
-        """The backward entry of an operation in this run of the engine, made when its first node runs."""
+        """Return the backward entry of an operation in this run of the engine, created when its first node runs."""
         assert group is not None
         run = self._runs[-1].number
         if self.groups and (last := self.groups[-1]).of is group and last.run == run:
@@ -110,7 +110,7 @@ class Flows:
 
     # ------------------------------------------------------------------ gradients arrive
     def gradient(self, g: Any) -> int:
-        """The number of a gradient: a tensor, or as the sweep has it an array or a single number."""
+        """Return the number of a gradient: a tensor, an array or a single number."""
         if isinstance(g, Tensor):
             index = self.ref(g, "gradient")
             if self._runs and index >= self._runs[-1].known and self.values[index].kind == "computed":
@@ -123,7 +123,7 @@ class Flows:
         return index
 
     def swept(self, node: Any, g: Any, gives: tuple) -> None:
-        """A node's backward on arrays: what arrived, and what it gave on."""
+        """Note a node's backward on arrays: the gradient that arrived, and those that it passed on."""
         grads = g if type(g) is list else (g,)
         self.arrived(node, grads)
         event = self._made_by.get(node)
@@ -133,7 +133,7 @@ class Flows:
             self.flowed(node, grads, [(i, edges[i], d) for i, d in zip(node.places or range(len(edges)), gives)])
 
     def arrived(self, node: Any, grads: Any) -> None:
-        """The whole gradient of a node's outputs, or of a leaf."""
+        """Note the complete gradient of a node's outputs, or of a leaf."""
         flows = self._runs[-1].flowing.pop(node, ())
         event = self._made_by.get(node)
         if event is None:
@@ -141,16 +141,16 @@ class Flows:
         group, run = event.group, self._runs[-1].number
         if group.run in self._before:  # a backward is being differentiated
             self.forget_run(group.run)
-        given = [g for g, meta in zip(grads, node._meta) if meta is not None]  # a Function may give what is no tensor
+        given = [g for g, meta in zip(grads, node._meta) if meta is not None]  # a Function may return others
         for value, g in zip(event.outputs, given):
             if g is not None:
                 index = self.add_gradient(value, self.gradient(g))
                 group.upstreams += ((run, value, index),)
 
     def forget_run(self, run: int) -> None:
-        """A run whose backward is differentiated was a part of the program, and its gradients are values like others.
+        """Make the gradients of a run ordinary values, because its backward is differentiated as a part of the program.
 
-        What it sent along the edges is no part of the derivative that is asked for now.
+        Its flows along the edges are not part of the derivative that is now computed.
         """
         for value, before in self._before.pop(run).items():
             if before is None:
@@ -162,9 +162,9 @@ class Flows:
                 group.edges = tuple([flow for flow in group.edges if flow.run != run])
 
     def arrived_outside(self, node: Any, grads: Any, flows: Any) -> None:
-        """The same for a leaf, or a node that is none of a noted operation: the values are those that it flowed to.
+        """Note a gradient for a leaf, or a node without a noted operation: its values are those that the gradient flowed to.
 
-        A leaf that was written between its uses is several, each with its own part of the gradient.
+        A leaf that was written between its uses has several values, each with its own part of the gradient.
         """
         gives: dict[int, list] = {}
         for _, flow in flows:
@@ -178,9 +178,9 @@ class Flows:
                 self.add_gradient(value, self.gradient(grads[0]))
 
     def add_gradient(self, value: int, index: int) -> int:
-        """The gradient of a value; where the program runs backward more than once, the sum, as in `.grad`.
+        """Add to the gradient of a value: a second backward of the program accumulates, as in `.grad`.
 
-        A run that is differentiated by a later one does not count (`forget_run`).
+        A run that a later one differentiates does not count (`forget_run`).
         """
         before = self.gradients.get(value)
         if (changed := self._before.get(self._runs[-1].number)) is not None:
@@ -189,7 +189,7 @@ class Flows:
         return index
 
     def plus(self, one: int, other: int) -> int:
-        """The sum of two gradients; the later one alone where they do not fit, as those of transforms may not."""
+        """Return the sum of two gradients, or the later one if their shapes differ, which transforms may cause."""
         old, new = self.values[one], self.values[other]
         if old.shape != new.shape:
             return other
@@ -198,9 +198,9 @@ class Flows:
         return self._sums[one, other]
 
     def accumulated(self, leaf: Leaf, g: Any, before: Tensor | None, after: Tensor | None, copy: Any) -> None:
-        """The whole gradient of a leaf was added to its `.grad`: an optimizer that reads this reads the gradient.
+        """Note that a leaf's gradient was added to its `.grad`, so that an optimizer that reads `.grad` reads this gradient.
 
-        `copy` is the memory of what was there before, unless that was a part of more.
+        `copy` is the memory of the old `.grad`, unless that was a part of a larger array.
         """
         g = g[0] if type(g) is list else g
         self.arrived(leaf, (g,))
@@ -215,17 +215,17 @@ class Flows:
             self.also(self.plus(had, self.gradient(g)), bottom(after))
 
     def same(self, g: Any, other: Any) -> None:
-        """One gradient as another object."""
+        """Note that `other` is the same gradient as g."""
         self.also(self.gradient(g), other)
 
     def also(self, index: int, a: Any) -> None:
-        """A gradient goes by another array as well."""
+        """Identify a gradient by another array as well."""
         self._ids[id(a)] = index
         self._others.append(a)
 
-    # ------------------------------------------------------------------ and flow on
+    # ------------------------------------------------------------------ gradients flow on
     def flowed(self, node: Any, grads: Any, given: Any) -> None:
-        """What flowed back along the edges of a node that leave its operation: position, edge and gradient of each."""
+        """Note the gradients along those edges of a node that leave its operation, given as (position, edge, gradient)."""
         event = self._made_by.get(node)
         if event is None:
             return
@@ -243,7 +243,7 @@ class Flows:
                 self._runs[-1].flowing.setdefault(producer(edge), []).append((group, flow))
 
     def partial(self, event: Event, i: int, alone: bool) -> str:
-        """The formula of one edge in words."""
+        """Return the text of one edge's formula."""
         group, cls = event.group, event.cls
         assert group is not None
         if alone and cls.primitive and (text := partial_text(cls, i)):
@@ -257,5 +257,5 @@ class Flows:
 
 @cache
 def partial_text(cls: Any, i: int) -> str:
-    """The formula of argument i."""
+    """Return the formula of argument i."""
     return cls.partial_text(i)

@@ -1,7 +1,7 @@
-"""Say what a record holds in words that can be typed in: labels, calls, and formulas of both passes.
+"""Express a record in code that can be pasted: labels, calls, and formulas of the backward and jvp pass.
 
-`call` is the operation as the user would write it, `formula` what an edge gives, in the labels of values, `g` for the gradient
-of the operation's result and `d` before a label for a tangent.  The folder formulas/ makes them.
+`call` is the operation as the user would write it; `formula` is the gradient along an edge in terms of labels, with `g` for the
+gradient of the operation's result and `d` before a label for a tangent. The folder formulas/ computes them.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
 
 class Wording:
-    """Words for the operations of one record.
+    """The texts for the operations of one record.
 
-    An operation on values of the same shapes says the same with other labels: its words are kept as templates, in which a
-    value's label stands as its place between two marks, unless what they say was decided by the values' numbers.
+    The same operation on values of the same shapes has the same text with other labels. So texts are kept as templates, with a
+    value's position between two marks instead of its label, unless the values' numbers influenced the text.
     """
 
     def __init__(self, rec: Record, number: Numbers, names: dict[int, str]):
@@ -47,11 +47,11 @@ class Wording:
         self.kinds: dict[int, tuple] = {}
 
     def label(self, ref: int) -> str:
-        """Return what formulas call a value of the recording."""
+        """Return the label of a value in formulas."""
         return self.names[self.number.new[ref]]
 
     def kind(self, ref: int) -> tuple:
-        """Return what of a value decides about words: shape, dtype, and whether its numbers are tame; of a constant all."""
+        """Return the properties of a value that formulas depend on: shape, dtype, tame numbers or not; a constant's bytes."""
         if (found := self.kinds.get(ref)) is None:
             found = self.kinds[ref] = kind_of(self.array(ref))
             if ref in self.number.constants:
@@ -59,8 +59,8 @@ class Wording:
         return found
 
     def words(self, ran: Words, outputs: list, events: Sequence[Event]) -> Words:
-        """Return the words of an operation as events tell it, with those of its outputs that they give; as it ran where
-        what they read has no label."""
+        """Return the words of an operation as some events show it, with their outputs; the words as it ran, if some of
+        the values that they read have no label."""
         if events is ran.events:
             return ran
         made = {o for event in events for o in event.outputs}
@@ -69,7 +69,7 @@ class Wording:
         return Words(self, ran.group, given, events) if given and read <= self.number.new.keys() else ran
 
     def array(self, ref: int) -> np.ndarray:
-        """Return what a value held, for one example of a vmap that runs around the recording; numbers where that is lost."""
+        """Return a value's content, for one example of a vmap around the recording; substitute numbers if it is lost."""
         noted = self.rec.values[ref]
         if noted.array is None or noted.lost or is_meta(noted.array):
             held = (noted.summary or {}).get("values")
@@ -77,7 +77,7 @@ class Wording:
         return example(noted, self.rec.around)
 
     def write(self, op: schema.Op, group: Group, flows: list[Flow], inputs: list, outputs: list) -> None:
-        """Fill in what an operation of the document says."""
+        """Fill in the texts of an operation of the document."""
         if group.transfers and not group.function:
             op.call = f"{group.name}({', '.join(self.label(i) for i in inputs)})"
             return
@@ -98,7 +98,7 @@ class Wording:
             edge.upstreams = [self.number(arrived[o]) if o in arrived else None for o in seen.outputs]
             if (text := found.get(seen.end(flow))) is not None:
                 edge.formula, edge.latex = seen.filled(text[0]), seen.filled(text[1])
-        # where nothing arrived at an output, a rule was transposed on its way: that is no derivative of the program
+        # an output without a gradient: the rule was only transposed halfway, which is no derivative of the program
         op.edges = [edge for edge in op.edges if any(up is not None for up in edge.upstreams)]
         if group.name == "make_dual":
             (o,), t = outputs, self.label(group.tangents[outputs[0]])
@@ -112,7 +112,7 @@ class Wording:
                 op.pushes.append({"output": self.number(called.refs[o]), "formula": formula, "latex": set_formula})
 
     def write_custom(self, op: schema.Op, group: Group, flows: list[Flow], outputs: list) -> None:
-        """Name the methods of a custom Function."""
+        """Fill in the texts of a custom Function, by the names of its methods."""
         event, name = group.events[0], op.name
         op.call = f"{name}.apply({self.operands(event)})"
         grads = "g" if len(op.outputs) == 1 else ", ".join(f"g[{k}]" for k in range(len(op.outputs)))
@@ -124,7 +124,7 @@ class Wording:
             op.pushes.append({"output": self.number(o), "formula": f"{name}.jvp({', '.join(moving)})", "latex": ""})
 
     def call(self, group: Group, words: Words) -> str:
-        """Return the operation as the user would write it; without a form of its own where an operand is unknown."""
+        """Return the operation as the user would write it; a plain call if an operand is unknown."""
         if len(words.events) == 1 and UNKNOWN in words.events[0].inputs:
             return f"{group.name}({self.operands(words.events[0])})"
         plain = len(words.events) == 1 and not group.inplace and group.name in AS_OPERATORS
@@ -133,14 +133,14 @@ class Wording:
         return words.filled(words.written())
 
     def operands(self, event: Event) -> str:
-        """Return the arguments of an event one after the other."""
+        """Return the arguments of an event, separated by commas."""
         said = (
             "…" if i == UNKNOWN else repr(i["const"]) if isinstance(i, dict) else self.label(i) for i in event.inputs
         )
         return ", ".join(said)
 
     def called(self, group: Group, label: Callable[[int], str]) -> ast.expr:
-        """Return the call of the function of the table that an operation is, with labels for its values."""
+        """Return the call of the operation's function of the table, with labels for its values."""
         given = dict(group.given or {})
         writes, entry = given.pop("_", False), TABLE.get(group.name)
         args, keywords = given_as_written(given, parameters(group.name))
@@ -170,38 +170,38 @@ class Wording:
         return e.literal(str(a))
 
 
-MARK, SYMBOL = "\0", "\1"  # around the place of a value whose label, or symbol, belongs there
-TEMPLATES: dict[tuple, dict] = {}  # by pattern, the templates of each kind
-LONGEST = 8_000  # characters of LaTeX; nobody would read more, and KaTeX sets no more
-MOST = 3_000  # patterns whose templates are kept
+MARK, SYMBOL = "\0", "\1"  # around the position of a value, for its label or its symbol
+TEMPLATES: dict[tuple, dict] = {}  # by pattern: the templates of each kind
+LONGEST = 8_000  # characters of LaTeX: more is unreadable, and KaTeX does not render more
+MOST = 3_000  # number of patterns whose templates are kept
 
 
 class Words:
-    """The words of one operation, as it ran or as a transform saw it, with places for the labels of its values."""
+    """The texts of one operation, as it ran or as a transform saw it, with placeholders for the labels of its values."""
 
     def __init__(self, wording: Wording, group: Group, outputs: list, events: Sequence[Event]):
         self.wording, self.group, self.outputs, self.events = wording, group, outputs, events
         self.dims = {ref: dims for event in events for ref, dims in event.dims.items() if dims}
         refs = [i for event in events for i in (*event.inputs, *event.outputs) if isinstance(i, int)]
-        named = refs_in(list((group.given or {}).values()))  # also what only tells a shape, as in x.view_as(y)
+        named = refs_in(list((group.given or {}).values()))  # also values used only for their shape, as in x.view_as(y)
         self.refs = list(dict.fromkeys((*refs, *outputs, *named)))
         self.place = {ref: k for k, ref in enumerate(self.refs)}
         try:
             self.known: dict | None = templates(self.pattern())
-        except TypeError:  # an argument that has no key
+        except TypeError:  # an argument without a key
             self.known = None
 
     def array(self, ref: int) -> np.ndarray:
-        """Return what a value held; of several that a vmap goes through the first."""
+        """Return a value's content; for a vmap, that of the first example."""
         ref = max(ref, ~ref)
         return first(self.wording.array(ref), self.dims.get(ref, ()))
 
     def kind(self, ref: int) -> tuple:
-        """Return what of a value decides about words."""
+        """Return the properties of a value that formulas depend on."""
         return kind_of(self.array(ref)) if ref in self.dims else self.wording.kind(ref)
 
     def pattern(self) -> tuple:
-        """Return what decides about the words, but for numbers: operations, plain arguments, shapes and dtypes."""
+        """Return everything but numbers that the texts depend on: operations, plain arguments, shapes and dtypes."""
         known = lambda i: plain(i["const"]) if isinstance(i, dict) else self.place[i]
         steps = [
             (event.cls, event.moving, *map(known, event.inputs), MARK, *map(known, event.outputs))
@@ -210,9 +210,9 @@ class Words:
         return (*steps, *map(self.kind, self.refs), *[self.place[o] for o in self.outputs])
 
     def kept(self, what: tuple, make: Callable[[Program], Any], cut: Collection[int] = ()) -> Any:
-        """Return the words of a kind: those of an operation of the same pattern, or new ones.
+        """Return the texts of a kind, from an operation of the same pattern or newly made.
 
-        What is `cut` is to later steps as if it came from outside, under its complement as number.
+        For later steps, values in `cut` seem to come from outside, with the complement of their number.
         """
         if self.known is not None and (found := self.known.get(what)) is not None:
             return found
@@ -221,7 +221,7 @@ class Words:
         try:
             program = Program(steps, self.array, self.marked, self.outputs, self.wording.number.constants)
             made = make(program)
-        except Exception as e:  # a record without a formula is better than none; the note says so
+        except Exception as e:  # a record without a formula is better than none; a note reports it
             self.wording.rec.notes.append(f"no formula for {self.group.name}: {type(e).__name__}: {e}")
             return None
         if self.known is not None and not program.layer.decided:
@@ -229,15 +229,15 @@ class Words:
         return made
 
     def marked(self, ref: int) -> str:
-        """Return a value's place in a template."""
+        """Return the placeholder of a value's label in a template."""
         return f"{MARK}{self.place[max(ref, ~ref)]}{MARK}"
 
     def symbol(self, ref: int) -> str:
-        """Return the place of a value's symbol in a template."""
+        """Return the placeholder of a value's symbol in a template."""
         return f"{SYMBOL}{self.place[ref]}{SYMBOL}"
 
     def filled(self, template: str) -> str:
-        """Return a template with the labels of this operation's values."""
+        """Return a template filled with the labels of this operation's values."""
         pieces, places = parsed(template)
         pieces = pieces.copy()
         for i, place, is_symbol in places:
@@ -255,24 +255,24 @@ class Words:
         return self.kept(("call",), make)
 
     def written(self) -> str:
-        """Return the call of the function that the operation is."""
+        """Return the call of the operation's function."""
         group, known = self.group, {} if self.known is None else self.known
         try:
             given = plain(tuple((group.given or {}).items()), self.place)
             what = "written", group.name, by_method(group.where, group.name), given
             found = known.get(what)
-        except TypeError:  # an argument that has no key
+        except TypeError:  # an argument without a key
             return e.text(self.wording.called(group, self.marked))
         if found is None:
             found = known[what] = e.text(self.wording.called(group, self.marked))
         return found
 
     def end(self, flow: Flow) -> Any:
-        """Return under what `edges` has the formula of a flow: of several steps a value's place, of one the argument's."""
+        """Return the key of a flow's formula in `edges`: a value's position for several steps, the argument's for one."""
         return self.place[flow.value] if len(self.events) > 1 else (0, flow.position)
 
     def edges(self, arrived: dict[int, int], run: int) -> dict[Any, tuple]:
-        """Return the formula and the LaTeX of each edge, by its end, for gradients that arrived at outputs in a run."""
+        """Return the formula and the LaTeX of each edge, by its key, for the gradients of outputs in a run."""
         numbers = {event: k for k, event in enumerate(self.events)}
         there = sorted({(numbers[f.event], f.position) for f in self.group.edges if f.run == run})
 
@@ -290,11 +290,11 @@ class Words:
                 found[self.place[ref] if several else end] = e.text(tree), text if len(text) <= LONGEST else ""
             return found
 
-        # the gradient of an output is a whole: what steps of the operation itself sent there is in it
+        # an output's gradient is complete: it includes contributions of the operation's own steps
         return self.kept(("edges", *there, *[o in arrived for o in self.outputs]), make, cut=self.outputs) or {}
 
     def pushes(self, moving: dict[int, int]) -> dict[int, tuple]:
-        """Return the formula and the LaTeX of each output's tangent, by its place, for arguments that have tangents."""
+        """Return the formula and the LaTeX of each output's tangent, by its position, for arguments with tangents."""
         call = self.linear(moving)
 
         def make(program: Program) -> dict:
@@ -313,7 +313,7 @@ class Words:
         return self.kept(("pushes", *told, *sorted(self.place[i] for i in moving)), make) or {}
 
     def linear(self, moving: dict[int, int]) -> ast.expr | None:
-        """Return the tangent of a linear operation, which is its call on tangents; None where it is not plainly that."""
+        """Return the tangent of a linear operation, which is its call on tangents; None if it is not as simple as that."""
         group = self.group
         if group.given is None or group.inplace or group.name in AS_OPERATORS or not gives_one_tensor(group.name):
             return None
@@ -329,18 +329,18 @@ class Words:
         return self.wording.called(group, lambda ref: "d" * (ref in moving) + self.marked(ref))
 
     def beside(self, ref: int, other: int) -> np.ndarray:
-        """Return a value's gradient or tangent; one of those that a vmap computes for it at once."""
+        """Return a value's gradient or tangent; if a vmap computes several at once, the first of them."""
         a, shape = self.wording.array(other), self.array(ref).shape
         while a.ndim > len(shape):
             a = a[0]
         return a if a.shape == shape else np.ones(shape, a.dtype)
 
     def symbols(self, more: dict[str, str]) -> dict[str, str]:
-        """Return how names are set."""
+        """Return the LaTeX placeholder of each name."""
         return {self.marked(ref): self.symbol(ref) for ref in self.refs} | more
 
     def numbers(self) -> set[str]:
-        """Return the names of single numbers, g and tangents too."""
+        """Return the names of scalars, including g and tangents."""
         shapes = {ref: self.array(ref).shape for ref in self.refs}
         single = {self.marked(ref) for ref, shape in shapes.items() if not shape}
         whole = all(not shapes[o] for o in self.outputs)
@@ -358,18 +358,18 @@ def templates(pattern: tuple) -> dict:
 
 @lru_cache(maxsize=MOST)
 def parsed(template: str) -> tuple[list[str], list[tuple[int, int, bool]]]:
-    """Return a template in pieces, and which of them stand for a value: its place, and whether as a symbol."""
+    """Return the pieces of a template and the placeholders among them: index, value's position, True for a symbol."""
     pieces = re.split(f"({MARK}\\d+{MARK}|{SYMBOL}\\d+{SYMBOL})", template)
     return pieces, [(i, int(pieces[i][1:-1]), pieces[i][0] == SYMBOL) for i in range(1, len(pieces), 2)]
 
 
 def kind_of(a: np.ndarray) -> tuple:
-    """Return an array's shape and dtype, and whether its numbers are tame."""
+    """Return an array's shape and dtype, and True if its numbers are tame."""
     return a.shape, a.dtype, is_tame(a)
 
 
 def plain(a: Any, place: Mapping[int, int] = NOTHING) -> Any:
-    """Return a key of an argument, of a value its place; TypeError where it has none."""
+    """Return a hashable key of an argument, with positions for values; raise TypeError if it has none."""
     if type(a) is Ref:
         return Ref, place[a.value]
     if isinstance(a, (tuple, list)):
@@ -382,14 +382,14 @@ def plain(a: Any, place: Mapping[int, int] = NOTHING) -> Any:
 
 
 def is_linear(cls: Any) -> bool:
-    """Return whether the tangent of an operation's result is the operation of the tangents."""
+    """Return True if an operation, applied to tangents, gives the tangent of its result."""
     plain = issubclass(cls, Linear) and cls.pushforward.__func__ is Linear.pushforward.__func__
     return plain or issubclass(cls, (Join, Sum, Mean))
 
 
 # ---------------------------------------------------------------------- values
 def invented(noted: Noted) -> np.ndarray:
-    """Return numbers for a value of which only shape and dtype are known: formulas then say what holds in general."""
+    """Return numbers for a value with only shape and dtype known, so that formulas say what holds in general."""
     dtype = np.dtype(noted.dtype or "f4")
     if dtype.kind == "f":
         return np.random.default_rng(noted.index).uniform(0.5, 1.5, noted.shape).astype(dtype)
@@ -397,7 +397,7 @@ def invented(noted: Noted) -> np.ndarray:
 
 
 def example(noted: Noted, around: Collection) -> np.ndarray:
-    """Return the array of a value, of one example where a vmap around the recording has several."""
+    """Return the array of a value, for one example if a vmap around the recording has several."""
     array, t, dims = np.asarray(noted.numbers()), noted.tensor, []
     while type(t) is Box:
         if t._layer in around and t._layer.name == "vmap" and t._extra is not None:
@@ -407,7 +407,7 @@ def example(noted: Noted, around: Collection) -> np.ndarray:
 
 
 def first(array: np.ndarray, dims: Iterable[int]) -> np.ndarray:
-    """Return what an array has at 0 of some dimensions, each counted in what the ones before it leave."""
+    """Return index 0 of some dimensions, each counted after removing the ones before it."""
     for d in dims:
         array = np.asarray(array.take(0, axis=d))
     return array

@@ -1,7 +1,7 @@
-"""What the methods of a custom Function do: each runs under a recording of its own, which becomes a part of the outer one.
+"""The methods of a custom Function: each runs under a separate recording, which becomes a part of the outer one.
 
-The outer recording sees a custom Function as one operation.  What its forward, setup_context, backward and jvp computed is
-noted here, and joined to the operation by the ctx that they were called with (build.py).
+The outer recording sees a custom Function as one operation. Calls of forward, setup_context, backward and jvp are noted here,
+and connected to the operation by their ctx (build.py).
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ class Inside:
     """One call of a method."""
 
     name: str  # forward | setup_context | backward | jvp | vmap
-    ctx: Any  # None for a forward that takes none
+    ctx: Any  # None for a forward without ctx
     record: Record
 
 
 def watched(outer: Record, record: Record, name: str, method: Any, args: tuple) -> Any:
-    """Run a method under `record`, and give that to the recording around it."""
+    """Run a method under `record`, and add that to the outer recording."""
     outer.insides.append(Inside(name, args[0] if args and isinstance(args[0], Node) else None, record))
     with record:
         record.name_arguments(parameters(method), args)
@@ -36,6 +36,6 @@ def watched(outer: Record, record: Record, name: str, method: Any, args: tuple) 
 
 
 def parameters(method: Any) -> tuple[str, ...]:
-    """The names of a plain function's positional parameters; none of anything else that can be called."""
+    """Return the names of a plain function's positional parameters; nothing for other callables."""
     code = getattr(method, "__code__", None)
     return () if code is None else code.co_varnames[: code.co_argcount]

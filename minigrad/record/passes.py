@@ -1,4 +1,4 @@
-"""record: run a program once and note its forward, backward and jvp pass; record_of: what can be told from a tensor alone."""
+"""record: run a program once and note its forward, backward and jvp pass."""
 
 from __future__ import annotations
 
@@ -27,12 +27,11 @@ PASSES = ("forward", "backward", "jvp")
 def record(
     fn: Callable | None = None, *args: Any, passes: Any = PASSES, name: str | None = None, inside: bool = False
 ) -> Record:
-    """Note what a program does: `record(f, *args)` runs f and its passes; `with record() as rec:` notes the block.
+    """Record a program: `record(f, *args)` runs f and its passes, `with record() as rec:` records the block.
 
-    A pass that f does not run itself is run for it, seeded with ones: backward from its results (no `.grad` is touched),
-    jvp from all leaves that require grad.  With `inside`, what the methods of custom Functions do is noted as well, at several
-    times their cost; the commands and `viz.draw` ask for it.  If nothing requires grad, the float tensors among `args` are
-    differentiated.
+    Passes that f does not run itself are added, seeded with ones: backward from its results (no `.grad` is touched), jvp from
+    all leaves that require grad. If nothing requires grad, the float tensors among `args` are differentiated. With `inside`,
+    the methods of custom Functions are recorded, too, several times slower; the commands and `viz.draw` do this.
 
     >>> import minigrad
     >>> rec = minigrad.record(lambda x: x * x, minigrad.tensor(3.))
@@ -63,19 +62,19 @@ def record(
     rec.name_values(names_around(fn))
     here = None if frame is None else rec._places(frame.f_code, frame.f_lasti)
     for group in rec.groups:
-        if group.where is here:  # fn is an operation itself: no line of the program has called it, only that of record
+        if group.where is here:  # fn itself is an operation: only the line with `record` calls it
             group.where = NOWHERE
     return rec
 
 
 def applied(fn: Any) -> type[Function] | None:
-    """The custom Function whose `apply` this is, if it is one: that has the name and the parameters."""
+    """Return the custom Function whose `apply` this is, or None; it has the name and the parameters."""
     owner = getattr(fn, "__self__", None)
     return owner if isinstance(owner, type) and issubclass(owner, Function) and fn == owner.apply else None
 
 
 def tracks(fn: Callable, args: tuple) -> bool:
-    """Whether anything that f can see requires grad: its arguments, what it closes over, a module's parameters."""
+    """Return True if a tensor that f can see requires grad: an argument, an outside variable, a module's parameter."""
     owner = getattr(fn, "__self__", fn)
     if hasattr(owner, "parameters") and callable(owner.parameters):
         return any(p.requires_grad for p in owner.parameters()) or any(t.requires_grad for t in tensors_in(args))
@@ -85,13 +84,13 @@ def tracks(fn: Callable, args: tuple) -> bool:
 
 
 def closed_over(fn: Callable) -> dict[str, Any]:
-    """The variables that a function reads and has not made itself."""
+    """Return the outside variables that a function reads."""
     found = inspect.getclosurevars(fn) if inspect.isfunction(fn) else None
     return {} if found is None else {**found.globals, **found.nonlocals}
 
 
 def run_backward(rec: Record, outs: list) -> None:
-    """Backward from all results that require grad, seeded with ones, without touching anybody's `.grad`."""
+    """Run backward from all results that require grad, seeded with ones, without touching any `.grad`."""
     roots = [o for o in outs if o.requires_grad]
     if any(type(node._saved) is Freed for node in behind([history(o) for o in roots])[0]):
         rec.notes.append(FREED)
@@ -103,7 +102,7 @@ def run_backward(rec: Record, outs: list) -> None:
 
 
 def parameter_names(fn: Callable, count: int) -> list[str]:
-    """What a function calls its first arguments; arg0 and so on, as far as it does not tell."""
+    """Return the names of a function's first parameters, with arg0 and so on where it has none."""
     if (function := applied(fn)) is not None:
         return argument_names(function, count)
     try:
@@ -115,7 +114,7 @@ def parameter_names(fn: Callable, count: int) -> list[str]:
 
 
 def names_around(fn: Any) -> dict[int, str]:
-    """What f calls tensors, by id: a module its parameters, a function the variables that it closes over."""
+    """Return f's names for tensors, by id: a module's parameters, or the variables that a function closes over."""
     owner = getattr(fn, "__self__", fn)
     if hasattr(owner, "named_parameters"):
         return {id(p): n for n, p in owner.named_parameters()}

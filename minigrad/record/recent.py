@@ -1,6 +1,6 @@
-"""The recordings that ran in this thread, as long as somebody holds them: where explanations look up a gradient.
+"""The recordings of this thread that are still alive; explanations look up gradients in them.
 
-Debug mode holds one itself, that of its last backward.
+Debug mode keeps the recording of its last backward alive.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .recorder import Record
 
 
 class Recent(threading.local):
-    """In the order in which they began."""
+    """The recordings, in the order in which they began."""
 
     def __init__(self):
         self.records: WeakKeyDictionary[Record, None] = WeakKeyDictionary()
@@ -25,17 +25,17 @@ recent = Recent()
 
 
 def remember(rec: Record) -> None:
-    """A recording begins in this thread."""
+    """Add a recording that begins in this thread."""
     recent.records[rec] = None
 
 
 def debugged(edges: Sequence) -> Record:
-    """The record for a backward from these edges, to run it under; it stays until the next one."""
+    """Return a record for a backward from these edges, to run it under; it is kept until the next one."""
     recent.held = rec = graph_of(edges)
     remember(rec)
     return rec
 
 
 def alive() -> list[Record]:
-    """Those that are still there, the latest first."""
+    """Return the recordings that are still alive, the latest first."""
     return list(recent.records)[::-1]

@@ -1,12 +1,11 @@
-"""Recording: a transparent layer that changes nothing and notes everything.  Drawings are made from what it notes.
+"""Recording: a transparent layer that changes nothing and logs everything, for drawings and explanations.
 
-One entry is made for each operation as the user wrote it: whatever primitives run while a function of the table of
-operations is on the Python stack belong to that function's entry (a Group).  The engine tells the recording what flowed
-along each edge; forward mode runs beside the forward pass, so that one run of the program gives all three passes.
+Each operation that the user wrote gets one entry (a Group): all primitives that run while a function of the table of operations
+is on the Python stack belong to that function's entry. The engine reports the gradients along each edge, and forward mode runs
+next to the forward pass, so that one run of the program gives all three passes.
 
-Here, and in backward_callbacks.py for the engine, is what runs while the program does: it only appends to the log.
-event_log.py works the log off when the document is asked for, and build.py makes the document of the schema from what is
-noted then.
+This file, and backward_callbacks.py for the engine, contain the code that runs during the program: it only appends to the log.
+When the document is requested, event_log.py evaluates the log and build.py creates the document of the schema.
 """
 
 from __future__ import annotations
@@ -45,10 +44,10 @@ from .values import Event, bottom
 
 
 class Record(Ledger, Layer):
-    """A running, then finished, recording.  Use it as `with minigrad.record() as rec:`.
+    """A running or finished recording, used as `with minigrad.record() as rec:`.
 
-    `jvp=True` also pushes tangents through the program, seeded with ones at the leaves; `inside=True` also notes what the
-    methods of custom Functions do, which costs several times as much as running them.
+    `jvp=True` also pushes tangents through the program, seeded with ones at the leaves; `inside=True` also records the methods
+    of custom Functions, which makes them several times slower.
 
     >>> import minigrad
     >>> x = minigrad.tensor(2., requires_grad=True)
@@ -62,20 +61,20 @@ class Record(Ledger, Layer):
 
     def __init__(self, jvp: bool = False, name: str = "", file: str = "", inside: bool = False):
         super().__init__()
-        self.inside = inside  # whether the methods of custom Functions are looked into
+        self.inside = inside  # True to record the methods of custom Functions, too
         self.program_name, self.file = name, file
         self.outputs: list[int] = []
-        self.notes: list[str] = []  # what could not be recorded, and why
+        self.notes: list[str] = []  # things that could not be recorded, with reasons
         self.level = Level() if jvp else None
         self.ran_backward = self.ran_jvp = False
-        self._backward = 0  # how many are running
+        self._backward = 0  # number of running backwards
         self._outer: Any = None  # the frame of the function of the table that ran last
         self._seeded: list[tuple] = []
         self._scope: Any = None
-        self.insides: list[Inside] = []  # what the methods of custom Functions did
-        self._sights: list = []  # what the layers around have seen of the operation that is coming
+        self.insides: list[Inside] = []  # calls of custom Functions' methods
+        self._sights: list = []  # views of the next operation by the layers around
 
-    # ------------------------------------------------------------------ as a context and a layer
+    # ------------------------------------------------------------------ context and layer
     def __enter__(self) -> Record:
         top = current()
         self.around = frozenset(top.layers())
@@ -95,24 +94,24 @@ class Record(Ledger, Layer):
         self._outer = self._scope = None
 
     def on_op(self, frame: Frame) -> Any:
-        """What is told of an operation that ran by its written-out road; None where it has to come through `process`."""
+        """Return the callback for operations on the fast path; None if they must come through `process`."""
         if not self.lies_on_plain(frame) or self.level is not None or self._backward and frame.grad:
             return None
-        if self._backward:  # a first-order backward: the edges tell all
+        if self._backward:  # a first-order backward: the edges contain everything
             return ignore
         return tracked_noter(self) if frame.grad else self.note_untracked
 
     def lies_on_plain(self, frame: Frame) -> bool:
-        """Whether there is plain eager code below, in the modes that are in force here."""
+        """Return True if the code below is plain and eager, in the current modes."""
         p = frame.parent
         return (p is ON or p is OFF) and not frame.observers and frame.below() is p
 
     def note_untracked(self, cls: Any, args: tuple, out: Any) -> None:
-        """An operation under no_grad."""
+        """Log an operation under no_grad."""
         self.note_called(cls, args, out, tuple(edges_of(args)), sys._getframe(2))
 
     def note_called(self, cls: Any, args: tuple, out: Any, link: Any, frame: Any) -> None:
-        """An operation that a function of the table may have called, or a transform; it may have several results."""
+        """Log an operation that a function of the table, or a transform, may have called; it may have several results."""
         call, offset = self.caller(frame, cls, args)
         around = passed.get()
         if not around and type(out) is not tuple:
@@ -127,9 +126,9 @@ class Record(Ledger, Layer):
         self.log.append([Ledger.ended, event, outs, nodes_of(outs), ()])
 
     def caller(self, frame: Any, cls: Any = None, args: tuple = ()) -> tuple:
-        """Who has called, as the entries of the log have it (Ledger.group_of), and where in the user's code that is.
+        """Return the caller in the form of log entries (Ledger.group_of), and the offset in the user's code.
 
-        `cls` and `args` are those of a written-out road, which a frame on the stack does not stand for.
+        `cls` and `args` belong to an operation on the fast path, which has no frame on the stack.
         """
         name, outer, user = called(frame)
         if outer is not None and outer is self._outer:
@@ -141,13 +140,13 @@ class Record(Ledger, Layer):
         return (name, code, arguments_of(outer, passed.get())), offset
 
     def handles(self, fn: type, args: tuple) -> bool:
-        """A recording sees every operation."""
+        """Return True: a recording sees every operation."""
         return True
 
     def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
-        """Run the operation below and note it."""
+        """Run the operation one layer below and log it."""
         below = frame.below()
-        if self._backward and not frame.grad:  # the edges tell all
+        if self._backward and not frame.grad:  # the edges contain everything
             return apply_at(below, cls, args)
         sights, self._sights = self._sights, []
         event = self.begin(frame, cls, args)
@@ -168,7 +167,7 @@ class Record(Ledger, Layer):
         return out
 
     def may_write(self, args: tuple) -> list:
-        """What has to be known beforehand of the arguments of a custom Function, which may write to them (mark_dirty)."""
+        """Save the state of a custom Function's arguments, because it may write to them (mark_dirty)."""
         found = []
         for x in args:
             if isinstance(x, Tensor) and x._ver is not INFERENCE:
@@ -179,7 +178,7 @@ class Record(Ledger, Layer):
         return found
 
     def note_written(self, event: Event, args: tuple, outs: tuple, below: Frame, watched: list) -> None:
-        """A custom Function has run that has written to arguments."""
+        """Log a custom Function that has written to arguments."""
         self.settle()
         held, written = [(bottom(x), content) for x, _, content, _ in watched], []
         for x, number, _, bases in watched:
@@ -195,7 +194,7 @@ class Record(Ledger, Layer):
             self.note_bases(event.group, x, bases)
 
     def inplace(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
-        """The same for a write: x and all that shares its memory hold something new afterwards."""
+        """Run and log an in-place operation: x and all that shares its memory get new values."""
         below = frame.below()
         if self._backward and not frame.grad:
             return inplace_at(below, fn, x, others)
@@ -207,7 +206,7 @@ class Record(Ledger, Layer):
         event.group.inplace = True
         stops = self.stops(fn, args)
         if event.group.phase == "forward" and not frame.grad and type(history([x, *bases][-1])) is Leaf:
-            event.group.phase = "update"  # a parameter is given numbers: a leaf, whose tangent stays what it was
+            event.group.phase = "update"  # a parameter is assigned: a leaf, whose tangent does not change
         elif not stops:
             below = self.with_tangents(below, frame.grad)
         befores = [self.ref(base) for base in bases]
@@ -228,14 +227,14 @@ class Record(Ledger, Layer):
         return x
 
     def apart(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> tuple:
-        """Other arguments of a write that share x's memory, cloned: here, where that is noted with the operation."""
+        """Clone a write's other arguments that share x's memory: here, so that the clone is logged with the operation."""
         if not frame.grad or not fn.differentiable or all([history(t) is None for t in (x, *tensors_in(others))]):
             return others
         with use(frame):
             return tuple([a.clone() if isinstance(a, Tensor) and shares(a, x) else a for a in others])
 
     def write_simply(self, fn: Any, x: Tensor, others: tuple) -> bool:
-        """A write under no_grad to a tensor that is no view, such as an optimizer's; False if it is not that simple."""
+        """Run a plain write under no_grad to a tensor that is not a view, such as an optimizer's; return False otherwise."""
         if x._view is not None or x._layer is not None or passed.get() or (copy := copied(x._a)) is None:
             return False
         args = (x, *others)
@@ -247,8 +246,9 @@ class Record(Ledger, Layer):
 
     # ------------------------------------------------------------------ backward
     def running(self, run: BackwardRun, grads: Any, seeds: list, arrays: bool) -> Any:
-        """Have what flows in a run of the engine noted.  What it computes is its own: noted only where it can be
-        differentiated again."""
+        """Return a context that logs the gradients in a run of the engine.
+
+        The engine's own operations are logged only if they can be differentiated again."""
         if not arrays:
             noted, outer = Running(self, run, None), recorder_of(self._scope.frame.parent)
             return noted if not isinstance(outer, Profiler) else both(noted, outer.timing(run))
@@ -260,7 +260,7 @@ class Record(Ledger, Layer):
         return Running(self, run, quiet)
 
     def found(self, gradients: dict) -> dict:
-        """Return gradients that are wanted as Tensors; each that becomes another object is noted as the same."""
+        """Return the requested gradients as Tensors; if one becomes another object, log that they are the same."""
         tensors = {k: boxed(g) for k, g in gradients.items()}
         for k, t in tensors.items():
             if t is not gradients[k]:
@@ -268,13 +268,13 @@ class Record(Ledger, Layer):
         return tensors
 
     def note_same(self, g: Any, other: Any) -> None:
-        """Note that a gradient goes on as another object."""
+        """Log that a gradient continues as another object."""
         if g is not other:
             self.log.append([Ledger.same, g, other])
 
     # ------------------------------------------------------------------ operations
     def begin(self, frame: Frame, cls: Any, args: tuple) -> Event:
-        """Note that an operation begins; its event."""
+        """Log that an operation begins, and return its event."""
         around, (call, offset) = passed.get(), self.caller(sys._getframe(2))
         event = Event(cls, above=around[-1] if around else None)
         layers = names_of((*frame.parent.layers(), *around[::-1])) if around or frame.on_op is None else NO_LAYERS
@@ -287,20 +287,20 @@ class Record(Ledger, Layer):
         return event
 
     def end(self, event: Event, args: tuple, outs: tuple, below: Frame) -> None:
-        """Note what came out."""
+        """Log the results of an operation."""
         tangents = tangents_at(below, (*args, *[o for o in outs if isinstance(o, Tensor)]))
         self.ran_jvp = self.ran_jvp or any([t is not None for t in tangents])
         self.log.append([Ledger.ended, event, outs, nodes_of(outs), tangents])
 
     def with_tangents(self, below: Frame, grad: bool) -> Frame:
-        """The frame below with our dual level open, unless the program has its own."""
+        """Return the frame below with the recording's dual level open, unless the program has opened one."""
         update = self.ran_backward and not grad
         if self.level is None or below.dual is not None or below.layer is not EAGER or update:
             return below
         return below.but(dual=self.level)
 
     def stops(self, cls: Any, args: tuple) -> bool:
-        """Whether tangents cannot be pushed on: at a Function without jvp, and for all that is computed from its results."""
+        """Return True if tangents stop here: at a Function without jvp, or at an operation on its results."""
         if self.level is None:
             return False
         if any([isinstance(a, Tensor) and a._tan == (self.level, None) for a in args]):
@@ -311,48 +311,48 @@ class Record(Ledger, Layer):
         return True
 
     def without_tangents(self, results: tuple) -> None:
-        """Mark what has no tangent though it depends on the leaves: it is not 0."""
+        """Mark results that depend on the leaves but have no tangent, so that it does not count as 0."""
         for t in results:
             if isinstance(t, Tensor):
                 t._tan = (self.level, None)
 
     def meet(self, t: Tensor) -> None:
-        """A tensor is seen, for a jvp pass: leaves get the tangent 1."""
+        """Give a leaf that a jvp pass meets for the first time the tangent 1."""
         new = self.level is not None and (t._tan is None or t._tan[0] is not self.level)
         if type(history(t)) is Leaf and t._layer is None and t._np_dtype in FLOATS and new:
             self._seeded.append((t, t._tan))
             t._tan = (self.level, wrap(np.ones_like(t._a, order="C")))
 
     def claim(self, node: Any) -> None:
-        """A node of a Grad layer has been made inside this recording, perhaps for an operation that has just run below."""
+        """Log a node of a Grad layer inside this recording, whose operation may just have run below."""
         if node._layer is not None:
             self.log.append([Ledger.claimed, node, node._saved])
 
     def note_dual(self, t: Tensor, tangent: Tensor) -> None:
-        """The program has given a tensor a tangent."""
+        """Log that the program has given a tensor a tangent."""
         self.ran_jvp = True
         self.log.append([Ledger.dual_made, t, tangent])
 
     def note_drawn(self, t: Tensor) -> None:
-        """Random numbers were drawn."""
+        """Log that random numbers were drawn."""
         self.log.append([Ledger.drew, t])
 
     def note_transfer(self, call: Any, ended: bool) -> None:
-        """A call that communicates is about to write its results, or has ended."""
+        """Log that a communicating call is about to write its results, or has ended."""
         self._outer = None
         self.log.append(
             [Ledger.transfer_ended, call, said(call)] if ended else [Ledger.transfer_writes, call, call.reads]
         )
 
-    # ------------------------------------------------------------------ what checkpoints, layers, Functions and modules tell
+    # ------------------------------------------------------------------ checkpoints, layers, Functions and modules
     def note_region(self, what: str, node: Any, inputs: Any) -> None:
-        """A checkpoint begins, or runs again (regions.py)."""
+        """Log that a checkpoint begins, or runs again (regions.py)."""
         facts = (inputs, edges_of(inputs)) if what == "region_began" else ()
         self._outer = None
         self.log.append([getattr(Ledger, what), node, *facts])
 
     def saw(self, layer: Layer, cls: Any, args: tuple) -> Event | None:
-        """A transform handles an operation: it sees these arguments, before it passes the operation on; its sight."""
+        """Log an operation with its arguments as a transform receives it, and return the event."""
         if layer in self.around:
             return None
         self._sights.append((layer.name, [list(a.shape) for a in args if isinstance(a, Tensor)]))
@@ -361,45 +361,45 @@ class Record(Ledger, Layer):
         return event
 
     def saw_result(self, event: Event, out: Any) -> None:
-        """The transform has given a result, or None where it failed."""
+        """Log the transform's result, or None if it failed."""
         outs = [o for o in (out if isinstance(out, (tuple, list)) else (out,)) if isinstance(o, Tensor)]
         dims = [dims_of(o, self.around) for o in outs]
         self.log.append([Ledger.sight_ended, event, [below(o, self.around) for o in outs], dims])
 
     def entered(self, module: Any) -> None:
-        """A module is called."""
+        """Log that a module's call begins."""
         self.log.append([Ledger.module_entered, module])
 
     def left(self, module: Any) -> None:
-        """Its call is over."""
+        """Log that a module's call is over."""
         self.log.append([Ledger.module_left, module])
 
     def watching(self, cls: Any, name: str, method: Any) -> Any:
-        """A method of a custom Function, to be run under a recording of its own where it is to be looked into."""
+        """Return a custom Function's method, wrapped in a separate recording if `inside` is set."""
         if not self.inside:
             return method
         return lambda *args: watched(self, Record(name=f"{cls.__name__}.{name}", inside=True), name, method, args)
 
     # ------------------------------------------------------------------ the result
     def name_arguments(self, names: Iterable[str], args: Iterable) -> None:
-        """Note the tensors among arguments under the names of the parameters."""
+        """Name the tensors among arguments after the parameters."""
         for name, a in zip(names, args):
             if isinstance(a, Tensor):
                 self.meet(a)
                 self.values[self.ref(a)].name = name
 
     def name_values(self, names: dict[int, str]) -> None:
-        """Name the values that have no name yet, by the ids of their tensors."""
+        """Name the values without a name, by the ids of their tensors."""
         for value in self.values:
             value.name = value.name or names.get(id(value.tensor), "")
 
     def to_dict(self) -> dict:
-        """The record as plain data of the schema minigrad.record/1 (docs/record.md)."""
+        """Return the record as plain data of the schema minigrad.record/1 (docs/record.md)."""
         with uncollected():
             return numbered(self)[0].to_dict()
 
     def to_json(self, indent: int | None = 1) -> str:
-        """The record as JSON text."""
+        """Return the record as JSON text."""
         with uncollected():
             return numbered(self)[0].to_json(indent)
 
@@ -413,11 +413,11 @@ class Record(Ledger, Layer):
 
 @contextmanager
 def both(one: Any, other: Any) -> Iterator[None]:
-    """Enter two contexts: a recording notes a backward that a profiler around it times."""
+    """Enter two contexts: a recording logs a backward, and a profiler around it times it."""
     with one, other:
         yield
 
 
 def tangents_at(frame: Frame, args: Any) -> list:
-    """What forward mode has of each argument in a frame, or None."""
+    """Return the forward-mode tangent of each argument in a frame, or None."""
     return [None if frame.dual is None else tangent_of(a, frame.dual) for a in args]

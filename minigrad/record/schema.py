@@ -1,6 +1,6 @@
-"""The record as data: the dataclasses of the schema `minigrad.record/1`, which docs/record.md describes field by field.
+"""The record as data: the dataclasses of the schema `minigrad.record/1`, described field by field in docs/record.md.
 
-Everything is plain: ids are integers in program order, every field is always there, and `to_dict` gives what JSON can hold.
+All data is plain: ids are integers in program order, every field is always present, and `to_dict` returns what JSON can hold.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from ..arrays.dtypes import FLOATS
 from ..arrays.kinds import host
 
 SCHEMA = "minigrad.record/1"
-WHOLE = 16  # up to so many elements a value's summary holds all of them
+WHOLE = 16  # up to this many elements, a value's summary holds all of them
 BINS = 16
-SMALL = 1e-150  # its square is a number still
+SMALL = 1e-150  # its square is still a normal number
 
 
 @dataclasses.dataclass
 class Value:
-    """What one tensor held at one moment."""
+    """The content of one tensor at one moment."""
 
     id: int
     name: str
-    label: str  # what formulas call it
+    label: str  # its name in formulas
     kind: str  # input | parameter | constant | computed | gradient | tangent
     shape: list
     dtype: str
@@ -38,31 +38,31 @@ class Value:
 
 @dataclasses.dataclass
 class Where:
-    """The user's line, whole."""
+    """The user's line."""
 
     file: str = ""
     line: int = 0
     code: str = ""
-    function: str = ""  # the qualified name of the function that the line stands in
+    function: str = ""  # the qualified name of the function that contains the line
     columns: list = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass
 class Edge:
-    """How a gradient passed through one input of an operation."""
+    """The passage of a gradient through one input of an operation."""
 
     input: int
     partial: str
     upstream: int
     gives: int
-    formula: str = ""  # what it gives, an expression in labels and g
+    formula: str = ""  # the gradient it passes on, an expression in labels and g
     latex: str = ""
-    upstreams: list = dataclasses.field(default_factory=list)  # the gradients of all results, None where none arrived
+    upstreams: list = dataclasses.field(default_factory=list)  # of all results, None for those without one
 
 
 @dataclasses.dataclass
 class SavedValue:
-    """What an operation keeps for its backward, and the operation that let it go."""
+    """A value that an operation saves for its backward, and the operation that frees it."""
 
     value: int
     bytes: int
@@ -71,7 +71,7 @@ class SavedValue:
 
 @dataclasses.dataclass
 class View:
-    """An operation as one of the transforms around it saw it."""
+    """An operation as one of the transforms around it sees it."""
 
     layer: str
     inputs: list
@@ -79,7 +79,7 @@ class View:
 
 @dataclasses.dataclass
 class Method:
-    """What a method of a custom Function did: a record inside the record, with ids of its own."""
+    """A call of a custom Function's method: a record inside the record, with separate ids."""
 
     method: str  # forward | setup_context | backward | jvp
     values: list
@@ -90,20 +90,20 @@ class Method:
 
 @dataclasses.dataclass
 class Transfer:
-    """A collective or a message between processes; times are seconds of one clock of this process."""
+    """A collective or a message between processes; times are seconds of this process's clock."""
 
     name: str
     words: str  # the call, with shapes and dtypes
-    group: int  # the number of the group of processes, which is the same on all of them
-    ranks: list  # the processes in it
+    group: int  # the number of the process group, the same on all of its ranks
+    ranks: list  # the ranks in it
     number: int | None  # among the collectives of the group; None for a message
-    peer: int | None  # of a message: the other process, None where any may have sent it
+    peer: int | None  # of a message: the other rank; None if any rank may have sent it
     tag: int
     bytes: int
-    label: str  # what is in it, such as the gradients of a bucket
-    rank: int  # whose call it is
+    label: str  # its content, such as the gradients of a bucket
+    rank: int  # the rank that makes the call
     began: float
-    waited: float | None  # since when the program has waited for it
+    waited: float | None  # when the program began to wait for it
     done: float
 
 
@@ -119,9 +119,7 @@ class Op:
     layer: list
     inputs: list
     outputs: list
-    of: (
-        int | None
-    )  # of backward and jvp: the operation whose rule ran it, also one of a backward that is differentiated
+    of: int | None  # backward and jvp: the operation whose rule ran; can be one of a backward that is differentiated
     inplace: bool
     where: Where
     function: str | None
@@ -132,12 +130,12 @@ class Op:
     views: list = dataclasses.field(default_factory=list)
     inside: list = dataclasses.field(default_factory=list)
     module: list = dataclasses.field(default_factory=list)
-    again: bool = False  # of backward: a checkpoint computes the operation `of` again
+    again: bool = False  # backward: a checkpoint repeats the operation `of`
     transfers: list = dataclasses.field(default_factory=list)
 
     def to_dict(self, where: dict) -> dict:
-        """The operation as JSON has it, which has its line, too."""
-        made = vars(self).copy()  # shares its keys with those of all operations, which a new dictionary does not
+        """Return the operation as a JSON object, with its line."""
+        made = vars(self).copy()  # shares its keys with all other operations, unlike a new dictionary
         made["where"] = where
         for name in ("saved", "edges", "views", "transfers"):
             if made[name]:
@@ -160,7 +158,7 @@ class Document:
     gradients: dict
 
     def to_dict(self) -> dict:
-        """The record as JSON has it: the keys of objects are strings.  Operations on one line share what is told of it."""
+        """Return the record as a JSON object: keys are strings, and operations on one line share its description."""
         lines = {id(op.where): vars(op.where).copy() for op in self.ops}
         return {
             "schema": SCHEMA,
@@ -172,12 +170,12 @@ class Document:
         }
 
     def to_json(self, indent: int | None = 1) -> str:
-        """The record as JSON text."""
+        """Return the record as JSON text."""
         return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False)
 
 
 def summary(a: np.ndarray) -> dict:
-    """All elements of a small array; of a large one extremes, mean, spread and a histogram, with NaN and infinities counted."""
+    """Return all elements of a small array; else extremes, mean, spread, histogram, and counts of NaN and infinities."""
     a = host(a)
     if a.size <= WHOLE:
         return {"values": jsonable(a.tolist())}
@@ -208,18 +206,18 @@ def summary(a: np.ndarray) -> dict:
 
 
 def histogram(numbers: np.ndarray, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
-    """The edges of equal bins and how many numbers each has: np.histogram, which takes three times as long for few."""
+    """Return the edges of equal bins and the count in each, like np.histogram, which is three times slower on few numbers."""
     edges = np.arange(BINS + 1) * ((high - low) / BINS) + low
     edges[-1] = high
     bins = ((numbers - low) / (high - low) * BINS).astype(np.intp)
     bins[bins == BINS] -= 1
-    bins[numbers < edges[bins]] -= 1  # a division may round over an edge
+    bins[numbers < edges[bins]] -= 1  # a division may round across an edge
     bins[(numbers >= edges[bins + 1]) & (bins != BINS - 1)] += 1
     return edges, np.bincount(bins, minlength=BINS)
 
 
 def extent(low: float, high: float) -> tuple[float, float]:
-    """Where a histogram begins and ends: a little further apart where numbers are too close for bins between them."""
+    """Return the range of a histogram, widened if the numbers are too close for bins between them."""
     bin = (high - low) / BINS
     if low < low + bin and high - bin < high:
         return low, high
@@ -228,13 +226,13 @@ def extent(low: float, high: float) -> tuple[float, float]:
 
 
 def with_names(numbers: dict) -> dict:
-    """An object of JSON: its keys are strings."""
+    """Return a JSON object: keys become strings."""
     return {str(k): v for k, v in numbers.items()}
 
 
 def jsonable(x: Any) -> Any:
-    """Dictionary keys as strings; NaN and infinities, which JSON has not, as strings too."""
-    if isinstance(x, float):  # first, for there are most of them
+    """Return JSON-compatible data: dictionary keys as strings; NaN and infinities, which JSON lacks, as strings too."""
+    if isinstance(x, float):  # first, because it is the most common case
         return x if math.isfinite(x) else repr(x)
     if isinstance(x, (list, tuple)):
         return [jsonable(v) for v in x]

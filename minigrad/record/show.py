@@ -1,7 +1,7 @@
-"""How tensors, nodes and records show themselves in a notebook, and `%load_ext minigrad`.
+"""The display of tensors, nodes and records in a notebook, and `%load_ext minigrad`.
 
-The drawing package is looked up by name when something is to be shown, so that minigrad itself never depends on it; without
-it there is text.
+The drawing package is imported by name when something is displayed, so that minigrad itself does not depend on it; without
+it, there is only text.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 
 def mimebundle(what: Any, include: Any = None, exclude: Any = None) -> dict:
-    """What IPython asks an object for: its text, and the picture of its graph where there is one."""
+    """Return the representations for IPython: text, and a picture of the graph if there is one."""
     try:
         notebook = importlib.import_module("viz.notebook")
     except ImportError:
@@ -20,7 +20,7 @@ def mimebundle(what: Any, include: Any = None, exclude: Any = None) -> dict:
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """What `%load_ext minigrad` calls: the notebook gets `%%trace`, which records a cell and draws its passes.
+    """Add `%%trace` to the notebook, which records a cell and draws its passes; `%load_ext minigrad` calls this.
 
     >>> get_ipython().run_line_magic("load_ext", "minigrad")  # doctest: +SKIP
     """

@@ -1,7 +1,7 @@
-"""What transforms see of operations: under vmap one example, without the batch dimension that the operation below has.
+"""Operations as transforms see them: under vmap a single example, without the batch dimension of the operation below.
 
-An operation comes to the innermost transform first, and each runs it, or what it makes of it, one layer down.  A sight is the
-operation as it came to one of them.  A Grad layer's nodes are those of the sights one layer down; formulas are about these.
+An operation comes to the innermost transform first, and each transform passes it, or operations made from it, one layer down.
+A sight is the operation as one transform sees it. A Grad layer's nodes belong to the sights one layer down, and so do formulas.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .values import Event, bottom
 
 
 def sight(layer: Layer, cls: Any, args: tuple, around: frozenset) -> tuple[Event, list, list, list]:
-    """The sight of an operation that comes to a layer, with the tensors that the recording has, their edges and dimensions."""
+    """Return the sight of an operation that comes to a layer, and the arguments, edges and dims that the recording sees."""
     before = passed.get()
     event = Event(cls, above=before[-1] if before else None)
     plain = [below(a, around) for a in args]
@@ -25,14 +25,14 @@ def sight(layer: Layer, cls: Any, args: tuple, around: frozenset) -> tuple[Event
 
 
 def below(t: Any, around: frozenset) -> Any:
-    """What a tensor is to a recording that lies in the layers around: without the boxes of those inside."""
+    """Return a tensor as a recording inside the layers around sees it: without the boxes of inner layers."""
     while type(t) is Box and t._layer not in around:
         t = t._value
     return t
 
 
 def dims_of(t: Any, around: frozenset) -> tuple:
-    """The dimensions that the vmaps inside the recording hide of a tensor, the outermost one's first."""
+    """Return the dimensions of a tensor that vmaps inside the recording hide, the outermost vmap's first."""
     dims: list[int] = []
     while type(t) is Box and t._layer not in around:
         if t._layer.name == "vmap":
@@ -42,34 +42,34 @@ def dims_of(t: Any, around: frozenset) -> tuple:
 
 
 class Sights(Flows):
-    """What a ledger knows of sights, and which node belongs to which."""
+    """The sights that a ledger knows, and the node of each."""
 
     def __init__(self):
         super().__init__()
-        self._seeing: list[Event] = []  # the sights of the operation that is running
+        self._seeing: list[Event] = []  # the sights of the running operation
         self._last: Event | None = None
 
     def sight_began(self, event: Event, args: list, edges: list, dims: list) -> None:
-        """An operation comes to a transform: what runs until it has left belongs to it."""
+        """Note that an operation comes to a transform; it covers all that runs until the transform is done."""
         event.inputs = [self.ref(a, "", e) for a, e in zip(args, edges)]
         event.dims = {i: d for i, d in zip(event.inputs, dims) if isinstance(i, int)}
         self._seeing.append(event)
 
     def sight_ended(self, event: Event, outs: list, dims: list) -> None:
-        """The transform has given these results; none where it has failed."""
+        """Note the results of a transform; there are none if it failed."""
         self._seeing.remove(event)
         event.outputs = [self.ref(o, "computed") for o in outs]
         event.dims = {**event.dims, **dict(zip(event.outputs, dims))}
 
     def seen(self, event: Event) -> None:
-        """An operation ran at the bottom: the sights that it ran for belong to its group."""
+        """Add the current sights to the group of an operation that ran at the bottom."""
         for sight in self._seeing:
             if sight.group is None and event.group is not None:
                 sight.group = event.group
                 event.group.sights += (sight,)
 
     def claimed(self, node: Any, saved: Any) -> None:
-        """A node of a Grad layer that runs inside this recording: it is made when its operation has run below, and noted."""
+        """Note a node of a Grad layer inside this recording; it is created after its operation has run and was noted."""
         if self._last is None or self._last.group is None or node in self._made_by:
             return
         group, layer = self._last.group, node._layer
@@ -78,7 +78,7 @@ class Sights(Flows):
             return self.note_node(event, node, saved)
 
     def note_node(self, event: Event, node: Any, saved: Any) -> None:
-        """A node that belongs to the event's group, and the tensors it keeps."""
+        """Note a node of the event's group, and the tensors it saves."""
         self._made_by[node] = event
         event.group.nodes += (node,)
         for s in saved if type(saved) is tuple else ():

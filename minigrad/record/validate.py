@@ -1,8 +1,8 @@
-"""Check that data is a record as docs/record.md describes it, and say where it is not: `ops[3].inputs[0]: 99 is not a value`.
+"""Check that data is a record as described in docs/record.md; errors give the location: `ops[3].inputs[0]: 99 is not a value`.
 
-Records come from files, which other programs write and accidents damage.  Whoever draws or compares one afterwards relies on
-the types, on each id being there, and on no chain leading back to where it began.  A table for each object says what its
-fields hold; a field may be missing unless nothing can be done without it.
+Records come from files, which other programs write and accidents damage. Code that draws or compares records relies on their
+types, on valid ids, and on chains that end. A table for each kind of object describes its fields; a field may be missing unless
+it is essential.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import Any, NamedTuple, NoReturn
 
 from .schema import SCHEMA
 
-LARGEST = 2**63  # sizes, bytes and lines are less
-DEEPEST = 50  # lists in a constant, and records in a record; Python itself follows a few hundred
+LARGEST = 2**63  # sizes, bytes and lines are smaller
+DEEPEST = 50  # of lists in a constant, and of records in a record; Python itself handles a few hundred
 KINDS = ("input", "parameter", "constant", "computed", "gradient", "tangent")
 PHASES = ("forward", "backward", "jvp", "update")
-WORDS = ("nan", "inf", "-inf")  # for the numbers that JSON has not
+WORDS = ("nan", "inf", "-inf")  # for the numbers that JSON lacks
 
 
 class NotARecord(ValueError):
-    """Data is no record; `path` leads to what is wrong."""
+    """An error in the data of a record; `path` leads to it."""
 
     def __init__(self, what: str, path: str = ""):
         super().__init__(f"{path.removeprefix('.')}: {what}" if path else what)
@@ -29,7 +29,7 @@ class NotARecord(ValueError):
 
 
 class Ids(NamedTuple):
-    """The values, operations and lanes that numbers may mean; `around` has those of the record that this one stands in."""
+    """The valid ids of values, operations and lanes; `around` has those of the enclosing record."""
 
     values: dict[int, dict]
     ops: dict[int, dict]
@@ -43,22 +43,22 @@ OUTSIDE = Ids({}, {})
 
 
 def validate(record: Any) -> None:
-    """Raise NotARecord for data that is no record.
+    """Raise NotARecord unless data is a record.
 
     >>> validate({"program": {"passes": []}, "values": [], "ops": [], "outputs": [99]})
     Traceback (most recent call last):
     minigrad.record.validate.NotARecord: outputs[0]: 99 is not a value
     """
     if isinstance(record, dict) and (schema := record.get("schema", SCHEMA)) != SCHEMA:
-        refuse(f"{shown(schema)} is not {SCHEMA!r}, the one that is read here", ".schema")
+        refuse(f"{shown(schema)} is not {SCHEMA!r}, the supported schema", ".schema")
     fields({"program": PROGRAM}, "program")(record, OUTSIDE)
     document(record, OUTSIDE)
 
 
 def document(record: Any, around: Ids) -> None:
-    """Check values, operations and outputs, of a whole record or of one in it."""
+    """Check values, operations and outputs, of a whole record or of a nested one."""
     if around.depth == DEEPEST:
-        refuse(f"more than {DEEPEST} records lie in one another")
+        refuse(f"more than {DEEPEST} records are nested")
     fields({"values": each(IDENTIFIED), "ops": each(IDENTIFIED), "lanes": each(LANE)}, "values", "ops")(record, OUTSIDE)
     values, ops = by_id(record["values"], ".values"), by_id(record["ops"], ".ops")
     ids = Ids(values, ops, around, around.depth + 1, len(record.get("lanes", ())))
@@ -67,14 +67,14 @@ def document(record: Any, around: Ids) -> None:
     leads_somewhere(record["ops"])
 
 
-# ---------------------------------------------------------------------- what something may be
+# ---------------------------------------------------------------------- scalars and ids
 def refuse(what: str, path: str = "") -> NoReturn:
-    """Say what is wrong, and where."""
+    """Raise the error for invalid data."""
     raise NotARecord(what, path)
 
 
 def shown(x: object) -> str:
-    """Return data as an error names it.
+    """Return data in the form that an error shows.
 
     >>> shown(None), shown("net.py"), shown([1, 2])
     ('null', "'net.py'", 'a list')
@@ -86,87 +86,87 @@ def shown(x: object) -> str:
 
 
 def text(x: Any, ids: Ids = OUTSIDE) -> None:
-    """Let a string pass."""
+    """Accept a string."""
     if not isinstance(x, str):
         refuse(f"{shown(x)} is not a string")
 
 
 def flag(x: Any, ids: Ids) -> None:
-    """Let true and false pass."""
+    """Accept true or false."""
     if not isinstance(x, bool):
         refuse(f"{shown(x)} is neither true nor false")
 
 
 def count(x: Any, ids: Ids = OUTSIDE) -> None:
-    """Let a whole number pass that can count something."""
+    """Accept an integer that can count something."""
     if isinstance(x, bool) or not isinstance(x, int) or not 0 <= x < LARGEST:
         refuse(f"{shown_number(x)} is not a whole number from 0 to 2**63 - 1")
 
 
 def shown_number(x: object) -> str:
-    """Return data as an error names it; a number may be too large for Python to write it down."""
+    """Return data in the form that an error shows; a number may be too large for Python to print."""
     return "a huge number" if isinstance(x, int) and abs(x) >= LARGEST * 2 else shown(x)
 
 
 def finite(x: Any, ids: Ids = OUTSIDE) -> None:
-    """Let a number pass that is neither NaN nor infinite."""
+    """Accept a number that is neither NaN nor infinite."""
     whole = isinstance(x, int) and abs(x) < LARGEST * 2
     if not whole and not (isinstance(x, float) and math.isfinite(x)):
         refuse(f"{shown_number(x)} is not a finite number")
 
 
 def number(x: Any, ids: Ids = OUTSIDE) -> None:
-    """Let a number pass, or a word for one."""
+    """Accept a number, or one of the words for NaN and infinities."""
     whole = isinstance(x, int) and abs(x) < LARGEST * 2
     if not whole and not isinstance(x, float) and not (isinstance(x, str) and x in WORDS):
         refuse(f"{shown_number(x)} is not a number")
 
 
 def constant(x: Any, ids: Ids, depth: int = 0) -> None:
-    """Let anything pass that JSON has."""
+    """Accept any JSON data."""
     if depth == DEEPEST:
-        refuse(f"more than {DEEPEST} lists or objects lie in one another")
+        refuse(f"more than {DEEPEST} lists or objects are nested")
     if isinstance(x, dict):
         each(text)(list(x), ids)
     parts = x.values() if isinstance(x, dict) else x if isinstance(x, (list, tuple)) else ()
     for part in parts:
         constant(part, ids, depth + 1)
     if isinstance(x, int) and abs(x) >= LARGEST * 2:
-        refuse("the number is huge: no argument of an operation is")
+        refuse("the number is too large for an argument of an operation")
     if not isinstance(x, (dict, list, tuple, str, int, float, type(None))):
         refuse(f"JSON has no {type(x).__name__}")
 
 
 def value(x: Any, ids: Ids) -> None:
-    """Let the id of a value pass."""
+    """Accept the id of a value."""
     if isinstance(x, bool) or not isinstance(x, int) or x not in ids.values:
         refuse(f"{shown_number(x)} is not a value")
 
 
 def op(x: Any, ids: Ids) -> None:
-    """Let the id of an operation pass."""
+    """Accept the id of an operation."""
     if isinstance(x, bool) or not isinstance(x, int) or x not in ids.ops:
         refuse(f"{shown_number(x)} is not an operation")
 
 
 def lane(x: Any, ids: Ids) -> None:
-    """Let the number of a lane pass."""
+    """Accept the number of a lane."""
     count(x)
     if x >= ids.lanes:
         refuse(f"{x} is not a lane")
 
 
 def argument(x: Any, ids: Ids) -> None:
-    """Let an operation's input pass: the id of a value, or a constant."""
+    """Accept an operation's input: the id of a value, or a constant."""
     if isinstance(x, dict):
         fields({"const": constant}, "const")(x, ids)
     else:
         value(x, ids)
 
 
-# ---------------------------------------------------------------------- what something may be made of
+# ---------------------------------------------------------------------- objects and lists
 def part(step: str, check: Check, x: Any, ids: Ids) -> None:
-    """Check a part, which an error names."""
+    """Check a part, and add its name to the path of an error."""
     try:
         check(x, ids)
     except NotARecord as e:
@@ -174,14 +174,14 @@ def part(step: str, check: Check, x: Any, ids: Ids) -> None:
 
 
 def fields(table: dict[str, Check], *needed: str) -> Check:
-    """Return the check of an object by its fields, of which some have to be there."""
+    """Return a check of an object by its fields, some of which are required."""
 
     def check(x: Any, ids: Ids) -> None:
         if not isinstance(x, dict):
             refuse(f"{shown(x)} is not an object")
         for name in needed:
             if name not in x:
-                refuse("it is missing", f".{name}")
+                refuse("the field is missing", f".{name}")
         for name, of in table.items():
             if name in x:
                 part(f".{name}", of, x[name], ids)
@@ -190,13 +190,13 @@ def fields(table: dict[str, Check], *needed: str) -> Check:
 
 
 def each(of: Check, *, lengths: Container[int] | None = None) -> Check:
-    """Return the check of a list by its elements; it may have one of these lengths."""
+    """Return a check of a list by its elements, and by its length if `lengths` is given."""
 
     def check(x: Any, ids: Ids) -> None:
         if not isinstance(x, (list, tuple)):
             refuse(f"{shown(x)} is not a list")
         if lengths is not None and len(x) not in lengths:
-            refuse(f"{len(x)} elements are not as many as belong there")
+            refuse(f"the list has {len(x)} elements, which is not allowed here")
         for i, element in enumerate(x):
             part(f"[{i}]", of, element, ids)
 
@@ -204,7 +204,7 @@ def each(of: Check, *, lengths: Container[int] | None = None) -> Check:
 
 
 def pairs(of: Check) -> Check:
-    """Return the check of an object whose keys are ids of values, as JSON writes them."""
+    """Return a check of an object whose keys are ids of values, as strings."""
 
     def check(x: Any, ids: Ids) -> None:
         if not isinstance(x, dict):
@@ -218,7 +218,7 @@ def pairs(of: Check) -> Check:
 
 
 def is_key(key: Any, ids: Ids) -> bool:
-    """Return whether a key is the id of a value."""
+    """Return True if a key is the id of a value."""
     try:
         return str(int(key)) == key and int(key) in ids.values
     except ValueError:
@@ -226,22 +226,22 @@ def is_key(key: Any, ids: Ids) -> bool:
 
 
 def counts(x: Any, ids: Ids) -> None:
-    """Let an object pass that says how many there are of each kind."""
+    """Accept an object that maps kinds to counts."""
     fields({name: count for name in x} if isinstance(x, dict) else {})(x, ids)
 
 
 def same(x: Any, ids: Ids) -> None:
-    """Let an object pass that says for values of a record in a record which of those around they are."""
+    """Accept an object that maps values of a nested record to values of the enclosing one."""
     pairs(lambda other, _: value(other, ids.around or OUTSIDE))(x, ids)
 
 
 def optional(of: Check) -> Check:
-    """Return the check of what may be null."""
+    """Return a check that also accepts null."""
     return lambda x, ids: None if x is None else of(x, ids)
 
 
 def one_of(words: tuple[str, ...]) -> Check:
-    """Return the check of a word out of a few."""
+    """Return a check that accepts one of a few words."""
 
     def check(x: Any, ids: Ids) -> None:
         if x not in words:
@@ -250,9 +250,9 @@ def one_of(words: tuple[str, ...]) -> Check:
     return check
 
 
-# ---------------------------------------------------------------------- what depends on other parts
+# ---------------------------------------------------------------------- checks across parts
 def described(x: Any, ids: Ids) -> None:
-    """Check a value of the record, and what is in it."""
+    """Check a value of the record and its content."""
     VALUE(x, ids)
     summary = x.get("summary") or {}
     if "values" in summary:
@@ -264,7 +264,7 @@ def described(x: Any, ids: Ids) -> None:
 def elements(x: Any, ids: Ids, depth: int = 0) -> None:
     """Check nested lists of numbers."""
     if depth == DEEPEST:
-        refuse(f"more than {DEEPEST} lists lie in one another")
+        refuse(f"more than {DEEPEST} lists are nested")
     if isinstance(x, (list, tuple)):
         each(lambda of, ids: elements(of, ids, depth + 1))(x, ids)
     else:
@@ -275,22 +275,22 @@ def statistics(x: dict, ids: Ids) -> None:
     """Check the summary of a large value."""
     STATISTICS(x, ids)
     if (x["min"] is None) != (x["max"] is None):
-        refuse("min and max are both numbers or both null", ".max")
+        refuse("min and max must be both numbers or both null", ".max")
     if (histogram := x.get("histogram")) and len(histogram["edges"]) not in (0, len(histogram["counts"]) + 1):
-        refuse("there is one edge more than there are counts", ".histogram.edges")
+        refuse("there must be one more edge than counts", ".histogram.edges")
 
 
 def operation(x: Any, ids: Ids) -> None:
-    """Check an operation of the record; one that writes in place says where."""
+    """Check an operation of the record; an in-place one needs a value to write to."""
     OP(x, ids)
     if x.get("inplace") and (not x["inputs"] or isinstance(x["inputs"][0], dict)):
-        refuse("an operation in place has a value to write to as its first input", ".inputs")
+        refuse("the first input of an in-place operation must be the value it writes to", ".inputs")
     for i, method in enumerate(x.get("inside", ())):
         part(f".inside[{i}]", document, method, ids)
 
 
 def by_id(entries: list, path: str) -> dict[int, dict]:
-    """Return entries by their ids, which occur once each."""
+    """Return entries by their ids, which must be unique."""
     found: dict[int, dict] = {}
     for i, entry in enumerate(entries):
         if found.setdefault(entry["id"], entry) is not entry:
@@ -299,20 +299,20 @@ def by_id(entries: list, path: str) -> dict[int, dict]:
 
 
 def made_once(ops: list) -> None:
-    """Check that each value is made once, and not by an operation that reads it."""
+    """Check that each value has a single maker, which does not read it."""
     makes: dict[int, int] = {}
     for i, x in enumerate(ops):
         if x["phase"] in ("forward", "update"):
             for k, made in enumerate(x["outputs"]):
                 if makes.setdefault(made, i) != i:
-                    refuse(f"{made} is what ops[{makes[made]}] makes", f".ops[{i}].outputs[{k}]")
+                    refuse(f"{made} is already an output of ops[{makes[made]}]", f".ops[{i}].outputs[{k}]")
             for k, read in enumerate(x["inputs"]):
                 if not isinstance(read, dict) and makes.get(read) == i:
-                    refuse(f"{read} is what the operation itself makes", f".ops[{i}].inputs[{k}]")
+                    refuse(f"{read} is an output of the same operation", f".ops[{i}].inputs[{k}]")
 
 
 def leads_somewhere(ops: list) -> None:
-    """Check that from one `of` to the next, and from an updated parameter to what it was, one comes to an end."""
+    """Check that chains of `of`, and of updates of a parameter, come to an end."""
     of = {x["id"]: (x.get("of"), f".ops[{i}].of") for i, x in enumerate(ops)}
     updates = [(i, x) for i, x in enumerate(ops) if x["phase"] == "update" and x.get("inplace") and x["outputs"]]
     was = {x["outputs"][0]: (x["inputs"][0], f".ops[{i}].inputs[0]") for i, x in updates}

@@ -230,15 +230,15 @@ def again(document):
 
 WRONG = {
     "ops[3].inputs[0]: 99 is not a value": set_at("ops", 3, "inputs", 0, to=99),
-    "ops[3].inputs[0].const: it is missing": set_at("ops", 3, "inputs", 0, to={}),
+    "ops[3].inputs[0].const: the field is missing": set_at("ops", 3, "inputs", 0, to={}),
     "ops[0].outputs: null is not a list": set_at("ops", 0, "outputs", to=None),
     "ops[0].saved[0].bytes: -1 is not a whole number from 0 to 2**63 - 1": set_at("ops", 0, "saved", 0, "bytes", to=-1),
     "ops[1].edges[1].upstream: 'g' is not a value": set_at("ops", 1, "edges", 1, "upstream", to="g"),
     "ops[1].tangents: 'x' is not a value": set_at("ops", 1, "tangents", "x", to=1),
     "ops[1].of: 77 is not an operation": set_at("ops", 1, "of", to=77),
     "ops[1].of: 1 leads back to itself": set_at("ops", 1, "of", to=1),
-    "ops[1].outputs[0]: 3 is what ops[0] makes": set_at("ops", 1, "outputs", 0, to=3),
-    "ops[1].inputs[0]: 4 is what the operation itself makes": set_at("ops", 1, "inputs", 0, to=4),
+    "ops[1].outputs[0]: 3 is already an output of ops[0]": set_at("ops", 1, "outputs", 0, to=3),
+    "ops[1].inputs[0]: 4 is an output of the same operation": set_at("ops", 1, "inputs", 0, to=4),
     "ops[2].phase: 'sideways' is none of forward, backward, jvp, update": set_at("ops", 2, "phase", to="sideways"),
     "values[21].id: 2 is the id of another entry": again,
     "values[0].shape[0]: 'a' is not a whole number": set_at("values", 0, "shape", to=["a"]),
@@ -248,7 +248,7 @@ WRONG = {
     "outputs[0]: true is not a value": set_at("outputs", 0, to=True),
     "gradients.0: null is not a value": set_at("gradients", "0", to=None),
     "program.passes: 'forward' is not a list": set_at("program", "passes", to="forward"),
-    "schema: 'minigrad.record/2' is not 'minigrad.record/1', the one that is read here": set_at(
+    "schema: 'minigrad.record/2' is not 'minigrad.record/1', the supported schema": set_at(
         "schema", to="minigrad.record/2"
     ),
 }
