@@ -1,3 +1,3 @@
-"""Formulas: what operations and their derivatives are, in public names that can be typed in."""
+"""Formulas: operations and their derivatives, written with public names so that you can paste them."""
 
 from . import elementwise, layers, matrices, reductions, shaping

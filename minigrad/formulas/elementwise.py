@@ -1,4 +1,4 @@
-"""Write elementwise operations."""
+"""The spelling of elementwise operations."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SYMBOLS = {
 
 @written(Pointwise)
 def _(layer: Terms, cls: Any, out: Tensor, *args: Any) -> Term:
-    """By the operator, or as the call of its function without the settings that it has by default."""
+    """Write the operator, or the call of the function without settings that equal their defaults."""
     n = len(cls.names) - cls.n_settings
     settings = list(args[n:])
     while settings and cls.defaults and settings[-1] == cls.defaults[len(settings) - 1]:
@@ -40,12 +40,12 @@ def _(layer: Terms, cls: Any, out: Tensor, *args: Any) -> Term:
 
 @written(pointwise.Add)
 def _(layer: Terms, cls: Any, out: Tensor, x: Any, y: Any) -> Term:
-    """Leave out zeros that an operation has made."""
+    """Leave out zeros that an operation has created."""
     return without(layer, "zeros", x, y, out) or layer.each_element(lambda x, y: e.operator("+", x, y), (x, y), out)
 
 
 def without(layer: Terms, word: str, x: Any, y: Any, out: Tensor) -> Term | None:
-    """Return the term of the one operand where the other changes nothing: one that is made of zeros or ones."""
+    """Return the term of one operand if the other changes nothing, because it consists of zeros or ones."""
     if isinstance(x, Tensor) and isinstance(y, Tensor):
         for one, other in ((x, y), (y, x)):
             same = other.shape == out.shape and other.dtype == out.dtype
@@ -56,7 +56,7 @@ def without(layer: Terms, word: str, x: Any, y: Any, out: Tensor) -> Term | None
 
 @written(pointwise.Mul)
 def _(layer: Terms, cls: Any, out: Tensor, x: Any, y: Any) -> Term:
-    """Call the product of a column and a row by its name; leave out ones that an operation has made."""
+    """Write the product of a column and a row as `outer`; leave out ones that an operation has created."""
     if (other := without(layer, "ones", x, y, out)) is not None:
         return other
     terms: Any = [least(layer.term(t)) if isinstance(t, Tensor) else None for t in (x, y)]
@@ -70,7 +70,7 @@ def _(layer: Terms, cls: Any, out: Tensor, x: Any, y: Any) -> Term:
 
 @written(rounding.Div)
 def _(layer: Terms, cls: Any, out: Tensor, x: Any, y: Any) -> Term:
-    """A division by how many there are is left out where there is one."""
+    """Leave out a division by a count of 1."""
     if isinstance(y, Tensor) and isinstance(x, Tensor) and x.shape == out.shape:
         plain = layer.term(y).plain
         if plain is not None and plain.dtype == np.int64 and (numbers(y) == 1).all():
@@ -85,7 +85,7 @@ def _(layer: Terms, cls: Any, outs: tuple, x: Tensor) -> Tree:
 
 @written(elementary.Exp)
 def _(layer: Terms, cls: Any, out: Tensor, x: Tensor) -> Tree | Term:
-    """Call softmax by its name."""
+    """Write softmax by its name."""
     tree = layer.tree(x)
     if isinstance(tree, e.Call) and e.text(tree.func) == "log_softmax":
         return e.call("softmax", *tree.args)
@@ -94,7 +94,7 @@ def _(layer: Terms, cls: Any, out: Tensor, x: Tensor) -> Tree | Term:
 
 @written(compare.ClampMin)
 def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, lo: Any) -> Term:
-    """One that only guards a quotient is left out where it changes nothing."""
+    """Leave out a clamp that only guards a quotient, if it changes nothing."""
     if isinstance(lo, float) and 0 < lo <= TINY and (numbers(x) > lo).all():
         return layer.term(x)
     return layer.each_element(lambda x, lo: e.call("clamp_min", x, lo), (x, lo), out)
@@ -194,7 +194,7 @@ OPPOSITES = {ast.Lt: ast.GtE, ast.LtE: ast.Gt, ast.Gt: ast.LtE, ast.GtE: ast.Lt}
 
 @written(compare.Where)
 def _(layer: Terms, cls: Any, out: Tensor, condition: Any, x: Any, y: Any) -> Tree | Term:
-    """One that only guards a corner is left out where it decides nothing: the branch that is taken says enough."""
+    """Leave out a `where` that only guards a corner case, if one branch is taken everywhere."""
     asks = least(layer.term(condition)) if isinstance(condition, Tensor) else None
     corner = asks is not None and (guards(asks.tree) or is_made_of(asks.tree, "ones"))
     corner = corner or "nan" in (e.text(layer.tree(x)), e.text(layer.tree(y)))
@@ -205,25 +205,25 @@ def _(layer: Terms, cls: Any, out: Tensor, condition: Any, x: Any, y: Any) -> Tr
 
 
 def chosen(condition: Tree, x: Tree, y: Tree) -> Tree:
-    """Return `where` with what is not 0 first, as where(x > 0, g, 0): the same where nothing is NaN."""
+    """Return `where` with the nonzero branch first, as in where(x > 0, g, 0); the same unless there are NaNs."""
     if isinstance(condition, ast.Compare) and e.text(x) == "0" and (opposite := OPPOSITES.get(type(condition.ops[0]))):
         return e.call("where", ast.Compare(condition.left, [opposite()], condition.comparators), y, x)
     return e.call("where", condition, x, y)
 
 
 def is_tiny(tree: Tree) -> bool:
-    """Return whether an expression is a number that keeps quotients from dividing by 0."""
+    """Return True if an expression is a tiny number that prevents a division by 0."""
     value = getattr(tree, "value", None)
     return isinstance(value, float) and 0 < value <= TINY
 
 
 def is_made_of(tree: Tree, word: str) -> bool:
-    """Return whether an expression makes a tensor of `zeros`, or of `ones`."""
+    """Return True if an expression creates a tensor of `zeros`, or of `ones`."""
     return isinstance(tree, ast.Call) and e.text(tree.func) in (word, f"{word}_like")
 
 
 def guards(condition: Tree) -> bool:
-    """Return whether a condition asks for a corner: for equality, for NaN or infinity, or for what is hardly above 0."""
+    """Return True if a condition tests a corner case: equality, NaN or infinity, or values barely above 0."""
     if isinstance(condition, ast.Subscript):
         return guards(condition.value)
     if isinstance(condition, ast.Compare):

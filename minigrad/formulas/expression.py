@@ -1,7 +1,7 @@
-"""Expressions: what a formula says, as a tree of Python's own (`ast`), built from pieces and tidied as a person writes it.
+"""Expressions: formulas as trees of Python's `ast`, built from pieces and tidied up as a person would write them.
 
-Products get their numbers in front and no brackets within, `g / 6 * (2 * (x - y))` is `2 * g * (x - y) / 6`; signs, ones and
-zeros that change nothing are left out.
+Products get their numbers in front and no inner parentheses: `g / 6 * (2 * (x - y))` becomes `2 * g * (x - y) / 6`. Signs,
+ones and zeros that change nothing are left out.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ OPERATORS = {"+": ast.Add, "-": ast.Sub, "*": ast.Mult, "/": ast.Div, "//": ast.
              ">>": ast.RShift}  # fmt: skip
 COMPARISONS = {"==": ast.Eq, "!=": ast.NotEq, "<": ast.Lt, "<=": ast.LtE, ">": ast.Gt, ">=": ast.GtE}
 
-# numbers by what they are
+# numbers with a well-known expression
 KNOWN = {
     eval(text, {"pi": math.pi}): text
     for text in ("pi", "2 * pi", "pi / 2", "pi / 180", "180 / pi", "pi ** 2", "pi ** 0.5", "pi ** 0.5 / 2", "2 / pi ** 0.5",
                  "2 ** 0.5", "1 / 2 ** 0.5", "(2 * pi) ** 0.5", "1 / (2 * pi) ** 0.5", "(2 / pi) ** 0.5")
 }  # fmt: skip
-KNOWN[0.5**0.5] = KNOWN[1 / 2**0.5]  # they differ by a rounding
+KNOWN[0.5**0.5] = KNOWN[1 / 2**0.5]  # they differ by rounding
 
 
 def name(word: str) -> Tree:
@@ -38,12 +38,12 @@ def name(word: str) -> Tree:
 
 
 def parsed(text: str) -> Tree:
-    """Return the tree of a text."""
+    """Return the tree of an expression."""
     return ast.parse(text, mode="eval").body
 
 
 def literal(value: Any) -> Tree:
-    """Return a plain value as it is written: a number, a text, a slice, a dtype, or a sequence of such."""
+    """Return the tree of a plain value: a number, a string, a slice, a dtype, or a sequence of these."""
     if isinstance(value, ast.expr):
         return value
     if isinstance(value, DType):
@@ -57,14 +57,14 @@ def literal(value: Any) -> Tree:
 
 
 def negated(value: Any) -> Tree:
-    """Return a constant; Python writes a negative one as an operator before a positive one."""
+    """Return a constant; Python writes a negative one as a minus and a positive constant."""
     if isinstance(value, (int, float)) and not isinstance(value, bool) and math.copysign(1, value) < 0:
         return ast.UnaryOp(ast.USub(), ast.Constant(-value))
     return ast.Constant(value)
 
 
 def number(value: float) -> Tree:
-    """Return a float: by what it is (`pi / 180`), and as an integer where it is one."""
+    """Return a float as an exact expression (`pi / 180`) or an integer, if possible."""
     if math.isnan(value) or math.isinf(value):
         word = name("nan" if math.isnan(value) else "inf")
         return ast.UnaryOp(ast.USub(), word) if value < 0 else word
@@ -88,12 +88,12 @@ def operator(symbol: str, left: Any, right: Any) -> Tree:
 
 
 def minus(tree: Any) -> Tree:
-    """Return the negative."""
+    """Return `-tree`."""
     return ast.UnaryOp(ast.USub(), literal(tree))
 
 
 def call(function: str, *args: Any, **keywords: Any) -> Tree:
-    """Return `function(*args, **keywords)`; what is None among the keywords is left out."""
+    """Return `function(*args, **keywords)`, without keywords whose value is None."""
     given = [ast.keyword(k, literal(v)) for k, v in keywords.items() if v is not None]
     return ast.Call(parsed(function), [literal(a) for a in args], given)
 
@@ -119,23 +119,23 @@ EXPONENT = re.compile(r"(\d)e\+?(-?)0?(?=\d)")
 
 
 def text(tree: Tree) -> str:
-    """Return the expression as Python has it, with exponents as people write them: 1e-5."""
+    """Return the source of an expression, with exponents as people write them: 1e-5."""
     return EXPONENT.sub(r"\1e\2", ast.unparse(tree))
 
 
 def same(one: Tree, other: Tree) -> bool:
-    """Return whether two expressions are the same."""
+    """Return True if two expressions are the same."""
     return ast.dump(one) == ast.dump(other)
 
 
 # ---------------------------------------------------------------------- tidying
 def tidy(tree: Tree) -> Tree:
-    """Return the expression as a person writes it."""
+    """Return an expression as a person would write it."""
     return Tidy().visit(tree)
 
 
 class Tidy(ast.NodeTransformer):
-    """Rebuilds products and sums from the innermost outwards."""
+    """Rebuilds products and sums, innermost first."""
 
     def visit_BinOp(self, node: ast.BinOp) -> Tree:
         self.generic_visit(node)
@@ -163,7 +163,7 @@ class Tidy(ast.NodeTransformer):
 
 
 def without_call(tree: Tree, word: str, *args: Any) -> Any:
-    """Return x of `x.word(*args)`, or of a call with any one argument; None for other expressions."""
+    """Return x of `x.word(*args)`, or of a call with any single argument; None for other expressions."""
     if not (
         isinstance(tree, Call) and isinstance(tree.func, Attribute) and tree.func.attr == word and not tree.keywords
     ):
@@ -173,7 +173,7 @@ def without_call(tree: Tree, word: str, *args: Any) -> Any:
 
 
 def without_kept(node: Call) -> Tree:
-    """Return `x.sum(d)` for `x.sum(d, keepdim=True).squeeze(d)`, also of several dimensions."""
+    """Return `x.sum(d)` for `x.sum(d, keepdim=True).squeeze(d)`, also for several dimensions."""
     squeezed, inner = [], node
     while (
         isinstance(below := without_call(inner, "squeeze"), Call)
@@ -195,7 +195,7 @@ PRODUCTS = {"ij,jk->ik": ("x", "y"), "ij,kj->ik": ("x", "y.T"), "ij,ik->jk": ("x
 
 
 def matrix_product(node: Call) -> Tree:
-    """Return an einsum of two matrices, or of a matrix and a vector, as the product that it is."""
+    """Return an einsum of two matrices, or of a matrix and a vector, as a product with `@`."""
     if len(node.args) != 3 or (sides := PRODUCTS.get(getattr(node.args[0], "value", ""))) is None:
         return node
     given = dict(zip("xy", node.args[1:]))
@@ -204,20 +204,20 @@ def matrix_product(node: Call) -> Tree:
 
 
 class Product:
-    """A product: its sign, its numbers and its other factors, above and below the line."""
+    """A product: its sign, its numbers and its other factors, above and below the fraction line."""
 
     def __init__(self):
         self.sign, self.numbers, self.factors = 1, ([], []), ([], [])
 
     @classmethod
     def of(cls, tree: Tree) -> Product:
-        """Take an expression apart."""
+        """Return an expression split into factors."""
         made = cls()
         made.take(tree, 0)
         return made
 
     def take(self, tree: Tree, below: int) -> None:
-        """Take in a factor, above the line or below it."""
+        """Add a factor, above or below the line."""
         if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):
             self.sign = -self.sign
             self.take(tree.operand, below)
@@ -232,7 +232,7 @@ class Product:
             self.factors[below].append(tree)
 
     def tree(self) -> Tree:
-        """Return the product as it is written."""
+        """Return the product as an expression."""
         above, below = [math.prod(numbers) for numbers in self.numbers]
         if type(above) is float and type(below) is int and below > 1 and (exact := Fraction(above)).denominator <= 8:
             above, below = exact.numerator, exact.denominator * below
@@ -253,7 +253,7 @@ class Product:
 
 
 def coefficient(formula: str, word: str) -> str:
-    """Return what a name is multiplied by in a product; "" where a formula is no product of it and others.
+    """Return the coefficient of a name in a product; "" if the formula is not a product with this name as a factor.
 
     >>> coefficient("2 * g * x / 3", "g"), coefficient("-g", "g"), coefficient("g @ w.T", "g"), coefficient("g * g.sum()", "g")
     ('2 * x / 3', '-1', '', '')
@@ -268,7 +268,7 @@ def coefficient(formula: str, word: str) -> str:
 
 
 def one_over_root(tree: Tree) -> Tree | None:
-    """Return the divisor that `rsqrt(x)`, or a power of it, is; None for other expressions."""
+    """Return the divisor that corresponds to `rsqrt(x)`, or to a power of it; None for other expressions."""
     base, exponent = split_power(tree)
     if not (isinstance(base, Call) and text(base.func) == "rsqrt"):
         return None
@@ -277,28 +277,28 @@ def one_over_root(tree: Tree) -> Tree | None:
 
 
 def place_in_product(tree: Tree) -> int:
-    """Return where a factor stands: g first, sums last."""
+    """Return a sort key for a factor: g first, sums last."""
     return (
         0 if is_gradient(tree) else 2 if isinstance(tree, ast.BinOp) and isinstance(tree.op, (ast.Add, ast.Sub)) else 1
     )
 
 
 def is_gradient(tree: Tree) -> bool:
-    """Return whether a factor is g, or a part or another shape of it: in a product it stands before the others."""
+    """Return True if a factor is g, or a part or another shape of it, which goes first in a product."""
     while isinstance(tree, (ast.Subscript, ast.Attribute, ast.Call)):
         tree = tree.func if isinstance(tree, ast.Call) else tree.value
     return isinstance(tree, ast.Name) and tree.id == "g"
 
 
 def with_minus(tree: Tree) -> Tree:
-    """Return a tidied product with a minus, which stands at its first factor."""
+    """Return a tidied product with a minus at its first factor."""
     if isinstance(tree, ast.BinOp) and isinstance(tree.op, (ast.Mult, ast.Div)):
         return ast.BinOp(with_minus(tree.left), tree.op, tree.right)
     return ast.UnaryOp(ast.USub(), tree)
 
 
 def powers(factors: Sequence[Tree]) -> list[Tree]:
-    """Return factors with those that come again as powers: x * x is x ** 2."""
+    """Return factors with repeated ones as powers: x * x becomes x ** 2."""
     seen: dict[str, list] = {}
     for tree in factors:
         base, exponent = split_power(tree)
@@ -308,7 +308,7 @@ def powers(factors: Sequence[Tree]) -> list[Tree]:
 
 
 def split_power(tree: Tree) -> tuple[Tree, int]:
-    """Return base and exponent, where that is a positive integer; else the expression itself and 1."""
+    """Return base and exponent if the exponent is a positive integer; else the expression itself and 1."""
     if isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Pow):
         exponent = getattr(tree.right, "value", None)
         if type(exponent) is int and exponent > 0:
@@ -317,14 +317,14 @@ def split_power(tree: Tree) -> tuple[Tree, int]:
 
 
 def power(node: ast.BinOp) -> Tree:
-    """Return a power; to the first power the base alone."""
+    """Return a power; for exponent 1, the base alone."""
     if isinstance(node.right, ast.Constant) and node.right.value == 1:
         return node.left
     return node
 
 
 def total(node: ast.BinOp) -> Tree:
-    """Return a sum or difference of tidied terms, without zeros, and `a - b` for `a + -b`."""
+    """Return a sum or difference of tidied terms, without zeros, and with `a - b` for `a + -b`."""
     left, right, minus = node.left, node.right, isinstance(node.op, ast.Sub)
     if isinstance(right, ast.BinOp) and isinstance(right.op, (ast.Add, ast.Sub)) and not minus:
         return total(ast.BinOp(total(ast.BinOp(left, ast.Add(), right.left)), right.op, right.right))
@@ -344,7 +344,7 @@ def total(node: ast.BinOp) -> Tree:
 
 
 def difference(left: Tree, right: Tree) -> Tree | None:
-    """Return the difference of two numbers, where it is a short one."""
+    """Return the difference of two numbers if it is short, else None."""
     a, b = [getattr(side, "value", None) for side in (left, right)]
     if type(a) not in (int, float) or type(b) not in (int, float) or len(repr(a - b)) > 8:
         return None
@@ -363,12 +363,12 @@ def either(left: Tree, right: Tree) -> Tree | None:
 
 
 def is_zero(tree: Tree) -> bool:
-    """Return whether the expression is the number 0."""
+    """Return True if the expression is the number 0."""
     return isinstance(tree, ast.Constant) and type(tree.value) in (int, float) and tree.value == 0
 
 
 def without_minus(tree: Tree) -> Tree | None:
-    """Return a tidied product without the minus that it begins with; None where it begins with none."""
+    """Return a tidied product without its leading minus; None if it has none."""
     if isinstance(tree, ast.UnaryOp) and isinstance(tree.op, ast.USub):
         return tree.operand
     if isinstance(tree, ast.BinOp) and isinstance(tree.op, (ast.Mult, ast.Div)):
@@ -381,7 +381,7 @@ def without_minus(tree: Tree) -> Tree | None:
 
 
 def chain(trees: Sequence[Tree], kind: type[ast.operator]) -> Tree:
-    """Return the expressions with one operator between them."""
+    """Return the expressions joined by one operator."""
     made = trees[0]
     for tree in trees[1:]:
         made = ast.BinOp(made, kind(), tree)

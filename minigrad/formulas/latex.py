@@ -1,6 +1,6 @@
-r"""LaTeX: an expression as a textbook sets it, \bar{x} = \bar{y} \odot (1 - y^{2}).
+r"""LaTeX: an expression in textbook notation, \bar{x} = \bar{y} \odot (1 - y^{2}).
 
-Gradients have a bar, tangents a dot; tensors are multiplied element by element with \odot, matrices by standing side by side.
+Gradients have a bar, tangents a dot; \odot multiplies tensors elementwise, and matrix products have no sign.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 from .expression import Tree, without_minus
 
-SUM, MINUS, TERM, POWER, ATOM = range(1, 6)  # how tightly a text holds together
+SUM, MINUS, TERM, POWER, ATOM = range(1, 6)  # binding strengths of an expression
 FUNCTIONS = {"sin": r"\sin", "cos": r"\cos", "tan": r"\tan", "sinh": r"\sinh", "cosh": r"\cosh", "tanh": r"\tanh",
              "log": r"\ln", "sigmoid": r"\sigma", "asin": r"\arcsin", "acos": r"\arccos", "atan": r"\arctan",
              "sign": r"\operatorname{sgn}", "lgamma": r"\ln\Gamma", "digamma": r"\psi", "det": r"\det"}  # fmt: skip
@@ -19,17 +19,17 @@ CONSTANTS = {"pi": r"\pi", "inf": r"\infty", "nan": r"\mathrm{NaN}"}
 COMPARED = {ast.Eq: "=", ast.NotEq: r"\ne", ast.Lt: "<", ast.LtE: r"\le", ast.Gt: ">", ast.GtE: r"\ge"}
 BITWISE = {ast.BitAnd: r"\land", ast.BitOr: r"\lor", ast.BitXor: r"\oplus", ast.LShift: r"\ll", ast.RShift: r"\gg"}
 OVER = {"sum": r"\sum", "prod": r"\prod", "amax": r"\max", "amin": r"\min", "max": r"\max", "min": r"\min"}
-STATISTICS = ("mean", "var", "std")  # whose other settings are left out, as those of a sum are
+STATISTICS = ("mean", "var", "std")  # their other settings are left out, like those of a sum
 LN2, LN10 = 0.6931471805599453, 2.302585092994046
 
 
 def latex(tree: Tree, names: Mapping[str, str] | None = None, numbers: Collection[str] = ()) -> str:
-    """Return an expression in LaTeX; `names` says how names are set that mean something else, `numbers` which are 0-d."""
+    """Return an expression in LaTeX; `names` gives the LaTeX of special names, `numbers` the names of 0-d tensors."""
     return Setting(names or {}, numbers).of(tree)
 
 
 def symbol(name: str) -> str:
-    r"""Return a name as a symbol.
+    r"""Return the LaTeX symbol of a name.
 
     >>> symbol("x"), symbol("v3"), symbol("scores"), symbol("hidden_size")
     ('x', 'v_{3}', '\\mathrm{scores}', '\\mathrm{hidden\\_size}')
@@ -41,18 +41,18 @@ def symbol(name: str) -> str:
 
 
 class Setting:
-    """Sets expressions; each `set_*` returns the text and how tightly it holds together."""
+    """Converts expressions to LaTeX; each `set_*` returns the text and its binding strength."""
 
     def __init__(self, names: Mapping[str, str], numbers: Collection[str]):
         self.names, self.numbers = names, numbers
 
     def of(self, tree: Tree, least: int = 0) -> str:
-        """Return an expression, in brackets where it holds together less than `least`."""
+        """Return an expression, in parentheses if it binds less strongly than `least`."""
         text, strength = getattr(self, f"set_{type(tree).__name__}", self.set_other)(tree)
         return rf"\left({text}\right)" if strength < least else text
 
     def is_number(self, tree: Tree) -> bool:
-        """Return whether an expression is one number, not several."""
+        """Return True if an expression is a scalar."""
         if isinstance(tree, ast.Name):
             return tree.id in self.numbers or tree.id in CONSTANTS
         if isinstance(tree, ast.Call) and isinstance(tree.func, ast.Attribute):
@@ -154,7 +154,7 @@ class Setting:
         return self.named(FUNCTIONS.get(name) or rf"\operatorname{{{escaped(name)}}}", args, tree.keywords)
 
     def set_method(self, name: str, x: Tree, args: list, keywords: list) -> tuple[str, int]:
-        """Set `x.name(...)`."""
+        """Return the LaTeX of `x.name(...)`."""
         if name in OVER:
             below = f"_{{{', '.join(map(self.of, args))}}}" if args else ""
             return f"{OVER[name]}{below} {self.of(x, TERM)}", TERM
@@ -170,7 +170,7 @@ class Setting:
         return self.named(rf"\operatorname{{{escaped(name)}}}", [x, *args], keywords)
 
     def named(self, function: str, args: list, keywords: list) -> tuple[str, int]:
-        """Set a call."""
+        """Return the LaTeX of a call."""
         given = [self.of(a) for a in args] + [rf"\mathrm{{{escaped(k.arg)}}}{{=}}{self.of(k.value)}" for k in keywords]
         return rf"{function}\left({', '.join(given)}\right)", POWER
 
@@ -179,7 +179,7 @@ class Setting:
 
 
 def escaped(text: str) -> str:
-    """Return a text that LaTeX sets as it is."""
+    """Return a text escaped for LaTeX."""
     for mark in "\\{}$&#%_^~":
         text = text.replace(
             mark, r"\textbackslash " if mark == "\\" else rf"\{mark}" if mark not in "^~" else rf"\{mark}{{}}"

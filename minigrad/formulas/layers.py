@@ -1,4 +1,4 @@
-"""Write the operations of layers and losses: convolutions, pooling, norms, cross-entropy, embeddings."""
+"""The spelling of layers and losses: convolutions, pooling, norms, cross-entropy, embeddings."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ from .terms import Terms, numbers
 
 
 def one(values: tuple) -> Any:
-    """Return a setting for all dimensions as one number, where it is the same for all."""
+    """Return a setting for all dimensions as one number, if all are equal."""
     return values[0] if len(set(values)) == 1 else values
 
 
 def other_than(usual: Any, values: tuple) -> Any:
-    """Return a setting, or None where it is the usual one."""
+    """Return a setting, or None if it has its usual value."""
     return None if set(values) <= {usual} else one(values)
 
 
@@ -75,7 +75,7 @@ def _(layer: Terms, cls: Any, out: Tensor, y: Tensor, w: Tensor, size: tuple, ge
 
 @defined(conv.ConvWeight)
 def _(y: Tensor, x: Tensor, kernel: tuple, geometry: conv.Geometry) -> Tensor:
-    """The input convolved with the gradient: examples are summed as channels are, strides and dilations change places."""
+    """Convolve the input with the gradient: examples are summed like channels, strides and dilations swap roles."""
     stride, padding, dilation, groups = geometry
     n, rows, columns = len(kernel), y.shape[1] // groups, x.shape[1] // groups
     run = (conv.conv1d, conv.conv2d, conv.conv3d)[n - 1]
@@ -105,7 +105,7 @@ def _(layer: Terms, cls: Any, outs: tuple, x: Tensor, parts: pool.EvenParts) -> 
 def _(
     layer: Terms, cls: Any, out: Tensor, x: Tensor, shape: pool.Sliding, count_pad: bool, divisor: int | None
 ) -> Tree:
-    """A divisor is an argument in two dimensions only."""
+    """Write an average pool; a divisor is only possible in two dimensions."""
     tree, n, rows = layer.tree(x), len(shape.size), divisor is not None and len(shape.size) == 1
     if rows:
         tree, n = e.method(tree, "unsqueeze", -2), 2
@@ -126,7 +126,7 @@ def _(
 
 
 def sliding(shape: pool.Sliding) -> dict:
-    """Return how windows slide, as far as that is not usual."""
+    """Return the keyword arguments of sliding windows that are not the usual ones."""
     each = zip(shape.size, shape.kernel, shape.stride, shape.padding, shape.dilation)
     ceil = shape.number != tuple([count(*settings) for settings in each])
     return {
@@ -139,7 +139,7 @@ def sliding(shape: pool.Sliding) -> dict:
 
 @defined(pool.SpreadAvg)
 def _(x: Tensor, shape: pool.Sliding | pool.EvenParts, count_pad: bool, divisor: int | None) -> Tensor:
-    """Each element divided among the places of its window: the transposed convolution with ones, where windows slide."""
+    """Divide each element among the positions of its window: with sliding windows, a transposed convolution with ones."""
     by = divisor or pool.counted(shape, count_pad)
     if not isinstance(by, int) or by != 1:
         x = x / (by if isinstance(by, int) else tensor(by.tolist(), dtype=x.dtype))
@@ -147,7 +147,7 @@ def _(x: Tensor, shape: pool.Sliding | pool.EvenParts, count_pad: bool, divisor:
 
 
 def copied(x: Tensor, shape: pool.Sliding) -> Tensor:
-    """Return a tensor with each element of x added to all places of its window."""
+    """Return a tensor with each element of x added at all positions of its window."""
     n, channels = len(shape.size), x.shape[-len(shape.size) - 1]
     run = (conv_transpose.conv_transpose1d, conv_transpose.conv_transpose2d, conv_transpose.conv_transpose3d)[n - 1]
     each = zip(shape.size, shape.number, shape.stride, shape.padding, shape.kernel)
@@ -160,7 +160,7 @@ def copied(x: Tensor, shape: pool.Sliding) -> Tensor:
 
 
 def repeated(x: Tensor, parts: pool.EvenParts) -> Tensor:
-    """Return a tensor with each element of x added to all places of its part, one dimension after the other."""
+    """Return a tensor with each element of x added at all positions of its part, one dimension after the other."""
     for d, window in enumerate(parts.along(), x.ndim - len(parts.size)):
         start, end = (ends.tolist() for ends in bounds(window))
         each = x.repeat_interleave(tensor([b - a for a, b in zip(start, end)]), d)
@@ -180,7 +180,7 @@ def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, size: tuple, kernel: tuple
 
 
 def windows(geometry: conv.Geometry) -> dict:
-    """Return how windows lie, as far as that is not usual."""
+    """Return the keyword arguments of windows that are not the usual ones."""
     usual = {"dilation": 1, "padding": 0, "stride": 1}
     return {word: other_than(number, getattr(geometry, word)) for word, number in usual.items()}
 
@@ -208,7 +208,7 @@ def _(layer: Terms, cls: Any, outs: tuple, x: Tensor, target: Tensor, dim: int, 
 
 
 def ignores(target: Tensor, ignore: int) -> bool:
-    """Return whether some example's class is the one that is ignored."""
+    """Return True if some target is the ignored class."""
     return bool((numbers(target) == ignore).any())
 
 
@@ -230,13 +230,13 @@ def _(w: Tensor, target: Tensor, log_p: Tensor, dim: int, ignore: int) -> Tensor
 
 
 def chosen(target: Tensor, n: int, dim: int, ignore: int) -> Tensor:
-    """Return 1 at each example's class, and 0 at others, along a dimension."""
+    """Return 1 at each example's class and 0 elsewhere, along a dimension."""
     known = where(target == ignore, 0, target) if ignores(target, ignore) else target
     return one_hot(known, n).movedim(-1, dim)
 
 
 def counted(x: Tensor, target: Tensor, ignore: int) -> Tensor:
-    """Return x with 0 for the examples that are ignored."""
+    """Return x with 0 for ignored examples."""
     return where(target == ignore, 0.0, x) if ignores(target, ignore) else x
 
 
@@ -254,12 +254,12 @@ def _(x: Tensor, indices: Tensor, n: int) -> Tensor:
 
 
 def at_places(x: Tensor, places: Tensor) -> Tensor:
-    """Return the elements at the places, (n, c, k, points)."""
+    """Return the elements at the given positions, of shape (n, c, k, points)."""
     return take_along_dim(x.unsqueeze(2), places.clamp_min(0).unsqueeze(1), -1)
 
 
 def where_there(places: Tensor, terms: Tensor) -> Tensor:
-    """Return terms, with zeros where a place is negative."""
+    """Return terms with zeros where a position is negative."""
     return where(places < 0, 0.0, terms) if bool((numbers(places) < 0).any()) else terms
 
 

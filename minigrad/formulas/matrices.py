@@ -1,4 +1,4 @@
-"""Write products and decompositions of matrices."""
+"""The spelling of matrix products and decompositions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, y: Tensor, dim: int) -> Tr
 
 @written(Einsum)
 def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, y: Tensor, of_x: tuple, of_y: tuple, of_out: tuple) -> Tree:
-    """By letters, from i on in the order in which they come."""
+    """Write an einsum with letters from i on, in order of appearance."""
     letters = dict(zip(dict.fromkeys((*of_x, *of_y, *of_out)), "ijklmnopqrstuvwxyzabcdefgh" + LETTERS))
     x_, y_, out_ = ("".join(letters[d] for d in labels) for labels in (of_x, of_y, of_out))
     return e.call("einsum", f"{x_},{y_}->{out_}", layer.tree(x), layer.tree(y))

@@ -1,4 +1,4 @@
-"""Long formulas in named parts: what comes again has a name, and its definition stands below."""
+"""Long formulas with named parts: repeated parts get names, and their definitions follow the formula."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from functools import lru_cache
 
 from .expression import Tree, name, parsed, text
 
-LONG, PART = 60, 10  # characters of a formula that is told in parts, and of a part that is worth a name
+LONG, PART = 60, 10  # minimum length of a formula that is split, and of a part that gets a name
 LETTERS = "pqrstu"
 PARTS = (ast.BinOp, ast.Call, ast.Subscript, ast.Attribute)
 
 
 @lru_cache(maxsize=4096)
 def in_parts(formula: str) -> tuple[str, dict[str, str]]:
-    """Return a formula with names for the parts that it repeats, and their definitions, each before it is used.
+    """Return a formula with names for its repeated parts, and their definitions in order of dependence.
 
     >>> in_parts("(g - g.mean()) / sqrt(x.var() + 0.01) - (g * x).mean() * x / sqrt(x.var() + 0.01) ** 3")
     ('(g - g.mean()) / p - (g * x).mean() * x / p ** 3', {'p': 'sqrt(x.var() + 0.01)'})
@@ -25,7 +25,7 @@ def in_parts(formula: str) -> tuple[str, dict[str, str]]:
         return formula, {}
     try:
         whole, parts = parsed(formula), {}
-    except SyntaxError:  # words of a record that has no formula
+    except SyntaxError:  # a text that is not a formula
         return formula, {}
     used = {node.id for node in ast.walk(whole) if isinstance(node, ast.Name)}
     for letter in [c for c in LETTERS if c not in used]:
@@ -43,7 +43,7 @@ def in_parts(formula: str) -> tuple[str, dict[str, str]]:
 
 
 def candidates(tree: Tree) -> Iterator[tuple[str, Tree]]:
-    """Give the parts of an expression that may have a name, each as written: values, and no functions that are called."""
+    """Yield the parts of an expression that may get a name, each with its source: values, not called functions."""
     nodes = list(ast.walk(tree))
     called = {node.func for node in nodes if isinstance(node, ast.Call)}
     for node in nodes[1:]:
@@ -52,7 +52,7 @@ def candidates(tree: Tree) -> Iterator[tuple[str, Tree]]:
 
 
 class Replace(ast.NodeTransformer):
-    """Puts a name in the place of an expression, wherever it is written."""
+    """Replaces an expression by a name, wherever it occurs."""
 
     def __init__(self, written: str, letter: str):
         self.written, self.letter = written, letter
@@ -64,7 +64,7 @@ class Replace(ast.NodeTransformer):
 
 
 class Rename(ast.NodeTransformer):
-    """Puts names in the places of others."""
+    """Replaces names by others."""
 
     def __init__(self, names: dict[str, str]):
         self.names = names
@@ -74,7 +74,7 @@ class Rename(ast.NodeTransformer):
 
 
 def in_order(parts: dict[str, Tree]) -> list[str]:
-    """Return the names of parts so that each comes after those that it is made of."""
+    """Return the names of parts, ordered so that each comes after those it depends on."""
     order: list[str] = []
     while len(order) < len(parts):
         order += [

@@ -1,4 +1,4 @@
-"""Write reductions, scans and selections along dimensions."""
+"""The spelling of reductions, scans and selections along dimensions."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from .terms import Term, Terms, numbers
 
 
 def over(x: Tensor, dims: tuple, keepdim: bool) -> tuple[list, dict]:
-    """Return the arguments that say over which dimensions is reduced: none for all of them."""
+    """Return the arguments for the reduced dimensions: none if all are."""
     if len(dims) == x.ndim and not keepdim:
         return [], {}
     return [dims[0] if len(dims) == 1 else dims], {"keepdim": True} if keepdim else {}
 
 
 def counted(layer: Terms, x: Tensor) -> Tree:
-    """Return the expression of what is reduced: of bools as they are, which count as 0 and 1."""
+    """Return the expression of a reduced tensor; bools stay bools, which count as 0 and 1."""
     term = layer.term(x)
     return term.plain.tree if term.plain is not None and x._np_dtype == np.int64 else term.tree
 
 
 @written(Reduce, reduce.AnyOf, reduce.AllOf)
 def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, dims: tuple, keepdim: bool) -> Tree | Term:
-    """As a method, with the dimensions unless these are all."""
+    """Write a reduction as a method, with the dimensions unless all are reduced."""
     if not dims and cls in (reduce.Sum, reduce.Mean, order.Amax, order.Amin, Prod):
         return layer.term(x)
     places, keywords = over(x, dims, keepdim)
@@ -44,7 +44,7 @@ def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, dims: tuple, keepdim: bool
         places = [dims]
     word = cls.name[1:] if cls in (order.Amax, order.Amin) and not places else cls.name
     made, plain = e.method(counted(layer, x), word, *places, **keywords), None
-    if keepdim and dims == tuple(range(len(dims))):  # what is kept stands in front, where broadcasting puts it
+    if keepdim and dims == tuple(range(len(dims))):  # broadcasting adds the kept dimensions in front
         shape = tuple(out.shape[len(dims) :])
         given = over(x, dims, False)[0]
         plain = Term(e.method(counted(layer, x), word, *given), shape, out._np_dtype)
@@ -81,7 +81,7 @@ def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, dim: int, keepdim: bool) -
 
 @written(softmax.Softmax, softmax.LogSoftmax)
 def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, dims: tuple) -> Tree:
-    if len(dims) > 1:  # the function takes one dimension
+    if len(dims) > 1:  # the function takes only one dimension
         log = e.operator("-", layer.tree(x), e.method(layer.tree(x), "logsumexp", dims, keepdim=True))
         return log if cls is softmax.LogSoftmax else e.call("exp", log)
     return e.call(cls.name, layer.tree(x), *dims or (0,))
@@ -131,7 +131,7 @@ def _(x: Tensor, dim: int, by: int, fill: float) -> Tensor:
 
 @defined(scan.Recurrence)
 def _(a: Tensor, b: Tensor, dim: int, reverse: bool) -> Tensor:
-    """By running products where they can be divided by, else step by step."""
+    """Compute by running products if they can be divisors, else step by step."""
     if reverse:
         return recurrence(a.flip(dim), b.flip(dim), dim).flip(dim)
     return recurrence(a, b, dim)

@@ -1,4 +1,4 @@
-"""Write operations on shapes, on parts of tensors and by index."""
+"""The spelling of operations on shapes, on parts of tensors and by index."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from .expression import Tree
 from .spelling import defined, written
 from .terms import Term, Terms, least, numbers
 
-# where a tensor lies makes no difference to what it is
+# the device of a tensor does not matter for its value
 defined(copy.ToCpu, copy.ToCuda)(lambda x: x)
 
 
 @written(copy.Clone, copy.Contiguous, copy.Alias)
 def _(layer: Terms, cls: Any, out: Tensor, x: Tensor) -> Term:
-    """Leave out what only copies."""
+    """Leave out copies."""
     return layer.term(x)
 
 
@@ -48,11 +48,11 @@ def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, size: tuple) -> Tree | Ter
     term, old, new = layer.term(x), tuple(x.shape), tuple(out.shape)
     if old == new:
         return term
-    if (inner := least(term)).shape == ():  # of one number that is repeated
+    if (inner := least(term)).shape == ():  # a repeated scalar
         return layer.expanded(inner, out) if new else Term.of(inner.tree, out, inner)
     for d, n in enumerate(new):
         if n == 1 and new[:d] + new[d + 1 :] == old:
-            plain = term if not d or set(new[:d]) == {1} else None  # broadcasting puts it in front by itself
+            plain = term if not d or set(new[:d]) == {1} else None  # broadcasting adds the dimension in front anyway
             return Term.of(e.method(term.tree, "unsqueeze", d), out, plain)
     for d, n in enumerate(old):
         if n == 1 and old[:d] + old[d + 1 :] == new:
@@ -92,7 +92,7 @@ def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, order: tuple) -> Tree | Te
 
 # ---------------------------------------------------------------------- parts
 def written_index(parts: tuple) -> Any:
-    """Return an index without the whole dimensions at its end; one alone as it is."""
+    """Return an index without full slices at its end, and without the tuple if a single part is left."""
     kept = list(parts)
     while kept and isinstance(kept[-1], slice) and kept[-1] == WHOLE:
         kept.pop()
@@ -108,7 +108,7 @@ def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, parts: tuple) -> Tree | Te
 
 @defined(index.Unindex)
 def _(x: Tensor, size: tuple, parts: tuple) -> Tensor:
-    """Padded with zeros along one dimension after the other, from the last."""
+    """Pad with zeros along one dimension after the other, starting with the last."""
     sizes, d = list(size), 0
     plan = []
     for part in parts:
@@ -137,12 +137,12 @@ def _(x: Tensor, size: tuple, parts: tuple) -> Tensor:
 
 
 def padded(x: Tensor, dim: int, before: int, behind: int) -> Tensor:
-    """Return x with zeros along a dimension."""
+    """Return x padded with zeros along a dimension."""
     return pad(x, [0] * (2 * (x.ndim - dim - 1)) + [before, behind]) if before or behind else x
 
 
 def spread(x: Tensor, dim: int, start: int, step: int, n: int) -> Tensor:
-    """Return x with zeros between its elements along a dimension, in all n, from `start` on."""
+    """Return x with zeros between its elements along a dimension of size n, beginning at `start`."""
     zeros = x.new_zeros((*x.shape[:dim], n, *x.shape[dim + 1 :]))
     return zeros.index_copy(
         dim, x.new_tensor(range(start, start + step * x.shape[dim], step), dtype=of_numpy(np.int64)), x
@@ -155,7 +155,7 @@ def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, dims: tuple, *indices: Ten
 
 
 def places(layer: Terms, ndim: int, dims: tuple, indices: tuple) -> Any:
-    """Return the index that says which elements: tensors at some dimensions, or a mask."""
+    """Return the index of the selected elements: tensors at some dimensions, or a mask."""
     if (mask := mask_of([layer.tree(i) for i in indices])) is not None and len(indices) == ndim:
         return mask
     at = dict(zip(dims, [short(layer.tree(i)) for i in indices]))
@@ -163,7 +163,7 @@ def places(layer: Terms, ndim: int, dims: tuple, indices: tuple) -> Any:
 
 
 def mask_of(trees: list) -> Tree | None:
-    """Return the mask whose places the columns of `mask.nonzero()` are; None where the indices are something else."""
+    """Return the mask if the indices are the columns of `mask.nonzero()`; else None."""
     columns = [e.subscript(e.parsed("_"), (WHOLE, k)) for k in range(len(trees))]
     found = [t.value for t in trees if isinstance(t, e.Subscript)]
     if len(found) != len(trees) or not all(e.same(t.slice, c.slice) for t, c in zip(trees, columns)):
@@ -179,14 +179,14 @@ def _(layer: Terms, cls: Any, out: Tensor, x: Tensor) -> Tree:
 
 
 def short(tree: Tree) -> Tree:
-    """Return an index that was made on the way as a list."""
+    """Return a constant index tensor as a plain list."""
     made = isinstance(tree, e.Call) and e.text(tree.func) == "tensor" and len(tree.args) == 1
     return tree.args[0] if made and isinstance(tree.args[0], e.List) else tree
 
 
 @written(index.Untake)
 def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, size: tuple, dims: tuple, *indices: Tensor) -> Tree:
-    """Zeros with the elements added where they were taken from."""
+    """Write zeros with the elements added at the positions they were taken from."""
     return put(layer, out, layer.filled("zeros", tuple(size), x), x, dims, indices, True)
 
 
@@ -198,7 +198,7 @@ def _(
 
 
 def put(layer: Terms, out: Tensor, x: Tree, value: Any, dims: tuple, indices: tuple, add: bool) -> Tree:
-    """Return x with values written, or added, at places: where a mask holds, in slices of a dimension, or at indices."""
+    """Return x with values written or added at positions: by a mask, in slices of a dimension, or at indices."""
     given, single = [layer.tree(i) for i in indices], not isinstance(value, Tensor)
     mask = mask_of(given)
     if mask is not None and len(given) == out.ndim and (single or value.ndim == 1):
@@ -232,7 +232,7 @@ def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, n: int) -> Tree:
     return e.call("one_hot", layer.tree(x), n)
 
 
-# ---------------------------------------------------------------------- joined and moved
+# ---------------------------------------------------------------------- joining and moving
 @written(join.Stack)
 def _(layer: Terms, cls: Any, out: Tensor, dim: int, *xs: Tensor) -> Tree:
     return e.call("stack", [layer.tree(x) for x in xs], *[dim] * bool(dim))
@@ -271,7 +271,7 @@ def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, offset: int, i: int, j: in
 
 @written(diagonal.Undiagonal)
 def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, size: tuple, offset: int, i: int, j: int) -> Tree:
-    """A square with the diagonal, cut or padded to the size."""
+    """Write a square matrix with the diagonal, cropped or padded to size."""
     n, last = x.shape[-1] + abs(offset), (out.ndim - 2, out.ndim - 1)
     made = e.method(layer.tree(x), "diag_embed", *[offset] * bool(offset or (i, j) != last), *[i, j] * ((i, j) != last))
     if min(size[i], size[j]) < n:
@@ -293,7 +293,7 @@ def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, dim: int, size: int, step:
 
 @defined(as_strided.Fold)
 def _(x: Tensor, size: tuple, dim: int, length: int, step: int) -> Tensor:
-    """The windows added to where they were taken from."""
+    """Add the windows at the positions they were taken from."""
     n = x.shape[dim]
     places = np.arange(n)[:, None] * step + np.arange(length)
     found = x.movedim(-1, dim + 1).flatten(dim, dim + 1)
@@ -313,7 +313,7 @@ def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, widths: tuple, mode: str) 
 
 
 def flat(widths: tuple) -> tuple:
-    """Return what pad is given for pairs of numbers: from the last dimension on, as far as something is added."""
+    """Return the arguments of pad for pairs of widths: from the last dimension on, without trailing zeros."""
     found = [n for pair in reversed(widths) for n in pair]
     while len(found) > 2 and found[-2:] == [0, 0]:
         found = found[:-2]
@@ -331,10 +331,10 @@ def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, widths: tuple, value: floa
     return e.call("pad", layer.tree(x), flat(widths), value=value or None)
 
 
-# ---------------------------------------------------------------------- parts that are replaced
+# ---------------------------------------------------------------------- replaced parts
 @defined(ViewScatter)
 def replaced(base: Tensor, view: Tensor, region: tuple, order: tuple | None = None) -> Tensor:
-    """A tensor with a view of it replaced, which views of views may lead to."""
+    """Replace a view of a tensor, possibly a view of a view."""
     (fn, args), *rest = region
     if rest:
         view = replaced(fn.apply(base, *args), view, tuple(rest))
@@ -356,7 +356,7 @@ def _(layer: Terms, cls: Any, out: Tensor, x: Tensor, value: Any, fn: Any, *args
 
 
 def replaced_part(x: Tree, part: Tree, at: tuple, dim: int) -> Tree:
-    """Return a tensor with the part replaced that an index selects, which is taken apart from a dimension on."""
+    """Return a tensor with the part at an index replaced; `at` is the rest of the index, from dimension `dim` on."""
     while at and isinstance(at[0], slice) and at[0] == WHOLE:
         at, dim = at[1:], dim + 1
     if not at:

@@ -1,20 +1,20 @@
-"""Spelling: how a built-in operation is written with public names.
+"""Spelling: how built-in operations are written with public names.
 
-Most are called as they are declared.  The tables of this folder say how others are written, and what those are that only
-the library knows: a function of tensors in public operations, which is run in their place.
+Most are calls of their declared names. The tables of this folder contain the others. An operation that is internal to the
+library has a definition in public operations, which runs instead.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-# class -> (layer, class, output or outputs, *arguments) -> the expression or term of the output, or of each
+# class -> (layer, class, output or outputs, *arguments) -> the expression or term of the output, or one for each
 WRITTEN: dict[type, Callable] = {}
 DEFINED: dict[type, Callable] = {}  # class -> (arguments) -> the result, in public operations
 
 
 def written(*classes: type) -> Callable:
-    """Enter how operations are written."""
+    """Register the spelling of operations."""
 
     def enter(f: Callable) -> Callable:
         WRITTEN.update(dict.fromkeys(classes, f))
@@ -24,7 +24,7 @@ def written(*classes: type) -> Callable:
 
 
 def defined(*classes: type) -> Callable:
-    """Enter what operations are in public ones."""
+    """Register the definition of operations in terms of public ones."""
 
     def enter(f: Callable) -> Callable:
         DEFINED.update(dict.fromkeys(classes, f))

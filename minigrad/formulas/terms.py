@@ -1,7 +1,7 @@
-"""Terms: a layer whose tensors know by which expression they were computed.
+"""Terms: a layer whose tensors know the expression that computes them.
 
-A derivative's rule runs under this layer, on the values that it was given in the program, and what comes out carries the
-formula.  So a formula is what the rule does for these values: decisions of the rule are taken, and what is left is arithmetic.
+The rule of a derivative runs under this layer, on the program's actual values, and its result carries the formula. So a formula
+describes the rule for these values: the rule's decisions are already made, and only arithmetic is left.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from .spelling import DEFINED, WRITTEN
 
 
 class Term:
-    """An expression of a tensor of this shape and dtype.
+    """The expression of a tensor with this shape and dtype.
 
-    `plain` is the term of what it repeats, or converts, where that is all it does: arithmetic takes that as well.
-    What is `fixed` holds the same whatever the operands are.
+    If the expression only repeats or converts another term, `plain` is that term, and arithmetic can use it instead. A `fixed`
+    term does not depend on the operands.
     """
 
     __slots__ = ("dtype", "fixed", "plain", "shape", "tree")
@@ -46,23 +46,23 @@ class Term:
 
 
 class Terms(Transform):
-    """Runs operations one layer down and writes down what they are."""
+    """Runs operations one layer down and records their expressions."""
 
     name = "terms"
 
     def __init__(self):
-        self.named: list[Box] = []  # the tensors that have names
-        self.tame = False  # whether all numbers are such that formulas need no care
-        self.decided = False  # whether what is written depends on what tensors hold, beyond shapes and dtypes
+        self.named: list[Box] = []  # the named tensors
+        self.tame = False  # True if all numbers are so harmless that formulas need no guards
+        self.decided = False  # True if the text depends on the content of tensors, beyond shapes and dtypes
 
     def variable(self, label: str | Tree, value: Tensor) -> Box:
-        """Return a tensor under its name."""
+        """Return a tensor with a name."""
         made = Box(self, value, Term.of(e.name(label) if isinstance(label, str) else label, value))
         self.named.append(made)
         return made
 
     def adopt(self, value: Tensor) -> Box:
-        """Return a tensor made inside, written as what it holds; a number that it repeats is a plain one in arithmetic."""
+        """Return a tensor created inside, written by its content; a repeated number is a scalar in arithmetic."""
         array = numbers(value)
         repeated = Term(e.literal(array.flat[0].item()), (), None) if array.size and same(array) else None
         term = Term.of(self.made(value), value, repeated)
@@ -80,17 +80,17 @@ class Terms(Transform):
         return self.term(a).tree if isinstance(a, Tensor) else e.literal(a)
 
     def like(self, shape: tuple, dtype: Any) -> Tree | None:
-        """Return the name of a tensor of this shape and dtype, if there is one."""
+        """Return the name of a tensor with this shape and dtype, or None."""
         return next((b._extra.tree for b in self.named if tuple(b.shape) == shape and b._np_dtype == dtype), None)
 
     def made(self, value: Tensor) -> Tree:
-        """Return the expression of a tensor that is none of the operands: zeros and ones by name, others as they are."""
+        """Return the expression of a tensor that is not an operand: zeros and ones by name, others as literals."""
         dtype, array = None if value.dtype.name in ("float32", "int64", "bool") else value.dtype, numbers(value)
         listed = e.literal(array.tolist()) if array.ndim else e.negated(array.item())
         return self.regular(value) or e.call("tensor", listed, dtype=dtype)
 
     def regular(self, value: Tensor) -> Tree | None:
-        """Return the function that makes a tensor, with its arguments; None where a list alone says what it holds."""
+        """Return the call that creates a tensor; None if only a list of its elements can."""
         array, shape = numbers(value), tuple(value.shape)
         dtype = None if value.dtype.name in ("float32", "int64", "bool") else value.dtype
         if not shape:
@@ -114,20 +114,20 @@ class Terms(Transform):
         return None
 
     def filled(self, word: str, shape: tuple, value: Tensor) -> Tree:
-        """Return zeros or ones: like a tensor that has a name, or of a shape."""
+        """Return zeros or ones, like a named tensor if possible, else by shape."""
         if (like := self.like(shape, value._np_dtype)) is not None:
             return e.call(f"{word}_like", like)
         return e.call(word, *shape or ((),), dtype=None if value.dtype.name == "float32" else value.dtype)
 
     def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
-        """Run the operation one layer down, or its definition here."""
+        """Run an operation one layer down, or its definition here."""
         if cls in DEFINED:
             with use(frame):
                 return DEFINED[cls](*args)
         low = apply_at(frame.parent, cls, tuple([self.inner(a) for a in args]))
         outs = as_tuple(low)
         if all(o.numel() == 1 for o in outs) and all(self.term(a).fixed for a in args if isinstance(a, Tensor)):
-            boxes = tuple([self.adopt(o) for o in outs])  # arithmetic of settings
+            boxes = tuple([self.adopt(o) for o in outs])  # arithmetic on settings
         else:
             boxes = tuple([Box(self, o, t) for o, t in zip(outs, self.written(cls, args, outs))])
         return boxes if isinstance(low, tuple) else boxes[0]
@@ -136,7 +136,7 @@ class Terms(Transform):
         """Return the term of each output of an operation."""
         kind = next((c for c in cls.__mro__ if c in WRITTEN), None)
         if kind is None:
-            raise NotImplementedError(f"{cls.__name__}: nothing says how it is written")
+            raise NotImplementedError(f"{cls.__name__}: it has no spelling")
         found: Any = WRITTEN[kind](self, cls, outs if len(outs) > 1 else outs[0], *args)
         if len(outs) > 1 and not isinstance(found, list):
             found = [e.subscript(found, i) for i in range(len(outs))]
@@ -144,19 +144,19 @@ class Terms(Transform):
         return [t if isinstance(t, Term) else Term.of(t, o) for t, o in zip(terms, outs)]
 
     def inplace(self, frame: Frame, fn: Any, x: Any, others: tuple) -> Tensor:
-        """Write below; x is the result of the operation from now on."""
+        """Write one layer down; x gets the term of the result."""
         result = self.process(frame, fn, (x, *others))
         inplace_at(frame.parent, fn, x._value, tuple([self.inner(a) for a in others]))
         x._extra = result._extra
         return x
 
     def readable(self, t: Box) -> Tensor:
-        """Return the value, by which something is decided."""
+        """Return the value, and note that a decision depends on it."""
         self.decided = True
         return t._value
 
     def detach(self, t: Box) -> Box:
-        """Return the same without a history."""
+        """Return the same tensor without a history."""
         return Box(self, t._value.detach(), t._extra)
 
     @contextmanager
@@ -166,9 +166,9 @@ class Terms(Transform):
             yield
 
     def each_element(self, write: Callable, args: Sequence, out: Tensor) -> Term:
-        """Return the term of an elementwise operation, which `write` writes of its operands' expressions.
+        """Return the term of an elementwise operation; `write` combines the expressions of its operands.
 
-        Where all of its operands repeat something, so does the result.
+        If all of its operands are repeated, so is the result.
         """
         terms = [self.term(a) if isinstance(a, Tensor) else None for a in args]
         inner = [least(t) for t in terms]
@@ -185,7 +185,7 @@ class Terms(Transform):
         return self.term(a) if a.shape == out.shape else self.expanded(least(self.term(a)), out)
 
     def expanded(self, term: Term, out: Tensor) -> Term:
-        """Return the term of what a term repeats to the shape of `out`."""
+        """Return the term of a value repeated to the shape of `out`."""
         tree = e.tidy(deepcopy(term.tree))
         value = tree.value if isinstance(tree, e.Constant) else None
         if value is None:
@@ -197,15 +197,15 @@ class Terms(Transform):
         return Term.of(tree, out, term)
 
     def meeting(self, args: Sequence, out: Tensor) -> list[Tree]:
-        """Return the expressions of operands that are broadcast to `out`, without repetitions that this does anyway and
-        conversions that arithmetic does."""
+        """Return the expressions of operands that are broadcast to `out`, without redundant repetitions and
+        conversions."""
         operands = [self.term(a) if isinstance(a, Tensor) else a for a in args]
         for i, term in enumerate(operands):
             while isinstance(term, Term) and (plain := term.plain) is not None:
                 rest = [t for j, t in enumerate(operands) if j != i and isinstance(t, Term)]
                 if not meets([plain.shape, *[t.shape for t in rest]], tuple(out.shape)):
                     break
-                dtypes = [t.dtype for t in rest if t.dtype is not None]  # NumPy finds None to be float64
+                dtypes = [t.dtype for t in rest if t.dtype is not None]  # NumPy treats None as float64
                 if plain.dtype is None:
                     if not may_be_number(term.dtype, dtypes, out._np_dtype):
                         break
@@ -216,7 +216,7 @@ class Terms(Transform):
 
 
 def least(term: Term | None) -> Term | None:
-    """Return the term of what a term repeats; itself where it repeats nothing."""
+    """Return the term that a term repeats, or the term itself if it repeats nothing."""
     while (
         term is not None and term.plain is not None and term.plain.dtype is not None and term.plain.dtype == term.dtype
     ):
@@ -225,32 +225,32 @@ def least(term: Term | None) -> Term | None:
 
 
 def meets(shapes: list[tuple], result: tuple) -> bool:
-    """Return whether tensors of these shapes are broadcast to the result's."""
+    """Return True if tensors of these shapes broadcast to the result's shape."""
     return meet(*shapes) and broadcast_shape(*shapes) == result
 
 
 def converts(dtype: Any, others: list, result: Any) -> bool:
-    """Return whether arithmetic converts bools or integers to the dtype that it gives anyway."""
+    """Return True if arithmetic converts a bool or integer to the result's dtype anyway."""
     return dtype not in FLOATS and result in others and result in FLOATS
 
 
 def numbers(t: Tensor) -> np.ndarray:
-    """Return what a tensor holds, by which something is decided."""
+    """Return the content of a tensor, and note that a decision depends on it."""
     if type(t) is Box and isinstance(t._layer, Terms):
         t._layer.decided = True
     return host(bottom(t)._a)
 
 
 def may_be_number(dtype: Any, others: list, result: Any) -> bool:
-    """Return whether a number of Python, in place of a tensor, leaves a result its dtype."""
+    """Return True if replacing a tensor by a Python number keeps the result's dtype."""
     return result == np.bool_ or dtype in others or result in others or dtype in FLOATS and result == np.float32
 
 
 def same(a: np.ndarray) -> bool:
-    """Return whether all elements are one number, where there are any."""
+    """Return True if all elements are equal, and there is at least one."""
     return bool(a.size and (a == a.flat[0]).all())
 
 
 def is_tame(a: np.ndarray) -> bool:
-    """Return whether no number is NaN, infinite, or so large that its square might be."""
+    """Return True if no number is NaN, infinite, or so large that its square might be."""
     return a.dtype not in FLOATS or not a.size or float(np.abs(a).max()) < 1e18

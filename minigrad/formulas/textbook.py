@@ -1,6 +1,6 @@
-"""Derivatives as a textbook has them, where the rule that runs takes care of overflow, of zeros or of a kernel's needs.
+"""Textbook forms of derivatives, for rules that also handle overflow, zeros or a kernel's needs.
 
-They are shown for numbers for which both are the same: finite ones that are not huge, and none that is 0 in a quotient.
+They are shown only for numbers for which both forms agree: finite, not huge, and without 0 in a divisor.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .terms import numbers
 
 
 class Page(NamedTuple):
-    """Hold what a textbook says of an operation: the class with other formulas, and whether they hold for arguments."""
+    """A textbook's version of an operation: the class with other formulas, and a condition on the arguments."""
 
     cls: Any
     holds: Callable[..., bool]
@@ -27,7 +27,7 @@ BOOK: dict[type, Page] = {}
 
 
 def textbook(cls: Any, holds: Callable[..., bool] = lambda *args: True, **formulas: Callable) -> None:
-    """Enter other formulas of a class, under the names that its own have."""
+    """Register other formulas of a class, under the names of its own."""
     BOOK[cls] = Page(type(cls.__name__, (cls,), {"name": cls.name, "node": cls.node, **formulas}), holds)
 
 
@@ -58,14 +58,14 @@ textbook(
 textbook(loss.WithLogits, dx=lambda g, x, y: g * (sigmoid(x) - y))
 
 
-# ---------------------------------------------------------------------- products, by quotients
+# ---------------------------------------------------------------------- products, with quotients
 def none_is_zero(x: Tensor, *settings: Any) -> bool:
-    """Return whether one can divide by all elements."""
+    """Return True if all elements can be divisors."""
     return bool((abs(numbers(x)) > 1e-18).all())
 
 
 def behind(x: Tensor, dim: int) -> Tensor:
-    """Return the sums of each element and all behind it."""
+    """Return the sum of each element and all elements after it."""
     return x.flip(dim).cumsum(dim).flip(dim)
 
 
@@ -77,6 +77,6 @@ textbook(
 )
 textbook(
     scan.Logcumsumexp,
-    lambda x, dim: bool((abs(numbers(x)) < 30).all()),  # so that no power of e is lost
+    lambda x, dim: bool((abs(numbers(x)) < 30).all()),  # so that no power of e over- or underflows
     dx=lambda g, x, out, dim: exp(x) * behind(g * exp(-out), dim),
 )

@@ -1,4 +1,4 @@
-"""Formulas of derivatives: the rules of an operation, run on the values that it had, with names for what they read."""
+"""Formulas of derivatives: the rules of an operation, run on the program's values, with names for the values they read."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from .textbook import shown
 
 
 class Step(NamedTuple):
-    """A built-in operation that ran: its arguments and results, numbers of values or plain values in a dict."""
+    """A built-in operation that ran: its arguments and results, as numbers of values or as plain values in a dict."""
 
     cls: Any
     inputs: Sequence
     outputs: Sequence
-    moving: Sequence | None = None  # which of the arguments have tangents: x.detach() is the value x, but has none
+    moving: Sequence | None = None  # True for arguments with a tangent: x.detach() is the value x, but has none
 
 
 class Program:
-    """Run again what ran for one operation, on values that have names, but for `constants` that it made for itself."""
+    """The steps of one operation, run again on named values; `constants` are values that it created for itself."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Program:
         return tuple([i["const"] if isinstance(i, dict) else self.boxes[i] for i in step.inputs])
 
     def run(self, step: Step, array: Callable) -> Sequence:
-        """Return the results of a step that have no name of their own, with their expressions."""
+        """Return the results of a step that have no names, with their expressions."""
         if all(o in self.outputs for o in step.outputs):
             return [None] * len(step.outputs)
         found = step.cls.apply(*self.arguments(step))
@@ -73,7 +73,7 @@ class Program:
         return found
 
     def computed(self) -> list[Any]:
-        """Return the outputs with what computed them as their expressions."""
+        """Return the outputs, with the expressions that compute them."""
         known = {ref: box for ref, box in self.boxes.items() if ref not in self.outputs}
         with self.layer.running():
             for step in self.steps:
@@ -83,7 +83,7 @@ class Program:
         return [known[o] for o in self.outputs]
 
     def pulled(self, grads: dict[int, Any]) -> dict[tuple, Any]:
-        """Return what each argument from outside gets, by step and position, for gradients of the outputs."""
+        """Return the gradient of each outside argument, by step and position, from gradients of the outputs."""
         several = len(self.outputs) > 1
         flowing: dict[int, Any] = {}
         for k, ref in enumerate(self.outputs):
@@ -106,7 +106,7 @@ class Program:
         return found
 
     def merged(self, pulled: dict[tuple, Any], ends: Collection[tuple]) -> dict[int, Any]:
-        """Return what each value gets at the ends where something arrives: perhaps arguments of several steps."""
+        """Return the gradient of each value, summed over those of its uses that a gradient reaches."""
         found: dict[int, Any] = {}
         with self.layer.running():
             for (number, i), t in pulled.items():
@@ -117,7 +117,7 @@ class Program:
         return found
 
     def pushed(self, tangents: dict[int, Any], label: Callable) -> dict[int, Any]:
-        """Return the tangents of the outputs, as far as they have any, for tangents of arguments from outside."""
+        """Return the existing tangents of the outputs, from tangents of outside arguments."""
         moving = {ref: self.layer.variable("d" + label(ref), wrap(t)) for ref, t in tangents.items()}
         with self.layer.running():
             for step in self.steps:
@@ -146,7 +146,7 @@ class Program:
         outs = tuple([self.boxes[o] for o in step.outputs])
         if step.cls is ViewScatter:
             return list(enumerate(through_view(*args[:3], grads[0])))
-        bound = (*args, *outs)  # half precision stays: that the rule computes in float32 is no part of the formula
+        bound = (*args, *outs)  # half precision stays: the rule's computation in float32 is not part of the formula
         rule = shown(step.cls, args, self.layer.tame)
         for i, a in enumerate(args):
             if isinstance(a, Tensor) and a._np_dtype in FLOATS:
@@ -158,7 +158,7 @@ class Program:
 
 
 def through_view(base: Tensor, view: Tensor, region: tuple, g: Tensor) -> tuple[Tensor, Tensor]:
-    """Return what base and view get where the view's region of the base was written: the rest of g, and that region."""
+    """Return the gradients of base and view for a write to the view: g outside the region, and g inside it."""
     inner = g
     for fn, args in region:
         inner = fn.apply(inner, *args)
@@ -171,5 +171,5 @@ def written(t: Any) -> str:
 
 
 def tidied(t: Any) -> Tree:
-    """Return the expression of a result, as a person writes it."""
+    """Return the expression of a result, as a person would write it."""
     return e.tidy(t._extra.tree)
