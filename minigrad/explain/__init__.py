@@ -1,9 +1,9 @@
-"""How a number came about: the derivation of a gradient or tangent, and the history of a shape (docs/explain.md).
+"""Explain how a number came about: the derivation of a gradient or tangent, and the history of a shape (docs/explain.md).
 
-A derivation is read off a recording (record/recorder.py): lookup.py looks for the one that knows the number, recompute.py
-makes one where backward has freed the graph, links.py has its edges with their numbers, local_partials.py the partials of
-single elements, derive.py makes the steps (steps.py) and paths, blackboard.py the words.  shape_history.py tells where the
-dimensions of a tensor come from.  Nothing here is loaded before it is asked for.
+A derivation is read from a recording (record/recorder.py). lookup.py finds a recording that contains the number; recompute.py
+rebuilds the graph if backward has freed it. links.py extracts the edges with their numbers, local_partials.py the partials of
+single elements, derive.py the steps (steps.py) and paths, and blackboard.py writes the text. shape_history.py finds the
+origins of a tensor's dimensions. All of this is loaded on first use.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ __all__ = ["explain", "explain_shape"]
 def explain(
     what: Tensor | Callable | Record, *inputs: Any, of: Any = None, index: Any = None, tangents: tuple | None = None
 ) -> Explanation:
-    """Derive a gradient or tangent step by step: which paths lead to it, by which formulas, and their numbers.
+    """Derive a gradient or tangent step by step: the paths that lead to it, with their formulas and numbers.
 
-    `explain(x.grad)`: a gradient or tangent that a living recording has seen, or whose graph is there; one that backward
-    has freed is computed again from its leaves, where that gives the same numbers.
-    `explain(y, x)`: the derivative of y by x, from y's graph; nothing is accumulated.
-    `explain(f, *inputs)`: the derivative of f's result by its first input, or by the one that `of` names or counts; with
-    `tangents`, one for each input, the tangent of the result.  A result that is itself a gradient, as that of
-    `func.grad(f)` is, is explained as such.
-    `explain(record, of=name)`: a gradient of a recording (`minigrad.record`).
+    `explain(x.grad)`: a gradient or tangent that a living recording contains, or whose graph still exists. If backward has
+    freed the graph, it is recomputed from its leaves, provided that this gives the same numbers.
+    `explain(y, x)`: the derivative of y with respect to x, from y's graph; no `.grad` is touched.
+    `explain(f, *inputs)`: the derivative of f's result with respect to its first input, or to the input `of` (a name or a
+    number). With `tangents`, one for each input, the tangent of the result. If the result is itself a gradient, as for
+    `func.grad(f)`, that gradient is explained.
+    `explain(record, of=name)`: a gradient in a recording (`minigrad.record`).
 
-    `index` asks for one element.  Without it all are explained where they are at most 4, else the largest.  A result of
-    several elements is differentiated as its sum.
+    `index` selects one element. Without it, up to 4 elements are all explained, of more only the largest. A result with several
+    elements is differentiated as their sum.
 
-    Raises ValueError where nothing is known of the number, with the code that makes it known; IndexError for an element
-    that is not there; TypeError for what is neither a tensor nor a function.
+    Raise ValueError if the origin of the number is unknown, with code that makes it known; IndexError for an element that does
+    not exist; TypeError for an object that is neither a tensor nor a function.
 
     >>> import minigrad
     >>> x = minigrad.tensor([1., 2.], requires_grad=True)
@@ -49,7 +49,7 @@ def explain(
     >>> print(explain(loss, x))
     ∂loss/∂x = [3, 3]: 1 path, 2 steps
     <BLANKLINE>
-        ∂loss/∂loss = 1   (it begins here)
+        ∂loss/∂loss = 1   (the derivation starts here)
       1 loss = h.sum()
           ∂loss/∂h: g.expand(2), where g = ∂loss/∂loss
         ∂loss/∂h = 1 × [1, 1] = [1, 1]
@@ -66,8 +66,8 @@ def explain(
             raise error(
                 TypeError,
                 "explain",
-                f"a tensor takes at most one other tensor, to be differentiated by; got {len(inputs)} arguments",
-                "explain(loss, x) for each x, or explain(f, *inputs) with a function",
+                f"a tensor takes at most one other tensor, to differentiate with respect to; got {len(inputs)} arguments",
+                "call explain(loss, x) for each x, or explain(f, *inputs) with a function",
             )
         asked = ask.tensor(what, inputs, frame)
     elif isinstance(what, Record):
@@ -79,18 +79,18 @@ def explain(
             TypeError,
             "explain",
             f"a {type(what).__name__} is neither a tensor nor a function",
-            "explain(x.grad), explain(loss, x) or explain(f, *inputs)",
+            "call explain(x.grad), explain(loss, x) or explain(f, *inputs)",
         )
     return Derivation(asked).explanation(index)
 
 
 def explain_shape(y: Tensor) -> ShapeExplanation:
-    """Say for each dimension of a tensor where it came from, and which dimensions are gone.
+    """Return the origin of each dimension of a tensor, and the dimensions that were removed on the way.
 
-    y is a tensor with a graph, or one that a living recording (`minigrad.record`) has seen an operation make; only a
-    recording knows the lines.  A dimension that no rule follows is said to be set by its operation.
+    y must have a graph, or be the result of an operation in a living recording (`minigrad.record`); only a recording knows the
+    lines. If no rule can follow a dimension, it is listed as set by its operation.
 
-    Raises ValueError where neither is there, TypeError for what is no tensor.
+    Raise ValueError if there is neither a graph nor a recording, TypeError for an object that is not a tensor.
 
     >>> import minigrad
     >>> x, w = minigrad.ones(4, 3), minigrad.ones(3, 2, requires_grad=True)
@@ -101,13 +101,13 @@ def explain_shape(y: Tensor) -> ShapeExplanation:
         4 · 2 = 8, merged by reshape
           - dimension 0 of v0 (4), through matmul
           - dimension 1 of w (2), through matmul
-      not there any more:
-        dimension 1 of v0 (3): summed over with the rows of the other by matmul
+      removed dimensions:
+        dimension 1 of v0 (3): summed over with the rows of the other operand by matmul
     """
     from . import shape_history
 
     if not isinstance(y, Tensor):
         why = ", and a shape does not know its tensor" if isinstance(y, tuple) else ""
-        what = f"a {type(y).__name__} is no tensor{why}"
-        raise error(TypeError, "explain_shape", what, "explain_shape(y), not explain_shape(y.shape)")
+        what = f"a {type(y).__name__} is not a tensor{why}"
+        raise error(TypeError, "explain_shape", what, "call explain_shape(y), not explain_shape(y.shape)")
     return shape_history.shape_of(y, user_frame(2))

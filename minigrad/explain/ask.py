@@ -1,4 +1,4 @@
-"""What `explain` is asked for, as a derivative in a recording."""
+"""The forms of a question to `explain`, each turned into a derivative in a recording."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .value_names import name_after
 
 
 def tensor(t: Tensor, by: tuple, frame: FrameType | None) -> Asked:
-    """A gradient or tangent, or the derivative of a tensor by another."""
+    """Return a gradient or tangent, or the derivative of a tensor with respect to another."""
     asked = of_tensor(t, by[0]) if by else derivative(t, frame)
     name_after(asked.rec, frame)
     if asked.owned and (name := asked.rec.values[asked.value].name):
@@ -27,13 +27,13 @@ def tensor(t: Tensor, by: tuple, frame: FrameType | None) -> Asked:
 
 
 def recording(rec: Record, of: Any) -> Asked:
-    """A gradient that a recording has."""
+    """Return a gradient in a recording."""
     rec.settle()
     return Asked(rec, "gradient", chosen(rec, of))
 
 
 def function(f: Callable, inputs: tuple, of: Any, tangents: tuple | None) -> Asked:
-    """The derivative of a function's result, or the tangent of it."""
+    """Return the derivative of a function's result, or its tangent."""
     if tangents is not None:
         return pushed(f, inputs, tangents)
     rec = record(f, *inputs, passes=("forward",))
@@ -50,30 +50,30 @@ def function(f: Callable, inputs: tuple, of: Any, tangents: tuple | None) -> Ask
 
 
 def forget_backward(rec: Record) -> list[str]:
-    """A backward that the function has run itself does not count: what is explained is the derivative of its result."""
+    """Forget a backward that the function ran itself, because the derivative of its result is explained instead."""
     if not rec.gradients:
         return []
     rec.gradients.clear()
     for group in rec.groups:
         group.edges, group.upstreams = (), ()
-    return ["the function runs backward itself; this is the derivative of its result"]
+    return ["the function runs backward itself; this explains the derivative of its result"]
 
 
 def name_result(rec: Record, f: Callable) -> None:
-    """A single result that has no name yet is called after its function, unless formulas use that name."""
+    """Name a single unnamed result after its function, unless formulas use that name."""
     name = getattr(f, "__name__", "")
     if len(rec.outputs) == 1 and not rec.values[rec.outputs[0]].name:
         rec.values[rec.outputs[0]].name = name if is_free(name) else "result"
 
 
 def pushed(f: Callable, inputs: tuple, tangents: tuple) -> Asked:
-    """The tangent of f's result."""
+    """Return the tangent of f's result."""
     if len(tangents) != len(inputs):
         raise error(
             ValueError,
             "explain",
             f"got {len(tangents)} tangents for {len(inputs)} inputs",
-            "give one tangent, or None, for each input",
+            "pass one tangent, or None, for each input",
         )
 
     with forward_ad.dual_level():
@@ -87,13 +87,13 @@ def pushed(f: Callable, inputs: tuple, tangents: tuple) -> Asked:
             ValueError,
             "explain",
             "no result has a tangent",
-            "let the result depend on an input that has one, through operations with a derivative",
+            "make the result depend on an input with a tangent, through differentiable operations",
         )
     return Asked(rec, "tangent", out)
 
 
 def chosen(rec: Record, of: Any) -> int:
-    """The value that is to be differentiated by: the first one, or the one that `of` names, counts or is."""
+    """Return the value to differentiate with respect to: the first one, or the one that `of` names, counts or is."""
     able = [v for v in rec.values if v.index in rec.gradients and v.kind == "parameter"]
     if of is not None:
         found = [v for v in rec.values if v.index in rec.gradients and (v.name == of or v.tensor is of)]
@@ -106,7 +106,7 @@ def chosen(rec: Record, of: Any) -> int:
         raise error(
             ValueError,
             "explain",
-            "nothing here has a gradient" if of is None else f"{wanted} has no gradient here; there are: {there}",
-            "pass of= a name of these, or inputs that the result depends on",
+            "no tensor here has a gradient" if of is None else f"{wanted} has no gradient here; available: {there}",
+            "pass one of these names as of=, or pass inputs that the result depends on",
         )
     return found[0].index

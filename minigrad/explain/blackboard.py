@@ -1,6 +1,6 @@
-"""An explanation as it would stand on a blackboard: each step with its line, its local partial and its numbers.
+"""An explanation as on a blackboard: each step with its line, its local partial and its numbers.
 
-The numbers have four significant digits, and what stands on both sides of an equals sign is the same number.
+Numbers have four significant digits, and both sides of an equals sign are the same number.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from .steps import Part, Step, Sum
 if TYPE_CHECKING:
     from .explanation import Explanation
 
-MOST = 40  # steps: of more, the first and the last ones
+MOST = 40  # maximum number of steps: of more, the first and the last ones are shown
 RULES = {"gradient": "backward", "tangent": "jvp"}
-WIDE, NEXT = 90, "\n          "  # characters of a line, and where it goes on
-PLAIN = 40  # characters of definitions that stand behind a formula
-SMALL = 6  # elements that are written out
-LARGEST = 5  # paths that are told one by one
+WIDE, NEXT = 90, "\n          "  # characters of a line, and the start of a continuation line
+PLAIN = 40  # definitions up to this length follow their formula on the same line
+SMALL = 6  # maximum number of elements that are written out
+LARGEST = 5  # maximum number of paths that are listed
 
 
 def text(e: Explanation) -> str:
-    """All of it."""
+    """Return the whole text."""
     return "\n".join([*head(e), "", *Board(e).lines(), *paths(e)])
 
 
 def head(e: Explanation) -> Iterator[str]:
-    """What is explained, and how much leads to it."""
+    """Yield the headline: the number, and how many paths and steps lead to it."""
     element = "" if e.whole else at(e.elements[0])
     found = array(e.numbers, e.shape) if e.whole else number(e.numbers[0])
     steps = sum(isinstance(step, Step) for step in e.steps)
@@ -46,7 +46,7 @@ def head(e: Explanation) -> Iterator[str]:
 
 
 def labelled(e: Explanation) -> dict:
-    """The record of an explanation with its equations on the edges that it has: what a picture writes there as `told`."""
+    """Return an explanation's record with its equations on the edges, as `told`, for a picture."""
     board, told = Board(e), defaultdict(list)
     for step in reversed(e.steps):
         if isinstance(step, Step) and e.kind == "gradient" and math.prod(board.shape(step.value)) > SMALL:
@@ -63,7 +63,7 @@ def labelled(e: Explanation) -> dict:
 
 
 class Board:
-    """The steps of an explanation as lines."""
+    """The steps of an explanation as lines of text."""
 
     def __init__(self, e: Explanation):
         self.e = e
@@ -73,7 +73,7 @@ class Board:
         self.summed = {step.value for step in e.steps if isinstance(step, Sum)}
 
     def lines(self) -> Iterator[str]:
-        """Where the derivative begins, and what each step makes of it."""
+        """Yield the start of the derivation, then the lines of each step."""
         for value, seed in self.e.seeds.items():
             yield f"    {self.derivative(value)} = {self.summed_up(value, seed)}   ({self.beginning(value)})"
         blocks = [list(block) for _, block in groupby(self.e.steps, key=self.block)]
@@ -86,37 +86,37 @@ class Board:
             yield from self.sums(block) if isinstance(block[0], Sum) else self.step(block[0])
 
     def summed_up(self, value: int, summary: dict) -> str:
-        """A few numbers, or the extremes of many."""
+        """Return a few numbers in full, or the extremes of many."""
         if math.prod(shape := self.shape(value)) <= SMALL:
             return array(np.ravel(summary["values"]), shape)
         numbers = np.ravel(summary["values"]).astype(float) if "values" in summary else [summary["min"], summary["max"]]
         if numbers[0] is None:
-            return f"nothing finite in {shape}"
+            return f"shape {shape}, nothing finite"
         low, high = min(numbers), max(numbers)
-        return f"{number(low)} in each of {shape}" if low == high else f"{number(low)} to {number(high)} in {shape}"
+        return f"shape {shape}, all {number(low)}" if low == high else f"shape {shape}, {number(low)} to {number(high)}"
 
     def beginning(self, value: int) -> str:
-        """What is said of a derivative that no step gives."""
-        given = "no step gives this: a hook does, or a backward that began here"
-        return given if value in self.summed else "it begins here"
+        """Return the remark on a derivative that comes from no step."""
+        given = "no step computes this: a hook set it, or a backward started here"
+        return given if value in self.summed else "the derivation starts here"
 
     def block(self, step: Step | Sum) -> Any:
-        """Steps stand alone, the sums at a value together."""
+        """Return a key that groups the sums at one value; each step is a group of one."""
         return ("sum", step.value) if isinstance(step, Sum) else id(step)
 
     def derivative(self, value: int, index: tuple | None = None) -> str:
-        """What is written for a derivative: all of a value's, or one element's."""
+        """Return the notation for a value's derivative, or for one of its elements."""
         return self.e.derivative(value) + at(index or ())
 
     def count(self, step: Step | Sum) -> bool:
-        """Go on to a step; whether it is of another operation than the last one."""
+        """Go on to a step; return True if it belongs to another operation than the last one."""
         if isinstance(step, Sum) or step.op == self.op:
             return False
         self.op, self.place = step.op, self.place + 1
         return True
 
     def step(self, step: Step) -> Iterator[str]:
-        """One operation: its line, its local partial, its numbers."""
+        """Yield the lines of one operation: its call, its local partial, its numbers."""
         if self.count(step):
             yield self.heading(step)
         if rule := self.rule(step):
@@ -133,17 +133,17 @@ class Board:
             yield f"    {self.begun(step, part.index)} {self.terms(step, part)}"
 
     def heading(self, step: Step) -> str:
-        """The operation as the program has it, and its line."""
+        """Return the operation as a numbered line of the program, with its place."""
         here = Place(step.where["file"], step.where["line"]).short if step.where["line"] else ""
         return f"{self.place:3} {f'{self.result(step)} = {self.words(step.call)}':<60} {here}".rstrip()
 
     def result(self, step: Step) -> str:
-        """The results of an operation by name."""
+        """Return the names of an operation's results."""
         outs = dict.fromkeys(step.sources) if self.e.kind == "gradient" else [step.value]
         return ", ".join(self.e.names[out] for out in outs)
 
     def rule(self, step: Step) -> str:
-        """The local partial, where the formula is g times that; else the formula, and what g is."""
+        """Return the local partial if the formula is g times it; else the formula, and the meaning of g."""
         if step.function:
             stands = f", {Place(*step.backward_at).short}" if step.backward_at else ""
             return f"{step.function}.{RULES[self.e.kind]}{stands}"
@@ -161,21 +161,21 @@ class Board:
         return told(f"{self.derivative(step.value)}: {self.words(formula)}", [*arrived, *where])
 
     def begun(self, step: Step, index: tuple | None = None) -> str:
-        """The left side of an equation; where others contribute as well, it is not the whole yet."""
+        """Return the left side of an equation; `gets` means that other steps contribute as well."""
         return f"{self.derivative(step.value, index)} {'gets' if step.value in self.summed else '='}"
 
     def shape(self, value: int) -> tuple:
         return tuple(self.values[value]["shape"])
 
     def product(self, parts: list[Part], shape: tuple) -> str:
-        """What arrived times the local partials, as arrays; what is the same for all elements as one number."""
+        """Return incoming derivative times local partials, as arrays; a factor shared by all elements as one number."""
         terms = [part.terms[0] for part in parts]
         one = len({(term.value, term.index) for term in terms}) == 1
         arrived = bracketed(terms[0].arrived) if one else array([term.arrived for term in terms], shape)
         return f"{arrived} × {array([t.partial for t in terms], shape)} = {array([p.gives for p in parts], shape)}"
 
     def terms(self, step: Step, part: Part) -> str:
-        """The sum of products that one element is, and where its terms come from."""
+        """Return one element as a sum of products, and the origin of its terms."""
         if not part.terms and part.known:
             return f"{number(part.gives)}   (all local partials are 0)"
         if not part.terms:
@@ -183,35 +183,35 @@ class Board:
         places = [self.derivative(term.value, term.index) for term in part.terms]
         plain = len(places) == 1 and part.terms[0].index in (part.index, ())
         told = "" if plain else f"(from {', '.join(places)})"
-        quotient = "" if part.known else "   (the partial is their quotient)"
+        quotient = "" if part.known else "   (the partial is the quotient of the other two numbers)"
         line = f"{self.sum(part)}{quotient}"
         return f"{line}{'   ' if len(line) + len(told) < WIDE else NEXT}{told}".rstrip()
 
     def sum(self, part: Part) -> str:
-        """The products and what they add up to."""
+        """Return the products and their sum."""
         products = [f"{bracketed(term.arrived)} × {bracketed(term.partial)}" for term in part.terms]
         if part.others:
             products.append(f"{bracketed(part.rest)} ({many(part.others, 'smaller term')})")
         return " = ".join(filter(None, [" + ".join(products), number(part.gives)]))
 
     def opaque(self, step: Step) -> str:
-        """What a rule that tells no partials was called with."""
+        """Return the call of a rule whose partials are unknown."""
         given = ", ".join(self.held(s) for s in dict.fromkeys(step.sources))
         return f"{step.name}.{RULES[self.e.kind]}({given})"
 
     def held(self, value: int) -> str:
-        """All of a derivative, where the record has it in full, or its shape."""
+        """Return a value's derivative if the record contains it, else its shape."""
         if self.e.kind == "gradient":
             found = self.e.record["gradients"].get(str(value))
         else:
             tangents = [op["tangents"] for op in self.e.record["ops"] if str(value) in op["tangents"]]
             found = tangents[0][str(value)] if tangents else None
         if found is None:
-            return f"a tensor of shape {self.shape(value)}"
+            return f"shape {self.shape(value)}"
         return self.summed_up(value, self.values[found]["summary"])
 
     def sums(self, block: list[Sum]) -> Iterator[str]:
-        """What meets at a value."""
+        """Yield the contributions that add up at a value."""
         shape = self.shape(block[0].value)
         rows = [[*s.terms, *([s.seed] if any(one.seed for one in block) else [])] for s in block]
         if len(block) > 1 and len(block) == np.prod(shape):
@@ -223,7 +223,7 @@ class Board:
 
 
 def paths(e: Explanation) -> Iterator[str]:
-    """The paths, the largest first, with what each contributes."""
+    """Yield the paths, the largest first, with the contribution of each."""
     if e.count < 2:
         return
     yield ""
@@ -236,13 +236,13 @@ def paths(e: Explanation) -> Iterator[str]:
         yield f"    {listed(path.gives):>12}   along {way}{more}"
     if len(e.paths) > len(shown):
         given = [sum(each) for each in zip(*[path.gives for path in shown])]
-        yield f"    {many(e.count, 'path')}; the {len(shown)} largest give {listed(given)} of {listed(e.numbers)}"
+        yield f"    {many(e.count, 'path')}; the {len(shown)} largest contribute {listed(given)} of {listed(e.numbers)}"
     else:
         yield f"    {listed(e.numbers):>12}   in all"
 
 
 def told(formula: str, where: list[str]) -> str:
-    """A formula and what its names are, on a line each where they are long."""
+    """Return a formula with the definitions of its names, on separate lines if they are long."""
     short = ", ".join(where)
     return (
         formula + f", where {short}" * bool(where)
@@ -252,32 +252,32 @@ def told(formula: str, where: list[str]) -> str:
 
 
 def many(count: int, what: str) -> str:
-    """A number of things."""
+    """Return a count with its noun in the singular or plural."""
     return f"{count} {what}" + "s" * (count != 1)
 
 
 def at(index: tuple) -> str:
-    """An element's place in brackets."""
+    """Return an element's index in brackets, or an empty string."""
     return f"[{', '.join(map(str, index))}]" if index else ""
 
 
 def number(x: float) -> str:
-    """A number with four significant digits."""
+    """Return a number with four significant digits."""
     return f"{x + 0:.4g}"  # -0.0 + 0 is 0.0
 
 
 def bracketed(x: float) -> str:
-    """A number as a factor or a term."""
+    """Return a number as a factor or term, in parentheses if it is negative."""
     return f"({number(x)})" if number(x).startswith("-") else number(x)
 
 
 def listed(numbers: Sequence[float]) -> str:
-    """One number, or several in brackets."""
+    """Return one number, or several as a list."""
     return array(numbers, (len(numbers),) if len(numbers) > 1 else ())
 
 
 def array(elements: Any, shape: tuple) -> str:
-    """Elements as nested lists of numbers."""
+    """Return elements as nested lists of numbers."""
 
     def nested(part: Any) -> str:
         return "[" + ", ".join(map(nested, part)) + "]" if isinstance(part, list) else number(part)

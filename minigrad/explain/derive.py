@@ -1,4 +1,4 @@
-"""The derivation of one derivative: which steps lead to it, which paths they make, and what each of these contributes."""
+"""The derivation of one derivative: the steps that lead to it, the paths they form, and the contribution of each path."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from .explanation import Explanation
 from .links import Link, Links, dot
 from .steps import Part, Path, Step, Sum, Term
 
-WHOLE = 4  # up to so many elements are explained at once
-TERMS = 5  # so many terms of a sum are told one by one, and so many elements of a value followed on the way
-PATHS = 64  # so many paths are told apart
+WHOLE = 4  # up to this many elements are explained at once
+TERMS = 5  # maximum number of terms listed in a sum, and of elements followed in each value
+PATHS = 64  # maximum number of paths that are distinguished
 
 
 @dataclass
@@ -31,12 +31,12 @@ class Asked:
     kind: str  # gradient | tangent
     value: int
     label: str = ""
-    owned: bool = False  # whether it is the .grad of the value's tensor
+    owned: bool = False  # True for the .grad of the value's tensor
     notes: list[str] = field(default_factory=list)
 
 
 class Derivation:
-    """What leads to the derivative of one value."""
+    """The steps and paths to the derivative of one value."""
 
     def __init__(self, asked: Asked):
         self.rec, self.kind, self.value = asked.rec, asked.kind, asked.value
@@ -50,7 +50,7 @@ class Derivation:
             self.counts[v] = (v in self.seeds) + through
 
     def on_the_way(self) -> list[int]:
-        """The values between the asked one and where its derivative begins, from the asked one on."""
+        """Return the values between the requested one and the start of its derivative, beginning with the requested one."""
         made = {o: k for k, g in enumerate(self.rec.groups) for event in g.events for o in event.outputs}
         seen, stack = {self.value}, [self.value]
         while stack:
@@ -61,11 +61,11 @@ class Derivation:
         return sorted(seen, key=lambda v: made.get(v, -1), reverse=self.kind == "tangent")
 
     def count(self, link: Link) -> int:
-        """How many paths go through a link."""
+        """Return the number of paths through a link."""
         return sum(self.counts.get(s, 0) for s, _ in link.sources)
 
     def explanation(self, index: Any) -> Explanation:
-        """Explain all of it, or one element."""
+        """Explain all elements, or one."""
         document, number = numbered(self.rec)
         record = document.to_dict()
         asked = self.links.number[self.value]
@@ -90,19 +90,19 @@ class Derivation:
         )
 
     def chosen(self, index: Any) -> list[tuple]:
-        """The elements to be explained: one that was asked for, all of a few, or the largest."""
+        """Return the elements to explain: the requested one, all of a few, or the largest."""
         asked = self.links.number[self.value]
         if index is not None:
             return [position(index, asked.shape)]
         if asked.size <= WHOLE:
             return list(np.ndindex(asked.shape))
         at = largest(asked)
-        self.notes.append(f"of {asked.size} elements this is the one of largest magnitude; index={at} asks for another")
+        self.notes.append(f"the largest in magnitude of {asked.size} elements, index={at}; pass index= for another")
         return [at]
 
     # ------------------------------------------------------------------ steps
     def steps(self, elements: list[tuple]) -> list:
-        """Links with their parts, and sums, in the order of the derivation."""
+        """Return links with their parts, and sums, in the order of the derivation."""
         followed: dict[int, list[tuple]] = defaultdict(list, {self.value: elements})
         told = []
         for v in self.order:
@@ -125,7 +125,7 @@ class Derivation:
         return [step for mine in reversed(told) for step in mine]
 
     def part(self, link: Link, index: tuple) -> Part:
-        """What a link gives to one element."""
+        """Return the contribution of a link to one element."""
         gives = float(link.gives[index])
         slopes = self.links.slopes(link, unit(link.gives.shape, index))
         if slopes is None:
@@ -138,7 +138,7 @@ class Derivation:
         return Part(index, gives, shown, len(rest), math.fsum(t.product for t in rest))
 
     def terms(self, source: int, slope: np.ndarray, index: tuple) -> list[Term]:
-        """The products of what is at a source with the local partials that are not 0; one that is, where all are."""
+        """Return the products of a source's derivative with its nonzero local partials; with a zero one if all are zero."""
         arrived = self.links.number[source]
         places = [tuple(at) for at in np.argwhere(slope != 0).tolist()]
         if not places and slope.shape == arrived.shape and len(index) == slope.ndim:
@@ -147,7 +147,7 @@ class Derivation:
         return [Term(source, i, a, partial, a * partial) for i, a, partial in numbers]
 
     def read_off(self, link: Link, gives: float) -> list[Term]:
-        """Where no rule tells the partials, but all comes from a single number, the quotient is the partial."""
+        """Return the partial as a quotient, for a rule with unknown partials whose input is a single nonzero number."""
         there = [(s, tuple(i)) for s, _ in link.sources for i in np.argwhere(self.links.number[s] != 0).tolist()]
         if len(there) != 1:
             return []
@@ -156,7 +156,7 @@ class Derivation:
         return [Term(s, i, arrived, gives / arrived, gives)]
 
     def next_elements(self, link: Link, parts: list[Part]) -> list[tuple[int, tuple]]:
-        """The elements that the numbers of a step came from, largest first."""
+        """Return the elements that the numbers of a step come from, largest first."""
         terms = sorted([t for part in parts for t in part.terms], key=lambda t: magnitude(t.product), reverse=True)
         found = [(t.value, t.index) for t in terms]
         for part in [part for part in parts if not part.terms]:
@@ -167,9 +167,9 @@ class Derivation:
 
     # ------------------------------------------------------------------ paths
     def paths(self, elements: list[tuple]) -> list[tuple]:
-        """(links from the asked value on, where they end, how many paths, what they give to each element), the largest first.
+        """Return the paths, largest first: links from the requested value on, end, number of paths, contributions.
 
-        The bundle of paths that contributes most is taken apart, until all are or there are too many.
+        The bundle of paths that contributes most is split repeatedly, until all paths are separate or there are too many.
         """
         if not elements:
             return []
@@ -194,7 +194,7 @@ class Derivation:
         return sorted(done, key=lambda path: sum(map(magnitude, path[3])), reverse=True)
 
     def take_apart(self, link: Link, links: list, directions: list, open_: list, done: list) -> None:
-        """The bundles that go on through a link: one for each source, or all together where its partials are not known."""
+        """Add the bundles behind a link: one for each source, or a single one if the link's partials are unknown."""
         many = self.count(link)
         slopes = [self.links.slopes(link, d) for d in directions] if many > 1 else [None]
         if any(s is None for s in slopes):
@@ -208,7 +208,7 @@ class Derivation:
                 open_.append(([*links, link], source, ahead, gives))
 
     def only_way(self, v: int) -> tuple[list[Link], int]:
-        """The links of the one path from a value on, and where it ends."""
+        """Return the links of the only path from a value on, and its end."""
         links = []
         while v not in self.seeds:
             onward = [(link, s) for link in self.links.into[v] for s, _ in link.sources if self.counts.get(s)]
@@ -220,14 +220,14 @@ class Derivation:
 
 
 class Told:
-    """From the numbers of a recording to those of its document."""
+    """Translates the numbers of a recording into those of its document."""
 
     def __init__(self, number: Any, record: dict, kind: str):
         self.number, self.record, self.kind = number, record, kind
         self.ops = {group: record["ops"][id] for group, id in number.ops.items()}
 
     def step(self, told: Any) -> Step | Sum:
-        """A link with its parts, or a sum."""
+        """Return the step of a link with its parts, or a sum."""
         if isinstance(told, Sum):
             told.value = self.number(told.value)
             return told
@@ -251,7 +251,7 @@ class Told:
         )
 
     def formula(self, link: Link, op: dict) -> str:
-        """What the record says of what a link gives."""
+        """Return the record's formula for the contribution of a link."""
         if self.kind == "tangent":
             return next((p["formula"] for p in op["pushes"] if p["output"] == self.number(link.value)), "")
         edges = zip(flows_of(link.group, self.number), op["edges"])
@@ -259,14 +259,14 @@ class Told:
         return ends.get((link.value, link.position), "")
 
     def path(self, told: tuple) -> Path:
-        """A path, from its beginning on."""
+        """Return a path from its start on."""
         links, end, count, gives = told
         ops = [self.ops[link.group] for link in reversed(links)]
         begins = None if end is None else self.number(end)
         return Path(begins, [op["id"] for op in ops], [op["name"] for op in ops], count, gives)
 
     def part_of_record(self, order: list[int], ends: list[int]) -> dict:
-        """What leads to `ends`, without the derivatives that have no part in the asked one."""
+        """Return the part of the record that leads to `ends`, with only the derivatives of values on the paths."""
         on_the_way, wanted, kept = {self.number(v) for v in order}, {self.number(v) for v in ends}, []
         for op in reversed(self.record["ops"]):
             if op["phase"] == "forward" and wanted & set(op["outputs"]):
@@ -286,31 +286,31 @@ class Told:
 
 
 def position(index: Any, shape: tuple) -> tuple:
-    """An index as a tuple of whole numbers within a shape."""
+    """Return an index as a tuple of nonnegative integers, or raise IndexError."""
     at = tuple(index) if isinstance(index, (tuple, list)) else (index,)
     if len(at) != len(shape) or not all(isinstance(i, int) and -n <= i < n for i, n in zip(at, shape)):
         raise error(
             IndexError,
             "explain",
-            f"{at} is no element of a tensor of shape {shape}",
-            "pass index= one whole number for each dimension",
+            f"there is no element {at} in a tensor of shape {shape}",
+            "pass one integer for each dimension as index=",
         )
     return tuple([i % n for i, n in zip(at, shape)])
 
 
 def unit(shape: tuple, index: tuple) -> np.ndarray:
-    """1 at an element, 0 at all others."""
+    """Return an array with 1 at an element and 0 elsewhere."""
     a = np.zeros(shape)
     a[index] = 1
     return a
 
 
 def largest(a: np.ndarray) -> tuple:
-    """Where the element of largest magnitude is, in which NaN counts as the largest."""
+    """Return the index of the element of largest magnitude; a NaN counts as the largest."""
     at = int(np.argmax(np.nan_to_num(np.abs(a), nan=np.inf)))
     return tuple([int(i) for i in np.unravel_index(at, a.shape)])
 
 
 def magnitude(x: float) -> float:
-    """The size of a number, in which NaN is the largest."""
+    """Return the absolute value of a number; NaN becomes infinity."""
     return math.inf if x != x else abs(x)

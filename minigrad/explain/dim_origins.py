@@ -1,6 +1,6 @@
-"""Where the dimensions of an operation's result come from: a rule for each family of operations.
+"""The origins of the dimensions of an operation's result: one rule for each family of operations.
 
-What no rule knows is set by the operation itself, and is said to be.
+A dimension that no rule knows counts as set by the operation.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..ops.nn import pool_operations as pool
 
 @dataclass
 class Origin:
-    """Where one dimension comes from: dimensions of the arguments, and, where it is not just the same, why it is what it is."""
+    """The origin of a dimension: dimensions of the arguments and, unless it is unchanged, the reason for its size."""
 
     sources: list[tuple[int, int]] = field(default_factory=list)  # (argument, its dimension)
     why: str = ""
@@ -32,14 +32,14 @@ class Applied:
     """An operation with the shapes of its tensors and its other arguments."""
 
     cls: Any
-    name: str  # what the program calls it
-    shapes: list[tuple | None]  # of the arguments; None for those that are no tensors
+    name: str  # its name in the program
+    shapes: list[tuple | None]  # of the arguments; None for those that are not tensors
     given: list[Any]
     out: tuple
-    gone: list[tuple[int, int, str]] = field(default_factory=list)  # (argument, dimension, what became of it)
+    gone: list[tuple[int, int, str]] = field(default_factory=list)  # (argument, dimension, why it is gone)
 
     def value(self, name: str) -> Any:
-        """The argument of that name."""
+        """Return the argument with this name."""
         return self.given[self.cls.names.index(name)]
 
     @property
@@ -49,7 +49,7 @@ class Applied:
 
 
 def origins(op: Applied) -> list[Origin]:
-    """One origin for each dimension of the result; `op.gone` gets the dimensions that are not there any more."""
+    """Return one origin for each dimension of the result, and append the removed dimensions to `op.gone`."""
     if op.cls.primitive:
         for kinds, rule in RULES:
             if issubclass(op.cls, kinds) and (found := rule(op)) is not None and len(found) == len(op.out):
@@ -58,7 +58,7 @@ def origins(op: Applied) -> list[Origin]:
 
 
 def broadcast(op: Applied, positions: list[int], out: tuple) -> list[Origin]:
-    """Dimensions counted from the end meet; those of size 1 are repeated."""
+    """Align dimensions at the end, and repeat those of size 1."""
     found = []
     for d, n in enumerate(out):
         back = d - len(out)
@@ -66,12 +66,12 @@ def broadcast(op: Applied, positions: list[int], out: tuple) -> list[Origin]:
         full = [(k, e) for k, e in there if op.shapes[k][e] == n]  # type: ignore[index]
         short = len(positions) - len(full)
         over = "an operand" if short == 1 else f"{short} operands"
-        found.append(Origin(full, f"broadcast {n} times over {over}" if short and n > 1 else ""))
+        found.append(Origin(full, f"{over} broadcast {n} times" if short and n > 1 else ""))
     return found
 
 
 def same(k: int, dims: Iterable[int]) -> list[Origin]:
-    """Dimensions of one argument as they are."""
+    """Return dimensions of one argument, unchanged."""
     return [Origin([(k, d)]) for d in dims]
 
 
@@ -80,13 +80,13 @@ def pointwise(op: Applied) -> list[Origin]:
 
 
 def kept(op: Applied) -> list[Origin] | None:
-    """The dimensions of the first tensor as they are."""
+    """Return the dimensions of the first tensor, unchanged."""
     first = op.tensors[0]
     return same(first, range(len(op.out))) if op.shapes[first] == op.out else None
 
 
 def reduced(op: Applied) -> list[Origin] | None:
-    """What is left when some dimensions are reduced."""
+    """Return the dimensions that are left after a reduction."""
     x, names = op.shapes[0], op.cls.names
     if "keepdim" not in names or x is None:
         return None
@@ -95,14 +95,14 @@ def reduced(op: Applied) -> list[Origin] | None:
     dims = [d % len(x) for d in dims] if x else []
     keep = op.value("keepdim")
     for d in dims:
-        op.gone.append((0, d, f"{op.name} takes it to {'1' if keep else 'nothing'}"))
+        op.gone.append((0, d, f"{op.name} {'reduces it to size 1' if keep else 'removes it'}"))
     if keep:
         return [Origin([] if d in dims else [(0, d)], "keepdim=True" if d in dims else "") for d in range(len(x))]
     return same(0, [d for d in range(len(x)) if d not in dims])
 
 
 def product(op: Applied) -> list[Origin]:
-    """x @ y: batches broadcast, rows of x, columns of y."""
+    """Return the dimensions of x @ y: broadcast batches, rows of x, columns of y."""
     x, y = op.shapes[0] or (), op.shapes[1] or ()
     rows, columns = len(x) > 1, len(y) > 1
     lead = op.out[: len(op.out) - rows - columns]
@@ -112,19 +112,19 @@ def product(op: Applied) -> list[Origin]:
         there = [(k, len(s) - 2 + back) for k, s in ((0, x), (1, y)) if len(s) - 2 >= -back]
         found.append(Origin([(k, e) for k, e in there if (x, y)[k][e] == lead[d]]))
     what = "the rows" if columns else "the elements"
-    op.gone.append((0, len(x) - 1, f"summed over with {what} of the other by {op.name}"))
+    op.gone.append((0, len(x) - 1, f"summed over with {what} of the other operand by {op.name}"))
     return found + same(0, [len(x) - 2] * rows) + same(1, [len(y) - 1] * columns)
 
 
 def affine(op: Applied) -> list[Origin]:
-    """x @ weight.T + bias."""
+    """Return the dimensions of x @ weight.T + bias."""
     x = op.shapes[0] or ()
     op.gone.append((0, len(x) - 1, f"summed over with dimension 1 of the weight by {op.name}"))
     return [*same(0, range(len(x) - 1)), Origin([(1, 0)], "the weight's rows")]
 
 
 def contraction(op: Applied) -> list[Origin]:
-    """Labels that stand in the result stand in an operand."""
+    """Find each label of the result among the operands' labels."""
     operands, kept = [op.value("of_x"), op.value("of_y")], op.value("of_out")
     for k, labels in enumerate(operands):
         op.gone += [(k, d, f"summed over by {op.name}") for d, label in enumerate(labels) if label not in kept]
@@ -133,7 +133,7 @@ def contraction(op: Applied) -> list[Origin]:
 
 
 def joined(op: Applied) -> list[Origin]:
-    """Sizes along one dimension add up, or it is new; those of matrices along a diagonal add up in both."""
+    """Add up sizes along one dimension, or along both of a block diagonal; for a stack, add a new dimension."""
     new, found = issubclass(op.cls, join.Stack), []
     along = range(len(op.out))[-2:] if op.cls is join.BlockDiag else (op.value("dim"),)
     for d in range(len(op.out)):
@@ -148,7 +148,7 @@ def joined(op: Applied) -> list[Origin]:
 
 
 def convolved(op: Applied) -> list[Origin]:
-    """The batch of x, a channel for each kernel, and as many windows as fit."""
+    """Return the batch of x, one channel for each kernel, and as many windows as fit."""
     x, w = op.shapes[0] or (), op.shapes[1] or ()
     g = op.value("geometry")
     op.gone.append((0, 1, f"summed over with dimension 1 of the weight by {op.name}"))
@@ -157,7 +157,7 @@ def convolved(op: Applied) -> list[Origin]:
 
 
 def pooled(op: Applied) -> list[Origin]:
-    """As many windows as fit over the last dimensions, or as many parts as were asked for."""
+    """Return the leading dimensions, and as many windows as fit over the last ones, or the requested number of parts."""
     x, shape = op.shapes[0] or (), op.value("windows")
     lead = len(x) - len(shape.size)
     if isinstance(shape, pool.EvenParts):
@@ -168,13 +168,13 @@ def pooled(op: Applied) -> list[Origin]:
 
 
 def windows(lead: int, x: tuple, kernel: Any, stride: Any, padding: Any, dilation: Any, out: tuple) -> list[Origin]:
-    """The dimensions of x from `lead` on, with as many windows as fit."""
+    """Return the dimensions of x from `lead` on, with as many windows as fit."""
     sizes = zip(x[lead:], kernel, stride, padding, dilation, out[lead:])
     return [Origin([(0, d)], fitting(*each)) for d, each in enumerate(sizes, lead)]
 
 
 def fitting(size: int, kernel: int, stride: int, padding: int, dilation: int, out: int) -> str:
-    """How many windows fit, as arithmetic; in words where the last one may go over the end."""
+    """Return the number of windows as arithmetic, or in words if the last one may extend past the end."""
     wide = f"{dilation}·({kernel} - 1) - 1" if dilation > 1 else str(kernel)
     inside = f"({size} + 2·{padding} - {wide})" if padding else f"({size} - {wide})"
     steps = f"{inside} // {stride}" if stride > 1 else inside
@@ -183,7 +183,7 @@ def fitting(size: int, kernel: int, stride: int, padding: int, dilation: int, ou
 
 
 def padded(op: Applied) -> list[Origin]:
-    """Each size with what is put before and after it."""
+    """Return each size plus its padding before and after."""
     x, found = op.shapes[0] or (), []
     for d, (n, (before, after)) in enumerate(zip(x, op.value("widths"))):
         found.append(Origin([(0, d)], f"{n} + {before} + {after} = {op.out[d]}" if before or after else ""))
@@ -191,36 +191,36 @@ def padded(op: Applied) -> list[Origin]:
 
 
 def looked_up(op: Applied) -> list[Origin]:
-    """The dimensions of the indices, and the columns of the weight."""
+    """Return the dimensions of the indices, and the columns of the weight."""
     indices = op.shapes[1] or ()
     return [*same(1, range(len(indices))), Origin([(0, 1)], "the weight's columns")]
 
 
 def gathered(op: Applied) -> list[Origin]:
-    """The dimensions of the index."""
+    """Return the dimensions of the index."""
     return same(op.cls.names.index("index"), range(len(op.out)))
 
 
 def viewed(op: Applied) -> list[Origin] | None:
-    """Of views, read off the strides that one has of memory which nobody touches."""
+    """Derive the dimensions of a view from its strides, by applying it to a dummy array."""
     x = op.shapes[0]
     if x is None or math.prod(x) == 0:
         return None
     base = np.empty(x, np.int8)
     try:
         out = op.cls.impl(base, *op.given[1:])
-    except Exception:  # it needs the memory as it was
+    except Exception:  # it needs the original memory
         return None
     found = [strided(op, x, base.strides, n, t) for n, t in zip(op.out, out.strides)]
     ones(op, x, found)
     used = {d for origin in found for _, d in origin.sources}
     for d in [d for d in range(len(x)) if d not in used]:
-        op.gone.append((0, d, f"{op.name} takes one of its {x[d]}" if x[d] > 1 else f"{op.name} drops it"))
+        op.gone.append((0, d, f"{op.name} selects one of its {x[d]} positions" if x[d] > 1 else f"{op.name} drops it"))
     return found
 
 
 def strided(op: Applied, x: tuple, own: tuple, n: int, stride: int) -> Origin:
-    """One dimension of a view, by its size and the distance of its elements."""
+    """Return the origin of one dimension of a view, from its size and stride."""
     if n == 1:
         return Origin()
     if stride == 0:
@@ -233,7 +233,7 @@ def strided(op: Applied, x: tuple, own: tuple, n: int, stride: int) -> Origin:
         if step == 1 and n == x[k]:
             return Origin([(0, k)], "reversed" if stride < 0 else "")
         if n * step <= x[k] and flat:
-            return Origin([(0, k)], f"a part of {x[k]}, split up by {op.name}")
+            return Origin([(0, k)], f"a part of {x[k]}, split by {op.name}")
         if n * step > x[k] and step == 1:
             return merged(op, x, k, n)
         return Origin([(0, k)], f"{n} of {x[k]}" + (f" in steps of {step}" if step > 1 else ""))
@@ -241,7 +241,7 @@ def strided(op: Applied, x: tuple, own: tuple, n: int, stride: int) -> Origin:
 
 
 def merged(op: Applied, x: tuple, last: int, n: int) -> Origin:
-    """Dimensions that lie behind each other as one."""
+    """Return adjacent dimensions merged into one."""
     first = last
     while math.prod(x[first : last + 1]) < n and first > 0:
         first -= 1
@@ -252,7 +252,7 @@ def merged(op: Applied, x: tuple, last: int, n: int) -> Origin:
 
 
 def ones(op: Applied, x: tuple, found: list[Origin]) -> None:
-    """Dimensions of size 1 have no strides that tell: in order, they are those of x, and the others are new."""
+    """Match dimensions of size 1, whose strides say nothing: in order, they are those of x, and the rest are new."""
     free = [d for d, n in enumerate(x) if n == 1]
     for d, n in enumerate(op.out):
         if found[d].sources or found[d].why and n > 1 and not free:
@@ -260,7 +260,7 @@ def ones(op: Applied, x: tuple, found: list[Origin]) -> None:
         if n == 1 and free and (len(op.out) <= len(x) or len(free) >= sum(m == 1 for m in op.out[d:])):
             found[d].sources.append((0, free.pop(0)))
         elif n == 1:
-            found[d].why = f"new, put in by {op.name}"
+            found[d].why = f"new, added by {op.name}"
         elif free and issubclass(op.cls, shape.Expand) and len(op.out) - d <= len(x) and x[d - len(op.out)] == 1:
             found[d].sources.append((0, len(x) + d - len(op.out)))
             free.remove(len(x) + d - len(op.out))

@@ -1,4 +1,4 @@
-"""An explanation as plain data, which shows itself as text (blackboard.py) and in notebooks."""
+"""An explanation as plain data; it displays itself as text (blackboard.py) and in notebooks."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ from .steps import Path, Step, Sum
 
 @dataclasses.dataclass
 class Explanation:
-    """How a derivative came about.  `print` it, show it in a notebook, or `viz.draw` it.
+    """The derivation of a derivative. `print` it, show it in a notebook, or `viz.draw` it.
 
-    `steps` lead from where the derivative begins to the asked value; `paths` are the ways that they take together.
+    `steps` lead from the start of the derivation to the requested value; `paths` are the routes through them.
     """
 
     kind: str  # gradient | tangent
-    of: int  # the asked value
-    label: str  # what the program calls it, such as x.grad; empty where it has no name
+    of: int  # the requested value
+    label: str  # its name in the program, such as x.grad; empty if it has none
     shape: tuple
-    elements: list[tuple]  # those that are explained
+    elements: list[tuple]  # the explained elements
     numbers: list[float]
-    whole: bool  # whether these are all elements
-    seeds: dict[int, dict]  # where the derivative begins, and with what: a summary as in a record
+    whole: bool  # True if these are all elements
+    seeds: dict[int, dict]  # values where the derivation starts, with summaries of their derivatives as in a record
     steps: list[Step | Sum]
     paths: list[Path]
     notes: list[str]
-    names: dict[int, str]  # what each value is called
+    names: dict[int, str]  # the name of each value
     record: dict  # the part of the record that the paths go through (docs/record.md)
 
     @property
     def count(self) -> int:
-        """How many paths there are."""
+        """The number of paths."""
         return sum(path.count for path in self.paths)
 
     def derivative(self, value: int) -> str:
-        """What is written for a value's derivative."""
+        """Return the notation for a value's derivative."""
         if self.kind == "tangent":
             return f"d{self.names[value]}"
         given = {step.value for step in self.steps}
@@ -46,7 +46,7 @@ class Explanation:
         return f"∂{top}/∂{self.names[value]}"
 
     def to_dict(self) -> dict:
-        """The explanation as plain data, which JSON can hold."""
+        """Return the explanation as plain, JSON-compatible data."""
         made = dataclasses.asdict(dataclasses.replace(self, label=self.label or self.derivative(self.of), record={}))
         return {**jsonable(made), "count": self.count, "record": self.record}
 

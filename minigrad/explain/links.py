@@ -1,7 +1,7 @@
-"""A recording as links: every way in which a derivative goes through an operation, with the numbers at its ends.
+"""A recording as links: the routes of a derivative through operations, with the numbers at both ends.
 
-In reverse mode a link leads from the results of an operation back to one of its arguments, in forward mode from the
-arguments to a result.  A value's derivative is the sum of what its links give, and of what begins at it.
+In reverse mode, a link leads from the results of an operation back to one of its arguments; in forward mode, from the arguments
+to a result. A value's derivative is the sum of its links' contributions, plus the part that starts at the value.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from . import local_partials
 
 @dataclass(eq=False)
 class Link:
-    """A way through an operation to the derivative of `value`."""
+    """A route through an operation to the derivative of `value`."""
 
     group: Group
     value: int
-    sources: list[tuple[int, int | None]]  # values that it comes from; in forward mode with their positions
-    position: int | None  # in reverse mode, that of the argument; None where the operation is made of several
-    gives: np.ndarray  # what it contributes in all
+    sources: list[tuple[int, int | None]]  # the values it comes from, in forward mode with their positions
+    position: int | None  # in reverse mode, of the argument; None if the operation consists of several steps
+    gives: np.ndarray  # its total contribution
 
 
 class Links:
-    """What a recording knows of the derivatives of one kind."""
+    """The derivatives of one kind in a recording."""
 
     def __init__(self, rec: Record, kind: str):
         self.rec, self.kind = rec, kind
@@ -38,7 +38,7 @@ class Links:
         self.gradients() if kind == "gradient" else self.tangents()
 
     def gradients(self) -> None:
-        """Links back from the results to the arguments."""
+        """Collect links from results back to arguments."""
         rec = self.rec
         self.number = {v: held(rec, g) for v, g in rec.gradients.items()}
         groups = [g for g in rec.groups if g.events]
@@ -54,7 +54,7 @@ class Links:
                 self.into[value].append(Link(group, value, sources, position, gives))
 
     def tangents(self) -> None:
-        """Links from the arguments to the results."""
+        """Collect links from arguments to results."""
         groups = [g for g in self.rec.groups if g.tangents and g.phase == "forward"]
         for group in groups:
             self.number |= {v: held(self.rec, t) for v, t in group.tangents.items()}
@@ -68,7 +68,7 @@ class Links:
                 self.into[out].append(Link(group, out, moving, None, self.number[out]))
 
     def seed(self, value: int) -> np.ndarray:
-        """What of a value's derivative no link gives: it begins there."""
+        """Return the part of a value's derivative that comes from no link, because it starts there."""
         links = self.into[value]
         if not links:
             return self.number[value]
@@ -78,9 +78,9 @@ class Links:
             return np.where(np.abs(rest) > 1e-4 * scale, rest, 0.0)
 
     def slopes(self, link: Link, direction: np.ndarray) -> list[tuple[int, np.ndarray]] | None:
-        """What a change of the link's value in a direction is to its sources, one by one; None where no rule tells it.
+        """Return the change of each source when the link's value changes in a direction; None if no rule can tell.
 
-        With a direction of one element these are that element's local partials.
+        For the direction of a single element, these are its local partials.
         """
         try:
             if self.kind == "gradient":
@@ -89,28 +89,28 @@ class Links:
             else:
                 slopes = local_partials.pulled(self.rec, link.group, link.value, direction)
                 found = [(i, slopes[i, k]) for i, k in link.sources if (i, k) in slopes]
-        except Exception:  # a rule may need what nobody has kept: the recorded numbers still stand
+        except Exception:  # a rule may need unsaved values: then the recorded numbers are shown
             return None
         arrives = sum(dot(slope, self.number[s]) for s, slope in found)
         given = dot(direction, link.gives)
-        if given != given:  # a partial of 0 makes NaN of an infinity: there all elements count
+        if given != given:  # 0 * inf is NaN, so all elements matter
             return found if any(np.isnan(product(slope, self.number[s])).any() for s, slope in found) else None
         scale = sum(dot(np.abs(slope), np.abs(self.number[s])) for s, slope in found) + abs(given)
         return found if arrives == given or abs(arrives - given) <= 1e-3 * scale else None
 
 
 def dot(direction: np.ndarray, numbers: np.ndarray) -> float:
-    """The sum of the products, over the elements in which the direction has something."""
+    """Return the sum of products over the nonzero elements of the direction."""
     there = direction != 0
     return float(product(direction[there], numbers[there]).sum())
 
 
 def product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Element by element, infinities and NaN included."""
+    """Return the elementwise product, including infinities and NaN."""
     with np.errstate(all="ignore"):
         return x * y
 
 
 def held(rec: Record, value: int) -> np.ndarray:
-    """What a recorded value holds, in float64, in which sums of many terms stay true."""
+    """Return the content of a recorded value in float64, in which long sums stay accurate."""
     return np.asarray(rec.values[value].numbers(), np.float64)

@@ -1,8 +1,8 @@
-"""Local partials as numbers: how one element of an operation's input moves its results, read off a recording.
+"""Local partials as numbers: the effect of one element of an operation's input on its results, from a recording.
 
-A jvp through the operation's own rules, seeded at one element, gives the column of its Jacobian that belongs to that
-element; the pull-backs, seeded at one element of the result, give a row.  Nothing of the user's runs again, so a custom
-Function has neither.  What the numbers give is compared with what was recorded before it is shown (derive.py).
+A jvp through the operation's rules, seeded at one element, gives that element's column of the Jacobian; a pullback, seeded at
+one element of the result, gives a row. No user code runs again, so custom Functions have neither. links.py compares the numbers
+with the recorded ones before they are shown.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..record.values import Event, Group, Noted
 
 
 def pushed(rec: Record, group: Group, value: int, position: int | None, direction: np.ndarray) -> dict[int, np.ndarray]:
-    """How a group's values move with `value`, where that is argument number `position` (None: wherever it stands)."""
+    """Return how a group's values change with `value` as argument number `position` (None: in all positions)."""
     moved: dict[int, Tensor] = {}
     seed = wrap(np.array(direction, rec.values[value].dtype))
     with use(OFF):
@@ -39,7 +39,7 @@ def pushed(rec: Record, group: Group, value: int, position: int | None, directio
 
 
 def pulled(rec: Record, group: Group, value: int, weights: np.ndarray) -> dict[tuple[int, int | None], np.ndarray]:
-    """The slope of a weighted sum of `value` by all that goes into the group: by value and, in a single event, position."""
+    """Return the derivative of a weighted sum of `value` by the group's inputs; the key includes the position in one event."""
     arrived: dict[tuple, Tensor] = {(value, None): wrap(np.array(weights, rec.values[value].dtype))}
     with use(OFF):
         for event in reversed(group.events):
@@ -54,7 +54,7 @@ def pulled(rec: Record, group: Group, value: int, weights: np.ndarray) -> dict[t
 
 
 def pulled_to(rec: Record, event: Event, k: int, gs: tuple) -> Tensor | None:
-    """What flows back to argument number k of an event; None where nothing does."""
+    """Return the gradient of argument number k of an event, or None."""
     noted = rec.values[event.inputs[k]]
     if noted.dtype is None or np.dtype(noted.dtype) not in FLOATS:
         return None
@@ -62,24 +62,24 @@ def pulled_to(rec: Record, event: Event, k: int, gs: tuple) -> Tensor | None:
     d = event.cls.evaluate(k, primals + tensors(rec, event.outputs), len(primals), gs)
     if d is not None and event.cls.elementwise and tuple(d.shape) == tuple(gs[0].shape):
         d = only_where([gs[0]], d)
-    edge = SimpleNamespace(_shape=tuple(noted.shape), _dtype=np.dtype(noted.dtype))  # as far as fit asks
+    edge = SimpleNamespace(_shape=tuple(noted.shape), _dtype=np.dtype(noted.dtype))  # all that `fit` needs
     return None if d is None else fit(d, edge, event.cls, k)
 
 
 def operands(rec: Record, event: Event) -> tuple:
-    """The arguments of a primitive as they were; no rule tells the local partials of a custom Function."""
+    """Return the recorded arguments of a primitive; raise NotImplementedError for a custom Function."""
     if not event.cls.primitive:
         raise NotImplementedError
     return tuple([i.get("const") if isinstance(i, dict) else tensor(rec.values[i]) for i in event.inputs])
 
 
 def tensors(rec: Record, values: Any) -> tuple[Tensor, ...]:
-    """Recorded values as tensors without a history."""
+    """Return recorded values as tensors without a history."""
     return tuple([tensor(rec.values[v]) for v in values])
 
 
 def tensor(noted: Noted) -> Tensor:
-    """A recorded value; NaN in every element where nothing kept it, so that no number is made from it unseen."""
+    """Return a recorded value as a tensor; if it is lost, all NaN, so that no number is derived from it unnoticed."""
     if noted.array is not None and not noted.lost:
         return wrap(np.array(noted.numbers()))
     dtype = np.dtype(noted.dtype or "f4")
@@ -89,7 +89,7 @@ def tensor(noted: Noted) -> Tensor:
 
 
 def only_where(moved: list, t: Tensor) -> Tensor:
-    """0 wherever nothing moves an element of a pointwise operation: there an infinite partial would make it NaN."""
+    """Return t with 0 wherever no input of a pointwise operation changes: an infinite partial would make it NaN."""
     there = np.zeros(t.shape, bool)
     for m in moved:
         there |= np.broadcast_to(m.numpy() != 0, there.shape)

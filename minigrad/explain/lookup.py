@@ -1,8 +1,8 @@
-"""Which recording, or which living graph, knows the derivative that is asked for.
+"""Find the recording or graph that contains a derivative.
 
-Recordings of this thread are looked through while they are alive (record/recent.py).  Without one, a graph that backward
-has kept, or what it has left of one (recompute.py), is found among the living objects of the process: that takes time when
-somebody asks, and none while programs run.
+The living recordings of this thread come first (record/recent.py). Otherwise, the graph that backward has kept, or the rest
+of a freed one (recompute.py), is searched among the living objects of the process. This takes time when you ask, but costs
+nothing while programs run.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ from .value_names import variables
 
 RECORD = """record the program:
     with minigrad.record(passes=("forward", "backward")) as rec:
-        ...  # forward and backward, as they are
+        ...  # forward and backward, unchanged
     print(minigrad.explain(x.grad))"""
-RETAIN = "or keep it: loss.backward(retain_graph=True); the last backward under minigrad.debug() is kept, too"
-ROOTS = 8  # so many graphs are looked through
-AGAIN = "backward has freed the graph; it was computed again from the leaves, and gives what is still there of the first run"
-KEEP = "or ask for it while the graph is there: minigrad.explain(loss, x), before or instead of loss.backward()"
+RETAIN = "or keep the graph: loss.backward(retain_graph=True); the last backward under minigrad.debug() keeps it, too"
+ROOTS = 8  # maximum number of graphs that are searched
+AGAIN = "backward has freed the graph; it was recomputed from the leaves and agrees with what is left of the first run"
+KEEP = "or ask while the graph exists: minigrad.explain(loss, x), before or instead of loss.backward()"
 
 
 def derivative(t: Tensor, frame: FrameType | None) -> Asked:
-    """What a tensor is the derivative of, in a living recording or graph; an error where that is not known."""
+    """Return the derivative that a tensor is, in a living recording or graph; raise ValueError if it is unknown."""
     for rec in alive():
         if (asked := in_recording(rec, t)) is not None:
             return checked(asked, t)
-    gc.collect()  # what is found below has to be alive, and no graph of an earlier answer
+    gc.collect()  # graphs of earlier answers must not be found
     owner = next((o for o in living(Tensor) if o._grad is t), None)
     if owner is None:
         raise error(
             ValueError,
             "explain",
-            f"nothing is known of where this tensor of shape {tuple(t.shape)} came from: it is nobody's .grad, and no "
-            "recording that is alive has it as a gradient or a tangent",
+            f"the origin of this tensor of shape {tuple(t.shape)} is unknown: it is not the .grad of any tensor, and no "
+            "living recording contains it as a gradient or tangent",
             f"{RECORD}\n  {KEEP}",
         )
     name = next((name for name, value in variables(frame).items() if value is owner), "x")
@@ -55,7 +55,7 @@ def derivative(t: Tensor, frame: FrameType | None) -> Asked:
 
 
 def in_graphs(found: list, owner: Tensor, name: str) -> Asked:
-    """The gradient of a tensor in one of the graphs that lead to some roots, as they are or computed again."""
+    """Return the gradient of a tensor in one of the graphs that lead to some roots, existing or recomputed."""
     living, freed, lost = [], [], ""
     for root in found:
         rec = graph(root)
@@ -77,25 +77,25 @@ def in_graphs(found: list, owner: Tensor, name: str) -> Asked:
 
 
 def in_graph(rec: Record, owner: Tensor) -> Asked | None:
-    """The gradient of a tensor in the record of a graph."""
+    """Return the gradient of a tensor in the record of a graph."""
     value = rec.value_of(history(owner))
     return Asked(rec, "gradient", value, owned=True) if value in rec.gradients else None
 
 
 def computed_again(root: Node, owner: Tensor, name: str) -> Asked:
-    """The gradient of a tensor in the freed graph that leads to a root; Lost where the leaves give another one now."""
+    """Return the gradient of a tensor in the freed graph of a root; raise Lost if the leaves now give another one."""
     made = again(root)
     rec = second(next(t for (node, _), t in made.items() if node is root and t._edge is not None), made)
     asked = in_graph(rec, owner)
     if asked is None:
-        raise Lost(f"no gradient of {name} comes from the leaves as they are")
+        raise Lost(f"the current leaves give no gradient of {name}")
     compare_gradients(rec, owner, name)
     asked.notes.append(AGAIN)
     return asked
 
 
 def second(y: Tensor, made: dict) -> Record:
-    """The record of one of the results of a graph that was computed again; it knows the nodes of the first run, too."""
+    """Return the record of a result of a recomputed graph, which also knows the nodes of the first run."""
     compare_results(made)
     rec = graph(y)
     for (node, _), out in made.items():
@@ -105,7 +105,7 @@ def second(y: Tensor, made: dict) -> Record:
 
 
 def graph(what: Any) -> Record:
-    """The record of what has made a tensor, with its backward; what that would warn of was, or will be, warned of."""
+    """Return the record of a tensor's graph, with its backward; its warnings appear elsewhere."""
     with unsaid():
         rec = record_of(what)
     rec.settle()
@@ -113,20 +113,20 @@ def graph(what: Any) -> Record:
 
 
 def unknown(found: list, name: str, lost: str) -> Exception:
-    """The error for a gradient of which nobody knows any more how it came about, and why that cannot be computed again."""
+    """Return the error for a gradient whose graph is gone, with the reason why it cannot be recomputed."""
     places = [n._saved.place for n in older_first(found) if type(n._saved) is Freed and n._saved.place]
-    by = f", which the backward at {places[-1]} has freed" if places else ", which is gone"
-    by += f"; it cannot be computed again from the leaves: {lost}" if lost else ""
+    by = f"was freed by the backward at {places[-1]}" if places else "is gone"
+    by += f"; it cannot be recomputed from the leaves: {lost}" if lost else ""
     return error(
         ValueError,
         "explain",
-        f"{name}.grad is known, but not how it came about: that stood in the graph{by}",
+        f"{name}.grad is known, but its derivation is not: the graph {by}",
         f"{RECORD.replace('x.grad', name + '.grad')}\n  {KEEP}\n  {RETAIN}",
     )
 
 
 def in_recording(rec: Record, t: Tensor) -> Asked | None:
-    """A tensor as a derivative in a recording: some value's .grad, or a gradient or tangent that went through it."""
+    """Return a tensor as a derivative in a recording: the .grad of a value, or a gradient or tangent of its passes."""
     rec.settle()
     for noted in reversed(rec.values):
         if noted.tensor is not None and noted.tensor._grad is t and noted.index in rec.gradients:
@@ -143,30 +143,30 @@ def in_recording(rec: Record, t: Tensor) -> Asked | None:
 
 
 def checked(asked: Asked, t: Tensor) -> Asked:
-    """A note where the tensor holds something else than what was recorded."""
+    """Add a note if the tensor no longer holds the recorded gradient."""
     if asked.kind == "tangent":
         return asked
     recorded = np.asarray(asked.rec.values[asked.rec.gradients[asked.value]].numbers())
     if not np.allclose(host(bottom(t)._a), recorded, rtol=1e-4, equal_nan=True):
-        what = f"the tensor holds {short(bottom(t)._a)} by now, which is not what is explained here: "
-        why = "other backward calls have added to it, or it was set to zero in between"
+        what = f"the tensor now holds {short(bottom(t)._a)}, not the gradient explained here: "
+        why = "other backward calls added to it, or it was zeroed in between"
         asked.notes.append(what + why)
     return asked
 
 
 def short(a: np.ndarray) -> str:
-    """A few numbers, or how many there are."""
+    """Return a few numbers in full, or an example of many."""
     return np.array2string(a, precision=4, separator=", ") if a.size <= 4 else f"other numbers, such as {a.flat[0]:.4g}"
 
 
 def of_tensor(y: Tensor, x: Tensor) -> Asked:
-    """The derivative of y by x, from y's graph."""
+    """Return the derivative of y with respect to x, from y's graph."""
     if history(y) is None:
         raise error(
             ValueError,
             "explain",
             f"the first tensor, of shape {tuple(y.shape)}, has no graph: nothing that it depends on requires grad",
-            "set requires_grad=True on what you differentiate by, before computing",
+            "set requires_grad=True on the tensor you differentiate with respect to, before you compute",
         )
     rec, notes = graph(y), []
     if rec.notes:
@@ -174,7 +174,7 @@ def of_tensor(y: Tensor, x: Tensor) -> Asked:
             made = again(producer(history(y)))
             rec, notes = second(made[key(history(y))], made), [AGAIN]
         except Lost as e:
-            what = f"{rec.notes[0]}; it cannot be computed again from the leaves: {e}"
+            what = f"{rec.notes[0]}; the graph cannot be recomputed from the leaves: {e}"
             raise error(ValueError, "explain", what, RECORD) from None
     value = rec.value_of(history(x))
     if value is None or value not in rec.gradients:
@@ -188,7 +188,7 @@ def of_tensor(y: Tensor, x: Tensor) -> Asked:
 
 
 def roots(leaf: Any) -> list:
-    """The living nodes through which a gradient reaches a leaf and that no other node reads, the youngest first; a few."""
+    """Return a few living nodes, youngest first, through which gradients reach a leaf and that no other node reads."""
     reach: set = {leaf}
     read: set = {leaf}
     for node in sorted(living(Node), key=lambda n: n._seq):

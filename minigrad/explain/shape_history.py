@@ -1,4 +1,4 @@
-"""Where each dimension of a tensor came from: followed back through a recording, or the tensor's graph."""
+"""The origin of each dimension of a tensor, followed back through a recording or the tensor's graph."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ from ..record.values import Event, Group
 from .dim_origins import Applied, origins
 from .value_names import name_after
 
-MOST = 60  # lines
+MOST = 60  # maximum number of lines
 
 
 @dataclasses.dataclass
 class Hop:
-    """One operation that a dimension went through, or the value and dimension that it was at last."""
+    """An operation that a dimension went through, or the value and dimension where its history begins."""
 
-    op: str  # what the operation is called; empty at a value where the way ends
+    op: str  # the operation's name; empty for the value where the history begins
     where: str  # file and line
-    why: str  # what it did, with the numbers; empty where it left the size as it was
+    why: str  # the operation's effect, with numbers; empty if the size is unchanged
     value: str  # the value that has this dimension
     dimension: int
     size: int
-    deep: int  # how many branches lie before it
-    branch: bool = False  # whether one begins here
+    deep: int  # number of branches before it
+    branch: bool = False  # True if a branch begins here
 
 
 @dataclasses.dataclass
 class ShapeExplanation:
-    """The history of a shape: for each dimension its way back, and what has gone on that way."""
+    """The history of a shape: the history of each dimension, and the dimensions that were removed on the way."""
 
     name: str
     shape: tuple
@@ -48,23 +48,23 @@ class ShapeExplanation:
     gone: list[str]
 
     def to_dict(self) -> dict:
-        """The history as plain data."""
+        """Return the history as plain data."""
         return dataclasses.asdict(self)
 
     def __str__(self) -> str:
-        lines = [f"{self.name} has shape {self.shape}" + ("" if self.shape else ": a single number")]
+        lines = [f"{self.name} has shape {self.shape}" + ("" if self.shape else ": a scalar")]
         for d, hops in enumerate(self.dimensions):
             lines.append(f"  dimension {d} ({self.shape[d]})")
             told = self.told(hops)
             lines += told[:MOST] + [f"      ... {len(told) - MOST} more"] * (len(told) > MOST)
         if self.gone:
-            lines += ["  not there any more:", *[f"    {one}" for one in self.gone]]
+            lines += ["  removed dimensions:", *[f"    {one}" for one in self.gone]]
         return "\n".join(lines)
 
     __repr__ = __str__
 
     def told(self, hops: list[Hop]) -> list[str]:
-        """Lines, with a dash where one of several ways begins: operations that leave a size as it is stand together."""
+        """Return lines of text, with a dash at the start of each branch; operations that keep the size share a line."""
         lines: list[str] = []
         through: list[str] = []
         begins = False
@@ -84,7 +84,7 @@ class ShapeExplanation:
 
 
 def shape_of(y: Tensor, frame: FrameType | None) -> ShapeExplanation:
-    """The history of y's shape."""
+    """Return the history of y's shape."""
     rec, value = recorded(y)
     name_after(rec, frame)
     document, number = numbered(rec)
@@ -96,7 +96,7 @@ def shape_of(y: Tensor, frame: FrameType | None) -> ShapeExplanation:
 
 
 def recorded(y: Tensor) -> tuple[Record, int]:
-    """A recording in which y was made, or one made from its graph."""
+    """Return a recording that contains y's operation, or one made from its graph, and y's value there."""
     for rec in alive():
         rec.settle()
         value = rec._ids.get(id(bottom(y)._a))
@@ -108,15 +108,15 @@ def recorded(y: Tensor) -> tuple[Record, int]:
     raise error(
         ValueError,
         "explain_shape",
-        f"nothing is known of how the tensor of shape {tuple(y.shape)} came about: it has no graph, and no recording that "
-        "is alive has seen an operation make it",
-        "record the program:\n    with minigrad.record(passes=('forward',)) as rec:\n        ...  # the program as it is\n"
+        f"the history of the tensor of shape {tuple(y.shape)} is unknown: it has no graph, and no living recording "
+        "contains the operation that made it",
+        "record the program:\n    with minigrad.record(passes=('forward',)) as rec:\n        ...  # the program, unchanged\n"
         "    print(minigrad.explain_shape(y))",
     )
 
 
 class Trace:
-    """The way back from the dimensions of one value."""
+    """The history of the dimensions of one value."""
 
     def __init__(self, rec: Record, called: dict[int, str]):
         self.rec, self.called = rec, called
@@ -124,7 +124,7 @@ class Trace:
         self.applied: dict[int, tuple[Applied, list]] = {}
 
     def back(self, value: int, d: int, deep: int = 0) -> list[Hop]:
-        """The way of one dimension, as far as it is known."""
+        """Return the history of one dimension, as far as it is known."""
         hops: list[Hop] = []
         while True:
             size = self.rec.values[value].shape[d]
@@ -132,7 +132,7 @@ class Trace:
                 return [*hops, Hop("", "", "", self.called.get(value, f"v{value}"), d, size, deep)]
             group, event = self.made[value]
             if group.inplace and self.rec.values[event.inputs[0]].shape == self.rec.values[value].shape:
-                value = event.inputs[0]  # the shape was there before
+                value = event.inputs[0]  # the write did not change the shape
                 continue
             _, found = self.origins(value)
             origin = found[d]
@@ -152,7 +152,7 @@ class Trace:
             value, d = sources[0]
 
     def origins(self, value: int) -> tuple[Applied, list]:
-        """Where the dimensions of a value come from in the operation that made it."""
+        """Return the origins of a value's dimensions in the operation that made it."""
         if value not in self.applied:
             group, event = self.made[value]
             op = applied(self.rec, group, event, value)
@@ -160,7 +160,7 @@ class Trace:
         return self.applied[value]
 
     def removed(self, value: int) -> list[str]:
-        """What became of dimensions that are not in the result, on all ways that lead to it."""
+        """Return the dimensions that were removed anywhere on the way to a value, with reasons."""
         stack, seen, found = [value], {value}, []
         while stack:
             if (v := stack.pop()) not in self.made:
@@ -178,12 +178,12 @@ class Trace:
 
 
 def short(where: Where) -> str:
-    """File and line, without the folders; empty where that is not known."""
+    """Return file and line, without folders, or an empty string."""
     return Place(where.file, where.line).short if where.line else ""
 
 
 def applied(rec: Record, group: Group, event: Event, value: int) -> Applied:
-    """An event with its shapes."""
+    """Return an event with its shapes."""
     shapes = [tuple(rec.values[i].shape) if isinstance(i, int) else None for i in event.inputs]
     given: list[Any] = [i.get("const") if isinstance(i, dict) else None for i in event.inputs]
     return Applied(event.cls, group.name, shapes, given, tuple(rec.values[value].shape))

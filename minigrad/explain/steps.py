@@ -1,7 +1,7 @@
-"""The steps of an explanation as plain data: from where a derivative begins to the number that was asked for.
+"""The steps of an explanation as plain data: from the start of the derivation to the requested number.
 
-In reverse mode a step is one way in which a gradient goes back through an operation, in forward mode one way in which a
-tangent goes on through it.  Either way each of its numbers is a sum of products: what arrived, times a local partial.
+In reverse mode, a step is a route of a gradient back through an operation; in forward mode, a route of a tangent through it. In
+both cases, each of its numbers is a sum of products: an incoming derivative times a local partial.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import dataclasses
 
 @dataclasses.dataclass
 class Term:
-    """One product: what arrived at an element of `value`, times the local partial."""
+    """One product: the derivative at an element of `value`, times the local partial."""
 
     value: int
     index: tuple
@@ -22,35 +22,35 @@ class Term:
 
 @dataclasses.dataclass
 class Part:
-    """What one step gives to one element: the largest terms, and the sum of the others."""
+    """The contribution of a step to one element: the largest terms, and the sum of the others."""
 
     index: tuple
     gives: float
     terms: list[Term]
-    others: int = 0  # how many smaller terms there are
-    rest: float = 0.0  # and what they add up to
-    known: bool = True  # whether the local partials are; a custom Function's are not
+    others: int = 0  # number of smaller terms
+    rest: float = 0.0  # their sum
+    known: bool = True  # False if the local partials are unknown, as for a custom Function
 
 
 @dataclasses.dataclass
 class Step:
-    """One operation on the way: the value that its contribution goes to, and the formula of the contribution."""
+    """One operation on the way: the value that it contributes to, and the formula of the contribution."""
 
     op: int
     name: str
     function: str | None
-    call: str  # the operation as it is typed in
-    where: dict  # of the record: file, line, code, ...
-    backward_at: tuple[str, int] | None  # where a custom Function's backward stands
+    call: str  # the operation as code that can be pasted
+    where: dict  # from the record: file, line, code, ...
+    backward_at: tuple[str, int] | None  # the location of a custom Function's backward
     value: int
     sources: list[int]  # the values that the numbers come from
-    formula: str  # of the record: of what goes back along the edge, in g, or of the tangent
+    formula: str  # from the record: of the gradient along the edge, in terms of g, or of the tangent
     parts: list[Part]
 
 
 @dataclasses.dataclass
 class Sum:
-    """What meets at one element of a value, in the order of the steps; `seed` is what begins there."""
+    """The contributions to one element of a value, in the order of the steps; `seed` is the part that starts there."""
 
     value: int
     index: tuple
@@ -61,13 +61,13 @@ class Sum:
 
 @dataclasses.dataclass
 class Path:
-    """A way to the asked value: its operations from where the derivative begins on, and what it contributes.
+    """A route to the requested value: its operations from the start of the derivation on, and its contribution.
 
-    Where the ways are too many, or a custom Function does not tell them apart, `count` of them stand together.
+    If there are too many routes, or a custom Function does not distinguish them, one Path stands for `count` of them.
     """
 
-    begins: int | None  # the value there; None where paths stand together
+    begins: int | None  # the value at the start; None for several paths
     ops: list[int]
     names: list[str]
     count: int
-    gives: list[float]  # for each of the elements that are explained
+    gives: list[float]  # for each explained element

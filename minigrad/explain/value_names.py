@@ -1,4 +1,4 @@
-"""Names for values of a recording from the variables and modules of the asking program."""
+"""Names for values of a recording, from the variables and modules of the calling program."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..record.recorder import Record
 
 
 def name_after(rec: Record, frame: FrameType | None) -> None:
-    """Give recorded values that have no name yet those of the variables and modules that a frame sees."""
+    """Name the unnamed values of a recording after the variables and modules that a frame sees."""
     known: dict[int, str] = {}
     for name, value in variables(frame).items():
         if isinstance(value, Tensor):
@@ -27,10 +27,10 @@ def name_after(rec: Record, frame: FrameType | None) -> None:
 
 
 def variables(frame: FrameType | None) -> dict[str, Any]:
-    """What a frame sees under names that are meant for others."""
+    """Return the public variables that a frame sees."""
     if frame is None:
         return {}
     seen = {**frame.f_globals, **frame.f_locals}
     if sys.version_info < (3, 13) and frame.f_code.co_flags & inspect.CO_OPTIMIZED:
-        frame.f_locals.clear()  # a copy that the frame keeps, and with it what its program deletes
+        frame.f_locals.clear()  # a copy that the frame keeps alive, with variables that its program deletes
     return {name: value for name, value in seen.items() if not name.startswith("_")}

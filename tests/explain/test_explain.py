@@ -90,7 +90,7 @@ def test_too_many_paths_are_counted_and_stand_together():
     e = torch.explain(growing, torch.tensor(1.0))
     assert e.count == 2**12 and len(e.paths) <= 70
     assert e.numbers == pytest.approx([1.1**12], rel=1e-5)
-    assert "4096 paths; the 5 largest give" in str(e)
+    assert "4096 paths; the 5 largest contribute" in str(e)
     adds_up(e)
 
 
@@ -114,7 +114,7 @@ def test_a_custom_function_shows_its_name_the_line_of_its_backward_and_its_numbe
 
 def test_where_all_comes_from_one_number_a_custom_functions_partial_is_the_quotient():
     e = torch.explain(lambda x: Square.apply(x) * 5, torch.tensor(3.0))
-    assert "5 × 6 = 30   (the partial is their quotient)" in str(e)
+    assert "5 × 6 = 30   (the partial is the quotient of the other two numbers)" in str(e)
 
 
 def test_functions_are_explained_by_the_input_that_is_asked_for():
@@ -193,7 +193,7 @@ def test_what_a_hook_changes_is_no_steps():
         h.register_hook(lambda g: g * 10)
         (h * h).sum().backward()
     e = torch.explain(x.grad)
-    assert rec and e.numbers == [80.0, 160.0] and "no step gives this: a hook does" in str(e)
+    assert rec and e.numbers == [80.0, 160.0] and "no step computes this: a hook set it" in str(e)
     adds_up(e)
 
 
@@ -228,7 +228,7 @@ def test_the_part_of_the_record_has_only_what_leads_to_the_number():
 
 @pytest.mark.parametrize("index", [(5,), (0, 0), "x", 2])
 def test_an_element_that_is_not_there_is_refused(index):
-    with pytest.raises(IndexError, match=r"explain: .* is no element of a tensor of shape \(2,\)"):
+    with pytest.raises(IndexError, match=r"explain: there is no element .* in a tensor of shape \(2,\)"):
         torch.explain(lambda x: x.sum(), torch.ones(2), index=index)
 
 
@@ -237,7 +237,7 @@ def test_what_cannot_be_explained_is_refused_with_the_remedy():
         torch.explain(3)
     with pytest.raises(TypeError, match="at most one other tensor"):
         torch.explain(torch.ones(1), 3)
-    with pytest.raises(ValueError, match="'c' has no gradient here; there are: a"):
+    with pytest.raises(ValueError, match="'c' has no gradient here; available: a"):
         torch.explain(lambda a: a.sum(), torch.ones(2), of="c")
     with pytest.raises(ValueError, match="1 tangents for 2 inputs"):
         torch.explain(torch.add, torch.ones(2), torch.ones(2), tangents=(torch.ones(2),))
@@ -287,11 +287,11 @@ def test_random_programs_add_up(seed):
 
 
 @pytest.mark.parametrize(
-    "shape, said", [((2,), "[1, 1]"), ((3, 4), "1 in each of (3, 4)"), ((30, 40), "1 in each of (30, 40)")]
+    "shape, said", [((2,), "[1, 1]"), ((3, 4), "shape (3, 4), all 1"), ((30, 40), "shape (30, 40), all 1")]
 )
 def test_a_result_of_many_elements_begins_with_one_number_for_all(shape, said):
     text = str(torch.explain(lambda x: x * 2, torch.ones(*shape)))
-    assert f"∂result/∂result = {said}   (it begins here)" in text
+    assert f"∂result/∂result = {said}   (the derivation starts here)" in text
 
 
 def test_the_values_of_a_loop_are_told_apart_in_formulas():
