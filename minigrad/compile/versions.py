@@ -75,5 +75,5 @@ def told(version: Specialisation, versions: Sequence[Specialisation]) -> str:
     shown = [f"{path} is {wanted[path]!r}" for path in order[:LISTED]]
     others = len(version.environment.guards) + len(version.decisions) - len(shown)
     if shown and others:
-        shown.append(f"{others} more unchanged")
+        shown.append(f"{others} more")
     return (given or "no arguments") + (f"; where {', '.join(shown)}" if shown else "")

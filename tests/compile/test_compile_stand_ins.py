@@ -116,7 +116,9 @@ sine = torch.tensor([0.5, 1.0]).sin
 
 def test_a_method_of_a_tensor_is_looked_at_and_not_asked_for_its_truth(interpreted):
     c = compile(lambda x: x * sine())
-    with pytest.warns(MinigradWarning, match="it uses a tensor that is neither an argument nor in one of its variables"):
+    with pytest.warns(
+        MinigradWarning, match="it uses a tensor that is neither an argument nor in one of its variables"
+    ):
         assert torch.equal(c(X), X * sine())
 
 
