@@ -73,7 +73,7 @@ class Trace(Grad):
         self.spelling: set[Step] = set()  # the steps that create these
         self.write_places: dict[Value, Place | None] = {}  # the user's line of each write
         self.nonleaf = self.hooked = (
-            False  # whether inputs are results of operations, and whether a hook has to see their gradients
+            False  # True if inputs are results of operations, or if a hook needs their gradients
         )
         self.selections: dict[Value, Any] = {}  # by the computation of the mask (selections.py)
         self.memories = {id(t._a): t for _, _, t in environment.tensors if type(t) is not Box}
@@ -89,7 +89,7 @@ class Trace(Grad):
     def enter(self, t: Tensor, name: str, source: str | None = None) -> Box:
         """Return a new input's box, around a copy, because a capture changes nothing outside; `source` is for hidden inputs."""
         if is_meta(t._a):
-            raise self.refuse("a tensor is on the device meta, where nothing is computed", loud=False)
+            raise self.refuse("a tensor is on the meta device, which computes nothing", loud=False)
         value = wrap(same_layout(t._a))
         b = self.box(value)
         edge = history(t)
@@ -154,7 +154,7 @@ class Trace(Grad):
         a = b._value._a
         v = self._known.get(id(a))
         if v is None:
-            raise self.refuse("it reads a tensor that was made in a way that is not recorded")
+            raise self.refuse("it reads a tensor whose creation is not recorded")
         for time, memory in self._written:
             if v.born < time and memory is not a and np.may_share_memory(memory, a):
                 return traced_writes.viewed_again(self, b)

@@ -245,7 +245,7 @@ def one_of(words: tuple[str, ...]) -> Check:
 
     def check(x: Any, ids: Ids) -> None:
         if x not in words:
-            refuse(f"{shown(x)} is none of {', '.join(words)}")
+            refuse(f"{shown(x)} is not one of {', '.join(words)}")
 
     return check
 

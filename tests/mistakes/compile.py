@@ -145,7 +145,7 @@ class CompiledFunction(Mistake):
 
     operation = "compile(doubled)"
     numbers = ("Double", "is_traceable")
-    remedy = "take that away from Double"
+    remedy = "remove that from Double"
 
     def wrong():
         class Double(torch.autograd.Function):
