@@ -88,9 +88,11 @@ def user_place() -> Place | None:
 
 def raised_at(e: BaseException) -> Place | None:
     """Return the innermost of the user's lines that an exception passed through."""
-    tb, found = users_part(e.__traceback__), None
+    tb, found = e.__traceback__, None
     while tb is not None:
-        found, tb = Place(tb.tb_frame.f_code.co_filename, tb.tb_lineno), tb.tb_next
+        if not (file := tb.tb_frame.f_code.co_filename).startswith(BETWEEN):
+            found = Place(file, tb.tb_lineno)
+        tb = tb.tb_next
     return found
 
 

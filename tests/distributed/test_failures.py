@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from minigrad.places import raised_at
 from tests.distributed.ranks import BEGIN, MPIEXEC, ROOT, needs_mpi, passes, run
 
 SOON = "import minigrad.distributed.waiting as waiting\nwaiting.PATIENCE = 0.3\nx = torch.ones(4)\n"
@@ -220,3 +221,12 @@ dist.all_reduce(x)
         time.sleep(0.05)
         left = [pid for pid in left if Path(f"/proc/{pid}").exists()]
     assert not left
+
+
+def test_an_interrupt_during_an_import_is_placed_at_the_users_line():
+    importing = compile("raise KeyboardInterrupt", "<frozen importlib._bootstrap>", "exec")
+    try:
+        exec(importing)
+    except KeyboardInterrupt as e:
+        place = raised_at(e)
+    assert place.file == __file__ and place.code == "exec(importing)"
