@@ -1,4 +1,4 @@
-"""Activations as modules: a function of nn.functional and its settings."""
+"""Activations as modules: each holds the settings of one function from nn.functional."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .settings import Functional
 
 
 class Activation(Functional):
-    """A function of floating-point numbers and its settings."""
+    """Base class of activations: an elementwise function of floating-point numbers and its settings."""
 
     no_tensor = "(input)", TypeError
 
@@ -24,7 +24,7 @@ class Activation(Functional):
 
 
 class Shrink(Activation):
-    """What the two shrinking activations share: a setting that their text gives without its name."""
+    """Base class of the two shrinking activations; the repr shows `lambd` without its name."""
 
     lambd: float = 0.5
 
@@ -56,7 +56,7 @@ class LeakyReLU(Activation, function=activation.leaky_relu):
 
 
 class RReLU(Activation, function=dropout.rrelu):
-    """x where it is positive, else x times a random slope in training, and the mean of `lower` and `upper` in evaluation.
+    """x where it is positive; elsewhere x times a random slope in training, and (lower + upper) / 2 * x in evaluation.
 
     >>> import minigrad
     >>> minigrad.nn.RReLU(0.1, 0.3).eval()(minigrad.tensor([-2., 0., 2.]))
@@ -96,7 +96,7 @@ class CELU(Activation, function=activation.celu):
 
 
 class SELU(Activation, function=activation.selu):
-    """elu with the scale and alpha for which activations keep mean 0 and variance 1.
+    """elu with the scale and alpha that keep activations at mean 0 and variance 1.
 
     >>> import minigrad
     >>> minigrad.nn.SELU()(minigrad.tensor([-2., 0., 2.]))
@@ -107,7 +107,7 @@ class SELU(Activation, function=activation.selu):
 
 
 class GELU(Activation, function=activation.gelu):
-    """x times the probability that a standard normal number is below x; with approximate="tanh" close to it.
+    """x times the probability that a standard normal number is below x; approximate="tanh" computes it approximately.
 
     >>> import minigrad
     >>> minigrad.nn.GELU()(minigrad.tensor([-2., 0., 2.]))
@@ -140,7 +140,7 @@ class Mish(Activation, function=activation.mish):
 
 
 class Softplus(Activation, function=activation.softplus):
-    """log(1 + exp(beta * x)) / beta, a smooth relu; where beta * x > threshold x itself, as good as equal.
+    """log(1 + exp(beta * x)) / beta, a smooth relu; where beta * x > threshold, x itself, which is nearly equal.
 
     >>> import minigrad
     >>> minigrad.nn.Softplus()(minigrad.tensor([-2., 0., 2.]))
@@ -170,7 +170,7 @@ class Softshrink(Shrink, function=activation.softshrink):
 
 
 class Hardshrink(Shrink, function=activation.hardshrink):
-    """x, but 0 where |x| <= lambd; the derivative there is 0.
+    """x, but 0 where |x| <= lambd; the derivative is 0 there too.
 
     >>> import minigrad
     >>> minigrad.nn.Hardshrink(0.5)(minigrad.tensor([-2., 0.2, 2.]))
@@ -179,7 +179,7 @@ class Hardshrink(Shrink, function=activation.hardshrink):
 
 
 class Hardtanh(Activation, function=activation.hardtanh):
-    """x limited to the range from `min_val` to `max_val`.  Raises ValueError if they are the wrong way round.
+    """x clamped to the range from `min_val` to `max_val`.  Raises ValueError if min_val > max_val.
 
     >>> import minigrad
     >>> minigrad.nn.Hardtanh()(minigrad.tensor([-2., 0., 2.]))
@@ -192,7 +192,7 @@ class Hardtanh(Activation, function=activation.hardtanh):
 
 
 class ReLU6(Hardtanh):
-    """x limited to the range from 0 to 6.
+    """x clamped to the range from 0 to 6.
 
     >>> import minigrad
     >>> minigrad.nn.ReLU6()(minigrad.tensor([-2., 2., 8.]))
@@ -206,7 +206,7 @@ class ReLU6(Hardtanh):
 
 
 class Hardsigmoid(Activation, function=activation.hardsigmoid):
-    """x / 6 + 1/2 limited to the range from 0 to 1; the derivative on its border is 0.
+    """x / 6 + 1/2 clamped to the range from 0 to 1; the derivative is 0 at both ends.
 
     >>> import minigrad
     >>> minigrad.nn.Hardsigmoid()(minigrad.tensor([-3., 0., 3.]))
@@ -286,7 +286,7 @@ class Softmax(Activation, function=softmax.softmax):
 
 
 class LogSoftmax(Activation, function=softmax.log_softmax):
-    """The logarithm of softmax, computed without ever forming it: finite where softmax has become 0.
+    """The logarithm of softmax, computed without forming softmax: finite even where softmax underflows to 0.
 
     >>> import minigrad
     >>> minigrad.nn.LogSoftmax(dim=0)(minigrad.tensor([0., 0.]))
@@ -321,7 +321,7 @@ class Threshold(Activation, function=activation.threshold):
 
 
 class Softmax2d(Module):
-    """softmax over the channels of (n, c, height, width) or (c, height, width).
+    """Softmax over the channels of (n, c, height, width) or (c, height, width).
 
     >>> import minigrad
     >>> minigrad.nn.Softmax2d()(minigrad.zeros(2, 1, 1)).flatten()
@@ -334,13 +334,13 @@ class Softmax2d(Module):
                 ValueError,
                 "Softmax2d",
                 f"expected a 3D or 4D input, got shape {tuple(input.shape)}",
-                "write input.unsqueeze(0) for a single image, (c, h, w); nn.Softmax(dim) takes every shape",
+                "write input.unsqueeze(0) for a single image (h, w); nn.Softmax(dim) accepts any shape",
             )
         return softmax.softmax(input, -3)
 
 
 class PReLU(Module):
-    """x where it is positive, else weight * x, with a learned weight, or one per channel.
+    """x where it is positive, else weight * x, with one learned weight for all channels or one per channel.
 
     >>> import minigrad
     >>> minigrad.nn.PReLU()(minigrad.tensor([-4., 2.]))

@@ -16,7 +16,7 @@ from .settings import Functional
 
 
 class Identity(Module):
-    """Gives back what it gets; it takes any arguments.
+    """Return the input unchanged; the constructor accepts and ignores any arguments.
 
     >>> import minigrad
     >>> minigrad.nn.Identity()(minigrad.tensor([1., 2.]))
@@ -49,7 +49,7 @@ class Linear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Uniform weights and biases up to 1 / sqrt(in_features)."""
+        """Draw weights and biases uniformly from -1 / sqrt(in_features) to 1 / sqrt(in_features)."""
         init.reset_(self.weight, self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
@@ -83,7 +83,7 @@ class Bilinear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Uniform weights and biases up to 1 / sqrt(in1_features)."""
+        """Draw weights and biases uniformly from -1 / sqrt(in1_features) to 1 / sqrt(in1_features)."""
         init.reset_all_(self.parameters(), self.in1_features)
 
     def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
@@ -97,7 +97,7 @@ class Bilinear(Module):
 
 
 class Flatten(Functional, function=flatten):
-    """The dimensions from start_dim to end_dim as one.
+    """Merge the dimensions from start_dim to end_dim into one.
 
     >>> import minigrad
     >>> minigrad.nn.Flatten()(minigrad.ones(2, 3, 4)).shape
@@ -109,7 +109,7 @@ class Flatten(Functional, function=flatten):
 
 
 class Unflatten(Module):
-    """One dimension as several.
+    """Split one dimension into several.
 
     >>> import minigrad
     >>> minigrad.nn.Unflatten(1, (3, 4))(minigrad.ones(2, 12)).shape
@@ -128,7 +128,7 @@ class Unflatten(Module):
 
 
 class Dropping(Functional):
-    """What the dropouts share: a probability, and that they act in training alone."""
+    """Base class of the dropouts: they have a probability `p` and act in training only."""
 
     p: float = 0.5
     inplace: bool = False
@@ -147,7 +147,7 @@ class Dropping(Functional):
 
 
 class Dropout(Dropping, function=dropout.dropout):
-    """In training, each element is zero with probability p, and the others are divided by 1 - p.
+    """In training, zero each element with probability p and divide the others by 1 - p.
 
     >>> import minigrad
     >>> drop = minigrad.nn.Dropout(0.5)
@@ -187,7 +187,7 @@ class Dropout3d(Dropping, function=dropout.dropout3d):
 
 
 class AlphaDropout(Dropping, function=dropout.alpha_dropout):
-    """Dropout that keeps mean 0 and variance 1 behind selu.
+    """Dropout that keeps mean 0 and variance 1 after selu.
 
     >>> import minigrad
     >>> minigrad.nn.AlphaDropout(0.5).eval()(minigrad.ones(3))

@@ -1,4 +1,4 @@
-"""Compiled modules, as `minigrad.compile(module)` gives them: a module whose child is the one that is compiled."""
+"""The module that `minigrad.compile(module)` returns: it holds the original module as its only child."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .module import STATE, Module
 
 
 class OptimizedModule(Module):
-    """A compiled module.  Its parameters are those of the module, which is `_orig_mod`; what it has not, the module has.
+    """A compiled module.  `_orig_mod` is the original module; parameters and missing attributes are looked up there.
 
     >>> import minigrad
     >>> model = minigrad.compile(minigrad.nn.Linear(2, 1))
@@ -33,7 +33,7 @@ class OptimizedModule(Module):
 
     @property
     def training(self) -> bool:
-        """Return whether the module is in training mode."""
+        """True in training mode."""
         return self._modules["_orig_mod"].training
 
     @training.setter

@@ -40,7 +40,7 @@ class Numbered(Module):
         self.extend(rest)
 
     def _key(self, i: int) -> str:
-        """The name of number i."""
+        """Return the name of module number i."""
         if not -len(self) <= i < len(self):
             raise error(
                 IndexError,
@@ -51,12 +51,12 @@ class Numbered(Module):
         return list(self._modules)[i]
 
     def append(self, module: Module) -> Any:
-        """Add one at the end."""
+        """Add a module at the end."""
         self.register_module(str(len(self)), module)
         return self
 
     def extend(self, modules: Iterable[Module]) -> Any:
-        """Add several at the end."""
+        """Add several modules at the end."""
         if not isinstance(modules, Iterable):
             raise error(
                 TypeError,
@@ -69,14 +69,14 @@ class Numbered(Module):
         return self
 
     def insert(self, index: int, module: Module) -> Any:
-        """Add one in front of number `index`."""
+        """Insert a module before number `index`."""
         items = list(self)
         items.insert(index, module)
         self._modules.clear()
         return self.extend(items)
 
     def pop(self, index: int) -> Module:
-        """Take one out."""
+        """Remove a module and return it."""
         module = self[index]
         del self[index]
         return module
@@ -89,7 +89,7 @@ class Numbered(Module):
 
 
 class Sequential(Numbered):
-    """Modules one after the other: each gets the output of the one before.
+    """Modules in a chain: each receives the output of the one before.
 
     >>> from minigrad import nn
     >>> nn.Sequential(nn.Linear(2, 3), nn.ReLU())
@@ -110,7 +110,7 @@ class Sequential(Numbered):
             self.register_module(name, module)
 
     def forward(self, input: Any) -> Any:
-        """Through all modules in order."""
+        """Pass the input through all modules in order."""
         for module in self:
             input = module(input)
         return input
@@ -132,7 +132,7 @@ class Sequential(Numbered):
 
 
 class ModuleList(Numbered):
-    """A list of modules whose parameters are found.
+    """A list of modules, registered so that `parameters()` finds their parameters.
 
     >>> import minigrad
     >>> layers = minigrad.nn.ModuleList([minigrad.nn.Linear(2, 2) for _ in range(3)])
@@ -145,7 +145,7 @@ class ModuleList(Numbered):
         self.extend(() if modules is None else modules)
 
     def __repr__(self) -> str:
-        """Like that of a module; neighbours that read the same are counted."""
+        """Return the repr of a module, with equal neighbours folded into one line and counted."""
         lines = []
         for text, group in groupby(enumerate(map(repr, self)), key=lambda pair: pair[1]):
             numbers = [i for i, _ in group]
@@ -155,9 +155,9 @@ class ModuleList(Numbered):
 
 
 class Dictionary(Module, Generic[T]):
-    """What ModuleDict and ParameterDict share: a dictionary of what the module holds."""
+    """Base class of ModuleDict and ParameterDict: the methods of a dictionary on one of the module's stores."""
 
-    _store = ""  # the attribute that this is
+    _store = ""  # the attribute that holds the entries
 
     def _entries(self) -> dict[str, T]:
         return getattr(self, self._store)
@@ -181,33 +181,33 @@ class Dictionary(Module, Generic[T]):
         return key in self._entries()
 
     def update(self, given: Any) -> None:
-        """Add those of a dictionary, or of pairs."""
+        """Add the entries of a dictionary, or of an iterable of pairs."""
         for name, value in given.items() if isinstance(given, (Mapping, Dictionary)) else given:
             self[name] = value
 
     def pop(self, key: str) -> T:
-        """Take one out."""
+        """Remove an entry and return it."""
         return self._entries().pop(key)
 
     def clear(self) -> None:
-        """Take all out."""
+        """Remove all entries."""
         self._entries().clear()
 
     def keys(self) -> Iterable[str]:
-        """The names."""
+        """Return the names."""
         return self._entries().keys()
 
     def values(self) -> Iterable[T]:
-        """What there is under them."""
+        """Return the modules or parameters."""
         return self._entries().values()
 
     def items(self) -> Iterable[tuple[str, T]]:
-        """Names and what there is under them."""
+        """Return pairs of a name and its module or parameter."""
         return self._entries().items()
 
 
 class ModuleDict(Dictionary[Module]):
-    """A dictionary of modules whose parameters are found.
+    """A dictionary of modules, registered so that `parameters()` finds their parameters.
 
     >>> import minigrad
     >>> layers = minigrad.nn.ModuleDict({"first": minigrad.nn.Linear(2, 3), "last": minigrad.nn.Linear(3, 1)})
@@ -227,7 +227,7 @@ class ModuleDict(Dictionary[Module]):
 
 
 class Keyed(Module):
-    """What ParameterList and ParameterDict share: their text."""
+    """Base class of ParameterList and ParameterDict: their length and repr."""
 
     def __len__(self) -> int:
         return len(self._parameters)
@@ -241,7 +241,7 @@ class Keyed(Module):
 
 
 class ParameterList(Keyed):
-    """A list of parameters; tensors that are none become parameters.
+    """A list of parameters; plain tensors become parameters.
 
     >>> import minigrad
     >>> weights = minigrad.nn.ParameterList([minigrad.ones(2), minigrad.ones(3)])
@@ -264,12 +264,12 @@ class ParameterList(Keyed):
         self._parameters[str(range(len(self))[i])] = as_parameter(value)
 
     def append(self, value: Tensor) -> ParameterList:
-        """Add one at the end."""
+        """Add a parameter at the end."""
         self.register_parameter(str(len(self)), as_parameter(value))
         return self
 
     def extend(self, values: Iterable[Tensor]) -> ParameterList:
-        """Add several at the end."""
+        """Add several parameters at the end."""
         for v in list(values):
             self.append(v)
         return self
@@ -278,7 +278,7 @@ class ParameterList(Keyed):
 
 
 class ParameterDict(Keyed, Dictionary[Parameter]):
-    """A dictionary of parameters; tensors that are none become parameters.
+    """A dictionary of parameters; plain tensors become parameters.
 
     >>> import minigrad
     >>> weights = minigrad.nn.ParameterDict({"a": minigrad.ones(2), "b": minigrad.ones(3)})
@@ -296,10 +296,10 @@ class ParameterDict(Keyed, Dictionary[Parameter]):
         self.register_parameter(key, as_parameter(value))
 
     def get(self, key: str, default: Any = None) -> Any:
-        """The parameter, or `default` where there is none."""
+        """Return the parameter, or `default` if the name is missing."""
         return self._parameters.get(key, default)
 
 
 def as_parameter(value: Tensor) -> Parameter:
-    """The tensor itself if it is a parameter, else a parameter that shares its memory."""
+    """Return the tensor itself if it is a parameter, else a parameter that shares its memory."""
     return value if isinstance(value, Parameter) else Parameter(value)

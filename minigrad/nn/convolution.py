@@ -1,4 +1,4 @@
-"""Convolutions as modules, and transposed ones."""
+"""Convolutions and transposed convolutions as modules."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .settings import many, unusual
 
 
 class Convolution(Module):
-    """What the convolutions share: settings, parameters and their text."""
+    """Base class of the convolutions: settings, parameters and repr."""
 
     ndim, transposed = 0, False
     function: Any = None
@@ -72,11 +72,11 @@ class Convolution(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Uniform weights and biases up to 1 / sqrt(fan_in)."""
+        """Draw weights and biases uniformly from -1 / sqrt(fan_in) to 1 / sqrt(fan_in)."""
         init.reset_(self.weight, self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
-        """The convolution, with padding that is not zeros done first."""
+        """Convolve the input; a padding mode other than zeros pads it first."""
         padding: Any = self.padding
         if self.padding_mode != "zeros":
             if padding == "same":
@@ -130,7 +130,7 @@ class Conv3d(Convolution):
 
 
 class TransposedConvolution(Convolution):
-    """What the transposed convolutions share."""
+    """Base class of the transposed convolutions."""
 
     transposed = True
 

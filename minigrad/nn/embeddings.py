@@ -1,4 +1,4 @@
-"""Embeddings: tables of rows that are read by index, one row for each index or one for each bag of indices."""
+"""Embeddings: tables of rows, read by index.  Embedding returns a row per index, EmbeddingBag a row per bag of indices."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .settings import unusual
 
 
 class Table(Module):
-    """What the embeddings share: a table of rows, which is drawn or given, and perhaps a row for padding."""
+    """Base class of the embeddings: a table of rows, drawn at random or given, with an optional padding row."""
 
     num_embeddings: int
     embedding_dim: int
@@ -47,14 +47,14 @@ class Table(Module):
             self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Normal rows; zeros in the padding row."""
+        """Draw normal rows; set the padding row to zeros."""
         init.normal_(self.weight)
         if self.padding_idx is not None:
             init.zeros_(self.weight.data[self.padding_idx])
 
 
 def sizes(who: str, embeddings: Tensor) -> tuple[int, int]:
-    """Return how many rows and columns a table has."""
+    """Return the number of rows and of columns of a table."""
     if embeddings.ndim != 2:
         raise error(
             AssertionError,
@@ -99,7 +99,7 @@ class Embedding(Table):
     def from_pretrained(
         cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None, *args: Any, **kwargs: Any
     ) -> Embedding:
-        """An Embedding with the given table, and the further settings of Embedding; it does not learn if `freeze`."""
+        """Return an Embedding of the given table, frozen if `freeze`; further arguments are those of Embedding."""
         rows, columns = sizes("Embedding", embeddings)
         return cls(rows, columns, padding_idx, *args, **kwargs, _weight=embeddings, _freeze=freeze)
 
@@ -111,7 +111,7 @@ class Embedding(Table):
 
 
 class EmbeddingBag(Table):
-    """A table of rows, of which each bag of indices gets the sum, the mean or the maximum.
+    """A table of rows that returns the sum, the mean or the maximum of the rows of each bag of indices.
 
     >>> import minigrad
     >>> texts = minigrad.nn.EmbeddingBag(10, 4, mode="sum")
@@ -154,7 +154,7 @@ class EmbeddingBag(Table):
         include_last_offset: bool = False,
         padding_idx: int | None = None,
     ) -> EmbeddingBag:
-        """Return an EmbeddingBag with the given table, which does not learn if `freeze`."""
+        """Return an EmbeddingBag of the given table, frozen if `freeze`."""
         rows, columns = sizes("EmbeddingBag", embeddings)
         settings = (max_norm, norm_type, scale_grad_by_freq, mode, sparse, embeddings, include_last_offset, padding_idx)
         bags = cls(rows, columns, *settings)
@@ -162,7 +162,7 @@ class EmbeddingBag(Table):
         return bags
 
     def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
-        """Return a row for each bag: each row of `input`, or each part of it that begins at one of `offsets`."""
+        """Return a row per bag: a bag is a row of `input`, or a part of a 1-D `input` that starts at one of `offsets`."""
         return embedding_bag.embedding_bag(
             input,
             self.weight,

@@ -1,5 +1,5 @@
-"""Functions of neural networks, under torch.nn.functional's names."""
-# ruff: noqa: F401, I001  (a table of contents imports what it lists)
+"""Functions for neural networks, under torch.nn.functional's names."""
+# ruff: noqa: F401, I001  (a table of contents imports the names that it lists)
 
 from ..ops.nn.activation import (
     celu,

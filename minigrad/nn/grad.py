@@ -1,7 +1,7 @@
-"""Gradients of convolutions, for a custom Function whose backward needs one: the names of `torch.nn.grad`.
+"""Gradients of convolutions under the names of `torch.nn.grad`, for a custom Function whose backward needs one.
 
-The convolution, its input's gradient and its weight's gradient are three operations that are each other's derivatives
-(ops/nn/conv.py), so these functions can be differentiated again.
+The convolution, its input's gradient and its weight's gradient are three operations, each a derivative of the others
+(ops/nn/conv.py), so you can differentiate these functions again.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def conv3d_weight(
 
 
 def by_input(n: int, size: Sequence[int], weight: Tensor, grad: Tensor, *options: Any) -> Tensor:
-    """Return the gradient by the input of a convolution in n dimensions."""
+    """Return the gradient of an n-dimensional convolution with respect to its input."""
     who = f"conv{n}d_input"
     grad, weight = one_dtype(who, grad, weight, names=("grad_output", "weight"))
     geometry = settings(who, n, *options)
@@ -164,7 +164,7 @@ def by_input(n: int, size: Sequence[int], weight: Tensor, grad: Tensor, *options
 
 
 def by_weight(n: int, x: Tensor, size: Sequence[int], grad: Tensor, *options: Any) -> Tensor:
-    """Return the gradient by the weight of a convolution in n dimensions."""
+    """Return the gradient of an n-dimensional convolution with respect to its weight."""
     who = f"conv{n}d_weight"
     grad, x = one_dtype(who, grad, x, names=("grad_output", "input"))
     geometry = settings(who, n, *options)
@@ -173,13 +173,13 @@ def by_weight(n: int, x: Tensor, size: Sequence[int], grad: Tensor, *options: An
 
 
 def check(who: str, n: int, x: tuple, weight: tuple, grad: tuple, geometry: Geometry) -> None:
-    """Refuse shapes of an input, a weight and an output that do not belong to one convolution."""
+    """Raise RuntimeError unless the shapes of input, weight and output fit one convolution."""
     if not len(x) == len(weight) == len(grad) == n + 2:
-        fix = "pass shapes with a dimension for the batch and one for the channels"
+        fix = "pass shapes with a batch dimension and a channel dimension"
         raise error(RuntimeError, who, f"expected {n + 2} dimensions, got {x}, {weight} and {grad}", fix)
     expected = (x[0], weight[0], *map(count, x[2:], weight[2:], *geometry[:3]))
     if grad != expected or weight[1] * geometry.groups != x[1] or weight[0] % geometry.groups:
         options = ", ".join(f"{name}={value}" for name, value in geometry._asdict().items())
-        what = f"the output of an input of shape {x} and a weight of shape {weight} with {options} has shape {expected}"
+        what = f"an input of shape {x} and a weight of shape {weight} with {options} give an output of shape {expected}"
         fix = "pass the stride, padding, dilation and groups of the convolution"
-        raise error(RuntimeError, who, f"{what}, but grad_output has {grad}", fix)
+        raise error(RuntimeError, who, f"{what}, but grad_output has shape {grad}", fix)

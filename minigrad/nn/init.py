@@ -1,4 +1,4 @@
-"""Initial values of parameters.  Each function fills a tensor in place, without recording it, and returns it."""
+"""Initial values of parameters.  Each function fills a tensor in place, outside the graph, and returns it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = [
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """The factor by which weights should be larger for what a nonlinearity takes away.
+    """Return the factor that makes up for the shrinking effect of a nonlinearity; multiply initial weights by it.
 
     >>> import minigrad
     >>> minigrad.nn.init.calculate_gain("tanh")
@@ -59,7 +59,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 
 @no_grad()
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Numbers uniform in [a, b).
+    """Fill with numbers drawn uniformly from [a, b).
 
     >>> import minigrad
     >>> bool((minigrad.nn.init.uniform_(minigrad.empty(100)) >= 0).all())
@@ -70,7 +70,7 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generato
 
 @no_grad()
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Normal numbers.
+    """Fill with numbers from a normal distribution.
 
     >>> import minigrad
     >>> minigrad.nn.init.normal_(minigrad.empty(2, 3)).shape
@@ -88,7 +88,7 @@ def trunc_normal_(
     b: float = 2.0,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Normal numbers without those outside [a, b]: the inverse of their distribution function on uniform numbers.
+    """Fill with numbers from a normal distribution cut off outside [a, b], by the inverse of its distribution function.
 
     >>> import minigrad
     >>> bool(minigrad.nn.init.trunc_normal_(minigrad.empty(1000), a=-1, b=1).abs().max() <= 1)
@@ -103,7 +103,7 @@ def trunc_normal_(
 
 @no_grad()
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """One value everywhere.
+    """Fill with one value.
 
     >>> import minigrad
     >>> minigrad.nn.init.constant_(minigrad.empty(2), 0.5)
@@ -113,7 +113,7 @@ def constant_(tensor: Tensor, val: float) -> Tensor:
 
 
 def ones_(tensor: Tensor) -> Tensor:
-    """Ones.
+    """Fill with ones.
 
     >>> import minigrad
     >>> minigrad.nn.init.ones_(minigrad.empty(2))
@@ -123,7 +123,7 @@ def ones_(tensor: Tensor) -> Tensor:
 
 
 def zeros_(tensor: Tensor) -> Tensor:
-    """Zeros.
+    """Fill with zeros.
 
     >>> import minigrad
     >>> minigrad.nn.init.zeros_(minigrad.empty(2))
@@ -134,7 +134,7 @@ def zeros_(tensor: Tensor) -> Tensor:
 
 @no_grad()
 def eye_(tensor: Tensor) -> Tensor:
-    """The identity matrix.
+    """Fill with the identity matrix.
 
     >>> import minigrad
     >>> minigrad.nn.init.eye_(minigrad.empty(2, 2))
@@ -146,13 +146,13 @@ def eye_(tensor: Tensor) -> Tensor:
             ValueError,
             "eye_",
             f"only tensors with 2 dimensions are supported, got {tensor.ndim}",
-            "pass a matrix, as the weight of an nn.Linear",
+            "pass a matrix, such as the weight of an nn.Linear",
         )
     return tensor.copy_(wrap(np.eye(*tensor.shape)))
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Uniform with variance `gain**2 * 2 / (fan_in + fan_out)`.
+    """Draw uniformly with variance `gain**2 * 2 / (fan_in + fan_out)`.
 
     Source: Glorot, Bengio, "Understanding the difficulty of training deep feedforward neural networks", 2010.
 
@@ -165,7 +165,7 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | No
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Normal with variance `gain**2 * 2 / (fan_in + fan_out)`.
+    """Draw from a normal distribution with variance `gain**2 * 2 / (fan_in + fan_out)`.
 
     >>> import minigrad
     >>> float(minigrad.nn.init.xavier_normal_(minigrad.empty(100, 100)).std().round(decimals=2))
@@ -181,7 +181,7 @@ def kaiming_uniform_(
     nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:
-    """Uniform with variance `gain**2 / fan`; `a` is the negative slope of leaky_relu.
+    """Draw uniformly with variance `gain**2 / fan`; `a` is the negative slope of leaky_relu.
 
     Source: He et al., "Delving deep into rectifiers", 2015.
 
@@ -201,7 +201,7 @@ def kaiming_normal_(
     nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:
-    """Normal with variance `gain**2 / fan`; `a` is the negative slope of leaky_relu.
+    """Draw from a normal distribution with variance `gain**2 / fan`; `a` is the negative slope of leaky_relu.
 
     >>> import minigrad
     >>> float(minigrad.nn.init.kaiming_normal_(minigrad.empty(400, 100)).std().round(decimals=2))
@@ -212,7 +212,7 @@ def kaiming_normal_(
 
 @no_grad()
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = None) -> Tensor:
-    """A random (semi-)orthogonal matrix of the first dimension against the others.
+    """Fill with a random (semi-)orthogonal matrix: the first dimension gives its rows, the others its columns.
 
     Source: Saxe et al., "Exact solutions to the nonlinear dynamics of learning in deep linear neural networks", 2013.
 
@@ -238,21 +238,21 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
 
 
 def reset_(weight: Tensor, bias: Tensor | None) -> None:
-    """PyTorch's default of linear and convolution layers: uniform up to 1 / sqrt(fan_in)."""
+    """Draw PyTorch's default for linear and convolution layers: uniform up to 1 / sqrt(fan_in)."""
     kaiming_uniform_(weight, a=math.sqrt(5))
     if bias is not None:
         reset_all_([bias], fans(weight)[0])
 
 
 def reset_all_(parameters: Iterable[Tensor], fan_in: int) -> None:
-    """Uniform up to 1 / sqrt(fan_in): PyTorch's default of recurrent and bilinear layers."""
+    """Draw uniformly up to 1 / sqrt(fan_in), PyTorch's default for recurrent and bilinear layers."""
     bound = 1 / math.sqrt(fan_in) if fan_in else 0.0
     for p in parameters:
         uniform_(p, -bound, bound)
 
 
 def fans(tensor: Tensor) -> tuple[int, int]:
-    """(fan_in, fan_out): how many inputs and outputs each element of a weight connects."""
+    """Return (fan_in, fan_out), the number of inputs and of outputs that each element of a weight connects."""
     if tensor.ndim < 2:
         raise error(
             ValueError,
@@ -265,7 +265,7 @@ def fans(tensor: Tensor) -> tuple[int, int]:
 
 
 def kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
-    """gain / sqrt(fan)."""
+    """Return gain / sqrt(fan)."""
     if mode not in ("fan_in", "fan_out"):
         raise error(ValueError, "init", f"mode {mode} is not supported", "use 'fan_in' or 'fan_out'")
     fan = fans(tensor)[mode == "fan_out"]
@@ -273,7 +273,7 @@ def kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float
 
 
 def __getattr__(name: str) -> Callable:
-    """Return the function of one of PyTorch's older names: `uniform` for uniform_, with the FutureWarning that it gives."""
+    """Return the function behind a deprecated PyTorch name, such as `uniform` for uniform_; it gives a FutureWarning."""
     f = globals().get(f"{name}_") if name not in ("ones", "zeros", "trunc_normal") else None
     if name.startswith("_") or f is None:
         raise absent(AttributeError, f"{__name__}.{name}")

@@ -1,8 +1,8 @@
-"""Lazy modules: layers that learn the number of their inputs at the first call, and are plain layers from then on.
+"""Lazy modules: layers that read the number of their inputs from the first call, and are plain layers afterwards.
 
-Until then parameters and buffers are uninitialized: they have a dtype and a device, and no shape.  The first call makes a
-plain layer for the input that has come, hands its numbers to the parameters that are there, which an optimizer may hold,
-and gives the module the plain layer's class.
+Until then, parameters and buffers are uninitialized: they have a dtype and a device, but no shape.  The first call makes a
+plain layer that fits the input, copies its numbers into the existing parameters (an optimizer may hold them already), and
+gives the module the plain layer's class.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from .parameter import UninitializedBuffer, UninitializedParameter, is_lazy
 
 
 class LazyModuleMixin(Module):
-    """Initialize parameters at the first call.  A class of one's own defines `initialize_parameters` and `forward`.
+    """Initialize parameters at the first call.  Your class defines `initialize_parameters` and `forward`.
 
-    `cls_to_become`, where it is given, is the class of the module from then on.
+    `cls_to_become`, if given, is the module's class after the first call.
     """
 
     cls_to_become: type[Module] | None = None
@@ -45,12 +45,12 @@ class LazyModuleMixin(Module):
         self._initialize_hook = self.register_forward_pre_hook(LazyModuleMixin._infer_parameters, with_kwargs=True)
 
     def initialize_parameters(self, *args: Any, **kwargs: Any) -> None:
-        """Give each uninitialized parameter its shape and its numbers, for the arguments of the first call."""
+        """Give each uninitialized parameter its shape and its numbers, from the arguments of the first call."""
         what = f"initialize_parameters is not implemented for {type(self).__name__}"
         raise error(NotImplementedError, type(self).__name__, what, "define it, with the arguments of forward")
 
     def has_uninitialized_params(self) -> bool:
-        """Return whether a parameter or a buffer has no shape yet."""
+        """Return True if a parameter or a buffer has no shape yet."""
         return any(map(is_lazy, [*self._parameters.values(), *self._buffers.values()]))
 
     def _infer_parameters(self, args: tuple, kwargs: dict | None = None) -> None:
@@ -62,7 +62,7 @@ class LazyModuleMixin(Module):
         self._load_hook.remove()
         del self._initialize_hook, self._load_hook
         for kind in [kind for kind, hooks in self._hooks.items() if not hooks]:
-            del self._hooks[kind]  # a module with hooks takes longer
+            del self._hooks[kind]  # calls without hooks are faster
         if self.cls_to_become is not None:
             self.__class__ = self.cls_to_become  # type: ignore[assignment]
 
@@ -73,13 +73,13 @@ class LazyModuleMixin(Module):
 
 
 class Lazy(LazyModuleMixin):
-    """A layer of the library without its first argument, the number of inputs, which is the input's size in dimension `dim`."""
+    """A layer without its first argument: the number of inputs is the size of the input's dimension `dim`."""
 
-    dim, counts = 1, ""  # and the attribute that keeps the number
+    dim, counts = 1, ""  # `counts` is the attribute that stores the number
     _given: dict  # the arguments, until the first call
 
     def __init_subclass__(cls, plain: Any = None, **kwargs: Any):
-        """Note the plain class: the next base, or as for norms in PyTorch, one that shares it."""
+        """Note the plain class: the next base, or `plain` for norms, which as in PyTorch derive from a shared base."""
         super().__init_subclass__(**kwargs)
         cls.cls_to_become = plain = plain or cls.cls_to_become or cls.__mro__[cls.__mro__.index(LazyModuleMixin) + 1]
         if issubclass(cls, ChannelNorm):
@@ -90,7 +90,7 @@ class Lazy(LazyModuleMixin):
 
     def __init__(self, *args: Any, **kwargs: Any):
         given = inspect.signature(self.cls_to_become).bind(0, *args, **kwargs).arguments  # type: ignore[arg-type]
-        super().__init__(**given | {"device": "meta"})  # where no number is drawn: a seed gives what it does in PyTorch
+        super().__init__(**given | {"device": "meta"})  # draws no numbers: a seed gives the same as in PyTorch
         object.__setattr__(self, "_given", given)
         for store, kind in ((self._parameters, UninitializedParameter), (self._buffers, UninitializedBuffer)):
             for name, t in store.items():
@@ -98,13 +98,13 @@ class Lazy(LazyModuleMixin):
                     store[name] = kind(t.requires_grad, given.get("device"), t.dtype)
 
     def initialize_parameters(self, input: Tensor, *_: Any, **__: Any) -> None:
-        """Take the parameters of a plain layer that is made for the input."""
+        """Take the parameters of a plain layer made for the input."""
         if isinstance(self, Convolution):
             check_rank(type(self).__name__, self.ndim, input)
         elif isinstance(self, ChannelNorm):
             self.check(input)
         n = input.shape[self.dim]
-        with use(OFF):  # parameters belong to no transform that happens to run
+        with use(OFF):  # parameters do not belong to a transform that happens to run
             made = self.cls_to_become(**self._given | {self.counts: n})  # type: ignore[misc]
             for mine, theirs in ((self._parameters, made._parameters), (self._buffers, made._buffers)):
                 for name, t in mine.items():
@@ -116,7 +116,7 @@ class Lazy(LazyModuleMixin):
         del self._given
 
     def reset_parameters(self) -> None:
-        """Draw initial values anew, once there are parameters."""
+        """Draw new initial values, once the parameters have a shape."""
         if not self.has_uninitialized_params():
             super().reset_parameters()  # type: ignore[misc]
 

@@ -1,4 +1,4 @@
-"""Losses as modules: a function of nn.functional and its settings."""
+"""Losses as modules: each holds the settings of one function from nn.functional."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .shape_modules import PairwiseDistance
 
 
 class Loss(Functional):
-    """A function of input and target, and its settings."""
+    """Base class of losses: a function of input and target, and its settings."""
 
     no_tensor, shown = ("(input, target)", RuntimeError), ()
 
@@ -20,7 +20,7 @@ class Loss(Functional):
 
 
 class Elementwise(Loss):
-    """What the losses of each element by itself share."""
+    """Base class of elementwise losses."""
 
     size_average: bool | None = None
     reduce: bool | None = None
@@ -28,7 +28,7 @@ class Elementwise(Loss):
 
 
 class Weighted(Loss):
-    """What the losses with a weight for each element or class share."""
+    """Base class of losses with a weight per element or class."""
 
     weight: Tensor | None = None
     size_average: bool | None = None
@@ -37,7 +37,7 @@ class Weighted(Loss):
 
 
 class ClassLoss(Loss):
-    """What the losses for classes share."""
+    """Base class of classification losses."""
 
     weight: Tensor | None = None
     size_average: bool | None = None
@@ -47,7 +47,7 @@ class ClassLoss(Loss):
 
 
 class MarginLoss(Loss):
-    """What the losses with a margin share."""
+    """Base class of losses with a margin."""
 
     margin: float = 0.0
     size_average: bool | None = None
@@ -74,7 +74,7 @@ class L1Loss(Elementwise, function=loss.l1_loss):
 
 
 class SmoothL1Loss(Elementwise, function=loss.smooth_l1_loss):
-    """Quadratic below `beta`, linear beyond.
+    """Quadratic where |input - target| is below `beta`, linear beyond.
 
     >>> import minigrad
     >>> minigrad.nn.SmoothL1Loss(reduction="none")(minigrad.tensor([0.5, 3.]), minigrad.zeros(2))
@@ -85,7 +85,7 @@ class SmoothL1Loss(Elementwise, function=loss.smooth_l1_loss):
 
 
 class HuberLoss(Loss, function=loss.huber_loss):
-    """Quadratic below `delta`, linear beyond.
+    """Quadratic where |input - target| is below `delta`, linear beyond.
 
     >>> import minigrad
     >>> minigrad.nn.HuberLoss(reduction="none")(minigrad.tensor([0.5, 3.]), minigrad.zeros(2))
@@ -186,7 +186,7 @@ class SoftMarginLoss(Elementwise, function=loss.soft_margin_loss):
 
 
 class MultiLabelSoftMarginLoss(Weighted, function=loss.multilabel_soft_margin_loss):
-    """Binary cross-entropy of sigmoid(input), the mean over the classes (the last dimension).
+    """Binary cross-entropy of sigmoid(input), averaged over the classes (the last dimension).
 
     >>> import minigrad
     >>> minigrad.nn.MultiLabelSoftMarginLoss()(minigrad.zeros(1, 3), minigrad.tensor([[1., 0., 1.]]))
@@ -241,7 +241,7 @@ class TripletMarginLoss(Loss, function=similarity.triplet_margin_loss):
 
 
 class MultiMarginLoss(Loss, function=margin.multi_margin_loss):
-    """The mean over the classes of max(0, margin - x[target] + x[i])**p, i the wrong ones.
+    """The mean over the classes of max(0, margin - x[target] + x[i])**p, where i runs over the wrong classes.
 
     >>> import minigrad
     >>> minigrad.nn.MultiMarginLoss()(minigrad.tensor([[0.5, 1., 0.]]), minigrad.tensor([1]))
@@ -285,9 +285,9 @@ class TripletMarginWithDistanceLoss(Loss, function=margin.triplet_margin_with_di
 
 
 class CTCLoss(Loss, function=ctc.ctc_loss):
-    """Minus the logarithm of the probability of all ways to read the targets from outputs at each time step.
+    """Minus the log of the total probability of all alignments of the targets with the outputs at each time step.
 
-    It is called with (log_probs, targets, input_lengths, target_lengths).
+    Call it with (log_probs, targets, input_lengths, target_lengths).
 
     >>> import minigrad
     >>> log_probs = minigrad.full((5, 1, 3), 1 / 3).log()

@@ -1,7 +1,7 @@
-"""Module: a part of a model that knows its parameters, buffers and sub-modules because they were assigned to it.
+"""Module: a part of a model that knows the parameters, buffers and sub-modules assigned to it.
 
-Assigning a Parameter, a Module or (once registered) a buffer to an attribute puts it into one of three dictionaries;
-everything else here walks those.
+Assigning a Parameter, a Module or a registered buffer to an attribute puts it into one of three dictionaries; everything
+else in this file walks those dictionaries.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from ..ops.create import empty_like
 from .parameter import Parameter
 from .state import Stateful
 
-# what a name stays once it is one: the dictionary, what else than a Parameter or a Module may be put there, what to write
+# A registered name keeps its kind: (its dictionary, the kind, other types that may be assigned, the fix).
 HELD = (
     ("_parameters", "parameter", (), "assign an nn.Parameter or None, or write into it with copy_ under no_grad()"),
     ("_modules", "child module", (), "assign a Module or None"),
     ("_buffers", "buffer", Tensor, "assign a tensor or None"),
 )
-STATE = ("_parameters", "_buffers", "_modules", "_hooks", "_options")  # the dictionaries that each module has
+STATE = ("_parameters", "_buffers", "_modules", "_hooks", "_options")  # the dictionaries of every module
 
 
 class Module(Stateful):
@@ -58,7 +58,7 @@ class Module(Stateful):
         object.__setattr__(self, "training", True)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the module computes; every module defines its own."""
+        """Compute the output; every module defines its own forward."""
         raise no_forward(self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -81,7 +81,7 @@ class Module(Stateful):
             if (old := store.get(name)) is not None and old is not value:
                 note_replaced(old, value)
             for other in (stores, self._parameters, self._buffers, self._modules):
-                if other is not store:  # there the new one takes the place of the old one, in order
+                if other is not store:  # within one store the new value keeps the old one's position
                     other.pop(name, None)
             store[name] = value
             return
@@ -104,7 +104,7 @@ class Module(Stateful):
         if name in STATE and "_parameters" not in self.__dict__:
             raise not_initialised(self, "used before Module.__init__() call")
         what = f"'{type(self).__name__}' object has no attribute '{name}'"
-        if name.startswith("_"):  # what libraries ask of every object
+        if name.startswith("_"):  # libraries probe every object for such names
             raise AttributeError(what)
         near = difflib.get_close_matches(name, dir(self), 1) or ["name"]
         raise error(AttributeError, type(self).__name__, what, f"write .{near[0]}, or assign it in __init__")
@@ -121,26 +121,26 @@ class Module(Stateful):
         return sorted({*super().__dir__(), *self._parameters, *self._buffers, *self._modules})
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
-        """Add a parameter under a name; None keeps the name free for one."""
+        """Add a parameter under a name; None reserves the name."""
         self._check_name(name, "parameter")
         if param is not None and not isinstance(param, Parameter):
             raise error(
                 TypeError,
                 type(self).__name__,
                 f"cannot assign '{type(param).__name__}' object to parameter '{name}'",
-                "an nn.Parameter or None is required",
+                "pass an nn.Parameter or None",
             )
         self._parameters[name] = param
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Add a tensor that is part of the state but no parameter; in the state_dict if `persistent`."""
+        """Add a tensor that belongs to the state but is not a parameter; the state_dict includes it if `persistent`."""
         self._check_name(name, "buffer")
         if tensor is not None and not isinstance(tensor, Tensor):
             raise error(
                 TypeError,
                 type(self).__name__,
                 f"cannot assign '{type(tensor).__name__}' object to buffer '{name}'",
-                "a tensor or None is required",
+                "pass a tensor or None",
             )
         self._buffers[name] = tensor
         if not persistent:
@@ -151,7 +151,7 @@ class Module(Stateful):
         self._check_name(name, "module")
         if module is not None and not isinstance(module, Module):
             name = type(self).__name__
-            fix = "pass an instance of a class that derives from nn.Module, as nn.ReLU()"
+            fix = "pass an instance of a class that derives from nn.Module, such as nn.ReLU()"
             fix = f"pass the modules one by one: {name}(*layers)" if isinstance(module, (list, tuple)) else fix
             raise error(TypeError, name, f"{type(module).__name__} is not a Module subclass", fix)
         self._modules[name] = module
@@ -167,7 +167,7 @@ class Module(Stateful):
                 KeyError if isinstance(name, str) else TypeError,
                 type(self).__name__,
                 f"{kind} name has to be a string without dots and not empty, got {name!r}",
-                "choose a name that can be an attribute, as 'weight'",
+                "choose a name that can be an attribute, such as 'weight'",
             )
         taken = (self.__dict__, self._parameters, self._buffers, self._modules)
         if name not in store and (hasattr(type(self), name) or any(name in names for names in taken)):
@@ -182,7 +182,7 @@ class Module(Stateful):
     def named_modules(
         self, memo: set | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Module]]:
-        """This module and all below it, with their dotted names; each once."""
+        """Yield (dotted name, module) for this module and all below it, each once."""
         memo = set() if memo is None else memo
         if self in memo:
             return
@@ -194,11 +194,11 @@ class Module(Stateful):
                 yield from child.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
 
     def modules(self) -> Iterator[Module]:
-        """This module and all below it, each once."""
+        """Yield this module and all below it, each once."""
         return (m for _, m in self.named_modules())
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
-        """The sub-modules directly below, each once."""
+        """Yield (name, module) for each direct sub-module, each once."""
         seen = set()
         for name, child in self._modules.items():
             if child is not None and child not in seen:
@@ -206,11 +206,11 @@ class Module(Stateful):
                 yield name, child
 
     def children(self) -> Iterator[Module]:
-        """The sub-modules directly below."""
+        """Yield each direct sub-module once."""
         return (m for _, m in self.named_children())
 
     def _named(self, store: str, prefix: str, recurse: bool, remove_duplicate: bool) -> Iterator[tuple[str, Any]]:
-        """The members of one of the dictionaries, here and below."""
+        """Yield the members of one of the dictionaries, here and below."""
         seen = set()
         for path, module in (
             self.named_modules(prefix=prefix, remove_duplicate=remove_duplicate) if recurse else [(prefix, self)]
@@ -223,11 +223,11 @@ class Module(Stateful):
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
-        """All parameters with their dotted names, each once."""
+        """Yield (dotted name, parameter) for all parameters, each once."""
         return self._named("_parameters", prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        """All parameters, each once: what an optimizer takes."""
+        """Yield all parameters, each once; pass them to an optimizer."""
         found = self._each_parameter(recurse)
         optimizers.module_of[found] = self
         return found
@@ -235,21 +235,21 @@ class Module(Stateful):
     def _each_parameter(self, recurse: bool) -> Iterator[Parameter]:
         for name, p in self.named_parameters(recurse=recurse):
             if isinstance(p, Parameter):
-                p._path = name  # for messages of the optimizer
+                p._path = name  # for the optimizer's messages
             yield p
 
     def named_buffers(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
-        """All buffers with their dotted names, each once."""
+        """Yield (dotted name, buffer) for all buffers, each once."""
         return self._named("_buffers", prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        """All buffers, each once."""
+        """Yield all buffers, each once."""
         return (b for _, b in self.named_buffers(recurse=recurse))
 
     def get_submodule(self, target: str) -> Module:
-        """The module of a dotted name.  Raises AttributeError if there is none."""
+        """Return the module with a dotted name.  Raises AttributeError if it does not exist."""
         module: Any = self
         for part in target.split(".") if target else ():
             module = getattr(module, part)
@@ -258,16 +258,16 @@ class Module(Stateful):
                     AttributeError,
                     type(self).__name__,
                     f"`{part}` in '{target}' is not a Module",
-                    "see dict(module.named_modules()) for the names",
+                    "look up the names in dict(module.named_modules())",
                 )
         return module
 
     def get_parameter(self, target: str) -> Parameter:
-        """The parameter of a dotted name.  Raises AttributeError if there is none."""
+        """Return the parameter with a dotted name.  Raises AttributeError if it does not exist."""
         return self._get("_parameters", "an nn.Parameter", target)
 
     def get_buffer(self, target: str) -> Tensor:
-        """The buffer of a dotted name.  Raises AttributeError if there is none."""
+        """Return the buffer with a dotted name.  Raises AttributeError if it does not exist."""
         return self._get("_buffers", "a buffer", target)
 
     def _get(self, store: str, what: str, target: str) -> Any:
@@ -279,12 +279,12 @@ class Module(Stateful):
                 AttributeError,
                 type(self).__name__,
                 f"`{name}` in '{target}' is not {what}",
-                "see dict(module.named_parameters()) and dict(module.named_buffers()) for the names",
+                "look up the names in dict(module.named_parameters()) and dict(module.named_buffers())",
             )
         return found
 
     def set_submodule(self, target: str, module: Module) -> None:
-        """Put a module in the place of a dotted name.  Raises AttributeError where the way there does not exist."""
+        """Replace the module with a dotted name.  Raises AttributeError if its parent does not exist."""
         path, _, name = target.rpartition(".")
         setattr(self.get_submodule(path), name, module)
 
@@ -297,7 +297,7 @@ class Module(Stateful):
         return self
 
     def train(self, mode: bool = True) -> Module:
-        """Set training mode here and below: dropout drops, batch norm uses the batch."""
+        """Set training mode here and below: dropout drops elements, batch norm uses the batch's statistics."""
         if not isinstance(mode, bool):
             raise error(
                 ValueError,
@@ -318,18 +318,18 @@ class Module(Stateful):
         object.__setattr__(self, "forward", compile(self.forward, **options))
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients of all parameters, or with `set_to_none=False` fill them with zeros."""
+        """Set the gradients of all parameters to None, or with `set_to_none=False` to zeros."""
         for p in self.parameters():
             clear_grad(p, set_to_none)
 
     def requires_grad_(self, requires_grad: bool = True) -> Module:
-        """Say whether the parameters want gradients: False freezes them."""
+        """Set requires_grad of all parameters: False freezes them."""
         for p in self.parameters():
             p.requires_grad_(requires_grad)
         return self
 
     def share_memory(self) -> Module:
-        """Return the module itself: parameters travel to other processes as copies."""
+        """Return the module itself: other processes receive copies of the parameters."""
         return self
 
     def to(
@@ -342,7 +342,7 @@ class Module(Stateful):
     ) -> Module:
         """Convert floating-point parameters and buffers in place: to(dtype), to(device), to(device, dtype), to(like).
 
-        `memory_format` is taken as PyTorch takes it, and not used: results and their layouts follow those of the inputs.
+        `memory_format` is accepted as in PyTorch and ignored: the layout of a result follows its inputs.
         """
         place = device
         for a in args:
@@ -350,7 +350,7 @@ class Module(Stateful):
                 dtype, place = a.dtype, a.device
             elif isinstance(a, (str, int, type(DEVICE))) and not isinstance(a, bool):
                 place = a
-            elif a is not None and not isinstance(a, bool):  # a bool says non_blocking
+            elif a is not None and not isinstance(a, bool):  # a bool is non_blocking
                 dtype = a
         if dtype is not None and dtypes.numpy_dtype(dtype) not in dtypes.FLOATS:
             raise error(
@@ -398,9 +398,9 @@ class Module(Stateful):
         return self.to("cuda" if device is None else device)
 
     def to_empty(self, *, device: Any, recurse: bool = True) -> Module:
-        """Move to a device without copying: memory that holds any numbers takes the place of all parameters and buffers.
+        """Move to a device without copying: give all parameters and buffers fresh, uninitialized memory there.
 
-        A module that was made on the device `meta` gets its memory so; its numbers have to be set afterwards.
+        This gives memory to a module made on the device `meta`; set its numbers afterwards.
         """
         for _, p in self._named("_parameters", "", recurse, True):
             p.data = empty_like(p.data, device=device)
@@ -413,7 +413,7 @@ class Module(Stateful):
 
     # ------------------------------------------------------------------ text
     def extra_repr(self) -> str:
-        """What stands in the parentheses behind the module's name."""
+        """Return the text between the parentheses of the repr."""
         return ""
 
     def _get_name(self) -> str:
@@ -432,12 +432,12 @@ DEVICE = device("cpu")
 
 
 def converted(t: Tensor, dtype: Any, place: Any) -> Tensor:
-    """A tensor at a place and, if it is floating-point, of a dtype."""
+    """Return a tensor moved to a device and, if it is floating-point, converted to a dtype."""
     return t.to(device=place, dtype=dtype if t.is_floating_point() else None)
 
 
 def clear_grad(p: Tensor, set_to_none: bool) -> None:
-    """Forget a gradient, or fill it with zeros."""
+    """Set a gradient to None, or fill it with zeros."""
     if set_to_none or p.grad is None:
         p.grad = None
     else:
@@ -446,5 +446,5 @@ def clear_grad(p: Tensor, set_to_none: bool) -> None:
 
 
 def indented(text: str) -> str:
-    """The lines behind the first one, two spaces in."""
+    """Indent all lines but the first by two spaces."""
     return text.replace("\n", "\n  ")

@@ -1,7 +1,7 @@
-"""The hooks of modules: functions called before and after forward, and with the gradients on their way back.
+"""The hooks of modules: functions called before and after forward, and with gradients during backward.
 
-A module that has none pays nothing for them.  For backward hooks the outputs, and the inputs that require grad, go through
-an identity (`Gate`), whose backward calls the hooks.
+A module without hooks pays nothing.  For backward hooks, the outputs and the inputs that require grad pass through an
+identity (`Gate`) whose backward calls the hooks.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ KINDS = ("forward_pre", "forward", "backward_pre", "backward", "state_pre", "sta
 
 
 class Gate(Function):
-    """The tensors as they are; in backward `passed` sees their gradients, and returns those to go on with."""
+    """Return the tensors unchanged; in backward, `passed` receives their gradients and returns the ones to continue with."""
 
     @staticmethod
     def forward(ctx: Any, passed: Callable, *tensors: Tensor) -> tuple:
@@ -33,25 +33,25 @@ class Gate(Function):
 
 
 class Hooked:
-    """What a Module has of hooks: their registration and their calls.  `forward` is the module's own."""
+    """The hooks of a Module: how they are registered and called.  The module defines `forward`."""
 
-    _hooks: dict[str, dict[int, Callable]]  # of each of KINDS, in the order of their calls
-    _options: dict[int, set]  # id of a hook -> what was said at its registration
+    _hooks: dict[str, dict[int, Callable]]  # for each of KINDS, in calling order
+    _options: dict[int, set]  # id of a hook -> the options that were true at its registration
     forward: Callable
 
     def register_forward_pre_hook(self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False) -> Handle:
-        """Call hook(module, args) before forward; what it returns, if not None, replaces the arguments.
+        """Call hook(module, args) before forward; a result other than None replaces the arguments.
 
-        `with_kwargs` calls hook(module, args, kwargs), which may return both; `prepend` puts it in front of the others.
+        `with_kwargs` calls hook(module, args, kwargs), which may return both; `prepend` calls it before the others.
         """
         return self._register("forward_pre", hook, prepend, with_kwargs=with_kwargs)
 
     def register_forward_hook(
         self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
     ) -> Handle:
-        """Call hook(module, args, output) after forward; what it returns, if not None, replaces the output.
+        """Call hook(module, args, output) after forward; a result other than None replaces the output.
 
-        `with_kwargs` calls hook(module, args, kwargs, output); `always_call` also where forward raised, with None.
+        `with_kwargs` calls hook(module, args, kwargs, output); `always_call` calls it with None even if forward raises.
         """
         return self._register("forward", hook, prepend, with_kwargs=with_kwargs, always_call=always_call)
 
@@ -60,29 +60,29 @@ class Hooked:
         return self._register("backward_pre", hook, prepend)
 
     def register_full_backward_hook(self, hook: Callable, prepend: bool = False) -> Handle:
-        """Call hook(module, grad_input, grad_output) when the gradients of the inputs are known.
+        """Call hook(module, grad_input, grad_output) once the gradients of the inputs are known.
 
-        Both are tuples; grad_input has None for arguments without gradient, and a returned tuple replaces it.
+        Both are tuples; grad_input has None for arguments without a gradient.  A returned tuple replaces it.
         """
         return self._register("backward", hook, prepend)
 
     def register_state_dict_pre_hook(self, hook: Callable) -> Handle:
-        """Call hook(module, prefix, keep_vars) before state_dict() collects."""
+        """Call hook(module, prefix, keep_vars) before state_dict() collects the tensors."""
         return self._register("state_pre", hook)
 
     def register_state_dict_post_hook(self, hook: Callable) -> Handle:
-        """Call hook(module, state_dict, prefix, metadata) when state_dict() has collected; it may change it in place."""
+        """Call hook(module, state_dict, prefix, metadata) after state_dict() has collected; it may edit state_dict in place."""
         return self._register("state", hook)
 
     def register_load_state_dict_pre_hook(self, hook: Callable) -> Handle:
         """Call hook(module, state_dict, prefix, metadata, strict, missing, unexpected, errors) before loading.
 
-        It may change a copy of the state_dict in place.
+        It may edit its copy of the state_dict in place.
         """
         return self._register("load_pre", hook)
 
     def register_load_state_dict_post_hook(self, hook: Callable) -> Handle:
-        """Call hook(module, incompatible_keys) after loading; it may change the two lists in place."""
+        """Call hook(module, incompatible_keys) after loading; it may edit the two lists in place."""
         return self._register("load", hook)
 
     def _register(self, kind: str, hook: Callable, prepend: bool = False, **options: bool) -> Handle:
@@ -94,11 +94,11 @@ class Hooked:
         return handle
 
     def _of(self, kind: str) -> list:
-        """The hooks of a kind, with what was said at their registration."""
+        """Return the hooks of a kind, each with its options."""
         return [(hook, self._options[key]) for key, hook in self._hooks.get(kind, {}).items()]
 
     def _run(self, args: tuple, kwargs: dict) -> Any:
-        """forward among its hooks."""
+        """Run forward with its hooks."""
         called: set = set()
         try:
             for hook, options in self._of("forward_pre"):
@@ -120,7 +120,7 @@ class Hooked:
             raise
 
     def _both(self, given: Any, args: tuple, kwargs: dict) -> tuple:
-        """Arguments and keywords after a hook that may replace both."""
+        """Return args and kwargs after a hook that may replace both."""
         if given is None:
             return args, kwargs
         if not isinstance(given, tuple) or len(given) != 2:
@@ -134,13 +134,13 @@ class Hooked:
 
 
 class Gates:
-    """One call of a module with backward hooks: what the gates at its outputs and inputs know of each other."""
+    """One call of a module with backward hooks: the state that its output gate and its input gate share."""
 
     def __init__(self, module: Any):
         self.module, self.grad_output, self.n_inputs, self.places = module, (), 0, []
 
     def entered(self, args: tuple) -> tuple:
-        """The arguments, with the tensors that require grad behind a gate."""
+        """Return the arguments, with the tensors that require grad behind a gate."""
         self.n_inputs = len(args)
         self.places = [i for i, a in enumerate(args) if isinstance(a, Tensor) and a.requires_grad]
         if not self.places:
@@ -151,7 +151,7 @@ class Gates:
         return tuple(gated)
 
     def left(self, out: Any) -> Any:
-        """The outputs, a tensor or a tuple, list or dictionary of them, behind a gate."""
+        """Return the outputs (a tensor, or a tuple, list or dictionary of them) behind a gate."""
         tensors: list = []
         replaced(out, lambda t: tensors.append(t) or t)
         if not tensors:
@@ -160,7 +160,7 @@ class Gates:
         return replaced(out, lambda t: next(gated))
 
     def from_outputs(self, grads: tuple) -> tuple:
-        """The pre-hooks; where no input requires grad nothing is called later, so the hooks too."""
+        """Call the pre-hooks; if no input requires grad, no later gate runs, so call the hooks too."""
         for hook, _ in self.module._of("backward_pre"):
             grads = self.checked(hook(self.module, grads), grads)
         self.grad_output = grads
@@ -169,7 +169,7 @@ class Gates:
         return grads
 
     def to_inputs(self, grads: tuple) -> tuple:
-        """The hooks, on the gradients of all inputs."""
+        """Call the hooks with the gradients of all inputs."""
         every: list = [None] * self.n_inputs
         for i, g in zip(self.places, grads):
             every[i] = g
@@ -182,7 +182,7 @@ class Gates:
         return grad_input
 
     def checked(self, given: Any, grads: tuple) -> tuple:
-        """What a hook returned, as a tuple; as many as there were."""
+        """Return a hook's result as a tuple.  Raises RuntimeError if it has the wrong length."""
         if given is None:
             return grads
         given = given if isinstance(given, tuple) else (given,)
@@ -191,13 +191,13 @@ class Gates:
                 RuntimeError,
                 type(self.module).__name__,
                 f"a backward hook returned {len(given)} gradients, expected {len(grads)}",
-                f"return a tuple of {len(grads)}, with None for what has no gradient",
+                f"return a tuple of {len(grads)}, with None for a missing gradient",
             )
         return given
 
 
 def replaced(out: Any, f: Callable) -> Any:
-    """A tensor, or a tuple, list or dictionary of them, with f of each tensor that has a history."""
+    """Return a tensor, or a tuple, list or dictionary of them, with f applied to each tensor that requires grad."""
     if isinstance(out, Tensor):
         return f(out) if out.requires_grad else out
     if isinstance(out, dict):

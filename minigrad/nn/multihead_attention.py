@@ -1,4 +1,4 @@
-"""Attention with several heads as a module."""
+"""Multi-head attention as a module."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from .parameter import Parameter
 
 
 class MultiheadAttention(Module):
-    """softmax(q @ k.mT / sqrt(d)) @ v in `num_heads` slices of projections of query, key and value, projected again.
+    """softmax(q @ k.mT / sqrt(d)) @ v in each of `num_heads` slices of the projected query, key and value; then a projection.
 
-    Inputs are (length, batch, embed_dim), with `batch_first` (batch, length, embed_dim), or without a batch.  In boolean
-    masks True means that a position may *not* be attended to, as in PyTorch; other masks are added to the scores.
+    Inputs are (length, batch, embed_dim), with `batch_first` (batch, length, embed_dim), or unbatched (length, embed_dim).
+    In boolean masks True marks positions that may *not* be attended to, as in PyTorch; other masks are added to the scores.
     Source: Vaswani et al., "Attention is all you need", 2017.
 
     >>> import minigrad
@@ -55,13 +55,13 @@ class MultiheadAttention(Module):
                 ValueError if embed_dim <= 0 or num_heads <= 0 else AssertionError,
                 "MultiheadAttention",
                 f"embed_dim={embed_dim} must be divisible by num_heads={num_heads}",
-                f"choose embed_dim as a multiple of num_heads, as embed_dim={max(num_heads, 1) * 64}",
+                f"choose embed_dim as a multiple of num_heads, such as embed_dim={max(num_heads, 1) * 64}",
             )
         self.embed_dim, self.num_heads, self.dropout, self.batch_first = embed_dim, num_heads, dropout, batch_first
         self.kdim, self.vdim = embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim
         self.head_dim, self.add_zero_attn = embed_dim // num_heads, add_zero_attn
         new = lambda *shape: Parameter(empty(*shape, dtype=dtype, device=device))
-        together = self.kdim == self.vdim == embed_dim  # one weight for the three projections, as PyTorch keeps them
+        together = self.kdim == self.vdim == embed_dim  # one weight for the three projections, as in PyTorch
         widths = {"q_proj_weight": embed_dim, "k_proj_weight": self.kdim, "v_proj_weight": self.vdim}
         for name, width in widths.items():
             self.register_parameter(name, None if together else new(embed_dim, width))
@@ -73,7 +73,7 @@ class MultiheadAttention(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Xavier's uniform weights for the projections of the inputs; biases of zero."""
+        """Draw Xavier-uniform weights for the input projections; set biases to zero."""
         for w in (self.in_proj_weight, self.q_proj_weight, self.k_proj_weight, self.v_proj_weight):
             if w is not None:
                 init.xavier_uniform_(w)
@@ -95,10 +95,10 @@ class MultiheadAttention(Module):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """The result, and with `need_weights` the weights: the mean over the heads, or each head's.
+        """Return the result and, with `need_weights`, the attention weights: averaged over the heads, or one set per head.
 
-        `attn_mask` is (l, s) or (batch * heads, l, s), `key_padding_mask` (batch, s).  `is_causal` is a hint that the
-        mask is causal, and needs one.
+        `attn_mask` is (l, s) or (batch * heads, l, s), `key_padding_mask` is (batch, s).  `is_causal` is a hint that
+        `attn_mask` is causal, and requires one.
         """
         if is_causal and attn_mask is None:
             raise error(
@@ -108,7 +108,7 @@ class MultiheadAttention(Module):
                 "pass attn_mask=nn.Transformer.generate_square_subsequent_mask(length), or is_causal=False",
             )
         single = query.ndim == 2
-        apart = {id(t): t for t in (query, key, value)}  # one tensor, where it attends to itself
+        apart = {id(t): t for t in (query, key, value)}  # a single tensor for self-attention
         in_front = {i: t.unsqueeze(0) if single else self.turned(t) for i, t in apart.items()}
         inputs = [in_front[id(t)] for t in (query, key, value)]
         if self.in_proj_weight is not None and len(apart) == 1:
@@ -119,7 +119,7 @@ class MultiheadAttention(Module):
             biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
             q, k, v = (linear(t, w, b) for t, w, b in zip(inputs, weights, biases, strict=True))
         k, v = self.longer(k, self.bias_k), self.longer(v, self.bias_v)
-        added = k.shape[1] - inputs[1].shape[1]  # positions that no mask knows, and all may see
+        added = k.shape[1] - inputs[1].shape[1]  # positions outside the masks; all positions may attend to them
         attn_mask, key_padding_mask = (
             m if m is None or not added else pad(m, (0, added)) for m in (attn_mask, key_padding_mask)
         )
@@ -138,16 +138,16 @@ class MultiheadAttention(Module):
         return self.turned(out), shown
 
     def turned(self, t: Tensor) -> Tensor:
-        """The batch in front of the positions, or the other way round, where the module takes it behind them."""
+        """Swap the batch and length dimensions, unless `batch_first`."""
         return t if self.batch_first else t.transpose(0, 1)
 
     def longer(self, t: Tensor, bias: Tensor | None) -> Tensor:
-        """Keys or values with the learned position and the one of zeros behind them, where they are wanted."""
+        """Return keys or values with the learned position and the zero position appended, if requested."""
         if bias is not None:
             t = cat([t, bias.expand(t.shape[0], 1, t.shape[2])], 1)
         return cat([t, t.new_zeros(t.shape[0], 1, t.shape[2])], 1) if self.add_zero_attn else t
 
 
 def masked(scores: Tensor, mask: Tensor) -> Tensor:
-    """Scores of -inf where a boolean mask holds, or with another mask added."""
+    """Set scores to -inf where a boolean mask is True, or add any other mask."""
     return where(mask, -math.inf, scores) if mask.dtype.name == "bool" else scores + mask

@@ -1,4 +1,4 @@
-"""Normalisations as modules: their affine maps, and the running statistics of batch norm."""
+"""Normalizations as modules: their affine maps, and the running statistics of batch norm."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class LayerNorm(Module):
 
 
 class RMSNorm(Module):
-    """Divided by the root of the mean square over the last dimensions, then times a weight.
+    """The input divided by its root mean square over the last dimensions, times a weight.
 
     >>> import minigrad
     >>> minigrad.nn.RMSNorm(2)(minigrad.tensor([[3., 4.]]))
@@ -121,7 +121,7 @@ class GroupNorm(Module):
 
 
 class ChannelNorm(Module):
-    """What the batch and instance norms share: settings, parameters, running statistics."""
+    """Base class of the batch and instance norms: settings, parameters, running statistics."""
 
     ranks: tuple = ()
 
@@ -149,14 +149,14 @@ class ChannelNorm(Module):
         self.register_buffer("num_batches_tracked", tensor(0) if track_running_stats else None)
 
     def reset_running_stats(self) -> None:
-        """Forget the running statistics, if there are any: mean 0, variance 1, no batch."""
+        """Reset the running statistics, if the module has any: mean 0, variance 1, no batches."""
         if self.track_running_stats:
             self.running_mean.zero_()
             self.running_var.fill_(1)
             self.num_batches_tracked.zero_()
 
     def check(self, input: Tensor) -> None:
-        """The input has one of the right ranks."""
+        """Raise ValueError unless the input has a supported number of dimensions."""
         if input.ndim not in self.ranks:
             raise error(
                 ValueError,
@@ -173,7 +173,7 @@ class ChannelNorm(Module):
 
 
 class BatchNorm(ChannelNorm):
-    """Mean 0 and variance 1 per channel over the batch; running statistics are kept for evaluation."""
+    """Mean 0 and variance 1 per channel over the batch; evaluation uses the running statistics of training."""
 
     def forward(self, input: Tensor) -> Tensor:
         self.check(input)
@@ -226,7 +226,7 @@ class BatchNorm3d(BatchNorm):
 
 
 class InstanceNorm(ChannelNorm):
-    """What the instance norms share: the numbers of each example alone."""
+    """Base class of the instance norms: statistics of each example separately."""
 
     def __init__(
         self,
@@ -303,7 +303,7 @@ class LocalResponseNorm(Functional, function=normalize.local_response_norm):
 
 
 def with_affine(module: Module, shape: tuple, dtype: Any, device: Any, **wanted: bool) -> None:
-    """Give a normalisation its weight of ones and bias of zeros, or None in the place of what is not wanted."""
+    """Give a normalization its weight of ones and its bias of zeros, or None where the setting is False."""
     for name, present in wanted.items():
         start = ones if name == "weight" else zeros
         module.register_parameter(name, Parameter(start(*shape, dtype=dtype, device=device)) if present else None)

@@ -1,6 +1,6 @@
-"""Modules that PyTorch spreads over several GPUs of one process, on the one device that there is here.
+"""PyTorch's modules for several GPUs in one process; minigrad runs them on one device.
 
-DistributedDataParallel, of one process among many, is in minigrad/distributed, which is imported when it is first named.
+DistributedDataParallel (many processes) is in minigrad/distributed, imported on first use.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .module import Module
 
 
 class DataParallel(Module):
-    """Run a module, which is its attribute `module`, on one device; names in the state_dict begin with `module.`.
+    """Run a module (the attribute `module`) on one device; names in the state_dict begin with `module.`.
 
     >>> import minigrad
     >>> model = minigrad.nn.DataParallel(minigrad.nn.Linear(2, 1))
@@ -38,7 +38,7 @@ def data_parallel(
     dim: int = 0,
     module_kwargs: dict | None = None,
 ) -> Any:
-    """Return `module(*inputs)`: there is one device to compute on.
+    """Return `module(*inputs)`; minigrad uses one device.
 
     >>> import minigrad
     >>> minigrad.nn.parallel.data_parallel(minigrad.nn.Linear(2, 1), minigrad.ones(3, 2)).shape
@@ -48,12 +48,12 @@ def data_parallel(
 
 
 def scatter(inputs: Any, target_gpus: Any, dim: int = 0) -> list:
-    """Return the inputs for each device: all of them for the one that there is."""
+    """Return the inputs for each device: one entry with all of them."""
     return [inputs]
 
 
 def gather(outputs: Any, target_device: Any = None, dim: int = 0) -> Any:
-    """Return the outputs of all devices as one: tensors joined along `dim`, inside tuples, lists and dicts as well.
+    """Join the outputs of all devices along `dim`, inside tuples, lists and dicts as well.
 
     >>> import minigrad
     >>> minigrad.nn.parallel.gather([minigrad.ones(1, 2), minigrad.zeros(2, 2)]).shape
@@ -69,18 +69,18 @@ def gather(outputs: Any, target_device: Any = None, dim: int = 0) -> Any:
 
 
 def replicate(network: Module, devices: Any, detach: bool = False) -> list[Module]:
-    """Return a module for each device: the module itself for the one that there is."""
+    """Return a module per device: one entry, the module itself."""
     return [network]
 
 
 def parallel_apply(modules: Any, inputs: Any, kwargs_tup: Any = None, devices: Any = None) -> list:
-    """Return what each module gives for its inputs, one after the other."""
+    """Return the output of each module for its inputs, computed one after the other."""
     given = [each if isinstance(each, (tuple, list)) else (each,) for each in inputs]
     return [module(*args, **kwargs) for module, args, kwargs in zip(modules, given, kwargs_tup or [{}] * len(given))]
 
 
 def __getattr__(name: str) -> Any:
-    """Return DistributedDataParallel, which needs more of the library than modules do."""
+    """Import DistributedDataParallel lazily: it needs more of the library than modules do."""
     if name == "DistributedDataParallel":
         return getattr(import_module("minigrad.distributed.data_parallel"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

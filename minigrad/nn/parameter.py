@@ -1,4 +1,4 @@
-"""Parameter: a tensor that a Module finds by itself; and those of lazy modules (lazy.py), which have no shape yet."""
+"""Parameter, a tensor that registers itself with its Module, and the shapeless tensors of lazy modules (lazy.py)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..ops.create import empty, zeros
 
 
 class Parameter(Tensor):
-    """A leaf that wants a gradient; assigned to an attribute of a Module, it becomes one of the module's parameters.
+    """A leaf that requires grad; assigned to an attribute of a Module, it becomes one of the module's parameters.
 
     `Parameter(tensor)` shares the tensor's memory.
 
@@ -22,7 +22,7 @@ class Parameter(Tensor):
     tensor([1., 1.], requires_grad=True)
     """
 
-    # _path its name in the module whose parameters() have given it | _replaced what has taken its place there, and the line
+    # _path: its name in the module whose parameters() yielded it | _replaced: the value that replaced it there, and the line
     __slots__ = ("_path", "_replaced")
     _is_param = True
 
@@ -41,22 +41,20 @@ class Parameter(Tensor):
 PLAIN.add(Parameter)
 
 
-FIX = "call the model once, on an example of the input: model(x)"
+FIX = "call the model once on an example input: model(x)"
 
 
 # ---------------------------------------------------------------------- tensors without a shape
 class Uninitialized(Tensor):
-    """A tensor that has a dtype and a device, and neither shape nor numbers until `materialize`."""
+    """A tensor with a dtype and a device, but no shape and no numbers until `materialize`."""
 
     __slots__ = ()
     cls_to_become: type[Tensor] = Tensor
-    _held: Any = Tensor._a  # the slot, which holds an empty array
+    _held: Any = Tensor._a  # the slot, holding an empty array
 
     @property
-    def _a(self) -> Any:  # type: ignore[override]  everything that computes with a tensor asks for its array
-        what = (
-            "it was used before the first call of the lazy module that it belongs to: it has neither shape nor numbers"
-        )
+    def _a(self) -> Any:  # type: ignore[override]  every computation with a tensor reads its array
+        what = "has no shape and no numbers before the first call of its lazy module"
         raise error(ValueError, type(self).__name__, what, FIX)
 
     @property
@@ -79,22 +77,22 @@ class Uninitialized(Tensor):
         )
 
     def is_floating_point(self) -> bool:
-        """Return whether the dtype is one of floats."""
+        """Return True if the dtype is a floating-point one."""
         return self.data.is_floating_point()
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
-        """Take another dtype or device."""
+        """Change the dtype or device, in place."""
         self.data = self.data.to(*args, **kwargs)
         return self
 
     def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
-        """Become a tensor of this shape, whose numbers are whatever lies in memory."""
+        """Become a tensor of this shape, with uninitialized memory."""
         made = empty(*shape, device=device or self.device, dtype=dtype or self.dtype)
         self.__class__ = self.cls_to_become  # type: ignore[assignment]
         self.data = made
 
     def detach(self) -> Any:
-        """Return the tensor itself: there are no numbers to share."""
+        """Return the tensor itself, since it has no numbers to share."""
         return self
 
     def __repr__(self) -> str:
@@ -149,5 +147,5 @@ class UninitializedBuffer(Uninitialized):
 
 
 def is_lazy(t: Any) -> bool:
-    """Return whether a parameter or buffer has no shape yet."""
+    """Return True if a parameter or buffer has no shape yet."""
     return isinstance(t, Uninitialized)

@@ -1,4 +1,4 @@
-"""Pools as modules: the largest element, or the mean, of windows or of even parts."""
+"""Pools as modules: the maximum, the mean or a power mean of windows, or of equal parts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .settings import Functional, many
 
 
 class Pool(Functional):
-    """What the pools of windows share; the stride is the size of the window where none is given."""
+    """Base class of the window pools; the stride defaults to the window's size."""
 
     kernel_size: Any
     stride: Any = None
@@ -25,7 +25,7 @@ class Pool(Functional):
 
 
 class MaxPool(Pool):
-    """What the pools of maxima share."""
+    """Base class of the max pools."""
 
     dilation: Any = 1
     return_indices: bool = False
@@ -35,14 +35,14 @@ class MaxPool(Pool):
 
 
 class AvgPool(Pool):
-    """What the pools of means share."""
+    """Base class of the average pools."""
 
     ceil_mode: bool = False
     count_include_pad: bool = True
 
 
 class AdaptivePool(Functional):
-    """What the adaptive pools share."""
+    """Base class of the adaptive pools."""
 
     output_size: Any
 
@@ -50,7 +50,7 @@ class AdaptivePool(Functional):
 
 
 class AdaptiveMaxPool(AdaptivePool):
-    """What the adaptive pools of maxima share."""
+    """Base class of the adaptive max pools."""
 
     return_indices: bool = False
 
@@ -119,7 +119,7 @@ class AvgPool3d(AvgPool, function=pool.avg_pool3d):
 
 
 class LPPool(Functional):
-    """Hold the settings that the pools of powers share."""
+    """Base class of the power pools."""
 
     norm_type: float
     kernel_size: Any
@@ -157,7 +157,7 @@ class LPPool3d(LPPool, function=lp_pool.lp_pool3d):
 
 
 class AdaptiveAvgPool1d(AdaptivePool, function=adaptive_pool.adaptive_avg_pool1d):
-    """The means of even parts of (n, c, length).
+    """The means of `output_size` equal parts of (n, c, length).
 
     >>> import minigrad
     >>> minigrad.nn.AdaptiveAvgPool1d(2)(minigrad.tensor([[1., 3., 5., 7.]]))
@@ -166,7 +166,7 @@ class AdaptiveAvgPool1d(AdaptivePool, function=adaptive_pool.adaptive_avg_pool1d
 
 
 class AdaptiveAvgPool2d(AdaptivePool, function=adaptive_pool.adaptive_avg_pool2d):
-    """The means of even parts of (n, c, height, width).
+    """The means of `output_size` equal parts of (n, c, height, width).
 
     >>> import minigrad
     >>> minigrad.nn.AdaptiveAvgPool2d(1)(minigrad.ones(2, 3, 8, 8)).shape
@@ -175,7 +175,7 @@ class AdaptiveAvgPool2d(AdaptivePool, function=adaptive_pool.adaptive_avg_pool2d
 
 
 class AdaptiveAvgPool3d(AdaptivePool, function=adaptive_pool.adaptive_avg_pool3d):
-    """The means of even parts of (n, c, depth, height, width).
+    """The means of `output_size` equal parts of (n, c, depth, height, width).
 
     >>> import minigrad
     >>> minigrad.nn.AdaptiveAvgPool3d(1)(minigrad.ones(2, 3, 4, 8, 8)).shape
@@ -184,7 +184,7 @@ class AdaptiveAvgPool3d(AdaptivePool, function=adaptive_pool.adaptive_avg_pool3d
 
 
 class AdaptiveMaxPool1d(AdaptiveMaxPool, function=adaptive_pool.adaptive_max_pool1d):
-    """The largest elements of even parts of (n, c, length).
+    """The largest elements of `output_size` equal parts of (n, c, length).
 
     >>> import minigrad
     >>> minigrad.nn.AdaptiveMaxPool1d(2)(minigrad.tensor([[1., 3., 5., 7.]]))
@@ -193,7 +193,7 @@ class AdaptiveMaxPool1d(AdaptiveMaxPool, function=adaptive_pool.adaptive_max_poo
 
 
 class AdaptiveMaxPool2d(AdaptiveMaxPool, function=adaptive_pool.adaptive_max_pool2d):
-    """The largest elements of even parts of (n, c, height, width).
+    """The largest elements of `output_size` equal parts of (n, c, height, width).
 
     >>> import minigrad
     >>> minigrad.nn.AdaptiveMaxPool2d((2, 1))(minigrad.ones(3, 8, 8)).shape
@@ -202,7 +202,7 @@ class AdaptiveMaxPool2d(AdaptiveMaxPool, function=adaptive_pool.adaptive_max_poo
 
 
 class AdaptiveMaxPool3d(AdaptiveMaxPool, function=adaptive_pool.adaptive_max_pool3d):
-    """The largest elements of even parts of (n, c, depth, height, width).
+    """The largest elements of `output_size` equal parts of (n, c, depth, height, width).
 
     >>> import minigrad
     >>> minigrad.nn.AdaptiveMaxPool3d((2, 1, 1))(minigrad.ones(3, 4, 8, 8)).shape
@@ -211,7 +211,7 @@ class AdaptiveMaxPool3d(AdaptiveMaxPool, function=adaptive_pool.adaptive_max_poo
 
 
 class MaxUnpool(Module):
-    """Put elements back where a pool of maxima found them; a subclass says in how many dimensions."""
+    """Base class of the unpools: put elements back where a max pool found them."""
 
     function: Any = None
 
@@ -222,7 +222,7 @@ class MaxUnpool(Module):
         self.stride = self.kernel_size if stride is None else many(stride, n)
 
     def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
-        """The elements at their places, in a tensor of `output_size`."""
+        """Return a tensor of `output_size` with the elements at their places."""
         return type(self).function(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
     def extra_repr(self) -> str:
@@ -230,7 +230,7 @@ class MaxUnpool(Module):
 
 
 class MaxUnpool1d(MaxUnpool):
-    """The inverse of MaxPool1d, as far as there is one: zeros where there was no maximum.
+    """The partial inverse of MaxPool1d: zeros where there was no maximum.
 
     >>> import minigrad
     >>> pool, unpool = minigrad.nn.MaxPool1d(2, return_indices=True), minigrad.nn.MaxUnpool1d(2)
@@ -242,7 +242,7 @@ class MaxUnpool1d(MaxUnpool):
 
 
 class MaxUnpool2d(MaxUnpool):
-    """The inverse of MaxPool2d, as far as there is one: zeros where there was no maximum.
+    """The partial inverse of MaxPool2d: zeros where there was no maximum.
 
     >>> import minigrad
     >>> pool, unpool = minigrad.nn.MaxPool2d(2, return_indices=True), minigrad.nn.MaxUnpool2d(2)
@@ -254,7 +254,7 @@ class MaxUnpool2d(MaxUnpool):
 
 
 class MaxUnpool3d(MaxUnpool):
-    """The inverse of MaxPool3d, as far as there is one: zeros where there was no maximum.
+    """The partial inverse of MaxPool3d: zeros where there was no maximum.
 
     >>> import minigrad
     >>> pool, unpool = minigrad.nn.MaxPool3d(2, return_indices=True), minigrad.nn.MaxUnpool3d(2)

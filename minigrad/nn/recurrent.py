@@ -1,6 +1,6 @@
-"""Cells of recurrent networks: one step in time, from an input and a state to the next state.
+"""Cells of recurrent networks: one time step, from an input and a state to the next state.
 
-Whole sequences are in sequences.py, with the same steps (time_steps.py).
+sequences.py runs whole sequences with the same steps (time_steps.py).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .time_steps import RNN_STEPS, gru_step, lstm_step
 
 
 class RNNCellBase(Module):
-    """What the cells share: weights of `gates` blocks for the input and for the state.
+    """Base class of the cells: weights of `gates` blocks for the input and for the state.
 
     >>> import minigrad
     >>> isinstance(minigrad.nn.GRUCell(2, 3), minigrad.nn.RNNCellBase)
@@ -40,11 +40,11 @@ class RNNCellBase(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Everything uniform up to 1 / sqrt(hidden_size)."""
+        """Draw all weights and biases uniformly from -1 / sqrt(hidden_size) to 1 / sqrt(hidden_size)."""
         init.reset_all_(self.parameters(), self.hidden_size)
 
     def run(self, step: Callable, input: Tensor, states: tuple) -> tuple:
-        """The next states."""
+        """Return the next states."""
         weights = self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
         if input.ndim == 2 and all([s.ndim == 2 for s in states]):
             found = at_once(step, input.unsqueeze(0), states, *weights)
@@ -54,7 +54,7 @@ class RNNCellBase(Module):
         return step(from_input, linear(states[0], self.weight_hh, self.bias_hh), states)
 
     def start(self, input: Tensor, state: Tensor | None) -> Tensor:
-        """The given state, or zeros."""
+        """Return the given state, or zeros."""
         if input.ndim not in (1, 2) or input.shape[-1] != self.input_size:
             raise error(
                 RuntimeError,
@@ -98,7 +98,7 @@ class RNNCell(RNNCellBase):
 
 
 class LSTMCell(RNNCellBase):
-    """A state (h, c) whose memory c is kept, written and shown through gates.
+    """A state (h, c): gates decide how much of the memory c to keep, to write and to show as h.
 
     Source: Hochreiter, Schmidhuber, "Long short-term memory", 1997, with the forget gate of Gers et al., 2000.
 
@@ -116,7 +116,7 @@ class LSTMCell(RNNCellBase):
 
 
 class GRUCell(RNNCellBase):
-    """A state that moves towards a new one by as much as a gate says.
+    """A state that moves towards a new one; a gate decides how far.
 
     Source: Cho et al., "Learning phrase representations using RNN encoder-decoder", 2014.
 

@@ -1,9 +1,9 @@
-"""A recurrent layer over a whole sequence as one operation, on the processor.
+"""A recurrent layer over a whole sequence as one operation, on the CPU.
 
-The definition is a loop of operations: `steps` below.  Here the input's part of all gates is one product for all times,
-what is left for each time is the product with the state and one pass over memory, and the gradients by the weights are one
-product for all times.  The passes are generated from the step (compile/cells.py).  Whatever is not plain runs the definition:
-transforms, recordings, captures, GPUs; so does a backward that is differentiated again.
+The definition is a loop of operations: `steps` below.  The fast path computes the input's part of all gates as one product
+for all time steps, then per step one product with the state and one pass over memory; the gradients of the weights are one
+product for all steps.  The passes are generated from the step (compile/cells.py).  Transforms, recordings, captures, GPUs
+and a backward that is differentiated again run the definition instead.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from ..ops.join import stack
 from ..ops.nn.linear import linear
 from .time_steps import gru_step, lstm_step, relu_step, tanh_step
 
-FROM = 2048  # elements of all gates at all times; below, nobody should wait for a compiler
-COPY_FROM = 8  # times from which on a copy of the state's weights, as the product reads them, pays: a tenth of its time
+FROM = 2048  # elements of all gates at all time steps; smaller layers are not worth a compilation
+COPY_FROM = 8  # from this many time steps on, a contiguous copy of the state's weights saves a tenth of the time
 DTYPES = tuple(map(np.dtype, ("f4", "f8")))
 
 
 def steps(step: Callable, x: Tensor, states: tuple, w_x: Tensor, w_h: Tensor, b_x: Any, b_h: Any) -> tuple:
-    """Return the outputs of a layer at all times, and its last states: x is (length, batch, width), states (batch, size)."""
+    """Return a layer's outputs at all time steps and its last states; x is (length, batch, width), states (batch, size)."""
     outs = []
     for part in linear(x, w_x, b_x).unbind(0):
         states = step(part, linear(states[0], w_h, b_h), states)
@@ -40,13 +40,13 @@ def steps(step: Callable, x: Tensor, states: tuple, w_x: Tensor, w_h: Tensor, b_
 
 
 def run_layer(step: Callable, x: Tensor, states: tuple, w_x: Tensor, w_h: Tensor, b_x: Any, b_h: Any) -> tuple:
-    """Return the same, by one operation where that can be."""
+    """Return the same as `steps`, by one operation where possible."""
     found = at_once(step, x, states, w_x, w_h, b_x, b_h)
     return steps(step, x, states, w_x, w_h, b_x, b_h) if found is None else found
 
 
 def at_once(step: Callable, x: Tensor, states: tuple, w_x: Tensor, w_h: Tensor, b_x: Any, b_h: Any) -> tuple | None:
-    """Return the same by one operation; None where that cannot be."""
+    """Return the same by one operation, or None where that is impossible."""
     frame, dtype = current(), w_h._np_dtype
     if (frame is not ON and frame is not OFF) or step not in SIZES or dtype not in DTYPES or alone():
         return None
@@ -62,9 +62,9 @@ def at_once(step: Callable, x: Tensor, states: tuple, w_x: Tensor, w_h: Tensor, 
 
 
 class RecurrentLayer(Primitive):
-    """All steps of a layer: its outputs, its last states, and what the steps keep for the backward.
+    """All steps of a layer: its outputs, its last states, and the numbers that the steps save for backward.
 
-    `states`, the first ones, and the last ones are stacked: (number of states, batch, size).
+    The initial `states` and the last ones are stacked: (number of states, batch, size).
     """
 
     n_internal = 1
@@ -79,14 +79,14 @@ class RecurrentLayer(Primitive):
 
     @classmethod
     def keep(cls, args: tuple, outs: tuple, edges: tuple) -> tuple:
-        """Everything, and which gradients are wanted."""
+        """Save everything, and which gradients are needed."""
         *tensors, step = args
         saved = [save(t) if isinstance(t, Tensor) else None for t in tensors]
         return (*saved, (step, tuple([e is not None for e in edges[:-1]])), save(outs[0], 0), None, save(outs[2], 2))
 
     @staticmethod
     def arrays(gs: tuple, bound: tuple) -> tuple | None:
-        """The wanted gradients, of outputs and last states."""
+        """Return the needed gradients, from those of the outputs and last states."""
         *tensors, (step, wanted), outs, _, kept = bound
         if gs[2] is not None or alone() or not kept.size:
             return None
@@ -94,7 +94,7 @@ class RecurrentLayer(Primitive):
 
     @staticmethod
     def backward(ctx: Node, *grads: Tensor | None) -> tuple:
-        """The same by the definition, so that it can be differentiated again."""
+        """Compute the same by the definition, so that it can be differentiated again."""
         *tensors, (step, wanted), _, _, _ = [unpack(s, ctx) for s in ctx._alive()]
         places = [i for i, want in enumerate(wanted) if want]
 
@@ -108,23 +108,23 @@ class RecurrentLayer(Primitive):
         return (*[found[places.index(i)] if want else None for i, want in enumerate(wanted)], None)
 
 
-# the steps that have kernels: how many gates, how many states
+# the steps that have kernels: (number of gates, number of states)
 SIZES: dict[Callable, tuple[int, int]] = {lstm_step: (4, 2), gru_step: (3, 1), tanh_step: (1, 1), relu_step: (1, 1)}
 
 
 def by_gate(w: np.ndarray, n_gates: int) -> np.ndarray:
-    """Return a weight or a bias with a dimension for the gates: those of one gate lie side by side in memory."""
+    """Return a weight or a bias with a leading dimension for the gates; each gate is contiguous in memory."""
     return w.reshape(n_gates, -1, *w.shape[1:])
 
 
 def forward(step: Callable, x: np.ndarray, states: np.ndarray, w_x: Any, w_h: Any, b_x: Any, b_h: Any) -> tuple:
-    """Return the outputs at all times, the last states, and what was kept at each time."""
+    """Return the outputs at all time steps, the last states, and the numbers saved at each step."""
     (n_gates, n_states), (length, batch, width), size = SIZES[step], x.shape, w_h.shape[1]
     kernels = cells.kernels(step, n_gates, n_states, x.dtype)
     n, sums = batch * size, [i == k for i, k in zip(kernels.gradients[:n_gates], kernels.gradients[n_gates:])]
     parts = np.matmul(x.reshape(length * batch, width), by_gate(w_x, n_gates).swapaxes(1, 2))
     left = []
-    if b_x is not None:  # where only the sum of both parts counts, the state's bias is added for all times at once
+    if b_x is not None:  # gates that use only the sum of both parts get the state's bias for all time steps at once
         parts += by_gate(np.where(np.repeat(sums, size), b_x + b_h, b_x), n_gates)[:, None]
         left = [(k, by_gate(b_h, n_gates)[k]) for k in range(n_gates) if not sums[k]]
     parts = parts.reshape(n_gates, length, n)
@@ -147,7 +147,7 @@ def forward(step: Callable, x: np.ndarray, states: np.ndarray, w_x: Any, w_h: An
 
 
 def backward(step: Callable, wanted: tuple, tensors: Sequence, outs: Any, kept: Any, g: Any, g_last: Any) -> list:
-    """Return the wanted gradients of input, first states, weights and biases, of those of outputs and last states."""
+    """Return the needed gradients of input, first states, weights and biases, from those of outputs and last states."""
     (x, states, w_x, w_h, _, _), (n_gates, n_states), (length, batch, size) = tensors, SIZES[step], outs.shape
     kernels = cells.kernels(step, n_gates, n_states, x.dtype)
     n, places = batch * size, kernels.gradients
@@ -184,6 +184,6 @@ def backward(step: Callable, wanted: tuple, tensors: Sequence, outs: Any, kept: 
 
 
 def taken(made: np.ndarray, places: list) -> np.ndarray:
-    """Return some of the gradients: as they lie in memory where they follow one another."""
+    """Return some of the gradients: a view if they are adjacent in memory, else a copy."""
     first = places[0]
     return made[first : first + len(places)] if places == list(range(first, first + len(places))) else made[places]

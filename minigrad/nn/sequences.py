@@ -1,7 +1,7 @@
 """Recurrent networks over whole sequences: RNN, LSTM and GRU, in several layers and both directions.
 
-The input's part of all gates is one matrix product for the whole sequence; what is left for each step is that of the
-state.  Names and layout of the weights are PyTorch's.
+The input's part of all gates is one matrix product for the whole sequence; each step adds only the state's product.
+Names and layout of the weights are PyTorch's.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class RNNBase(Module):
     gates, n_states = 1, 1
 
     n_directions = property(lambda m: 2 if m.bidirectional else 1)
-    _flat_weights_names = property(lambda m: list(m._parameters))  # programs go through these to draw initial values
+    _flat_weights_names = property(lambda m: list(m._parameters))  # programs loop over these to draw initial values
     _flat_weights = property(lambda m: list(m._parameters.values()))
 
     @property
     def all_weights(self) -> list:
-        """The parameters of each layer and direction."""
+        """The parameters of each layer and direction, as lists."""
         ends = [end for layer in range(self.num_layers) for end in self.endings(layer)]
         return [[p for name, p in self._parameters.items() if name.partition("_l")[2] == end[2:]] for end in ends]
 
@@ -63,14 +63,14 @@ class RNNBase(Module):
                 ValueError,
                 who,
                 f"hidden_size={hidden_size} and num_layers={num_layers} must be greater than zero",
-                "pass positive integers, as hidden_size=16, num_layers=1",
+                "pass positive integers, such as hidden_size=16, num_layers=1",
             )
         if not 0 <= proj_size < hidden_size:
-            what = f"proj_size has to be smaller than hidden_size: it is {proj_size}, and hidden_size {hidden_size}"
+            what = f"proj_size has to be smaller than hidden_size: it is {proj_size}, and hidden_size is {hidden_size}"
             raise error(ValueError, who, what, f"pass a number from 1 to {hidden_size - 1}, or 0 for no projection")
         if proj_size and not isinstance(self, LSTM):
             what = "proj_size argument is only supported for LSTM, not RNN or GRU"
-            raise error(ValueError, who, what, "leave it out, or put a Linear behind the layer")
+            raise error(ValueError, who, what, "leave it out, or put a Linear after the layer")
         check_probability(who, dropout)
         room_for(type(self).__name__, num_layers, "layers")
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
@@ -88,25 +88,25 @@ class RNNBase(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Everything uniform up to 1 / sqrt(hidden_size)."""
+        """Draw all weights and biases uniformly from -1 / sqrt(hidden_size) to 1 / sqrt(hidden_size)."""
         init.reset_all_(self.parameters(), self.hidden_size)
 
     def flatten_parameters(self) -> None:
-        """Nothing has to be done here: PyTorch's name for a layout that GPUs want."""
+        """Do nothing: PyTorch's name for a memory layout that only GPUs need."""
 
     def endings(self, layer: int) -> list:
-        """What the names of one layer's weights end in, for each direction."""
+        """Return the suffixes of one layer's weight names, one for each direction."""
         return [f"_l{layer}{reverse}" for reverse in ("", "_reverse")[: self.n_directions]]
 
     def cell(self, end: str) -> Callable:
-        """Return the step of the layer whose weights' names have this end: one of those in time_steps.py."""
+        """Return the step (from time_steps.py) of the layer whose weight names have this suffix."""
         raise NotImplementedError
 
     def forward(self, input: Tensor, hx: Any = None) -> tuple:
-        """The last layer's outputs at all times, and the last states of all layers and directions.
+        """Return the last layer's outputs at all time steps, and the last states of all layers and directions.
 
-        `input` is (length, batch, input_size), with `batch_first` (batch, length, input_size), or without a batch; or a
-        PackedSequence, as the outputs are then.
+        `input` is (length, batch, input_size), with `batch_first` (batch, length, input_size), unbatched (length,
+        input_size), or a PackedSequence; the outputs have the same form.
         """
         if isinstance(input, PackedSequence):
             self.check_width(input.data, (2,))
@@ -132,7 +132,7 @@ class RNNBase(Module):
         return x.transpose(0, 1) if turned else x, last[0] if self.n_states == 1 else last
 
     def check_width(self, input: Tensor, ranks: tuple) -> None:
-        """Raise an error for an input of another rank or width."""
+        """Raise an error for an input of the wrong rank or width."""
         if input.ndim not in ranks or input.shape[-1] != self.input_size:
             raise error(
                 ValueError if input.ndim not in ranks else RuntimeError,
@@ -143,7 +143,7 @@ class RNNBase(Module):
             )
 
     def walk(self, x: Tensor, states: tuple, end: str) -> tuple:
-        """One layer in one direction: its outputs, and its last states."""
+        """Run one layer in one direction; return its outputs and its last states."""
         if not len(x):
             raise error(
                 RuntimeError,
@@ -155,7 +155,7 @@ class RNNBase(Module):
         return run_layer(self.cell(end), x, states, *weights)
 
     def start(self, x: Tensor, hx: Any, single: bool) -> tuple:
-        """The given first states, each (layers * directions, batch, hidden_size), or zeros; h has proj_size, if given."""
+        """Return the given first states, each (layers * directions, batch, hidden_size), or zeros; h may have proj_size."""
         sizes = (self.proj_size or self.hidden_size, self.hidden_size)[: self.n_states]
         shapes = [(self.num_layers * self.n_directions, x.shape[1], size) for size in sizes]
         if hx is None:
@@ -168,7 +168,7 @@ class RNNBase(Module):
                     RuntimeError,
                     type(self).__name__,
                     f"expected a hidden state of shape {shape}, got {tuple(s.shape)}",
-                    f"pass zeros({', '.join(map(str, shape))}), or leave it out, which means zeros",
+                    f"pass zeros({', '.join(map(str, shape))}), or leave it out for zeros",
                 )
         return given
 
@@ -218,9 +218,9 @@ class RNN(RNNBase):
 
 
 class LSTM(RNNBase):
-    """A state (h, c) whose memory c is kept, written and shown through gates.
+    """A state (h, c): gates decide how much of the memory c to keep, to write and to show as h.
 
-    With `proj_size` h is a linear map of what the gates show, to so many numbers (Sak et al., 2014).
+    With `proj_size`, h is a linear map of the gates' output to `proj_size` numbers (Sak et al., 2014).
 
     Source: Hochreiter, Schmidhuber, "Long short-term memory", 1997, with the forget gate of Gers et al., 2000.
 
@@ -240,7 +240,7 @@ class LSTM(RNNBase):
 
 
 class GRU(RNNBase):
-    """A state that moves towards a new one by as much as a gate says.
+    """A state that moves towards a new one; a gate decides how far.
 
     Source: Cho et al., "Learning phrase representations using RNN encoder-decoder", 2014.
 

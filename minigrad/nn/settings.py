@@ -1,12 +1,12 @@
-"""Modules that call a function of nn.functional with settings: activations, losses, pools, paddings and others.
+"""Modules that call one function of nn.functional with settings: activations, losses, pools, paddings and others.
 
-A class names the function and declares the settings as a dataclass does, by annotations:
+A class names the function and declares its settings by annotations, as a dataclass does:
 
     class LeakyReLU(Activation, function=activation.leaky_relu):
         negative_slope: float = 0.01
         inplace: bool = False
 
-From that follow its __init__, forward and text.
+Its __init__, forward and repr follow from that.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from .module import Module
 
 @dataclass_transform(eq_default=False)
 class Functional(Module):
-    """`function(input, **settings)`.  A setting that is a tensor is a buffer."""
+    """`function(input, **settings)`.  A tensor among the settings becomes a buffer."""
 
     function: Any = None
-    settings: tuple = ()  # the names of what __init__ takes
-    shown: Any = None  # the settings that the text gives; None for all
-    no_tensor: tuple = ()  # how it is called, and the error for those who give the input to __init__ instead
+    settings: tuple = ()  # the parameter names of __init__
+    shown: Any = None  # the settings in the repr; None for all
+    no_tensor: tuple = ()  # how to call it, and the error for passing the input to __init__ instead
 
     def __init_subclass__(cls, function: Callable | None = None, kw_only: bool = False, **options: Any):
         super().__init_subclass__(**options)
@@ -48,7 +48,7 @@ class Functional(Module):
 
 
 def declare(cls: type[Functional], kw_only: bool) -> None:
-    """Give a class the __init__ that takes the settings which it and its bases declare."""
+    """Give a class the __init__ for the settings that it and its bases declare."""
     bases = cls.__mro__[: cls.__mro__.index(Functional)]
     kinds: dict[str, Any] = {}
     for base in reversed(bases):
@@ -56,7 +56,7 @@ def declare(cls: type[Functional], kw_only: bool) -> None:
     buffers = [n for n, kind in kinds.items() if "Tensor" in kind]
     for base in bases:
         for name in vars(base).keys() & buffers:
-            delattr(base, name)  # which would hide the buffer; it is None
+            delattr(base, name)  # the None default would hide the buffer
     empty = inspect.Parameter.empty
     kind = inspect.Parameter.KEYWORD_ONLY if kw_only else inspect.Parameter.POSITIONAL_OR_KEYWORD
     defaults = {n: None if n in buffers else getattr(cls, n, empty) for n in kinds}
@@ -87,10 +87,10 @@ def declare(cls: type[Functional], kw_only: bool) -> None:
 
 
 def many(value: Any, n: int) -> tuple:
-    """A setting as one value per dimension."""
+    """Return a setting as a tuple with one value per dimension."""
     return tuple(value) if isinstance(value, (tuple, list)) else (value,) * n
 
 
 def unusual(module: Module, usual: dict) -> str:
-    """The settings that are not as usual, for the text of a module that gives others first."""
+    """Return the settings that differ from their defaults, for a repr that shows other settings first."""
     return "".join(f", {n}={getattr(module, n)}" for n, value in usual.items() if getattr(module, n) != value)

@@ -1,4 +1,4 @@
-"""Modules without parameters that change shapes or compare: paddings, resizing, windows, distances."""
+"""Modules without parameters that change shapes or compare inputs: paddings, resizing, windows, distances."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .settings import Functional, many
 
 
 class Padding(Functional, function=pad):
-    """What the paddings share: one number for all sides, or two for each dimension, those of the last one first."""
+    """Base class of the paddings: one number for all sides, or two per dimension, the last dimension first."""
 
     padding: Any
 
@@ -67,7 +67,7 @@ class ReplicationPad(Padding):
 
 
 class CircularPad(Padding):
-    """A border taken from the other side."""
+    """A border that wraps around from the opposite side."""
 
     mode = "circular"
 
@@ -75,7 +75,7 @@ class CircularPad(Padding):
         n = self.ndim
         if input.ndim not in (n + 1, n + 2):
             what = f"expected {n + 1}D or {n + 2}D input (got {input.ndim}D input)"
-            raise error(ValueError, f"CircularPad{n}d", what, "pass (batch, channels, ...), or without the batch")
+            raise error(ValueError, f"CircularPad{n}d", what, "pass (batch, channels, ...) or (channels, ...)")
         return super().forward(input)
 
 
@@ -188,7 +188,7 @@ class ReplicationPad3d(ReplicationPad, ndim=3):
 
 
 class CircularPad1d(CircularPad, ndim=1):
-    """A border taken from the other side, in the last dimension.
+    """A border that wraps around from the opposite side, in the last dimension.
 
     >>> import minigrad
     >>> minigrad.nn.CircularPad1d(1)(minigrad.tensor([[1., 2., 3.]]))
@@ -197,7 +197,7 @@ class CircularPad1d(CircularPad, ndim=1):
 
 
 class CircularPad2d(CircularPad, ndim=2):
-    """A border taken from the other side, in the last two dimensions.
+    """A border that wraps around from the opposite side, in the last two dimensions.
 
     >>> import minigrad
     >>> minigrad.nn.CircularPad2d(1)(minigrad.ones(1, 2, 3)).shape
@@ -206,7 +206,7 @@ class CircularPad2d(CircularPad, ndim=2):
 
 
 class CircularPad3d(CircularPad, ndim=3):
-    """A border taken from the other side, in the last three dimensions.
+    """A border that wraps around from the opposite side, in the last three dimensions.
 
     >>> import minigrad
     >>> minigrad.nn.CircularPad3d(1)(minigrad.ones(1, 2, 3, 4)).shape
@@ -215,7 +215,7 @@ class CircularPad3d(CircularPad, ndim=3):
 
 
 class Upsample(Functional, function=resize.interpolate):
-    """interpolate with these settings.
+    """nn.functional.interpolate with these settings.
 
     >>> import minigrad
     >>> minigrad.nn.Upsample(scale_factor=2)(minigrad.tensor([[[1., 2.]]]))
@@ -240,7 +240,7 @@ class Upsample(Functional, function=resize.interpolate):
 
 
 class UpsamplingNearest2d(Upsample):
-    """Upsample of images by repeating elements.
+    """Upsampling of images by repeating elements.
 
     >>> import minigrad
     >>> minigrad.nn.UpsamplingNearest2d(scale_factor=2)(minigrad.ones(1, 1, 2, 3)).shape
@@ -252,7 +252,7 @@ class UpsamplingNearest2d(Upsample):
 
 
 class UpsamplingBilinear2d(Upsample):
-    """Upsample of images by linear interpolation, where the centres of the corner elements stay where they are.
+    """Upsampling of images by linear interpolation that keeps the centres of the corner elements in place.
 
     >>> import minigrad
     >>> minigrad.nn.UpsamplingBilinear2d((1, 3))(minigrad.tensor([[[[1., 3.]]]]))
@@ -264,7 +264,7 @@ class UpsamplingBilinear2d(Upsample):
 
 
 class ChannelShuffle(Functional, function=resize.channel_shuffle):
-    """Channels dealt out anew: the first of each group, then the second of each, and so on.
+    """Channels interleaved by group: the first of each group, then the second of each, and so on.
 
     >>> import minigrad
     >>> minigrad.nn.ChannelShuffle(2)(minigrad.arange(4.).reshape(1, 4, 1)).flatten()
@@ -275,7 +275,7 @@ class ChannelShuffle(Functional, function=resize.channel_shuffle):
 
 
 class PixelShuffle(Functional, function=resize.pixel_shuffle):
-    """Channels traded for height and width.
+    """Channels rearranged into height and width.
 
     >>> import minigrad
     >>> minigrad.nn.PixelShuffle(2)(minigrad.ones(1, 4, 3, 3)).shape
@@ -286,7 +286,7 @@ class PixelShuffle(Functional, function=resize.pixel_shuffle):
 
 
 class PixelUnshuffle(Functional, function=resize.pixel_unshuffle):
-    """Height and width traded for channels.
+    """Height and width rearranged into channels.
 
     >>> import minigrad
     >>> minigrad.nn.PixelUnshuffle(2)(minigrad.ones(1, 1, 6, 6)).shape
@@ -311,7 +311,7 @@ class Unfold(Functional, function=unfold_fold.unfold):
 
 
 class Fold(Functional, function=unfold_fold.fold):
-    """Columns added up to an image.
+    """Columns summed into an image, the adjoint of Unfold.
 
     >>> import minigrad
     >>> minigrad.nn.Fold((4, 4), kernel_size=2, stride=2)(minigrad.ones(1, 4, 4)).shape

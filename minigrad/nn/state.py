@@ -1,4 +1,4 @@
-"""The state of modules: parameters and buffers by dotted name, out of a module and into one."""
+"""The state of modules: parameters and buffers by dotted name, saved from a module and loaded into one."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .module_hooks import Hooked
 from .parameter import Parameter, is_lazy
 
 EXTRA = "_extra_state"
-PYTORCHS = ("_non_persistent_buffers_set", "_is_full_backward_hook")  # what a module of PyTorch keeps besides its hooks
+PYTORCHS = ("_non_persistent_buffers_set", "_is_full_backward_hook")  # further attributes of PyTorch's modules
 
 
 class IncompatibleKeys(NamedTuple):
-    """What load_state_dict did not find, and what it found besides."""
+    """The names that load_state_dict missed, and the names that it did not expect."""
 
     missing_keys: list
     unexpected_keys: list
@@ -33,33 +33,33 @@ class IncompatibleKeys(NamedTuple):
 
 
 class Stateful(Hooked):
-    """What a Module has of state."""
+    """The state of a Module: its state_dict, and the loading of one."""
 
     _parameters: dict[str, Any]
     _buffers: dict[str, Any]
     _modules: dict[str, Any]
     _transient: set
-    _version = 1  # of the names in the state_dict, which keeps it in its attribute _metadata
-    _since: dict[str, int] = {}  # names that earlier versions did not have
+    _version = 1  # of the names in the state_dict, stored in its attribute _metadata
+    _since: dict[str, int] = {}  # name -> the version that introduced it
 
     def __setstate__(self, state: dict) -> None:
-        """Take over what pickle has kept of a module; RuntimeError for one of PyTorch's that has hooks."""
+        """Restore a module from a pickle.  Raises RuntimeError for a module of PyTorch with hooks."""
         if PYTORCHS[0] in state:
             state = dict(state)
             for name in [k for k in state if k.endswith("_hooks") or "_hooks_" in k]:
                 if state.pop(name):
-                    what = f"the file has a module of PyTorch with {name}, which are not taken over"
+                    what = f"the file has a module of PyTorch with {name}, which minigrad cannot load"
                     raise error(RuntimeError, type(self).__name__, what, "save its state_dict instead, in PyTorch")
             state |= {"_hooks": {}, "_options": {}, "_transient": state[PYTORCHS[0]]}
             state = {k: v for k, v in state.items() if k not in PYTORCHS}
         vars(self).update(state)
 
     def get_extra_state(self) -> Any:
-        """Whatever else belongs to the state_dict of this module; a subclass defines it, with set_extra_state."""
+        """Return further state for the state_dict; a subclass defines it together with set_extra_state."""
         raise NotImplementedError(f"{type(self).__name__} defines no get_extra_state")
 
     def set_extra_state(self, state: Any) -> None:
-        """Take over what get_extra_state gave."""
+        """Restore the value that get_extra_state returned."""
         raise error(
             RuntimeError,
             type(self).__name__,
@@ -68,9 +68,9 @@ class Stateful(Hooked):
         )
 
     def state_dict(self, *, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> dict:
-        """All parameters and persistent buffers by dotted name, sharing memory, detached unless `keep_vars`.
+        """Return all parameters and persistent buffers by dotted name, sharing memory, detached unless `keep_vars`.
 
-        They are added to `destination` where one is given, with `prefix` in front of the names.
+        `prefix` goes before the names.  If `destination` is given, the tensors are added to it.
         """
         state: Any = OrderedDict() if destination is None else destination
         if destination is None:
@@ -95,18 +95,18 @@ class Stateful(Hooked):
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
     ) -> IncompatibleKeys:
-        """Copy tensors, or NumPy arrays, into the parameters and buffers of these names.
+        """Copy tensors or NumPy arrays into the parameters and buffers with these names.
 
-        With `strict` the names have to be exactly the module's.  With `assign` the given tensors take the place of the
-        module's own.  Raises TypeError for what is no dictionary, RuntimeError that lists missing and unexpected names
-        and all shapes that differ.
+        With `strict` the names have to match the module's exactly.  With `assign` the given tensors replace the module's
+        own.  Raises TypeError if `state_dict` is not a dictionary, RuntimeError with a list of all missing names,
+        unexpected names and mismatched shapes.
         """
         if not isinstance(state_dict, Mapping):
             raise error(
                 TypeError,
                 "load_state_dict",
                 f"expected state_dict to be dict-like, got {type(state_dict).__name__}",
-                "pass what model.state_dict() returned, or load(file)",
+                "pass the result of model.state_dict(), or load(file)",
             )
         own, state, result = dict(slots(self)), dict(state_dict), IncompatibleKeys([], [])
         faults: list[str] = []
@@ -136,7 +136,7 @@ class Stateful(Hooked):
         for k, (owner, _, mine) in own.items():
             if mine is None and k in state:
                 owner.set_extra_state(state[k])
-        for owner, hook in after:  # it may take keys out of the result
+        for owner, hook in after:  # it may remove keys from the result
             hook(owner, result)
         if strict and (result.missing_keys or result.unexpected_keys):
             raise load_error(self, strict, result, faults)
@@ -144,7 +144,7 @@ class Stateful(Hooked):
 
 
 def slots(module: Any) -> Iterator[tuple[str, tuple]]:
-    """Where each entry of a state_dict goes: its key, and (module, name, present tensor or None for extra state)."""
+    """Yield the key of each state_dict entry with (module, name, current tensor, or None for extra state)."""
     for path, m in module.named_modules(remove_duplicate=False):
         prefix = f"{path}." if path else ""
         for name, t in {**m._parameters, **m._buffers}.items():
@@ -155,18 +155,18 @@ def slots(module: Any) -> Iterator[tuple[str, tuple]]:
 
 
 def is_newer(key: str, module: Any, versions: Mapping[str, dict]) -> bool:
-    """Return whether a name was not there yet in the version of the module that wrote a state_dict."""
+    """Return True if the module's version that wrote the state_dict did not have this name yet."""
     path, _, name = key.rpartition(".")
     return versions.get(path, {}).get("version", 1) < module._since.get(name, 1)
 
 
 def has_extra_state(module: Any) -> bool:
-    """Whether a class defines one of its own."""
+    """Return True if the class overrides get_extra_state."""
     return type(module).get_extra_state is not Stateful.get_extra_state
 
 
 def place(module: Any, name: str, own: Tensor, given: Tensor, assign: bool) -> None:
-    """Write a tensor into the module's own, or put it in its place."""
+    """Copy a tensor into the module's own, or replace that one if `assign`."""
     if not assign:
         own.copy_(given)
     elif isinstance(own, Parameter):
@@ -176,12 +176,12 @@ def place(module: Any, name: str, own: Tensor, given: Tensor, assign: bool) -> N
 
 
 def as_tensor(value: Any) -> Tensor:
-    """A tensor as it is, an array or a list as one."""
+    """Return a tensor unchanged, an array or a list as a tensor."""
     return value if isinstance(value, Tensor) else wrap(np.asarray(value))
 
 
 def load_error(module: Any, strict: bool, keys: IncompatibleKeys, faults: list) -> Exception:
-    """All that is wrong with a state_dict, in one message."""
+    """Return one error that lists all faults of a state_dict."""
     if strict and keys.missing_keys:
         faults.insert(0, "Missing key(s) in state_dict: " + ", ".join(f'"{k}"' for k in keys.missing_keys) + ".")
     if strict and keys.unexpected_keys:
@@ -190,5 +190,5 @@ def load_error(module: Any, strict: bool, keys: IncompatibleKeys, faults: list) 
         RuntimeError,
         "load_state_dict",
         f"Error(s) in loading state_dict for {type(module).__name__}: " + " ".join(faults),
-        "load into the model that was saved, or pass strict=False for names that differ",
+        "load into a model like the saved one, or pass strict=False to skip names that differ",
     )

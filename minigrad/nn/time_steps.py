@@ -1,7 +1,7 @@
-"""One step in time of recurrent networks: the next states, of which the first is the output.
+"""One time step of recurrent networks: it returns the next states, the first of which is the output.
 
-A step takes what the input (x) and the state (s) contribute to the gates, which lie side by side, and the states.
-recurrent.py and sequences.py call them, and recurrent_layer.py makes kernels of them.
+A step takes the contributions of the input (x) and of the state (s) to the gates, which are side by side, and the states.
+recurrent.py and sequences.py call the steps; recurrent_layer.py makes kernels from them.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from ..ops.nn.linear import linear
 
 
 def tanh_step(x: Tensor, s: Tensor, states: tuple) -> tuple:
-    """A step of RNN."""
+    """Return the next state of an RNN."""
     return ((x + s).tanh(),)
 
 
 def relu_step(x: Tensor, s: Tensor, states: tuple) -> tuple:
-    """A step of RNN with nonlinearity="relu"."""
+    """Return the next state of an RNN with nonlinearity="relu"."""
     return ((x + s).relu(),)
 
 
 def lstm_step(x: Tensor, s: Tensor, states: tuple) -> tuple:
-    """A step of LSTM."""
+    """Return the next states (h, c) of an LSTM."""
     write, keep, new, show = (x + s).chunk(4, -1)
     c = keep.sigmoid() * states[1] + write.sigmoid() * new.tanh()
     return show.sigmoid() * c.tanh(), c
 
 
 def gru_step(x: Tensor, s: Tensor, states: tuple) -> tuple:
-    """A step of GRU."""
+    """Return the next state of a GRU."""
     (x_reset, x_keep, x_new), (s_reset, s_keep, s_new) = x.chunk(3, -1), s.chunk(3, -1)
     keep = (x_keep + s_keep).sigmoid()
     new = (x_new + (x_reset + s_reset).sigmoid() * s_new).tanh()
@@ -38,7 +38,7 @@ def gru_step(x: Tensor, s: Tensor, states: tuple) -> tuple:
 
 
 def projected(step: Callable, weight: Tensor) -> Callable:
-    """Return a step whose output, and with it the state that goes on, is a linear map of the output of `step`."""
+    """Return a step whose output, also used as the next state, is a linear map of the output of `step`."""
 
     def run(x: Tensor, s: Tensor, states: tuple) -> tuple:
         h, *others = step(x, s, states)

@@ -1,6 +1,6 @@
-"""The transformer: layers of attention and a small network, stacks of them, and the encoder with the decoder.
+"""The transformer: layers of attention and a feed-forward network, stacks of layers, and encoder plus decoder.
 
-Source: Vaswani et al., "Attention is all you need", 2017.  With `norm_first` the norms stand before each part, not behind.
+Source: Vaswani et al., "Attention is all you need", 2017.  With `norm_first` each norm comes before its part, not after.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .normalization import LayerNorm
 
 
 class Layer(Module):
-    """What the layers of encoder and decoder share: the small network, and how a part is added to what goes in."""
+    """Base class of the encoder's and decoder's layers: the feed-forward network, and the residual connection."""
 
     def __init__(
         self,
@@ -62,20 +62,20 @@ class Layer(Module):
         for i in numbers:
             setattr(self, f"dropout{i}", Dropout(dropout))
 
-    crossing = False  # whether there is attention to a second sequence
+    crossing = False  # True if the layer attends to a second sequence
 
     def added(self, x: Tensor, i: int, part: Callable) -> Tensor:
-        """x with part number i, normalised before or behind."""
+        """Return x plus part number i, with its norm before or after."""
         norm, drop = getattr(self, f"norm{i}"), getattr(self, f"dropout{i}")
         return x + drop(part(norm(x))) if self.norm_first else norm(x + drop(part(x)))
 
     def feed(self, x: Tensor) -> Tensor:
-        """The small network, for each position by itself."""
+        """Apply the feed-forward network to each position."""
         return self.linear2(self.dropout(self.activation(self.linear1(x))))
 
 
 class TransformerEncoderLayer(Layer):
-    """Attention among the positions of one sequence, then a small network for each.
+    """Self-attention among the positions of one sequence, then a feed-forward network for each position.
 
     >>> import minigrad
     >>> minigrad.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)(minigrad.ones(4, 5, 8)).shape
@@ -89,13 +89,13 @@ class TransformerEncoderLayer(Layer):
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool = False,
     ) -> Tensor:
-        """(length, batch, d_model), or with batch_first (batch, length, d_model), to the same shape."""
+        """Return the encoded `src`; both are (length, batch, d_model), with batch_first (batch, length, d_model)."""
         attend = lambda x: self.self_attn(x, x, x, src_key_padding_mask, False, src_mask, is_causal=is_causal)[0]
         return self.added(self.added(src, 1, attend), 2, self.feed)
 
 
 class TransformerDecoderLayer(Layer):
-    """Attention among the positions of one sequence, attention to another one (`memory`), and a small network.
+    """Self-attention in one sequence, attention to another one (`memory`), then a feed-forward network.
 
     >>> import minigrad
     >>> layer = minigrad.nn.TransformerDecoderLayer(8, 2, 16, batch_first=True)
@@ -116,7 +116,7 @@ class TransformerDecoderLayer(Layer):
         tgt_is_causal: bool = False,
         memory_is_causal: bool = False,
     ) -> Tensor:
-        """`tgt` after it has seen itself and `memory`; shapes as for the encoder's layer."""
+        """Return `tgt` after it attends to itself and to `memory`; shapes as in the encoder's layer."""
         attend = lambda x: self.self_attn(x, x, x, tgt_key_padding_mask, False, tgt_mask, is_causal=tgt_is_causal)[0]
         look = lambda x: self.multihead_attn(
             x, memory, memory, memory_key_padding_mask, False, memory_mask, is_causal=memory_is_causal
@@ -125,7 +125,7 @@ class TransformerDecoderLayer(Layer):
 
 
 class Stack(Module):
-    """Copies of a layer one after the other, and a norm behind them."""
+    """Copies of a layer in a chain, with an optional norm at the end."""
 
     def __init__(self, layer: Module, num_layers: int, norm: Module | None = None):
         super().__init__()
@@ -134,14 +134,14 @@ class Stack(Module):
         self.num_layers, self.norm = num_layers, norm
 
     def through(self, x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        """x through all layers, which get the same further arguments."""
+        """Pass x through all layers, each with the same further arguments."""
         for layer in self.layers:
             x = layer(x, *args, **kwargs)
         return x if self.norm is None else self.norm(x)
 
 
 class TransformerEncoder(Stack):
-    """Several layers of an encoder.
+    """A stack of encoder layers.
 
     >>> import minigrad
     >>> layer = minigrad.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
@@ -166,12 +166,12 @@ class TransformerEncoder(Stack):
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool | None = None,
     ) -> Tensor:
-        """The sequence through all layers."""
+        """Pass `src` through all layers."""
         return self.through(src, mask, src_key_padding_mask, is_causal=bool(is_causal))
 
 
 class TransformerDecoder(Stack):
-    """Several layers of a decoder.
+    """A stack of decoder layers.
 
     >>> import minigrad
     >>> layer = minigrad.nn.TransformerDecoderLayer(8, 2, 16, batch_first=True)
@@ -193,7 +193,7 @@ class TransformerDecoder(Stack):
         tgt_is_causal: bool | None = None,
         memory_is_causal: bool = False,
     ) -> Tensor:
-        """The sequence through all layers, each of which sees `memory`."""
+        """Pass `tgt` through all layers; each layer attends to `memory`."""
         masks = (tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)
         return self.through(tgt, memory, *masks, bool(tgt_is_causal), memory_is_causal)
 
@@ -254,7 +254,7 @@ class Transformer(Module):
         tgt_is_causal: bool | None = None,
         memory_is_causal: bool = False,
     ) -> Tensor:
-        """`tgt` decoded from the encoded `src`."""
+        """Return `tgt` decoded with the encoded `src` as memory."""
         if src.shape[-1] != self.d_model or tgt.shape[-1] != self.d_model:
             raise error(
                 RuntimeError,
@@ -269,5 +269,5 @@ class Transformer(Module):
 
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
-        """The mask that lets no position see a later one: -inf above the diagonal, else 0."""
+        """Return the causal mask, which hides later positions: -inf above the diagonal, else 0."""
         return full((sz, sz), -math.inf, device=device, dtype=dtype).triu(1)

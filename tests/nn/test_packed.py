@@ -42,12 +42,12 @@ def test_each_sequence_is_walked_over_as_if_it_were_alone(kind, ns):
 
 # fmt: off
 CASES = [
-    ('rnn.pack_padded_sequence(T(3, 2), [2, 3])', 'pack_padded_sequence', 'the lengths have to fall, but are [2, 3]',
+    ('rnn.pack_padded_sequence(T(3, 2), [2, 3])', 'pack_padded_sequence', 'the lengths have to be decreasing, but are [2, 3]',
      'pass enforce_sorted=False'),
-    ('rnn.pack_padded_sequence(T(3, 2), [3, 0])', 'pack_padded_sequence', 'between 1 and 3, but are [3, 0]', 'leave empty'),
+    ('rnn.pack_padded_sequence(T(3, 2), [3, 0])', 'pack_padded_sequence', 'between 1 and 3, but are [3, 0]', 'leave out empty'),
     ('rnn.pack_padded_sequence(T(3, 2), [4, 1])', 'pack_padded_sequence', 'but are [4, 1]', 'batch_first=True'),
     ('rnn.pack_padded_sequence(T(3, 2), [3, 3, 1])', 'pack_padded_sequence', '2 sequences, but 3 lengths', 'pass a length'),
-    ('rnn.pad_sequence([])', 'pad_sequence', 'received an empty list', 'pass one tensor at least'),
+    ('rnn.pad_sequence([])', 'pad_sequence', 'received an empty list', 'pass at least one tensor'),
     ('rnn.pad_sequence(3)', 'pad_sequence', 'expected a list of tensors, but got int', 'pass [a, b, c]'),
     ("rnn.pad_sequence([T(2)], padding_side='top')", 'pad_sequence', "but got 'top'", "write padding_side='right'"),
     ('rnn.pad_packed_sequence(rnn.pack_sequence([T(3)]), total_length=2)', 'pad_packed_sequence', 'total_length=2 is less',

@@ -1,4 +1,4 @@
-"""Prepare parameters and inputs of modules, under torch.nn.utils' names."""
+"""Utilities for parameters and inputs of modules, under torch.nn.utils' names."""
 
 from . import parametrizations, parametrize, rnn
 from .clipping import (
@@ -9,6 +9,6 @@ from .clipping import (
     parameters_to_vector,
     vector_to_parameters,
 )
-from .clipping import clip_grad_norm_ as clip_grad_norm  # the name that it had before PyTorch 0.4
+from .clipping import clip_grad_norm_ as clip_grad_norm  # the name before PyTorch 0.4
 from .fusion import fuse_conv_bn_eval, fuse_conv_bn_weights, fuse_linear_bn_eval, fuse_linear_bn_weights, skip_init
 from .pre_hooks import remove_spectral_norm, remove_weight_norm, spectral_norm, weight_norm

@@ -1,4 +1,4 @@
-"""Gradients clipped, and parameters as one vector."""
+"""Clip gradients, and convert parameters to one vector and back."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def clip_grad_norm_(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """Scale all gradients together, in place, so that their common norm is at most `max_norm`; returns the norm before.
+    """Scale all gradients together, in place, so that their common norm is at most `max_norm`; return the norm before.
 
     Raises RuntimeError for a norm that is not finite if `error_if_nonfinite`.
 
@@ -43,7 +43,7 @@ def get_total_norm(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """The norm of tensors together, as if they were one vector; 0 of none.
+    """Return the norm of all tensors together, as if they were one vector; 0 for an empty list.
 
     Raises RuntimeError for a norm that is not finite if `error_if_nonfinite`.
 
@@ -69,7 +69,7 @@ def get_total_norm(
 def clip_grads_with_norm_(
     parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Tensor, foreach: bool | None = None
 ) -> None:
-    """Scale all gradients, in place, by max_norm / total_norm where that is below 1.
+    """Scale all gradients, in place, by max_norm / total_norm if that is below 1.
 
     >>> import minigrad
     >>> x = minigrad.ones(2, requires_grad=True)
@@ -85,7 +85,7 @@ def clip_grads_with_norm_(
 
 
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None) -> None:
-    """Limit every element of the gradients, in place, to the range from -clip_value to clip_value.
+    """Clamp every element of the gradients, in place, to the range from -clip_value to clip_value.
 
     >>> import minigrad
     >>> x = minigrad.tensor([1., 1.], requires_grad=True)
@@ -100,7 +100,7 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, f
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    """All parameters, one after the other, as one vector.
+    """Return all parameters, concatenated into one vector.
 
     >>> import minigrad
     >>> minigrad.nn.utils.parameters_to_vector(minigrad.nn.Linear(3, 2).parameters()).shape
@@ -110,7 +110,7 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """Take the parameters' data from one vector: the opposite of parameters_to_vector.
+    """Set the parameters' data from one vector, the inverse of parameters_to_vector.
 
     >>> import minigrad
     >>> layer = minigrad.nn.Linear(2, 1)
@@ -132,6 +132,6 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
 
 
 def gradients(parameters: Tensor | Iterable[Tensor]) -> list:
-    """The gradients that are there."""
+    """Return the gradients that are not None."""
     given = [parameters] if isinstance(parameters, Tensor) else parameters
     return [p.grad for p in given if p.grad is not None]

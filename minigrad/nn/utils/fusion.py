@@ -1,4 +1,4 @@
-"""A batch norm in evaluation made part of the layer before it, and modules made without values."""
+"""Fold a batch norm in evaluation mode into the layer before it, and make modules without initial values."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "
 
 
 def fuse_conv_bn_eval(conv: Module, bn: Module, transpose: bool = False) -> Module:
-    """Return a convolution that computes what `conv` and then `bn` compute; both have to be in evaluation.
+    """Return a convolution that computes `conv` followed by `bn`; both have to be in evaluation mode.
 
-    `transpose` is for a transposed convolution.  Raises AssertionError in training, and without running statistics.
+    Pass `transpose` for a transposed convolution.  Raises AssertionError in training mode or without running statistics.
 
     >>> import minigrad
     >>> conv, norm, x = minigrad.nn.Conv2d(1, 2, 3).eval(), minigrad.nn.BatchNorm2d(2).eval(), minigrad.ones(1, 1, 4, 4)
@@ -35,9 +35,9 @@ def fuse_conv_bn_eval(conv: Module, bn: Module, transpose: bool = False) -> Modu
 
 
 def fuse_linear_bn_eval(linear: Module, bn: Module) -> Module:
-    """Return a linear layer that computes what `linear` and then `bn` compute; both have to be in evaluation.
+    """Return a linear layer that computes `linear` followed by `bn`; both have to be in evaluation mode.
 
-    Raises AssertionError in training, without running statistics, and for another number of features.
+    Raises AssertionError in training mode, without running statistics, or if the numbers of features differ.
 
     >>> import minigrad
     >>> linear, norm, x = minigrad.nn.Linear(3, 2).eval(), minigrad.nn.BatchNorm1d(2).eval(), minigrad.ones(1, 3)
@@ -51,7 +51,7 @@ def fuse_linear_bn_eval(linear: Module, bn: Module) -> Module:
             AssertionError,
             "fuse_linear_bn_eval",
             f"the batch norm has {bn.num_features} features, the linear layer {linear.out_features}",
-            "pass the batch norm that stands behind this layer",
+            "pass the batch norm that follows this layer",
         )
     fused.weight, fused.bias = fuse_linear_bn_weights(
         fused.weight, fused.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias
@@ -60,9 +60,9 @@ def fuse_linear_bn_eval(linear: Module, bn: Module) -> Module:
 
 
 def fusible(who: str, layer: Module, bn: Module) -> Any:
-    """A copy of the layer, if both can be fused."""
+    """Return a copy of the layer.  Raises AssertionError if it cannot be fused with the batch norm."""
     if layer.training or bn.training or bn.running_mean is None:
-        what = "the batch norm has no running statistics" if bn.running_mean is None else "a module is in training"
+        what = "the batch norm has no running statistics" if bn.running_mean is None else "a module is in training mode"
         raise error(AssertionError, who, what, "call eval() on both, after training with track_running_stats=True")
     return copy.deepcopy(layer)
 
@@ -77,7 +77,7 @@ def fuse_conv_bn_weights(
     bn_b: Tensor | None,
     transpose: bool = False,
 ) -> tuple[Parameter, Parameter]:
-    """Return weight and bias of a convolution with a batch norm of these statistics and parameters behind it.
+    """Return weight and bias of a convolution fused with a following batch norm of these statistics and parameters.
 
     >>> import minigrad
     >>> mean, var = minigrad.zeros(2), minigrad.full((2,), 4.0)
@@ -102,7 +102,7 @@ def fuse_linear_bn_weights(
     bn_w: Tensor | None,
     bn_b: Tensor | None,
 ) -> tuple[Parameter, Parameter]:
-    """Return weight and bias of a linear layer with a batch norm of these statistics and parameters behind it.
+    """Return weight and bias of a linear layer fused with a following batch norm of these statistics and parameters.
 
     >>> import minigrad
     >>> mean, var, one = minigrad.zeros(2), minigrad.full((2,), 4.0), minigrad.ones(2)
@@ -114,9 +114,9 @@ def fuse_linear_bn_weights(
 
 
 def skip_init(module_cls: type, *args: Any, **kwargs: Any) -> Module:
-    """Make a module without computing initial values: until its tensors are set they hold whatever lies in memory.
+    """Make a module without computing initial values; its tensors hold uninitialized memory until you set them.
 
-    Raises TypeError for what is no class, RuntimeError for a class that is no Module, or whose __init__ takes no `device`.
+    Raises TypeError for a non-class, RuntimeError for a class that is not a Module or whose __init__ takes no `device`.
 
     >>> import minigrad
     >>> minigrad.nn.utils.skip_init(minigrad.nn.Linear, 5, 1).weight.shape

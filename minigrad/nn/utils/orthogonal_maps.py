@@ -1,6 +1,6 @@
 """Maps onto orthogonal matrices: the exponential of a skew-symmetric matrix, Cayley's map, products of reflections.
 
-Each takes X (..., n, k), n >= k, of which it reads the lower triangle, and gives Q with Q.mT @ Q = I.
+Each reads the lower triangle of X (..., n, k), n >= k, and returns Q with Q.mT @ Q = I.
 Source: Lezcano-Casado, Martinez-Rubio, "Cheap orthogonal constraints in neural networks", 2019.
 """
 
@@ -25,27 +25,26 @@ def skew(X: Tensor) -> Tensor:
 
 
 def identity(A: Tensor) -> Tensor:
-    """The identity for square matrices."""
+    """Return the identity matrix of the size of A."""
     return eye(A.shape[-1], dtype=A.dtype, device=A.device)
 
 
 def exponential(X: Tensor) -> Tensor:
-    """exp(A) of the skew-symmetric A: rotations."""
+    """Return exp(A) of the skew-symmetric A: rotations."""
     return matrix_exp(skew(X))[..., : X.shape[-1]]
 
 
 def cayley(X: Tensor) -> Tensor:
-    """(I - A/2)^-1 (I + A/2) of the skew-symmetric A: rotations by less than half a turn."""
+    """Return (I - A/2)^-1 (I + A/2) of the skew-symmetric A: rotations by less than half a turn."""
     A = skew(X)
     return solve(identity(A) - A / 2, identity(A) + A / 2)[..., : X.shape[-1]]
 
 
 def householder(X: Tensor) -> Tensor:
-    """The first k columns of (I - tau_1 v_1 v_1') ... (I - tau_k v_k v_k'), with v_i the i-th column of X below a 1.
+    """Return the first k columns of (I - tau_1 v_1 v_1') ... (I - tau_k v_k v_k'); v_i is the i-th column of X below a 1.
 
-    The product is I - V T V' with T^-1 = triu(V' V, 1) + diag(1 / tau); the diagonal of X, of 1 and -1, says which columns
-    change their sign.  Source: Puglisi, "Modification of the Householder method based on the compact WY
-    representation", 1992.
+    The product is I - V T V' with T^-1 = triu(V' V, 1) + diag(1 / tau).  The diagonal of X, of 1 and -1, flips the sign of
+    columns.  Source: Puglisi, "Modification of the Householder method based on the compact WY representation", 1992.
     """
     n, k = X.shape[-2:]
     A = X.tril(-1)
@@ -57,12 +56,12 @@ def householder(X: Tensor) -> Tensor:
 
 
 def reflections(Q: Tensor) -> Tensor:
-    """Return the X of which `householder` makes Q, for Q with orthonormal columns: LAPACK's geqrf, column by column."""
+    """Return the X that `householder` maps to Q, for Q with orthonormal columns: LAPACK's geqrf, column by column."""
     R = Q.clone()
     for j in range(R.shape[-1]):
         x = R[..., j:, j].clone()
         head, tail = x[..., :1], x[..., 1:]
-        still = (tail == 0).all(-1, keepdim=True)  # LAPACK makes no reflection then, and `householder` one
+        still = (tail == 0).all(-1, keepdim=True)  # LAPACK makes no reflection here, but `householder` makes one
         beta = where(head < 0, 1.0, -1.0).to(x.dtype) * x.norm(dim=-1, keepdim=True)
         below = (tail / (head - beta)).masked_fill(still, 0.0)
         v = cat([head * 0 + 1, below], -1).unsqueeze(-1)
@@ -75,7 +74,7 @@ def reflections(Q: Tensor) -> Tensor:
 
 
 def orthogonalized(A: Tensor) -> Tensor:
-    """The Q of A = QR whose R has no negative number on its diagonal."""
+    """Return the Q of A = QR whose R has no negative number on its diagonal."""
     Q, R = linalg_qr(A)
     return Q * R.diagonal(dim1=-2, dim2=-1).sign().unsqueeze(-2)
 

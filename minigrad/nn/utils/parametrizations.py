@@ -1,4 +1,4 @@
-"""Parametrizations that are ready to use, under torch.nn.utils.parametrizations' names: norms and orthogonality."""
+"""Ready-made parametrizations under torch.nn.utils.parametrizations' names: norms and orthogonality."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 
 # ---------------------------------------------------------------------- length and direction
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
-    """Let a weight be g * v / |v|: its length `original0` for each index of `dim`, and its direction `original1`.
+    """Make a weight g * v / |v|: its length `original0` for each index of `dim`, and its direction `original1`.
 
-    With dim=None, or -1, the whole weight has one length.
+    With dim=None or -1, the whole weight has one length.
     Source: Salimans, Kingma, "Weight normalization", 2016.
 
     >>> import minigrad
@@ -39,7 +39,7 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
 
 
 def from_older(name: str, module: Module, state: dict, prefix: str, *rest: Any) -> None:
-    """Take the state of the older nn.utils.weight_norm."""
+    """Convert the state_dict names of the older nn.utils.weight_norm."""
     for key, number in (("g", 0), ("v", 1)):
         if (old := f"{prefix}{name}_{key}") in state:
             state[f"{prefix}parametrizations.{name}.original{number}"] = state.pop(old)
@@ -60,7 +60,7 @@ class WeightNorm(Module):
 
 
 def norm_except(v: Tensor, dim: int) -> Tensor:
-    """The norm over all dimensions but one, which are kept with size 1; of everything for dim=-1, as in PyTorch."""
+    """Return the norm over all dimensions but `dim`, keeping them with size 1; over all for dim=-1, as in PyTorch."""
     if dim == -1:
         return v.norm()
     others = [d for d in range(v.ndim) if d != dim % v.ndim]
@@ -71,10 +71,10 @@ def norm_except(v: Tensor, dim: int) -> Tensor:
 def spectral_norm(
     module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
 ) -> Module:
-    """Divide a weight by its largest singular value, which power iterations track from one training step to the next.
+    """Divide a weight by its largest singular value, estimated by power iterations that continue across training steps.
 
-    The weight is seen as a matrix whose rows are the indices of `dim`: 0, or 1 for transposed convolutions.
-    Raises ValueError for a name that is no tensor, and for less than 1 iteration; IndexError for a wrong `dim`.
+    The weight becomes a matrix whose rows are the indices of `dim`: 0, or 1 for transposed convolutions.
+    Raises ValueError for a name that is not a tensor and for fewer than 1 iteration, IndexError for a wrong `dim`.
     Source: Miyato et al., "Spectral normalization for generative adversarial networks", 2018.
 
     >>> import minigrad
@@ -89,7 +89,7 @@ def spectral_norm(
 
 
 class SpectralNorm(Module):
-    """W / sigma, where sigma = u' W v with the singular vectors u and v of which it keeps estimates."""
+    """W / sigma with sigma = u' W v, where the buffers u and v are estimates of the singular vectors."""
 
     def __init__(self, weight: Tensor, n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12):
         super().__init__()
@@ -116,12 +116,12 @@ class SpectralNorm(Module):
                 self.iterate(matrix, 15)
 
     def matrix(self, weight: Tensor) -> Tensor:
-        """The weight as a matrix."""
+        """Return the weight as a matrix."""
         return weight.movedim(self.dim, 0).flatten(1)
 
     @no_grad()
     def iterate(self, matrix: Tensor, n: int) -> None:
-        """Bring the estimates nearer to the singular vectors."""
+        """Improve the estimates of the singular vectors by n power iterations."""
         for _ in range(n):
             self._u.copy_(normalize(mv(matrix, self._v), dim=0, eps=self.eps))
             self._v.copy_(normalize(mv(matrix.T, self._u), dim=0, eps=self.eps))
@@ -132,7 +132,7 @@ class SpectralNorm(Module):
         matrix = self.matrix(weight)
         if self.training:
             self.iterate(matrix, self.n_power_iterations)
-        u, v = self._u.clone(), self._v.clone()  # a second forward before backward writes into those
+        u, v = self._u.clone(), self._v.clone()  # a second forward before backward overwrites the buffers
         return weight / dot(u, mv(matrix, v))
 
     def right_inverse(self, value: Tensor) -> Tensor:
@@ -143,11 +143,11 @@ class SpectralNorm(Module):
 def orthogonal(
     module: Module, name: str = "weight", orthogonal_map: str | None = None, *, use_trivialization: bool = True
 ) -> Module:
-    """Keep a weight orthogonal: its columns orthonormal, or its rows where it has fewer of them.
+    """Keep a weight orthogonal: its columns are orthonormal, or its rows if there are fewer of them.
 
-    `orthogonal_map` is "matrix_exp", which is the default for square weights, "cayley", or "householder".  With
-    `use_trivialization` the map starts from what was there last, made orthogonal; it is kept as a buffer `base`.
-    Raises ValueError for a name that is no tensor, a tensor with less than 2 dimensions, and another map.
+    `orthogonal_map` is "matrix_exp" (the default for square weights), "cayley" or "householder".  With
+    `use_trivialization` the map starts from the last assigned value, made orthogonal and stored in the buffer `base`.
+    Raises ValueError for a name that is not a tensor, a tensor with fewer than 2 dimensions, or an unknown map.
 
     >>> import minigrad
     >>> layer = minigrad.nn.utils.parametrizations.orthogonal(minigrad.nn.Linear(20, 40))
@@ -176,7 +176,7 @@ def orthogonal(
 
 
 class Orthogonal(Module):
-    """An orthogonal matrix from any other, in front of it `base` if that is kept."""
+    """An orthogonal matrix computed from any matrix, times the buffer `base` if there is one."""
 
     def __init__(self, weight: Tensor, orthogonal_map: str, *, use_trivialization: bool = True):
         super().__init__()
@@ -208,28 +208,26 @@ class Orthogonal(Module):
             self.base = full.clone() if n == k and is_orthogonal(full) else orthogonalized(full)
             return (-eye(*Q.shape[-2:], dtype=Q.dtype, device=Q.device)).expand(Q.shape).clone()
         if MAPS[self.orthogonal_map] is not householder:
-            raise NotImplementedError(
-                f"{self.orthogonal_map} has no inverse that is known without use_trivialization=True"
-            )
+            raise NotImplementedError(f"{self.orthogonal_map} has no known inverse without use_trivialization=True")
         X = reflections(tall)
         return X.mT if wide else X
 
 
 def is_orthogonal(Q: Tensor) -> bool:
-    """Return whether the columns are orthonormal, up to rounding."""
+    """Return True if the columns are orthonormal, up to rounding."""
     n, k = Q.shape[-2:]
     unit = eye(k, dtype=Q.dtype, device=Q.device)
     return bool(((Q.mT @ Q - unit).abs() <= 10 * n * finfo(Q.dtype).eps).all())
 
 
 def tensor_of(module: Module, name: str, who: str) -> Tensor:
-    """The tensor of a module that is to be parametrized.  Raises ValueError where there is none."""
+    """Return the tensor to parametrize.  Raises ValueError if the module has none with this name."""
     found = getattr(module, name, None)
     if not isinstance(found, Tensor):
         raise error(
             ValueError,
             who,
             f"{type(module).__name__} has no parameter or buffer with name {name!r}",
-            "see dict(module.named_parameters()) for the names",
+            "look up the names in dict(module.named_parameters())",
         )
     return found

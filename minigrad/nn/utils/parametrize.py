@@ -1,8 +1,8 @@
 """Parameters that are computed from others, under torch.nn.utils.parametrize's names.
 
-A parametrized tensor is no parameter of its module any more: it is what the modules of a ParametrizationList make, at each
-access, of the `original` that they keep.  The module's class becomes one that looks there first.
-Parametrizations that are ready to use: parametrizations.py.
+A parametrized tensor is no longer a parameter of its module: at each access, the modules of a ParametrizationList compute it
+from the `original` that the list stores.  The module gets a subclass of its class that looks there first.
+parametrizations.py has ready-made parametrizations.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ KEPT: ContextVar[dict | None] = ContextVar("computed tensors that are kept", def
 
 @contextmanager
 def cached() -> Iterator[None]:
-    """Compute each parametrized tensor once inside of a with block, and keep it.
+    """Compute each parametrized tensor only once inside a `with` block.
 
     >>> import minigrad
     >>> from minigrad.nn.utils import parametrize, parametrizations
@@ -52,9 +52,9 @@ def cached() -> Iterator[None]:
 
 
 class ParametrizationList(ModuleList):
-    """The modules that make a tensor, the first of them from `original`, or from `original0`, `original1`, ...
+    """The modules that compute a tensor; the first one starts from `original`, or from `original0`, `original1`, ...
 
-    It is made by register_parametrization and stands in module.parametrizations, a ModuleDict.
+    register_parametrization makes the list and puts it into module.parametrizations, a ModuleDict.
 
     >>> import minigrad
     >>> from minigrad.nn.utils import parametrizations
@@ -65,7 +65,7 @@ class ParametrizationList(ModuleList):
 
     def __init__(self, modules: Sequence[Module], original: Tensor, unsafe: bool = False):
         if not modules:
-            raise unfit("ParametrizationList requires one module at least", "pass [parametrization]")
+            raise unfit("ParametrizationList requires at least one module", "pass [parametrization]")
         super().__init__(modules)
         self.unsafe = unsafe
         shape, dtype = original.shape, original.dtype
@@ -88,7 +88,7 @@ class ParametrizationList(ModuleList):
             check_like(self(), shape, dtype, "the parametrization")
 
     def originals(self) -> list:
-        """The tensors from which the first module starts."""
+        """Return the tensors that the first module receives."""
         return [self.original] if self.is_tensor else [getattr(self, f"original{i}") for i in range(self.ntensors)]
 
     def forward(self) -> Tensor:
@@ -99,9 +99,9 @@ class ParametrizationList(ModuleList):
         return x
 
     def right_inverse(self, value: Tensor) -> None:
-        """Set the originals such that the tensor becomes `value`, by the modules' right_inverse.
+        """Set the originals so that the tensor becomes `value`, through the modules' right_inverse.
 
-        Raises RuntimeError for a module without one, ValueError where it returns other tensors than the originals.
+        Raises RuntimeError for a module without one, ValueError if its result does not fit the originals.
         """
         new: Any = value
         with no_grad():
@@ -110,21 +110,21 @@ class ParametrizationList(ModuleList):
                     raise error(
                         RuntimeError,
                         "right_inverse",
-                        f"the parametrization {type(module).__name__} has none, so its result cannot be set",
-                        "define right_inverse(self, value), which returns from what forward makes the value",
+                        f"{type(module).__name__} has no right_inverse, so the parametrized tensor cannot be set",
+                        "define right_inverse(self, value), which returns the input for which forward returns value",
                     )
                 new = module.right_inverse(new)
         new = [new] if self.is_tensor else sequence_of_tensors(new)
         if len(new) != self.ntensors:
             what = f"right_inverse has to return {self.ntensors} tensors, but returned {len(new)}"
-            raise unfit(what, "return as many as at the registration")
+            raise unfit(what, f"return {self.ntensors} tensors, as at the registration")
         for own, t in zip(self.originals(), new):
             check_like(t, t.shape if isinstance(t, Tensor) else (), own.dtype, "right_inverse")
             own.data = t.detach()
 
 
 class Parametrized(Module):
-    """Add to a module's class properties that compute parametrized tensors, and set them by the inverse."""
+    """Mixin for a module's class: getting a parametrized tensor computes it, setting it calls the inverse."""
 
     def __getattr__(self, name: str) -> Any:
         found = self.__dict__.get("_modules", {}).get("parametrizations", ())
@@ -154,23 +154,23 @@ class Parametrized(Module):
 
 @cache
 def parametrized(cls: type) -> type:
-    """The class that a module of this class gets."""
+    """Return the subclass that a parametrized module of this class gets."""
     return type(f"Parametrized{cls.__name__}", (Parametrized, cls), {"__module__": cls.__module__})
 
 
 def blank(cls: type) -> Module:
-    """A parametrized module without anything in it, to be filled by a copy or from a file."""
+    """Return an empty parametrized module, to be filled by a copy or from a file."""
     return Module.__new__(parametrized(cls))
 
 
 def register_parametrization(
     module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
 ) -> Module:
-    """Let a parameter or buffer be parametrization(original) from now on; the original is what was there before.
+    """Replace a parameter or buffer by parametrization(original); the original starts as the present value.
 
-    If the parametrization has a method right_inverse, the original is right_inverse(what was there), a tensor or several,
-    and the tensor can be set.  A second parametrization is applied to the result of the first.
-    Dtype and shape may not change, unless `unsafe`; ValueError otherwise, and for a name that is no tensor of the module.
+    If the parametrization has a method right_inverse, the original is right_inverse(value), one tensor or several, and you
+    can assign to the tensor.  A second parametrization is applied to the result of the first.
+    Raises ValueError for a name that is not a tensor of the module, or if dtype or shape change without `unsafe`.
 
     >>> import minigrad
     >>> from minigrad import nn
@@ -201,13 +201,13 @@ def register_parametrization(
     else:
         raise unfit(
             f"{type(module).__name__} has no parameter, buffer or parametrized tensor {tensor_name!r}",
-            "see dict(module.named_parameters()) and dict(module.named_buffers()) for the names",
+            "look up the names in dict(module.named_parameters()) and dict(module.named_buffers())",
         )
     return module
 
 
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
-    """Return whether a module has a parametrized tensor, or one of this name.
+    """Return True if a module has a parametrized tensor, or one with this name.
 
     >>> import minigrad
     >>> from minigrad.nn.utils import parametrize, parametrizations
@@ -222,7 +222,7 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
 
 
 def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized: bool = True) -> Module:
-    """Make a parametrized tensor a parameter or buffer again, with its present value, or as the original is.
+    """Turn a parametrized tensor back into a parameter or buffer, with its present value or that of its original.
 
     Raises ValueError for a tensor that is not parametrized, and for leave_parametrized=False with several originals.
 
@@ -235,12 +235,12 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
     if not is_parametrized(module, tensor_name):
         raise unfit(
             f"{type(module).__name__} has no parametrization on {tensor_name!r}",
-            "see module.parametrizations for those that are",
+            "choose one of list(module.parametrizations)",
         )
     steps = module.parametrizations[tensor_name]
     if not steps.is_tensor and not leave_parametrized:
         raise unfit(
-            f"{tensor_name!r} is made of {steps.ntensors} tensors, none of which can take its place",
+            f"{tensor_name!r} is computed from {steps.ntensors} tensors, none of which can replace it",
             "pass leave_parametrized=True",
         )
     tensor: Tensor = getattr(module, tensor_name)
@@ -260,7 +260,7 @@ def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized
 
 
 def type_before_parametrizations(module: Module) -> type:
-    """Return the class that a module had before it was parametrized; its class if it is not.
+    """Return the class that a module had before it was parametrized, or its class if it is not.
 
     >>> import minigrad
     >>> from minigrad.nn.utils import parametrize, parametrizations
@@ -274,7 +274,7 @@ def type_before_parametrizations(module: Module) -> type:
 def transfer_parametrizations_and_params(
     from_module: Module, to_module: Module, tensor_name: str | None = None
 ) -> Module:
-    """Give a module the parametrizations of another, all or those of one tensor, and the tensors that they start from.
+    """Give a module the parametrizations and originals of another: all of them, or those of one tensor.
 
     Both modules share them afterwards.
 
@@ -300,7 +300,7 @@ def transfer_parametrizations_and_params(
 
 # ---------------------------------------------------------------------- helpers
 def inverse(module: Module, value: Any) -> Any:
-    """Return from what a parametrization makes the value; the value itself where it does not say."""
+    """Return the input for which a parametrization returns the value, or the value itself if it has no inverse."""
     try:
         return module.right_inverse(value) if hasattr(module, "right_inverse") else value
     except NotImplementedError:
@@ -308,32 +308,32 @@ def inverse(module: Module, value: Any) -> Any:
 
 
 def register(module: Module, name: str, tensor: Tensor) -> None:
-    """Make a tensor a parameter of a module, or a buffer."""
+    """Register a tensor as a parameter or a buffer of a module."""
     (module.register_parameter if isinstance(tensor, Parameter) else module.register_buffer)(name, tensor)  # type: ignore[arg-type]
 
 
 def check_like(made: Any, shape: tuple, dtype: Any, who: str) -> None:
-    """Raise ValueError for what is no tensor of this shape and dtype."""
+    """Raise ValueError unless `made` is a tensor of this shape and dtype."""
     if not isinstance(made, Tensor):
         raise unfit(f"{who} must return a tensor, but returned {type(made).__name__}", "return a tensor")
     if made.dtype != dtype or tuple(made.shape) != tuple(shape):
         raise unfit(
-            f"{who} may not change dtype and shape, which were {dtype} and {tuple(shape)}, but gave {made.dtype} and "
+            f"{who} may not change dtype and shape, which were {dtype} and {tuple(shape)}, but returned {made.dtype} and "
             f"{tuple(made.shape)}",
-            "return a tensor like the one that is given, or pass unsafe=True",
+            "return a tensor of the same dtype and shape, or pass unsafe=True",
         )
 
 
 def sequence_of_tensors(value: Any) -> Sequence:
-    """Return the tensors that a right_inverse gives; ValueError for anything else."""
+    """Return the tensors from a right_inverse.  Raises ValueError for anything else."""
     if not isinstance(value, Sequence) or not all(isinstance(t, Tensor) for t in value):
         raise unfit(
             f"right_inverse must return a tensor or a tuple of tensors, but returned {type(value).__name__}",
-            "return what forward takes",
+            "return the arguments of forward",
         )
     return value
 
 
 def unfit(what: str, fix: str) -> Exception:
-    """The ValueError for a parametrization that cannot be."""
+    """Return the ValueError for a parametrization that does not fit."""
     return error(ValueError, "parametrize", what, fix)

@@ -1,7 +1,7 @@
-"""The older weight_norm and spectral_norm, which compute a weight in a hook before forward: nn.utils' own.
+"""The older nn.utils.weight_norm and nn.utils.spectral_norm, which compute a weight in a hook before forward.
 
-New programs use nn.utils.parametrizations, whose weight is never out of date.  The names in the state_dict are PyTorch's:
-weight_g and weight_v; weight_orig, weight_u and weight_v.
+New programs should use nn.utils.parametrizations, whose weight is never out of date.  The names in the state_dict are
+PyTorch's: weight_g and weight_v; weight_orig, weight_u and weight_v.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from .parametrizations import norm_except
 
 
 class WeightHook:
-    """Compute a weight of `parts` before each forward; as a module's hook it knows how to put the weight back."""
+    """Compute a weight from its `parts` before each forward, as a forward pre-hook of the module."""
 
     what = ""  # the function's name
-    parts: tuple[str, ...] = ()  # what the names of the tensors end in
+    parts: tuple[str, ...] = ()  # the suffixes of the tensors' names
 
     def __init__(self, name: str, compute: Callable):
         self.name, self.compute = name, compute
@@ -46,13 +46,13 @@ class SpectralNormHook(WeightHook):
 
 
 def installed(module: Module, kind: type[WeightHook], name: str) -> list:
-    """The number of the hook of this kind for this weight, in a list, which is empty if there is none."""
+    """Return the id of this kind's hook for this weight, in a list, or an empty list."""
     found = module._hooks.get("forward_pre", {}).items()
     return [key for key, hook in found if isinstance(hook, kind) and hook.name == name]
 
 
 def install(module: Module, hook: WeightHook, tensors: Mapping[str, Tensor]) -> Module:
-    """Put the tensors, by what their names end in, in the place of a weight."""
+    """Replace a weight by tensors, given by the suffixes of their names, and install the hook."""
     delattr(module, hook.name)
     for end, t in tensors.items():
         (module.register_parameter if isinstance(t, Parameter) else module.register_buffer)(hook.name + end, t)  # type: ignore[arg-type]
@@ -68,7 +68,7 @@ def removed(module: Module, kind: type[WeightHook], name: str) -> Module:
             ValueError,
             f"remove_{kind.what}",
             f"{kind.what} of {name!r} was not found in {type(module).__name__}",
-            f"name the weight that nn.utils.{kind.what} was called for",
+            f"pass the name that you passed to nn.utils.{kind.what}",
         )
     hook = module._hooks["forward_pre"].pop(found[0])
     with no_grad():
@@ -80,7 +80,7 @@ def removed(module: Module, kind: type[WeightHook], name: str) -> Module:
 
 
 def weight_of(module: Module, kind: type[WeightHook], name: str) -> Parameter:
-    """The weight that is to be replaced.  Raises RuntimeError where it is already, ValueError where it is None."""
+    """Return the weight to replace.  Raises RuntimeError if it has this hook already, AttributeError if it is missing."""
     if installed(module, kind, name):
         raise error(
             RuntimeError,
@@ -94,13 +94,13 @@ def weight_of(module: Module, kind: type[WeightHook], name: str) -> Parameter:
             AttributeError,
             kind.what,
             f"{type(module).__name__} has no parameter {name!r}",
-            "see dict(module.named_parameters()) for the names",
+            "look up the names in dict(module.named_parameters())",
         )
     return weight
 
 
 def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
-    """Let a weight be g * v / |v|, computed before each forward, as nn.utils.parametrizations.weight_norm does at each access.
+    """Make a weight g * v / |v|, recomputed before each forward; the parametrization recomputes it at each access.
 
     >>> import minigrad
     >>> layer = minigrad.nn.utils.weight_norm(minigrad.nn.Linear(3, 2))
@@ -119,7 +119,7 @@ def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Mo
 
 
 def remove_weight_norm(module: Module, name: str = "weight") -> Module:
-    """Undo nn.utils.weight_norm; ValueError if it was not applied.
+    """Undo nn.utils.weight_norm.  Raises ValueError if it was not applied.
 
     >>> import minigrad
     >>> nn = minigrad.nn
@@ -132,7 +132,7 @@ def remove_weight_norm(module: Module, name: str = "weight") -> Module:
 def spectral_norm(
     module: Module, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
 ) -> Module:
-    """Divide a weight by its largest singular value before each forward: nn.utils.parametrizations.spectral_norm's forerunner.
+    """Divide a weight by its largest singular value before each forward; nn.utils.parametrizations has the newer version.
 
     >>> import minigrad
     >>> layer = minigrad.nn.utils.spectral_norm(minigrad.nn.Linear(3, 2))
@@ -158,14 +158,14 @@ def spectral_norm(
                 for _ in range(n_power_iterations):
                     v.copy_(normalize(mv(matrix.T, u), dim=0, eps=eps))
                     u.copy_(normalize(mv(matrix, v), dim=0, eps=eps))
-                u, v = u.clone(), v.clone()  # a second forward before backward writes into the buffers
+                u, v = u.clone(), v.clone()  # a second forward before backward overwrites the buffers
         return weight / dot(u, mv(matrix, v))
 
     with no_grad():
         sizes = weight.movedim(dim, 0).flatten(1).shape
         u, v = [normalize(weight.new_empty(n).normal_(), dim=0, eps=eps) for n in sizes]
     hook = SpectralNormHook(name, compute)
-    training, module.training = module.training, False  # the first iteration is the first forward's
+    training, module.training = module.training, False  # the first power iteration belongs to the first forward
     try:
         return install(module, hook, {"_orig": weight, "_u": u, "_v": v})
     finally:
@@ -173,7 +173,7 @@ def spectral_norm(
 
 
 def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
-    """Undo nn.utils.spectral_norm; ValueError if it was not applied.
+    """Undo nn.utils.spectral_norm.  Raises ValueError if it was not applied.
 
     >>> import minigrad
     >>> nn = minigrad.nn

@@ -1,7 +1,7 @@
 """Sequences of different lengths in one batch, padded or packed, under torch.nn.utils.rnn's names.
 
-A PackedSequence has the rows of all sequences without padding, step after step: first those of time 0, the longest
-sequence's first, then those of time 1, and so on.  `run_packed` walks a recurrent network over one.
+A PackedSequence has the rows of all sequences without padding, time step by time step: the rows of step 0, the longest
+sequence first, then those of step 1, and so on.  `run_packed` runs a recurrent network over one.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ class Packed(NamedTuple):
 
 
 class PackedSequence(Packed):
-    """A batch of sequences without padding: `data` (rows, ...), and `batch_sizes`, how many sequences go on at each time.
+    """A batch of sequences without padding: `data` (rows, ...), and `batch_sizes`, the number of running sequences per step.
 
-    `sorted_indices` order the sequences by falling length, `unsorted_indices` back; both are None if they were so.
-    pack_padded_sequence and pack_sequence make one, nn.RNN, nn.LSTM and nn.GRU take one and give one.
+    `sorted_indices` sort the sequences by decreasing length, `unsorted_indices` undo that; both are None for sorted input.
+    pack_padded_sequence and pack_sequence make one; nn.RNN, nn.LSTM and nn.GRU accept one and return one.
 
     >>> import minigrad
     >>> from minigrad.nn.utils.rnn import pack_sequence
@@ -73,7 +73,7 @@ class PackedSequence(Packed):
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)  # type: ignore[arg-type]
 
     def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
-        """Return it with data of another dtype or on another device; itself if nothing changes."""
+        """Return a copy whose data has another dtype or device; itself if nothing changes."""
         data = self.data.to(*args, **kwargs)
         if data is self.data:
             return self
@@ -81,26 +81,26 @@ class PackedSequence(Packed):
         return type(self)(data, self.batch_sizes, *order)
 
     def cuda(self, *args: Any, **kwargs: Any) -> PackedSequence:
-        """Return it on a GPU."""
+        """Return a copy on a GPU."""
         return self.to(*args, **kwargs) if args or kwargs else self.to("cuda")
 
     def cpu(self) -> PackedSequence:
-        """Return it on the processor."""
+        """Return a copy on the CPU."""
         return self.to("cpu")
 
     @property
     def is_cuda(self) -> bool:
-        """Return whether the data is on a GPU."""
+        """True if the data is on a GPU."""
         return self.data.is_cuda
 
 
 def converting(name: str) -> Callable:
-    """Make the method that converts the data as the method of tensors does."""
+    """Make the method that converts the data like the tensor method of this name."""
 
     def convert(self: PackedSequence) -> PackedSequence:
         return self.to(getattr(self.data, name)().dtype)
 
-    convert.__name__, convert.__doc__ = name, f"Return it with data as Tensor.{name}() gives it."
+    convert.__name__, convert.__doc__ = name, f"Return a copy with the data of Tensor.{name}()."
     return convert
 
 
@@ -109,7 +109,7 @@ for _name in "double float half bfloat16 long int short char byte".split():
 
 
 def invert_permutation(permutation: Tensor | None) -> Tensor | None:
-    """Return the permutation that undoes one; None of None.
+    """Return the inverse of a permutation; None for None.
 
     >>> import minigrad
     >>> minigrad.nn.utils.rnn.invert_permutation(minigrad.tensor([2, 0, 1]))
@@ -123,9 +123,9 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
 def pad_sequence(
     sequences: Any, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
 ) -> Tensor:
-    """Stack sequences, each (its length, ...), as (longest, number, ...) or with `batch_first` (number, longest, ...).
+    """Stack sequences, each (its length, ...), to (longest, number, ...) or with `batch_first` (number, longest, ...).
 
-    Raises RuntimeError for no sequence, and for a side that is neither "left" nor "right".
+    Raises RuntimeError for an empty list, and for a side other than "left" and "right".
 
     >>> import minigrad
     >>> minigrad.nn.utils.rnn.pad_sequence([minigrad.tensor([1, 2, 3]), minigrad.tensor([4])], batch_first=True)
@@ -141,7 +141,7 @@ def pad_sequence(
         )
     given = list(sequences)
     if not given:
-        raise error(RuntimeError, "pad_sequence", "received an empty list of sequences", "pass one tensor at least")
+        raise error(RuntimeError, "pad_sequence", "received an empty list of sequences", "pass at least one tensor")
     if padding_side not in ("left", "right"):
         raise error(
             RuntimeError,
@@ -159,7 +159,7 @@ def pad_sequence(
 
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
-    """Return the sequences of a padded batch without their padding, in a list.  `padded_sequences` stays as it is.
+    """Return a list of the sequences of a padded batch, without their padding; `padded_sequences` does not change.
 
     >>> import minigrad
     >>> minigrad.nn.utils.rnn.unpad_sequence(minigrad.tensor([[1, 2, 3], [4, 0, 0]]), minigrad.tensor([3, 1]), True)
@@ -172,10 +172,10 @@ def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool 
 def pack_padded_sequence(
     input: Tensor, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
 ) -> PackedSequence:
-    """Pack a padded batch, (longest, number, ...) or with `batch_first` (number, longest, ...), of these lengths.
+    """Pack a padded batch of these lengths, (longest, number, ...) or with `batch_first` (number, longest, ...).
 
-    The lengths have to fall, or with enforce_sorted=False the sequences are sorted first.
-    Raises RuntimeError for lengths that rise, are below 1, above the longest, or not as many as sequences.
+    The lengths have to be decreasing; enforce_sorted=False sorts the sequences first.
+    Raises RuntimeError for lengths that increase, are below 1 or above the longest, or differ in number from the sequences.
 
     >>> import minigrad
     >>> packed = minigrad.nn.utils.rnn.pack_padded_sequence(minigrad.tensor([[1, 2, 3], [4, 5, 0]]), [3, 2], True)
@@ -197,36 +197,36 @@ def pack_padded_sequence(
 
 
 def check_lengths(lengths: list, x: Tensor) -> None:
-    """Raise RuntimeError for lengths that a padded batch of shape (longest, number, ...) cannot have."""
+    """Raise RuntimeError for lengths that do not fit a padded batch of shape (longest, number, ...)."""
     what = fix = ""
     if len(lengths) != x.shape[1]:
         what = f"there are {x.shape[1]} sequences, but {len(lengths)} lengths"
-        fix = "pass a length for each, and batch_first=True where the batch is the first dimension"
+        fix = "pass a length for each; pass batch_first=True if the batch is the first dimension"
     elif sorted(lengths, reverse=True) != lengths:
-        what, fix = f"the lengths have to fall, but are {lengths}", "pass enforce_sorted=False"
+        what, fix = f"the lengths have to be decreasing, but are {lengths}", "pass enforce_sorted=False"
     elif lengths[-1] < 1 or lengths[0] > x.shape[0]:
-        what = f"lengths have to lie between 1 and {x.shape[0]}, but are {lengths}"
-        fix = "leave empty sequences out, and pass batch_first=True where the batch is the first dimension"
+        what = f"the lengths have to be between 1 and {x.shape[0]}, but are {lengths}"
+        fix = "leave out empty sequences; pass batch_first=True if the batch is the first dimension"
     if what:
         raise error(RuntimeError, "pack_padded_sequence", what, fix)
 
 
 def sizes_of(lengths: list) -> list:
-    """Return how many sequences are still running at each time."""
+    """Return the number of sequences still running at each time step."""
     return [sum(n > t for n in lengths) for t in range(lengths[0])]
 
 
 def places(sizes: list, number: int) -> Tensor:
-    """Return the rows of a packed batch as indices into a padded batch whose times are flattened."""
+    """Return the rows of a packed batch as indices into a padded batch whose time steps are flattened."""
     return tensor([t * number + i for t, n in enumerate(sizes) for i in range(n)])
 
 
 def pad_packed_sequence(
     sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0, total_length: int | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Return the padded batch of a packed one, in the order that it had, and its lengths: pack_padded_sequence undone.
+    """Return (padded batch, lengths) in the original order, the inverse of pack_padded_sequence.
 
-    Raises ValueError for a `total_length` below the longest sequence's.
+    Raises ValueError for a `total_length` below the length of the longest sequence.
 
     >>> import minigrad
     >>> from minigrad.nn.utils.rnn import pack_sequence, pad_packed_sequence
@@ -264,7 +264,7 @@ def pack_sequence(sequences: list, enforce_sorted: bool = True) -> PackedSequenc
 
 
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
-    """Return the sequences of a packed batch, in the order that they had: pack_sequence undone.
+    """Return the sequences of a packed batch in their original order, the inverse of pack_sequence.
 
     >>> import minigrad
     >>> from minigrad.nn.utils.rnn import pack_sequence, unpack_sequence
@@ -276,9 +276,9 @@ def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
 
 # ---------------------------------------------------------------------- a recurrent network over a packed batch
 def run_packed(network: Any, packed: PackedSequence, hx: Any) -> tuple:
-    """Walk nn.RNN, nn.LSTM or nn.GRU over a packed batch; the states of a sequence are those at its own end.
+    """Run nn.RNN, nn.LSTM or nn.GRU over a packed batch; each sequence's last state is the one at its own end.
 
-    Times at which equally many sequences go on are one call of `network.walk`.
+    Consecutive time steps with equally many sequences are one call of `network.walk`.
     """
     data, sizes, order = packed.data, packed.batch_sizes.tolist(), packed.sorted_indices
     if hx is not None and order is not None:
@@ -303,12 +303,12 @@ def run_packed(network: Any, packed: PackedSequence, hx: Any) -> tuple:
 
 
 def picked(hx: Any, order: Tensor) -> Any:
-    """States in another order of the batch."""
+    """Return states with the batch in another order."""
     return tuple([picked(h, order) for h in hx]) if isinstance(hx, (tuple, list)) else hx.index_select(1, order)
 
 
 def runs_of(sizes: list) -> list:
-    """(how many times, how many sequences) for each stretch of times with equally many."""
+    """Return (number of steps, number of sequences) for each run of steps with equally many sequences."""
     runs: list = []
     for n in sizes:
         if runs and runs[-1][1] == n:
@@ -319,7 +319,7 @@ def runs_of(sizes: list) -> list:
 
 
 def walk_on(network: Any, parts: tuple, runs: list, states: tuple, end: str) -> tuple:
-    """One layer from the beginning: sequences that have ended leave their states behind."""
+    """Run one layer forwards in time; a sequence that ends leaves its states behind."""
     outs, ended = [], []
     for part, (length, n) in zip(parts, runs):
         ended.append(tuple([s[n:] for s in states]))
@@ -330,7 +330,7 @@ def walk_on(network: Any, parts: tuple, runs: list, states: tuple, end: str) -> 
 
 
 def walk_back(network: Any, parts: tuple, runs: list, first: tuple, end: str) -> tuple:
-    """One layer from the end: shorter sequences join in with their first states."""
+    """Run one layer backwards in time; shorter sequences join with their first states."""
     outs: list = []
     states = tuple([s[:0] for s in first])
     for part, (length, n) in reversed(list(zip(parts, runs))):
