@@ -1,4 +1,4 @@
-"""Adam and its descendants, with running means m of the gradient and v of its square: AdamW, Adamax, NAdam, RAdam."""
+"""Adam and its descendants AdamW, Adamax, NAdam, RAdam, with running means m of the gradient and v of its square."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from .stateful import StatefulOptimizer, nothing, nothing_if, one
 
 
 class Adam(StatefulOptimizer):
-    """p -= lr * m / (sqrt(v) + eps), with running means m of the gradient and v of its square, less their start.
+    """p -= lr * m / (sqrt(v) + eps), where m and v are bias-corrected running means of the gradient and of its square.
 
     `amsgrad` uses the largest v so far; `weight_decay` adds that multiple of p to the gradient, or with
-    `decoupled_weight_decay` shrinks p itself; `maximize` climbs.
+    `decoupled_weight_decay` shrinks p itself; `maximize` ascends.
     Sources: Kingma, Ba, "Adam: a method for stochastic optimization", 2015; Reddi et al., "On the convergence of Adam
     and beyond", 2018.
 
@@ -69,7 +69,7 @@ class Adam(StatefulOptimizer):
 
 
 class AdamW(Adam):
-    """Adam whose weight decay shrinks the parameters themselves, not through the gradient.
+    """Adam whose weight decay shrinks the parameters directly, not through the gradient.
 
     Source: Loshchilov, Hutter, "Decoupled weight decay regularization", 2019.
 
@@ -101,7 +101,7 @@ class AdamW(Adam):
 
 
 class Adamax(StatefulOptimizer):
-    """p -= lr * m / u, with u the largest gradient so far, fading by beta2: Adam in the infinity norm.
+    """p -= lr * m / u, where u is the largest gradient so far, decayed by beta2: Adam in the infinity norm.
 
     Source: Kingma, Ba, "Adam: a method for stochastic optimization", 2015, section 7.
 
@@ -140,9 +140,9 @@ class Adamax(StatefulOptimizer):
 
 
 class NAdam(StatefulOptimizer):
-    """Adam with Nesterov's momentum: the step follows m as it will be after the next gradient.
+    """Adam with Nesterov's momentum: the step uses m as it will be after the next gradient.
 
-    The weight mu of m grows with the steps by `momentum_decay`; their product takes the place of beta1**t.
+    The weight mu of m grows with the steps by `momentum_decay`; the product of all mu replaces beta1**t.
     Source: Dozat, "Incorporating Nesterov momentum into Adam", 2016.
 
     >>> import minigrad
@@ -197,7 +197,7 @@ class NAdam(StatefulOptimizer):
 
 
 class RAdam(StatefulOptimizer):
-    """Adam that takes plain steps along m until v has seen enough gradients, and rectifies the rate from then on.
+    """Adam that takes plain steps along m until v has averaged enough gradients; after that it rectifies the rate.
 
     Source: Liu et al., "On the variance of the adaptive learning rate and beyond", 2020.
 
@@ -233,7 +233,7 @@ class RAdam(StatefulOptimizer):
         beta1, beta2 = group["betas"]
         m, v = running_means(grad, group, exp_avg, exp_avg_sq)
         rate = group["lr"] / (1 - beta1**t)
-        most = 2 / (1 - beta2) - 1  # rho, the number of gradients that v is the mean of: its limit, and at step t
+        most = 2 / (1 - beta2) - 1  # rho is the number of gradients averaged in v: its limit, and at step t
         rho = most - 2 * t * beta2**t / (1 - beta2**t)
         if rho > 5:
             rectified = ((rho - 4) * (rho - 2) * most / ((most - 4) * (most - 2) * rho)) ** 0.5
@@ -243,6 +243,6 @@ class RAdam(StatefulOptimizer):
 
 
 def running_means(grad: Tensor, group: dict, m: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-    """Go on with the running means of the gradient and of its square."""
+    """Update the running means of the gradient and of its square, and return them."""
     beta1, beta2 = group["betas"]
     return m.lerp_(grad, 1 - beta1), v.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)

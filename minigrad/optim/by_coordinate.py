@@ -1,4 +1,4 @@
-"""Optimizers that give each coordinate a rate from its own gradients: Adagrad, RMSprop, Adadelta, Rprop; and ASGD."""
+"""Optimizers with a rate per coordinate, from its own gradients: Adagrad, RMSprop, Adadelta, Rprop; and ASGD."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Adagrad(StatefulOptimizer):
 class RMSprop(StatefulOptimizer):
     """p -= lr * gradient / (sqrt(v) + eps), with a running mean v of the squared gradient.
 
-    `centered` subtracts the square of the mean gradient from v; `momentum` is that of SGD, on the scaled gradient.
+    `centered` subtracts the square of the mean gradient from v; `momentum` works as in SGD, on the scaled gradient.
     Source: Hinton, lecture 6e of "Neural networks for machine learning", 2012.
 
     >>> import minigrad
@@ -108,9 +108,9 @@ class RMSprop(StatefulOptimizer):
 
 
 class Adadelta(StatefulOptimizer):
-    """p -= lr * gradient * sqrt(u + eps) / sqrt(v + eps), with running means v of squared gradients, u of squared steps.
+    """p -= lr * gradient * sqrt(u + eps) / sqrt(v + eps); u and v are running means of squared steps and squared gradients.
 
-    The ratio of the two gives a step the unit of p, whatever that of the gradient; lr only scales it.
+    The ratio gives a step the unit of p, whatever the unit of the gradient; lr only scales it.
     Source: Zeiler, "Adadelta: an adaptive learning rate method", 2012.
 
     >>> import minigrad
@@ -149,10 +149,10 @@ class Adadelta(StatefulOptimizer):
 
 
 class Rprop(StatefulOptimizer):
-    """Step by the gradient's sign alone, each coordinate by a size that grows while the sign stays, and shrinks when it turns.
+    """Step by the gradient's sign alone; a coordinate's step size grows while the sign stays, and shrinks when it flips.
 
-    The sizes start at lr, are multiplied by the second or first of `etas`, and stay within `step_sizes`; a coordinate
-    whose sign has just turned waits for one step.
+    The sizes start at lr, are multiplied by the second or first of `etas`, and stay within `step_sizes`.  A coordinate
+    whose sign has just flipped does not move for one step.
     Source: Riedmiller, Braun, "A direct adaptive method for faster backpropagation learning: the RPROP algorithm", 1993.
 
     >>> import minigrad
@@ -192,7 +192,7 @@ class Rprop(StatefulOptimizer):
 
 
 class ASGD(StatefulOptimizer):
-    """Gradient descent at a falling rate eta, that keeps the mean `ax` of the parameters from step t0 on in its state.
+    """Gradient descent at a decreasing rate eta; the state holds `ax`, the mean of the parameters from step t0 on.
 
     eta = lr / (1 + lambd * lr * t)**alpha; `lambd` shrinks p by that multiple of eta.
     Source: Polyak, Juditsky, "Acceleration of stochastic approximation by averaging", 1992.

@@ -1,6 +1,6 @@
-"""LBFGS: Newton's method with a Hessian that is remembered from the last steps, and a line search along its directions.
+"""LBFGS: Newton's method with a Hessian estimated from the last steps, and a line search along each direction.
 
-A closure computes the loss as often as a step needs it.  The state stands beside the first parameter, as in PyTorch.
+A closure computes the loss as often as a step needs it.  As in PyTorch, the first parameter holds the state.
 Source: Nocedal, Wright, "Numerical optimization", 2006: algorithms 7.4 (direction), 3.5 and 3.6 (strong_wolfe).
 """
 
@@ -20,11 +20,11 @@ from .optimizer import Optimizer, number, settings
 
 
 class LBFGS(Optimizer):
-    """p += t * d, where d is minus the gradient times an inverse Hessian that the last `history_size` steps tell.
+    """p += t * d, where d is minus an inverse Hessian, estimated from the last `history_size` steps, times the gradient.
 
     t is lr, or with line_search_fn="strong_wolfe" a step that lowers loss and slope enough.  One `step(closure)` takes up
-    to `max_iter` of these, and computes the loss up to `max_eval` times (five quarters of `max_iter`); it ends early
-    where no gradient is larger than `tolerance_grad`, or steps or losses change by less than `tolerance_change`.
+    to `max_iter` such steps, and computes the loss up to `max_eval` times (default: max_iter * 5 // 4).  It ends early
+    if no gradient is larger than `tolerance_grad`, or if steps or losses change by less than `tolerance_change`.
 
     >>> import minigrad
     >>> x = minigrad.tensor([2., 3.], requires_grad=True)
@@ -60,20 +60,20 @@ class LBFGS(Optimizer):
             raise error(
                 ValueError,
                 "LBFGS",
-                f"it has one state for all parameters, but got {len(self.param_groups)} parameter groups",
+                f"has one state for all parameters, but got {len(self.param_groups)} parameter groups",
                 "pass one list of parameters",
             )
 
     def step(self, closure: Callable | None = None) -> Any:
         """Take up to `max_iter` steps.  `closure` clears the gradients, computes loss and gradients, and returns the loss.
 
-        Returns the loss before the steps.  Raises TypeError without a closure.
+        Return the loss before the steps.  Raises TypeError without a closure.
         """
         if not callable(closure):
             raise error(
                 TypeError,
                 "LBFGS",
-                "a step needs a function that computes the loss anew",
+                "a step needs a function that recomputes the loss",
                 "write def closure(): optimizer.zero_grad(); loss = ...; loss.backward(); return loss,"
                 " and optimizer.step(closure)",
             )
@@ -117,7 +117,7 @@ class LBFGS(Optimizer):
                 add(params, d, t)
             else:
                 add(params, d, t)
-                if n < most:  # the last step's loss is computed by the next call, perhaps for another batch
+                if n < most:  # the next call computes the last step's loss, perhaps for another batch
                     loss, grad, used = float(closure()), flat_gradient(params), 1
             evals += used
             state["func_evals"] += used
@@ -128,7 +128,7 @@ class LBFGS(Optimizer):
         return first
 
     def _search(self, closure: Callable, start: Point, t: float, d: Tensor, most: int) -> tuple[Point, int]:
-        """Search along d from the parameters as they are, and leave them so."""
+        """Search along d from the current parameters, and leave them unchanged."""
         group, params = self.param_groups[0], self.param_groups[0]["params"]
         if group["line_search_fn"] != "strong_wolfe":
             raise error(
@@ -150,7 +150,7 @@ class LBFGS(Optimizer):
 
 
 def flat_gradient(params: list) -> Tensor:
-    """All gradients, one after the other, as one vector."""
+    """Return all gradients, concatenated into one vector."""
     return cat([(zeros_like(p) if p.grad is None else p.grad).reshape(-1) for p in params])
 
 
@@ -166,7 +166,7 @@ def add(params: list, d: Tensor, t: float) -> None:
 
 
 def direction(state: dict, grad: Tensor, size: int) -> Tensor:
-    """Minus the inverse Hessian times the gradient, after the last step has entered the history: two loops over it."""
+    """Add the last step to the history; return minus the inverse Hessian times the gradient, by two loops over the history."""
     if state["n_iter"] == 1:
         state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
         return -grad
@@ -191,7 +191,7 @@ def direction(state: dict, grad: Tensor, size: int) -> Tensor:
 
 # ---------------------------------------------------------------------- the line search
 class Point(NamedTuple):
-    """A point on a line: how far along, the loss there, its gradient, and the slope of the loss along the line."""
+    """A point on a line: its position, the loss there, the gradient, and the slope of the loss along the line."""
 
     t: float
     loss: float
@@ -205,10 +205,10 @@ DECREASE, CURVATURE = 1e-4, 0.9  # c1 and c2 of the Wolfe conditions
 def strong_wolfe(
     at: Callable[[float], Point], start: Point, t: float, tolerance: float, most: int
 ) -> tuple[Point, int]:
-    """Return a point whose loss and slope are enough below those of `start`, and how many points were looked at.
+    """Return a point whose loss and slope are enough below those of `start`, and the number of points tried.
 
-    From the first guess t the points go on until two of them have a minimum between them; then that bracket shrinks
-    until a point is good, the bracket is shorter than `tolerance`, or there were `most` points more than one.
+    From the first guess t, move on until two points enclose a minimum.  Then shrink this bracket until a point is good, the
+    bracket is shorter than `tolerance`, or `most` points beyond the first were tried.
     """
 
     def high(p: Point) -> bool:
@@ -240,7 +240,7 @@ def strong_wolfe(
 
 
 def inside(a: Point, b: Point, close: bool) -> tuple[float, bool]:
-    """Return where to look between two points, and whether that is close to one of them, which it may be once in a row."""
+    """Return the next position between two points, and True if it is close to one of them (allowed once in a row)."""
     least, most = sorted((a.t, b.t))
     t, margin = cubic_minimum(a, b, least, most), 0.1 * (most - least)
     if min(most - t, t - least) >= margin:
@@ -251,7 +251,7 @@ def inside(a: Point, b: Point, close: bool) -> tuple[float, bool]:
 
 
 def cubic_minimum(a: Point, b: Point, least: float, most: float) -> float:
-    """Return where the cubic through two points with their slopes is least between the bounds; else the middle."""
+    """Return the bounded minimum of the cubic through two points with their slopes, or the middle if it has none."""
     a, b = sorted((a, b), key=lambda p: p.t)
     if a.t < b.t:
         d1 = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.t - b.t)

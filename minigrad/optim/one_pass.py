@@ -1,8 +1,8 @@
-"""An optimizer's step as one pass over memory for each parameter, in place of one for each operation of its update.
+"""An optimizer's step as one pass over memory per parameter, instead of one per operation of its update.
 
-compile/updates.py makes the kernel of the update itself, which so stays the only statement of the mathematics.  What is not
-plain is left to the update: a parameter's first step, which makes its state; GPUs, recordings and captures; users' own
-optimizers; updates that look at more than one element; steps so small that nobody should wait for a compiler.
+compile/updates.py makes the kernel from the update itself, so the mathematics is stated only once.  The update itself still
+runs for a parameter's first step, which makes its state; for GPUs, recordings and captures; for users' own optimizers; for
+updates that look at more than one element; and for steps too small to be worth a compilation.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from ..places import user_place
 FROM = 1024  # elements of all parameters of a group
 DTYPES = tuple(map(np.dtype, ("f4", "f8")))
 UNNUMBERED = ("params", "param_names")
-kernels: dict[tuple, list[updates.Kernel]] = {}  # for each kind of update those of all decisions that were met
+kernels: dict[tuple, list[updates.Kernel]] = {}  # kind of update -> a kernel for each set of decisions met so far
 
 
-# for each optimizer what is known of its parameters, by their ids
+# for each optimizer: id of a parameter -> its flat memory
 known: WeakKeyDictionary[Any, dict[int, Plain]] = WeakKeyDictionary()
 
 
 class Plain:
-    """A parameter and its state as flat memory, for as long as both keep their arrays."""
+    """A parameter and its state as flat memory, valid as long as both keep their arrays."""
 
     def __init__(self, p: Tensor, state: dict):
         self.p, self.a, self.state = p, p._a, [(t, t._a) for t in state.values()]
@@ -41,14 +41,14 @@ class Plain:
         self.versions = [memory(t) for t in (p, *state.values())]
 
     def holds(self, p: Tensor, state: dict) -> bool:
-        """Return whether this is still the parameter and its state."""
+        """Return True if this is still the parameter and its state."""
         if p is not self.p or p._a is not self.a or len(state) != len(self.state) or p._ver is not self.versions[0]:
             return False
         return all([t is u and t._a is a for t, (u, a) in zip(state.values(), self.state)])
 
 
 def plain(p: Tensor, state: dict) -> Plain | None:
-    """Return a parameter and its state as kernels take them: arrays of one shape and dtype, and counters; None for others."""
+    """Return a parameter and its state for kernels, or None: all must be counters or arrays of one shape and dtype."""
     like = p._a
     if type(like) is not np.ndarray or not like.ndim or like.dtype not in DTYPES or p._ver is INFERENCE:
         return None
@@ -61,11 +61,11 @@ def plain(p: Tensor, state: dict) -> Plain | None:
 
 
 class Settings:
-    """The settings of a group as its kernels see them: numbers, and what else decides which kernel it is."""
+    """The settings of a group as its kernels see them: the numbers, and a key of everything else that selects a kernel."""
 
     def __init__(self, optimizer: Any, group: dict):
         self.optimizer, self.group = optimizer, group
-        self.places: list[tuple] = []  # the name of each number, and where it stands in a tuple
+        self.places: list[tuple] = []  # the name of each number, and its index in a tuple
         numbers, others = [], []
         for name, value in group.items():
             if type(value) in (float, int):
@@ -78,11 +78,11 @@ class Settings:
                 others.append((name, value))
         self.numbers, self.key = tuple(numbers), (type(optimizer), tuple(self.places), tuple(others))
         self.writer, self.place = f"{type(optimizer).__name__}.step", user_place()
-        # what the latest kernel was chosen by, it, the numbers that it takes, and what counters are afterwards
+        # of the latest kernel: its key and values, the kernel, the numbers it takes, and the counters after it
         self.latest: tuple = (None,) * 5
 
     def with_numbers(self, numbers: list) -> dict:
-        """Return the group with others in the place of its numbers."""
+        """Return a copy of the group with other numbers."""
         group = dict(self.group)
         for (name, k), n in zip(self.places, numbers):
             group[name] = n if k is None else (*group[name][:k], n, *group[name][k + 1 :])
@@ -102,7 +102,7 @@ class Settings:
 
 
 def step(optimizer: Any, group: dict, given: list) -> list:
-    """Update a group's parameters, each given with its gradient, by kernels; return those that are left."""
+    """Update a group's parameters, given as (parameter, gradient), by kernels; return those that no kernel can update."""
     if current() is not OFF or alone() or not type(optimizer).__module__.startswith("minigrad.") or is_small(given):
         return given
     settings, there = Settings(optimizer, group), known.setdefault(optimizer, {})
@@ -110,12 +110,12 @@ def step(optimizer: Any, group: dict, given: list) -> list:
 
 
 def is_small(given: list) -> bool:
-    """Return whether all parameters together are too few to wait for a compiler."""
+    """Return True if all parameters together are too small to be worth a compilation."""
     return all([p.numel() < FROM for p, _ in given]) and sum([p.numel() for p, _ in given]) < FROM
 
 
 def updated(p: Tensor, g: Tensor, state: dict, settings: Settings, there: dict) -> bool:
-    """Update one parameter by a kernel; False, with nothing done, where that cannot be."""
+    """Update one parameter by a kernel and return True, or return False without a change if that is impossible."""
     found = there.get(id(p))
     if found is None or not found.holds(p, state):
         if p._layer is not None or (found := plain(p, state)) is None:
@@ -137,7 +137,7 @@ def updated(p: Tensor, g: Tensor, state: dict, settings: Settings, there: dict) 
             kernel.entry(*arrays, *numbers)
         else:
             threads.launch(lambda *some: kernel.entry(*some, *numbers), arrays)
-    except Exception as e:  # without a compiler nothing has been written
+    except Exception as e:  # without a compiler, nothing was written
         return False if alone() else again(e, lambda: False)
     for c, value in zip(found.counters, counts):
         c[...] = value

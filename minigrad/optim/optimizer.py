@@ -1,7 +1,7 @@
 """Optimizer: groups of parameters with their settings, and a state for each parameter.
 
-A subclass defines `update(p, grad, state, group)`: what one step does to one parameter.  All of it runs under no_grad,
-in place, with the operations that users call, so that a recording shows an update like anything else.
+A subclass defines `update(p, grad, state, group)`: one step of one parameter.  It runs under no_grad, in place, with the
+operations that users call, so a recording shows an update like any other code.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from . import one_pass
 class Optimizer:
     """Base class.  `params` are tensors, (name, tensor) pairs, or dictionaries `{"params": ..., **settings}`.
 
-    Every optimizer takes PyTorch's `foreach`, `fused` and `capturable`, which choose among implementations there and have
-    no effect here, and `differentiable`: with it a step is recorded, for parameters that are no leaves.
+    Every optimizer accepts PyTorch's `foreach`, `fused` and `capturable`; they choose among PyTorch's implementations and
+    have no effect here.  With `differentiable` the step is recorded, and parameters need not be leaves.
 
     >>> import minigrad
     >>> class SignDescent(minigrad.optim.Optimizer):
@@ -46,7 +46,7 @@ class Optimizer:
     [1.5]
     """
 
-    amounts: tuple = ()  # the settings that are checked to be numbers in their range, by RANGES or at least 0
+    amounts: tuple = ()  # the settings that must be numbers in the range that RANGES states, or at least 0
 
     def __init__(self, params: Iterable, defaults: dict):
         check(type(self).__name__, {name: defaults[name] for name in self.amounts if name in defaults})
@@ -64,7 +64,7 @@ class Optimizer:
                 f"optimizer got an empty parameter list{what and ': '}{what}",
                 optimizers.REGISTER
                 if what
-                else "pass model.parameters() itself; a generator that was used up gives nothing: list(...) keeps it",
+                else "pass model.parameters() itself; a generator yields only once, but list(...) can be passed again",
             )
         for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
             self.add_param_group(group)
@@ -72,17 +72,17 @@ class Optimizer:
         optimizers.warn_not_registered(who, models, self._all())
 
     def __setstate__(self, state: dict) -> None:
-        """Take over what pickle has kept of an optimizer, here or in PyTorch."""
+        """Restore an optimizer from a pickle of minigrad or PyTorch."""
         vars(self).update({"_hooks": {"before": {}, "after": {}}, "_earlier": optimizers.Earlier()} | state)
 
     def _all(self) -> list:
-        """The parameters of all groups."""
+        """Return the parameters of all groups."""
         return [p for group in self.param_groups for p in group["params"]]
 
     def add_param_group(self, param_group: dict) -> None:
-        """Add parameters, with settings of their own where they are given.
+        """Add parameters, with their own settings if given.
 
-        Raises TypeError for what is no tensor, ValueError for results of operations and parameters of other groups.
+        Raises TypeError for anything but tensors, ValueError for results of operations and parameters of other groups.
         """
         who = type(self).__name__
         if not isinstance(param_group, dict):
@@ -99,7 +99,7 @@ class Optimizer:
         given = param_group["params"]
         if isinstance(given, set):
             raise error(
-                TypeError, who, "parameters need an order, which is not the same between runs in a set", "use a list"
+                TypeError, who, "parameters need an order, but the order of a set changes between runs", "pass a list"
             )
         items, model = ([given], None) if isinstance(given, Tensor) else optimizers.listed(who, given)
         self._earlier.models.append(model)
@@ -119,14 +119,14 @@ class Optimizer:
             warn(
                 "repeated-parameter",
                 who,
-                "a parameter appears several times in one group and will be updated as often",
+                "a parameter appears several times in one group, so each step updates it several times",
                 "pass each parameter once: list(dict.fromkeys(parameters))",
             )
         group = {**self.defaults, **param_group, "params": tensors}
         self.param_groups.append({**group, "param_names": names} if names else group)
 
     def _check(self, p: Any, present: set[int]) -> None:
-        """Refuse a parameter that is no leaf, or is among those `present`, by id, in other groups."""
+        """Raise an error if a parameter is not a leaf, or its id is `present` in another group."""
         who = type(self).__name__
         if not isinstance(p, Tensor):
             raise error(
@@ -140,24 +140,24 @@ class Optimizer:
                 ValueError,
                 who,
                 f"can't optimize a non-leaf Tensor: this one, of shape {tuple(p.shape)}, is the result of {operation_of(made)}",
-                "optimize the tensors that it was computed from, or make it a leaf: w = (a * b).detach().requires_grad_()",
+                "optimize the tensors that it is computed from, or make it a leaf: w = (a * b).detach().requires_grad_()",
             )
         if id(p) in present:
             raise error(
                 ValueError,
                 who,
                 "some parameters appear in more than one parameter group",
-                "name each parameter once: put those of one group aside with `if p not in set(group)`",
+                "pass each parameter once: leave out those of another group with `if p not in set(group)`",
             )
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients, or with `set_to_none=False` fill them with zeros."""
+        """Set the gradients to None, or with `set_to_none=False` to zeros."""
         for p in self._all():
             self._earlier.clearing(p)
             clear_grad(p, set_to_none)
 
     def step(self, closure: Callable | None = None) -> Any:
-        """Update every parameter that has a gradient.  `closure`, if given, computes the loss anew; it is returned."""
+        """Update every parameter that has a gradient.  `closure`, if given, recomputes the loss, which is returned."""
         if not profiler.profilers:
             return self._step(closure)
         with profiler.span(f"Optimizer.step#{type(self).__name__}.step"):
@@ -169,7 +169,7 @@ class Optimizer:
             raise error(
                 TypeError,
                 who,
-                f"step takes a function that computes the loss anew, or nothing, but got {type(closure).__name__}",
+                f"step takes a function that recomputes the loss, or nothing, but got {type(closure).__name__}",
                 "loss.backward(); optimizer.step()",
             )
         for hook in list(self._hooks["before"].values()):
@@ -204,7 +204,7 @@ class Optimizer:
         return loss
 
     def _look(self, without: list, twice: int) -> None:
-        """Warn of what this step has met, if anything: parameters without a gradient, or with one that was used already."""
+        """Warn about this step's parameters without a gradient, or with a gradient that was used before."""
         who, known = type(self).__name__, self._all() if without or twice else []
         if twice:
             optimizers.warn_not_cleared(who, twice, len(known))
@@ -230,15 +230,15 @@ class Optimizer:
         raise NotImplementedError
 
     def state_dict(self) -> dict:
-        """The state by number of parameter, and the groups with numbers for their parameters; tensors share memory."""
+        """Return the state by parameter number, and the groups with parameter numbers; tensors share memory."""
         number = {id(p): i for i, p in enumerate(p for g in self.param_groups for p in g["params"])}
         groups = [{**g, "params": [number[id(p)] for p in g["params"]]} for g in self.param_groups]
         return {"state": {number[id(p)]: s for p, s in self.state.items() if s}, "param_groups": groups}
 
     def load_state_dict(self, state_dict: dict) -> None:
-        """Take over a state_dict() of an optimizer with groups of the same sizes; ValueError otherwise.
+        """Load a state_dict() of an optimizer whose groups have the same sizes.  Raises ValueError otherwise.
 
-        Tensors come to the devices of their parameters, but for the counters of steps, which stay on the processor.
+        Tensors move to the devices of their parameters; the step counters stay on the CPU.
         """
         saved = deepcopy(state_dict)
         sizes = [len(g["params"]) for g in self.param_groups], [len(g["params"]) for g in saved["param_groups"]]
@@ -246,7 +246,7 @@ class Optimizer:
             raise error(
                 ValueError,
                 type(self).__name__,
-                f"loaded state dict has parameter groups of sizes {sizes[1]}, this optimizer {sizes[0]}",
+                f"loaded state dict has parameter groups of sizes {sizes[1]}, this optimizer has {sizes[0]}",
                 "build the optimizer with the parameter groups that it had when it was saved",
             )
         by_number = {}
@@ -263,7 +263,7 @@ class Optimizer:
 
 
 def beside(p: Tensor, value: Any) -> Any:
-    """A parameter's state, on its device and, if that is a floating-point one, in its dtype; but for the count of steps."""
+    """Return a parameter's state on its device, and in its dtype if floating-point; `step` stays as it is."""
     if isinstance(value, Tensor):
         return value.to(p.device, p.dtype if p.is_floating_point() else value.dtype)
     if isinstance(value, dict):
@@ -272,7 +272,7 @@ def beside(p: Tensor, value: Any) -> Any:
 
 
 def count(step: Tensor) -> Any:
-    """Count one more step.  The counter is a tensor for those who read it, and no part of what a recording shows."""
+    """Count one more step.  Users may read the counter, a tensor, but recordings do not show it."""
     if computes_now():
         step._a[...] += 1
         return step._a.item()
@@ -282,31 +282,31 @@ def count(step: Tensor) -> Any:
 
 
 def computes_now() -> bool:
-    """Return whether operations compute at once, and no transform or capture stands between."""
+    """Return True if operations compute at once, with no transform or capture in between."""
     layer = current().layer
     return layer is EAGER or layer.records
 
 
 def number(value: Any) -> Any:
-    """Return a setting as a number; a rate may be a tensor of one element."""
+    """Return a setting as a number; a rate may be a tensor with one element."""
     return value.item() if isinstance(value, Tensor) else value
 
 
 def settings(given: dict) -> dict:
-    """The settings that the __init__ of an optimizer was called with, from its locals()."""
+    """Return the settings that an optimizer's __init__ received, from its locals()."""
     return {name: value for name, value in given.items() if name not in ("self", "params", "__class__")}
 
 
-RANGES = {  # the settings that are no amounts of at least 0: what they have to be, and how to say it
-    "betas": (lambda betas: all(0 <= b < 1 for b in betas), "both have to lie in [0, 1)"),
-    "rho": (lambda rho: 0 <= rho <= 1, "it has to lie in [0, 1]"),
-    "etas": (lambda etas: 0 < etas[0] < 1 < etas[1], "write a factor below 1 and one above: etas=(0.5, 1.2)"),
+RANGES = {  # for settings with a range other than "at least 0": the test, and the fix
+    "betas": (lambda betas: all(0 <= b < 1 for b in betas), "pass two numbers in [0, 1)"),
+    "rho": (lambda rho: 0 <= rho <= 1, "pass a number in [0, 1]"),
+    "etas": (lambda etas: 0 < etas[0] < 1 < etas[1], "pass a factor below 1 and one above: etas=(0.5, 1.2)"),
 }
-AMOUNT = (lambda value: value >= 0, "it has to be at least 0; maximize=True climbs")
+AMOUNT = (lambda value: value >= 0, "pass a number of at least 0; maximize=True ascends")
 
 
 def check(who: str, amounts: dict) -> None:
-    """Raise ValueError for settings outside their range, as those below 0; TypeError for what is no number."""
+    """Raise ValueError for settings outside their range, such as negative ones; TypeError for anything but numbers."""
     for name, value in amounts.items():
         for v in value if isinstance(value, (tuple, list)) else (value,):
             if not isinstance(v, (int, float, Tensor, np.generic)):

@@ -1,4 +1,4 @@
-"""Stochastic gradient descent, plain and with momentum."""
+"""Stochastic gradient descent, with or without momentum."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .optimizer import Optimizer, settings
 class SGD(Optimizer):
     """p -= lr * v, where v is the gradient, or with momentum v = momentum * v + (1 - dampening) * gradient.
 
-    `weight_decay` adds that multiple of p to the gradient; `nesterov` looks a step ahead; `maximize` climbs.
+    `weight_decay` adds that multiple of p to the gradient; `nesterov` looks one step ahead; `maximize` ascends.
     Source: Sutskever et al., "On the importance of initialization and momentum in deep learning", 2013.
 
     >>> import minigrad

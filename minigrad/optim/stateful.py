@@ -1,7 +1,7 @@
-"""StatefulOptimizer: what the textbook's optimizers share, so that each of them states its settings, its state and one step.
+"""StatefulOptimizer: the common part of the textbook optimizers, which then state only their settings, state and step.
 
-`begins` is the table of what is kept beside each parameter, as PyTorch names it, and what it is before the first step.
-`descend` is the t-th step, with these tensors as arguments.  Counting steps and both forms of weight decay are here.
+`begins` lists the state of each parameter, under PyTorch's names, with its value before the first step.  `descend` is the
+t-th step, with these tensors as arguments.  This class counts the steps and applies both forms of weight decay.
 Next: adam.py, by_coordinate.py.
 """
 
@@ -18,7 +18,7 @@ from .optimizer import Optimizer, count, number
 class StatefulOptimizer(Optimizer):
     """Base class of optimizers that count their steps.  A subclass defines `begins` and `descend`."""
 
-    begins: dict[str, Callable] = {}  # name in the state -> function of the parameter and its group; None: not kept
+    begins: dict[str, Callable] = {}  # name in the state -> function of the parameter and its group; None omits it
 
     def update(self, p: Tensor, grad: Tensor, state: dict, group: dict) -> None:
         if not state:
@@ -33,20 +33,20 @@ class StatefulOptimizer(Optimizer):
         self.descend(p, grad, t, group, **{name: state[name] for name in self.begins if name in state})
 
     def descend(self, *args: Any, **kwargs: Any) -> None:
-        """Take the t-th step of one parameter, in place: descend(p, grad, t, group, **what is kept beside it)."""
+        """Take the t-th step of one parameter, in place: descend(p, grad, t, group, **tensors of its state)."""
         raise NotImplementedError
 
 
 def nothing(p: Tensor, group: dict) -> Tensor:
-    """Begin with zeros, shaped like the parameter."""
+    """Return zeros, shaped like the parameter."""
     return zeros_like(p)
 
 
 def nothing_if(setting: str) -> Callable:
-    """Begin with zeros, and keep them only where a setting asks for it."""
+    """Return a function that starts a tensor with zeros, or omits it if the setting is off."""
     return lambda p, group: zeros_like(p) if group[setting] else None
 
 
 def one(p: Tensor, group: dict) -> Tensor:
-    """Begin with the number one, on the processor like the counter of steps."""
+    """Return the number one, on the CPU like the step counter."""
     return ones((), device="cpu")

@@ -1,4 +1,4 @@
-"""Averages of the weights that training goes through, under torch.optim.swa_utils' names.
+"""Averages of a model's weights during training, under torch.optim.swa_utils' names.
 
 Sources: Izmailov et al., "Averaging weights leads to wider optima and better generalization", 2018 (SWA); Polyak, Juditsky,
 "Acceleration of stochastic approximation by averaging", 1992.
@@ -33,7 +33,7 @@ __all__ = [
 
 
 def get_swa_avg_fn() -> Callable:
-    """Return the function (mean of n, one more, n) -> mean of n + 1.
+    """Return the function (mean of n values, another value, n) -> mean of n + 1 values.
 
     >>> import minigrad
     >>> mean = minigrad.optim.swa_utils.get_swa_avg_fn()
@@ -44,7 +44,7 @@ def get_swa_avg_fn() -> Callable:
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Callable:
-    """Return the function (mean, one more, n) -> decay * mean + (1 - decay) * one more.
+    """Return the function (mean, value, n) -> decay * mean + (1 - decay) * value.
 
     Raises ValueError for a decay outside [0, 1].
 
@@ -54,12 +54,12 @@ def get_ema_avg_fn(decay: float = 0.999) -> Callable:
     tensor(2.)
     """
     if not 0 <= decay <= 1:
-        raise error(ValueError, "get_ema_avg_fn", f"invalid decay: {decay}", "it has to lie in [0, 1]; write 0.999")
+        raise error(ValueError, "get_ema_avg_fn", f"invalid decay: {decay}", "pass a number in [0, 1], such as 0.999")
     return no_grad()(lambda averaged, current, n: decay * averaged + (1 - decay) * current)
 
 
 def get_swa_multi_avg_fn() -> Callable:
-    """Return the function of get_swa_avg_fn for lists of tensors, which changes those of the first list in place.
+    """Return get_swa_avg_fn's function for lists of tensors; it writes into the tensors of the first list.
 
     >>> import minigrad
     >>> means = [minigrad.tensor(1.0)]
@@ -71,7 +71,7 @@ def get_swa_multi_avg_fn() -> Callable:
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable:
-    """Return the function of get_ema_avg_fn for lists of tensors, which changes those of the first list in place.
+    """Return get_ema_avg_fn's function for lists of tensors; it writes into the tensors of the first list.
 
     >>> import minigrad
     >>> means = [minigrad.tensor(1.0)]
@@ -83,7 +83,7 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable:
 
 
 def of_lists(mean: Callable) -> Callable:
-    """Make a function of lists, which writes into the first one, from one of tensors."""
+    """Turn a function of two tensors into one of two lists, which writes into the first list's tensors."""
 
     @no_grad()
     def update(averaged: list, current: list, n: Any) -> None:
@@ -94,11 +94,11 @@ def of_lists(mean: Callable) -> Callable:
 
 
 class AveragedModel(Module):
-    """A copy of a model whose parameters are the mean of those that it was shown: `update_parameters(model)`.
+    """A copy of a model whose parameters average those passed so far: `update_parameters(model)`.
 
-    The first update copies them; each further one calls avg_fn(averaged, current, n_averaged) for each tensor, or
-    multi_avg_fn for lists of them, as get_ema_multi_avg_fn gives one; without either the mean weighs all equally.
-    Buffers are copied, or averaged as well with `use_buffers`.  Raises AssertionError for both functions at once.
+    The first update copies the parameters; each further one calls avg_fn(averaged, current, n_averaged) per tensor, or
+    multi_avg_fn on lists, such as get_ema_multi_avg_fn's.  Without either, the mean weighs all updates equally.
+    Buffers are copied, or averaged too with `use_buffers`.  Raises AssertionError if both functions are given.
 
     >>> import minigrad
     >>> model = minigrad.nn.Linear(1, 1, bias=False)
@@ -134,7 +134,7 @@ class AveragedModel(Module):
 
     @no_grad()
     def update_parameters(self, model: Module) -> None:
-        """Take the parameters of `model` into the mean."""
+        """Add the parameters of `model` to the mean."""
         n = self.n_averaged
         mine, its = self.module, model
         if self.use_buffers:
@@ -156,7 +156,7 @@ class AveragedModel(Module):
 
 @no_grad()
 def update_bn(loader: Iterable, model: Module, device: Any = None) -> None:
-    """Compute the running statistics of all batch norms anew, by one pass over the batches of `loader`.
+    """Recompute the running statistics of all batch norms, in one pass over the batches of `loader`.
 
     A batch is a tensor, or a list or tuple whose first element is the model's input.
 
@@ -173,7 +173,7 @@ def update_bn(loader: Iterable, model: Module, device: Any = None) -> None:
     model.train()
     for norm in momenta:
         norm.reset_running_stats()
-        norm.momentum = None  # the mean of all batches
+        norm.momentum = None  # average over all batches
     for batch in loader:
         input = batch[0] if isinstance(batch, (list, tuple)) else batch
         model(input if device is None else input.to(device))
@@ -183,7 +183,7 @@ def update_bn(loader: Iterable, model: Module, device: Any = None) -> None:
 
 
 class SWALR(LRScheduler):
-    """From the rate that there is to `swa_lr` within `anneal_epochs`, along half a cosine or a line; constant from then on.
+    """Anneals the current rate to `swa_lr` over `anneal_epochs`, along half a cosine or a line; constant afterwards.
 
     >>> import minigrad
     >>> optimizer = minigrad.optim.SGD([minigrad.ones(1, requires_grad=True)], lr=1.0)
@@ -224,6 +224,6 @@ class SWALR(LRScheduler):
         return swa_lr * part + begin * (1 - part)
 
     def part(self, epoch: int) -> float:
-        """The part of the way that is behind after so many epochs."""
+        """Return the fraction of the annealing done by an epoch."""
         t = max(0.0, min(1.0, epoch / self.anneal_epochs)) if self.anneal_epochs else float(epoch >= 0)
         return (1 - math.cos(math.pi * t)) / 2 if self.anneal_strategy == "cos" else t

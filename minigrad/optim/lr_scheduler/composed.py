@@ -1,4 +1,4 @@
-"""Schedules made of others, and the one that looks at the loss."""
+"""Schedules made of other schedules, and ReduceLROnPlateau, which watches the loss."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .rates import LRScheduler
 
 
 class SequentialLR(LRScheduler):
-    """One schedule after the other: the next one begins, at its epoch 0, at each of the epochs `milestones`.
+    """One schedule after the other: at each epoch in `milestones` the next one starts at its own epoch 0.
 
     >>> import minigrad
     >>> rates = minigrad.optim.lr_scheduler
@@ -32,9 +32,9 @@ class SequentialLR(LRScheduler):
             raise error(
                 ValueError,
                 "SequentialLR",
-                f"expected one milestone less than schedules, but got {len(schedulers)} schedules and "
+                f"expected one milestone fewer than schedules, but got {len(schedulers)} schedules and "
                 f"{len(milestones)} milestones",
-                f"pass {max(len(schedulers) - 1, 0)} milestones: the steps at which the next one takes over",
+                f"pass {max(len(schedulers) - 1, 0)} milestones: the epochs at which the next schedule takes over",
             )
         same_optimizer("SequentialLR", schedulers, optimizer)
         self.optimizer, self._schedulers, self._milestones = optimizer, list(schedulers), list(milestones)
@@ -48,7 +48,7 @@ class SequentialLR(LRScheduler):
 
 
 class ChainedScheduler(LRScheduler):
-    """Several schedules at once, one acting on what the others make of the rate.
+    """Several schedules at once, each applied to the rate that the others have set.
 
     >>> import minigrad
     >>> rates = minigrad.optim.lr_scheduler
@@ -74,14 +74,14 @@ class ChainedScheduler(LRScheduler):
         self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
 
     def step(self) -> None:
-        """Go on by one epoch."""
+        """Advance all schedules by one epoch."""
         for schedule in self._schedulers:
             schedule.step()
         self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
 
 
 def same_optimizer(who: str, schedulers: list, optimizer: Optimizer) -> None:
-    """ValueError where a schedule is that of another optimizer."""
+    """Raise ValueError if a schedule belongs to another optimizer."""
     for n, schedule in enumerate(schedulers):
         if getattr(schedule, "optimizer", None) is not optimizer:
             raise error(
@@ -93,10 +93,10 @@ def same_optimizer(who: str, schedulers: list, optimizer: Optimizer) -> None:
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """Times `factor` after more than `patience` epochs in which step(metrics) saw nothing better than the best so far.
+    """Multiplies the rate by `factor` after more than `patience` epochs without an improvement in step(metrics).
 
-    Better means smaller (`mode` "min") or larger ("max") by `threshold`, relative or ("abs") absolute.  After a reduction
-    `cooldown` epochs do not count; rates stay at least `min_lr`, and as they are where the change is below `eps`.
+    An improvement is a value smaller (`mode` "min") or larger ("max") than the best by `threshold`, relative or ("abs")
+    absolute.  After a reduction, `cooldown` epochs do not count.  `min_lr` bounds the rates; changes up to `eps` are skipped.
 
     >>> import minigrad
     >>> optimizer = minigrad.optim.SGD([minigrad.ones(1, requires_grad=True)], lr=1.0)
@@ -151,7 +151,7 @@ class ReduceLROnPlateau(LRScheduler):
         self._last_lr = [group["lr"] for group in optimizer.param_groups]
 
     def step(self, metrics: Any) -> None:  # type: ignore[override]
-        """Go on by one epoch, at whose end the loss, or whatever is watched, was `metrics`."""
+        """Advance by one epoch, which ended with the watched value `metrics`, such as the loss."""
         self.last_epoch += 1
         now = float(metrics)
         if self.is_better(now, self.best):
@@ -168,7 +168,7 @@ class ReduceLROnPlateau(LRScheduler):
         self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
 
     def is_better(self, a: float, best: float) -> bool:
-        """Whether a value is better than the best by the threshold."""
+        """Return True if a value is better than the best by the threshold."""
         sign = 1 if self.mode == "max" else -1
         if self.threshold_mode == "abs":
             return sign * a > sign * best + self.threshold

@@ -1,4 +1,4 @@
-"""Learning rates that go along a curve, once or again and again."""
+"""Learning rates that follow a curve, once or repeatedly."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .rates import LRScheduler
 
 
 class CosineAnnealingLR(LRScheduler):
-    """From the first rate down to `eta_min` along half a cosine of `T_max` epochs, and up again.
+    """From the first rate down to `eta_min` along half a cosine of `T_max` epochs, then up again.
 
     Source: Loshchilov, Hutter, "SGDR: stochastic gradient descent with warm restarts", 2017; without restarts.
 
@@ -42,7 +42,7 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """From the first rate down to `eta_min` along half a cosine, again and again; each time takes `T_mult` times as long.
+    """From the first rate down to `eta_min` along half a cosine, repeatedly; each cycle is `T_mult` times as long.
 
     Source: Loshchilov, Hutter, "SGDR: stochastic gradient descent with warm restarts", 2017.
 
@@ -76,10 +76,10 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
 
 class OneCycleLR(LRScheduler):
-    """Up from max_lr / div_factor to max_lr, and down to 1 / final_div_factor of where it began; momentum the other way.
+    """Up from max_lr / div_factor to max_lr, then down to 1 / final_div_factor of the first rate; momentum the other way.
 
-    A step is one batch: there are `total_steps`, or epochs * steps_per_epoch.  With `three_phase` the way down first
-    goes as the way up.  Source: Smith, Topin, "Super-convergence", 2019.
+    A step is one batch: pass `total_steps`, or `epochs` and `steps_per_epoch`.  With `three_phase` the way down first
+    mirrors the way up.  Source: Smith, Topin, "Super-convergence", 2019.
 
     >>> import minigrad
     >>> optimizer = minigrad.optim.SGD([minigrad.ones(1, requires_grad=True)], lr=1.0)
@@ -130,7 +130,7 @@ class OneCycleLR(LRScheduler):
         self.anneal_strategy, self.cycle_momentum = anneal_strategy, cycle_momentum
         up, end = float(pct_start * self.total_steps) - 1, self.total_steps - 1
         low, high = base_momentum, max_momentum
-        # where each phase ends, and its rates and momenta: first, last
+        # for each phase: its end, its first and last rate, its first and last momentum
         phases = [(up, "initial_lr", "max_lr", high, low), (end, "max_lr", "min_lr", low, high)]
         if three_phase:
             middle = 2 * up
@@ -152,7 +152,7 @@ class OneCycleLR(LRScheduler):
             raise error(
                 ValueError,
                 "OneCycleLR",
-                f"tried to step {t + 1} times, but there are {self.total_steps} steps in all",
+                f"tried to step {t + 1} times, but the schedule has {self.total_steps} steps",
                 "call scheduler.step() once for each of total_steps, or pass a larger total_steps",
             )
         ends = [end for end, *_ in self.phases]
@@ -167,11 +167,11 @@ class OneCycleLR(LRScheduler):
 
 
 class CyclicLR(LRScheduler):
-    """Up from base_lr to max_lr in `step_size_up` batches, down in `step_size_down`, and so on; momentum the other way.
+    """Up from base_lr to max_lr in `step_size_up` batches, down in `step_size_down`, repeatedly; momentum the other way.
 
     With mode="triangular2" each cycle is half as high as the one before; with "exp_range" the height is multiplied by
-    gamma**batch.  `scale_fn` gives another factor for the height, from the number of the cycle, which starts at 1, or with
-    scale_mode="iterations" from that of the batch.
+    gamma**batch.  `scale_fn` returns another factor for the height, from the number of the cycle (1 for the first), or with
+    scale_mode="iterations" from the number of the batch.
     Source: Smith, "Cyclical learning rates for training neural networks", 2017.
 
     >>> import minigrad
@@ -230,14 +230,14 @@ class CyclicLR(LRScheduler):
         return low[i] + (high[i] - low[i]) * height
 
     def scale(self, cycle: int, batch: int) -> float:
-        """The part of the whole height that a cycle has."""
+        """Return the height of a cycle as a fraction of the full height."""
         if self._scale_fn_custom is not None:
             return self._scale_fn_custom(cycle if self.scale_mode == "cycle" else batch)
         return {"triangular": 1.0, "triangular2": 0.5 ** (cycle - 1)}.get(self.mode, self.gamma**batch)
 
 
 def per_group(optimizer: Optimizer, name: str, value: Any) -> list:
-    """A setting for each parameter group, from one for all or a list.  Raises ValueError for one of another length."""
+    """Return a setting for each parameter group, from one value or a list.  Raises ValueError for a wrong length."""
     n = len(optimizer.param_groups)
     if not isinstance(value, (list, tuple)):
         return [value] * n
@@ -252,11 +252,11 @@ def per_group(optimizer: Optimizer, name: str, value: Any) -> list:
 
 
 def check_momentum(who: str, optimizer: Optimizer) -> None:
-    """Raise ValueError for an optimizer without a momentum that could go up and down."""
+    """Raise ValueError if the optimizer has no momentum to cycle."""
     if not {"momentum", "betas"} & optimizer.defaults.keys():
-        raise error(ValueError, who, "optimizer must support momentum or beta1 with cycle_momentum", "pass False")
+        raise error(ValueError, who, "optimizer has no momentum or beta1 to cycle", "pass cycle_momentum=False")
 
 
 def set_momentum(group: dict, momentum: float) -> None:
-    """Set the momentum of a group, which is called beta1 where there are two."""
+    """Set the momentum of a group, or beta1 if the group has `betas`."""
     group.update({"betas": (momentum, *group["betas"][1:])} if "betas" in group else {"momentum": momentum})

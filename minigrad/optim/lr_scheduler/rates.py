@@ -1,7 +1,7 @@
-"""Learning rates that fall or rise with the epochs: how the rate at one follows from the first, or from the last one.
+"""Learning rates that change with the epochs, computed from the first rate or from that of the epoch before.
 
-`step()` counts an epoch and sets the rates.  Schedules multiply the rate that they find where PyTorch does, so that
-several of them can act on one optimizer.  Next: cycles.py, composed.py.
+`step()` counts an epoch and sets the rates.  Like PyTorch's, many schedules multiply the current rate, so several of them
+can act on one optimizer.  Next: cycles.py, composed.py.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..optimizer import Optimizer
 
 
 class LRScheduler:
-    """Base class.  A subclass defines `rate(i, now, first)`: the new rate of a group, which is `now` and was `first`.
+    """Base class.  A subclass defines `rate(i, now, first)`: group i's new rate, from its current and its first one.
 
     >>> import minigrad
     >>> class Halved(minigrad.optim.lr_scheduler.LRScheduler):
@@ -55,7 +55,7 @@ class LRScheduler:
         self.step()
 
     def step(self) -> None:
-        """Go on by one epoch."""
+        """Advance by one epoch."""
         self.last_epoch += 1
         if self.last_epoch == 1 and not self.optimizer._earlier.stepped:
             optimizers.warn_schedule_first(type(self).__name__, self.optimizer._all())
@@ -75,28 +75,28 @@ class LRScheduler:
         self.step()
 
     def rate(self, i: int, now: float, first: float) -> float:
-        """The rate of group number i at epoch `last_epoch`, from the one of the epoch before and the first one."""
+        """Return the rate of group number i at epoch `last_epoch`, from its current and its first rate."""
         raise error(
             NotImplementedError,
             type(self).__name__,
-            "it defines no rate",
+            "defines no rate",
             "write `def rate(self, i, now, first)`, which returns the rate of group number i"
-            + "; PyTorch's get_lr gives those of all groups at once" * hasattr(self, "get_lr"),
+            + "; PyTorch's get_lr returns the rates of all groups at once" * hasattr(self, "get_lr"),
         )
 
     def get_last_lr(self) -> list:
-        """The rates that the last step has set."""
+        """Return the rates set by the last step."""
         return self._last_lr
 
     def state_dict(self) -> dict:
-        """Everything but the optimizer and functions: of schedules inside their states, of callables their attributes."""
+        """Return all attributes but the optimizer; inner schedules give their states, callable objects their attributes."""
         state = {k: attributes(v) if callable(v) else v for k, v in self.__dict__.items() if k != "optimizer"}
         for name, parts in self._inside().items():
             state[name] = [p.state_dict() if isinstance(p, LRScheduler) else attributes(p) for p in parts]
         return state
 
     def load_state_dict(self, state_dict: dict) -> None:
-        """Take over a state_dict()."""
+        """Load a state_dict()."""
         inside = self._inside()
         own = self.__dict__
         for name, its in state_dict.items():
@@ -112,12 +112,12 @@ class LRScheduler:
                     vars(part).update(its)
 
     def _inside(self) -> dict[str, list]:
-        """The lists of schedules and of functions that it is made of."""
+        """Return the lists of inner schedules and functions."""
         return {name: getattr(self, name) for name in ("_schedulers", "lr_lambdas") if hasattr(self, name)}
 
 
 def attributes(function: Callable) -> dict | None:
-    """Return what an object that is called like a function has; None for a function."""
+    """Return the attributes of a callable object; None for a function."""
     return None if isinstance(function, FunctionType) else dict(vars(function))
 
 
@@ -151,7 +151,7 @@ class LambdaLR(LRScheduler):
 
 
 class MultiplicativeLR(LambdaLR):
-    """The rate of the epoch before times lr_lambda(epoch); one function, or one per group.
+    """The rate of the previous epoch times lr_lambda(epoch); one function, or one per group.
 
     >>> import minigrad
     >>> optimizer = minigrad.optim.SGD([minigrad.ones(1, requires_grad=True)], lr=1.0)
@@ -168,7 +168,7 @@ class MultiplicativeLR(LambdaLR):
 
 
 class StepLR(LRScheduler):
-    """Times `gamma` every `step_size` epochs.
+    """Multiplies the rate by `gamma` every `step_size` epochs.
 
     >>> import minigrad
     >>> optimizer = minigrad.optim.SGD([minigrad.ones(1, requires_grad=True)], lr=1.0)
@@ -189,7 +189,7 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """Times `gamma` at each of the epochs `milestones`.
+    """Multiplies the rate by `gamma` at each epoch in `milestones`.
 
     >>> import minigrad
     >>> optimizer = minigrad.optim.SGD([minigrad.ones(1, requires_grad=True)], lr=1.0)
@@ -210,7 +210,7 @@ class MultiStepLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """Times `gamma` every epoch.
+    """Multiplies the rate by `gamma` every epoch.
 
     >>> import minigrad
     >>> optimizer = minigrad.optim.SGD([minigrad.ones(1, requires_grad=True)], lr=1.0)
@@ -231,7 +231,7 @@ class ExponentialLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """From start_factor to end_factor times the first rate, on a line over `total_iters` epochs.
+    """From start_factor to end_factor times the first rate, linearly over `total_iters` epochs.
 
     >>> import minigrad
     >>> optimizer = minigrad.optim.SGD([minigrad.ones(1, requires_grad=True)], lr=1.0)
@@ -255,7 +255,7 @@ class LinearLR(LRScheduler):
             raise error(
                 ValueError,
                 "LinearLR",
-                f"starting factor {start_factor} should lie in (0, 1] and ending factor {end_factor} in [0, 1]",
+                f"starting factor {start_factor} has to be in (0, 1] and ending factor {end_factor} in [0, 1]",
                 "write start_factor=0.1, end_factor=1.0",
             )
         self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
@@ -268,7 +268,7 @@ class LinearLR(LRScheduler):
         return now if t > self.total_iters else now * self.factor(t) / self.factor(t - 1)
 
     def factor(self, epoch: int) -> float:
-        """The factor of the first rate."""
+        """Return the factor on the first rate at an epoch."""
         return self.start_factor + (self.end_factor - self.start_factor) * epoch / self.total_iters
 
 
@@ -287,7 +287,7 @@ class ConstantLR(LRScheduler):
 
     def __init__(self, optimizer: Optimizer, factor: float = 1 / 3, total_iters: int = 5, last_epoch: int = -1):
         if not 0 <= factor <= 1:
-            raise error(ValueError, "ConstantLR", f"factor {factor} should lie in [0, 1]", "write factor=0.1")
+            raise error(ValueError, "ConstantLR", f"factor {factor} has to be in [0, 1]", "write factor=0.1")
         self.factor, self.total_iters = factor, total_iters
         super().__init__(optimizer, last_epoch)
 
