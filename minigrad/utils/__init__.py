@@ -1,4 +1,4 @@
-"""Loading data, computing parts of a graph again, timing: torch.utils's names."""
+"""Data loading, activation checkpointing and timing: torch.utils's names."""
 
 from . import benchmark, checkpoint, data
 

@@ -1,7 +1,6 @@
-"""Timing statements: torch.utils.benchmark's Timer, its Measurements, and Compare, which sets them in a table.
+"""Timing of statements: torch.utils.benchmark's Timer, its Measurements, and Compare, which prints them as a table.
 
-A statement runs in blocks that are long enough for the clock, with one thread unless more are asked for, after a block that
-warms up.
+After a warm-up block, a statement runs in blocks that are long enough for the clock, on one thread unless you ask for more.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ from ..kernels.threads import get_num_threads, set_num_threads
 __all__ = ["Compare", "Measurement", "TaskSpec", "Timer"]
 
 UNITS = {"ns": (1e-9, "nanosecond"), "us": (1e-6, "microsecond"), "ms": (1e-3, "millisecond"), "s": (1.0, "second")}
-SHORTEST = 1e-9  # seconds: no statement takes less, and nothing is divided by 0
-RESOLUTION = 25e-9  # seconds: no mean is known better than this
+SHORTEST = 1e-9  # seconds; a lower bound for every time, which prevents division by 0
+RESOLUTION = 25e-9  # seconds; no mean is more accurate than this
 UNSTEADY = {0.25: "This suggests significant environmental influence.", 0.1: "This could indicate system fluctuation."}
 
 
 def timer() -> float:
-    """Return the time in seconds, when the GPU has done what it was given."""
+    """Return the time in seconds, after the GPU has finished its work."""
     if cuda.is_available():
         cuda.synchronize()
     return time.perf_counter()
@@ -41,7 +40,7 @@ def timer() -> float:
 
 @contextmanager
 def threads(n: int) -> Iterator[None]:
-    """Compute with n threads inside."""
+    """Compute with n threads inside the `with` block."""
     before = get_num_threads()
     try:
         set_num_threads(n)
@@ -50,10 +49,10 @@ def threads(n: int) -> Iterator[None]:
         set_num_threads(before)
 
 
-# ---------------------------------------------------------------------- what was measured
+# ---------------------------------------------------------------------- measurements
 @dataclass(frozen=True)
 class TaskSpec:
-    """Say what a Timer times.
+    """The statement that a Timer times, its setup and its labels.
 
     >>> from minigrad.utils.benchmark import TaskSpec
     >>> TaskSpec("x.sum()", "x = torch.ones(3)", sub_label="small").title
@@ -77,20 +76,20 @@ class TaskSpec:
         return (self.stmt if self.label is None else self.label) + (f": {self.sub_label}" if self.sub_label else "")
 
     def setup_str(self) -> str:
-        """Return the setup as it is shown."""
+        """Return the setup for display."""
         if self.setup in ("", "pass"):
             return ""
         return f"setup:\n{textwrap.indent(self.setup, '  ')}" if "\n" in self.setup else f"setup: {self.setup}"
 
     def summarize(self) -> str:
-        """Return title, description and setup, those that there are, on lines of their own."""
+        """Return title, description and setup, as far as present, each on a separate line."""
         parts = [self.title, self.description or "", self.setup_str()]
         return "\n".join([f"{part}\n" if "\n" in part else part for part in parts if part])
 
 
 @dataclass(repr=False)
 class Measurement:
-    """Hold what a Timer measured: times in seconds of blocks of `number_per_run` runs, and their statistics.
+    """The result of a Timer: the time in seconds of each block of `number_per_run` runs, and statistics.
 
     >>> from minigrad.utils.benchmark import Measurement, TaskSpec
     >>> m = Measurement(2, [2.0, 4.0, 6.0], TaskSpec("f()", ""))
@@ -101,17 +100,17 @@ class Measurement:
     number_per_run: int
     raw_times: list[float]
     task_spec: TaskSpec
-    metadata: dict | None = None  # the user's
+    metadata: dict | None = None  # free for the user
 
     def __getattr__(self, name: str) -> Any:
-        """Return what the task_spec has under a name: stmt, label, num_threads, ..."""
+        """Return a field of the task_spec: stmt, label, num_threads, ..."""
         if name in TaskSpec.__dataclass_fields__:
             return getattr(self.task_spec, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @property
     def times(self) -> list[float]:
-        """Seconds of one run, for each block."""
+        """Seconds per run, for each block."""
         return [t / self.number_per_run for t in self.raw_times]
 
     @property
@@ -125,41 +124,41 @@ class Measurement:
         return statistics.median(self.times)
 
     def quartiles(self) -> tuple[float, float]:
-        """Return below what a quarter of the times lies, and above what."""
+        """Return the first and the third quartile of the times."""
         low, high = np.quantile(self.times, [0.25, 0.75])
         return float(low), float(high)
 
     @property
     def iqr(self) -> float:
-        """The range in which the middle half of the times lies."""
+        """The interquartile range of the times."""
         low, high = self.quartiles()
         return high - low
 
     @property
     def significant_figures(self) -> int:
-        """Return how many figures of the median are trustworthy, 1 to 4, by a rough 90% interval of the interquartile mean."""
+        """The number of trustworthy figures of the median, 1 to 4, by a rough 90% interval of the interquartile mean."""
         n = len(self.raw_times)
         middle = sorted(self.times)[n // 4 : ceil(3 * n / 4)]
         interval = max(1.645 * statistics.pstdev(middle) / len(middle) ** 0.5, RESOLUTION)
         return min(max(floor(log10(self.median / interval)), 1), 4)
 
     def meets_confidence(self, threshold: float = 0.1) -> bool:
-        """Return whether the middle half lies within this part of the median."""
+        """Return True if the interquartile range is below this fraction of the median."""
         return self.iqr / self.median < threshold
 
     @property
     def has_warnings(self) -> bool:
-        """Return whether the times differ too much to be trusted."""
+        """True if the times vary too much to be trusted."""
         return not self.meets_confidence()
 
     @property
     def title(self) -> str:
-        """Return the attribute of the task_spec."""
+        """The title of the task_spec."""
         return self.task_spec.title
 
     @property
     def as_row_name(self) -> str:
-        """Return the name of a row of the table."""
+        """The name of the measurement's row in a table."""
         return self.sub_label or self.stmt or "[Unknown]"
 
     def __repr__(self) -> str:
@@ -181,7 +180,7 @@ class Measurement:
 
     @staticmethod
     def merge(measurements: Iterable[Measurement]) -> list[Measurement]:
-        """Return one Measurement for those of each task_spec."""
+        """Merge the measurements of each task_spec into one."""
         groups: dict[TaskSpec, list[float]] = {}
         for m in measurements:
             groups.setdefault(m.task_spec, []).extend(m.times)
@@ -195,10 +194,10 @@ def unit_of(seconds: float) -> str:
 
 # ---------------------------------------------------------------------- measuring
 class Timer:
-    """Times a statement: `timeit` a number of runs, `blocked_autorange` for a time, `adaptive_autorange` until it is steady.
+    """Time a statement: `timeit` for a number of runs, `blocked_autorange` for a time, `adaptive_autorange` until it is steady.
 
-    `stmt` and `setup` see `globals`, and minigrad as `torch`. `label`, `sub_label`, `description` and `env` say in a table
-    what it is. Raises ValueError for a statement that is no text.
+    `stmt` and `setup` see `globals`, and minigrad as `torch`. `label`, `sub_label`, `description` and `env` identify it in
+    a table. Raises ValueError for a statement that is not a string.
 
     >>> from minigrad.utils.benchmark import Timer
     >>> m = Timer("x + x", "x = torch.ones(3)", num_threads=1).timeit(10)
@@ -225,23 +224,23 @@ class Timer:
             raise error(ValueError, "Timer", what, 'write stmt="f(x)", globals={"f": f, "x": x}')
         if language not in ("python", "py") or global_setup:
             what = f"only Python is timed, got language={language!r} and global_setup={global_setup!r}"
-            raise error(ValueError, "Timer", what, "leave language away, and put what comes first into setup")
+            raise error(ValueError, "Timer", what, "leave out language, and move global_setup into setup")
         stmt, setup = [textwrap.dedent(text).removeprefix("\n").rstrip() for text in (stmt, setup)]
         self._timer = timeit.Timer(stmt, setup, timer, {"torch": minigrad, **(globals or {})})
         self._task_spec = TaskSpec(stmt, setup, "", label, sub_label, description, env, num_threads)
 
     def _seconds(self, number: int) -> float:
-        """Return how long a block of runs takes."""
+        """Return the seconds that a block of runs takes."""
         return max(self._timer.timeit(number), SHORTEST)
 
     def timeit(self, number: int = 1_000_000) -> Measurement:
-        """Return one block of `number` runs."""
+        """Measure one block of `number` runs."""
         with threads(self._task_spec.num_threads):
             self._seconds(max(number // 100, 2))  # warms up
             return Measurement(number, [self._seconds(number)], self._task_spec)
 
     def _block_size(self, min_run_time: float) -> int:
-        """Return how many runs make a block beside which the clock does not count."""
+        """Return a number of runs large enough that the clock's overhead is negligible."""
         overhead, number = statistics.median([self._seconds(0) for _ in range(5)]), 1
         while number < 1e8:
             seconds = self._seconds(number)
@@ -251,7 +250,7 @@ class Timer:
         return number
 
     def _blocks(self, least: float, most: float, enough: Callable, callback: Callable | None) -> Measurement:
-        """Return blocks that take `least` seconds together, and then more until it is enough, or `most` have passed."""
+        """Measure blocks for `least` seconds, then more until `enough` holds or `most` seconds have passed."""
         with threads(self._task_spec.num_threads):
             found = Measurement(self._block_size(least), [], self._task_spec)
             while sum(found.raw_times) < least or not enough(found):
@@ -265,7 +264,7 @@ class Timer:
     def blocked_autorange(
         self, callback: Callable[[int, float], Any] | None = None, min_run_time: float = 0.2
     ) -> Measurement:
-        """Return blocks that take at least `min_run_time` seconds together; `callback(runs, seconds)` is told of each."""
+        """Measure blocks for at least `min_run_time` seconds; call `callback(runs, seconds)` after each block."""
         return self._blocks(min_run_time, float("inf"), lambda found: True, callback)
 
     def adaptive_autorange(
@@ -276,14 +275,14 @@ class Timer:
         max_run_time: float = 10.0,
         callback: Callable[[int, float], Any] | None = None,
     ) -> Measurement:
-        """Return blocks until their range is below this part of the median, or `max_run_time` seconds have passed."""
+        """Measure blocks until their range is below this fraction of the median, or for `max_run_time` seconds."""
         steady = lambda found: len(found.raw_times) > 3 and found.meets_confidence(threshold)
         return self._blocks(min_run_time, max_run_time, steady, callback)
 
 
 # ---------------------------------------------------------------------- a table
 class Compare:
-    """Sets measurements in a table: a row for each sub_label or statement, a column for each description.
+    """A table of measurements: a row for each sub_label or statement, a column for each description.
 
     Raises ValueError for anything but Measurements.
 
@@ -305,16 +304,16 @@ class Compare:
             if not isinstance(r, Measurement):
                 what = f"expected a Measurement, got {type(r).__name__}"
                 raise error(
-                    ValueError, "Compare", what, "pass what timer.timeit() or timer.blocked_autorange() returned"
+                    ValueError, "Compare", what, "pass the results of timer.timeit() or timer.blocked_autorange()"
                 )
             self._results.append(r)
 
     def trim_significant_figures(self) -> None:
-        """Show no more figures than one may believe."""
+        """Show only the significant figures."""
         self._trimmed = True
 
     def highlight_warnings(self) -> None:
-        """Mark times that differ too much."""
+        """Mark times that vary too much."""
         self._highlighted = True
 
     def print(self) -> None:
@@ -353,7 +352,7 @@ class Compare:
         return "\n".join([f"[{f' {label or str()} '.center(across - 2, '-')}]", *lines, ""])
 
     def _column(self, results: list[Measurement | None], scale: float) -> list[str]:
-        """Return the cells of a column, with the same decimals in all."""
+        """Return the cells of a column, all with the same number of decimals."""
         there = [m for m in results if m is not None]
         digits = [ceil(log10(m.median / scale)) for m in there]
         decimals = min([max(m.significant_figures - d, 0) for m, d in zip(there, digits)]) if self._trimmed else 1

@@ -1,8 +1,8 @@
-"""Activation checkpointing: a function keeps its inputs for backward and computes the rest again when it is needed.
+"""Activation checkpointing: a function saves only its inputs for backward, which then recomputes the rest.
 
-The usual form (`use_reentrant=False`) lets the operations inside save placeholders, which recomputation.py fills when
+The usual form (`use_reentrant=False`) makes the operations inside save placeholders, which recomputation.py fills when
 backward asks for one.  The older form (`use_reentrant=True`) is a Function whose backward runs the function again with
-gradients on, and backward inside backward.
+gradients on, and calls backward inside backward.
 """
 
 from __future__ import annotations
@@ -46,28 +46,28 @@ def checkpoint(
     preserve_rng_state: bool = True,
     **kwargs: Any,
 ) -> Any:
-    """Call `function(*args, **kwargs)` and keep only the arguments for backward, which computes the rest again.
+    """Call `function(*args, **kwargs)` and save only the arguments; backward recomputes everything else.
 
     With `use_reentrant=False` everything works as without checkpoint: `grad`, keyword arguments, nested structures, second
-    derivatives, checkpoints inside checkpoints. The function has to compute the same again; if it saves tensors of other
-    number, shapes or dtypes, backward raises CheckpointError with the line (unless `determinism_check="none"`).
+    derivatives, checkpoints inside checkpoints. The function has to compute the same again: if the number, shapes or dtypes
+    of its saved tensors change, backward raises CheckpointError with the line (unless `determinism_check="none"`).
 
     With `use_reentrant=True`, the default as in PyTorch, there is no graph inside. Only `backward()` without `inputs=` works,
     and only once; gradients flow only to tensors that are arguments themselves, and to parameters if one argument requires
-    grad; keyword arguments are refused. A warning asks to choose where `use_reentrant` is not given.
+    grad; keyword arguments raise an error. Without `use_reentrant`, a warning asks you to choose.
 
-    Raises ValueError for arguments that the form does not take.
+    Raises ValueError for arguments that the chosen form does not take.
 
     Parameters
     ----------
     context_fn
-        Returns two context managers, for the call and for the computing again; only with `use_reentrant=False`.
+        Returns two context managers, for the call and for the recomputation; only with `use_reentrant=False`.
     debug
-        Have a CheckpointError list all tensors of both runs.
+        Make CheckpointError list all saved tensors of both runs.
     early_stop
-        Stop computing again when all tensors are there that are needed.
+        Stop the recomputation once all needed tensors are there.
     preserve_rng_state
-        Draw the same random numbers again; what is drawn after backward does not depend on it.
+        Draw the same random numbers again, without an effect on the numbers drawn after backward.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def checkpoint(
         warn(
             "checkpoint-form",
             "checkpoint",
-            "use_reentrant is not given, and the older form is taken, which works with backward() alone",
+            "use_reentrant is missing, so checkpoint uses the older form, which works only with backward()",
             "write use_reentrant=False, or use_reentrant=True to keep the older form",
         )
     if use_reentrant:
@@ -115,7 +115,7 @@ def checkpoint_sequential(
     *,
     preserve_rng_state: bool = True,
 ) -> Any:
-    """Call functions one after another in `segments` parts, of which all but the last are checkpointed.
+    """Call functions one after another, in `segments` parts; all parts but the last are checkpointed.
 
     Raises ValueError unless there is a function for each segment.
 
@@ -148,7 +148,7 @@ def checkpoint_sequential(
 
 @contextmanager
 def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
-    """Decide for all checkpoints that are made inside whether computing again stops when all is there that is needed.
+    """Set `early_stop` for all checkpoints made inside the `with` block.
 
     >>> from minigrad.utils.checkpoint import set_checkpoint_early_stop
     >>> with set_checkpoint_early_stop(False):
@@ -159,7 +159,7 @@ def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
 
 @contextmanager
 def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
-    """Decide for all checkpoints that are made inside about `debug`; None leaves it to them.
+    """Set `debug` for all checkpoints made inside the `with` block; None leaves it to them.
 
     >>> from minigrad.utils.checkpoint import set_checkpoint_debug_enabled
     >>> with set_checkpoint_debug_enabled(True):
@@ -169,7 +169,7 @@ def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
 
 
 def set_to(variable: ContextVar, value: Any) -> Iterator[None]:
-    """Set a variable for the time of a `with` block."""
+    """Set a variable inside a `with` block."""
     before = variable.get()
     variable.set(value)
     try:
@@ -180,9 +180,9 @@ def set_to(variable: ContextVar, value: Any) -> Iterator[None]:
 
 # ---------------------------------------------------------------------- the older form
 def check_reentrant(args: tuple, kwargs: dict, context_fn: Callable, debug: bool) -> None:
-    """Refuse what only the usual form takes, and warn where no gradient can flow."""
+    """Raise an error for arguments that only the usual form takes; warn if no gradient can flow."""
     if kwargs:
-        what = f"unexpected keyword arguments: {', '.join(kwargs)}, which use_reentrant=True does not take"
+        what = f"unexpected keyword arguments: {', '.join(kwargs)}; use_reentrant=True does not take them"
         raise error(ValueError, "checkpoint", what, "pass them by position, or use_reentrant=False")
     if context_fn is not noop_context_fn or debug:
         what = "passing context_fn or debug is only supported when use_reentrant=False"
@@ -197,11 +197,11 @@ def check_reentrant(args: tuple, kwargs: dict, context_fn: Callable, debug: bool
 
 
 class CheckpointFunction(Function):
-    """A function that is run without a graph, and in backward once more with one."""
+    """A function that runs without a graph in forward, and again with one in backward."""
 
     @staticmethod
     def forward(ctx: Any, function: Callable, preserve_rng_state: bool, *args: Any) -> Any:
-        """Run it; backward sees to the gradients of what it uses without being given it, such as parameters."""
+        """Run the function; backward also gives gradients to tensors that are not arguments, such as parameters."""
         ctx.function, ctx.surroundings = function, Surroundings(preserve_rng_state)
         ctx.others = [None if isinstance(a, Tensor) else a for a in args]
         ctx.save_for_backward(*[a if isinstance(a, Tensor) else None for a in args])
@@ -211,10 +211,10 @@ class CheckpointFunction(Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *grads: Any) -> tuple:
-        """Run it again, and backward through that."""
+        """Run the function again with a graph, and backward through it."""
         run = running.get()
         if run is not None and run.targets is not None:
-            what = "with use_reentrant=True it does not work with grad() or with backward(inputs=...)"
+            what = "use_reentrant=True does not work with grad() or with backward(inputs=...)"
             raise error(
                 RuntimeError, "checkpoint", what, "write use_reentrant=False, or call backward() without inputs"
             )
@@ -224,7 +224,7 @@ class CheckpointFunction(Function):
         outs = returned if isinstance(returned, (tuple, list)) else (returned,)
         pairs = [(o, g) for o, g in zip(outs, grads) if isinstance(o, Tensor) and o.requires_grad]
         if not pairs:
-            what = "none of the outputs requires grad when the function runs again, so this checkpoint is not necessary"
+            what = "none of the outputs requires grad in the second run, so this checkpoint is not necessary"
             raise error(
                 RuntimeError, "checkpoint", what, "call the function without checkpoint, or do not detach inside it"
             )
@@ -233,5 +233,5 @@ class CheckpointFunction(Function):
 
 
 def leaf_like(t: Tensor) -> Tensor:
-    """Return a tensor as a leaf that requires grad if it does."""
+    """Return a tensor as a leaf, with the same requires_grad."""
     return t.detach().requires_grad_(t.requires_grad)

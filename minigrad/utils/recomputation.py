@@ -1,7 +1,7 @@
-"""Computing again what a checkpoint has not kept: a Region has placeholders for saved tensors, and fills them when asked.
+"""Recomputation of the tensors that a checkpoint does not save: a Region fills its placeholders when backward asks for them.
 
 Saved tensors hooks count the tensors that a function saves.  When backward asks for one, the function runs again, and other
-hooks pick out the tensors with the same numbers; when the last that is needed is there, it is stopped.
+hooks pick the tensors with the same numbers; once the last needed one is there, the run stops.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ AUTOCAST = "autocast"  # the name of the layer in compat/amp.py
 
 
 class CheckpointError(MinigradRuntimeError):
-    """A checkpointed function has not computed the same again.
+    """Raised when a checkpointed function does not compute the same again.
 
     >>> import minigrad
     >>> issubclass(minigrad.utils.checkpoint.CheckpointError, RuntimeError)
@@ -38,7 +38,7 @@ class CheckpointError(MinigradRuntimeError):
 
 
 def noop_context_fn() -> Contexts:
-    """Return two contexts that do nothing: the default of `context_fn`.
+    """Return two contexts that do nothing, the default of `context_fn`.
 
     >>> from minigrad.utils.checkpoint import noop_context_fn
     >>> len(noop_context_fn())
@@ -48,7 +48,7 @@ def noop_context_fn() -> Contexts:
 
 
 class Surroundings:
-    """Restore for the second run the autocast of the first, and its random numbers if they are to be the same."""
+    """Restores the first run's autocast for the second run, and its random numbers if requested."""
 
     def __init__(self, preserve_rng_state: bool):
         self.states = [(g, g.get_state()) for g in generators()] if preserve_rng_state else None
@@ -56,7 +56,7 @@ class Surroundings:
 
     @contextmanager
     def again(self) -> Iterator[None]:
-        """Be where the first run was; the generators are left as they are."""
+        """Restore the first run's surroundings inside the `with` block, and the generators afterwards."""
         frame = without(current(), AUTOCAST)
         for layer in self.autocasts:
             frame = Frame(layer, frame.grad, frame.dual, frame.inference, frame)
@@ -68,7 +68,7 @@ class Surroundings:
 
 # ---------------------------------------------------------------------- placeholders
 class Fact(NamedTuple):
-    """Note the place where a tensor was saved, its shape, dtype and device."""
+    """Shape, dtype and device of a saved tensor, and the place where it was saved."""
 
     shape: tuple
     dtype: str
@@ -79,7 +79,7 @@ class Fact(NamedTuple):
         return f"shape {self.shape} of {self.dtype} on {self.device}"
 
     def same(self, other: Fact) -> bool:
-        """Return whether another tensor is of the same kind."""
+        """Return True if another tensor has the same shape, dtype and device."""
         return self[:3] == other[:3]
 
 
@@ -91,18 +91,18 @@ class Placeholder:
 
 
 class Enough(BaseException):
-    """All that is needed has been computed again.  No Exception, which the function could catch."""
+    """Raised when all needed tensors are there.  Not an Exception, which the function might catch."""
 
 
 class Inputs(Function):
-    """In whose name the arguments of a checkpoint are saved."""
+    """The node that saves the arguments of a checkpoint."""
 
 
 class Region:
-    """A function that was called with placeholders, and how to fill them.
+    """A function that was called with placeholders, and the means to fill them.
 
-    What was computed again belongs to one run of backward, and is let go when it has been asked for: with
-    `retain_graph=True`, too.
+    Recomputed tensors belong to one run of backward, and are freed once backward has used them, even with
+    `retain_graph=True`.
     """
 
     def __init__(
@@ -118,20 +118,20 @@ class Region:
     ):
         if determinism_check not in ("default", "none"):
             what = f'determinism_check should be "default" or "none", but got {determinism_check!r}'
-            raise error(ValueError, "checkpoint", what, 'pass "default" to have what is computed again compared')
+            raise error(ValueError, "checkpoint", what, 'pass "default" to compare the recomputed tensors')
         self.function, self.context, self.surroundings = function, context, surroundings
         self.compared, self.early_stop, self.debug = determinism_check == "default", early_stop, debug
         leaves, self.spec = flatten((args, kwargs))
         self.node, self.frame = Inputs.Node(None, ()), current()
         if recordings:
             checkpointed("region_began", self.node, [x for x in leaves if isinstance(x, Tensor) and x._layer is None])
-        self.inputs = [save(x) for x in leaves]  # a checkpoint around this one has placeholders for these
+        self.inputs = [save(x) for x in leaves]  # a checkpoint around this one has placeholders for them
         self.facts: list[Fact] = []
         self.placeholders: list[weakref.ref[Placeholder]] = []
         self.computed: weakref.WeakKeyDictionary[Any, dict] = weakref.WeakKeyDictionary()  # run -> number -> tensor
 
     def pack(self, t: Tensor) -> Placeholder | Tensor:
-        """Keep a placeholder instead of a tensor."""
+        """Save a placeholder instead of a tensor."""
         if beside(self.frame):
             return t
         made = Placeholder(len(self.facts))
@@ -140,14 +140,14 @@ class Region:
         return made
 
     def unpack(self, wanted: Placeholder | Tensor) -> Tensor:
-        """Return the tensor that a placeholder stands for, computed again if need be."""
+        """Return the tensor behind a placeholder, recomputed if necessary."""
         if isinstance(wanted, Tensor):
             return wanted
-        run: Any = running.get() or Placeholder(-1)  # outside of backward for this one alone
-        self.node._saved = getattr(run, "freed", None) or ()  # for a record, which says when the inputs are let go
+        run: Any = running.get() or Placeholder(-1)  # outside of backward: for this tensor alone
+        self.node._saved = getattr(run, "freed", None) or ()  # a recording shows when the inputs are freed
         computed = self.computed.get(run)
         if computed is None or wanted.number not in computed:
-            numbers = {wanted.number}  # of one that is asked for a second time that one
+            numbers = {wanted.number}  # only this one, if it is asked for a second time
             if computed is None and running.get() is not None:
                 numbers = {p.number for ref in self.placeholders if (p := ref()) is not None}
             computed = self.computed.setdefault(run, {})
@@ -158,14 +158,12 @@ class Region:
         return t
 
     def arguments(self) -> tuple[tuple, dict]:
-        """Return what the function was called with; RuntimeError if it was written to since."""
+        """Return the arguments of the call.  Raises RuntimeError if they were modified since."""
         return rebuild(self.spec, [unpack(x, self.node) for x in self.inputs])
 
     def modified(self, number: int, t: Tensor) -> Exception:
-        """Return the error for a tensor that the function itself overwrites after an operation has saved it."""
-        what = (
-            f"the function has modified a tensor of shape {tuple(t.shape)} in place that was saved for backward before"
-        )
+        """Return the error for a tensor that the function overwrites after an operation has saved it."""
+        what = f"the function modifies a tensor of shape {tuple(t.shape)} in place after it was saved for backward"
         writer = f"last written by {memory(t).writer} at {memory(t).place}"
         return error(RuntimeError, "checkpoint", what, "write to a copy: x.clone()", self.facts[number].place, [writer])
 
@@ -180,9 +178,9 @@ class Again:
         self.found: dict[int, tuple[Tensor, int]] = {}
 
     def run(self) -> dict[int, tuple[Tensor, int]]:
-        """Return the tensors by number, with the versions of their memory; CheckpointError if they are others.
+        """Return the tensors by number, with the versions of their memory.  Raises CheckpointError if they differ.
 
-        NotImplementedError if they have tangents: those of results are not known when they are saved.
+        Raises NotImplementedError if they have tangents: a result's tangent is not known yet when the result is saved.
         """
         region = self.region
         args, kwargs = region.arguments()
@@ -192,19 +190,19 @@ class Again:
         before, now = region.facts, self.facts
         if len(now) < len(before) if not region.early_stop else self.last not in self.found:
             missing = before[len(now)]
-            what = f"saved {len(before)} tensors in forward, but {len(now)} when it was computed again"
-            raise self.differs(what, [f"the first that is missing: {missing}, saved at {missing.place}"], missing.place)
+            what = f"saved {len(before)} tensors in forward, but {len(now)} in the recomputation"
+            raise self.differs(what, [f"the first missing one: {missing}, saved at {missing.place}"], missing.place)
         if len(now) > len(before):
-            what = f"saved {len(before)} tensors in forward, but {len(now)} when it was computed again"
+            what = f"saved {len(before)} tensors in forward, but {len(now)} in the recomputation"
             more = now[len(before)]
-            raise self.differs(what, [f"the first that is new: {more}, saved at {more.place}"], more.place)
-        del self.region  # which the graph of this run, where somebody has kept it, is not to keep alive
+            raise self.differs(what, [f"the first new one: {more}, saved at {more.place}"], more.place)
+        del self.region  # so that this run's graph, if the user keeps it, does not keep the region alive
         return self.found
 
     def pack(self, t: Tensor) -> Tensor:
-        """Take a tensor if it is one of those that are needed."""
+        """Take a tensor if it is needed."""
         if self.frame.dual is not None and (beside(self.frame) or self.frame.dual.tangent(t) is not None):
-            what = "forward mode goes through its backward, and what is computed again there has no tangents"
+            what = "forward mode through its backward is not supported: recomputed tensors have no tangents"
             raise error(NotImplementedError, "checkpoint", what, "call the function without checkpoint")
         if beside(self.frame):
             return t
@@ -213,9 +211,9 @@ class Again:
         t = t.detach()
         if region.compared and number < len(region.facts) and not new.same(region.facts[number]):
             old = region.facts[number]
-            notes = [f"in forward: {old}, saved at {old.place}", f"computed again: {new}, saved at {new.place}"]
+            notes = [f"in forward: {old}, saved at {old.place}", f"recomputed: {new}, saved at {new.place}"]
             raise self.differs(
-                f"computed something else when it ran again: saved tensor {number} differs", notes, new.place
+                f"computed something else in the second run: saved tensor {number} differs", notes, new.place
             )
         if number in self.numbers:
             self.found[number] = t, version(t)
@@ -224,23 +222,23 @@ class Again:
         return t
 
     def differs(self, what: str, notes: list[str], place: Place | None) -> Exception:
-        """Return the error for a function that has not computed the same again."""
+        """Return the error for a function that does not compute the same again."""
         if self.region.debug:
-            runs = {"in forward": self.region.facts, "computed again": self.facts}
+            runs = {"in forward": self.region.facts, "recomputed": self.facts}
             notes += [
                 f"{when} {i}: {f}, saved at {f.place}" for when, facts in runs.items() for i, f in enumerate(facts)
             ]
         fix = (
-            "let the function depend on its arguments alone, not on variables that change between forward and backward; "
+            "make the function depend on its arguments alone, not on variables that change between forward and backward; "
             "draw random numbers with preserve_rng_state=True"
         )
         who = getattr(self.region.function, "__qualname__", type(self.region.function).__name__)
-        return error(CheckpointError, "checkpoint", f"{who} has {what}", fix, place, notes)
+        return error(CheckpointError, "checkpoint", f"{who} {what}", fix, place, notes)
 
 
 @contextmanager
 def told(region: Region) -> Iterator[None]:
-    """Tell recordings that what runs inside is computed again."""
+    """Mark the operations inside as recomputation for recordings."""
     try:
         checkpointed("again_began", region.node)
         yield
@@ -249,9 +247,9 @@ def told(region: Region) -> Iterator[None]:
 
 
 def beside(frame: Frame) -> bool:
-    """Return whether what runs is no operation of a function that began in this frame, but the tangent of one.
+    """Return True if the running code is not the function's own operations but computes tangents, in another dual frame.
 
-    How many tangents there are may differ from run to run: they keep what they need.
+    The number of tangents may differ between runs, so their saved tensors get no placeholders.
     """
     now = current()
     return now.dual is not frame.dual or recorder_of(now) is not recorder_of(
@@ -260,5 +258,5 @@ def beside(frame: Frame) -> bool:
 
 
 def fact(t: Tensor) -> Fact:
-    """Return of what kind a tensor is, and where it is being saved."""
+    """Return a tensor's shape, dtype and device, and the place that saves it."""
     return Fact(tuple(t.shape), str(t.dtype), t.device, user_place())

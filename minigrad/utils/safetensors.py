@@ -1,8 +1,8 @@
-"""Files of tensors in the format safetensors: names, dtypes, shapes and numbers, and nothing that could be run.
+"""Files of tensors in the safetensors format: names, dtypes, shapes and numbers, but no code that could run.
 
-The functions are those of `safetensors.torch`, on the library of that name, which reads and writes arrays of NumPy.  A file
-holds every tensor once, row by row: what shares memory is refused, and `save_model` leaves out second names of parameters.
-Files of any Python object are minigrad/serialization's.
+The functions are those of `safetensors.torch`, built on the safetensors library for NumPy arrays.  A file holds every tensor
+once, row by row: saving tensors that share memory raises an error, and `save_model` leaves out second names of parameters.
+minigrad/serialization writes files of any Python object.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ try:
     import safetensors.numpy
 except ImportError as e:
     fix = "install it: pip install 'minigrad-viz[safetensors]'"
-    raise error(ImportError, "minigrad.utils.safetensors", "the library safetensors is not there", fix) from e
+    raise error(ImportError, "minigrad.utils.safetensors", "the library safetensors is not installed", fix) from e
 
 __all__ = ["load", "load_file", "load_model", "safe_open", "save", "save_file", "save_model"]
 KINDS = {
@@ -43,9 +43,9 @@ KINDS_THERE = {name: np.dtype(kind) for name, kind in KINDS.items()} | {"BF16": 
 
 
 def save_file(tensors: Mapping[str, Tensor], filename: Any, metadata: dict[str, str] | None = None) -> None:
-    """Write tensors, by name, to a file; `metadata` are texts that stand beside them.
+    """Write tensors by name to a file; `metadata` are texts stored with them.
 
-    Raises ValueError for a tensor that does not lie row by row, RuntimeError for tensors that share memory.
+    Raises ValueError for a tensor that is not contiguous, RuntimeError for tensors that share memory.
 
     >>> import minigrad, os, tempfile
     >>> from minigrad.utils import safetensors
@@ -58,9 +58,9 @@ def save_file(tensors: Mapping[str, Tensor], filename: Any, metadata: dict[str, 
 
 
 def load_file(filename: Any, device: Any = "cpu") -> dict[str, Tensor]:
-    """Read the tensors of a file, by name, to a device.
+    """Read the tensors of a file onto a device, by name.
 
-    Raises safetensors.SafetensorError for a damaged file, TypeError for a dtype that minigrad has not.
+    Raises safetensors.SafetensorError for a damaged file, TypeError for a dtype that minigrad does not have.
 
     >>> import minigrad, os, tempfile
     >>> from minigrad.utils import safetensors
@@ -102,9 +102,9 @@ def load(data: bytes) -> dict[str, Tensor]:
 def save_model(
     model: Module, filename: Any, metadata: dict[str, str] | None = None, force_contiguous: bool = True
 ) -> None:
-    """Write the state_dict of a module to a file; of parameters that are one, the first name, with the others as metadata.
+    """Write the state_dict of a module; a parameter with several names is stored under the first, the others as metadata.
 
-    Raises RuntimeError for tensors on parts of one memory of which none is all of it.
+    Raises RuntimeError for tensors that are parts of one memory if none of them is all of it.
 
     >>> import minigrad, os, tempfile
     >>> from minigrad.utils import safetensors
@@ -123,9 +123,9 @@ def save_model(
 
 
 def load_model(model: Module, filename: Any, strict: bool = True, device: Any = "cpu") -> tuple[set, list]:
-    """Read a file that save_model wrote into a module; return the names that are missing, and those that it does not have.
+    """Read a file of save_model into a module; return the missing names and the names that the module does not have.
 
-    Raises RuntimeError if there are such names and `strict`.
+    Raises RuntimeError if there are any and `strict`.
 
     >>> import minigrad, os, tempfile
     >>> from minigrad.utils import safetensors
@@ -146,14 +146,14 @@ def load_model(model: Module, filename: Any, strict: bool = True, device: Any = 
         faults = [f"Missing key(s) in state_dict: {quoted(absent)}"] if absent else []
         faults += [f"Unexpected key(s) in state_dict: {quoted(unexpected)}"] if unexpected else []
         what = f"Error(s) in loading state_dict for {type(model).__name__}: " + "; ".join(faults)
-        raise error(RuntimeError, "load_model", what, "load into the model that was saved, or pass strict=False")
+        raise error(RuntimeError, "load_model", what, "load into a model like the saved one, or pass strict=False")
     return absent, unexpected
 
 
 class safe_open:
-    """A file, open for reading one tensor at a time: `keys()`, `metadata()`, `get_tensor(name)`, `get_slice(name)`.
+    """A file opened for reading one tensor at a time: `keys()`, `metadata()`, `get_tensor(name)`, `get_slice(name)`.
 
-    `framework` is "pt"; "np" gives NumPy's arrays, as in the library.
+    `framework` is "pt", or "np" for NumPy's arrays, as in the library.
 
     >>> import minigrad, os, tempfile
     >>> from minigrad.utils import safetensors
@@ -177,20 +177,20 @@ class safe_open:
         self.file.__exit__(*error)
 
     def __getattr__(self, name: str) -> Any:
-        """The other methods are the library's: keys, offset_keys and metadata."""
+        """Look up the library's other methods: keys, offset_keys and metadata."""
         return getattr(self.file, name)
 
     def get_tensor(self, name: str) -> Any:
-        """One tensor."""
+        """Return one tensor."""
         return self.get_slice(name)[...]
 
     def get_slice(self, name: str) -> Slice:
-        """A tensor of which parts are read by an index."""
+        """Return a tensor of the file that you can index to read a part."""
         return Slice(self, name)
 
 
 class Slice:
-    """A tensor in a file, of which an index reads a part."""
+    """A tensor in a file; indexing it reads a part."""
 
     def __init__(self, opened: safe_open, name: str):
         self.opened, self.name = opened, name
@@ -207,7 +207,7 @@ class Slice:
 
 # ---------------------------------------------------------------------- helpers
 def arrays(tensors: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
-    """Return the arrays of tensors that a file can hold."""
+    """Return the tensors' arrays.  Raises an error for a tensor that a file cannot hold."""
     if not isinstance(tensors, Mapping):
         what = f"expected a dict of [str, Tensor] but received {type(tensors).__name__}"
         raise error(ValueError, "save_file", what, "pass model.state_dict()")
@@ -216,8 +216,8 @@ def arrays(tensors: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
             what = f"key {name!r} is invalid, expected a Tensor but received {type(t).__name__}"
             raise error(ValueError, "save_file", what, "save other objects with minigrad.save")
         if not t.is_contiguous():
-            what = f"{name!r}, of shape {tuple(t.shape)} and strides {t.stride()}, does not lie row by row in memory"
-            raise error(ValueError, "save_file", what, "save a copy that does: x.contiguous()")
+            what = f"{name!r}, of shape {tuple(t.shape)} and strides {t.stride()}, is not contiguous"
+            raise error(ValueError, "save_file", what, "save a contiguous copy: x.contiguous()")
     if shared := [names for names in sharing(tensors) if len(names) > 1]:
         what = f"some tensors share memory, which a file would hold several times: {shared}"
         raise error(RuntimeError, "save_file", what, "use save_model(model, path), or save copies: x.clone()")
@@ -225,7 +225,7 @@ def arrays(tensors: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
 
 
 def sharing(tensors: Mapping[str, Tensor]) -> list[list[str]]:
-    """Return the names of the tensors in groups: those whose memory overlaps stand together."""
+    """Return the names of the tensors in groups; tensors whose memory overlaps are in the same group."""
     owners: dict[Any, list] = defaultdict(list)
     for name, t in tensors.items():
         if t.numel():
@@ -242,40 +242,40 @@ def sharing(tensors: Mapping[str, Tensor]) -> list[list[str]]:
 
 
 def extent(t: Tensor) -> int:
-    """Return how many bytes lie between the first element of a tensor and the end of its last."""
+    """Return the number of bytes from the first element of a tensor to the end of its last."""
     return t.element_size() + sum((n - 1) * s for n, s in zip(t._a.shape, t._a.strides))
 
 
 def second_names(who: str, state: Mapping[str, Tensor], preferred: Iterable[str] = ()) -> dict[str, str]:
-    """Return the names that share the memory of others, each with the one that is kept, which is of `preferred` if it can."""
+    """Map each name that shares another's memory to the name that is kept, from `preferred` if possible."""
     found = {}
     for names in sharing(state):
         whole = (
             [n for n in names if state[n].nbytes == state[n].untyped_storage().nbytes()] if len(names) > 1 else names
         )
         if not whole:
-            what = f"the tensors {names} lie on parts of one memory, and none is all of it"
-            raise error(RuntimeError, who, what, "give each parameter memory of its own: nn.Parameter(x.clone())")
+            what = f"the tensors {names} are parts of one memory, and none is all of it"
+            raise error(RuntimeError, who, what, "give each parameter separate memory: nn.Parameter(x.clone())")
         kept = min([n for n in whole if n in set(preferred)] or whole)
         found.update({name: kept for name in names if name != kept})
     return found
 
 
 def known(who: str, name: str, kind: str) -> np.dtype:
-    """Return the dtype of a tensor in a file."""
+    """Return the dtype of a tensor in a file.  Raises TypeError if minigrad does not have it."""
     if kind not in KINDS_THERE:
         what = f"{name!r} is a tensor of {kind}, which minigrad does not have"
-        raise error(TypeError, who, what, f"convert it where it was written to one of {', '.join(KINDS_THERE)}")
+        raise error(TypeError, who, what, f"convert it before saving to one of {', '.join(KINDS_THERE)}")
     return KINDS_THERE[kind]
 
 
 def as_tensor(who: str, name: str, a: np.ndarray) -> Tensor:
-    """Return an array of a file as a tensor; ValueError for bools that are neither 0 nor 1."""
+    """Return an array of a file as a tensor.  Raises ValueError for bools that are neither 0 nor 1."""
     if a.dtype == dtypes.BOOL and (a.view("u1") > 1).any():
-        raise error(ValueError, who, f"{name!r} has a bool that is neither 0 nor 1", "write the file anew")
+        raise error(ValueError, who, f"{name!r} has a bool that is neither 0 nor 1", "write the file again")
     return from_numpy(a if a.flags.writeable else a.copy())
 
 
 def quoted(names: Iterable[str]) -> str:
-    """Return names as PyTorch lists them."""
+    """Return names in PyTorch's list format."""
     return ", ".join(f'"{name}"' for name in sorted(names))

@@ -345,13 +345,13 @@ DIFFERENT = [
         lambda x: x.exp().sin().cos(),
         lambda x: x.exp(),
         {},
-        ["saved 3 tensors in forward, but 1", "the first that is missing"],
+        ["saved 3 tensors in forward, but 1", "the first missing one"],
     ),
     (
         lambda x: x.exp(),
         lambda x: x.exp().sin(),
         dict(early_stop=False),
-        ["saved 1 tensors", "but 2", "first that is new"],
+        ["saved 1 tensors", "but 2", "first new one"],
     ),
     (lambda x: x.exp(), lambda x: x[:2].exp(), {}, ["saved tensor 0 differs", "shape (3,)", "shape (2,)"]),
     (lambda x: x.exp(), lambda x: x.double().exp(), {}, ["float32", "float64"]),
@@ -366,14 +366,14 @@ def test_a_function_that_computes_something_else_is_an_error_with_its_line(first
     text = str(raised.value)
     assert all(word in text for word in words), text
     assert any(f"at {__file__}:{run.__code__.co_firstlineno}" in text for run in (first, second))
-    assert "To fix: let the function depend on its arguments alone" in text
+    assert "To fix: make the function depend on its arguments alone" in text
 
 
 def test_debug_lists_all_tensors_of_both_runs():
     run = other_the_second_time(lambda x: x.exp().sin().cos(), lambda x: x.exp().sin())
     with set_checkpoint_debug_enabled(True):
         y = checkpoint(run, leaf(3), use_reentrant=False)
-    with pytest.raises(CheckpointError, match=r"in forward 2: shape(?s:.*)computed again 1: shape"):
+    with pytest.raises(CheckpointError, match=r"in forward 2: shape(?s:.*)recomputed 1: shape"):
         y.sum().backward()
 
 
@@ -401,7 +401,7 @@ def test_a_saved_tensor_that_the_function_itself_overwrites_is_an_error():
         return y * h
 
     y = checkpoint(run, leaf(3), use_reentrant=False)
-    with pytest.raises(RuntimeError, match="modified a tensor of shape \\(3,\\) in place(?s:.*)last written by add_"):
+    with pytest.raises(RuntimeError, match="modifies a tensor of shape \\(3,\\) in place(?s:.*)last written by add_"):
         y.sum().backward()
 
 
@@ -410,7 +410,7 @@ def test_forward_mode_through_backward_is_refused():
         x = torch.autograd.forward_ad.make_dual(leaf(3), torch.ones(3))
         w = leaf(3)
         y = checkpoint(lambda x, w: (x * w).exp(), x, w, use_reentrant=False)
-        with pytest.raises(NotImplementedError, match="forward mode goes through its backward"):
+        with pytest.raises(NotImplementedError, match="forward mode through its backward"):
             torch.autograd.grad(y.sum(), w)
 
 

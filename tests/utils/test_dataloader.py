@@ -82,7 +82,7 @@ REFUSED = [
     (dict(prefetch_factor=-2, num_workers=1), ValueError, "got -2"),
     (dict(persistent_workers=True), ValueError, "needs num_workers > 0"),
     (dict(multiprocessing_context="fork"), ValueError, "num_workers is 0"),
-    (dict(multiprocessing_context="spoon", num_workers=1), ValueError, "'spoon' is no start method"),
+    (dict(multiprocessing_context="spoon", num_workers=1), ValueError, "'spoon' is not a start method"),
     (dict(multiprocessing_context=3, num_workers=1), TypeError, "got int"),
     (dict(sampler=[0], shuffle=True), ValueError, "exclusive with shuffle"),
     (dict(batch_sampler=[[0]], batch_size=2), ValueError, "batch_sampler option is mutually exclusive"),

@@ -104,7 +104,7 @@ REFUSED = [
     (lambda: list(ChainDataset([[1]])), AssertionError, "dataset 0 is a list"),
     (lambda: len(ChainDataset([[1]])), AssertionError, "dataset 0 is a list"),
     (lambda: Overridden([1], [0]), NotImplementedError, "overrides __getitem__ but not __getitems__"),
-    (lambda: random_split(range(5), [1, 2]), ValueError, "add up to 3, and the dataset has 5"),
+    (lambda: random_split(range(5), [1, 2]), ValueError, "add up to 3, but the dataset has 5"),
     (lambda: random_split(range(5), [1.5, -0.5]), ValueError, "fraction 0 is 1.5"),
     (lambda: Dataset()[0], NotImplementedError, "defines no __getitem__"),
     (lambda: iter(IterableDataset()), NotImplementedError, "defines no __iter__"),

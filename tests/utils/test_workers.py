@@ -211,7 +211,7 @@ ERRORS = [
         lambda: range(9),
         dict(batch_size=2, collate_fn=lambda batch: 1 / 0),
         ZeroDivisionError,
-        ["To fix: mend collate_fn;"],
+        ["To fix: correct collate_fn;"],
     ),
     (lambda: range(9), dict(worker_init_fn=lambda worker: 1 / 0), ZeroDivisionError, ["worker_init_fn(0)"]),
 ]
@@ -268,7 +268,7 @@ def test_persistent_workers_start_anew_after_one_has_died():
 
 def test_a_batch_that_does_not_come_in_time_is_an_error():
     loader = DataLoader(Fails(4, samples.sleeps), 4, num_workers=1, timeout=0.2)
-    with pytest.raises(RuntimeError, match="worker 0 has sent no batch for 0.2 seconds"):
+    with pytest.raises(RuntimeError, match="worker 0 sent no batch for 0.2 seconds"):
         list(loader)
     for process in multiprocessing.active_children():
         process.kill()  # rather than to wait for it

@@ -1,8 +1,8 @@
 """Datasets, samplers and the DataLoader: torch.utils.data's names.
 
-A dataset gives samples, a sampler says in which order, `collate_fn` makes a batch of several, and a DataLoader joins the
-three.  dataset.py, sampler.py, distributed.py and collate.py have the parts, dataloader.py joins them; worker.py and
-worker_pool.py run them in other processes, and batch_transfer.py brings the batches from there.
+A dataset returns samples, a sampler chooses their order, `collate_fn` combines several into a batch, and a DataLoader joins
+the three.  The parts are in dataset.py, sampler.py, distributed.py and collate.py; dataloader.py joins them.  worker.py and
+worker_pool.py run them in other processes; batch_transfer.py sends the batches back.
 """
 
 from .collate import default_collate, default_convert

@@ -1,6 +1,6 @@
-"""From samples to a batch: tensors, arrays and numbers are stacked, and what holds them is kept.
+"""From samples to a batch: stack tensors, arrays and numbers, and keep the containers around them.
 
-`default_collate` makes one batch of a list of samples, `default_convert` turns the arrays of one sample into tensors.
+`default_collate` makes one batch from a list of samples; `default_convert` turns the arrays of one sample into tensors.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from ...errors import error
 from ...ops.from_data import as_tensor, tensor
 from ...ops.join import stack
 
-TEXT = "SaUO"  # the first letters of dtypes of text and objects
+TEXT = "SaUO"  # the kinds of dtypes for text and objects
 
 
 def default_convert(data: Any) -> Any:
-    """Return data with each NumPy array in it as a tensor; mappings and sequences are kept, tuples become lists.
+    """Return data with each NumPy array as a tensor; mappings and sequences keep their type, tuples become lists.
 
     >>> import numpy as np
     >>> from minigrad.utils.data import default_convert
@@ -40,10 +40,10 @@ def default_convert(data: Any) -> Any:
 
 
 def default_collate(batch: Sequence) -> Any:
-    """Return a batch made of a list of samples: their tensors, arrays and numbers stacked along a new first dimension.
+    """Make a batch from a list of samples: stack their tensors, arrays and numbers along a new first dimension.
 
-    Samples may be mappings, named tuples and sequences of such, however deep; text stays a list.  Raises TypeError for other
-    samples, RuntimeError for sequences or tensors of different sizes, and KeyError for a mapping without a key of the first.
+    Samples may be nested mappings, named tuples and sequences; text stays a list.  Raises TypeError for other samples,
+    RuntimeError for sequences or tensors of different sizes, and KeyError for a mapping that lacks a key of the first one.
 
     >>> from minigrad.utils.data import default_collate
     >>> default_collate([(1, 0.5), (2, 1.5)])
@@ -55,7 +55,7 @@ def default_collate(batch: Sequence) -> Any:
 
 
 def collate(batch: Sequence, *, collate_fn_map: dict[Any, Callable] | None = None) -> Any:
-    """Return a batch as `default_collate` does, with functions of your own for types of samples.
+    """Make a batch like `default_collate`, with your own functions for some types of samples.
 
     `collate_fn_map` maps a type to `f(batch, *, collate_fn_map)`.
 
@@ -77,24 +77,24 @@ def collate(batch: Sequence, *, collate_fn_map: dict[Any, Callable] | None = Non
                     "default_collate",
                     f"each element in list of batch should be of equal size: sample 0 has {len(first)} parts, "
                     f"sample {i} has {len(x)}",
-                    "pad the samples in the dataset, or pass a collate_fn to DataLoader that does it",
+                    "pad the samples in the dataset, or pass a collate_fn to DataLoader that pads them",
                 )
         return like(first, [collate(parts, collate_fn_map=collate_fn_map) for parts in zip(*batch)])
     raise unknown(type(first))
 
 
 def like(sample: Any, parts: Any) -> Any:
-    """Return parts in the container that a sample is: a copy filled with them, or a new one; a tuple becomes a list."""
+    """Return parts in a container of the sample's type: a filled copy, or a new one; a tuple becomes a list."""
     if isinstance(sample, tuple):
         return type(sample)(*parts) if hasattr(sample, "_fields") else parts
     try:
         if not isinstance(sample, (MutableMapping, MutableSequence)):
             return type(sample)(parts)
-        made: Any = copy.copy(sample)  # a defaultdict stays one
+        made: Any = copy.copy(sample)  # keeps attributes, such as a defaultdict's factory
         for key, part in parts.items() if isinstance(sample, Mapping) else enumerate(parts):
             made[key] = part
         return made
-    except TypeError:  # its class wants something else, or takes no other parts
+    except TypeError:  # the class takes other arguments, or rejects the parts
         return parts
 
 
@@ -111,7 +111,7 @@ def unknown(what: Any) -> Any:
 
 # ---------------------------------------------------------------------- by type
 def collate_tensors(batch: Sequence, *, collate_fn_map: Any = None) -> Tensor:
-    """Return tensors stacked; raise RuntimeError where their shapes differ."""
+    """Stack tensors.  Raises RuntimeError if their shapes differ."""
     sizes = batch[0]._sizes
     for i, t in enumerate(batch):
         if t._sizes != sizes:
@@ -120,20 +120,20 @@ def collate_tensors(batch: Sequence, *, collate_fn_map: Any = None) -> Tensor:
                 "default_collate",
                 f"stack expects each tensor to be of equal size: sample 0 has shape {tuple(batch[0].shape)}, "
                 f"sample {i} has {tuple(t.shape)}",
-                "pad or crop the samples in the dataset, or pass a collate_fn to DataLoader that does it",
+                "pad or crop the samples in the dataset, or pass a collate_fn to DataLoader that does",
             )
     return stack(list(batch))
 
 
 def collate_arrays(batch: Sequence, *, collate_fn_map: Any = None) -> Any:
-    """Return arrays as one tensor."""
+    """Stack arrays into one tensor."""
     if batch[0].dtype.kind in TEXT:
         raise unknown(batch[0].dtype)
     return collate([as_tensor(a) for a in batch], collate_fn_map=collate_fn_map)
 
 
 def collate_text(batch: Sequence, *, collate_fn_map: Any = None) -> Any:
-    """Return text as it is."""
+    """Return text unchanged."""
     return batch
 
 

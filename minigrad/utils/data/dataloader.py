@@ -1,7 +1,7 @@
-"""DataLoader: batches of a dataset, in the order of a sampler, fetched here or ahead of time by worker processes.
+"""DataLoader: batches of a dataset, in the order of a sampler, fetched in this process or ahead of time by workers.
 
-Numbers are drawn as often and in the same order as in PyTorch: a pass draws the workers' seed first, then what the sampler
-draws.  worker.py fetches, worker_pool.py has the processes.
+It draws random numbers as often and in the same order as PyTorch: each pass draws the workers' seed first, then the
+sampler's numbers.  worker.py fetches the batches, worker_pool.py runs the processes.
 """
 
 from __future__ import annotations
@@ -25,43 +25,43 @@ FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "pers
 
 
 class DataLoader(Generic[T_co]):
-    """Batches of a dataset, to be iterated over as often as one likes.
+    """Batches of a dataset; you can iterate over it any number of times.
 
-    Raises ValueError for arguments that exclude each other. What a worker raises is raised here, of the same type if that
-    takes a message, with the index of the sample and the worker's traceback.
+    Raises ValueError for arguments that exclude each other. An exception in a worker is raised here, with the same type if
+    that accepts a message, with the index of the sample and the worker's traceback.
 
     Parameters
     ----------
     dataset
-        A Dataset with indices or an IterableDataset; a list will do.
+        A Dataset with indices or an IterableDataset; a list works too.
     batch_size
-        Samples of a batch; None gives the samples themselves.
+        Number of samples per batch; None yields single samples.
     shuffle
-        Take the samples in another random order in each pass.
+        Draw a new random order for each pass.
     sampler, batch_sampler
-        What gives the indices, or the lists of indices that are batches.
+        Iterables of indices, or of lists of indices, each of which is a batch.
     num_workers
-        Processes that fetch ahead; 0 fetches in this one. The order of batches is the same.
+        Number of processes that fetch ahead; 0 fetches in this process. The order of batches is the same.
     collate_fn
-        What makes a batch of a list of samples: `default_collate`, or `default_convert` with `batch_size=None`.
+        Function that makes a batch from a list of samples: `default_collate`, or `default_convert` with `batch_size=None`.
     pin_memory
-        Taken and kept, without effect: minigrad has no pinned memory.
+        Accepted and stored, without effect: minigrad has no pinned memory.
     drop_last
-        Leave out a last batch that is smaller.
+        Leave out a smaller last batch.
     timeout
-        Seconds to wait for a batch of a worker before a RuntimeError; 0 waits as long as it takes.
+        Seconds to wait for a worker's batch before a RuntimeError; 0 waits without a limit.
     worker_init_fn
-        Called with its number in each worker, before it fetches. Its generators are seeded with `base_seed + number`.
+        Called in each worker with its number, before it fetches. Its generators are seeded with `base_seed + number`.
     multiprocessing_context
         How processes start: "fork", "spawn", "forkserver", or a context of `multiprocessing`.
     generator
-        What the order and the workers' seed are drawn from.
+        Generator of the order and of the workers' seed.
     prefetch_factor
-        Batches that each worker fetches ahead; 2 if there are workers.
+        Number of batches that each worker fetches ahead; 2 if there are workers.
     persistent_workers
         Keep the processes for the next pass.
     in_order
-        With False a batch that is ready comes before an earlier one that is not.
+        With False, a batch that is ready comes before an earlier one that is not.
 
     Examples
     --------
@@ -124,12 +124,12 @@ class DataLoader(Generic[T_co]):
     def __setattr__(self, name: str, value: Any) -> None:
         if self._initialized and name in FIXED:
             what = f"{name} attribute should not be set after {type(self).__name__} is initialized"
-            raise error(ValueError, "DataLoader", what, "make another DataLoader")
+            raise error(ValueError, "DataLoader", what, "make a new DataLoader")
         super().__setattr__(name, value)
 
     @property
     def multiprocessing_context(self) -> BaseContext | None:
-        """The context that processes are started with, None for the system's default."""
+        """The multiprocessing context that starts the workers, None for the system's default."""
         return self._context
 
     @multiprocessing_context.setter
@@ -138,7 +138,7 @@ class DataLoader(Generic[T_co]):
 
     @property
     def _indices(self) -> Iterable:
-        """Return the sampler that gives the indices of a batch."""
+        """The sampler of the indices of each batch."""
         return self.sampler if self.batch_sampler is None else self.batch_sampler  # type: ignore[return-value]
 
     def __iter__(self) -> Iterator[Any]:
@@ -168,7 +168,7 @@ class Endless:
 
 # ---------------------------------------------------------------------- checks
 def check_workers(num_workers: int, timeout: float, prefetch_factor: int | None, persistent_workers: bool) -> None:
-    """Refuse what makes no sense for that number of workers."""
+    """Raise an error for arguments that do not fit the number of workers."""
     if not isinstance(num_workers, int):
         what = f"num_workers has to be an int, got {type(num_workers).__name__}"
         raise error(TypeError, "DataLoader", what, "pass num_workers=0 to fetch in this process")
@@ -177,47 +177,47 @@ def check_workers(num_workers: int, timeout: float, prefetch_factor: int | None,
         raise error(ValueError, "DataLoader", what, "pass num_workers=0 to fetch in this process")
     if timeout < 0:
         what = f"timeout option should be non-negative, got {timeout}"
-        raise error(ValueError, "DataLoader", what, "pass timeout=0 to wait as long as it takes")
+        raise error(ValueError, "DataLoader", what, "pass timeout=0 to wait without a limit")
     if num_workers == 0 and prefetch_factor is not None:
-        what = f"prefetch_factor={prefetch_factor} is for workers, and num_workers is 0"
-        raise error(ValueError, "DataLoader", what, "pass num_workers=1 or more, or leave prefetch_factor away")
+        what = f"prefetch_factor={prefetch_factor} is for workers, but num_workers is 0"
+        raise error(ValueError, "DataLoader", what, "pass num_workers=1 or more, or leave out prefetch_factor")
     if prefetch_factor is not None and prefetch_factor < 0:
         what = f"prefetch_factor option should be non-negative, got {prefetch_factor}"
         raise error(ValueError, "DataLoader", what, "pass prefetch_factor=1 or more")
     if num_workers == 0 and persistent_workers:
-        what = "persistent_workers option needs num_workers > 0, and num_workers is 0"
-        raise error(ValueError, "DataLoader", what, "pass num_workers=1 or more, or leave persistent_workers away")
+        what = "persistent_workers option needs num_workers > 0, but num_workers is 0"
+        raise error(ValueError, "DataLoader", what, "pass num_workers=1 or more, or leave out persistent_workers")
 
 
 def check_order(
     iterable: bool, batch_size: Any, shuffle: Any, sampler: Any, batch_sampler: Any, drop_last: Any
 ) -> None:
-    """Refuse two answers to the question in which order samples come."""
+    """Raise ValueError for arguments that contradict each other about the order of samples."""
     given = {"shuffle": shuffle or None, "sampler": sampler, "batch_sampler": batch_sampler}
     for name, value in given.items():
         if iterable and value is not None:
             what = f"an IterableDataset has its own order: expected unspecified {name} option, but got {name}={value!r}"
-            raise error(ValueError, "DataLoader", what, f"leave {name} away, and order the samples in its __iter__")
+            raise error(ValueError, "DataLoader", what, f"leave out {name}, and order the samples in its __iter__")
     if sampler is not None and shuffle:
         what = "sampler option is mutually exclusive with shuffle"
-        raise error(ValueError, "DataLoader", what, "leave one of them away; RandomSampler(dataset) shuffles")
+        raise error(ValueError, "DataLoader", what, "leave out one of them; RandomSampler(dataset) shuffles")
     if batch_sampler is not None and (batch_size != 1 or shuffle or sampler is not None or drop_last):
         what = "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"
-        raise error(ValueError, "DataLoader", what, "leave them away: batch_sampler gives whole batches")
+        raise error(ValueError, "DataLoader", what, "leave them out: batch_sampler yields whole batches")
     if batch_sampler is None and batch_size is None and drop_last:
-        what = "batch_size=None gives single samples, and is mutually exclusive with drop_last"
-        raise error(ValueError, "DataLoader", what, "leave drop_last away, or pass a batch_size")
+        what = "batch_size=None yields single samples, and is mutually exclusive with drop_last"
+        raise error(ValueError, "DataLoader", what, "leave out drop_last, or pass a batch_size")
 
 
 def context_of(context: str | BaseContext, num_workers: int) -> BaseContext:
-    """Return the context of multiprocessing that is meant."""
+    """Return a multiprocessing context from its name or from itself."""
     if not num_workers:
-        what = "multiprocessing_context can only be used with multi-process loading, and num_workers is 0"
-        raise error(ValueError, "DataLoader", what, "pass num_workers=1 or more, or leave it away")
+        what = "multiprocessing_context can only be used with multi-process loading, but num_workers is 0"
+        raise error(ValueError, "DataLoader", what, "pass num_workers=1 or more, or leave it out")
     methods = multiprocessing.get_all_start_methods()
     if isinstance(context, str):
         if context not in methods:
-            what = f"multiprocessing_context={context!r} is no start method here, which are {methods}"
+            what = f"multiprocessing_context={context!r} is not a start method here; these are: {methods}"
             raise error(ValueError, "DataLoader", what, f"pass one of {', '.join(map(repr, methods))}")
         return multiprocessing.get_context(context)
     if not isinstance(context, BaseContext):
@@ -232,8 +232,8 @@ class LoaderIterator:
 
     def __init__(self, loader: DataLoader):
         if loader.timeout and not loader.num_workers:
-            what = f"timeout={loader.timeout} is for workers, and num_workers is 0"
-            raise error(AssertionError, "DataLoader", what, "pass num_workers=1 or more, or leave timeout away")
+            what = f"timeout={loader.timeout} is for workers, but num_workers is 0"
+            raise error(AssertionError, "DataLoader", what, "pass num_workers=1 or more, or leave out timeout")
         self.indices = loader._indices
         self.sampled = iter(self.indices)
         self.base_seed = drawn_seed(loader.generator)
@@ -252,9 +252,9 @@ class LoaderIterator:
 
 
 class WorkerIterator(LoaderIterator):
-    """One pass with workers, each of which has `prefetch` tasks ahead.
+    """One pass with workers, each with `prefetch_factor` tasks ahead.
 
-    `waiting` has the worker of each task that is not answered, the oldest first: a worker answers in order.
+    `waiting` lists the worker of each unanswered task, the oldest first; a worker answers in order.
     """
 
     def __init__(self, loader: DataLoader):
@@ -271,15 +271,15 @@ class WorkerIterator(LoaderIterator):
         self.begin()
 
     def begin(self) -> None:
-        """Give the first tasks of a pass."""
-        self.sampled = iter(self.indices)  # a second time, as in PyTorch: a sampler may draw here
+        """Hand out the first tasks of a pass."""
+        self.sampled = iter(self.indices)  # a second time, as in PyTorch: a sampler may draw numbers here
         self.active = set(range(len(self.pool.processes)))
         self.turns = itertools.cycle(sorted(self.active))
         for _ in range(self.ahead):
             self.ask()
 
     def again(self) -> None:
-        """Begin another pass with the same workers; what they had fetched ahead for the last one is let go."""
+        """Begin another pass with the same workers, and drop the batches that they had fetched ahead."""
         while self.waiting:
             self.take()
         for i in range(len(self.pool.processes)):
@@ -288,7 +288,7 @@ class WorkerIterator(LoaderIterator):
 
     def ask(self) -> None:
         """Give the next task to the worker whose turn it is."""
-        index = next(self.sampled, self)  # itself: there is no other
+        index = next(self.sampled, self)  # self marks the end
         if index is self or not self.active:
             return
         share = self.ahead // len(self.active)
@@ -298,7 +298,7 @@ class WorkerIterator(LoaderIterator):
                 return self.pool.give(worker, (index,))
 
     def take(self) -> tuple[int, Any]:
-        """Wait for an answer: the next one, or any."""
+        """Wait for an answer: the next one in order, or any."""
         worker, result = self.pool.take(set(self.waiting[:1] if self.in_order else self.waiting), self.timeout)
         self.waiting.remove(worker)
         return worker, result

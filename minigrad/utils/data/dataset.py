@@ -1,7 +1,7 @@
-"""Datasets: things with samples, by index (Dataset) or one after the other (IterableDataset), and what is made of several.
+"""Datasets: samples by index (Dataset) or in sequence (IterableDataset), and combinations of datasets.
 
-A map-style dataset has `__getitem__` and `__len__`.  One that can fetch many samples faster at once than one by one has
-`__getitems__(indices)` as well, and a DataLoader calls that.
+A map-style dataset has `__getitem__` and `__len__`.  If it can fetch many samples at once faster than one by one, it also has
+`__getitems__(indices)`, which a DataLoader then calls.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Dataset(Generic[T_co]):
 class IterableDataset(Dataset[T_co], Iterable[T_co]):
     """Base class of datasets that are read from beginning to end, such as streams.  A subclass defines `__iter__`.
 
-    Each worker of a DataLoader has a copy of the dataset, and reads all of it unless `__iter__` asks `get_worker_info` for
+    Each worker of a DataLoader has a copy of the dataset and reads all of it, unless `__iter__` asks `get_worker_info` for
     its share.
 
     >>> from minigrad.utils.data import DataLoader, IterableDataset
@@ -72,7 +72,7 @@ class IterableDataset(Dataset[T_co], Iterable[T_co]):
 
 
 class TensorDataset(Dataset[tuple[Tensor, ...]]):
-    """Samples are rows of tensors: index i gives `(a[i], b[i], ...)`, views of the tensors.
+    """A dataset of the rows of tensors: index i returns `(a[i], b[i], ...)`, views of the tensors.
 
     Raises AssertionError for tensors whose first dimensions differ.
 
@@ -104,7 +104,7 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
 
 
 class StackDataset(Dataset):
-    """Samples of several datasets side by side: tuples, or dicts where the datasets are given by keyword.
+    """Samples of several datasets side by side: tuples, or dicts if you pass the datasets by keyword.
 
     Raises ValueError for datasets of different lengths, for none, and for a mixture of both forms.
 
@@ -132,7 +132,7 @@ class StackDataset(Dataset):
                 ValueError,
                 "StackDataset",
                 what,
-                "pass datasets of one length; Subset(dataset, range(n)) takes n samples",
+                "pass datasets of the same length; Subset(dataset, range(n)) takes n samples",
             )
         self._length = sizes[0]
 
@@ -141,7 +141,7 @@ class StackDataset(Dataset):
         return list(self.datasets.values() if isinstance(self.datasets, dict) else self.datasets)
 
     def _sample(self, parts: Iterable) -> Any:
-        """Return one sample made of its parts."""
+        """Combine the parts into one sample."""
         return dict(zip(self.datasets, parts)) if isinstance(self.datasets, dict) else tuple(parts)
 
     def __getitem__(self, index: Any) -> Any:
@@ -171,9 +171,9 @@ def samples_at(dataset: Any, indices: list) -> list:
 
 
 class ConcatDataset(Dataset[T_co]):
-    """Datasets one after another, as one.
+    """Several datasets, one after another, as one.
 
-    Raises AssertionError for no datasets and for an IterableDataset, and ValueError or IndexError for an index beyond the end.
+    Raises AssertionError without datasets and for an IterableDataset, ValueError or IndexError for an index out of range.
 
     >>> from minigrad.utils.data import ConcatDataset
     >>> data = ConcatDataset([range(3), range(10, 12)])
@@ -187,7 +187,7 @@ class ConcatDataset(Dataset[T_co]):
     def __init__(self, datasets: Iterable[Any]):
         self.datasets = list(datasets)
         if not self.datasets:
-            raise error(AssertionError, "ConcatDataset", "there are no datasets to join", "pass one at least")
+            raise error(AssertionError, "ConcatDataset", "there are no datasets to join", "pass at least one")
         for i, d in enumerate(self.datasets):
             if isinstance(d, IterableDataset):
                 what = f"dataset {i} is an IterableDataset ({type(d).__name__}), which has no indices"
@@ -210,7 +210,7 @@ class ConcatDataset(Dataset[T_co]):
 
 
 class ChainDataset(IterableDataset):
-    """IterableDatasets one after another.  Raises AssertionError for others, when it comes to them.
+    """IterableDatasets, one after another.  Raises AssertionError for others, when it reaches them.
 
     >>> from minigrad.utils.data import IterableDataset
     >>> class Numbers(IterableDataset):
@@ -226,10 +226,10 @@ class ChainDataset(IterableDataset):
         self.datasets = datasets
 
     def _checked(self) -> Iterator[Any]:
-        """Give the datasets, each looked at before."""
+        """Yield the datasets, checking each."""
         for i, d in enumerate(self.datasets):
             if not isinstance(d, IterableDataset):
-                what = f"dataset {i} is a {type(d).__name__}, and no IterableDataset"
+                what = f"dataset {i} is a {type(d).__name__}, not an IterableDataset"
                 raise error(AssertionError, "ChainDataset", what, "use ConcatDataset for datasets with indices")
             yield d
 
@@ -242,9 +242,9 @@ class ChainDataset(IterableDataset):
 
 
 class Subset(Dataset[T_co]):
-    """Samples of a dataset at the given indices.
+    """The samples of a dataset at the given indices.
 
-    Raises NotImplementedError for a subclass with a `__getitem__` but without the `__getitems__` that a DataLoader would call.
+    Raises NotImplementedError for a subclass that overrides `__getitem__` but not `__getitems__`, which a DataLoader calls.
 
     >>> from minigrad.utils.data import Subset
     >>> list(Subset("abcdef", [4, 0, 3]))
@@ -262,7 +262,7 @@ class Subset(Dataset[T_co]):
                 NotImplementedError,
                 cls.__name__,
                 "the class overrides __getitem__ but not __getitems__, which a DataLoader calls",
-                "write `def __getitems__(self, indices): return [self[i] for i in indices]` in it",
+                "write `def __getitems__(self, indices): return [self[i] for i in indices]` in the class",
             )
 
     def __getitem__(self, idx: Any) -> Any:
@@ -285,7 +285,7 @@ def random_split(
 ) -> list[Subset]:
     """Split a dataset at random into Subsets of these lengths, or of these fractions, which add up to 1.
 
-    Of fractions each part gets `floor(fraction * len(dataset))` samples; what is left goes one by one to the first parts.
+    A fraction gets `floor(fraction * len(dataset))` samples; the remainder goes to the first parts, one sample each.
     A part may be empty.  Raises ValueError for lengths that do not add up to the dataset's, and for a fraction outside [0, 1].
 
     >>> import minigrad
@@ -301,7 +301,7 @@ def random_split(
         raise error(
             ValueError,
             "random_split",
-            f"the lengths {list(lengths)} add up to {sum(lengths)}, and the dataset has {total} samples",
+            f"the lengths {list(lengths)} add up to {sum(lengths)}, but the dataset has {total} samples",
             "pass lengths that add up to len(dataset), or fractions that add up to 1",
         )
     order = randperm(total, generator=generator).tolist()
@@ -310,7 +310,7 @@ def random_split(
 
 
 def of_fractions(fractions: Sequence[float], total: int) -> list[int]:
-    """Return how many of `total` samples each fraction gets."""
+    """Return the number of samples for each fraction of `total`."""
     for i, fraction in enumerate(fractions):
         if not 0 <= fraction <= 1:
             what = f"fraction {i} is {fraction}, which is not between 0 and 1"
@@ -322,5 +322,5 @@ def of_fractions(fractions: Sequence[float], total: int) -> list[int]:
 
 
 def listed(sizes: Sequence[int]) -> str:
-    """Return numbers as one says them: "3 and 4", "3, 4 and 5"."""
+    """Return numbers as text: "3 and 4", "3, 4 and 5"."""
     return f"{', '.join(map(str, sizes[:-1]))} and {sizes[-1]}"

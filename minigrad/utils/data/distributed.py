@@ -1,4 +1,4 @@
-"""DistributedSampler: each of many processes takes its share of a dataset."""
+"""DistributedSampler: each of several processes takes its share of a dataset."""
 
 from __future__ import annotations
 
@@ -16,14 +16,13 @@ WHO = "DistributedSampler"
 
 
 class DistributedSampler(Sampler[int]):
-    """The share of `dataset` that process `rank` of `num_replicas` takes: every `num_replicas`-th index, from its own on.
+    """The share of `dataset` for process `rank` of `num_replicas`: every `num_replicas`-th index, starting at `rank`.
 
-    Without the numbers they are those of this process and of all (`torch.distributed`).  With `shuffle` the indices come in
-    an order that is random and the same on all processes; it follows from `seed` and from what was last given to `set_epoch`,
-    which a loop calls before each pass.  All processes get as many: without `drop_last` the first indices come again at the
-    end, with it the last are left out.
+    The numbers default to this process's rank and the number of ranks (`torch.distributed`).  With `shuffle`, all processes
+    use the same random order, which depends on `seed` and on the last `set_epoch`; call that before each pass.  All processes
+    get equally many indices: without `drop_last` the first indices repeat at the end, with it the last ones are left out.
 
-    Raises ValueError for a rank that is none of `num_replicas`; where the numbers are not given, ValueError before
+    Raises ValueError for a rank outside `num_replicas`.  If the numbers are not given, raises ValueError before
     `init_process_group`, and RuntimeError without mpi4py.
 
     >>> from minigrad.utils.data import DistributedSampler
@@ -63,7 +62,7 @@ class DistributedSampler(Sampler[int]):
         return self.num_samples
 
     def set_epoch(self, epoch: int) -> None:
-        """Choose the order of the next pass; the same number has to be given on all processes."""
+        """Choose the order of the next pass; pass the same number on all processes."""
         self.epoch = epoch
 
 
@@ -74,5 +73,5 @@ def many_processes() -> Any:
         return processes
     fix = "pass num_replicas= and rank=, or call torch.distributed.init_process_group('mpi') first"
     if not processes.is_available():
-        raise error(RuntimeError, WHO, "it requires mpi4py to ask which process this is", fix)
+        raise error(RuntimeError, WHO, "requires mpi4py to find out the rank of this process", fix)
     raise error(ValueError, WHO, "the default process group has not been initialized", fix)

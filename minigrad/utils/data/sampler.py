@@ -1,7 +1,7 @@
 """Samplers: the order in which a DataLoader takes a dataset's samples.
 
-Each draws from its generator as often as PyTorch's does, and in the same order, so that what a program draws afterwards
-corresponds.
+Each sampler draws from its generator as often and in the same order as PyTorch's, so the numbers that a program draws
+afterwards are the same too.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 def drawn_seed(generator: Generator | None) -> int:
-    """Draw a seed from a generator, the default one for None."""
+    """Draw a seed from a generator, or from the default one for None."""
     return int(empty((), dtype=int64).random_(generator=generator).item())
 
 
@@ -41,7 +41,7 @@ def truth(kind: type[Exception], who: str, name: str, value: Any) -> None:
 
 
 class Sampler(Generic[T_co]):
-    """Base class of samplers.  A subclass defines `__iter__`, which gives indices or lists of them, and may define `__len__`.
+    """Base class of samplers.  A subclass defines `__iter__`, which yields indices or lists of them, and may define `__len__`.
 
     >>> from minigrad.utils.data import DataLoader, Sampler
     >>> class Backwards(Sampler):
@@ -57,13 +57,13 @@ class Sampler(Generic[T_co]):
         raise error(
             NotImplementedError,
             type(self).__name__,
-            "this Sampler gives no indices: its class defines no __iter__",
+            "this Sampler yields no indices: its class defines no __iter__",
             "write `def __iter__(self):` in the class",
         )
 
 
 class SequentialSampler(Sampler[int]):
-    """All indices of `data_source`, in their order.
+    """All indices of `data_source`, in order.
 
     >>> from minigrad.utils.data import SequentialSampler
     >>> list(SequentialSampler("abc"))
@@ -81,10 +81,10 @@ class SequentialSampler(Sampler[int]):
 
 
 class RandomSampler(Sampler[int]):
-    """Indices of `data_source` at random: each once, or any of them at each draw with `replacement=True`.
+    """Random indices of `data_source`: each once, or with `replacement=True` independent draws.
 
-    Without a `generator` each pass draws a seed from the default one and starts another from that.  Raises ValueError unless
-    `num_samples` (without it `len(data_source)`) is a positive int, and TypeError unless `replacement` is a bool.
+    Without a `generator`, each pass seeds a new one from the default generator.  Raises ValueError unless
+    `num_samples` (default `len(data_source)`) is a positive int, and TypeError unless `replacement` is a bool.
 
     >>> from minigrad.utils.data import RandomSampler
     >>> sorted(RandomSampler(range(4)))
@@ -107,7 +107,7 @@ class RandomSampler(Sampler[int]):
 
     @property
     def num_samples(self) -> int:
-        """Return the number of indices of a pass."""
+        """The number of indices per pass."""
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self) -> Iterator[int]:
@@ -116,7 +116,7 @@ class RandomSampler(Sampler[int]):
         if generator is None:
             generator = Generator().manual_seed(drawn_seed(None))
         step = 32 if self.replacement else n
-        for size in [step] * (left // step) + [left % step]:  # the last draw is made even for no samples
+        for size in [step] * (left // step) + [left % step]:  # the last draw happens even for 0 samples
             if self.replacement:
                 yield from randint(n, (size,), generator=generator).tolist()
             else:
@@ -127,7 +127,7 @@ class RandomSampler(Sampler[int]):
 
 
 class SubsetRandomSampler(Sampler[int]):
-    """The given indices, each once, at random.
+    """The given indices, each once, in random order.
 
     >>> from minigrad.utils.data import SubsetRandomSampler
     >>> sorted(SubsetRandomSampler([3, 7, 5]))
@@ -146,7 +146,7 @@ class SubsetRandomSampler(Sampler[int]):
 
 
 class WeightedRandomSampler(Sampler[int]):
-    """Indices below `len(weights)` at random, each as likely as its weight is large; the weights need not add up to 1.
+    """Random indices below `len(weights)`, with probabilities proportional to the weights, which need not add up to 1.
 
     Raises ValueError unless `num_samples` is a positive int, `replacement` a bool and `weights` has one dimension.
 
@@ -180,7 +180,7 @@ class WeightedRandomSampler(Sampler[int]):
 
 
 class BatchSampler(Sampler[list[int]]):
-    """Lists of `batch_size` indices that another sampler gives; a shorter last one is left out with `drop_last=True`.
+    """Lists of `batch_size` indices from another sampler; `drop_last=True` leaves out a shorter last one.
 
     Raises ValueError unless `batch_size` is a positive int and `drop_last` a bool.
 

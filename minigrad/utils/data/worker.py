@@ -1,7 +1,7 @@
-"""Fetching batches, in this process or as one of several workers, and what a worker knows about itself.
+"""Fetching batches, in this process or in a worker, and a worker's information about itself.
 
-A `Fetcher` makes batches of a dataset.  `work` is the life of a worker process: it takes tasks from its pipe, fetches, and
-sends back what came out, a batch, a `Failure` or `Ended`.  worker_pool.py starts it, batch_transfer.py sends batches.
+A `Fetcher` makes batches from a dataset.  `work` is the main function of a worker process: it takes tasks from its pipe,
+fetches, and sends back a batch, a `Failure` or `Ended`.  worker_pool.py starts it, batch_transfer.py sends the batches.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from ...places import users_part
 from .batch_transfer import Packed, packed, send
 from .dataset import IterableDataset
 
-CHECK = 5.0  # seconds between two looks at whether the other side lives
+CHECK = 5.0  # seconds between two checks that the other side is alive
 AGAIN = "begin another pass"
 ours: weakref.WeakSet[Connection] = weakref.WeakSet()  # this process's ends of the pipes to its workers
 
 
 # ---------------------------------------------------------------------- fetching
 class Fetcher:
-    """Makes batches: of the samples at given indices, or of the next ones of an IterableDataset.
+    """Makes batches from the samples at given indices, or from the next ones of an IterableDataset.
 
-    `doing()` says what it is at, for the message if that fails.
+    `doing()` describes the current step, for the message if it fails.
     """
 
     def __init__(self, dataset: Any, batched: bool, collate_fn: Callable, drop_last: bool):
@@ -48,11 +48,11 @@ class Fetcher:
         self.iterator = iter(dataset) if self.iterable else iter(())
 
     def doing(self) -> str:
-        """Return in words what runs."""
+        """Describe the current step."""
         return self.at[0].format(*[short(x) for x in self.at[1:]])
 
     def fetch(self, index: Any) -> Any:
-        """Return the batch for a list of indices, or the sample at one; raise StopIteration where an iterable ends."""
+        """Return the batch for a list of indices, or the sample at one.  Raises StopIteration when an iterable ends."""
         data = self.next_samples(index) if self.iterable else self.samples(index)
         self.at = ("collate_fn of the samples {}" if self.batched else "collate_fn of sample {}", index)
         if self.iterable:
@@ -71,14 +71,14 @@ class Fetcher:
         return found if self.batched else found[0]
 
     def next_samples(self, index: Any) -> Any:
-        """Return the next samples of the iterable, as many as the indices are."""
+        """Return the next samples of the iterable, as many as there are indices."""
         wanted, found = len(index) if self.batched else 1, []
         for _ in range(wanted):
             self.at = ("next(iter(dataset)), after {} samples", self.given)
             try:
                 found.append(next(self.iterator))
             except StopIteration:
-                self.iterator = iter(())  # it is not asked again
+                self.iterator = iter(())  # do not ask it again
                 break
             self.given += 1
         if not found or self.drop_last and len(found) < wanted:
@@ -87,16 +87,16 @@ class Fetcher:
 
 
 def short(index: Any) -> str:
-    """Return an index or a list of them as text, without the middle of many."""
+    """Return an index or a list of them as text, shortened if it is long."""
     if not isinstance(index, list) or len(index) <= 8:
         return repr(index)
     return f"[{', '.join(map(repr, index[:6]))}, ...], {len(index)} in all"
 
 
-# ---------------------------------------------------------------------- what a worker knows about itself
+# ---------------------------------------------------------------------- a worker's information about itself
 @dataclass(frozen=True)
 class WorkerInfo:
-    """A worker's number, how many there are, the seed of this one, and its copy of the dataset."""
+    """A worker's number, the number of workers, its seed, and its copy of the dataset."""
 
     id: int
     num_workers: int
@@ -108,7 +108,7 @@ _info: WorkerInfo | None = None
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """Return what a worker process of a DataLoader is, with `id`, `num_workers`, `seed` and `dataset`; None elsewhere.
+    """Return a DataLoader worker's `id`, `num_workers`, `seed` and `dataset`; None outside a worker.
 
     >>> from minigrad.utils.data import get_worker_info
     >>> get_worker_info() is None
@@ -117,14 +117,14 @@ def get_worker_info() -> WorkerInfo | None:
     return _info
 
 
-# ---------------------------------------------------------------------- what comes instead of a batch
+# ---------------------------------------------------------------------- results that are not batches
 class Ended:
-    """A worker's IterableDataset has no more samples."""
+    """Marks the end of a worker's IterableDataset."""
 
 
 @dataclass
 class Failure:
-    """Describe a worker's exception in a form that can be sent."""
+    """A worker's exception, in a form that can be sent."""
 
     kind: type[Exception]
     text: str
@@ -132,26 +132,26 @@ class Failure:
     worker: int
 
     def error(self) -> Exception:
-        """Return the exception to raise in the process of the DataLoader: of the same type, if that takes a message."""
+        """Return the exception to raise in the DataLoader's process, of the same type if that accepts a message."""
         what = f"caught {self.kind.__name__} in worker process {self.worker}, in {self.doing}"
         notes = ["The worker's traceback:", *self.text.rstrip().splitlines()]
         at_fault = re.split(" of |, after", self.doing)[0]
-        fix = f"mend {at_fault}; with num_workers=0 it fails in this process, where a debugger sees it"
+        fix = f"correct {at_fault}; with num_workers=0 it fails in this process, where a debugger can stop"
         try:
             return error(self.kind, "DataLoader", what, fix, notes=notes)
-        except Exception:  # its class takes something else than a message
+        except Exception:  # the class takes other arguments than a message
             return error(RuntimeError, "DataLoader", what, fix, notes=notes)
 
 
 def failure(e: Exception, doing: str, worker: int) -> Failure:
-    """Return the Failure for an exception, with the closest type of it that another process knows, too."""
+    """Return the Failure for an exception, with its closest type that another process knows too."""
     kind: Any = next(filter(is_known, type(e).__mro__))
     text = "".join(traceback.format_exception(type(e), e, users_part(e.__traceback__) or e.__traceback__))
     return Failure(kind if kind is not MinigradError else RuntimeError, text, doing, worker)
 
 
 def is_known(kind: type) -> bool:
-    """Return whether another process knows a class: one that is defined inside a function it does not."""
+    """Return True if another process can import a class; it cannot if a function defines the class."""
     try:
         return bool(pickle.dumps(kind))
     except Exception:
@@ -161,7 +161,7 @@ def is_known(kind: type) -> bool:
 # ---------------------------------------------------------------------- the process
 @dataclass
 class Job:
-    """All that a worker is told at its start."""
+    """The arguments of a worker."""
 
     dataset: Any
     batched: bool
@@ -174,11 +174,11 @@ class Job:
 
 
 def work(job: Job, pipe: Connection) -> None:
-    """Be a worker: until the pipe is closed, fetch what is asked for and send it."""
+    """Run a worker: fetch the requested batches and send them, until the pipe is closed."""
     begin(job)
     tasks: queue.SimpleQueue = queue.SimpleQueue()
     results: queue.SimpleQueue = queue.SimpleQueue()
-    # threads of their own: neither side ever waits for the other to read, and fetching goes on while a batch is sent
+    # separate threads: neither side ever waits for the other to read, and fetching continues while a batch is sent
     Thread(target=take_tasks, args=(pipe, tasks), daemon=True).start()
     Thread(target=send_results, args=(pipe, results), daemon=True).start()
     failed = fetcher = None
@@ -197,7 +197,7 @@ def work(job: Job, pipe: Connection) -> None:
 
 
 def answer(job: Job, fetcher: Fetcher | None, index: Any, results: queue.SimpleQueue) -> Fetcher | None:
-    """Put the batch of an index among the results, or what came instead; return the fetcher, begun if there was none."""
+    """Put the batch of an index, or a failure, among the results; return the fetcher, created if None."""
     doing = None
     try:
         fetcher = fetcher or Fetcher(job.dataset, job.batched, job.collate_fn, job.drop_last)
@@ -215,30 +215,30 @@ def answer(job: Job, fetcher: Fetcher | None, index: Any, results: queue.SimpleQ
 
 
 def begin(job: Job) -> None:
-    """Make this process a worker: its seeds, its info, one thread, and no Ctrl-C, which is the parent's to handle."""
+    """Make this process a worker: set its seeds, its info and one thread; leave Ctrl-C to the parent."""
     global _info
-    for pipe in list(ours):  # a fork has those to earlier workers, who would not see that the parent's end is closed
+    for pipe in list(ours):  # copied by a fork: earlier workers would not notice that the parent closes its end
         pipe.close()
     signal.signal(signal.SIGINT, lambda *_: None)
     if hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # as worker_pool.py has left it
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # worker_pool.py blocked it
     set_num_threads(1)
     seed = job.base_seed + job.worker
     random.seed(seed)
     manual_seed(seed)
     words = [job.worker, job.base_seed & 0xFFFFFFFF, job.base_seed >> 32, 0]
-    np.random.seed(np.random.SeedSequence(words).generate_state(4))  # PyTorch's, so that the streams are unrelated
+    np.random.seed(np.random.SeedSequence(words).generate_state(4))  # PyTorch's way, for unrelated streams
     _info = WorkerInfo(job.worker, job.workers, seed, job.dataset)
 
 
 def take_tasks(pipe: Connection, tasks: queue.SimpleQueue) -> None:
-    """Take tasks out of the pipe until the parent closes it or is no more."""
+    """Take tasks from the pipe until the parent closes it or dies."""
     parent = os.getppid()
     try:
         while True:
             if pipe.poll(CHECK):
                 tasks.put(pipe.recv())
-            elif os.getppid() != parent:  # killed, and another process holds its end of the pipe
+            elif os.getppid() != parent:  # killed, while another process holds its end of the pipe
                 break
     except (EOFError, OSError):
         pass
@@ -246,10 +246,10 @@ def take_tasks(pipe: Connection, tasks: queue.SimpleQueue) -> None:
 
 
 def send_results(pipe: Connection, results: queue.SimpleQueue) -> None:
-    """Send results as they come."""
+    """Send results as they arrive."""
     while True:
         result: Packed = results.get()
         try:
             send(pipe, result)
-        except OSError:  # the parent has gone on without it
+        except OSError:  # the parent has continued without it
             return

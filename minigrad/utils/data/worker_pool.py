@@ -1,8 +1,8 @@
-"""The worker processes of one pass over a DataLoader (or of all, if they persist), each at the end of a pipe.
+"""The worker processes of one pass over a DataLoader (or of all passes, if they persist), each with a pipe.
 
-A worker answers its tasks in order, so that whose turn it is says which batch comes next.  A worker that dies closes its
-pipe, which is an error here and never a wait; whatever ends the pool, a break, an exception, Ctrl-C or the end of the
-program, ends the processes.
+A worker answers its tasks in order, so the order of the tasks determines the order of the batches.  A worker that dies
+closes its pipe, which raises an error here instead of waiting forever.  However the pool ends (a break, an exception, Ctrl-C
+or the end of the program), its processes end too.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from ...errors import error
 from .batch_transfer import receive
 from .worker import CHECK, Job, ours, work
 
-GRACE = 2.0  # seconds for a worker to end what it is at
+GRACE = 2.0  # seconds that a worker gets to finish its task
 
 
 class WorkerPool:
-    """Starts a process for each job, gives tasks to them and takes their results."""
+    """Starts a process for each job, sends tasks and receives results."""
 
     def __init__(self, context: Any, jobs: Sequence[Job]):
         self.processes: list = []
@@ -52,7 +52,7 @@ class WorkerPool:
                 process.start()
             except (TypeError, AttributeError, pickle.PicklingError) as e:
                 e.add_note(
-                    "A worker that is not forked gets dataset, collate_fn and worker_init_fn as a pickle: define their classes "
+                    "A worker that is not forked gets dataset, collate_fn and worker_init_fn by pickle: define their classes "
                     "and functions at the top of a module, or pass multiprocessing_context='fork' to DataLoader."
                 )
                 raise
@@ -60,13 +60,13 @@ class WorkerPool:
 
     def give(self, worker: int, task: Any) -> None:
         """Give a worker one more task."""
-        with suppress(OSError):  # it is dead: whoever takes its result is told
+        with suppress(OSError):  # a dead worker raises an error in take()
             self.pipes[worker].send(task)
 
     def take(self, workers: Collection[int], timeout: float = 0) -> tuple[int, Any]:
-        """Wait for a result of one of these workers; return which one has sent it, and what.
+        """Wait for a result of one of these workers; return the worker's number and the result.
 
-        Raises RuntimeError if one has died, or after `timeout` seconds if that is not 0.
+        Raises RuntimeError if a worker has died, or after `timeout` seconds unless that is 0.
         """
         end = time.monotonic() + (timeout or float("inf"))
         while True:
@@ -85,7 +85,7 @@ class WorkerPool:
                 raise timed_out(workers, timeout)
 
     def received(self, worker: int) -> tuple[int, Any]:
-        """Read what a worker has sent."""
+        """Read a result that a worker has sent."""
         try:
             text, arrays = receive(self.pipes[worker])
         except (EOFError, OSError):
@@ -93,12 +93,12 @@ class WorkerPool:
         return worker, pickle.loads(text, buffers=arrays)
 
     def died(self, worker: int) -> Exception:
-        """Stop all, and return the error for a worker that is no more."""
+        """Stop all workers, and return the error for one that has died."""
         process = self.processes[worker]
         process.join(CHECK)
         pid, code = process.pid, process.exitcode
         self.stop()
-        fix = "use num_workers=0 to see in this process what it does"
+        fix = "use num_workers=0 to run the same code in this process"
         how = f"it exited with code {code}"
         if code is not None and code < 0:
             how = f"it was killed by {signal.Signals(-code).name}"
@@ -107,15 +107,15 @@ class WorkerPool:
 
 
 def timed_out(workers: Collection[int], timeout: float) -> Exception:
-    """Return the error for a batch that does not come."""
-    who = f"worker {min(workers)} has" if len(workers) == 1 else f"workers {', '.join(map(str, sorted(workers)))} have"
+    """Return the error for a batch that does not arrive in time."""
+    who = f"worker {min(workers)}" if len(workers) == 1 else f"workers {', '.join(map(str, sorted(workers)))}"
     what = f"timed out: {who} sent no batch for {timeout} seconds"
-    return error(RuntimeError, "DataLoader", what, "pass a larger timeout, or 0 to wait as long as it takes")
+    return error(RuntimeError, "DataLoader", what, "pass a larger timeout, or 0 to wait without a limit")
 
 
 def stop(processes: list, pipes: list, pid: int) -> None:
-    """End processes: they see that their pipe is closed; those that are busy for too long are terminated."""
-    if os.getpid() != pid:  # a fork, which has but copies of the handles
+    """End the processes: closing their pipes stops them; terminate those that are busy for too long."""
+    if os.getpid() != pid:  # a forked process has only copies of the handles
         return
     for pipe in pipes:
         pipe.close()
@@ -123,7 +123,7 @@ def stop(processes: list, pipes: list, pid: int) -> None:
     try:
         for process in processes:
             process.join(max(end - time.monotonic(), 0))
-    finally:  # Ctrl-C meanwhile, too
+    finally:  # also after Ctrl-C
         for process in processes:
             if process.is_alive():
                 process.terminate()
@@ -135,7 +135,7 @@ def stop(processes: list, pipes: list, pid: int) -> None:
 
 @contextmanager
 def interrupts_held() -> Iterator[None]:
-    """Have Ctrl-C wait while processes start, until they have learnt to leave it to this one (worker.begin)."""
+    """Hold back Ctrl-C while processes start, until they leave it to this process (worker.begin)."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
