@@ -1,6 +1,6 @@
-"""Probability distributions under torch.distributions's names: draws, densities, moments, divergences.
+"""Probability distributions under torch.distributions's names: samples, densities, moments, divergences.
 
-distribution.py has the base class, continuous.py the scheme of one kind of distribution, kl.py the table of divergences.
+distribution.py has the base class, continuous.py shows the scheme of one kind of distribution, kl.py the divergences.
 """
 
 from . import constraints, transforms, utils

@@ -1,4 +1,4 @@
-"""Distributions of classes: as numbers, as vectors with a single 1, and as counts of each class."""
+"""Distributions of classes: as numbers, as one-hot vectors, and as counts of each class."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from .utils import probs_to_logits
 
 
 class OfClasses(Parametric):
-    """A distribution over classes: `probs` are their probabilities (normalised here), `logits` the logarithms of these."""
+    """A distribution over classes: `probs` are their probabilities (normalized here), `logits` the logarithms of these."""
 
     arg_constraints = {
-        "probs": constraints.Plain("simplex", "a vector of numbers from 0 on, not all 0", lambda x: classes(x), 1),
+        "probs": constraints.Plain("simplex", "a vector of nonnegative numbers, not all 0", lambda x: classes(x), 1),
         "logits": constraints.real_vector,
     }
     _param = formula(lambda d: getattr(d, next(k for k in d._given if k in ("probs", "logits"))))
 
     def _set_up(self, given: dict, validate_args: bool | None, events: bool, **more: Any) -> None:
-        """Normalise what is given; `events` says whether a draw is a vector over the classes."""
+        """Normalize the given parameter; with `events` a draw is a vector over the classes."""
         (name, v), who = next(iter(given.items())), type(self).__name__
         if not isinstance(v, Tensor) or v.ndim < 1:
             what = f"{name} needs a dimension of classes, but got {'a number' if v.ndim == 0 else type(v).__name__}"
@@ -56,7 +56,7 @@ class OfClasses(Parametric):
 
     @cached_property
     def logits(self) -> Tensor:
-        """The logarithms of the probabilities; these are kept a rounding away from 0 and 1."""
+        """The logarithms of the probabilities, which are first clamped by one rounding away from 0 and 1."""
         return probs_to_logits(self.probs)
 
     @property
@@ -70,19 +70,19 @@ class OfClasses(Parametric):
         return -(logits * self.probs).sum(-1)
 
     def _choices(self, shape: Any, n: int) -> Tensor:
-        """Return n classes for each place of a shape that ends in the batch shape, along a new last dimension."""
+        """Return n classes for each position of a shape that ends in the batch shape, along a new last dimension."""
         with no_grad():
             p = self.probs.expand((*shape, self.probs.shape[-1]))
             return multinomial(p.reshape(-1, p.shape[-1]), n, True).reshape(*shape, n)
 
 
 def classes(x: Tensor) -> Tensor:
-    """Return for each vector whether it has weights of classes."""
+    """Return True for each vector of weights: nonnegative numbers, not all 0."""
     return (x >= 0).all(-1) & (x.sum(-1) > 0)
 
 
 class Categorical(OfClasses):
-    """A class, 0 to n - 1, drawn with the probability that stands there in the last dimension of `probs`.
+    """A class from 0 to n - 1; the last dimension of `probs` has the probability of each class.
 
     >>> import minigrad
     >>> d = minigrad.distributions.Categorical(probs=minigrad.tensor([1., 1., 2.]))
@@ -119,7 +119,7 @@ class Categorical(OfClasses):
 
 
 class OneHotCategorical(OfClasses):
-    """A class like Categorical's, as a vector with 1 in its place and zeros elsewhere.
+    """A class as in Categorical, but as a one-hot vector.
 
     >>> import minigrad
     >>> d = minigrad.distributions.OneHotCategorical(probs=minigrad.tensor([1., 1., 2.]))
@@ -153,12 +153,12 @@ class OneHotCategorical(OfClasses):
 
 
 def in_place(index: Tensor, probs: Tensor) -> Tensor:
-    """Return vectors with 1 at an index, in the dtype of the probabilities."""
+    """Return one-hot vectors with 1 at an index, in the dtype of the probabilities."""
     return (arange(probs.shape[-1], device=probs.device) == index.unsqueeze(-1)).to(probs.dtype)
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):
-    """OneHotCategorical whose draws pass gradients to `probs` as if they were these (Bengio et al., 2013).
+    """OneHotCategorical whose draws pass gradients to `probs` as if the draws were the probabilities (Bengio et al., 2013).
 
     >>> import minigrad
     >>> p = minigrad.tensor([0.2, 0.8]).requires_grad_()
@@ -174,7 +174,7 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
 
 class Multinomial(OfClasses):
-    """Count how often each class comes in `total_count` draws.
+    """The number of times that each class occurs in `total_count` draws.
 
     >>> import minigrad
     >>> d = minigrad.distributions.Multinomial(2, probs=minigrad.tensor([0.5, 0.5]))

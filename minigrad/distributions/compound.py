@@ -1,4 +1,4 @@
-"""Distributions made of others: dimensions of the batch as one event, values transformed, mixtures."""
+"""Distributions built from others: batch dimensions as one event, transformed values, mixtures."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def sum_last(x: Tensor, n: int) -> Tensor:
 
 
 class Independent(Distribution):
-    """A distribution of which the last `reinterpreted_batch_ndims` dimensions of the batch belong to one event.
+    """A distribution whose last `reinterpreted_batch_ndims` batch dimensions belong to one event.
 
     >>> import minigrad
     >>> D = minigrad.distributions
@@ -38,7 +38,7 @@ class Independent(Distribution):
     ):
         batch, n = base_distribution.batch_shape, reinterpreted_batch_ndims
         if n > len(batch):
-            what = f"{n} dimensions shall belong to one event, but the batch shape is {tuple(batch)}"
+            what = f"reinterpreted_batch_ndims is {n}, but the batch shape is {tuple(batch)}"
             raise error(ValueError, "Independent", what, f"pass at most {len(batch)}")
         self.base_dist, self.reinterpreted_batch_ndims = base_distribution, n
         shape = (*batch, *base_distribution.event_shape)
@@ -51,7 +51,7 @@ class Independent(Distribution):
 
     @property
     def has_enumerate_support(self) -> bool:  # type: ignore[override]
-        """Return whether all values can be listed: true where no dimension was reinterpreted."""
+        """True if all values can be listed: the base can list them, and no dimension is reinterpreted."""
         return not self.reinterpreted_batch_ndims and self.base_dist.has_enumerate_support
 
     @dependent_property
@@ -79,8 +79,8 @@ class Independent(Distribution):
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         if not self.has_enumerate_support:
-            what = "the values of several dimensions together are too many to be listed"
-            raise error(NotImplementedError, "Independent", what, "list those of base_dist")
+            what = "the values of several dimensions together are too many to list"
+            raise error(NotImplementedError, "Independent", what, "list the values of base_dist")
         return self.base_dist.enumerate_support(expand)
 
     def __repr__(self) -> str:
@@ -88,7 +88,7 @@ class Independent(Distribution):
 
 
 class TransformedDistribution(Distribution):
-    """Transform the draws of `base_distribution`; log_prob adds the logarithm of |dx/dy|.
+    """The draws of `base_distribution` after transforms; log_prob adds the logarithm of |dx/dy|.
 
     >>> import minigrad
     >>> D = minigrad.distributions
@@ -106,7 +106,7 @@ class TransformedDistribution(Distribution):
         self.transforms = [transforms] if isinstance(transforms, Transform) else list(transforms)
         if wrong := [t for t in self.transforms if not isinstance(t, Transform)]:
             what = f"transforms have to be Transforms, got {type(wrong[0]).__name__}"
-            raise error(ValueError, "TransformedDistribution", what, "pass ExpTransform(), for example")
+            raise error(ValueError, "TransformedDistribution", what, "pass a Transform, such as ExpTransform()")
         whole, base = compose(self.transforms), base_distribution
         before = (*base.batch_shape, *base.event_shape)
         more = whole.domain.event_dim - len(base.event_shape)
@@ -164,7 +164,7 @@ class TransformedDistribution(Distribution):
 
 
 class MixtureSameFamily(Distribution):
-    """Draws of one of several distributions of the same kind, the last dimension of a batch, chosen by a Categorical.
+    """Mixture of distributions of the same kind, the last batch dimension; a Categorical chooses one for each draw.
 
     >>> import minigrad
     >>> D = minigrad.distributions
@@ -186,8 +186,8 @@ class MixtureSameFamily(Distribution):
             raise error(ValueError, who, what, "write Categorical(weights)")
         n = mixture_distribution._num_events
         if not parts.batch_shape or parts.batch_shape[-1] != n:
-            what = f"there are weights for {n} parts, but their batch shape is {tuple(parts.batch_shape)}"
-            raise error(ValueError, who, what, f"make the last dimension of the parts' batch {n}")
+            what = f"there are weights for {n} components, but their batch shape is {tuple(parts.batch_shape)}"
+            raise error(ValueError, who, what, f"make the last dimension of the components' batch shape {n}")
         self.mixture_distribution, self.component_distribution = mixture_distribution, parts
         super().__init__(parts.batch_shape[:-1], parts.event_shape, validate_args)
 
@@ -197,13 +197,13 @@ class MixtureSameFamily(Distribution):
 
     @property
     def _weights(self) -> Tensor:
-        """The probabilities of the parts, with dimensions of 1 for an event."""
+        """The probabilities of the components, with dimensions of size 1 for the event."""
         p = self.mixture_distribution.probs
         return p.reshape(*p.shape, *[1] * len(self.event_shape))
 
     @property
     def _dim(self) -> int:
-        """The dimension of the parts in their moments."""
+        """The dimension of the components in their moments."""
         return -1 - len(self.event_shape)
 
     @property

@@ -1,4 +1,4 @@
-"""transform_to and biject_to: the transform that leads from all real numbers to where a parameter has to lie."""
+"""transform_to and biject_to: the transform from all real numbers to the values that a constraint allows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .transforms import (
 
 
 class ConstraintRegistry:
-    """Constraints and the transforms that lead there; `registry(constraint)` gives the transform.
+    """Constraints and the transforms to their values; `registry(constraint)` returns the transform.
 
     >>> import minigrad
     >>> D = minigrad.distributions
@@ -34,7 +34,7 @@ class ConstraintRegistry:
         self._table: dict[Any, Callable] = {}
 
     def register(self, constraint: Any, factory: Callable | None = None) -> Any:
-        """Enter factory(constraint) for a class of constraints, or the class of one; without it, as a decorator."""
+        """Register factory(constraint) for a class of constraints, or for an instance's class; without it, as a decorator."""
         if factory is None:
             return lambda f: self.register(constraint, f)
         key = constraint if isinstance(constraint, (type, constraints.Plain)) else type(constraint)
@@ -44,16 +44,16 @@ class ConstraintRegistry:
     def __call__(self, constraint: Constraint) -> Transform:
         factory = self._table.get(constraint) or self._table.get(type(constraint))
         if factory is None:
-            what = f"no transform leads to {constraint!r}"
-            raise error(NotImplementedError, self.name, what, f"enter one by {self.name}.register")
+            what = f"there is no transform to {constraint!r}"
+            raise error(NotImplementedError, self.name, what, f"register one with {self.name}.register")
         return factory(constraint)
 
 
 transform_to = ConstraintRegistry("transform_to")
-"""Return a transform from all real numbers to a region, such as softmax to the simplex: it may lose a dimension."""
+"""Return a transform from all real numbers to a region, such as softmax to the simplex; it may lose a dimension."""
 
 biject_to = ConstraintRegistry("biject_to")
-"""Return a transform from all real numbers to a region that has an inverse and a log_abs_det_jacobian."""
+"""Return a transform from all real numbers to a region, with an inverse and a log_abs_det_jacobian."""
 
 
 def above(constraint: Any) -> Transform:

@@ -1,8 +1,8 @@
-"""Constraints: what the parameters of a distribution, and its values, have to be.
+"""Constraints on the parameters and on the values of a distribution.
 
-A constraint has `check(value)`, which says for each event whether it is valid; `event_dim`, the number of dimensions from the
-right that belong to one event; `is_discrete`; and `text`, the words in which an error names it.  The plain ones stand in the
-table at the end; those with limits are classes.
+A constraint has `check(value)`, which returns True for each valid event; `event_dim`, the number of dimensions from the
+right that belong to one event; `is_discrete`; and `text`, its description in error messages.  Plain constraints are in the
+table at the end; those with bounds are classes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..linalg import eigvalsh
 
 
 class Constraint:
-    """A region over which a parameter or a value may lie.
+    """The values that a parameter or a draw may have.
 
     >>> import minigrad
     >>> minigrad.distributions.constraints.positive.check(minigrad.tensor([1., 0., -1.])).tolist()
@@ -27,7 +27,7 @@ class Constraint:
     text = ""
 
     def check(self, value: Tensor) -> Tensor:
-        """Return for each event whether it satisfies this constraint."""
+        """Return True for each event that satisfies the constraint."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -46,7 +46,7 @@ class Plain(Constraint):
 
 
 class Bounded(Constraint):
-    """A constraint with limits, numbers or tensors."""
+    """A constraint with bounds, which are numbers or tensors."""
 
     def __init__(self, **bounds: Any):
         self.__dict__.update(bounds)
@@ -54,7 +54,7 @@ class Bounded(Constraint):
 
     @property
     def text(self) -> str:  # type: ignore[override]
-        """The words, with the limits in them."""
+        """The description, with the bounds filled in."""
         return self.words.format(*map(short, self.bounds.values()))
 
     words = ""
@@ -66,14 +66,14 @@ class Bounded(Constraint):
 
 
 def short(bound: Any) -> str:
-    """Return a limit as it is read best: a number, or the values of a small tensor."""
+    """Return a bound as text: a number, or the shape of a tensor."""
     if isinstance(bound, Tensor):
         return f"{bound.item():g}" if bound.numel() == 1 else f"a tensor of shape {tuple(bound.shape)}"
     return f"{bound:g}"
 
 
 class greater_than(Bounded):
-    """Numbers above a limit."""
+    """Numbers above a bound."""
 
     words = "above {}"
 
@@ -81,22 +81,22 @@ class greater_than(Bounded):
         super().__init__(lower_bound=lower_bound)
 
     def check(self, value: Tensor) -> Tensor:
-        """Return for each number whether it lies there."""
+        """Return True for each valid number."""
         return value > self.lower_bound
 
 
 class greater_than_eq(greater_than):
-    """Numbers from a limit on."""
+    """Numbers not below a bound."""
 
     words = "at least {}"
 
     def check(self, value: Tensor) -> Tensor:
-        """Return for each number whether it lies there."""
+        """Return True for each valid number."""
         return value >= self.lower_bound
 
 
 class less_than(Bounded):
-    """Numbers below a limit."""
+    """Numbers below a bound."""
 
     words = "below {}"
 
@@ -104,12 +104,12 @@ class less_than(Bounded):
         super().__init__(upper_bound=upper_bound)
 
     def check(self, value: Tensor) -> Tensor:
-        """Return for each number whether it lies there."""
+        """Return True for each valid number."""
         return value < self.upper_bound
 
 
 class interval(Bounded):
-    """Numbers between two limits, which count as well."""
+    """Numbers between two bounds, inclusive."""
 
     words = "between {} and {}"
 
@@ -117,39 +117,39 @@ class interval(Bounded):
         super().__init__(lower_bound=lower_bound, upper_bound=upper_bound)
 
     def check(self, value: Tensor) -> Tensor:
-        """Return for each number whether it lies there."""
+        """Return True for each valid number."""
         return (value >= self.lower_bound) & (value <= self.upper_bound)
 
 
 class half_open_interval(interval):
-    """Numbers between two limits, of which only the lower one counts."""
+    """Numbers between two bounds, without the upper one."""
 
-    words = "from {} up to but without {}"
+    words = "at least {} and below {}"
 
     def check(self, value: Tensor) -> Tensor:
-        """Return for each number whether it lies there."""
+        """Return True for each valid number."""
         return (value >= self.lower_bound) & (value < self.upper_bound)
 
 
 class integer_interval(interval):
-    """Whole numbers between two limits, which count as well."""
+    """Whole numbers between two bounds, inclusive."""
 
     is_discrete = True
     words = "a whole number between {} and {}"
 
     def check(self, value: Tensor) -> Tensor:
-        """Return for each number whether it lies there."""
+        """Return True for each valid number."""
         return (value.floor() == value) & super().check(value)
 
 
 class integer_greater_than(greater_than_eq):
-    """Whole numbers from a limit on."""
+    """Whole numbers not below a bound."""
 
     is_discrete = True
     words = "a whole number, at least {}"
 
     def check(self, value: Tensor) -> Tensor:
-        """Return for each number whether it lies there."""
+        """Return True for each valid number."""
         return (value.floor() == value) & super().check(value)
 
 
@@ -163,12 +163,12 @@ class multinomial(Bounded):
         super().__init__(upper_bound=upper_bound)
 
     def check(self, value: Tensor) -> Tensor:
-        """Return for each vector whether it is one of such counts."""
+        """Return True for each vector of such counts."""
         return nonnegative_integer.check(value).all(-1) & (value.sum(-1) == self.upper_bound)
 
 
 class independent(Constraint):
-    """A constraint over which `reinterpreted_batch_ndims` more dimensions belong to one event: all of it has to be valid."""
+    """A constraint with `reinterpreted_batch_ndims` more dimensions in an event, all of which has to be valid."""
 
     def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int):
         self.base_constraint, self.reinterpreted_batch_ndims = base_constraint, reinterpreted_batch_ndims
@@ -176,7 +176,7 @@ class independent(Constraint):
         self.event_dim = base_constraint.event_dim + reinterpreted_batch_ndims
 
     def check(self, value: Tensor) -> Tensor:
-        """Return for each event whether all of its parts are valid."""
+        """Return True for each event whose parts are all valid."""
         valid = self.base_constraint.check(value)
         return valid.reshape(*valid.shape[: valid.ndim - self.reinterpreted_batch_ndims], -1).all(-1)
 
@@ -185,7 +185,7 @@ class independent(Constraint):
 
 
 class Dependent(Constraint):
-    """Stands for a constraint that depends on other parameters, so that it cannot be checked alone.
+    """A placeholder for a constraint that depends on other parameters and cannot be checked alone.
 
     >>> import minigrad
     >>> minigrad.distributions.constraints.is_dependent(minigrad.distributions.constraints.dependent)
@@ -196,12 +196,12 @@ class Dependent(Constraint):
         self.is_discrete, self.event_dim = is_discrete, event_dim
 
     def __call__(self, *, is_discrete: bool = False, event_dim: int = 0) -> Dependent:
-        """Return one with these settings."""
+        """Return a placeholder with these settings."""
         return Dependent(is_discrete=is_discrete, event_dim=event_dim)
 
 
 class dependent_property(property, Dependent):
-    """A property that gives the constraint once the other parameters are known.
+    """A property that returns the constraint once the other parameters are known.
 
     `dependent_property(f)`, or `@dependent_property(is_discrete=True, event_dim=1)`.
     """
@@ -216,7 +216,7 @@ class dependent_property(property, Dependent):
 
 
 def is_dependent(constraint: object) -> bool:
-    """Return whether a constraint depends on other parameters.
+    """Return True if a constraint depends on other parameters.
 
     >>> import minigrad
     >>> minigrad.distributions.constraints.is_dependent(minigrad.distributions.constraints.real)
@@ -225,21 +225,21 @@ def is_dependent(constraint: object) -> bool:
     return isinstance(constraint, Dependent)
 
 
-TOLERANCE = 1e-6  # PyTorch's, for what is computed: sums of probabilities, symmetry
+TOLERANCE = 1e-6  # PyTorch's, for computed values: sums of probabilities, symmetry
 
 
 def symmetric_matrices(value: Tensor) -> Tensor:
-    """Return for each matrix whether it is symmetric, but for rounding."""
+    """Return True for each matrix that is symmetric up to rounding."""
     return ((value - value.mT).abs() <= TOLERANCE * (1 + value.abs())).all(-1).all(-1)
 
 
 def lower_triangular_matrices(value: Tensor) -> Tensor:
-    """Return for each matrix whether nothing stands above its diagonal."""
+    """Return True for each matrix that is zero above its diagonal."""
     return (value.tril() == value).all(-1).all(-1)
 
 
 def positive_diagonals(value: Tensor) -> Tensor:
-    """Return for each matrix whether its diagonal is positive."""
+    """Return True for each matrix with a positive diagonal."""
     return (value.diagonal(dim1=-2, dim2=-1) > 0).all(-1)
 
 
@@ -255,7 +255,7 @@ one_hot = Plain(
 )
 simplex = Plain(
     "simplex",
-    "a vector of numbers from 0 on with the sum 1",
+    "a vector of nonnegative numbers with sum 1",
     lambda x: (x >= 0).all(-1) & ((x.sum(-1) - 1).abs() < TOLERANCE),
     1,
 )

@@ -1,7 +1,7 @@
-"""Distributions of single real numbers: a formula for each of density, moments, entropy and draw, as in a textbook.
+"""Distributions of single real numbers, as in a textbook: one formula each for density, moments, entropy and draw.
 
 A draw is a function of noise without parameters (`noise`: standard normal, exponential, ... numbers), so gradients flow to
-the parameters.  In the formulas `d` is the distribution and `x` a value.  The formulas are those of Johnson, Kotz,
+the parameters.  In the formulas, `d` is the distribution and `x` a value.  Source of the formulas: Johnson, Kotz,
 Balakrishnan, "Continuous Univariate Distributions", 1994.
 """
 
@@ -23,7 +23,7 @@ from .constraints import dependent, dependent_property, interval, positive, real
 from .distribution import EULER, HALF_LOG_2PI, Parametric, formula
 
 ROOT2 = math.sqrt(2)
-NOISE: dict[str, Callable] = {  # (generator of NumPy's kind, shape) -> numbers in double precision
+NOISE: dict[str, Callable] = {  # (NumPy generator, shape) -> numbers in double precision
     "uniform": lambda rng, size: rng.random(size),
     "exponential": lambda rng, size: rng.standard_exponential(size),
     "gumbel": lambda rng, size: -np.log(rng.standard_exponential(size)),
@@ -33,22 +33,22 @@ NOISE: dict[str, Callable] = {  # (generator of NumPy's kind, shape) -> numbers 
 
 
 def noise(kind: str, shape: Any, like: Tensor) -> Tensor:
-    """Return noise of a row of NOISE, or "normal", in the dtype and on the device of a tensor."""
+    """Return noise of a kind in NOISE, or "normal", in the dtype and on the device of a tensor."""
     if kind == "normal":
         return gaussian(shape, like._np_dtype, None, "rsample", like.device)
     return draw("rsample", shape, None, lambda rng, size: NOISE[kind](rng, size).astype(like._np_dtype), like.device)
 
 
 def expanded(parameter: Tensor, shape: Any) -> Tensor:
-    """Return a parameter in the shape of draws."""
+    """Return a parameter expanded to the shape of the draws."""
     return parameter if tuple(parameter.shape) == tuple(shape) else parameter.expand(shape)
 
 
 class Continuous(Parametric):
-    """Real numbers: `_log_prob`, `_cdf`, `_icdf` and `_draw` are the formulas, on valid values."""
+    """Base class for real numbers: `_log_prob`, `_cdf`, `_icdf` and `_draw` are the formulas, for valid values."""
 
     has_rsample = True
-    noise = ""  # the row of NOISE that a draw is a function of
+    noise = ""  # the kind of NOISE for a draw
 
     def _draw(self, e: Tensor) -> Tensor:
         raise NotImplementedError
@@ -72,12 +72,12 @@ class LocationScale(Continuous):
         return self.loc + self.scale * e
 
     def _z(self, x: Tensor) -> Tensor:
-        """Return a value without location and scale."""
+        """Return (x - loc) / scale."""
         return (x - self.loc) / self.scale
 
 
 class Normal(LocationScale):
-    """Normal distribution of mean `loc` and standard deviation `scale`: exp(-z**2 / 2) / (scale * sqrt(2 pi)),
+    """Normal distribution with mean `loc` and standard deviation `scale`: exp(-z**2 / 2) / (scale * sqrt(2 pi)),
     where z = (x - loc) / scale.
 
     >>> import minigrad
@@ -184,7 +184,7 @@ class Gumbel(LocationScale):
 
 
 class LogNormal(Normal):
-    """exp of a number of Normal(loc, scale).
+    """exp of a draw from Normal(loc, scale).
 
     >>> import minigrad
     >>> d = minigrad.distributions.LogNormal(0., 1.)
@@ -215,7 +215,7 @@ class LogNormal(Normal):
 
 
 class Uniform(Continuous):
-    """Numbers in [low, high), all with the density 1 / (high - low).
+    """Numbers in [low, high), with the constant density 1 / (high - low).
 
     >>> import minigrad
     >>> d = minigrad.distributions.Uniform(0., 4.)

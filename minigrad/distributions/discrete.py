@@ -1,7 +1,7 @@
-"""Distributions of 0 and 1, and of counts: continuous.py's scheme for whole numbers.
+"""Distributions of 0 and 1, and of counts: the scheme of continuous.py for whole numbers.
 
-Probabilities are given as `probs` or as `logits`; the other follows from the one given.  A draw is no differentiable function
-of them: there is `sample` only, but for relaxed.py.  Classes are in categorical.py.
+You give probabilities as `probs` or as `logits`; the other follows.  A draw is not a differentiable function of them, so there
+is only `sample`, except in relaxed.py.  categorical.py has the distributions of classes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .utils import logits_to_probs, probs_to_logits
 
 
 class OfLogits(Parametric):
-    """A distribution whose probability is given as such, `probs`, or as logit, `logits` = log(p / (1 - p))."""
+    """A distribution whose probability is given directly, as `probs`, or as `logits` = log(p / (1 - p))."""
 
     arg_constraints = {"probs": unit_interval, "logits": constraints.real}
     _param = formula(lambda d: getattr(d, next(k for k in d._given if k in ("probs", "logits"))))
@@ -38,12 +38,12 @@ class OfLogits(Parametric):
 
     @cached_property
     def logits(self) -> Tensor:
-        """The logits; probabilities are kept a rounding away from 0 and 1."""
+        """The logits of the probabilities, which are first clamped by one rounding away from 0 and 1."""
         return probs_to_logits(self.probs, is_binary=True)
 
 
 class Bernoulli(OfLogits):
-    """1 with the probability p = `probs`, otherwise 0.
+    """1 with probability p = `probs`, otherwise 0.
 
     >>> import minigrad
     >>> d = minigrad.distributions.Bernoulli(probs=0.25)
@@ -82,7 +82,7 @@ def all_values(d: Parametric, n: int, expand: bool) -> Tensor:
 
 
 class Geometric(OfLogits):
-    """The number of failures before the first success, which has the probability p: p * (1 - p)**x.
+    """The number of failures before the first success, which has probability p: p * (1 - p)**x.
 
     >>> import minigrad
     >>> minigrad.distributions.Geometric(probs=0.25).mean
@@ -113,7 +113,7 @@ class Geometric(OfLogits):
 
 
 class Binomial(OfLogits):
-    """The number of successes in `total_count` trials of probability p.
+    """The number of successes in `total_count` trials with probability p.
 
     >>> import minigrad
     >>> minigrad.distributions.Binomial(2, probs=0.5).log_prob(minigrad.tensor([0., 1.])).exp()
@@ -149,20 +149,20 @@ class Binomial(OfLogits):
 
     def entropy(self) -> Tensor:
         if bool((self.total_count != (n := self.total_count.max())).any()):
-            what = "has no entropy for counts of trials that differ"
+            what = "has no formula for the entropy of different total_counts"
             raise error(NotImplementedError, "Binomial", what, "take the entropy of one distribution for each count")
         log_prob = self._log_prob(all_values(self, int(n) + 1, False))
         return -(log_prob.exp() * log_prob).sum(0)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
         if bool((self.total_count != (n := self.total_count.max())).any()):
-            what = "the numbers of values differ, as the counts of trials do"
+            what = "the numbers of values differ, as total_count does"
             raise error(NotImplementedError, "Binomial", what, "use one distribution for each count")
         return all_values(self, int(n) + 1, expand)
 
 
 class Poisson(Parametric):
-    """Counts of independent events of which `rate` are expected: rate**x * exp(-rate) / x!.
+    """The number of independent events if `rate` are expected: rate**x * exp(-rate) / x!.
 
     >>> import minigrad
     >>> minigrad.distributions.Poisson(2.).log_prob(minigrad.tensor([0., 2.]))

@@ -1,8 +1,8 @@
-"""Distribution, the base class: shapes, sampling, checks of arguments, all that does not depend on the formulas.
+"""Distribution, the base class: shapes, sampling, checks of arguments; everything that does not depend on formulas.
 
-Numbers drawn at once have the shape sample_shape + batch_shape + event_shape: independent draws, then distributions with
-parameters of their own, then what belongs to one draw (the entries of a vector).  `Parametric`, below, makes a distribution
-of its table of parameters; continuous.py, discrete.py and multivariate.py have the formulas.
+Draws have the shape sample_shape + batch_shape + event_shape: independent draws, then distributions with different
+parameters, then the parts of one draw (the entries of a vector).  `Parametric`, below, builds a distribution from its table
+of parameters; continuous.py, discrete.py and multivariate_normal.py have the formulas.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from .constraints import Constraint
 
 
 def formula(f: Callable) -> Any:
-    """Return a property that is computed by a function of the distribution, or transform: a row of a textbook's table."""
+    """Return a property computed by a function of the distribution or transform, like a row of a textbook's table."""
     return property(f)
 
 
 def unknown(name: str, doc: str) -> Any:
-    """Return a property that raises NotImplementedError, until a subclass has a formula."""
+    """Return a property that raises NotImplementedError until a subclass has a formula."""
 
     def missing(d: Distribution) -> Tensor:
         raise d._has_no(name)
@@ -41,10 +41,10 @@ def unknown(name: str, doc: str) -> Any:
 
 
 class Distribution:
-    """A probability distribution; the base class of all.
+    """Base class of probability distributions.
 
-    `batch_shape` is the shape of the parameters, `event_shape` that of one draw.  Subclasses define `rsample` (or `sample`),
-    `log_prob` and what else they have a formula for.
+    `batch_shape` is the shape of the parameters, `event_shape` the shape of one draw.  Subclasses define `rsample` (or
+    `sample`), `log_prob`, and whatever else they have a formula for.
 
     >>> import minigrad
     >>> d = minigrad.distributions.Normal(minigrad.zeros(3), 1.)
@@ -69,7 +69,7 @@ class Distribution:
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
-        """Set whether arguments are checked where `validate_args` is not given; Python's -O turns it off.
+        """Set the default of `validate_args`: True checks arguments.  Python's -O turns it off.
 
         >>> import minigrad
         >>> minigrad.distributions.Distribution.set_default_validate_args(True)
@@ -81,7 +81,7 @@ class Distribution:
 
     @property
     def batch_shape(self) -> Size:
-        """The shape of the parameters, each with a distribution of its own."""
+        """The shape of the parameters; each element is a separate distribution."""
         return self._batch_shape
 
     @property
@@ -91,12 +91,12 @@ class Distribution:
 
     # ------------------------------------------------------------------ drawing
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        """Return draws of shape sample_shape + batch_shape + event_shape, through which no gradient flows."""
+        """Return draws of shape sample_shape + batch_shape + event_shape; no gradient flows through them."""
         with no_grad():
             return self.rsample(sample_shape)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
-        """Return draws that are differentiable functions of the parameters.  Raises NotImplementedError if there are none."""
+        """Return draws that are differentiable functions of the parameters.  Raises NotImplementedError if impossible."""
         raise self._has_no("rsample", "use sample, and log_prob(x) * reward for a gradient of the mean reward")
 
     def sample_n(self, n: int) -> Tensor:
@@ -104,13 +104,13 @@ class Distribution:
         return self.sample((n,))
 
     def _extended_shape(self, sample_shape: Any = ()) -> Size:
-        """Return the shape of draws."""
+        """Return the shape of the draws."""
         sample_shape = (sample_shape,) if isinstance(sample_shape, int) else tuple(sample_shape)
         return Size((*sample_shape, *self._batch_shape, *self._event_shape))
 
     # ------------------------------------------------------------------ formulas
     def log_prob(self, value: Tensor) -> Tensor:
-        """Return the logarithm of the density, or of the probability, at values; of shape sample_shape + batch_shape."""
+        """Return the log of the density or probability at values; the shape is sample_shape + batch_shape."""
         raise self._has_no("log_prob")
 
     def cdf(self, value: Tensor) -> Tensor:
@@ -118,11 +118,11 @@ class Distribution:
         raise self._has_no("cdf", "estimate it: (d.sample((10000,)) <= value).float().mean(0)")
 
     def icdf(self, value: Tensor) -> Tensor:
-        """Return the number below which draws fall with the given probability."""
+        """Return the quantile: the number that a draw stays below with the given probability."""
         raise self._has_no("icdf", "estimate it: d.sample((10000,)).quantile(value, 0)")
 
     def entropy(self) -> Tensor:
-        """Return the entropy, in nats; of shape batch_shape."""
+        """Return the entropy in nats, of shape batch_shape."""
         raise self._has_no("entropy", "estimate it: -d.log_prob(d.sample((10000,))).mean(0)")
 
     def perplexity(self) -> Tensor:
@@ -130,7 +130,7 @@ class Distribution:
         return self.entropy().exp()
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        """Return all values that a draw can have, along dimension 0; with `expand=False` the other dimensions are 1."""
+        """Return all possible values along dimension 0; with `expand=False` the batch dimensions have size 1."""
         raise self._has_no("enumerate_support", "use sample")
 
     mean = unknown("mean", "The mean of draws.")
@@ -139,16 +139,16 @@ class Distribution:
     stddev = formula(lambda d: d.variance.sqrt())
 
     def expand(self, batch_shape: Any) -> Any:
-        """Return the distribution with its parameters expanded to a batch shape; no memory is copied."""
+        """Return the distribution with its parameters expanded to a batch shape, without copying memory."""
         raise self._has_no("expand")
 
     def _has_no(self, what: str, fix: str = "") -> Exception:
-        """Return the error for a formula that does not exist."""
+        """Return the error for a missing formula."""
         return error(NotImplementedError, type(self).__name__, f"has no {what}", fix)
 
     # ------------------------------------------------------------------ checks
     def _validate_sample(self, value: Tensor) -> None:
-        """Raise ValueError for values of a wrong shape, or outside of the support."""
+        """Raise ValueError for values of the wrong shape or outside the support."""
         who, event = type(self).__name__, self._event_shape
         if not isinstance(value, Tensor):
             what = f"the value has to be a tensor, got {type(value).__name__}"
@@ -156,22 +156,22 @@ class Distribution:
         if not self._validate_args:
             return
         if tuple(value.shape[value.ndim - len(event) :]) != event:
-            what = f"draws have the event shape {tuple(event)}, but the value has the shape {tuple(value.shape)}"
+            what = f"draws have event shape {tuple(event)}, but the value has shape {tuple(value.shape)}"
             raise error(ValueError, who, what, f"pass a value whose last dimensions are {tuple(event)}")
         try:
             broadcast_shapes(value.shape, (*self._batch_shape, *event))
         except RuntimeError:
-            what = f"a value of shape {tuple(value.shape)} does not meet the batch shape {tuple(self._batch_shape)}"
+            what = f"a value of shape {tuple(value.shape)} does not fit batch shape {tuple(self._batch_shape)}"
             raise error(ValueError, who, what, "make them broadcast: value.unsqueeze(-1), or another batch") from None
         if isinstance(support := self.support, Constraint) and not constraints.is_dependent(support):
             self._check("value", support, value)
 
     def _check(self, name: str, constraint: Constraint, value: Any) -> None:
-        """Raise ValueError where a parameter or a value is not what the constraint asks, with the first such value."""
+        """Raise ValueError, with the first wrong element, if a parameter or a value violates its constraint."""
         if not isinstance(value, Tensor) or any([hasattr(layer, "drawing") for layer in current().layers()]):
-            return  # a capture of the program has no values
+            return  # a capture has no values to check
         if type(value) is Tensor:
-            with use(OFF):  # no part of what a recording shows
+            with use(OFF):  # hide the check from recordings
                 valid = constraint.check(value)
         else:
             with no_grad():
@@ -191,10 +191,10 @@ class Distribution:
 
 
 class Parametric(Distribution):
-    """A distribution made of parameters, which are broadcast against each other.
+    """A distribution built from parameters, which are broadcast against each other.
 
-    Numbers become tensors.  `arg_constraints` names the parameters; of those that say the same, such as probs and logits,
-    one is given and the others are `cached_property`s.
+    Numbers become tensors.  `arg_constraints` names the parameters; of equivalent ones, such as probs and logits, you give
+    one, and the others are `cached_property`s.
     """
 
     _given: tuple[str, ...] = ()
@@ -210,9 +210,9 @@ class Parametric(Distribution):
         self._given = tuple(given)
         super().__init__(batch, event_shape, validate_args)
 
-    # ------------------------------------------------------------------ checked, then computed by the subclass's formula
+    # ------------------------------------------------------------------ check the value, then use the subclass's formula
     def log_prob(self, value: Tensor) -> Tensor:
-        """Return the logarithm of the density, or of the probability, at values; of shape sample_shape + batch_shape."""
+        """Return the log of the density or probability at values; the shape is sample_shape + batch_shape."""
         return self._formula("log_prob")(self._valid(value))
 
     def cdf(self, value: Tensor) -> Tensor:
@@ -220,15 +220,15 @@ class Parametric(Distribution):
         return self._formula("cdf")(self._valid(value))
 
     def icdf(self, value: Tensor) -> Tensor:
-        """Return the number below which draws fall with the given probability."""
+        """Return the quantile: the number that a draw stays below with the given probability."""
         return self._formula("icdf")(value)
 
     def _formula(self, name: str) -> Any:
-        """Return the subclass's formula; without one, what raises NotImplementedError."""
+        """Return the subclass's formula, or the base class's method, which raises NotImplementedError."""
         return getattr(self, f"_{name}", getattr(super(), name))
 
     def _valid(self, value: Tensor) -> Tensor:
-        """Return a value that was checked."""
+        """Check a value and return it."""
         self._validate_sample(value)
         return value
 
@@ -237,11 +237,11 @@ class Parametric(Distribution):
         def __getattr__(self, name: str) -> Any:
             """Return a parameter of arg_constraints."""
 
-    # a parameter, for the dtype and the device of what is drawn
+    # a parameter with the dtype and device of the draws
     _like = formula(lambda d: next(v for k in d._given if (v := getattr(d, k)).is_floating_point()))
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
-        """Return the distribution with its parameters expanded to a batch shape; no memory is copied.
+        """Return the distribution with its parameters expanded to a batch shape, without copying memory.
 
         >>> import minigrad
         >>> minigrad.distributions.Normal(0., 1.).expand((2, 3)).batch_shape
@@ -256,11 +256,11 @@ class Parametric(Distribution):
         new._batch_shape = Size(batch_shape)
         return new
 
-    _settings: tuple[str, ...] = ()  # attributes beside the parameters that an expanded one keeps
+    _settings: tuple[str, ...] = ()  # further attributes that an expanded distribution keeps
 
 
 def either(who: str, **parameters: Any) -> dict[str, Any]:
-    """Return the one parameter that is given, of several that say the same.  Raises ValueError for none or more."""
+    """Return the given one of several equivalent parameters.  Raises ValueError for none or more than one."""
     given = {k: v for k, v in parameters.items() if v is not None}
     if len(given) != 1:
         got = " and ".join(given) or "none"
@@ -270,7 +270,7 @@ def either(who: str, **parameters: Any) -> dict[str, Any]:
 
 
 def number(value: Any, near: Tensor | None) -> Tensor:
-    """Return a number, or a nested list, as a tensor in the dtype and on the device of another one."""
+    """Return a number or a nested list as a tensor, in the dtype and on the device of another tensor."""
     if near is None:
         return as_tensor(value).float() if isinstance(value, int) else tensor(value)
     return tensor(value, dtype=near.dtype, device=near.device)
@@ -284,14 +284,14 @@ REMEDIES = {
 
 
 def remedy(name: str, constraint: Constraint) -> str:
-    """Return what to do about a parameter that is not what it has to be."""
+    """Return the fix for a parameter that violates its constraint."""
     if constraint is constraints.simplex and name == "value":
         return "write value / value.sum(-1, keepdim=True)"
-    return REMEDIES.get(name, f"pass {name} that is {constraint.text}; validate_args=False leaves out the check")
+    return REMEDIES.get(name, f"pass {name} that is {constraint.text}; validate_args=False skips the check")
 
 
 def told(value: Any) -> str:
-    """Return a parameter in few words: a number, or a shape."""
+    """Return a parameter as short text: a number, or a shape."""
     if isinstance(value, Tensor):
         return f"{value.item()}" if value.numel() == 1 and type(value) is Tensor else str(tuple(value.shape))
     return str(value)

@@ -1,8 +1,8 @@
 """kl_divergence: the mean over p of log p(x) - log q(x), as a table of formulas for pairs of distributions.
 
-Within one family there is a closed formula for each.  Between families it is -entropy(p) less the mean over p of log q(x),
-which needs only few moments of p: `MOMENTS` has these of each p, `MEAN_LOG` the mean of log q(x) in terms of them.
-Where p gives numbers outside of q's support it is infinite.
+Within one family there is a closed formula.  Between families the divergence is -entropy(p) minus the mean over p of
+log q(x), which needs only a few moments of p: `Moments` computes these, `MEAN_LOG` the mean of log q(x) from them.
+The divergence is infinite if p has values outside q's support.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ TABLE: dict[tuple[type, type], Callable] = {}  # (class of p, class of q) -> fun
 
 
 def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
-    """Return the Kullback-Leibler divergence of q from p, in nats; of shape batch_shape.
+    """Return the Kullback-Leibler divergence KL(p || q) in nats, of shape batch_shape.
 
-    Raises NotImplementedError for pairs without a formula; `register_kl` enters one.
+    Raises NotImplementedError for pairs without a formula; `register_kl` adds one.
 
     >>> import minigrad
     >>> D = minigrad.distributions
@@ -42,13 +42,13 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     formula = dispatched(type(p), type(q))
     if formula is None:
         names = f"{type(p).__name__}, {type(q).__name__}"
-        fix = f"enter one by register_kl({names}), or estimate it: x = p.sample((1000,)); p.log_prob(x) - q.log_prob(x)"
+        fix = f"add one with register_kl({names}), or estimate it: x = p.sample((1000,)); p.log_prob(x) - q.log_prob(x)"
         raise error(NotImplementedError, "kl_divergence", f"there is no formula for ({names})", fix)
     return formula(p, q)
 
 
 def register_kl(type_p: type, type_q: type) -> Callable:
-    """Return a decorator that enters a function of p and q as the divergence of such pairs, subclasses included.
+    """Return a decorator that registers a function of p and q as the divergence of such pairs, subclasses included.
 
     >>> import minigrad
     >>> D = minigrad.distributions
@@ -73,7 +73,7 @@ def register_kl(type_p: type, type_q: type) -> Callable:
 
 
 def dispatched(p: type, q: type) -> Callable | None:
-    """Return the formula of the nearest classes that p and q derive from; p's nearness counts first."""
+    """Return the formula of the closest base classes of p and q; closeness to p counts first."""
     for above in p.__mro__:
         for other in q.__mro__:
             if (above, other) in TABLE:
@@ -81,7 +81,7 @@ def dispatched(p: type, q: type) -> Callable | None:
     return None
 
 
-# ---------------------------------------------------------------------- between two of one family
+# ---------------------------------------------------------------------- within one family
 def normal(p: Any, q: Any) -> Tensor:
     ratio = (p.scale / q.scale) ** 2
     return 0.5 * (ratio + ((p.loc - q.loc) / q.scale) ** 2 - 1 - ratio.log())
@@ -160,7 +160,7 @@ def uniform(p: Any, q: Any) -> Tensor:
 
 
 def cauchy(p: Any, q: Any) -> Tensor:
-    """Chyzak, Nielsen, "A closed-form formula for the Kullback-Leibler divergence between Cauchy distributions", 2019."""
+    """Return the closed form of Chyzak, Nielsen, "A closed-form formula for the KL ... between Cauchy distributions", 2019."""
     near = (p.scale + q.scale) ** 2 + (p.loc - q.loc) ** 2
     return (near / (4 * p.scale * q.scale)).log()
 
@@ -168,13 +168,13 @@ def cauchy(p: Any, q: Any) -> Tensor:
 def independent(p: Any, q: Any) -> Tensor:
     n = p.reinterpreted_batch_ndims
     if n != q.reinterpreted_batch_ndims:
-        what = f"{n} dimensions of p belong to one event, {q.reinterpreted_batch_ndims} of q"
+        what = f"{n} dimensions of p belong to one event, but {q.reinterpreted_batch_ndims} of q"
         raise error(NotImplementedError, "kl_divergence", what, "give both the same reinterpreted_batch_ndims")
     return sum_last(kl_divergence(p.base_dist, q.base_dist), n)
 
 
 def transformed(p: Any, q: Any) -> Tensor:
-    """A transform changes p and q alike."""
+    """Return the divergence of the base distributions, which equal transforms leave unchanged."""
     if p.transforms != q.transforms or p.event_shape != q.event_shape:
         what = f"p is transformed by {p.transforms}, q by {q.transforms}"
         raise error(NotImplementedError, "kl_divergence", what, "use the same transforms, or estimate it from samples")
@@ -182,7 +182,7 @@ def transformed(p: Any, q: Any) -> Tensor:
 
 
 def halves(p: Any, q: Any) -> Tensor:
-    """Both sides of 0 have the same share of it."""
+    """Return the divergence of the distributions with both signs, whose two sides contribute equally."""
     return kl_divergence(p._both, q._both)
 
 
@@ -203,7 +203,7 @@ TABLE.update({(family, family): formula for family, formula in SAME.items()})
 
 # ---------------------------------------------------------------------- between families
 class Moments:
-    """Give the moments of p that formulas of q need: `mean`, `square` of x**2, `log` of log(x), `exp(t)` of exp(-t * x)."""
+    """The moments of p for formulas of q: `mean`, `square` of x**2, `log` of log(x), `exp(t)` of exp(-t * x)."""
 
     def __init__(self, p: Any):
         self.p, self.mean = p, p.mean
@@ -217,12 +217,12 @@ class Moments:
 
 
 def type_in(p: Any, table: dict) -> type:
-    """Return the class of p that a table has."""
+    """Return the most specific class of p that is in a table."""
     return next(kind for kind in type(p).__mro__ if kind in table)
 
 
 def mean_log_uniform(p: Any) -> Tensor:
-    """Return the mean of log(x): x * log(x) - x is what log(x) is the derivative of."""
+    """Return the mean of log(x), from its antiderivative x * log(x) - x."""
     low = p.low.clamp(min=0)
     return (xlogy(p.high, p.high) - xlogy(low, low)) / (p.high - low) - 1
 
@@ -243,14 +243,14 @@ LAPLACE: dict[type, Callable] = {  # the mean of exp(-t * x)
 
 
 def mean_log_laplace(q: Any, m: Moments) -> Tensor:
-    """Of a normal p: |x - loc| has a folded normal distribution (Leone et al., "The Folded Normal Distribution", 1961)."""
+    """Return the mean for a normal p: |x - loc| is folded normal (Leone et al., "The Folded Normal Distribution", 1961)."""
     off = (m.p.loc - q.loc) / m.p.scale
     folded = m.p.scale * (math.sqrt(2 / math.pi) * (-0.5 * off**2).exp() + off * (off / math.sqrt(2)).erf())
     return -(2 * q.scale).log() - folded / q.scale
 
 
 def mean_log_gumbel(q: Any, m: Moments) -> Tensor:
-    """The mean of log q for a Gumbel distribution."""
+    """Return the mean of log q for a Gumbel distribution q."""
     return -(m.mean - q.loc) / q.scale - (q.loc / q.scale).exp() * m.exp(1 / q.scale) - q.scale.log()
 
 
@@ -266,19 +266,19 @@ MEAN_LOG: dict[type, Callable] = {  # the mean of log q(x)
 
 
 def by_moments(p: Any, q: Any) -> Tensor:
-    """Return the divergence from the entropy of p and the mean of log q; infinite where p has negative numbers, q none."""
+    """Return -entropy(p) minus the mean of log q; infinite if p has negative values but q has none."""
     kl = -p.entropy() - MEAN_LOG[type_in(q, MEAN_LOG)](q, Moments(p))
     return where(p.low < 0, math.inf, kl) if isinstance(p, Uniform) and isinstance(q, (Exponential, Gamma)) else kl
 
 
 def outside(p: Any, q: Any) -> Tensor:
-    """Return infinity: p has numbers outside of q's support, whatever the parameters are."""
+    """Return infinity: p has values outside q's support, whatever the parameters are."""
     a, b = (getattr(d, d._given[0]) for d in (p, q))
     return (a + b) * 0 + math.inf
 
 
 def uniform_beta(p: Any, q: Any) -> Tensor:
-    """The mean of log(1 - x) is that of log(x) of the interval turned around."""
+    """Return the divergence; the mean of log(1 - x) is the mean of log(x) on the reflected interval."""
     turned = Uniform(1 - p.high, 1 - p.low, False)
     ends = (q.concentration1 - 1) * mean_log_uniform(p) + (q.concentration0 - 1) * mean_log_uniform(turned)
     return where((p.low < 0) | (p.high > 1), math.inf, -p.entropy() - ends + q._log_beta())
@@ -324,7 +324,7 @@ TABLE.update({
     (Uniform, Beta): uniform_beta,
     (Uniform, Pareto): uniform_pareto,
 })  # fmt: skip
-# a LogNormal is no Normal as far as these formulas go
+# a LogNormal is a subclass of Normal, but Normal's formulas do not apply to it
 TABLE.update({
     (p, q): outside
     for p, q in [(Normal, LogNormal), (Laplace, LogNormal), (Gumbel, LogNormal)]

@@ -15,10 +15,10 @@ from .distribution import HALF_LOG_2PI, Parametric, either, formula
 
 
 class MultivariateNormal(Parametric):
-    """Normal distribution of vectors around `loc`, of a covariance L @ L.mT.
+    """Normal distribution of vectors with mean `loc` and covariance L @ L.mT.
 
-    One of `covariance_matrix`, its inverse `precision_matrix` and `scale_tril` = L, a lower triangular matrix with a positive
-    diagonal, is given; the others follow.  L costs least.
+    Give one of `covariance_matrix`, its inverse `precision_matrix`, and `scale_tril` = L, a lower triangular matrix with a
+    positive diagonal; the others follow.  L is the cheapest.
 
     >>> import minigrad
     >>> d = minigrad.distributions.MultivariateNormal(minigrad.zeros(2), minigrad.eye(2))
@@ -54,16 +54,16 @@ class MultivariateNormal(Parametric):
         ((name, matrix),) = given.items()
         n = loc.shape[-1] if loc.ndim else 0
         if tuple(matrix.shape[-2:]) not in ((n, n), (1, n)) or not n:
-            what = f"loc has the shape {tuple(loc.shape)}, and {name} {tuple(matrix.shape)}"
+            what = f"loc has shape {tuple(loc.shape)}, but {name} has shape {tuple(matrix.shape)}"
             raise error(ValueError, "MultivariateNormal", what, "pass a vector of n numbers and an n x n matrix")
         super().__init__({"loc": loc, **given}, validate_args, (n,))
 
     @cached_property
     def scale_tril(self) -> Tensor:
-        """The lower triangular L with L @ L.mT as the covariance."""
+        """The lower triangular L with covariance L @ L.mT."""
         if "precision_matrix" not in self._given:
             return cholesky(self.covariance_matrix)
-        # with P = M @ M.mT of the matrix turned around, L is the inverse of M turned back and transposed
+        # with P = M @ M.mT for the flipped matrix, L is the inverse of M, flipped back and transposed
         turned = cholesky(self.precision_matrix.flip(-2, -1)).flip(-2, -1).mT
         return solve_triangular(turned, self._identity(), upper=False)
 
@@ -91,7 +91,7 @@ class MultivariateNormal(Parametric):
         return -0.5 * z.square().sum((-2, -1)) - self._half_log_det() - n * HALF_LOG_2PI
 
     def _half_log_det(self) -> Tensor:
-        """Return half of the logarithm of the covariance's determinant."""
+        """Return half the log of the covariance's determinant."""
         return self.scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
     def entropy(self) -> Tensor:

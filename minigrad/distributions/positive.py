@@ -1,4 +1,4 @@
-"""Distributions of positive numbers, and Student's t distribution, which is made of them.  See continuous.py."""
+"""Distributions of positive numbers, and Student's t distribution, which is built from them.  See continuous.py."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ class Exponential(Continuous):
 
 
 class Gamma(Continuous):
-    """Gamma distribution of shape `concentration` a: rate**a * x**(a - 1) * exp(-rate * x) / Gamma(a).
+    """Gamma distribution with shape `concentration` a: rate**a * x**(a - 1) * exp(-rate * x) / Gamma(a).
 
-    Draws are differentiable by the concentration as well (minigrad/ops/incomplete_gamma.py).
+    Draws are differentiable with respect to the concentration too (minigrad/ops/incomplete_gamma.py).
 
     >>> import minigrad
     >>> d = minigrad.distributions.Gamma(3., 2.)
@@ -102,7 +102,7 @@ class Chi2(Gamma):
 
 
 class Weibull(Continuous):
-    """Weibull distribution of shape `concentration` k: its cdf is 1 - exp(-(x / scale)**k).
+    """Weibull distribution with shape `concentration` k: its cdf is 1 - exp(-(x / scale)**k).
 
     >>> import minigrad
     >>> minigrad.distributions.Weibull(2., 1.).cdf(minigrad.tensor(2.))
@@ -113,7 +113,7 @@ class Weibull(Continuous):
     arg_constraints = {"scale": positive, "concentration": positive}
     support = positive
     mean = formula(lambda d: d.scale * lgamma(1 + 1 / d.concentration).exp())
-    # the density falls from 0 on where the concentration is below 1: PyTorch gives nan there
+    # for a concentration below 1 the density decreases from 0 on; PyTorch returns nan there
     mode = formula(lambda d: d.scale * (1 - 1 / d.concentration).clamp(min=0) ** (1 / d.concentration))
     variance = formula(lambda d: d.scale**2 * lgamma(1 + 2 / d.concentration).exp() - d.mean**2)
 
@@ -139,7 +139,7 @@ class Weibull(Continuous):
 
 
 class Pareto(Continuous):
-    """Pareto distribution of shape `alpha`: alpha * scale**alpha / x**(alpha + 1) from `scale` on.
+    """Pareto distribution with shape `alpha`: alpha * scale**alpha / x**(alpha + 1) for x >= `scale`.
 
     >>> import minigrad
     >>> minigrad.distributions.Pareto(1., 3.).mean
@@ -208,7 +208,7 @@ class HalfOf(Continuous):
 
 
 class HalfNormal(HalfOf):
-    """The absolute value of a number of Normal(0, scale).
+    """The absolute value of a draw from Normal(0, scale).
 
     >>> import minigrad
     >>> minigrad.distributions.HalfNormal(1.).mean
@@ -221,7 +221,7 @@ class HalfNormal(HalfOf):
 
 
 class HalfCauchy(HalfOf):
-    """The absolute value of a number of Cauchy(0, scale); its mean is infinite.
+    """The absolute value of a draw from Cauchy(0, scale); its mean is infinite.
 
     >>> import minigrad
     >>> minigrad.distributions.HalfCauchy(1.).cdf(minigrad.tensor(1.))
@@ -233,7 +233,7 @@ class HalfCauchy(HalfOf):
 
 
 class StudentT(Continuous):
-    """Student's t distribution with `df` degrees of freedom, moved by `loc` and stretched by `scale`.
+    """Student's t distribution with `df` degrees of freedom, shifted by `loc` and scaled by `scale`.
 
     >>> import minigrad
     >>> minigrad.distributions.StudentT(4., 0., 1.).variance

@@ -1,7 +1,7 @@
-"""Relaxed classes: points near the corners of a simplex, which are differentiable functions of the probabilities.
+"""Relaxed classes: points near the corners of a simplex that are differentiable functions of the probabilities.
 
-Maddison, Mnih, Teh, "The Concrete Distribution", 2017; Jang, Gu, Poole, "Categorical Reparameterization with Gumbel-Softmax",
-2017.  The lower the temperature, the nearer they are to OneHotCategorical's and Bernoulli's draws.
+Sources: Maddison, Mnih, Teh, "The Concrete Distribution", 2017; Jang, Gu, Poole, "Categorical Reparameterization with
+Gumbel-Softmax", 2017.  The lower the temperature, the closer to draws of OneHotCategorical and Bernoulli.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .distribution import either, number
 
 
 class RelaxedBernoulli(OfLogits):
-    """A number between 0 and 1, near 1 with the probability p = `probs`: sigmoid((logits + logistic noise) / temperature).
+    """A number between 0 and 1, near 1 with probability p = `probs`: sigmoid((logits + logistic noise) / temperature).
 
     >>> import minigrad
     >>> d = minigrad.distributions.RelaxedBernoulli(minigrad.tensor(0.5), probs=0.5)
@@ -44,12 +44,12 @@ class RelaxedBernoulli(OfLogits):
 
     def _log_prob(self, y: Tensor) -> Tensor:
         x, t = logit(y), self.temperature
-        off = self.logits - x * t  # the logistic density of x * t, and dx/dy
+        off = self.logits - x * t  # for the logistic density of x * t, and dx/dy
         return t.log() + off - 2 * softplus(off) + softplus(x) + softplus(-x)
 
 
 class RelaxedOneHotCategorical(OfClasses):
-    """A vector from 0 on with the sum 1, near a corner: softmax((logits + Gumbel noise) / temperature).
+    """A nonnegative vector with sum 1, near a corner: softmax((logits + Gumbel noise) / temperature).
 
     >>> import minigrad
     >>> d = minigrad.distributions.RelaxedOneHotCategorical(minigrad.tensor(0.5), probs=minigrad.ones(3))

@@ -1,4 +1,4 @@
-"""Distributions of numbers between 0 and 1, and of vectors of such numbers with the sum 1."""
+"""Distributions of numbers between 0 and 1, and of vectors of such numbers with sum 1."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ class Beta(Continuous):
 
 
 def log_gamma_draw(a: Tensor) -> Tensor:
-    """Return the logarithm of numbers of the gamma distribution of shape a, also where these are too small for a float.
+    """Return the log of gamma draws of shape a, even if the draws are too small for a float.
 
-    A number of shape a + 1 times u**(1/a), with u uniform, has the shape a (Marsaglia, Tsang, "A Simple Method for
+    A draw of shape a + 1 times u**(1/a), with u uniform, is a draw of shape a (Marsaglia, Tsang, "A Simple Method for
     Generating Gamma Variables", 2000, section 6).
     """
     return standard_gamma(a + 1).log() - noise("exponential", a.shape, a) / a
@@ -66,7 +66,7 @@ def log_gamma_draw(a: Tensor) -> Tensor:
 class Kumaraswamy(Continuous):
     """Kumaraswamy's distribution: its cdf is 1 - (1 - x**a)**b, where a is `concentration1` and b `concentration0`.
 
-    It has its mode where a and b are above 1; PyTorch 2.13 gives nan there.
+    The mode exists if a and b are above 1; PyTorch 2.13 returns nan even there.
 
     >>> import minigrad
     >>> minigrad.distributions.Kumaraswamy(2., 2.).cdf(minigrad.tensor(0.5))
@@ -114,7 +114,7 @@ class Kumaraswamy(Continuous):
 
 
 class Dirichlet(Parametric):
-    """Dirichlet distribution of vectors: the product of x[i]**(a[i] - 1), over B(a), where a is `concentration`.
+    """Dirichlet distribution of vectors: the product of x[i]**(a[i] - 1), divided by B(a), where a is `concentration`.
 
     >>> import minigrad
     >>> d = minigrad.distributions.Dirichlet(minigrad.tensor([1., 2., 3.]))
@@ -127,7 +127,7 @@ class Dirichlet(Parametric):
     support = simplex
     _total = formula(lambda d: d.concentration.sum(-1))
     mean = formula(lambda d: d.concentration / d._total.unsqueeze(-1))
-    # nan where no concentration is above 1: the density is largest in all corners then
+    # nan if no concentration is above 1: then the density is largest in all corners
     mode = formula(lambda d: (m := (d.concentration - 1).clamp(min=0)) / m.sum(-1, True))
     variance = formula(lambda d: d.mean * (1 - d.mean) / (d._total.unsqueeze(-1) + 1))
 

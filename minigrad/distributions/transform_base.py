@@ -1,7 +1,7 @@
-"""Transforms: smooth functions with an inverse, and how they stretch volumes.
+"""Transforms: smooth functions with an inverse, and the factor by which they stretch volumes.
 
-`t(x)` and `t.inv(y)` go forth and back, `t.log_abs_det_jacobian(x, y)` is the logarithm of |dy/dx|.  A transform states
-three formulas, `_call`, `_inverse` and `_log_slope`, and the regions that it leads from and to, `domain` and `codomain`.
+`t(x)` and `t.inv(y)` map forward and back; `t.log_abs_det_jacobian(x, y)` is log|dy/dx|.  A transform defines three formulas,
+`_call`, `_inverse` and `_log_slope`, and the regions that it maps from and to, `domain` and `codomain`.
 The transforms themselves are in transforms.py.
 """
 
@@ -19,7 +19,7 @@ from .distribution import formula
 
 
 class Transform:
-    """A function with an inverse; the base class of all.
+    """Base class of transforms, functions with an inverse.
 
     >>> import minigrad
     >>> t = minigrad.distributions.ExpTransform()
@@ -29,12 +29,12 @@ class Transform:
     """
 
     bijective = True
-    sign: Any = 1  # of the derivative, where a number goes to a number
+    sign: Any = 1  # of the derivative, for transforms of single numbers
     domain: Any = constraints.real
     codomain: Any = constraints.real
 
     def __init__(self, cache_size: int = 0):
-        self._cache_size = cache_size  # PyTorch's; nothing is remembered here
+        self._cache_size = cache_size  # PyTorch's; minigrad caches nothing
 
     def __call__(self, x: Tensor) -> Tensor:
         return self._call(x)
@@ -42,15 +42,15 @@ class Transform:
     inv = formula(lambda t: Inverse(t))  # the inverse transform
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
-        """Return log|dy/dx|, of the determinant where events are vectors."""
+        """Return log|dy/dx|, or the log of the determinant's absolute value if events are vectors."""
         return self._log_slope(x, y)
 
     def forward_shape(self, shape: Any) -> Size:
-        """Return the shape of t(x) for that of x."""
+        """Return the shape of t(x) for the shape of x."""
         return Size(shape)
 
     def inverse_shape(self, shape: Any) -> Size:
-        """Return the shape of x for that of t(x)."""
+        """Return the shape of x for the shape of t(x)."""
         return Size(shape)
 
     def _call(self, x: Tensor) -> Tensor:
@@ -58,11 +58,11 @@ class Transform:
 
     def _inverse(self, y: Tensor) -> Tensor:
         what = "has no inverse"
-        raise error(NotImplementedError, type(self).__name__, what, "use a transform that is bijective")
+        raise error(NotImplementedError, type(self).__name__, what, "use a bijective transform")
 
     def _log_slope(self, x: Tensor, y: Tensor) -> Tensor:
         what = "has no log_abs_det_jacobian"
-        raise error(NotImplementedError, type(self).__name__, what, "use a transform that is bijective")
+        raise error(NotImplementedError, type(self).__name__, what, "use a bijective transform")
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.__dict__ == other.__dict__
@@ -106,7 +106,7 @@ class Inverse(Transform):
 
 
 class ComposeTransform(Transform):
-    """Several transforms, one after the other.
+    """Several transforms, applied one after the other.
 
     >>> import minigrad
     >>> D = minigrad.distributions
@@ -131,7 +131,7 @@ class ComposeTransform(Transform):
 
     @property
     def domain(self) -> Any:
-        """The region that the first part leads from, with as many dimensions to an event as any part needs."""
+        """The region that the first part maps from, with as many event dimensions as any part needs."""
         if not self.parts:
             return constraints.real
         need = 0
@@ -141,7 +141,7 @@ class ComposeTransform(Transform):
 
     @property
     def codomain(self) -> Any:
-        """The region that the last part leads to, likewise."""
+        """The region that the last part maps to, with as many event dimensions as any part needs."""
         if not self.parts:
             return constraints.real
         need = 0
@@ -183,7 +183,7 @@ class ComposeTransform(Transform):
 
 
 class IndependentTransform(Transform):
-    """A transform of which more dimensions belong to one event: log_abs_det_jacobian is the sum over them.
+    """A transform with more dimensions per event: log_abs_det_jacobian sums over them.
 
     >>> import minigrad
     >>> D = minigrad.distributions
@@ -219,11 +219,11 @@ class IndependentTransform(Transform):
 
 
 def compose(parts: Sequence[Transform]) -> Transform:
-    """Return transforms as one."""
+    """Return several transforms as one."""
     return parts[0] if len(parts) == 1 else ComposeTransform(parts)
 
 
 def widened(region: Constraint, event_dim: int) -> Constraint:
-    """Return a region with more dimensions to an event."""
+    """Return a region with more dimensions per event."""
     more = event_dim - region.event_dim
     return constraints.independent(region, more) if more > 0 else region

@@ -1,4 +1,4 @@
-"""The transforms of numbers, vectors and matrices; transform_base.py has what they have in common."""
+"""The transforms of numbers, vectors and matrices.  transform_base.py has their base class."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ class PowerTransform(Transform):
 
 
 class AbsTransform(Transform):
-    """y = |x|, which has no inverse; `inv` gives the positive one of two.
+    """y = |x|, which is not invertible; `inv` returns the positive solution.
 
     >>> import minigrad
     >>> minigrad.distributions.AbsTransform()(minigrad.tensor(-3.))
@@ -204,7 +204,7 @@ class AbsTransform(Transform):
 
 # ---------------------------------------------------------------------- vectors and matrices
 class SoftmaxTransform(Transform):
-    """Vectors to vectors of numbers from 0 on with the sum 1; no density follows, as a dimension is lost.
+    """Vectors to nonnegative vectors with sum 1; it loses a dimension, so it gives no density.
 
     >>> import minigrad
     >>> minigrad.distributions.SoftmaxTransform()(minigrad.zeros(2))
@@ -222,7 +222,7 @@ class SoftmaxTransform(Transform):
 
 
 class StickBreakingTransform(Transform):
-    """n - 1 numbers to n numbers from 0 on with the sum 1: each takes its part of what the earlier ones have left.
+    """n - 1 numbers to n nonnegative numbers with sum 1: each takes a share of what the previous ones leave.
 
     >>> import minigrad
     >>> minigrad.distributions.StickBreakingTransform()(minigrad.zeros(2))
@@ -232,7 +232,7 @@ class StickBreakingTransform(Transform):
     domain, codomain = constraints.real_vector, constraints.simplex
 
     def _parts(self, x: Tensor) -> Tensor:
-        """Return the logits of the part that each takes: 0 stands for an even share."""
+        """Return the logit of each share; 0 stands for an even share."""
         return x - arange(x.shape[-1], 0, -1, dtype=x.dtype, device=x.device).log()
 
     def _call(self, x: Tensor) -> Tensor:
@@ -256,7 +256,7 @@ class StickBreakingTransform(Transform):
 
 
 class LowerCholeskyTransform(Transform):
-    """Square matrices to lower triangular ones with a positive diagonal, by exp of the diagonal.
+    """Square matrices to lower triangular matrices with a positive diagonal, by exp of the diagonal.
 
     >>> import minigrad
     >>> minigrad.distributions.LowerCholeskyTransform()(minigrad.zeros(2, 2))

@@ -1,4 +1,4 @@
-"""Helpers for a distribution of one's own, by the names of `torch.distributions.utils`."""
+"""Helpers for your own distributions, under the names of `torch.distributions.utils`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 
 
 def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
-    """Return tensors and numbers as tensors of one shape; numbers take dtype and device of the first tensor.
+    """Return tensors and numbers as tensors of one shape; numbers take the dtype and device of the first tensor.
 
     Raises ValueError for anything else.
 
@@ -46,13 +46,13 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
 
 
 def clamp_probs(probs: Tensor) -> Tensor:
-    """Return probabilities kept a rounding away from 0 and 1, so that their logarithms are finite."""
+    """Clamp probabilities by one rounding away from 0 and 1, so that their logarithms are finite."""
     eps = finfo(probs.dtype).eps
     return probs.clamp(eps, 1 - eps)
 
 
 def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
-    """Return log(p), or log(p / (1 - p)) for the probability of one of two outcomes; finite for 0 and 1.
+    """Return log(p), or log(p / (1 - p)) for binary outcomes; finite for 0 and 1 too.
 
     >>> import minigrad as torch
     >>> torch.distributions.utils.probs_to_logits(torch.tensor([0.5, 0.75]), is_binary=True)
@@ -63,7 +63,7 @@ def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
 
 
 def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
-    """Return the softmax over the last dimension, or the sigmoid for one of two outcomes.
+    """Return the softmax over the last dimension, or the sigmoid for binary outcomes.
 
     >>> import minigrad as torch
     >>> torch.distributions.utils.logits_to_probs(torch.tensor([0.0, 1.0986]))
@@ -73,7 +73,7 @@ def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
 
 
 def lazy_property(method: Callable[[Any], Any]) -> cached_property:
-    """Compute a property at its first use and keep it; the graph is made even inside `no_grad()`.
+    """Compute a property on first use and cache it; the graph is built even inside `no_grad()`.
 
     >>> class D:
     ...     @lazy_property
@@ -106,7 +106,7 @@ def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
 def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
     """Return square matrices with vectors as their entries on and below a diagonal, row by row, and 0 elsewhere.
 
-    Raises ValueError for a vector that does not fill such a part of any matrix.
+    Raises ValueError for a vector whose length fits no matrix.
 
     >>> import minigrad as torch
     >>> torch.distributions.utils.vec_to_tril_matrix(torch.tensor([1., 3., 4.]))
@@ -114,7 +114,7 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
             [3., 4.]])
     """
     size = vec.shape[-1]
-    # n (n + 1) / 2 + n diag - |diag| (diag + 1) / 2 entries are on and below the diagonal; solved for n
+    # n (n + 1) / 2 + n diag - |diag| (diag + 1) / 2 entries are on or below the diagonal; solved for n
     n = (-(1 + 2 * diag) + math.isqrt((1 + 2 * diag) ** 2 + 8 * size + 4 * abs(diag) * (diag + 1))) // 2
     mask = below(n, diag, vec)
     if mask.sum().item() != size:
@@ -126,5 +126,5 @@ def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
 
 
 def below(n: int, diag: int, near: Tensor) -> Tensor:
-    """Return where entries of an n x n matrix are on or below a diagonal."""
+    """Return a mask of the entries of an n x n matrix on or below a diagonal."""
     return ones((n, n), dtype=dtypes.bool_, device=near.device).tril(diag)
