@@ -188,7 +188,7 @@ assert "1 gradient for the 2 arguments of forward, (n, var)" in message
 # %%
 failure = torch.testing.check(MyFunction, 6, leaf * 1).failures[0]
 print(failure.message)
-assert "backward gives 6" in failure.message and "differences of forward give 2" in failure.message
+assert "backward gives 6" in failure.message and "finite differences give 2" in failure.message
 assert "gradients" not in [failure.name for failure in torch.testing.check(MyFunction, 2, leaf * 1).failures]
 
 # %% [markdown]

@@ -1,4 +1,4 @@
-"""Help for tests and documentation: comparing tensors, checking a Function, and the table of all operations."""
+"""Help for tests and documentation: compare tensors, check a Function, and list all operations."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ def assert_close(
     """
     if isinstance(actual, (list, tuple)):
         if len(actual) != len(expected):
-            raise AssertionError(msg or f"{len(actual)} values, expected {len(expected)}")
+            raise AssertionError(msg or f"got {len(actual)} values, expected {len(expected)}")
         for a, e in zip(actual, expected, strict=True):
             assert_close(a, e, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=check_dtype, msg=msg)
         return
     a, e = array(actual), array(expected)
     if a.shape != e.shape:
-        raise AssertionError(msg or f"shape {a.shape}, expected {e.shape}")
+        raise AssertionError(msg or f"got shape {a.shape}, expected {e.shape}")
     if check_dtype and a.dtype != e.dtype:
-        raise AssertionError(msg or f"dtype {a.dtype}, expected {e.dtype}")
+        raise AssertionError(msg or f"got dtype {a.dtype}, expected {e.dtype}")
     rel, absolute = TOLERANCES.get(str(a.dtype), (0.0, 0.0))
     rel, absolute = rel if rtol is None else rtol, absolute if atol is None else atol
     bad = ~np.isclose(widened(a), widened(e), rtol=rel, atol=absolute, equal_nan=equal_nan)
@@ -58,20 +58,20 @@ def assert_close(
         where = tuple(int(i) for i in np.argwhere(bad)[0])
         raise AssertionError(
             msg
-            or f"{int(bad.sum())} of {bad.size} elements differ; at {where}: {a[where]!r}, expected {e[where]!r} "
+            or f"{int(bad.sum())} of {bad.size} elements differ; at {where}: got {a[where]!r}, expected {e[where]!r} "
             f"(rtol {rel}, atol {absolute})"
         )
 
 
 def check(function: type, *args: Any, skip: Iterable[str] = ()) -> Result:
-    """Run a custom Function through everything that PyTorch's documents ask of it, and say what holds and what does not.
+    """Check a custom Function against all of PyTorch's rules for Functions, and report what holds and what fails.
 
-    `function` is a subclass of `autograd.Function`, minigrad's or PyTorch's; `args` are what its `apply` takes (in
-    float64, whatever their dtype), or nothing, and then shapes are tried.  Where some of the tensors require grad, the
-    others are constants.  `skip` names rows to leave out, such as "gradients" for a backward that is not the derivative
-    on purpose.  The result is true if nothing fails; `assert_ok()` raises AssertionError with all failures.
+    `function` is a subclass of `autograd.Function`, minigrad's or PyTorch's.  `args` are the arguments of its `apply`,
+    converted to float64; without them, `check` tries shapes until forward runs.  If some of the tensors require grad, the
+    others are constants.  `skip` names rows to leave out, such as "gradients" for a backward that deliberately is not the
+    derivative.  The result is true if nothing fails; its `assert_ok()` raises AssertionError with all failures.
 
-    Raises TypeError for what is no Function, ValueError for an unknown row or if no arguments are found.
+    Raises TypeError for anything but a Function, ValueError for an unknown row or if no arguments are found.
 
     >>> import minigrad
     >>> class Square(minigrad.autograd.Function):
@@ -85,13 +85,13 @@ def check(function: type, *args: Any, skip: Iterable[str] = ()) -> Result:
     ...         return g * x
     >>> result = minigrad.testing.check(Square, minigrad.tensor([3.]))
     >>> print(result["gradients"].message)
-    backward gives 1 for the derivative of output 0 by x, differences of forward give 2: 2 times as much
+    backward gives 1 for the derivative of output 0 with respect to x, but finite differences give 2: off by a factor of 2
     """
-    from .function_checks import run  # needed by those who check only
+    from .function_checks import run  # imported here because only `check` needs it
 
     return run(function, args, tuple(skip))
 
 
 def array(x: Any) -> np.ndarray:
-    """A tensor or number as an array."""
+    """Return a tensor or a number as an array."""
     return x.detach().numpy() if isinstance(x, Tensor) else np.asarray(x)

@@ -1,6 +1,6 @@
-"""The table of all operations, as Markdown for docs/operations.md: made from their declarations, with examples that run.
+"""The table of all operations, as Markdown for docs/operations.md: built from their declarations, with examples that run.
 
-An operation goes by the name that it has in both libraries, behind `minigrad.` here and `torch.` there.
+Each operation has the name that it has in both libraries, after `minigrad.` here and `torch.` there.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from ..ops.base.registry import TABLE, Entry
 from ..tensors.nested import tensors_in
 from .samples import call
 
-# The files of operations in the order in which a reader wants them; what is not named here follows.
+# The files of operations in reading order; files that are missing here follow.
 READING = """pointwise elementary rounding compare logic activation reduce prod order statistics quantiles scan softmax shape
 join pad grids flip diagonal index gather scattering slices masks sort matmul einsum linalg determinants decompositions
 norms""".split()
 HEAD = "| operation | also | computes | derivative | example |\n| --- | --- | --- | --- | --- |"
-SYMBOLS = {"input": "x", "self": "x", "other": "w", "tensors": "x"}  # of parameters; others keep their names
+SYMBOLS = {"input": "x", "self": "x", "other": "w", "tensors": "x"}  # for parameters; others keep their names
 
 
 def operations_table() -> str:
-    r"""Markdown with one row for each operation: its name in PyTorch and here, what it computes, its derivative, an example.
+    r"""Return Markdown with a row per operation: its name in PyTorch and here, its result, its derivative, an example.
 
     >>> r"| `sin(x)`<br>\(\bar{x} = \bar{y} \odot \cos\left(x\right)\) |" in operations_table()
     True
@@ -45,7 +45,7 @@ def operations_table() -> str:
 
 
 def row(entry: Entry) -> str:
-    """One operation of the table."""
+    """Return the row of one operation."""
     samples = [*[entry.shown] * bool(entry.shown), *entry.samples] if entry.differentiable else []
     call, formulas = next((found for sample in samples if (found := recorded(entry, sample))[1]), ("", []))
     differs = f"<br>*Not as in PyTorch:* {entry.differs}" if entry.differs else ""
@@ -60,7 +60,7 @@ def row(entry: Entry) -> str:
 
 
 def recorded(entry: Entry, sample: str) -> tuple[str, list[str]]:
-    """The call of a sample, and the formulas of its gradients as mathematics, as a record has them; none if nothing runs."""
+    """Return a sample's call and the formulas of its gradients as mathematics, from a recording; none if nothing runs."""
     library = sys.modules[__name__.partition(".")[0]]
     args, kwargs = call(library, lambda *a, **k: (a, k), entry, sample, dtype="float32")[0]
     for t in [t for t in tensors_in((args, kwargs)) if t.dtype.is_floating_point]:
@@ -86,7 +86,7 @@ def recorded(entry: Entry, sample: str) -> tuple[str, list[str]]:
 
 
 def as_mathematics(op: dict, edge: dict, labels: list[str]) -> list[str]:
-    """The gradient along an edge as mathematics; a long one in named parts, with a line for each."""
+    """Return the gradient along an edge as mathematics; a long one in named parts, one per line."""
     whole, parts = in_parts(edge["formula"])
     if not parts:
         return [f"\\({edge['latex']}\\)"]
@@ -100,29 +100,29 @@ def as_mathematics(op: dict, edge: dict, labels: list[str]) -> list[str]:
 
 
 def second_name(entry: Entry) -> bool:
-    """Whether the operation stands in the table under another name already: multiply is mul."""
+    """Return True if the table already has the operation under another name, as multiply for mul."""
     return next(e for e in TABLE.values() if e.function is entry.function) is not entry
 
 
 def path(entry: Entry) -> str:
-    """The operation's name behind `minigrad.`, which is that behind `torch.`: nn.functional.gelu, Tensor.view."""
+    """Return the operation's name after `minigrad.` or `torch.`, such as nn.functional.gelu or Tensor.view."""
     return entry.torch or entry.name
 
 
 def also(entry: Entry) -> str:
-    """The other forms of an operation."""
+    """Return the other forms of an operation."""
     name = entry.name.rpartition(".")[2]
     forms = [f".{name}()"] * bool(entry.method and "Tensor" not in path(entry)) + [f".{name}_()"] * entry.inplace
     return ", ".join(map(code, forms + ["out="] * entry.out))
 
 
 def first_line(entry: Entry) -> str:
-    """What an operation computes: the first line of its docstring."""
+    """Return the first line of an operation's docstring, which states its result."""
     return (entry.function.__doc__ or "").strip().split("\n")[0].replace("|", "\\|")
 
 
 def example(entry: Entry) -> str:
-    """A call of the operation and the shape of what it gives: its first sample, which the tests run as well."""
+    """Return a call of the operation's first sample, which the tests run too, and the shape of its result."""
     if not entry.samples:
         return ""
     sample, library = entry.samples[0], sys.modules[__name__.partition(".")[0]]
@@ -131,7 +131,7 @@ def example(entry: Entry) -> str:
 
 
 def as_called(entry: Entry, sample: str) -> str:
-    """A sample as a user writes it: `sum(T(3, 4))`, and where there is only the method `T(2, 6).view((3, 4))`."""
+    """Return a sample as users write it: `sum(T(3, 4))`, or `T(2, 6).view((3, 4))` if there is only a method."""
     if "Tensor." not in path(entry):
         return f"{path(entry)}({sample})"
     given: Any = ast.parse(f"f({sample})", mode="eval").body
@@ -140,12 +140,12 @@ def as_called(entry: Entry, sample: str) -> str:
 
 
 def shapes(result: Any) -> str:
-    """The shape of a result, or of each; of what is no tensor the value itself."""
+    """Return the shape of each result as text, or the value if it is not a tensor."""
     if isinstance(result, (tuple, list)) and any(isinstance(r, Tensor) for r in result):
         return ", ".join(map(shapes, result))
     return str(tuple(result.shape)) if isinstance(result, Tensor) else str(result)
 
 
 def code(text: str) -> str:
-    """A formula as code in the cell of a table."""
+    """Return text as code in a table cell."""
     return f"`{text}`".replace("|", "\\|").replace("\n", " ") if text else ""

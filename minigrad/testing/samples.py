@@ -1,7 +1,7 @@
 """Calls of the operations' samples, with minigrad or with torch, on the same numbers.
 
-A sample is the text of a call's arguments (minigrad/ops/base/registry.py); here it is evaluated with `T`, `P`, `I`, `B` and
-`S` bound to makers of tensors.  The float tensors that it makes are its leaves, by which it can be differentiated.
+A sample is the text of a call's arguments (minigrad/ops/base/registry.py), evaluated here with `T`, `P`, `I`, `B` and `S`
+bound to functions that make tensors.  The float tensors that it makes are its leaves, for differentiation.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..ops.base.registry import Entry
 
 
 class Maker:
-    """The names that a sample may use.  `leaves` replaces the float tensors that T, P and S make, in order."""
+    """The names that a sample may use.  `leaves` replaces the float tensors from T, P and S, in order."""
 
     def __init__(
         self, module: Any, entry: Entry, sample: str, dtype: str = "float64", leaves: Any = None, layout: str = "plain"
@@ -25,7 +25,7 @@ class Maker:
         self.leaves = []
 
     def leaf(self, array: np.ndarray) -> Any:
-        """The next float tensor."""
+        """Return the next float tensor."""
         if self.given is not None:
             t = self.given[len(self.leaves)]
         else:
@@ -34,31 +34,31 @@ class Maker:
         return t
 
     def T(self, *shape: int) -> Any:
-        """Within the operation's domain."""
+        """Make a float tensor within the operation's domain."""
         low, high = self.entry.domain
         return self.leaf(np.asarray(self.random.uniform(low, high, shape)))
 
     def P(self, *shape: int) -> Any:
-        """Positive."""
+        """Make a positive float tensor."""
         return self.leaf(np.asarray(self.random.uniform(0.2, 2.0, shape)))
 
     def S(self, *shape: int) -> Any:
-        """Symmetric and positive definite."""
+        """Make a symmetric, positive definite matrix."""
         a = self.random.standard_normal(shape)
         return self.leaf(a @ np.swapaxes(a, -1, -2) + shape[-1] * np.eye(shape[-1]))
 
     def I(self, *shape_and_high: int) -> Any:  # noqa: E743
-        """Integers below a limit."""
+        """Make a tensor of integers below a bound, the last argument."""
         *shape, high = shape_and_high
         return self.module.tensor(np.asarray(self.random.integers(0, high, shape)))
 
     def B(self, *shape: int) -> Any:
-        """Booleans."""
+        """Make a tensor of booleans."""
         return self.module.tensor(np.asarray(self.random.random(shape) < 0.5))
 
 
 def lay_out(module: Any, array: np.ndarray, layout: str) -> Any:
-    """A tensor with these elements, in memory of another order."""
+    """Return a tensor with these elements, in another memory layout."""
     if layout == "plain" or array.ndim == 0:
         return module.tensor(array.copy())
     if layout == "transposed":
@@ -71,7 +71,7 @@ def lay_out(module: Any, array: np.ndarray, layout: str) -> Any:
 
 
 def call(module: Any, function: Any, entry: Entry, sample: str, **options: Any) -> tuple:
-    """(the result of function(sample), the leaves)."""
+    """Return the result of function(sample) and the leaves."""
     maker = Maker(module, entry, sample, **options)
     names = {n: getattr(maker, n) for n in "TPISB"}
     result = eval(f"function({sample})", {"function": function, "torch": module, **names})

@@ -57,7 +57,7 @@ class RightSign(WrongSign):
         return -grad * x.sin()
 
 
-@broken("gradients", "2 times as much for x", "return grad * x", x)
+@broken("gradients", "multiply by 2 for x", "return grad * x", x)
 class HalfOfIt(Function):
     @staticmethod
     def forward(ctx, x):
@@ -199,7 +199,7 @@ class AReturn(NoReturn):
         return grad * 2
 
 
-@broken("jvp", "times as much", "return tangent * 3", x)
+@broken("jvp", "multiply by", "return tangent * 3", x)
 class WrongJvp(AReturn):
     @staticmethod
     def jvp(ctx, tangent):
@@ -313,7 +313,7 @@ class NoneForTheNumber(NoneForgotten):
         return grad * ctx.n, None
 
 
-@broken("gradients returned", "of the shape", "return grad * torch.ones(3, 2", matrix)
+@broken("gradients returned", "with the shape", "return grad * torch.ones(3, 2", matrix)
 class WrongShape(Function):
     @staticmethod
     def forward(ctx, x):
@@ -614,7 +614,7 @@ class Marked(Unmarked):
         return x
 
 
-@broken("in-place marks", "take mark_dirty(x) away", "ctx.mark_dirty(x)", x)
+@broken("in-place marks", "remove mark_dirty(x)", "ctx.mark_dirty(x)", x)
 class MarkedForNothing(AReturn):
     @staticmethod
     def forward(ctx, x):
@@ -696,7 +696,7 @@ class OwnMemory(SharedMemory):
         return torch.from_numpy(x.detach().numpy()).clone()
 
 
-@broken("threads", "stands on its ctx", "OnTheClass.kept = float(x.sum())", x)
+@broken("threads", "belongs on its ctx", "OnTheClass.kept = float(x.sum())", x)
 class OnTheClass(Function):
     kept = 0.0
 

@@ -62,10 +62,10 @@ def test_a_wrong_function_ends_with_1_the_line_the_input_the_remedy_and_a_sketch
     done = minigrad(folder, "check", "wrong.py:Cube")
     text = done.stdout.decode()
     assert done.returncode == 1, done.stderr
-    assert "differences of forward give 3: 3 times as much" in text
+    assert "finite differences give 3: off by a factor of 3" in text
     assert "wrong.py:27: return g * x ** (ctx.n - 1), None" in text
     assert "x = minigrad.tensor(1.0, dtype=minigrad.float64, requires_grad=True)\n      Cube.apply(x, 3)" in text
-    assert "return ...  # 3 times as much for x" in text
+    assert "return ...  # multiply by 3 for x" in text
     assert "✗ 1, where differences of forward give 3" in text and "▣  Cube(x, 3)" in text
 
 
@@ -112,7 +112,7 @@ def test_without_a_gradient_the_drawing_shows_both_numbers_all_the_same(folder):
         (["wrong.py:Cub"], "wrong.py has no autograd.Function called Cub. Did you mean Cube?"),
         (["wrong.py:example_inputs"], "It has: Double, Cube."),
         (["empty.py"], "empty.py defines no subclass of autograd.Function."),
-        (["right.py", "--skip", "gradient"], "no row is called 'gradient'"),
+        (["right.py", "--skip", "gradient"], "there is no row 'gradient'"),
         (["right.py:Double", "--args", "tensor("], "is not a list of Python values"),
         (["right.py", "-o", "right.gif"], "no format has the suffix '.gif'"),
     ],

@@ -1,9 +1,9 @@
-"""The battery behind `minigrad.testing.check`: what PyTorch's documents ask of a custom Function, row by row.
+"""The checks behind `minigrad.testing.check`: PyTorch's rules for custom Functions, row by row.
 
-case.py is a Function with its arguments; table.py lists the rows and runs them; the rows stand in form.py (form),
-derivatives.py, side_effects.py (memory), variants.py (kinds of inputs), running.py, batches.py (vmap) and composition.py
-(transforms), each a function whose docstring says what it asks.  It raises a Fault or Absent (outcome.py); shrink.py
-makes failing inputs small, source_lines.py finds the user's line, guess.py finds arguments.
+case.py is a Function with its arguments; table.py lists the rows and runs them.  The rows are functions whose docstrings
+state the rule, in form.py, derivatives.py, side_effects.py (memory), variants.py (kinds of inputs), running.py, batches.py
+(vmap) and composition.py (transforms).  They raise Fault or Absent (outcome.py).  shrink.py makes failing inputs small,
+source_lines.py finds the user's line, guess.py finds arguments.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def run(function: Any, args: tuple, skip: tuple[str, ...]) -> Result:
         raise error(
             TypeError,
             "check",
-            f"{function.__name__} is a NestedIOFunction, whose nested arguments it cannot vary",
-            "let it be a Function, and nest its arguments outside",
+            f"{function.__name__} is a NestedIOFunction, whose nested arguments check cannot vary",
+            "make it a Function, and nest its arguments outside",
         )
     if library is None:
         raise error(
@@ -42,7 +42,7 @@ def run(function: Any, args: tuple, skip: tuple[str, ...]) -> Result:
         raise error(
             ValueError,
             "check",
-            f"no row is called {unknown[0]!r}",
+            f"there is no row {unknown[0]!r}",
             f"skip some of: {', '.join(row.name for row in TABLE)}",
         )
     case = Case.of(library, function, args) if args else guessed(library, function)
@@ -51,7 +51,7 @@ def run(function: Any, args: tuple, skip: tuple[str, ...]) -> Result:
             ValueError,
             "check",
             f"found no arguments for which {function.__name__}.forward runs",
-            f"give them: check({function.__name__}, x, ...)",
+            f"pass them: check({function.__name__}, x, ...)",
         )
     case = case.cast("float64")
     result = Result(case.name, library.name, case.code(), not args)

@@ -1,4 +1,4 @@
-"""Rows on vmap: against a loop, in every position of in_dims, with every place for the batch in the outputs."""
+"""Rows on vmap: compared with a loop, for all positions of the batch in the inputs (in_dims) and in the outputs."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from .case import Case, close, short
 from .outcome import Absent, Fault
 from .source_lines import place_of_error
 
-MOST = 60  # combinations of in_dims and out_dims that are tried
+MOST = 60  # the largest number of combinations of in_dims and out_dims to try
 
 
 def need_rule(case: Case) -> None:
-    """Absent where there is no rule for vmap."""
+    """Raise Absent if there is no vmap rule."""
     if not case.batched:
         raise Absent(
-            "no rule for vmap",
-            f"generate_vmap_rule = True  # if its methods are made of {case.library.name} operations; else\n"
+            "no vmap rule",
+            f"generate_vmap_rule = True  # if the methods use only {case.library.name} operations; otherwise:\n"
             "@staticmethod\ndef vmap(info, in_dims, *args):\n    return output, out_dims",
         )
     if not case.tensors:
@@ -29,7 +29,7 @@ def need_rule(case: Case) -> None:
 
 
 def vmap(case: Case) -> str:
-    """vmap gives what a loop over the examples gives, whichever inputs are batched, along whichever dimension."""
+    """Check that vmap gives the same as a loop over the examples, for any batched inputs and any batch dimension."""
     need_rule(case)
     need_no_chance(case)
     tried = 0
@@ -37,19 +37,19 @@ def vmap(case: Case) -> str:
         compare_with_loop(case, in_dims, last, size)
         tried += 1
     nested(case)
-    return f"{tried} positions of in_dims and out_dims, and nested"
+    return f"{tried} combinations of in_dims and out_dims, and nested"
 
 
 def need_no_chance(case: Case) -> None:
-    """Absent where forward draws random numbers: a loop would draw others, two threads in an order that changes."""
+    """Raise Absent if forward draws random numbers: loops and threads would draw them in another order."""
     if "random" in case.traits:
         raise Absent("forward draws random numbers")
 
 
 def positions(case: Case) -> list[tuple[dict[int, int], bool, int]]:
-    """in_dims by argument, whether the batch goes last in the outputs, and its size: each subset, each dimension."""
+    """Return (in_dims by argument, True for the batch last in the outputs, batch size) for each subset and dimension."""
     found = []
-    moves = case.library.name == "minigrad"  # PyTorch fails where it has to move the batch of an unbatched output
+    moves = case.library.name == "minigrad"  # PyTorch fails if it has to move the batch of an unbatched output
     for n in range(len(case.tensors), 0, -1):
         for subset in combinations(case.tensors, n):
             choices = [range(case.arrays[i].ndim + 1) for i in subset]
@@ -59,31 +59,31 @@ def positions(case: Case) -> list[tuple[dict[int, int], bool, int]]:
 
 
 def batch_size(case: Case) -> int:
-    """A size that no dimension has, so that a mistake in dimensions shows."""
+    """Return a size that no dimension has, so that confused dimensions show."""
     used = {n for i in case.tensors for n in case.arrays[i].shape}
     return next(n for n in (2, 3, 4, 5, 6, 7, 8, 9) if n not in used or n == 9)
 
 
 def examples(array: np.ndarray, size: int, salt: int = 0) -> list[np.ndarray]:
-    """Other numbers of the same kind: signs, zeros and the range of integers stay."""
+    """Return other numbers of the same kind, with the same signs, zeros and range of integers."""
     if array.dtype in FLOATS:
         return [(array * (1 + 0.17 * (b + salt))).astype(array.dtype) for b in range(size)]
     return [np.roll(array.reshape(-1), b).reshape(array.shape) for b in range(size)]
 
 
 def compare_with_loop(case: Case, in_dims: dict[int, int], last: bool, size: int) -> None:
-    """One position against the loop."""
+    """Compare one position with the loop."""
     parts = {i: examples(case.arrays[i], size) for i in in_dims}
     singles = [case.replaced({i: part[b] for i, part in parts.items()}) for b in range(size)]
     loops = [list(one.outputs().values()) for one in singles]
     tensors = [case.library.tensor(np.stack(parts[i], dim)) for i, dim in in_dims.items()]
     out_dims = tuple(o.ndim * last for o in loops[0])
     dims = ", ".join(f"{case.names[i]}: {d}" for i, d in in_dims.items())
-    at = f"under vmap with in_dims {{{dims}}} and a batch of {size}"
+    at = f"under vmap with in_dims {{{dims}}} and batch size {size}"
     try:
         found = case.library.module.vmap(on(case, list(in_dims)), tuple(in_dims.values()), out_dims)(*tensors)
     except Exception as e:
-        if case.function.generate_vmap_rule:  # the library says best what a generated rule cannot do
+        if case.function.generate_vmap_rule:  # the library's message explains best what a generated rule cannot do
             raise
         what, place = str(e).splitlines()[0], place_of_error(e)
         raise Fault(f"{at}: {what}", rule_remedy(case, in_dims), "vmap", kind="error", place=place) from e
@@ -93,26 +93,26 @@ def compare_with_loop(case: Case, in_dims: dict[int, int], last: bool, size: int
         if not close(expected, numbers):
             raise Fault(
                 f"{at}, output {k} is {short(numbers)} of shape "
-                f"{numbers.shape}; a loop gives {short(expected)} of shape {expected.shape}",
+                f"{numbers.shape}, but a loop gives {short(expected)} of shape {expected.shape}",
                 rule_remedy(case, in_dims),
                 "vmap" if not case.function.generate_vmap_rule else "forward",
             )
 
 
 def rule_remedy(case: Case, in_dims: dict[int, int]) -> str:
-    """What to write in the rule."""
+    """Return code for the rule."""
     if case.function.generate_vmap_rule:
-        return "# forward has to be made of operations that act on one example"
+        return "# in forward, use only operations that work on a single example"
     places = ", ".join(f"{name}_dim" if i in case.tensors else "_" for i, name in enumerate(case.names))
     lines = [f"{places}{',' * (len(case.names) == 1)} = in_dims"]
     for i in case.tensors:
         name = case.names[i]
         lines.append(f"if {name}_dim is not None:\n    {name} = {name}.movedim({name}_dim, 0)  # None: not batched")
-    return "\n".join([*lines, "return output, 0  # where the batch is in the output"])
+    return "\n".join([*lines, "return output, 0  # the batch dimension of the output"])
 
 
 def on(case: Case, places: list[int]) -> Any:
-    """The Function of the tensors at some places, the other arguments as they are; tensors out only."""
+    """Return the Function of the tensors at some places, with the other arguments fixed and only tensors as outputs."""
 
     def run(*tensors: Any) -> tuple:
         return tuple(case.library.tensors_in(case.apply(case.inputs_with(dict(zip(places, tensors))))))
@@ -121,7 +121,7 @@ def on(case: Case, places: list[int]) -> Any:
 
 
 def nested(case: Case) -> None:
-    """vmap of vmap over the first tensor."""
+    """Compare vmap of vmap over the first tensor with two loops."""
     i, size = case.tensors[0], batch_size(case)
     rows = [examples(case.arrays[i], size, salt) for salt in range(2)]
     loops = [[list(case.replaced({i: a}).outputs().values()) for a in row] for row in rows]
@@ -131,14 +131,14 @@ def nested(case: Case) -> None:
         expected = np.stack([np.stack([one[k] for one in row]) for row in loops])
         if not close(expected, case.library.array(o)):
             raise Fault(
-                f"under vmap of vmap output {k} is {short(case.library.array(o))}; two loops give {short(expected)}",
-                f"return {case.name}.apply(...), 0  # let the rule call apply again, on tensors with the batch in front",
+                f"under vmap of vmap, output {k} is {short(case.library.array(o))}, but two loops give {short(expected)}",
+                f"return {case.name}.apply(...), 0  # in the rule, call apply again on tensors with the batch first",
                 "vmap",
             )
 
 
 def randomness(case: Case) -> str:
-    """Under vmap random numbers follow the option: "error" refuses, "same" draws once, "different" for each example."""
+    """Check vmap's randomness option: "error" raises, "same" draws once, "different" draws for each example."""
     need_rule(case)
     if "random" not in case.traits:
         raise Absent("forward draws no random numbers")
@@ -150,7 +150,7 @@ def randomness(case: Case) -> str:
         refused = False
     if not refused:
         raise Fault(
-            "under vmap with randomness='error' random numbers are drawn all the same",
+            "under vmap with randomness='error', forward draws random numbers without an error",
             "if info.randomness == 'error':\n    raise RuntimeError(...)",
             "vmap",
         )
@@ -159,7 +159,7 @@ def randomness(case: Case) -> str:
             rows = case.library.array(o)
             if rows.size and all(close(rows[0], row) for row in rows) != alike:
                 raise Fault(
-                    f"under vmap with randomness={option!r} the examples draw {'other' if alike else 'the same'} numbers",
+                    f"under vmap with randomness={option!r}, the examples draw {'different' if alike else 'the same'} numbers",
                     f"if info.randomness == {option!r}:\n    ...  # draw {'once' if alike else 'for the whole batch'}",
                     "vmap",
                 )

@@ -1,7 +1,7 @@
-"""One Function with one set of arguments: fresh inputs, outputs, gradients and finite differences of it, as arrays.
+"""A Function with one set of arguments: fresh inputs, outputs, gradients and finite differences, as arrays.
 
-All rows of the table work on a Case, and a smaller Case is how a failure gets its minimal input.  Tensors among the
-arguments are kept as arrays (`Data`), so that every run starts from new tensors.
+All rows of the table work on a Case; a smaller Case gives a failure its minimal input.  Tensors among the arguments are
+stored as arrays (`Data`), so every run starts from new tensors.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from ...arrays.dtypes import FLOATS
 from ...core.function import as_tuple
 from .library import Library
 
-EPS = 1e-6  # of central differences in float64
-RTOL, ATOL = 1e-3, 1e-5  # where one side is a difference, as in gradcheck
-MOST = 12  # elements of a tensor that are moved; of larger ones a sample is taken
+EPS = 1e-6  # the step of central differences in float64
+RTOL, ATOL = 1e-3, 1e-5  # for comparisons with finite differences, as in gradcheck
+MOST = 12  # differences are taken for at most this many elements of a tensor, spread evenly
 
 
 class Data(NamedTuple):
@@ -36,14 +36,14 @@ class Case:
         self.arrays = {i: a.array for i, a in enumerate(self.args) if isinstance(a, Data)}  # of the tensors, by place
         floats = [i for i, a in self.arrays.items() if a.dtype in FLOATS]
         self.wanted = floats if wanted is None else [i for i in floats if i in wanted]
-        self.broken: dict[str, str] = {}  # rows that fail or cannot run, and the row that is to blame
-        self.traits: set[str] = set()  # what they found: "random", "in place"
+        self.broken: dict[str, str] = {}  # rows that fail or cannot run -> the row that is to blame
+        self.traits: set[str] = set()  # findings of the rows: "random", "in place"
 
     @classmethod
     def of(cls, library: Library, function: Any, args: Sequence) -> Case:
-        """From arguments as the user gives them.
+        """Make a case from the user's arguments.
 
-        Where some tensors require grad, those are differentiated by; else all floating-point ones are.
+        If some tensors require grad, derivatives are taken with respect to those, else to all floating-point tensors.
         """
         tensors = [i for i, a in enumerate(args) if isinstance(a, library.Tensor)]
         needs = [i for i in tensors if args[i].requires_grad]
@@ -51,21 +51,21 @@ class Case:
         return cls(library, function, data, needs or None)
 
     def replaced(self, arrays: dict[int, np.ndarray]) -> Case:
-        """The same with other tensors at some places."""
+        """Return the case with other tensors at some positions."""
         args = [Data(np.asarray(arrays[i])) if i in arrays else a for i, a in enumerate(self.args)]
         case = Case(self.library, self.function, args, self.wanted)
         case.broken, case.traits = self.broken, self.traits
         return case
 
     def changed(self, change: Callable[[np.ndarray], np.ndarray], floats: bool = True) -> Case:
-        """The same with each floating-point tensor changed, or each tensor."""
+        """Return the case with each floating-point tensor changed, or each tensor."""
         return self.replaced({i: change(a) for i, a in self.arrays.items() if a.dtype in FLOATS or not floats})
 
     def cast(self, dtype: Any) -> Case:
-        """The same with floating-point tensors of this dtype."""
+        """Return the case with floating-point tensors of this dtype."""
         return self.changed(lambda a: converted(a, dtype))
 
-    # ---------------------------------------------------------------------- what the Function is
+    # ---------------------------------------------------------------------- the Function's methods
     @property
     def name(self) -> str:
         """The Function's name."""
@@ -73,43 +73,43 @@ class Case:
 
     @cached_property
     def tensors(self) -> list[int]:
-        """The places of the tensors among the arguments."""
+        """The positions of the tensors among the arguments."""
         return list(self.arrays)
 
     @cached_property
     def separate(self) -> bool:
-        """Whether forward and setup_context are two methods."""
+        """True if forward and setup_context are separate methods."""
         return self.library.owns(self.function, "setup_context")
 
     @property
     def owner(self) -> str:
-        """The method that has the ctx on the way forward."""
+        """The method that receives ctx in the forward pass."""
         return "setup_context" if self.separate else "forward"
 
     @cached_property
     def backward(self) -> str:
-        """The name under which backward is defined; empty where it is not."""
+        """The name under which backward is defined, or an empty string."""
         return next((name for name in ("backward", "vjp") if self.library.owns(self.function, name)), "")
 
     @property
     def jvp(self) -> bool:
-        """Whether jvp is defined."""
+        """True if jvp is defined."""
         return self.library.owns(self.function, "jvp")
 
     @property
     def batched(self) -> bool:
-        """Whether there is a rule for vmap."""
+        """True if there is a vmap rule."""
         return bool(self.function.generate_vmap_rule) or self.library.owns(self.function, "vmap")
 
     @property
     def once(self) -> bool:
-        """Whether backward is marked with @once_differentiable."""
+        """True if backward is decorated with @once_differentiable."""
         method = getattr(self.function, self.backward or "backward")
         return getattr(method, "__globals__", {}).get("__name__", "").endswith("autograd.function")
 
     @cached_property
     def names(self) -> list[str]:
-        """What forward calls its arguments."""
+        """The parameter names of forward."""
         found = list(inspect.signature(self.function.forward).parameters.values())
         found = found if self.separate else found[1:]
         names: list[str] = []
@@ -120,46 +120,46 @@ class Case:
 
     # ---------------------------------------------------------------------- running it
     def inputs(self, needs: Iterable[int] | None = None) -> list:
-        """Fresh arguments; those at `needs` (all wanted ones) require grad."""
+        """Return fresh arguments; those at the positions `needs` (default: all wanted ones) require grad."""
         needs = self.wanted if needs is None else list(needs)
         made = {i: self.library.tensor(a, i in needs) for i, a in self.arrays.items()}
         return [made.get(i, a) for i, a in enumerate(self.args)]
 
     def inputs_with(self, tensors: dict[int, Any]) -> list:
-        """Fresh arguments, with these tensors in their places."""
+        """Return fresh arguments, with the given tensors at their positions."""
         return [tensors.get(i, a) for i, a in enumerate(self.inputs(()))]
 
     def apply(self, args: Sequence, function: Any = None, clone: bool = False) -> tuple:
-        """The outputs as a tuple; from clones of the tensors where forward changes them, as leaves may not be."""
+        """Return the outputs as a tuple; clone the tensors first if forward modifies them, since leaves may not be modified."""
         self.library.seed()
         clone = clone or "in place" in self.traits
         given = [a.clone() if clone and isinstance(a, self.library.Tensor) else a for a in args]
         return as_tuple((function or self.function).apply(*given))
 
     def outputs(self) -> dict[int, np.ndarray]:
-        """The numbers of the outputs that are tensors, by place."""
+        """Return the numbers of the output tensors, by position."""
         with self.library.module.no_grad():
             outs = self.apply(self.inputs(()))
         return {k: self.library.array(o) for k, o in enumerate(outs) if isinstance(o, self.library.Tensor)}
 
     @cached_property
     def tracked(self) -> list[int]:
-        """The places of the outputs that have a gradient."""
+        """The positions of the outputs that require grad."""
         return [k for k, o in enumerate(self.apply(self.inputs())) if getattr(o, "requires_grad", False)]
 
     def tracked_outputs(self) -> tuple[list, list]:
-        """Fresh arguments, and the tracked outputs of one call with them."""
+        """Return fresh arguments, and the tracked outputs of one call with them."""
         args = self.inputs()
         outs = self.apply(args)
         return args, [outs[k] for k in self.tracked]
 
     def total(self, outs: Sequence) -> Any:
-        """A scalar that depends on each element of each tracked output in another way."""
+        """Return a scalar that depends on each element of each tracked output in a different way."""
         parts = [(outs[k] * self.library.tensor(weights(outs[k].shape, k))).sum() for k in self.tracked]
         return sum(parts[1:], parts[0])
 
     def gradients(self, needs: Iterable[int] | None = None, function: Any = None) -> dict[int, np.ndarray]:
-        """The gradient of `total` by each input, by backward in plain code; zeros where there is none."""
+        """Return the gradient of `total` for each input, from a plain backward; zeros if there is none."""
         needs = self.wanted if needs is None else list(needs)
         args = self.inputs(needs)
         return self.pulled(self.total(self.apply(args, function)), args, needs)
@@ -167,18 +167,18 @@ class Case:
     def pulled(
         self, outs: Any, args: list, places: list[int], seeds: Sequence | None = None, keep: bool = False
     ) -> dict[int, np.ndarray]:
-        """The gradients of outputs, weighted by seeds, by the arguments at `places`; zeros where there is none."""
+        """Return the gradients of outputs, weighted by seeds, for the arguments at `places`; zeros if there is none."""
         given = None if seeds is None else [self.library.tensor(s) for s in seeds]
         found = self.library.grad(outs, [args[i] for i in places], given, retain_graph=keep)
         return {i: np.zeros_like(self.arrays[i]) if g is None else self.library.array(g) for i, g in zip(places, found)}
 
     # ---------------------------------------------------------------------- finite differences
     def moved(self, i: int, step: np.ndarray) -> Case:
-        """The case with a step added to argument i."""
+        """Return the case with a step added to argument i."""
         return self.replaced({i: self.arrays[i] + step})
 
     def slopes(self, i: int, element: tuple) -> tuple[list, list]:
-        """Per tracked output its slopes to the right and to the left of one element of argument i."""
+        """Return the slopes of each tracked output on the right and on the left of one element of argument i."""
         unit = np.zeros_like(self.arrays[i])
         unit[element] = EPS
         ends = [case.outputs() for case in (self.moved(i, unit), self, self.moved(i, -unit))]
@@ -186,7 +186,7 @@ class Case:
         return [(a - h) / EPS for a, h in zip(after, here)], [(h - b) / EPS for h, b in zip(here, before)]
 
     def numerical_gradient(self, i: int) -> np.ndarray:
-        """The gradient of `total` by argument i, by central differences."""
+        """Return the gradient of `total` for argument i, from central differences."""
         found = np.zeros_like(self.arrays[i])
         for element in np.ndindex(found.shape):
             right, left = self.slopes(i, element)
@@ -197,7 +197,7 @@ class Case:
 
     # ---------------------------------------------------------------------- as text
     def code(self) -> str:
-        """The call as code to paste."""
+        """Return the call as code to paste."""
         prefix, lines, words = self.library.name, [], []
         for i, (name, a) in enumerate(zip(self.names, self.args)):
             if i in self.arrays:
@@ -207,31 +207,31 @@ class Case:
 
 
 def converted(array: np.ndarray, dtype: Any) -> np.ndarray:
-    """Numbers in another dtype; float32 becomes the float64 that is written alike, 0.1 and not 0.10000000149."""
+    """Return numbers in another dtype; float32 becomes the float64 with the same digits, 0.1 and not 0.10000000149."""
     return (array.astype(str) if array.dtype == np.float32 else array).astype(dtype)
 
 
 def weights(shape: Iterable[int], salt: int = 0) -> np.ndarray:
-    """Irregular numbers, none of them near 0 and no two alike, the same at each call."""
+    """Return irregular, distinct numbers that are not near 0, the same at each call."""
     shape = tuple(shape)
     n = int(np.prod(shape, dtype=int))
     return (0.6 + 0.9 * np.abs(np.sin(1.7 * np.arange(1, n + 1) + 2.3 * salt))).reshape(shape)
 
 
 def sample(shape: tuple) -> list[tuple]:
-    """The elements of a small array; some of a large one, spread evenly."""
+    """Return all elements of a small array, or some elements of a large one, spread evenly."""
     n = int(np.prod(shape, dtype=int))
     chosen = range(n) if n <= MOST else sorted({round(j * (n - 1) / (MOST - 1)) for j in range(MOST)})
     return [tuple(int(v) for v in np.unravel_index(j, shape)) if shape else () for j in chosen]
 
 
 def close(a: Any, b: Any, rtol: float = 1e-7, atol: float = 1e-9) -> bool:
-    """Whether two arrays have one shape and nearly the same numbers; NaN counts as a number."""
+    """Return True if two arrays have the same shape and nearly the same numbers; NaN equals NaN."""
     return np.shape(a) == np.shape(b) and np.allclose(a, b, rtol=rtol, atol=atol, equal_nan=True)
 
 
 def tensor_code(prefix: str, array: np.ndarray, needs: bool = False) -> str:
-    """A tensor as code.
+    """Return a tensor as code.
 
     >>> tensor_code("torch", np.array([1.0, 2.5]), True)
     'torch.tensor([1.0, 2.5], dtype=torch.float64, requires_grad=True)'
@@ -243,7 +243,7 @@ def tensor_code(prefix: str, array: np.ndarray, needs: bool = False) -> str:
 
 
 def short(array: Any) -> str:
-    """Numbers for a message: a few digits of a few elements."""
+    """Return numbers as text for a message: a few digits of a few elements."""
     array = np.asarray(array)
     if array.ndim == 0:
         return f"{float(array):.6g}"

@@ -1,7 +1,7 @@
-"""Rows on the transforms: each of them alone and over each other, against what plain code gives.
+"""Rows on the transforms: each alone and over each other, compared with plain code.
 
-Plain code means: first derivatives by one backward without transforms (where none is defined, by differences), second
-ones by differences of those.  Whether backward is the derivative of forward is the matter of other rows.
+Plain code means: first derivatives from one backward without transforms (or from finite differences if there is no
+backward), second derivatives from differences of these.  Other rows check that backward is the derivative of forward.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from .outcome import Absent, Fault
 REVERSE, FORWARD = ("grad", "vjp", "jacrev"), ("jvp", "jacfwd")
 ORDER = ("grad", "vjp", "jvp", "vmap", "jacrev", "jacfwd")
 SIZE = 2  # of batches
-NO_RULE = "no rule for vmap"
+NO_RULE = "no vmap rule"
 
 
 def row_of(outer: str) -> Callable[[Case], str]:
-    """The row of one transform, alone and over each of them."""
+    """Return the row of one transform, alone and over each of the others."""
 
     def run(case: Case) -> str:
         return composed(case, outer)
 
-    run.__doc__ = f"func.{outer}, alone and over each transform, gives what plain code gives."
+    run.__doc__ = f"Compare func.{outer}, alone and over each transform, with plain code."
     run.__name__ = outer
     return run
 
@@ -38,26 +38,26 @@ ROWS = {name: row_of(name) for name in ORDER}
 
 
 def composed(case: Case, outer: str) -> str:
-    """All compositions with this one outside; says which are left out, and why."""
+    """Check all compositions with this transform outside; return which are left out, and why."""
     if not case.separate:
-        raise Absent("forward takes ctx, and the transforms need it apart", separate_form(case.function))
+        raise Absent("forward takes ctx, but transforms need a separate setup_context", separate_form(case.function))
     need_no_chance(case)
     claim(case, outer)
     done, missing = [], {}
     for inner in ("", *ORDER):
         why = lacking(case, outer, inner) or all_inputs(case, outer, inner)
         if why and not inner:
-            if why == NO_RULE:  # jacrev and jacfwd, where the method that they map over has none
+            if why == NO_RULE:  # jacrev and jacfwd, if the method that they map over has none
                 need_rule(case)
             raise Absent(why)
         (missing.setdefault(why, []) if why else done).append(inner or "alone")
     over = f", over {', '.join(done[1:])}" if done[1:] else ""
-    left = "".join(f"; {why}: not over {', '.join(names)}" for why, names in missing.items())
+    left = "".join(f"; not over {', '.join(names)} ({why})" for why, names in missing.items())
     return f"{done[0]}{over}{left}"
 
 
 def claim(case: Case, outer: str) -> None:
-    """Absent, with what to add, where a transform needs a method that is not there."""
+    """Raise Absent, with the code to add, if a transform needs a method that is not defined."""
     need_gradient(case)
     if outer in REVERSE:
         need_backward(case)
@@ -68,7 +68,7 @@ def claim(case: Case, outer: str) -> None:
 
 
 def lacking(case: Case, outer: str, inner: str) -> str:
-    """What a composition needs and the Function does not claim, or another row has found wrong; empty for nothing."""
+    """Return what a composition needs but the Function lacks, or a row that has to be fixed first; else an empty string."""
     used = {outer, inner}
     if used & {*REVERSE} and not case.backward:
         return "no backward"
@@ -77,19 +77,19 @@ def lacking(case: Case, outer: str, inner: str) -> str:
     if "vmap" in used and not case.batched:
         return NO_RULE
     if "vmap" in used and "vmap" in case.broken:
-        return f"first mend {case.broken['vmap']}"
+        return f"fix {case.broken['vmap']} first"
     if case.library.name == "torch" and inner in FORWARD and outer in FORWARD:
-        return "PyTorch gives 0 there for any Function"
+        return "PyTorch returns 0 for any Function"
     if inner in REVERSE and outer != "vmap":
         if case.once or "first derivatives only" in case.traits:
             return "backward cannot be differentiated"
         if "second derivatives" in case.broken:
-            return f"first mend {case.broken['second derivatives']}"
+            return f"fix {case.broken['second derivatives']} first"
     return ""
 
 
 def all_inputs(case: Case, outer: str, inner: str) -> str:
-    """One composition by each of the first two differentiable inputs; what it lacks, found out by trying."""
+    """Check a composition for each of the first two differentiable inputs; return what turns out to be missing."""
     for i in case.wanted[:2]:
         over = Over(case, i)
         try:
@@ -102,21 +102,21 @@ def all_inputs(case: Case, outer: str, inner: str) -> str:
         expected = over.plain(outer, inner)
         if not close(expected, found, 1e-4, 1e-5) and close(expected, Over(case, i, 8).plain(outer, inner), 1e-2, 1e-4):
             raise Fault(
-                f"{called(outer, inner)} by {case.names[i]} gives {short(found)}, plain code gives {short(expected)}",
-                "# make backward, jvp and vmap of operations on their arguments and ctx.saved_tensors only, and save in\n"
-                "# setup_context nothing but inputs and outputs",
+                f"{called(outer, inner)} with respect to {case.names[i]} gives {short(found)}, plain code {short(expected)}",
+                "# in backward, jvp and vmap, use only operations on their arguments and on ctx.saved_tensors;\n"
+                "# in setup_context, save only inputs and outputs",
                 "jvp" if {outer, inner} & {*FORWARD} else case.backward,
             )
     return ""
 
 
 def called(outer: str, inner: str) -> str:
-    """A composition in words."""
+    """Name a composition."""
     return f"{outer} of {inner}" if inner else outer
 
 
 def batch(x: np.ndarray) -> np.ndarray:
-    """The argument and others of its kind."""
+    """Return a batch of the argument and others of its kind."""
     return np.stack(examples(x, SIZE))
 
 
@@ -124,18 +124,18 @@ class Over:
     """Transforms of x -> total, x being argument i of the case."""
 
     def __init__(self, case: Case, i: int, stride: float = 1):
-        self.stride = stride  # how much larger than usual steps are: where this shows, there is a corner
+        self.stride = stride  # factor on the usual step; a result that changes with it reveals a corner
         self.case, self.i, self.func = case, i, case.library.module.func
         self.x = case.arrays[i]
         self.direction = weights(self.x.shape, 5)
 
     # ---------------------------------------------------------------------- with transforms
     def f(self, x: Any) -> Any:
-        """The scalar of the argument."""
+        """Return the scalar for the argument."""
         return self.case.total(self.case.apply(self.case.inputs_with({self.i: x})))
 
     def transform(self, name: str, f: Callable) -> Callable:
-        """A transform of a function of one tensor to a scalar, as such a function again."""
+        """Transform a function from a tensor to a scalar into another such function."""
         func, tensor = self.func, self.case.library.tensor
         if name == "vjp":
             return lambda x: func.vjp(f, x)[1](x.new_ones(()))[0]
@@ -144,7 +144,7 @@ class Over:
         return getattr(func, name)(f)
 
     def transformed(self, outer: str, inner: str) -> np.ndarray:
-        """The composition's numbers, at the argument or at a batch of it."""
+        """Return the composition's numbers, at the argument or at a batch of it."""
         x, f = self.x, self.f
         for name in (inner, outer):
             x = batch(x) if name == "vmap" else x
@@ -153,7 +153,7 @@ class Over:
         return self.case.library.array(self.transform(outer, f)(self.case.library.tensor(x)))
 
     def summed(self, f: Callable) -> Callable:
-        """What f gives as a scalar."""
+        """Turn the result of f into a scalar."""
 
         def scalar(x: Any) -> Any:
             v = f(x)
@@ -163,23 +163,23 @@ class Over:
 
     # ---------------------------------------------------------------------- in plain code
     def value(self, x: np.ndarray) -> np.ndarray:
-        """The scalar itself."""
+        """Return the scalar itself."""
         outs = self.case.replaced({self.i: x}).outputs()
         return np.asarray(sum(float((outs[k] * weights(outs[k].shape, k)).sum()) for k in self.case.tracked))
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
-        """Its gradient, by one backward."""
+        """Return its gradient, from one backward."""
         case = self.case.replaced({self.i: x})
         return case.gradients([self.i])[self.i] if case.backward else case.numerical_gradient(self.i)
 
     def curved(self, x: np.ndarray, direction: np.ndarray) -> np.ndarray:
-        """The change of the gradient along a direction."""
+        """Return the change of the gradient along a direction."""
         step = (EPS if self.case.backward else 1e-3) * self.stride
         ends = [self.gradient(x + sign * step * direction) for sign in (1, -1)]
         return (ends[0] - ends[1]) / (2 * step)
 
     def plain(self, outer: str, inner: str) -> np.ndarray:
-        """What the composition is to give."""
+        """Return the expected numbers of the composition."""
         first = self.first(inner) if inner else self.value
         if outer == "vmap":
             return np.stack([first(x) for x in batch(batch(self.x) if inner == "vmap" else self.x)])
@@ -190,7 +190,7 @@ class Over:
         return np.asarray((slope * weights(x.shape, 5)).sum()) if outer == "jvp" else slope
 
     def first(self, name: str) -> Callable[[np.ndarray], np.ndarray]:
-        """One transform of the scalar, in plain code."""
+        """Return one transform of the scalar, in plain code."""
         if name == "vmap":
             return lambda xs: np.stack([self.value(x) for x in xs])
         if name == "jvp":
@@ -198,7 +198,7 @@ class Over:
         return self.gradient
 
     def slope(self, inner: str, x: np.ndarray) -> np.ndarray:
-        """The gradient by x of what the inner transform gives, weighted and summed."""
+        """Return the gradient, for x, of the weighted sum of the inner transform's result."""
         if inner == "vmap":
             rows = weights((len(x),), 3)
             return np.stack([w * self.gradient(one) for w, one in zip(rows, x)])

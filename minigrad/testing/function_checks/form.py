@@ -1,4 +1,4 @@
-"""Rows on the form of a Function: its methods, what forward returns, what backward and jvp return, what they capture."""
+"""Rows on the form of a Function: its methods, the returned values of forward, backward and jvp, and captured tensors."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ KNOWN = ("forward", "setup_context", "backward", "vjp", "jvp", "vmap", "generate
 
 
 def methods(case: Case) -> None:
-    """The methods are static, their names are spelt right, and no two of them exclude each other."""
+    """Check that the methods are static and spelled correctly, and that no two of them exclude each other."""
     function, library = case.function, case.library
     for name in vars(function):
         meant = difflib.get_close_matches(name, KNOWN, 1, 0.84)
         if name not in KNOWN and meant and not name.startswith("_"):
             raise Fault(
-                f"{name} is no method of a Function, so it is never called: {meant[0]} may be meant",
+                f"{name} is not a method of Function, so it is never called; did you mean {meant[0]}?",
                 f"def {meant[0]}(...):  # instead of {name}",
                 name,
                 f"{name}",
             )
     for name in KNOWN[:6]:
         if library.owns(function, name) and inspect.isfunction(inspect.getattr_static(function, name)):
-            raise Fault(f"{name} is not static", f"@staticmethod\ndef {name}(...):", name, "def ")
+            raise Fault(f"{name} is not a staticmethod", f"@staticmethod\ndef {name}(...):", name, "def ")
     if function.generate_vmap_rule and library.owns(function, "vmap"):
         raise Fault(
-            "there are two rules for vmap: generate_vmap_rule = True and a vmap staticmethod",
+            "the Function has two vmap rules: generate_vmap_rule = True and a vmap staticmethod",
             "generate_vmap_rule = False  # or delete the vmap staticmethod",
             "vmap",
             "def ",
@@ -44,7 +44,7 @@ def methods(case: Case) -> None:
     first = next(iter(inspect.signature(function.forward).parameters), "")
     if case.separate and first == "ctx":
         raise Fault(
-            "forward takes ctx although there is a setup_context, so ctx would be the first argument of apply",
+            "forward takes ctx although setup_context is defined, so apply would expect ctx as its first argument",
             "@staticmethod\ndef forward(x, ...):  # without ctx",
             "forward",
             "def ",
@@ -52,19 +52,19 @@ def methods(case: Case) -> None:
 
 
 def forward(case: Case) -> str:
-    """forward runs, and returns tensors: one, or several in a flat tuple."""
+    """Check that forward runs and returns tensors: one, or several in a flat tuple."""
     outs = case.apply(case.inputs(()))
     for k, o in enumerate(outs):
         if not isinstance(o, case.library.Tensor) and case.library.tensors_in(o):
             raise Fault(
-                f"output {k} is a {type(o).__name__} that contains tensors, which are not tracked there",
-                "return (*tensors,)  # flat, and put them together again outside",
+                f"output {k} is a {type(o).__name__} with tensors inside, which autograd does not track",
+                "return (*tensors,)  # a flat tuple; restore the structure outside",
                 "forward",
             )
     found = case.library.tensors_in(outs)
     if not found:
         raise Fault(
-            f"forward returns {type(outs[0]).__name__}, no tensor",
+            f"forward returns {type(outs[0]).__name__}, not a tensor",
             "return result  # a tensor, or a tuple of tensors",
             "forward",
         )
@@ -72,12 +72,12 @@ def forward(case: Case) -> str:
 
 
 def gradients_returned(case: Case) -> str:
-    """backward returns one gradient, or None, for each argument of forward, of its shape."""
+    """Check that backward returns a gradient or None for each argument of forward, with the argument's shape."""
     need_backward(case)
     function, calls = probed(case)
     try:
         case.gradients(function=function)
-    except Exception:  # what the engine says of a wrong result is said better here, if it is about that
+    except Exception:  # these checks explain a wrong result better than the engine does
         for call in backwards(calls):
             check_gradients(case, call)
             if isinstance(call.returned, list):
@@ -89,12 +89,12 @@ def gradients_returned(case: Case) -> str:
 
 
 def backwards(calls: list[Call]) -> list[Call]:
-    """The calls of backward that came to an end."""
+    """Return the calls of backward that completed."""
     return [c for c in calls if c.method in ("backward", "vjp") and c.returned is not None]
 
 
 def check_gradients(case: Case, call: Call) -> list[str]:
-    """Fault for what one call of backward returned; else what is worth a note."""
+    """Raise Fault for a wrong result of one call of backward; return notes about a correct one."""
     found, n = as_tuple(call.returned), len(case.args)
     name, notes = case.backward, []
     listed = ", ".join(case.names)
@@ -107,14 +107,14 @@ def check_gradients(case: Case, call: Call) -> list[str]:
     for i, g in [(i, g) for i, g in enumerate(found[:n]) if g is not None]:
         if not isinstance(g, case.library.Tensor):
             raise Fault(
-                f"the gradient of {case.names[i]} is a {type(g).__name__}, no tensor",
+                f"the gradient of {case.names[i]} has type {type(g).__name__}, not Tensor",
                 f"{case.library.name}.as_tensor(...)  # a tensor, or None",
                 name,
             )
         if i not in case.arrays:
             raise Fault(
-                f"backward returns a gradient for {case.names[i]}, which is no tensor but {case.args[i]!r}",
-                f"return ..., None  # in place {i}, for {case.names[i]}",
+                f"backward returns a gradient for {case.names[i]}, which is not a tensor but {case.args[i]!r}",
+                f"return ..., None  # at position {i}, for {case.names[i]}",
                 name,
             )
         notes += check_shape(case, i, g) if case.arrays[i].dtype in FLOATS else []
@@ -122,21 +122,21 @@ def check_gradients(case: Case, call: Call) -> list[str]:
 
 
 def check_shape(case: Case, i: int, g: Any) -> list[str]:
-    """Whether a gradient has its input's shape; that it can be summed to it is worth a note."""
+    """Raise Fault for a gradient of a wrong shape; return a note if the shape has to be reduced by a sum."""
     shape, own, name = tuple(g.shape), case.arrays[i].shape, case.names[i]
     if shape == own:
         return []
     if not expands(own, shape):
         raise Fault(
             f"the gradient of {name} has shape {shape}, but {name} has shape {own}",
-            f"grad_{name} = ...  # of the shape {own} of {name}",
+            f"grad_{name} = ...  # with the shape {own} of {name}",
             case.backward,
         )
     return [f"the gradient of {name} has shape {shape} and is summed to {own}"]
 
 
 def expands(small: tuple, large: tuple) -> bool:
-    """Whether a gradient of shape `large` is that of an input of shape `small` that was broadcast.
+    """Return True if an input of shape `small` broadcasts to a gradient of shape `large`.
 
     >>> expands((3,), (2, 3)), expands((2,), (2, 3))
     (True, False)
@@ -148,14 +148,14 @@ def expands(small: tuple, large: tuple) -> bool:
 
 
 def need_backward(case: Case) -> None:
-    """Absent where there is no backward, or nothing to differentiate by."""
+    """Raise Absent if there is no backward, or nothing to differentiate."""
     if not case.backward:
         raise Absent("no backward", "@staticmethod\ndef backward(ctx, *grad_outputs):\n    return ...")
     need_gradient(case)
 
 
 def need_gradient(case: Case) -> None:
-    """Absent where no input or no output can have a gradient."""
+    """Raise Absent if no input or no output can have a gradient."""
     if not case.wanted:
         raise Absent("no floating-point input")
     if not case.tracked:
@@ -163,18 +163,18 @@ def need_gradient(case: Case) -> None:
 
 
 def tangents_returned(case: Case) -> None:
-    """jvp returns one tangent, or None, for each output of forward, of its shape and dtype."""
+    """Check that jvp returns a tangent or None for each output of forward, with the output's shape and dtype."""
     need_jvp(case)
     function, calls = probed(case)
     try:
         pushed(case, function=function)
-    finally:  # what the library says of a wrong result is said better here
+    finally:  # these checks explain a wrong result better than the library does
         for call in [c for c in calls if c.method == "jvp"]:
             check_tangents(case, call)
 
 
 def need_jvp(case: Case) -> None:
-    """Absent where there is no jvp."""
+    """Raise Absent if there is no jvp."""
     if not case.jvp:
         raise Absent("no jvp", "@staticmethod\ndef jvp(ctx, *tangents):\n    return ...  # one for each output")
     if not case.wanted:
@@ -182,33 +182,33 @@ def need_jvp(case: Case) -> None:
 
 
 def check_tangents(case: Case, call: Call) -> None:
-    """Fault for what a call of jvp returned."""
+    """Raise Fault for a wrong result of a call of jvp."""
     found, outs, n = as_tuple(call.returned), case.outputs(), len(case.apply(case.inputs(())))
     if len(found) != n:
         raise Fault(
-            f"jvp returns {len(found)} tangent{'s' * (len(found) != 1)}, but forward has {n} output{'s' * (n != 1)}",
+            f"jvp returns {len(found)} tangent{'s' * (len(found) != 1)}, but forward returns {n} output{'s' * (n != 1)}",
             "return " + ", ".join(f"tangent_{k}" for k in range(n)),
             "jvp",
         )
     for k, t in [(k, t) for k, t in enumerate(found) if t is not None]:
         if not isinstance(t, case.library.Tensor):
-            raise Fault(f"tangent {k} is a {type(t).__name__}, no tensor", "return a tensor, or None", "jvp")
+            raise Fault(f"tangent {k} has type {type(t).__name__}, not Tensor", "return a tensor, or None", "jvp")
         o, dtype = outs.get(k), str(t.dtype).rpartition(".")[2]
         if o is not None and o.dtype in FLOATS and (tuple(t.shape) != o.shape or dtype != str(o.dtype)):
             raise Fault(
                 f"tangent {k} has shape {tuple(t.shape)} and {dtype}, but output {k} has {o.shape} and {o.dtype}",
-                f"return a tangent of the shape {o.shape} and dtype {o.dtype} of output {k}",
+                f"return ...  # a tangent with the shape {o.shape} and dtype {o.dtype} of output {k}",
                 "jvp",
             )
 
 
 def captured_tensors(case: Case) -> None:
-    """The methods use no tensor from outside that requires grad: its gradient would be lost."""
+    """Check that the methods use no outside tensor that requires grad: its gradient would be lost."""
     for method in ("forward", "setup_context", "backward", "vjp", "jvp", "vmap"):
         code = inspect.unwrap(getattr(case.function, method) or len)
         if not case.library.owns(case.function, method) or not inspect.isfunction(code):
             continue
-        used = inspect.getclosurevars(code)  # which takes the names of attributes for globals, too
+        used = inspect.getclosurevars(code)  # which takes names of attributes for globals, too
         loaded = {step.argval for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL"}
         outside = {name: value for name, value in used.globals.items() if name in loaded}
         attributes = {f"{case.name}.{k}": v for k, v in vars(case.function).items()}
@@ -216,7 +216,7 @@ def captured_tensors(case: Case) -> None:
             tensors = parameters(case, value)
             if any(getattr(t, "requires_grad", False) for t in tensors):
                 raise Fault(
-                    f"{method} uses {name}, which requires grad and is not one of the arguments: its gradient is lost",
+                    f"{method} uses {name}, which requires grad but is not an argument: its gradient is lost",
                     f"{case.name}.apply(..., {name})  # pass it as an argument, and save it with ctx.save_for_backward",
                     method,
                     rf"\b{name.rpartition('.')[2]}\b(?!.*def )",
@@ -224,7 +224,7 @@ def captured_tensors(case: Case) -> None:
 
 
 def parameters(case: Case, value: Any) -> list:
-    """The tensors that a captured value brings with it."""
+    """Return the tensors inside a captured value."""
     if isinstance(value, case.library.Tensor):
         return [value]
     if isinstance(value, case.library.module.nn.Module):

@@ -1,4 +1,4 @@
-"""Tangents in plain code: forward_ad is there for both forms of a Function, and without func."""
+"""Tangents in plain code, by forward_ad, which works for both forms of a Function and without func."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .case import Case, weights
 
 
 def duals(case: Case, directions: dict[int, np.ndarray] | None) -> list:
-    """Fresh arguments with tangents, inside a dual level; for None one for each wanted argument."""
+    """Return fresh arguments with tangents, inside a dual level; None gives each wanted argument one."""
     make = case.library.module.autograd.forward_ad.make_dual
     if directions is None:
         directions = {i: weights(case.arrays[i].shape, i) for i in case.wanted}
@@ -24,7 +24,7 @@ def duals(case: Case, directions: dict[int, np.ndarray] | None) -> list:
 def pushed(
     case: Case, directions: dict[int, np.ndarray] | None = None, places: Iterable[int] = (), function: Any = None
 ) -> list[np.ndarray]:
-    """The tangents of the outputs at `places`; zeros where there is none.  `function` may be a probed one."""
+    """Return the tangents of the outputs at `places`, or zeros.  `function` may be a probed one."""
     forward_ad = case.library.module.autograd.forward_ad
     with forward_ad.dual_level():
         outs = case.apply(duals(case, directions), function)

@@ -1,4 +1,4 @@
-"""Arguments for a Function for which none are given: by trying shapes, until forward runs."""
+"""Arguments for a Function when none are given, found by trying shapes until forward runs."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .library import Library
 
 ALIKE = ((3,), (2, 3), (3, 3), (), (2, 3, 4), (2, 3, 4, 4))
 MIXED = ((3,), (2, 3), (3, 4), (4, 3), (4,), ())
-NUMBERS = (2, 0.5, 1, 0, -1, True, None)  # for arguments that are no tensors
-COUNTING = ("n", "dim", "axis", "k", "power", "p", "size", "scale", "alpha", "eps", "factor")  # names of such
+NUMBERS = (2, 0.5, 1, 0, -1, True, None)  # for arguments that are not tensors
+COUNTING = ("n", "dim", "axis", "k", "power", "p", "size", "scale", "alpha", "eps", "factor")  # names of such arguments
 
 
 def guessed(library: Library, function: Any) -> Case | None:
-    """A case in which forward and backward run, or else only forward; None if there is none."""
+    """Return a case in which forward and backward run, or else only forward, or else None."""
     forward_only = None
     for args in attempts(library, function):
         case = Case(library, function, args)
@@ -28,13 +28,13 @@ def guessed(library: Library, function: Any) -> Case | None:
                 forward_only = forward_only or case
                 if not case.backward or case.gradients():
                     return case
-        except Exception:  # not these
+        except Exception:  # these arguments do not fit
             continue
     return forward_only
 
 
 def attempts(library: Library, function: Any) -> Iterator[tuple]:
-    """Arguments to try: all tensors of one shape, then of several, then fewer tensors and numbers behind them."""
+    """Yield arguments to try: tensors of one shape, then of several shapes, then fewer tensors followed by numbers."""
     parameters = list(inspect.signature(function.forward).parameters.values())
     if not library.owns(function, "setup_context"):
         parameters = parameters[1:]
@@ -54,14 +54,14 @@ def attempts(library: Library, function: Any) -> Iterator[tuple]:
 
 
 def shapes_of(count: int) -> Iterator[tuple]:
-    """Shapes for so many tensors."""
+    """Yield shapes for `count` tensors."""
     yield from ((shape,) * count for shape in ALIKE)
     if 1 < count < 4:
         yield from product(MIXED, repeat=count)
 
 
 def known_number(parameter: inspect.Parameter) -> Any:
-    """A value for a parameter that is no tensor by its annotation or name; None where it may be one."""
+    """Return a value if a parameter's annotation or name shows that it is not a tensor; None if it may be one."""
     kinds = {int: 1, float: 0.5, bool: True, str: "mean", "int": 1, "float": 0.5, "bool": True, "str": "mean"}
     if parameter.annotation in kinds:
         return kinds[parameter.annotation]
@@ -69,6 +69,6 @@ def known_number(parameter: inspect.Parameter) -> Any:
 
 
 def plain_numbers(shape: tuple, place: int) -> np.ndarray:
-    """Positive numbers below 1, no two alike."""
+    """Return distinct positive numbers below 1."""
     n = int(np.prod(shape, dtype=int))
     return (0.15 + 0.8 * ((np.arange(1, n + 1) * 0.618 + 0.37 * place) % 1)).reshape(shape).round(3)

@@ -1,4 +1,4 @@
-"""minigrad, or PyTorch: the battery is written once, against the names that both have, and this is where they differ."""
+"""minigrad or PyTorch: the checks use the names that both have, and this file contains all differences."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 
 
 class Library:
-    """The module that a Function belongs to, and what is said differently in the two.
+    """The module that a Function belongs to, and the operations that differ between the two.
 
     >>> import minigrad
     >>> Library(minigrad).tensor(np.ones(2))
@@ -27,49 +27,49 @@ class Library:
         self.Tensor: Any = module.Tensor
 
     def tensor(self, array: np.ndarray, requires_grad: bool = False) -> Any:
-        """A tensor of its own with the array's numbers and dtype."""
+        """Return a new tensor with the array's numbers and dtype."""
         return self.module.tensor(array, requires_grad=requires_grad)
 
     def array(self, tensor: Any) -> np.ndarray:
-        """A copy of a tensor's numbers."""
+        """Return a copy of a tensor's numbers."""
         return np.array(self.array_view(tensor))
 
     def array_view(self, tensor: Any) -> np.ndarray:
-        """A tensor's own memory."""
-        return tensor.detach().numpy(force=True)  # PyTorch's zero tensors have no memory otherwise
+        """Return a view of a tensor's memory."""
+        return tensor.detach().numpy(force=True)  # PyTorch's zero tensors have no memory without force
 
     def overlap(self, t: Any, other: Any) -> bool:
-        """Whether two tensors share memory."""
+        """Return True if two tensors share memory."""
         return np.shares_memory(self.array_view(t), self.array_view(other))
 
     def tensors_in(self, value: Any) -> list:
-        """The tensors in nested tuples, lists and dicts."""
+        """Return the tensors in nested tuples, lists and dicts."""
         if isinstance(value, self.Tensor):
             return [value]
         parts = value.values() if isinstance(value, dict) else value if isinstance(value, (tuple, list)) else ()
         return [t for part in parts for t in self.tensors_in(part)]
 
     def grad(self, outputs: Any, inputs: list, weights: Any = None, **options: Any) -> list:
-        """Gradients by the inputs; None for those that the outputs do not depend on."""
+        """Return the gradients of the inputs, None for those that the outputs do not depend on."""
         return list(self.module.autograd.grad(outputs, inputs, weights, allow_unused=True, **options))
 
     def owns(self, function: Any, name: str) -> bool:
-        """Whether a Function defines a method itself, rather than having that of the base class."""
+        """Return True if a Function defines a method itself instead of inheriting the base class's."""
         return getattr(function, name, None) is not getattr(self.Function, name, None)
 
     def dirty(self, ctx: Any) -> tuple:
-        """What forward has marked as changed in place."""
+        """Return the tensors that forward has marked as modified in place."""
         return (ctx._dirty if self.name == "minigrad" else ctx.dirty_tensors) or ()
 
     def seed(self) -> None:
-        """Start all random numbers anew, so that a Function that draws some draws the same ones again."""
+        """Reset all random seeds, so that a Function draws the same numbers again."""
         self.module.manual_seed(0)
         np.random.seed(0)
         random.seed(0)
 
     @contextmanager
     def own_random_numbers(self) -> Iterator[None]:
-        """Leave the random numbers of the program as they are."""
+        """Restore the program's random number generators afterwards."""
         of_numpy, of_python = np.random.get_state(), random.getstate()
         try:
             with self.module.random.fork_rng():
@@ -80,9 +80,9 @@ class Library:
 
 
 def library_of(function: Any) -> Library | None:
-    """The library whose autograd.Function this is a subclass of; None if it is none.
+    """Return the library whose autograd.Function is the base class, or None.
 
-    PyTorch is only looked for where the program has imported it.
+    PyTorch counts only if the program has imported it.
     """
     for name in ("minigrad", "torch"):
         module = sys.modules.get(name)

@@ -1,4 +1,4 @@
-"""What comes out of a check: an Outcome for each row of the table, and the Result that holds them, all plain data."""
+"""The results of a check, as plain data: an Outcome for each row of the table, and the Result that holds them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ SIGNS = {"holds": "✓", "fails": "✗", "not defined": "·", "left out": "–"}
 
 @dataclass(eq=False)
 class Fault(Exception):
-    """What a row finds wrong: the message with its numbers, the remedy as code, and where to look.
+    """A fault found by a row: the message with its numbers, the fix as code, and where to look.
 
-    `method` is the one concerned; `pattern` finds the line in it, its last `return` where there is none, unless `place`
-    is known.  `numbers` is where forward and backward disagree, `kind` what smaller inputs have to show as well.
+    `method` is the faulty method; `pattern` finds the line in it (default: its last `return`) unless `place` is known.
+    `numbers` tells where forward and backward disagree; `kind` is the part of the message that smaller inputs must share.
     """
 
     message: str
@@ -35,7 +35,7 @@ class Fault(Exception):
 
 @dataclass(eq=False)
 class Absent(Exception):
-    """The Function does not claim what a row is about; the remedy says what to add to have it."""
+    """Raised if the Function does not define what a row checks; the remedy is the code to add."""
 
     message: str
     remedy: str = ""
@@ -43,7 +43,7 @@ class Absent(Exception):
 
 @dataclass
 class Outcome:
-    """One row: `status` is holds, fails, not defined, or left out; the rest is empty where there is nothing to say."""
+    """One row: `status` is holds, fails, not defined, or left out; unused fields are empty."""
 
     group: str
     name: str
@@ -52,13 +52,13 @@ class Outcome:
     input: str = ""  # the smallest call that fails, as code to paste
     line: str = ""  # FILE:LINE: code
     remedy: str = ""  # code to type
-    about: str = ""  # what the row asks
+    about: str = ""  # the rule that the row checks
     disagreement: dict | None = None  # argument, position, index, analytical and numerical derivative
 
 
 @dataclass
 class Result:
-    """All rows of one check.  It is true if no row fails; printed, it is the table."""
+    """All rows of one check.  It is true if no row fails, and prints as a table."""
 
     function: str
     library: str
@@ -68,7 +68,7 @@ class Result:
 
     @property
     def ok(self) -> bool:
-        """Whether no row fails."""
+        """True if no row fails."""
         return not self.failures
 
     @property
@@ -80,15 +80,15 @@ class Result:
         return self.ok
 
     def __getitem__(self, name: str) -> Outcome:
-        """The row of this name."""
+        """Return the row with this name."""
         for one in self.outcomes:
             if one.name == name:
                 return one
-        raise KeyError(f"no row is called {name!r}; there are {', '.join(one.name for one in self.outcomes)}")
+        raise KeyError(f"there is no row {name!r}; the rows are {', '.join(one.name for one in self.outcomes)}")
 
     @property
     def to_add(self) -> list[tuple[str, str, str]]:
-        """What the Function does not define and could: the rows' names, why they do not apply, the code to add."""
+        """The methods that the Function could add: (the rows' names, why they do not apply, the code to add)."""
         found: dict[str, list[Outcome]] = {}
         for one in self.outcomes:
             if one.status == "not defined" and one.remedy:
@@ -96,18 +96,18 @@ class Result:
         return [(", ".join(o.name for o in rows), rows[0].message, remedy) for remedy, rows in found.items()]
 
     def assert_ok(self) -> None:
-        """For tests: AssertionError with the failures, each with its input, line and remedy."""
+        """Raise AssertionError with the failures, each with its input, line and fix; for tests."""
         if self.failures:
             raise AssertionError("\n\n".join([self.heading, *(described(one) for one in self.failures)]))
 
     @property
     def heading(self) -> str:
-        """How many rows hold."""
+        """The number of rows per status."""
         counts = [f"{n} {status}" for status in SIGNS if (n := sum(o.status == status for o in self.outcomes))]
         return f"{self.function} ({self.library}): {', '.join(counts)}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything, as JSON has it."""
+        """Return everything as JSON data."""
         return {"ok": self.ok, **asdict(self)}
 
     def __str__(self) -> str:
@@ -136,7 +136,7 @@ class Result:
 
 
 def described(one: Outcome) -> str:
-    """A failure in full."""
+    """Return the full text of a failure."""
     lines = [f"✗ {one.name}: {one.message}"]
     lines += [f"  at {one.line}"] if one.line else []
     lines += ["  Smallest input:", textwrap.indent(one.input, "      ")] if one.input else []

@@ -1,4 +1,4 @@
-"""A subclass of the Function whose methods note what they were given, what they returned, and what they changed."""
+"""A subclass of the Function whose methods note their arguments, their results, and the tensors that they modify."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from .source_lines import METHODS
 
 
 class Call:
-    """One call of a method: `args` without ctx, what it returned, and what it wrote to.
+    """One call of a method: `args` without ctx, its result, and the tensors that it modified.
 
-    `written` are the places of arguments that it changed, `spoilt` those of saved tensors.
+    `written` are the positions of modified arguments, `spoilt` those of modified saved tensors.
     """
 
     def __init__(self, library: Library, method: str, ctx: Any, args: tuple):
@@ -31,26 +31,26 @@ class Call:
         self.dirty: tuple = ()
 
     def state(self, value: Any) -> tuple | None:
-        """A tensor's numbers and version."""
+        """Return a tensor's numbers and version."""
         if not isinstance(value, self.library.Tensor):
             return None
         return self.library.array(value), value._version
 
     def look(self) -> None:
-        """Compare with what was there before: the numbers, and the versions."""
+        """Compare numbers and versions with those before the call."""
         self.written = [k for k, v in enumerate(self.args) if changed(self.state(v), self.before[k])]
         self.spoilt = [k for k, t in enumerate(self.saved) if changed(self.state(t), self.kept[k])]
 
 
 def changed(new: Any, old: Any) -> bool:
-    """Whether a tensor was written to."""
+    """Return True if a tensor was modified."""
     return old is not None and (
         new[1] != old[1] or not np.array_equal(new[0], old[0], equal_nan=new[0].dtype in FLOATS)
     )
 
 
 def probed(case: Case) -> tuple[Any, list[Call]]:
-    """The subclass, and the list that its calls will stand in."""
+    """Return the subclass, and the list that collects its calls."""
     calls: list[Call] = []
     library, function = case.library, case.function
 
@@ -70,6 +70,6 @@ def probed(case: Case) -> tuple[Any, list[Call]]:
         return run
 
     names = [name for name in METHODS if name != "vmap" and library.owns(function, name)]
-    names = [name for name in names if name != "vjp" or "backward" not in names]  # two names of one method
+    names = [name for name in names if name != "vjp" or "backward" not in names]  # two names for one method
     own = {n: staticmethod(watched(n, getattr(function, n), n != "forward" or not case.separate)) for n in names}
     return type(function.__name__, (function,), own), calls

@@ -1,4 +1,4 @@
-"""Rows on how a Function runs: the same numbers each time, in two threads at once, and compiled."""
+"""Rows on how a Function runs: repeatedly, in two threads at once, and compiled."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from .outcome import Absent, Fault
 
 
 def determinism(case: Case) -> str:
-    """Run again from the same random numbers, forward gives the same; it says here whether it draws any."""
+    """Check that forward, run again from the same random seed, gives the same; note if it draws random numbers."""
     first, second = case.outputs(), case.outputs()
     for k, a in first.items():
         if not close(a, second[k]):
             raise Fault(
-                f"output {k} is {short(second[k])} at the second call with the same inputs and random numbers, {short(a)} at "
-                "the first: forward depends on something that is no argument",
+                f"with the same inputs and random seed, output {k} is {short(a)} in the first call and {short(second[k])} in "
+                "the second: forward depends on something that is not an argument",
                 f"{case.name}.apply(..., state)  # pass it as an argument",
                 "forward",
                 r"global|next\(|append|\+=|cls\.|" + rf"{case.name}\.|time",
@@ -29,11 +29,11 @@ def determinism(case: Case) -> str:
     if not draws(case, first):
         return ""
     case.traits.add("random")
-    return "draws random numbers: the other rows start them anew at each call"
+    return "draws random numbers; the other rows reset the seed before each call"
 
 
 def draws(case: Case, first: dict) -> bool:
-    """Whether forward gives other numbers when the random numbers go on."""
+    """Return True if forward gives other numbers when the generators continue."""
     with case.library.module.no_grad():
         outs = as_tuple(case.function.apply(*case.inputs(())))
     numbers = [case.library.array(o) for o in case.library.tensors_in(outs)]
@@ -41,7 +41,7 @@ def draws(case: Case, first: dict) -> bool:
 
 
 def threads(case: Case) -> str:
-    """Two threads, each with its inputs, both forward before either goes backward, get what one alone gets."""
+    """Check that two threads, both in forward before either runs backward, get the same as one thread alone."""
     need_no_chance(case)
     cases = [case, case.changed(lambda a: a * 1.25)]
     differentiable = case.backward and case.wanted and case.tracked
@@ -69,42 +69,42 @@ def threads(case: Case) -> str:
 
 
 def compare_threads(case: Case, alone: dict, found: Any) -> None:
-    """The numbers of one thread against those without the other."""
+    """Compare the numbers of one thread with those without the other."""
     for i, g in alone.items():
         if not close(g, found[i]):
             raise Fault(
-                f"with another call between its forward and its backward, the gradient of {case.names[i]} is "
-                f"{short(found[i])}; alone it is {short(g)}: two calls share what should be on ctx",
-                "ctx.n = n  # and ctx.save_for_backward(x): what belongs to one call stands on its ctx",
+                f"with another call between forward and backward, the gradient of {case.names[i]} is {short(found[i])} "
+                f"instead of {short(g)}: two calls share state that belongs on ctx",
+                "ctx.n = n  # and ctx.save_for_backward(x): the state of one call belongs on its ctx",
                 case.owner,
                 r"global|cls\.|\w+\[.*\] =|append|" + rf"{case.name}\.",
             )
 
 
 def compiled(case: Case) -> str:
-    """The compiled function gives what eager code gives."""
+    """Compare the compiled function with eager code."""
     if case.library.name != "minigrad":
-        raise Absent("compiling is checked for minigrad only")
+        raise Absent("compilation is checked for minigrad only")
     need_no_chance(case)
     fast = case.library.module.compile(lambda *tensors: as_tuple(case.function.apply(*with_tensors(case, tensors))))
-    # what was compiled for one input has to be right for another
+    # code compiled for one input has to be right for another
     for one in (case, case.changed(lambda a: a * -1.25), case):
-        with unsaid():  # that it runs eagerly, which explain() says too
+        with unsaid():  # hides the warning that it runs eagerly, which explain() reports too
             compare_compiled(one, fast)
     eagerly = [line for line in fast.explain().splitlines() if line.startswith("runs eagerly")]
     if eagerly:
-        raise Absent(f"compiled functions run it as it is: {eagerly[0].partition(': ')[2]}")
-    return "values and gradients, also of other inputs than it was compiled for"
+        raise Absent(f"compiled functions run it eagerly: {eagerly[0].partition(': ')[2]}")
+    return "values and gradients, also for inputs that it was not compiled for"
 
 
 def with_tensors(case: Case, tensors: tuple) -> list:
-    """The arguments with these in the places of the tensors."""
+    """Return the arguments with these tensors at their positions."""
     own = [t.clone() if "in place" in case.traits else t for t in tensors]
     return case.inputs_with(dict(zip(case.tensors, own)))
 
 
 def compare_compiled(case: Case, fast: Any) -> None:
-    """The compiled function against the eager one, at one input."""
+    """Compare the compiled function with the eager one, at one input."""
     args = case.inputs()
     plain = case.outputs()
     try:
@@ -116,15 +116,15 @@ def compare_compiled(case: Case, fast: Any) -> None:
     except Exception as e:
         raise Fault(
             f"compiling fails: {str(e).splitlines()[0]}",
-            "is_traceable = False  # or make all methods of minigrad operations",
+            "is_traceable = False  # or use only minigrad operations in all methods",
             "forward",
             "numpy|item",
         ) from e
     for what, (eager, compiled, method) in found.items():
         if not close(eager, compiled, 1e-6, 1e-8):
             raise Fault(
-                f"compiled, {what} is {short(compiled)}; eager, it is {short(eager)}",
-                "is_traceable = False  # a method decides by more than its tensors, or by their values",
+                f"{what} is {short(compiled)} when compiled, but {short(eager)} in eager mode",
+                "is_traceable = False  # a method depends on more than its tensors, or branches on their values",
                 method,
                 r"\bif\b|numpy|item",
             )

@@ -1,4 +1,4 @@
-"""Rows on what a Function keeps and changes: attributes, memory that stays, marks, writes to what is not its own."""
+"""Rows on side effects: attributes of ctx, memory that is not freed, in-place marks, writes to other tensors."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .forward_mode import pushed
 from .outcome import Absent, Fault
 from .probe import Call, probed
 
-WRITES = r"_\(|\[.*\] [-+*/]?=|[-+*/]=|out=|copyto"  # to a tensor in place, in the source
+WRITES = r"_\(|\[.*\] [-+*/]?=|[-+*/]=|out=|copyto"  # in-place operations, in the source
 
 
 def tensors_on_ctx(case: Case) -> None:
-    """Tensors are kept by save_for_backward; as attributes of ctx they leak, and nobody notices when they change."""
+    """Check that tensors are saved by save_for_backward: as attributes of ctx they leak, and changes go unnoticed."""
     function, calls = probed(case)
     outs = case.apply(case.inputs(), function)
     methods = [c for c in calls if c.ctx is not None]
@@ -28,7 +28,7 @@ def tensors_on_ctx(case: Case) -> None:
             continue
         what = role(case, value, methods[-1].args, outs)
         raise Fault(
-            f"ctx.{name} holds {what}: it is not freed with the graph, and its changes in place go unnoticed",
+            f"ctx.{name} holds {what}: the graph does not free it, and in-place changes to it go unnoticed",
             f"ctx.save_for_backward(...)  # instead of ctx.{name}; in backward: (...,) = ctx.saved_tensors",
             case.owner,
             rf"ctx\.{name}\b|saved_data",
@@ -36,19 +36,19 @@ def tensors_on_ctx(case: Case) -> None:
 
 
 def role(case: Case, value: Any, args: tuple, outs: tuple) -> str:
-    """What a kept tensor is."""
+    """Describe a tensor on ctx."""
     library = case.library
     if not isinstance(value, library.Tensor):
         return "tensors"
     if any(library.overlap(value, o) for o in library.tensors_in(outs)):
-        return "an output, which holds ctx in turn"
+        return "an output, which in turn holds ctx"
     if any(t is value or library.overlap(value, t) for t in library.tensors_in(args)):
         return "an input"
     return "a tensor"
 
 
 def memory_freed(case: Case) -> None:
-    """When the outputs are gone, so are inputs and graph, at once: nothing holds them, no cycle waits for the collector."""
+    """Check that deleting the outputs frees inputs and graph at once: no references remain, no cycles for the collector."""
     need_gradient(case)
     gc.collect()
     working = gc.isenabled()
@@ -66,7 +66,7 @@ def memory_freed(case: Case) -> None:
 
 
 def run_and_forget(case: Case) -> list[tuple[str, Any]]:
-    """Forward and backward, of which only weak references are left."""
+    """Run forward and backward, and return only weak references."""
     args = case.inputs()
     outs = case.apply(args)
     watched = [(f"argument {case.names[i]}", weakref.ref(args[i])) for i in case.tensors]
@@ -78,17 +78,17 @@ def run_and_forget(case: Case) -> list[tuple[str, Any]]:
 
 
 def leak(case: Case, alive: set[str], stay: set[str]) -> Fault:
-    """The fault for what outlives its use."""
+    """Return the fault for objects that stay alive."""
     what = ", ".join(sorted(stay or alive))
     if stay:
         return Fault(
-            f"still alive after the outputs are gone: {what}. Something outside of the graph holds on to it",
+            f"still alive after the outputs are deleted: {what}; something outside the graph holds a reference",
             "ctx.save_for_backward(...)  # instead of a list, a global or the class",
             case.owner,
             r"append|global|cls\.|\w+\[.*\] =|ctx\.(?!save)|" + rf"{case.name}\.",
         )
     return Fault(
-        f"only the garbage collector frees {what}: ctx holds an output and that holds ctx",
+        f"only the garbage collector frees {what}: ctx holds an output, which holds ctx",
         "ctx.save_for_backward(result)  # instead of ctx.result = result",
         case.owner,
         r"ctx\.(?!save)\w+ =",
@@ -96,7 +96,7 @@ def leak(case: Case, alive: set[str], stay: set[str]) -> Fault:
 
 
 def backward_twice(case: Case) -> str:
-    """With retain_graph=True a second backward gives the same numbers; without, it is an error or gives the same."""
+    """Check that a second backward gives the same with retain_graph=True; without it, it gives the same or raises."""
     need_backward(case)
     args = case.inputs()
     total = case.total(case.apply(args))
@@ -104,9 +104,9 @@ def backward_twice(case: Case) -> str:
     for i in case.wanted:
         if not close(first[i], second[i]):
             raise Fault(
-                f"a second backward through the same graph gives {short(second[i])} for {case.names[i]}, the "
+                f"a second backward through the same graph gives {short(second[i])} for {case.names[i]}, but the "
                 f"first gave {short(first[i])}",
-                "# compute in backward from ctx.saved_tensors alone: no random numbers, no state, nothing changed in place",
+                "# in backward, use only ctx.saved_tensors: no random numbers, no state, no in-place changes",
                 case.backward,
                 r"rand|dropout|bernoulli|ctx\.\w+ [-+*/]?=|_\(|global|\+=",
             )
@@ -114,23 +114,23 @@ def backward_twice(case: Case) -> str:
         case.pulled(total, args, case.wanted)
         case.pulled(total, args, case.wanted)
     except RuntimeError:
-        return "with retain_graph; without it the second is refused"
+        return "with retain_graph; without it the second raises an error"
     return "with and without retain_graph"
 
 
 def in_place_marks(case: Case) -> str:
-    """An input that forward changes is marked with ctx.mark_dirty and returned; one that is marked is changed."""
+    """Check that ctx.mark_dirty marks exactly the inputs that forward modifies in place, and that it returns them."""
     function, calls = probed(case)
     try:
         case.apply(case.inputs(), function, clone=True)
     except Exception:
         check_marks(case, calls)
-        raise Absent("forward fails") from None  # which the next row tells
+        raise Absent("forward fails") from None  # the next row reports the error
     return check_marks(case, calls)
 
 
 def check_marks(case: Case, calls: list[Call]) -> str:
-    """Fault for inputs that are changed and not marked, marked and not changed, or marked and not returned."""
+    """Raise Fault for inputs that are modified but not marked, marked but not modified, or marked but not returned."""
     call = next(c for c in calls if c.method == "forward")
     dirty = [d for c in calls for d in c.dirty]
     marked = [i for i, a in enumerate(call.args) if any(a is d for d in dirty)]
@@ -138,14 +138,14 @@ def check_marks(case: Case, calls: list[Call]) -> str:
         name = case.names[i]
         if i in call.written:
             raise Fault(
-                f"forward changes {name} in place and does not say so",
+                f"forward modifies {name} in place without ctx.mark_dirty({name})",
                 f"ctx.mark_dirty({name})  # and return {name}; or work on {name}.clone()",
                 "forward",
                 WRITES,
             )
         raise Fault(
-            f"{name} is marked with mark_dirty, but forward does not change it",
-            f"# take mark_dirty({name}) away",
+            f"{name} is marked with mark_dirty, but forward does not modify it",
+            f"# remove mark_dirty({name})",
             case.owner,
             "mark_dirty",
         )
@@ -153,17 +153,17 @@ def check_marks(case: Case, calls: list[Call]) -> str:
         if call.returned is not None and not any(call.args[i] is o for o in as_tuple(call.returned)):
             raise Fault(
                 f"{case.names[i]} is marked with mark_dirty, but forward does not return it",
-                f"return {case.names[i]}  # the very tensor that was changed",
+                f"return {case.names[i]}  # the modified tensor itself",
                 "forward",
             )
     if not marked:
-        return "changes no input"
+        return "modifies no input"
     case.traits.add("in place")
-    return f"{', '.join(case.names[i] for i in marked)} is changed in place, and marked"
+    return f"{', '.join(case.names[i] for i in marked)} is modified in place and marked"
 
 
 def shared_outputs(case: Case) -> str:
-    """An output in an input's memory is known to be a view of it: a write to it is seen, or refused."""
+    """Check that an output which shares an input's memory is a view of it: a write to it is detected or raises."""
     library = case.library
     args = [a.clone() if isinstance(a, library.Tensor) else a for a in case.inputs()]
     outs = as_tuple(case.function.apply(*args))
@@ -172,22 +172,22 @@ def shared_outputs(case: Case) -> str:
     for (k, o), i in product(others, case.tensors):
         if not library.overlap(o, args[i]):
             continue
-        notes.append(f"output {k} lies in the memory of {case.names[i]}")
+        notes.append(f"output {k} shares memory with {case.names[i]}")
         version = args[i]._version
-        with suppress(RuntimeError):  # refused
+        with suppress(RuntimeError):  # raised for views that must not be modified
             o.mul_(2)
             if args[i]._version == version:
                 raise Fault(
-                    f"output {k} lies in the memory of {case.names[i]} and nothing knows: a write to it changes "
-                    f"{case.names[i]} without a word",
+                    f"output {k} shares memory with {case.names[i]}, but is not a view of it: a write to it silently changes "
+                    f"{case.names[i]}",
                     "return result.clone()",
                     "forward",
                 )
-    return "; ".join(notes) + "; writing to it is seen or refused" if notes else "no output lies in an input's memory"
+    return "; ".join(notes) + "; a write to it is detected or raises" if notes else "no output shares an input's memory"
 
 
 def gradients_memory(case: Case) -> None:
-    """.grad has memory of its own: that of no input, of no other gradient, not that of the incoming gradient."""
+    """Check that .grad shares memory with no input, no other gradient and no incoming gradient."""
     need_backward(case)
     (args, tracked), library = case.tracked_outputs(), case.library
     seeds = [library.tensor(weights(o.shape, k)) for k, o in enumerate(tracked)]
@@ -200,14 +200,14 @@ def gradients_memory(case: Case) -> None:
             g = args[i].grad
             if g is not None and other is not None and other is not g and library.overlap(g, other):
                 raise Fault(
-                    f"the gradient of {case.names[i]} lies in the memory of {what}: a write to one changes the other",
+                    f"the gradient of {case.names[i]} shares memory with {what}: a write to one changes the other",
                     f"return ..., grad_{case.names[i]}.clone()",
                     case.backward,
                 )
 
 
 def writes_in_backward(case: Case) -> str:
-    """backward and jvp change neither what comes in nor what was saved: others read it too."""
+    """Check that backward and jvp modify neither incoming gradients nor saved tensors, which other code reads too."""
     if not case.backward and not case.jvp:
         raise Absent("no backward")
     need_gradient(case)
@@ -215,29 +215,29 @@ def writes_in_backward(case: Case) -> str:
     passes = [lambda: case.gradients(function=function)] if case.backward else []
     passes += [lambda: pushed(case, function=function)] if case.jvp else []
     for run in passes:
-        with suppress(Exception):  # it may be about such a write; what else it may be about, other rows tell
+        with suppress(Exception):  # perhaps caused by such a write; other rows report other errors
             run()
     for call in calls:
         check_writes(case, call)
-    return "writes nothing that is not its own"
+    return "modifies neither incoming gradients nor saved tensors"
 
 
 def check_writes(case: Case, call: Call) -> None:
-    """Fault for what a call of backward or jvp has written to."""
+    """Raise Fault if a call of backward or jvp modifies other tensors."""
     if call.method not in ("backward", "vjp", "jvp"):
         return
     incoming = "incoming gradient" if call.method != "jvp" else "incoming tangent"
     for k in call.written:
         raise Fault(
-            f"{call.method} changes {incoming} {k} in place",
-            "grad = grad_output.clone()  # and change that; or write x = x * 2 for x.mul_(2)",
+            f"{call.method} modifies {incoming} {k} in place",
+            "grad = grad_output.clone()  # and modify the clone; or write x = x * 2 instead of x.mul_(2)",
             call.method,
             WRITES,
         )
     for k in call.spoilt:
         raise Fault(
-            f"{call.method} changes saved tensor {k} in place, so that a second backward finds other numbers",
-            "x = x.clone()  # and change that; or write x = x * 2 for x.mul_(2)",
+            f"{call.method} modifies saved tensor {k} in place, so a second backward uses other numbers",
+            "x = x.clone()  # and modify the clone; or write x = x * 2 instead of x.mul_(2)",
             call.method,
             WRITES,
         )

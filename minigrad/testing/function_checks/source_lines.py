@@ -1,4 +1,4 @@
-"""Where in the user's file: the line of a method, and the line that an exception came through."""
+"""Places in the user's file: the line of a method, and the line that raised an exception."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ LIBRARIES = (PACKAGE, f"{os.sep}site-packages{os.sep}", f"{os.sep}lib{os.sep}pyt
 
 
 def place_of(function: Any, method: str, pattern: str = "") -> Place | None:
-    """The line in a method that matches the pattern; its last return if none does; else its `def`.
+    """Return the line of a method that matches the pattern, or its last return, or its `def`.
 
-    None where the source is not at hand.
+    Returns None if the source is not available.
     """
     try:
         code = inspect.unwrap(getattr(function, method))
@@ -32,10 +32,10 @@ def place_of(function: Any, method: str, pattern: str = "") -> Place | None:
 
 
 def last_return(source: str) -> int:
-    """How many lines below the first one the last return begins, or else the `def`."""
+    """Return the distance in lines from the first line to the last return, or else to the `def`."""
     try:
         tree = ast.parse(textwrap.dedent(source))
-    except SyntaxError:  # a lambda in the middle of an expression
+    except SyntaxError:  # a lambda inside an expression
         return 0
     returns = [node.lineno for node in ast.walk(tree) if isinstance(node, ast.Return)]
     found = [node.lineno for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
@@ -43,7 +43,7 @@ def last_return(source: str) -> int:
 
 
 def place_of_error(error: BaseException) -> Place | None:
-    """The innermost line of the user's own that an exception came through, below the battery."""
+    """Return the innermost user's line, below this package, that an exception passed through."""
     frames = traceback.extract_tb(error.__traceback__)
     last = max(
         (k for k, frame in enumerate(frames) if frame.filename.startswith(os.path.dirname(__file__))), default=-1
@@ -53,6 +53,6 @@ def place_of_error(error: BaseException) -> Place | None:
 
 
 def method_of(error: BaseException, otherwise: str) -> str:
-    """The innermost method of a Function that an exception came through."""
+    """Return the innermost method of a Function that an exception passed through."""
     names = [f.name for f in traceback.extract_tb(error.__traceback__) if PACKAGE not in f.filename]
     return next((name for name in reversed(names) if name in METHODS), otherwise)

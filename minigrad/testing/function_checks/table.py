@@ -1,4 +1,4 @@
-"""All rows in their order, and the loop that runs them: what each finds, as Outcomes."""
+"""All rows in order, and the loop that runs them and turns their findings into Outcomes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .source_lines import METHODS, method_of, place_of, place_of_error
 
 
 class Row(NamedTuple):
-    """A row: its group and name, the check, the rows without which it makes no sense, the method that it is about."""
+    """A row: its group and name, the check, the rows that must hold first, the method to blame by default."""
 
     group: str
     name: str
@@ -28,11 +28,11 @@ class Row(NamedTuple):
 
     @property
     def about(self) -> str:
-        """What it asks, from the check's docstring."""
+        """The rule that the row checks, from the check's docstring."""
         return " ".join((self.check.__doc__ or "").split("\n\n")[0].split())
 
     def outcome(self, status: str, message: str, **more: Any) -> Outcome:
-        """What it found."""
+        """Return the row's outcome."""
         return Outcome(self.group, self.name, status, message, about=self.about, **more)
 
 
@@ -73,27 +73,27 @@ TABLE = (
 
 
 def outcomes(case: Case, skip: tuple[str, ...] = ()) -> Iterator[Outcome]:
-    """Run the rows in order.  A row whose ground has failed is left out: one mistake is told once."""
+    """Run the rows in order.  A row is left out if a row that it depends on fails, so one mistake is reported once."""
     case.traits |= {f"without {name}" for name in skip}
-    told: dict[tuple[str, str], str] = {}  # by line and remedy, the transform that failed there first
+    told: dict[tuple[str, str], str] = {}  # (line, remedy) -> the transform that failed there first
     for row in TABLE:
         blame = next((case.broken[name] for name in row.after if name in case.broken), "")
         if row.name in skip or blame:
-            why = "skipped" if row.name in skip else f"first mend: {blame}"
+            why = "skipped" if row.name in skip else f"fix {blame} first"
             outcome = row.outcome("left out", why)
         else:
             outcome = outcome_of(row, case)
         if outcome.status == "fails" and row.group == "Transforms":
             blame = told.setdefault((outcome.line, outcome.remedy), row.name)
             if blame != row.name:
-                outcome = row.outcome("left out", f"first mend: {blame}")
+                outcome = row.outcome("left out", f"fix {blame} first")
         if outcome.status == "fails" or blame:
             case.broken[row.name] = blame or row.name
         yield outcome
 
 
 def outcome_of(row: Row, case: Case) -> Outcome:
-    """Run one row; where it fails, once more on smaller and smaller inputs."""
+    """Run one row; if it fails, run it again on smaller and smaller inputs."""
     try:
         return row.outcome("holds", run(row, case) or "")
     except Absent as absent:
@@ -107,7 +107,7 @@ def outcome_of(row: Row, case: Case) -> Outcome:
 
 
 def run(row: Row, case: Case) -> str | None:
-    """Run one row.  An exception from the Function's methods is a fault as well."""
+    """Run one row.  An exception from the Function's methods counts as a fault."""
     try:
         with unsaid(), np.errstate(all="ignore"):
             return row.check(case)
@@ -118,7 +118,7 @@ def run(row: Row, case: Case) -> str | None:
 
 
 def fault_of(row: Row, case: Case) -> Fault | None:
-    """What a row finds wrong in a case."""
+    """Return the fault that a row finds in a case."""
     try:
         with suppress(Absent):
             run(row, case)
@@ -128,12 +128,12 @@ def fault_of(row: Row, case: Case) -> Fault | None:
 
 
 def fault_from(error: Exception, case: Case, method: str) -> Fault:
-    """An exception as a fault: its first line, the remedy that it names, and the user's line that it came through."""
+    """Turn an exception into a fault: its first line, the fix that it names, and the user's line that raised it."""
     what, _, remedy = str(error).partition("\n  To fix: ")
     what = what.split("\n")[0] or type(error).__name__
     named = re.search(rf"{re.escape(case.name)}\.(\w+)", what)
     method = method_of(error, named[1] if named and named[1] in METHODS else method)
-    under = "".join(f"{note}: " for note in getattr(error, "__notes__", ()))  # the composition, if it was one
+    under = "".join(f"{note}: " for note in getattr(error, "__notes__", ()))  # the composition, if there is one
     kind = "" if getattr(error, "place", None) else f"{type(error).__name__}: "
     message = f"{under}{kind}{what.strip()}"
     return Fault(

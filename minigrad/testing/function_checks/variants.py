@@ -1,4 +1,4 @@
-"""Rows on inputs of other kinds: how they lie in memory, with no elements, without dimensions, in float32."""
+"""Rows on other kinds of inputs: other memory layouts, no elements, no dimensions, float32."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from .probe import probed
 
 
 def layouts(case: Case) -> str:
-    """Inputs that are transposed, every second element, or expanded give what contiguous ones give."""
+    """Check that transposed, strided and expanded inputs give the same as contiguous ones."""
     tried = []
     for name, change in LAYOUTS.items():
-        if name == "expanded" and "in place" in case.traits:  # each library refuses to write there
+        if name == "expanded" and "in place" in case.traits:  # both libraries forbid writing to expanded tensors
             continue
         least = 2 if name == "transposed" else 1
         if case.tensors and all(case.arrays[i].ndim >= least for i in case.tensors):
@@ -33,33 +33,33 @@ def layouts(case: Case) -> str:
 
 
 def transposed(x: Any, library: Any) -> Any:
-    """The same tensor, its dimensions in memory the other way round."""
+    """Return the same tensor with its dimensions reversed in memory."""
     back = tuple(reversed(range(x.ndim)))
     return x.permute(back).contiguous().permute(back)
 
 
 def strided(x: Any, library: Any) -> Any:
-    """The same tensor, with a gap after each element."""
+    """Return the same tensor with a gap after each element."""
     return library.module.stack([x, x], -1)[..., 0]
 
 
 def expanded(x: Any, library: Any) -> Any:
-    """The first along the last dimension, for all of them, in one place of memory."""
+    """Return the first element along the last dimension, expanded over it in one place of memory."""
     return x[..., :1].expand(x.shape)
 
 
-LAYOUTS: dict[str, Callable] = {"transposed": transposed, "every second element": strided, "expanded": expanded}
+LAYOUTS: dict[str, Callable] = {"transposed": transposed, "strided": strided, "expanded": expanded}
 
 
 def laid_out(case: Case, change: Callable, copy: bool = False) -> Any:
-    """Values and gradients with each tensor laid out so; or with contiguous copies of those, None if forward refuses."""
+    """Return values and gradients for tensors in this layout, or for contiguous copies; None if forward rejects the copies."""
     leaves = case.inputs()
     args = [change(a, case.library) if i in case.tensors else a for i, a in enumerate(leaves)]
     args = [a.contiguous().clone() if copy and i in case.tensors else a for i, a in enumerate(args)]
     try:
         outs = case.apply(args)
     except Exception:
-        if copy:  # expanded inputs are other numbers, which forward may not take
+        if copy:  # expanded inputs have other numbers, which forward may reject
             return None
         raise
     differentiable = case.backward and case.tracked and case.wanted
@@ -68,22 +68,22 @@ def laid_out(case: Case, change: Callable, copy: bool = False) -> Any:
 
 
 def compare_layouts(case: Case, name: str, plain_ones: Any, found: Any) -> None:
-    """Fault where a layout makes a difference."""
+    """Raise Fault if a layout makes a difference."""
     for what, plain, odd in zip(("output", "gradient"), plain_ones, found):
         for k, (a, b) in enumerate(zip(plain, odd)):
             if not close(a, b):
                 method = "forward" if what == "output" else case.backward
                 label = f"output {k}" if what == "output" else f"the gradient of {case.names[case.wanted[k]]}"
                 raise Fault(
-                    f"{name} inputs: {label} is {short(b)}, but {short(a)} for contiguous ones",
-                    "x = x.contiguous()  # before the memory is read; or x.reshape(...) for x.view(...)",
+                    f"for {name} inputs {label} is {short(b)}, but for contiguous ones it is {short(a)}",
+                    "x = x.contiguous()  # before reading the memory; or x.reshape(...) instead of x.view(...)",
                     method,
                     r"numpy|stride|data_ptr|view|ravel|flat",
                 )
 
 
 def no_elements(case: Case) -> str:
-    """An empty batch, a first dimension of size 0, where forward takes it, gets empty gradients."""
+    """Check that an empty batch, with a first dimension of size 0, gets empty gradients if forward accepts it."""
     shapes = {i: case.arrays[i].shape for i in case.tensors}
     first = next((i for i in case.tensors if shapes[i]), None)
     if first is None:
@@ -99,20 +99,20 @@ def no_elements(case: Case) -> str:
         if case.backward and empty.wanted and empty.tracked:
             empty.gradients()
         return ", ".join(f"{case.names[i]} of shape {empty.arrays[i].shape}" for i in places)
-    raise Absent(f"forward refuses an empty batch: {refused}")
+    raise Absent(f"forward rejects an empty batch: {refused}")
 
 
 def no_dimensions(case: Case) -> str:
-    """Inputs of a single number, where forward takes them, get right gradients."""
+    """Check that inputs without dimensions, if forward accepts them, get correct gradients."""
     scalars = case.changed(lambda a: a.reshape(-1)[0] if a.size else a, floats=False)
     if not any(case.arrays[i].ndim for i in case.tensors):
-        raise Absent("the inputs are such already")
+        raise Absent("the inputs already have no dimensions")
     if len({case.arrays[i].shape for i in case.tensors}) > 1:
-        raise Absent("the inputs have shapes that differ")
+        raise Absent("the inputs have different shapes")
     try:
         scalars.outputs()
     except Exception as e:
-        raise Absent(f"forward refuses inputs without dimensions: {str(e).splitlines()[0]}") from None
+        raise Absent(f"forward rejects inputs without dimensions: {str(e).splitlines()[0]}") from None
     if not case.backward or not scalars.wanted or not scalars.tracked or "without gradients" in case.traits:
         return "forward only"
     try:
@@ -121,11 +121,11 @@ def no_dimensions(case: Case) -> str:
         fault.message = f"inputs without dimensions: {fault.message}"
         raise
     except Exception as e:  # not silently wrong
-        raise Absent(f"backward refuses inputs without dimensions: {str(e).splitlines()[0]}") from None
+        raise Absent(f"backward rejects inputs without dimensions: {str(e).splitlines()[0]}") from None
 
 
 def dtypes(case: Case) -> str:
-    """Gradients have the dtype of their inputs; in float32 outputs are float32, and all is near what float64 gives."""
+    """Check that gradients have their inputs' dtype, that float32 inputs give float32 outputs, and that float64 agrees."""
     need_backward(case)
     single = case.cast(np.float32)
     double_outs, outs = case.outputs(), single.outputs()
@@ -144,7 +144,7 @@ def dtypes(case: Case) -> str:
 
 
 def gradients_of_dtype(case: Case) -> dict[int, np.ndarray]:
-    """The gradients; Fault where backward returns one of another dtype than its input has."""
+    """Return the gradients.  Raises Fault if backward returns one whose dtype is not its input's."""
     function, calls = probed(case)
     gradients = case.gradients(function=function)
     dtype = str(case.arrays[case.wanted[0]].dtype)
@@ -162,11 +162,11 @@ def gradients_of_dtype(case: Case) -> dict[int, np.ndarray]:
 
 
 def check_near(what: str, a: np.ndarray, b: Any, method: str) -> None:
-    """Fault unless float32 numbers are those of float64, as far as float32 can hold them."""
+    """Raise Fault unless float32 numbers agree with those of float64, within float32's precision."""
     scale = float(np.abs(b).max(initial=1.0))
     if not close(a, b, 1e-3, 1e-4 * scale):
         raise Fault(
-            f"in float32 {what} is {short(a)}, in float64 {short(b)}",
-            "# subtract large numbers before exp, log or sums of squares; or compute that part in float64",
+            f"{what} is {short(a)} in float32, but {short(b)} in float64",
+            "# subtract an offset, as x - x.max(), before exp, log or sums of squares; or compute this part in float64",
             method,
         )
