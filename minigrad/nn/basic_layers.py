@@ -16,7 +16,7 @@ from .settings import Functional
 
 
 class Identity(Module):
-    """Return the input unchanged; the constructor accepts and ignores any arguments.
+    """The identity; its constructor accepts and ignores any arguments.
 
     >>> import minigrad
     >>> minigrad.nn.Identity()(minigrad.tensor([1., 2.]))
@@ -97,7 +97,7 @@ class Bilinear(Module):
 
 
 class Flatten(Functional, function=flatten):
-    """Merge the dimensions from start_dim to end_dim into one.
+    """Merges the dimensions from start_dim to end_dim into one.
 
     >>> import minigrad
     >>> minigrad.nn.Flatten()(minigrad.ones(2, 3, 4)).shape
@@ -109,7 +109,7 @@ class Flatten(Functional, function=flatten):
 
 
 class Unflatten(Module):
-    """Split one dimension into several.
+    """Splits one dimension into several.
 
     >>> import minigrad
     >>> minigrad.nn.Unflatten(1, (3, 4))(minigrad.ones(2, 12)).shape
@@ -147,7 +147,7 @@ class Dropping(Functional):
 
 
 class Dropout(Dropping, function=dropout.dropout):
-    """In training, zero each element with probability p and divide the others by 1 - p.
+    """In training, zeroes each element with probability p and divides the others by 1 - p.
 
     >>> import minigrad
     >>> drop = minigrad.nn.Dropout(0.5)

@@ -32,7 +32,7 @@ from .parameter import UninitializedBuffer, UninitializedParameter, is_lazy
 
 
 class LazyModuleMixin(Module):
-    """Initialize parameters at the first call.  Your class defines `initialize_parameters` and `forward`.
+    """Mixin that initializes parameters at the first call.  Your class defines `initialize_parameters` and `forward`.
 
     `cls_to_become`, if given, is the module's class after the first call.
     """

@@ -19,7 +19,7 @@ KINDS = ("forward_pre", "forward", "backward_pre", "backward", "state_pre", "sta
 
 
 class Gate(Function):
-    """Return the tensors unchanged; in backward, `passed` receives their gradients and returns the ones to continue with."""
+    """The identity; in backward, `passed` receives the gradients and returns those to continue with."""
 
     @staticmethod
     def forward(ctx: Any, passed: Callable, *tensors: Tensor) -> tuple:

@@ -14,7 +14,7 @@ from .module import Module
 
 
 class DataParallel(Module):
-    """Run a module (the attribute `module`) on one device; names in the state_dict begin with `module.`.
+    """A wrapper that runs its attribute `module` on one device; names in the state_dict begin with `module.`.
 
     >>> import minigrad
     >>> model = minigrad.nn.DataParallel(minigrad.nn.Linear(2, 1))

@@ -211,7 +211,7 @@ class AdaptiveMaxPool3d(AdaptiveMaxPool, function=adaptive_pool.adaptive_max_poo
 
 
 class MaxUnpool(Module):
-    """Base class of the unpools: put elements back where a max pool found them."""
+    """Base class of the unpools, which put elements back where a max pool found them."""
 
     function: Any = None
 

@@ -24,7 +24,7 @@ from .utils.rnn import PackedSequence, run_packed
 
 
 class RNNBase(Module):
-    """Run a recurrent layer over time.  A subclass defines one step.
+    """Base class of recurrent layers, run over time.  A subclass defines one step.
 
     >>> import minigrad
     >>> isinstance(minigrad.nn.LSTM(2, 3), minigrad.nn.RNNBase)

@@ -69,7 +69,7 @@ def declare(cls: type[Functional], kw_only: bool) -> None:
             bound = signature.bind(*args, **kwargs)
         except TypeError as e:
             taken = inspect.Signature([p.replace(annotation=empty) for p in parameters])
-            raise error(TypeError, type(self).__name__, str(e), f"its settings are {taken}") from None
+            raise error(TypeError, type(self).__name__, str(e), f"pass the settings {taken}") from None
         bound.apply_defaults()
         for name, value in bound.arguments.items():
             if name in buffers:

@@ -49,7 +49,7 @@ class Stateful(Hooked):
             for name in [k for k in state if k.endswith("_hooks") or "_hooks_" in k]:
                 if state.pop(name):
                     what = f"the file has a module of PyTorch with {name}, which minigrad cannot load"
-                    raise error(RuntimeError, type(self).__name__, what, "save its state_dict instead, in PyTorch")
+                    raise error(RuntimeError, type(self).__name__, what, "in PyTorch, save its state_dict instead")
             state |= {"_hooks": {}, "_options": {}, "_transient": state[PYTORCHS[0]]}
             state = {k: v for k, v in state.items() if k not in PYTORCHS}
         vars(self).update(state)

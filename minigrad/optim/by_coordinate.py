@@ -149,7 +149,7 @@ class Adadelta(StatefulOptimizer):
 
 
 class Rprop(StatefulOptimizer):
-    """Step by the gradient's sign alone; a coordinate's step size grows while the sign stays, and shrinks when it flips.
+    """Steps by the gradient's sign alone; a coordinate's step size grows while the sign stays, and shrinks when it flips.
 
     The sizes start at lr, are multiplied by the second or first of `etas`, and stay within `step_sizes`.  A coordinate
     whose sign has just flipped does not move for one step.

@@ -64,7 +64,7 @@ class Optimizer:
                 f"optimizer got an empty parameter list{what and ': '}{what}",
                 optimizers.REGISTER
                 if what
-                else "pass model.parameters() itself; a generator yields only once, but list(...) can be passed again",
+                else "pass model.parameters() itself; a used generator yields nothing, but list(...) keeps the parameters",
             )
         for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
             self.add_param_group(group)
@@ -109,7 +109,7 @@ class Optimizer:
             raise error(
                 ValueError,
                 who,
-                "either all parameters have names, or none",
+                "some parameters have names and others do not",
                 "pass model.named_parameters(), or model.parameters(), in every group",
             )
         present = {id(p) for g in self.param_groups for p in g["params"]}

@@ -183,7 +183,7 @@ def update_bn(loader: Iterable, model: Module, device: Any = None) -> None:
 
 
 class SWALR(LRScheduler):
-    """Anneals the current rate to `swa_lr` over `anneal_epochs`, along half a cosine or a line; constant afterwards.
+    """Schedule that anneals the rate to `swa_lr` over `anneal_epochs`, along half a cosine or a line; constant afterwards.
 
     >>> import minigrad
     >>> optimizer = minigrad.optim.SGD([minigrad.ones(1, requires_grad=True)], lr=1.0)

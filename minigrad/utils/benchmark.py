@@ -194,7 +194,7 @@ def unit_of(seconds: float) -> str:
 
 # ---------------------------------------------------------------------- measuring
 class Timer:
-    """Time a statement: `timeit` for a number of runs, `blocked_autorange` for a time, `adaptive_autorange` until it is steady.
+    """Times a statement: `timeit` for a number of runs, `blocked_autorange` for a time, `adaptive_autorange` until steady.
 
     `stmt` and `setup` see `globals`, and minigrad as `torch`. `label`, `sub_label`, `description` and `env` identify it in
     a table. Raises ValueError for a statement that is not a string.

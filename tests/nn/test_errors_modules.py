@@ -61,7 +61,7 @@ def lend(module, given):
 # fmt: off
 CASES = [
     ('nn.Softmax2d()(T(2, 3))', 'Softmax2d', 'expected a 3D or 4D input, got shape (2, 3)', 'write input.unsqueeze(0) for'),
-    ('nn.ReLU(3, 4, 5)', 'ReLU', 'too many positional arguments', 'its settings are (inplace=False)'),
+    ('nn.ReLU(3, 4, 5)', 'ReLU', 'too many positional arguments', 'pass the settings (inplace=False)'),
     ('nn.MultiheadAttention(5, 2)', 'MultiheadAttention', 'embed_dim=5 must be divisible by', 'choose embed_dim as a'),
     ('nn.MultiheadAttention(4, 0)', 'MultiheadAttention', 'embed_dim=4 must be divisible by', 'choose embed_dim as a'),
     ('nn.MultiheadAttention(4, 2)(T(3, 2, 4), T(3, 2, 4), T(3, 2, 4), is_causal=True)',
@@ -133,7 +133,7 @@ CASES = [
     ('nn.LazyLinear(2).weight + 1', 'UninitializedParameter', 'before the first call of its lazy module', 'model(x)'),
     ('nn.LazyLinear(2).weight.shape', 'UninitializedParameter', "can't access the shape", 'model(x)'),
     ('Undecided()(T(1))', 'Undecided', 'initialize_parameters is not implemented', 'define it'),
-    ('nn.utils.skip_init(3)', 'skip_init', 'expected a class of modules, but got 3', 'nn.Linear'),
+    ('nn.utils.skip_init(3)', 'skip_init', 'expected a Module class, but got 3', 'nn.Linear'),
     ('nn.utils.skip_init(nn.ReLU)', 'skip_init', "ReLU has no argument 'device'", 'make the module as usual'),
     ('nn.utils.parametrizations.spectral_norm(nn.Linear(2, 3), dim=4)', 'spectral_norm', 'dim=4 is out of', 'from -2 to 1'),
     ('nn.utils.parametrizations.spectral_norm(nn.Linear(2, 3), n_power_iterations=0)',

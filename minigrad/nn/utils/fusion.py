@@ -124,7 +124,7 @@ def skip_init(module_cls: type, *args: Any, **kwargs: Any) -> Module:
     """
     if not (isinstance(module_cls, type) and issubclass(module_cls, Module)):
         kind = RuntimeError if isinstance(module_cls, type) else TypeError
-        raise error(kind, "skip_init", f"expected a class of modules, but got {module_cls}", "pass nn.Linear, say")
+        raise error(kind, "skip_init", f"expected a Module class, but got {module_cls}", "pass nn.Linear, for example")
     if "device" not in inspect.signature(module_cls).parameters:
         raise error(
             RuntimeError,

@@ -21,7 +21,7 @@ from .parametrizations import norm_except
 
 
 class WeightHook:
-    """Compute a weight from its `parts` before each forward, as a forward pre-hook of the module."""
+    """A forward pre-hook of a module that computes a weight from its `parts`."""
 
     what = ""  # the function's name
     parts: tuple[str, ...] = ()  # the suffixes of the tensors' names

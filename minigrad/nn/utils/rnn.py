@@ -65,7 +65,7 @@ class PackedSequence(Packed):
             raise error(
                 ValueError,
                 "PackedSequence",
-                f"batch_sizes should be on the processor, but are on {batch_sizes.device}",  # type: ignore[union-attr]
+                f"batch_sizes should be on the CPU, but are on {batch_sizes.device}",  # type: ignore[union-attr]
                 "make it with pack_padded_sequence or pack_sequence",
             )
         if unsorted_indices is None:

@@ -145,7 +145,7 @@ def randomness(case: Case) -> str:
     i, size, refused = case.tensors[0], 6, True
     batch = case.library.tensor(np.stack([case.arrays[i]] * size))
     run = case.library.module.vmap
-    with suppress(Exception):  # refused, as it should be
+    with suppress(Exception):  # the error that should come
         run(on(case, [i]))(batch)
         refused = False
     if not refused:

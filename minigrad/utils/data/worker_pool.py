@@ -71,9 +71,7 @@ class WorkerPool:
         end = time.monotonic() + (timeout or float("inf"))
         while True:
             if not self.stop.alive:
-                raise error(
-                    RuntimeError, "DataLoader", "its workers have been stopped", "begin a new pass: iter(dataloader)"
-                )
+                raise error(RuntimeError, "DataLoader", "its workers are stopped", "begin a new pass: iter(dataloader)")
             pipes = {self.pipes[i]: i for i in workers}
             ready = wait(pipes, max(min(CHECK, end - time.monotonic()), 0))
             if ready:
