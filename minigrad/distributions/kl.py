@@ -160,7 +160,7 @@ def uniform(p: Any, q: Any) -> Tensor:
 
 
 def cauchy(p: Any, q: Any) -> Tensor:
-    """Return the closed form of Chyzak, Nielsen, "A closed-form formula for the KL ... between Cauchy distributions", 2019."""
+    """Chyzak, Nielsen, "A closed-form formula for the Kullback-Leibler divergence between Cauchy distributions", 2019."""
     near = (p.scale + q.scale) ** 2 + (p.loc - q.loc) ** 2
     return (near / (4 * p.scale * q.scale)).log()
 

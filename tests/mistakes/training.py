@@ -318,7 +318,7 @@ class OptimizerOfResult(Mistake):
 class LossGivenToStep(Mistake):
     """The loss is given to `step`.
 
-    `step` takes the gradients from the parameters. What it can be given is a function that computes the loss anew.
+    `step` takes the gradients from the parameters. You can only pass it a function that recomputes the loss.
     """
 
     says = TypeError
@@ -781,7 +781,7 @@ class CheckpointWithoutForm(Mistake):
 
     says = "checkpoint-form"
     operation = "checkpoint"
-    numbers = ("use_reentrant is not given",)
+    numbers = ("use_reentrant is missing",)
     remedy = "use_reentrant=False"
 
     def wrong():
