@@ -1,7 +1,7 @@
-"""Makes the tree that the site is built from (docs/gen/) out of docs/, the lessons, the code and the changelog.
+"""Assemble docs/gen/, the source of the site, from docs/, the lessons, the code and the changelog.
 
-`python -m docs.build` runs it.  What it leaves behind is plain Markdown with pictures beside it, so that any generator
-which reads mkdocs.yml can make the site of it (`make docs`, `make docs-next`).  Whatever fails here fails the build.
+`python -m docs.build` runs it.  The result is plain Markdown with pictures beside it, so any generator that reads
+mkdocs.yml can build the site from it (`make docs`, `make docs-next`).  Any error here fails the build.
 """
 
 from collections.abc import Collection
@@ -12,14 +12,14 @@ DOCS = ROOT / "docs"
 
 
 def assemble(out: Path, only: Collection[str] | None = None) -> None:
-    """Fill the missing folder `out`; with `only`, lessons of other names are pages without what their code gives."""
+    """Create and fill the folder `out`; with `only`, pages of all other lessons have no output of their code."""
     from lessons import lessons as catalogue
 
     from . import execute, lessons, mistakes, pages, slides
 
     notebooks = execute.notebooks(
         [one.path for one in catalogue()], only
-    )  # first: they take longest, and fail oftenest
+    )  # first: they take longest and fail most often
     pages.write(out)
     mistakes.write(out / "mistakes")
     slides.write(out / "slides")

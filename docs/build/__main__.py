@@ -1,4 +1,4 @@
-"""`python -m docs.build`: makes docs/gen/ anew, and says what failed if something did."""
+"""Rebuild docs/gen/ and report any failure: `python -m docs.build`."""
 
 import shutil
 import sys

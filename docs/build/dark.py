@@ -1,10 +1,10 @@
-"""The colours that pictures on a page have in the dark: those of the dark theme of pictures."""
+"""Colours of pictures in the site's dark mode, taken from the dark theme of drawings."""
 
 from viz.themes import THEMES
 
 
 def rules() -> str:
-    """The rules of CSS for the dark theme of the site."""
+    """Return the CSS rules for the dark theme of the site."""
     theme = THEMES["dark"]
     made = [f".t-{name}{{fill:{style.colour}}}" for name, style in theme.texts.items()]
     made += [f".l-{name}{{fill:{look.fill};stroke:{look.stroke}}}" for name, look in theme.looks.items()]

@@ -1,5 +1,5 @@
-"""Runs while the reference is built: sets the examples of docstrings (lines with >>> and what follows them) as code, and
-shows the settings of modules that have no __init__ of their own."""
+"""Griffe extensions for the reference: format docstring examples (`>>>` lines and their output) as code, and show the
+settings of modules that do not define `__init__`."""
 
 import builtins
 import re
@@ -10,19 +10,19 @@ EXAMPLE = re.compile(r"^(?:>>>.*\n?(?:(?!\s*$).*\n?)*)", re.MULTILINE)
 
 
 class Examples(griffe.Extension):
-    """Puts a fence around each example."""
+    """Puts each example into a fenced code block."""
 
     def on_instance(self, *, obj, **_):
-        """Called for each module, class and function."""
+        """Rewrite the docstring of a module, class or function."""
         if obj.docstring is not None:
             obj.docstring.value = EXAMPLE.sub(lambda m: f"```pycon\n{m[0].rstrip()}\n```\n", obj.docstring.value)
 
 
 class Builtins(griffe.Extension):
-    """Leaves Python's int, float and bool in annotations what they are: minigrad.int, .float and .bool are dtypes."""
+    """Keeps int, float and bool in annotations as Python's types: minigrad.int, .float and .bool are dtypes."""
 
     def on_instance(self, *, obj, **_):
-        """Called for each module, class and function."""
+        """Reset the scope of these names in the annotations of a function or attribute."""
         if obj.is_function:
             parts = [obj.returns, *[p.annotation for p in obj.parameters]]
         else:
@@ -34,17 +34,17 @@ class Builtins(griffe.Extension):
 
 
 class Settings(griffe.Extension):
-    """Gives the modules of minigrad/nn/settings.py the __init__ that they take from their annotations."""
+    """Gives the modules of minigrad/nn/settings.py the `__init__` that their annotations define."""
 
     def on_package(self, *, pkg, **_):
-        """Called when all files have been read, so that bases are known."""
+        """Declare `__init__` in each class of nn, once all files are read and all bases are known."""
         if pkg.name == "minigrad":
             for module in pkg["nn"].modules.values():
                 for cls in module.classes.values():
                     self.declare(cls)
 
     def declare(self, cls):
-        """As `declare` in that file does, but from what is written."""
+        """Do statically what `declare` in that file does at run time."""
         line = [cls, *cls.mro()]
         names = [base.name for base in line]
         if "Functional" not in names[1:]:

@@ -1,4 +1,4 @@
-"""Runs lessons as notebooks, several at once, and keeps what they gave until something they depend on changes."""
+"""Run lessons as notebooks, several at once, and cache their outputs until one of their dependencies changes."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class LessonError(Exception):
 
 
 def notebooks(paths: Sequence[Path], only: Collection[str] | None = None, cache: Path = CACHE) -> list[NotebookNode]:
-    """The lessons as notebooks with their outputs, or with `only` those of these names; LessonError with all that failed."""
+    """Return the lessons as notebooks with outputs (with `only`, run only those); raise LessonError with all failures."""
     cache.mkdir(parents=True, exist_ok=True)
-    with ThreadPoolExecutor(os.cpu_count()) as pool:  # the work is done by kernels, which are processes
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # the kernels do the work, and they are processes
         tasks = [
             pool.submit(executed, path, cache)
             if only is None or path.stem in only
@@ -49,7 +49,7 @@ def notebooks(paths: Sequence[Path], only: Collection[str] | None = None, cache:
 
 
 def executed(path: Path, cache: Path) -> NotebookNode:
-    """One lesson with its outputs, from the cache if nothing has changed."""
+    """Return one lesson with its outputs, from the cache if nothing has changed."""
     kept = cache / f"{path.stem}-{key(path)}.ipynb"
     if kept.exists():
         return nbformat.read(kept, as_version=4)
@@ -58,12 +58,12 @@ def executed(path: Path, cache: Path) -> NotebookNode:
         old.unlink(missing_ok=True)
     half = kept.with_suffix(f".{os.getpid()}")
     nbformat.write(made, half)
-    half.replace(kept)  # at once, so that a build that is stopped leaves no half of a notebook
+    half.replace(kept)  # atomic: an interrupted build leaves no partial notebook
     return made
 
 
 def key(path: Path) -> str:
-    """A digest of the lesson and of all it depends on: sources of our packages, and versions of others."""
+    """Return a digest of the lesson and its dependencies: the sources of our packages and the versions of others."""
     digest = hashlib.sha256(f"python {platform.python_version()}".encode())
     for name in VERSIONS:
         digest.update(f"{name} {version(name)}".encode())
@@ -73,7 +73,7 @@ def key(path: Path) -> str:
 
 
 def dependencies(path: Path) -> list[Path]:
-    """The files of our packages, but of those that belong to one lesson only this lesson's own."""
+    """Return the files of our packages, without those that belong to other lessons."""
     files = [
         file
         for package in PACKAGES
@@ -84,13 +84,13 @@ def dependencies(path: Path) -> list[Path]:
 
 
 def run(path: Path) -> NotebookNode:
-    """Run a lesson from the first cell to the last in a kernel of its own, in an empty folder."""
-    made, begun = jupytext.read(path), [0]  # the cells that began to run: a kernel that ends says nothing of its last
+    """Run a lesson from the first cell to the last in a new kernel, in an empty folder."""
+    made, begun = jupytext.read(path), [0]  # cells that began to run: a kernel that dies does not report its last one
     with tempfile.TemporaryDirectory() as folder:
         environment = {
             **os.environ,
             "PYTHONPATH": str(ROOT),
-            "MINIGRAD_LESSONS_PROGRESS": str(Path(folder) / "progress.json"),  # the reader's own stays as it is
+            "MINIGRAD_LESSONS_PROGRESS": str(Path(folder) / "progress.json"),  # leaves the reader's own file alone
         }
         client = NotebookClient(
             made,
@@ -113,12 +113,12 @@ def run(path: Path) -> NotebookNode:
 
 
 def place(path: Path, made: NotebookNode, i: int) -> str:
-    """The lesson and one of its cells, in words."""
+    """Return the name of a lesson and one of its cells, for a message."""
     return f"lesson {path.stem}: cell {i + 1} (`{made.cells[i].source.strip().splitlines()[0]}`)"
 
 
 def reason(error: CellExecutionError) -> str:
-    """What a cell raised; of what is raised while a picture is shown, only the traceback tells."""
+    """Return the error of a cell; errors raised while a picture is shown are only in the traceback."""
     if error.ename != "NoneType":
         return f"{error.ename}: {error.evalue}"
     return ESCAPES.sub("", error.traceback).strip().splitlines()[-1]

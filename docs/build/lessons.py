@@ -1,4 +1,4 @@
-"""A page for each lesson: its words, its code, what the code gave, and hints and the solution below each exercise."""
+"""Make a page for each lesson: text, code and outputs, with hints and the solution below each exercise."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CELL = re.compile(r"\bIn\[\d+\](?=:\d)")  # cells have no numbers on a page
 
 
 def write(notebooks: Mapping[Lesson, NotebookNode], folder: Path) -> None:
-    """Write the pages of lessons that were run, with pictures that are no SVG beside them, and the list of lessons."""
+    """Write the pages of executed lessons, their PNG pictures, and the list of lessons."""
     index = folder / "index.md"
     index.write_text(put(index.read_text(encoding="utf-8"), {"lessons": listed(list(notebooks))}), encoding="utf-8")
     for lesson, notebook in notebooks.items():
@@ -35,7 +35,7 @@ def write(notebooks: Mapping[Lesson, NotebookNode], folder: Path) -> None:
 
 
 def listed(all_lessons: Sequence[Lesson]) -> str:
-    """The lessons as a list, each with its minutes and what one learns in it."""
+    """Return the lessons as a list, each with its minutes and summary."""
     return "\n".join(
         f"{one.number}. **[{one.title}]({one.name}.md)** · {one.minutes} minutes\n\n{indent(one.summary, '    ')}\n"
         for one in all_lessons
@@ -43,7 +43,7 @@ def listed(all_lessons: Sequence[Lesson]) -> str:
 
 
 class Page:
-    """The page of one lesson while it is written; `files` are the pictures beside it."""
+    """Page of one lesson that is being written; `files` are the pictures beside it."""
 
     def __init__(self, lesson: Lesson):
         self.lesson = lesson
@@ -51,7 +51,7 @@ class Page:
         self.pictures = 0
 
     def markdown(self, cells: Sequence) -> str:
-        """The text of the page."""
+        """Return the text of the page."""
         first, *others = cells
         title = json.dumps(f"{self.lesson.number}. {self.lesson.title}", ensure_ascii=False)
         words = f"---\ntitle: {title}\n---\n\n{first.source}\n"
@@ -59,7 +59,7 @@ class Page:
         return "\n".join([words, door, *map(self.cell, others)])
 
     def cell(self, cell) -> str:
-        """Words as they are, code with its outputs, and help below an exercise."""
+        """Return text unchanged, code with its outputs, and help below an exercise."""
         if cell.cell_type == "markdown":
             return cell.source + "\n"
         parts = [fence("python", cell.source)] if cell.source.strip() else []
@@ -70,7 +70,7 @@ class Page:
         return "\n".join(parts)
 
     def output(self, output, alt: str) -> str:
-        """What one output shows; what a program says on stderr is not for readers."""
+        """Return one output as Markdown; stderr is not shown to readers."""
         if output.output_type == "stream":
             return printed(output.text) if output.name == "stdout" else ""
         data = output.data
@@ -83,14 +83,14 @@ class Page:
         return printed(data["text/plain"])
 
     def svg(self, text: str, alt: str) -> str:
-        """A picture within the page, with ids that no other picture of the page has."""
+        """Return a picture embedded in the page, with ids that are unique on the page."""
         self.pictures += 1
         if not alt and "aria-label=" not in text:
             raise LessonError(self.without_alt("an SVG"))
         return picture(text, f"picture-{self.pictures}", alt)
 
     def png(self, content: bytes, alt: str) -> str:
-        """A picture in a file of its own."""
+        """Return a picture that is a separate file."""
         self.pictures += 1
         if not alt:
             raise LessonError(self.without_alt("a PNG"))
@@ -100,7 +100,7 @@ class Page:
         return f'<div class="figure" markdown="1">\n\n![{words}]({name})\n\n</div>\n'
 
     def without_alt(self, kind: str) -> str:
-        """What is said of a picture that nobody could read aloud."""
+        """Return the message for a picture without a description for screen readers."""
         return (
             f"lesson {self.lesson.name}: picture {self.pictures}, {kind}, has no words that say what it shows. "
             'Give them to its cell: # %% alt="The loss falls from 2.3 to 0.1"'
@@ -108,12 +108,12 @@ class Page:
 
 
 def helped(exercise: str) -> str:
-    """Hints and the solution of an exercise, each closed until it is clicked."""
+    """Return the hints and the solution of an exercise, in blocks that open on click."""
     hints = [folded("question", f"Hint {i}", hint) for i, hint in enumerate(lessons.hints(exercise), 1)]
     return "\n".join([*hints, folded("success", "Solution", fence("python", lessons.solution(exercise)))])
 
 
 def printed(text: str) -> str:
-    """What a cell printed, without what differs from run to run."""
+    """Return the printed output of a cell, without the parts that differ from run to run."""
     text = CELL.sub("cell", ESCAPES.sub("", text)).rstrip()
     return f'<div class="output" markdown="1">\n\n{fence("text", text)}\n</div>\n' if text else ""

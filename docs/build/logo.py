@@ -1,5 +1,5 @@
-"""Draws the logo, docs/pictures/logo.svg: a graph of two leaves and a result, whose edges have the colours of the passes and
-make a nabla, the sign of the gradient."""
+"""Draw the logo, docs/pictures/logo.svg: a graph of two leaves and a result.  Its edges have the colours of the passes and
+form a nabla, the symbol of the gradient."""
 
 from viz.picture import Picture
 from viz.shapes import Group, Path, outline
@@ -13,7 +13,7 @@ LEFT, RIGHT, LOW = (6.0, 7.0), (26.0, 7.0), (16.0, 25.5)
 
 
 def drawn() -> str:
-    """The logo as SVG text."""
+    """Return the logo as SVG text."""
     nodes = {"pulse-forward": LEFT, "pulse-backward": LOW, "pulse-jvp": RIGHT}
     edges = {"pulse-forward": (LEFT, LOW), "pulse-backward": (LOW, RIGHT), "pulse-jvp": (RIGHT, LEFT)}
     made = [Path([("M", *start), ("L", *end)], look) for look, (start, end) in edges.items()]

@@ -1,4 +1,4 @@
-"""Pieces of Markdown: blocks of code, blocks that open at a click, HTML and pictures within a page."""
+"""Make pieces of Markdown: code blocks, collapsible blocks, and HTML and pictures embedded in a page."""
 
 import re
 from html import escape
@@ -9,31 +9,31 @@ PASS = re.compile(r'<g id="[^"]*" class="pass" transform="translate\(([\d.]+) ([
 
 
 def fence(language: str, text: object) -> str:
-    """A block of code, in more backticks than it has itself."""
+    """Return a code block, fenced with more backticks than it contains."""
     longest = max(map(len, re.findall("`+", str(text))), default=0)
     ticks = "`" * max(3, longest + 1)
     return f"{ticks}{language}\n{str(text).strip(chr(10)).rstrip()}\n{ticks}\n"
 
 
 def folded(kind: str, title: str, text: str) -> str:
-    """A block that opens at a click."""
+    """Return a block that opens on click."""
     return f'??? {kind} "{title}"\n\n{indent(text.strip(), "    ")}\n'
 
 
 def raw(attributes: str, html: str) -> str:
-    """HTML in a box, as it is; a blank line would end it."""
+    """Return HTML in a box, without blank lines, which would end it."""
     html = re.sub(r"\n\s*\n", "\n", html.strip())
     return f'<div {attributes} markdown="0">\n{html}\n</div>\n'
 
 
 def svg(text: str, prefix: str) -> str:
-    """A picture without what a file begins with, its ids under a prefix, so that several can stand on one page."""
+    """Return an SVG without its file header and with prefixed ids, so that one page can embed several."""
     text = re.sub(r"<\?xml.*?\?>|<!DOCTYPE.*?>", "", text, flags=re.DOTALL)
     return re.sub(r'((?<=\s)id="|url\(#|href="#)', rf"\g<1>{prefix}-", text)
 
 
 def picture(text: str, prefix: str, words: str = "") -> str:
-    """An SVG in a frame on the page, ids under a prefix; `words` say what it shows; several passes lie behind tabs."""
+    """Return an SVG in a frame, with prefixed ids and the description `words`; several passes become tabs."""
     text = svg(text, prefix)
     if words:
         opening = re.sub(r' (?:role|aria-label)="[^"]*"', "", OPENING.search(text)[0])
@@ -50,7 +50,7 @@ def picture(text: str, prefix: str, words: str = "") -> str:
 
 
 def apart(text: str) -> dict[str, str]:
-    """The passes of a drawing, which all have one size, each as an SVG of its own; the first one has the styles of all."""
+    """Return the passes of a drawing, all of the same size, as separate SVGs; the first contains the styles of all."""
     opening, starts = OPENING.search(text), list(PASS.finditer(text))
     if opening is None or len(starts) < 2:
         return {}

@@ -1,4 +1,4 @@
-"""A page for each mistake of the collection in tests/mistakes, with what minigrad says to it."""
+"""Make a page for each mistake of the collection in tests/mistakes, with minigrad's message."""
 
 import contextlib
 import inspect
@@ -12,15 +12,15 @@ from tests.mistakes.test_mistakes import said
 
 from . import ROOT
 
-INDEX = """# Mistakes, and what minigrad says to them
+INDEX = """# Mistakes and minigrad's messages
 
-Each page shows one mistake of autograd code, the words that minigrad has for it, and the program as it should be. The
-pages are made from the collection that the tests run, {count} mistakes so far; every message on them was really printed.
+Each page shows a mistake in autograd code, minigrad's message, and the corrected program. The
+pages are made from the collection that the tests run, {count} mistakes so far; every message is real output.
 
-A warning names itself in brackets, `[broadcast-loss]`. `minigrad.silence("broadcast-loss")` turns it off.
+A warning ends with its name in brackets, `[broadcast-loss]`. `minigrad.silence("broadcast-loss")` turns it off.
 
-Some mistakes cost time to look for, and are found inside `with minigrad.debug():` (or with `MINIGRAD_DEBUG=1` in the
-environment), inside `with minigrad.autograd.detect_anomaly():`, or by `minigrad check`; their pages say so.
+Some checks take time. They run only inside `with minigrad.debug():` (or with `MINIGRAD_DEBUG=1` in the
+environment), inside `with minigrad.autograd.detect_anomaly():`, or in `minigrad check`; the pages tell you which.
 """
 WHERE = {
     "": "",
@@ -30,27 +30,27 @@ WHERE = {
 
 
 def page(mistake: type[Mistake]) -> str:
-    """The page of one mistake."""
+    """Return the page of one mistake."""
     title, _, why = inspect.cleandoc(mistake.__doc__ or "").partition("\n\n")
     says = mistake.says if isinstance(mistake.says, str) else mistake.says.__name__
     return (
         f"# {title.rstrip('.')}\n\n{why}\n\n## The mistake\n\n```python\n{source(mistake.wrong)}\n```\n\n"
         f"{WHERE[mistake.under]}minigrad says ({'the warning `' + says + '`' if says.islower() else '`' + says + '`'}):\n\n"
-        f"```text\n{printed(mistake)}\n```\n\n## As it should be\n\n```python\n{source(mistake.right)}\n```\n"
+        f"```text\n{printed(mistake)}\n```\n\n## The fix\n\n```python\n{source(mistake.right)}\n```\n"
     )
 
 
 def source(f) -> str:
-    """The body of a program, without the mark of the line."""
+    """Return the body of a program, without the marker of the line."""
     lines = textwrap.dedent(inspect.getsource(f)).splitlines()[1:]
     return re.sub(r"  # <-$", "", textwrap.dedent("\n".join(lines)), flags=re.MULTILINE)
 
 
 def printed(mistake: type[Mistake]) -> str:
-    """What minigrad says, with the file called as a reader would call it, and the line counted in the program shown."""
+    """Return minigrad's message, with the file named program.py and lines counted in the program on the page."""
     file, _ = mistake.place()
     first = inspect.getsourcelines(mistake.wrong)[1]
-    with contextlib.redirect_stdout(io.StringIO()):  # some mistakes are to print something
+    with contextlib.redirect_stdout(io.StringIO()):  # some mistakes print something on purpose
         text = said(mistake)
     text = re.sub(re.escape(file) + r":(\d+)", lambda m: f"program.py:{int(m[1]) - first}", text)
     return text.replace("  # <-", "").replace(str(ROOT), "...")
@@ -71,7 +71,7 @@ def write(folder: Path) -> None:
 
 
 def by_name(mistakes: list[type[Mistake]]) -> str:
-    """The warnings in the order of the alphabet, each with its pages."""
+    """Return the warnings in alphabetical order, each with its pages."""
     pages: dict[str, list[str]] = {}
     for m in mistakes:
         if isinstance(m.says, str):

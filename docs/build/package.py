@@ -1,6 +1,6 @@
-"""Draws the package: docs/pictures/package.svg, a record whose operations are the folders, made from their real imports.
+"""Draw the package, docs/pictures/package.svg: a record whose operations are the folders, made from their real imports.
 
-A folder stands below those that it imports from when it is loaded.  What follows from other arrows is left out.
+A folder is below those that it imports from at load time.  Arrows implied by others are left out.
 """
 
 import ast
@@ -16,55 +16,55 @@ FOLDERS = {  # each imports from those above it
     "places": "the user's line",
     "config": "MINIGRAD_GENERIC",
     "errors": "errors and warnings with the user's line",
-    "files": "files that are written whole or not at all",
+    "files": "writes a whole file or nothing",
     "arrays": "dtypes, devices, memory: no tensors",
     "kernels": "from a formula's text to compiled code",
     "core": "Tensor, Function, Node, the engine",
-    "layers": "what grad, jvp and vmap do to an operation",
-    "tensors": "conversion, printing, hooks: Tensor's Python face",
-    "return_types": "tuples with names",
+    "layers": "how grad, jvp and vmap handle an operation",
+    "tensors": "conversion, printing, hooks: Tensor's Python interface",
+    "return_types": "named tuples",
     "ops": "the operations, sorted by kind",
-    "fast": "operations written out for plain eager code",
-    "diagnose": "every mistake, found and explained",
+    "fast": "generated code for plain eager operations",
+    "diagnose": "finds and explains mistakes",
     "func": "torch.func's names",
     "autograd": "torch.autograd's names",
     "formulas": "operations and derivatives as expressions",
-    "record": "what a program computed, as plain data",
-    "compile": "a function as a generated program",
+    "record": "a program's computation as plain data",
+    "compile": "compiles a function to a generated program",
     "nn": "modules and losses",
     "optim": "optimizers and schedules",
-    "explain": "explain a number, a shape",
+    "explain": "explains a number, a shape",
     "linalg": "torch.linalg's names",
     "own_kernels": "users' own CUDA kernels",
     "cuda": "torch.cuda's names",
     "serialization": "save and load: PyTorch's files, read without running them",
-    "warmup": "compile all kernels ahead",
+    "warmup": "compiles all kernels ahead of time",
     "utils": "data loaders, checkpointing: torch.utils's names",
     "distributions": "torch.distributions's names",
     "distributed": "many processes on MPI: torch.distributed's names",
     "testing": "assert_close, check",
     "profiler": "time and memory by operation: torch.profiler's names",
-    "compat": "programs that import torch, run as they stand",
+    "compat": "runs programs that import torch",
     "viz": "drawings, the viewer, the command",
-    "lessons": "notebooks with exercises that check themselves",
+    "lessons": "notebooks with self-checking exercises",
 }
-BESIDE = ("viz", "lessons")  # packages of their own, beside minigrad
+BESIDE = ("viz", "lessons")  # separate packages beside minigrad
 
 
 def folder_of(path: Path) -> str:
-    """The folder that a file belongs to, or the file where it is one of its own."""
+    """Return the folder of a file, or the file itself if it is directly in the package."""
     parts = path.relative_to(ROOT).with_suffix("").parts
     return parts[0] if parts[0] in BESIDE else parts[1]
 
 
 def files_of(folder: str) -> list[Path]:
-    """The Python files of a folder."""
+    """Return the Python files of a folder."""
     inside = ROOT / folder if folder in BESIDE else ROOT / "minigrad" / folder
     return sorted(inside.rglob("[!0-9]*.py")) if inside.is_dir() else [inside.with_suffix(".py")]
 
 
 def modules(path: Path) -> set[str]:
-    """The names of what a file imports when it is loaded, that is outside of functions: modules, and names in them."""
+    """Return the modules, and names in them, that a file imports at load time, that is, outside functions."""
     package = list(path.relative_to(ROOT).parent.parts)
     found = set()
     for node in ast.parse(path.read_text()).body:
@@ -78,13 +78,13 @@ def modules(path: Path) -> set[str]:
 
 
 def imported(path: Path) -> set[str]:
-    """The folders that a file imports from when it is loaded."""
+    """Return the folders that a file imports from at load time."""
     found = {re.sub(r"^minigrad\.(\w+).*|^(viz|lessons)\b.*", r"\1\2", name) for name in modules(path)}
     return found & set(FOLDERS) - {folder_of(path)}
 
 
 def imports() -> dict[str, set[str]]:
-    """Per folder those that it imports from."""
+    """Return for each folder those that it imports from."""
     found: dict[str, set[str]] = defaultdict(set)
     for folder in FOLDERS:
         for path in files_of(folder):
@@ -93,7 +93,7 @@ def imports() -> dict[str, set[str]]:
 
 
 def behind(folder: str, edges: dict[str, set[str]]) -> set[str]:
-    """All that can be reached from a folder."""
+    """Return all folders that can be reached from a folder."""
     seen: set[str] = set()
     todo = list(edges[folder])
     while todo:
@@ -104,14 +104,14 @@ def behind(folder: str, edges: dict[str, set[str]]) -> set[str]:
 
 
 def downward(edges: dict[str, set[str]]) -> dict[str, set[str]]:
-    """The imports from folders that stand earlier in FOLDERS, without those that follow from others."""
+    """Return the imports from folders earlier in FOLDERS, without those implied by others."""
     order = list(FOLDERS)
     down = {f: {g for g in edges[f] if order.index(g) < order.index(f)} for f in order}
     return {f: {g for g in down[f] if not any(g in behind(h, down) for h in down[f] - {g})} for f in order}
 
 
 def record() -> dict:
-    """The package as a record: a value and an operation for each folder."""
+    """Return the package as a record: a value and an operation for each folder."""
     arrows, order = downward(imports()), list(FOLDERS)
     values, ops = [], []
     for i, folder in enumerate(order):

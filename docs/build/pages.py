@@ -1,6 +1,6 @@
-"""The pages of docs/, with what the code knows best put in the place of their markers.
+"""Copy the pages of docs/ and replace their markers with text generated from the code.
 
-A page asks with a marker on a line of its own, such as `<!-- operations -->`; FILLED says what comes there.
+A marker is a separate line, such as `<!-- operations -->`; FILLED maps it to the function that makes its text.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ LEFT_OUT = shutil.ignore_patterns("gen", "build", "__pycache__", "*.py")
 
 
 def write(out: Path) -> None:
-    """Copy the pages with what lies beside them, fill the markers, and add the changelog."""
+    """Copy the pages and the files beside them, fill the markers, and add the changelog."""
     shutil.copytree(DOCS, out, ignore=LEFT_OUT)
     for name in FILLED:
         (out / name).write_text(filled(name, (DOCS / name).read_text(encoding="utf-8")), encoding="utf-8")
@@ -34,7 +34,7 @@ def write(out: Path) -> None:
 
 
 def drawn(page: Path) -> str:
-    """A page with its pictures in frames; ours stand in the page itself, where they follow its theme."""
+    """Return a page with framed pictures; minigrad's are embedded, so that they follow the page's theme."""
 
     def shown(line: re.Match) -> str:
         text = (page.parent / line[2]).read_text(encoding="utf-8")
@@ -46,12 +46,12 @@ def drawn(page: Path) -> str:
 
 
 def filled(name: str, markdown: str) -> str:
-    """A page with a text in the place of each of its markers."""
+    """Return a page with its markers replaced by texts."""
     return put(markdown, {marker: text(markdown) for marker, text in FILLED[name].items()})
 
 
 def put(markdown: str, texts: Mapping[str, str]) -> str:
-    """A page with these texts in the place of these markers; ValueError for a marker that it does not have."""
+    """Return a page with these markers replaced by these texts; raise ValueError for a missing marker."""
     for marker, text in texts.items():
         line = f"<!-- {marker} -->"
         if line not in markdown:
@@ -62,50 +62,50 @@ def put(markdown: str, texts: Mapping[str, str]) -> str:
 
 
 def operations(page: str) -> str:
-    """The table of all operations."""
+    """Return the table of all operations."""
     from minigrad.testing import operations_table
 
     return operations_table()
 
 
 def viewer(page: str) -> str:
-    """The viewer with the page's own example in it."""
+    """Return the viewer of the page's own example."""
     from viz.viewer import frame
 
     return frame(names_of(example(page), "f.py")["drawing"].html(), "46rem")
 
 
 def rows(page: str) -> str:
-    """What `minigrad check` asks."""
+    """Return the table of the rows of `minigrad check`."""
     from minigrad.testing.function_checks import TABLE
 
     lines = [f"| {row.group} | {row.name} | {row.about} |" for row in TABLE]
-    return "\n".join(["| group | row | asks |", "| --- | --- | --- |", *lines])
+    return "\n".join(["| group | row | checks |", "| --- | --- | --- |", *lines])
 
 
 def not_there(page: str) -> str:
-    """Return the table of names that PyTorch has and minigrad has not, with their replacements."""
+    """Return the table of names that PyTorch has and minigrad lacks, with their replacements."""
     from minigrad.diagnose.missing_names import NEED_TORCH, TABLE
 
     lines = [f"| {row.what} | {named(row.names)} | {row.instead} |" for row in TABLE]
     lines += [f"| {name}, which needs PyTorch itself | `import {name}` | {fix} |" for name, fix in NEED_TORCH.items()]
-    return "\n".join(["| not here | names | instead |", "| --- | --- | --- |", *lines])
+    return "\n".join(["| missing | names | instead |", "| --- | --- | --- |", *lines])
 
 
 def named(names: tuple[str, ...], most: int = 6) -> str:
-    """Some of these names, as code."""
+    """Return the first `most` of these names, as code."""
     shown = ", ".join(f"`{name}`" for name in names[:most])
     return shown + f" and {len(names) - most} more" * (len(names) > most)
 
 
 def history_of_shape(page: str) -> object:
-    """What the last example of the page about explanations derives."""
+    """Return the result of the last example on the page about explanations."""
     last = re.findall(r"```python\n(.*?)```", page, re.DOTALL)[-1]
     return names_of(f"import minigrad as torch\n{last}", "net.py")["history"]
 
 
 def film(page: str) -> str:
-    """The film of the page's own example: wide, and for narrow screens tall."""
+    """Return the film of the page's own example, wide and, for narrow screens, tall."""
     import viz
 
     record = names_of(example(page), "f.py")["drawing"].record
@@ -117,7 +117,7 @@ def film(page: str) -> str:
 
 
 def example(page: str) -> str:
-    """The first example of a page."""
+    """Return the first example of a page."""
     found = re.search(r"```python\n(.*?)```", page, re.DOTALL)
     if found is None:
         raise ValueError("the page has no example in Python")
@@ -125,19 +125,19 @@ def example(page: str) -> str:
 
 
 def names_of(program: str, file: str) -> dict:
-    """The names that a program leaves behind, run as if it were this file."""
+    """Return the names that a program defines, run as if it were this file."""
     return run(program, file)[0]
 
 
 @cache
 def run(program: str, file: str) -> tuple[dict, str]:
-    """Run a program as if it were this file; its names and what it printed."""
+    """Run a program as if it were this file; return its names and its output."""
     names = {"__name__": file.removesuffix(".py")}
     return names, printed_by(program, file, names)
 
 
 def output_of(command: str, file: str, program: str) -> str:
-    """What a command writes in a folder that has this program in it; ValueError if that is nothing."""
+    """Return the output of a command in a folder that contains this program; raise ValueError if it is empty."""
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(Path(folder).resolve()):
         append(file, program)
         said = written_by(command)
@@ -146,7 +146,7 @@ def output_of(command: str, file: str, program: str) -> str:
     return said
 
 
-# page -> marker -> what comes in its place, made from the text of the page
+# page -> marker -> function that makes its text from the text of the page
 FILLED: dict[str, dict[str, Callable[[str], str]]] = {
     "index.md": {"film": film},
     "operations.md": {"operations": operations},

@@ -1,4 +1,4 @@
-"""Makes the pictures in docs/pictures/: those that pages show, by the commands on these pages, the package, and the logo."""
+"""Make docs/pictures/: the pictures on pages, with the commands on those pages, the package, and the logo."""
 
 import shutil
 import tempfile
@@ -10,7 +10,7 @@ FOLDER = DOCS / "pictures"
 
 
 def main() -> None:
-    """Run the commands of all pages with pictures; what they draw under the name of a picture is that picture."""
+    """Run the commands of all pages with pictures, and keep the files named like a picture of the page."""
     package.main()
     logo.main()
     for page in programs.PAGES:

@@ -1,9 +1,9 @@
-"""The programs and commands on the pages, run as a reader would run them: for the tests, and for the pictures.
+"""Run the programs and commands on the pages as a reader would, for the tests and for the pictures.
 
-A page's Python blocks are one program, run from top to bottom.  A block with a title is not part of it, but a file of that
-name, or the end of one; in a `console` block the lines with `$` are commands that run beside these files.  What the page
-says they write stands behind each `print(...)` as a comment, in a block titled "Output", or below the command; a line with
-`...` stands for any others.  A file that needs another library, as `import jax`, runs where that is installed.
+A page's Python blocks are one program, run from top to bottom.  A block with a title is instead a file of that name, or is
+appended to it; in a `console` block the lines with `$` are commands that run beside these files.  The expected output is
+the comment after a `print(...)`, a block titled "Output", or the text below a command; a line with `...` matches any
+lines.  A file that needs another library, as in `import jax`, runs only if that is installed.
 """
 
 import contextlib
@@ -35,7 +35,7 @@ PICTURE = re.compile(r"!\[[^\]]+\]\((?:\.\./|docs/)?pictures/([\w-]+\.svg)\)")
 
 @dataclass
 class Written:
-    """What a page says that one of its programs or commands writes, and what it wrote."""
+    """Output of one program or command: what the page promises, and the actual text."""
 
     by: str
     promised: str
@@ -43,7 +43,7 @@ class Written:
 
 
 def run(page: Path, folder: Path) -> list[Written]:
-    """Run all that stands on a page, in a folder; what it promises and what came of it."""
+    """Run all programs and commands of a page in a folder; return promised and actual outputs."""
     found, scope, printed = [], {"__name__": "__main__"}, ""
     with contextlib.chdir(folder), importing_from(folder):
         for language, title, text in BLOCK.findall(page.read_text()):
@@ -64,7 +64,7 @@ def run(page: Path, folder: Path) -> list[Written]:
 
 
 def draw(page: Path, folder: Path) -> list[Path]:
-    """Run only the commands of a page that write pictures; the pictures that the page shows."""
+    """Run only the commands of a page that write pictures; return the pictures that the page shows."""
     with contextlib.chdir(folder):
         for language, title, text in BLOCK.findall(page.read_text()):
             if language == "python" and title:
@@ -77,24 +77,24 @@ def draw(page: Path, folder: Path) -> list[Path]:
 
 
 def pictures(page: Path) -> list[str]:
-    """The files in docs/pictures that a page shows."""
+    """Return the files in docs/pictures that a page shows."""
     return PICTURE.findall(page.read_text())
 
 
 def missing(program: str) -> list[str]:
-    """The other libraries that a program imports and that are not installed."""
+    """Return the other libraries that a program imports but that are not installed."""
     names = [*OTHERS.findall(program), *["mpi4py"] * bool(PROCESSES.search(program))]
     return [name for name in names if importlib.util.find_spec(name) is None]
 
 
 def append(name: str, text: str) -> None:
-    """Write a file, or more of it, into the current folder."""
+    """Append to a file in the current folder, or create it."""
     with open(name, "a") as file:
         file.write(text)
 
 
 def printed_by(program: str, name: str, scope: dict) -> str:
-    """Run a program in a scope; what it prints."""
+    """Run a program in a scope; return its output."""
     linecache.cache[name] = (len(program), None, program.splitlines(True), name)  # errors and pictures show lines
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
@@ -103,9 +103,9 @@ def printed_by(program: str, name: str, scope: dict) -> str:
 
 
 def written_by(command: str) -> str:
-    """What a command, `minigrad ...` or `python ...`, writes in the current folder, with its errors and warnings.
+    """Return the output of a command, `minigrad ...` or `python ...`, in the current folder, including errors and warnings.
 
-    Variables of the environment may stand before it, and `mpiexec -n 2`.
+    Environment variables and `mpiexec -n 2` may come before it.
     """
     words = shlex.split(command)
     own = list(itertools.takewhile(lambda word: "=" in word, words))
@@ -128,7 +128,7 @@ def written_by(command: str) -> str:
 
 @contextlib.contextmanager
 def importing_from(folder: Path) -> Iterator[None]:
-    """Files in the folder can be imported, and are forgotten afterwards."""
+    """Let files in the folder be imported, and forget them afterwards."""
     before = set(sys.modules)
     sys.path.insert(0, str(folder))
     try:

@@ -1,4 +1,4 @@
-"""Pictures for slides: one idea each, drawn anew whenever the site is built; the page for teachers shows and lists them."""
+"""Draw the pictures for slides on the teachers' page, one idea each, whenever the site is built."""
 
 from collections.abc import Callable
 from functools import cache
@@ -10,75 +10,75 @@ from viz import Drawing, draw
 from . import markup
 
 SLIDES: dict[str, Callable[[], Drawing | str]] = {}
-SHOW = ("values", "grads", "saved")  # lines of this file would tell nobody anything
+SHOW = ("values", "grads", "saved")  # without lines: those of this file mean nothing to readers
 
 
 def slide(make: Callable[[], Drawing | str]) -> Callable[[], Drawing | str]:
-    """Add a picture to the slides: its function's name is the file's, its docstring a title and what to say."""
+    """Add a picture to the slides: the function's name is the file name, its docstring the title and the text."""
     SLIDES[make.__name__.replace("_", "-")] = make
     return make
 
 
 def number(value: float) -> torch.Tensor:
-    """A leaf that wants a gradient."""
+    """Return a leaf that requires a gradient."""
     return torch.tensor(value, requires_grad=True)
 
 
 def neuron(w: torch.Tensor, x: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """The program of the first slides."""
+    """Compute the program of the first slides."""
     return (w * x + b).tanh()
 
 
 def neuron_drawn(passes: str) -> Drawing:
-    """One pass of it."""
+    """Return a drawing of one pass of the neuron."""
     return draw(neuron, number(0.5), torch.tensor(2.0), number(-0.3), passes=passes, rankdir="LR", show=SHOW)
 
 
 def transformed(f: Callable, *args: torch.Tensor, name: str) -> Drawing:
-    """What a transform of a function runs: its own forward and backward pass, and no other on top."""
+    """Return a drawing of a transformed function: the passes that it runs itself, and no others."""
     record = torch.record(f, *args, passes=("forward",))
     return draw(record, passes=("forward", "backward"), name=name, show=SHOW)
 
 
 @slide
 def forward() -> Drawing:
-    """The forward pass: numbers flow with the program.
+    """Forward pass: numbers flow with the program.
 
-    Each card is an operation with its formula, its result, and what it keeps for later.
+    Each card is an operation with its formula, its result, and the tensors it saves.
     """
     return neuron_drawn("forward")
 
 
 @slide
 def backward() -> Drawing:
-    """The backward pass: the same graph, walked against the arrows.
+    """Backward pass: the same graph, against the arrows.
 
-    Each edge multiplies what comes from above by one local derivative. Nothing else happens.
+    Each edge multiplies the incoming gradient by one local derivative. Nothing else happens.
     """
     return neuron_drawn("backward")
 
 
 @slide
 def jvp() -> Drawing:
-    """The jvp pass: tangents go along beside the values.
+    """Jvp pass: tangents flow alongside the values.
 
-    The same local derivatives in the other order: no memory is needed, but one pass for each input.
+    The same local derivatives in the other order: it needs no memory, but one pass for each input.
     """
     return neuron_drawn("jvp")
 
 
 @slide
 def film() -> str:
-    """All three passes, one after the other (the picture moves).
+    """All three passes, one after another (animated).
 
-    Let it run once before any formula.
+    Let it run once before you show any formula.
     """
     return draw(neuron, number(0.5), torch.tensor(2.0), number(-0.3), passes="all", rankdir="LR", show=SHOW).film()
 
 
 @slide
 def many_uses() -> Drawing:
-    """What meets is added: b = a + a, c = b + b.
+    """Gradients that meet add up: b = a + a, c = b + b.
 
     Four paths lead from c to a. Ask for the derivative first; then ask why b may be visited only once.
     """
@@ -91,27 +91,27 @@ def many_uses() -> Drawing:
 
 
 class Exp(torch.autograd.Function):
-    """The first example of PyTorch's documents."""
+    """The first example in PyTorch's documentation."""
 
     @staticmethod
     def forward(ctx, i):
-        """The exponential, whose result is kept."""
+        """Compute the exponential and save the result."""
         result = i.exp()
         ctx.save_for_backward(result)
         return result
 
     @staticmethod
     def backward(ctx, grad_output):
-        """exp is its own derivative."""
+        """Return the gradient: exp is its own derivative."""
         (result,) = ctx.saved_tensors
         return grad_output * result
 
 
 @slide
 def own_function() -> Drawing:
-    """A Function of one's own: the box says what it keeps.
+    """Custom Function: its box lists what it saves.
 
-    Saving the result instead of the input costs nothing here, since the result is there anyway.
+    Saving the result instead of the input costs nothing here, since the result exists anyway.
     """
 
     def summed(x: torch.Tensor) -> torch.Tensor:
@@ -123,9 +123,9 @@ def own_function() -> Drawing:
 
 @slide
 def kept_memory() -> Drawing:
-    """What a backward pass costs in memory.
+    """Memory cost of a backward pass.
 
-    Each card says what it saves. Which line of the program keeps the most, and for how long?
+    Each card lists what it saves. Which line of the program saves the most, and for how long?
     """
 
     def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
@@ -140,7 +140,7 @@ def kept_memory() -> Drawing:
 
 @slide
 def grad_of_grad() -> Drawing:
-    """The gradient is a program, too: grad(grad(x ** 3)).
+    """Gradients are programs too: grad(grad(x ** 3)).
 
     The backward pass of the first derivative is recorded like any other program, so it can be differentiated.
     """
@@ -151,7 +151,7 @@ def grad_of_grad() -> Drawing:
 def per_sample() -> Drawing:
     """vmap: a program for one sample becomes one for a batch.
 
-    No loop: each operation gets a rule for the additional dimension. The gradient of each sample comes out on its own.
+    No loop: each operation gets a rule for the additional dimension. You get a separate gradient for each sample.
     """
 
     def loss(w: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
@@ -168,7 +168,7 @@ def per_sample() -> Drawing:
 def vanishing() -> Drawing:
     """Why deep networks of sigmoids do not learn.
 
-    Follow the gradient from the right to the left: each sigmoid multiplies it by at most a quarter.
+    Follow the gradient from right to left: each sigmoid multiplies it by at most a quarter.
     """
 
     def deep(w: torch.Tensor) -> torch.Tensor:
@@ -182,9 +182,9 @@ def vanishing() -> Drawing:
 
 @slide
 def layers() -> Drawing:
-    """A transformer with its layers folded.
+    """Transformer with its layers folded.
 
-    A large program is read at the size of its layers first; --depth opens them one level after the other.
+    Read a large program layer by layer first; --depth opens one level after another.
     """
     torch.manual_seed(0)
     encoder = torch.nn.TransformerEncoder(torch.nn.TransformerEncoderLayer(16, 2, 32, dropout=0.0), 3)
@@ -199,14 +199,14 @@ def layers() -> Drawing:
 
 
 def told(name: str) -> tuple[str, str]:
-    """The title of a slide, and what to say."""
+    """Return the title and the text of a slide."""
     title, _, words = (SLIDES[name].__doc__ or "").partition("\n\n")
     return title.strip().rstrip("."), " ".join(words.split())
 
 
 @cache
 def picture(name: str) -> str:
-    """The SVG of a slide."""
+    """Return the SVG of a slide."""
     made = SLIDES[name]()
     return made if isinstance(made, str) else made.svg()
 
@@ -219,7 +219,7 @@ def write(out: Path) -> None:
 
 
 def gallery(page: str) -> str:
-    """The pictures as they stand on the page for teachers, each with its title, its words and its file."""
+    """Return the pictures for the teachers' page, each with its title, text and file."""
     parts = []
     for name in SLIDES:
         title, words = told(name)
