@@ -109,7 +109,7 @@ class Exp(torch.autograd.Function):
 
 @slide
 def own_function() -> Drawing:
-    """Custom Function: its box lists what it saves.
+    """Your own Function: its box lists what it saves.
 
     Saving the result instead of the input costs nothing here, since the result exists anyway.
     """
@@ -182,7 +182,7 @@ def vanishing() -> Drawing:
 
 @slide
 def layers() -> Drawing:
-    """Transformer with its layers folded.
+    """Layers of a transformer, folded.
 
     Read a large program layer by layer first; --depth opens one level after another.
     """
