@@ -1,7 +1,7 @@
-"""How long things take, how much memory they need and how that grows, beside other libraries: `make bench`.
+"""Measure time, memory and their growth, and compare them with other libraries: `make bench`.
 
-environment.py gives everybody one thread, peers.py names the libraries, case.py says what a case is and cases/ lists them,
-measure.py takes the times in turns; growth.py, memory.py, peak.py and startup.py measure what a single time does not tell;
-page.py and plots.py make docs/performance.md of it all.  beside.py measures small cases beside an earlier commit, and counts.py
-counts what does not depend on the machine, for the tests.
+environment.py gives every library one thread, peers.py names the libraries, case.py defines a case and cases/ lists them.
+measure.py takes times in turns; growth.py, memory.py, peak.py and startup.py measure more than a single time.
+page.py and plots.py make docs/performance.md from the results.  beside.py compares small cases with an earlier commit, and
+counts.py counts things that do not depend on the machine, for the tests.
 """

@@ -1,12 +1,12 @@
 """Measure every case for every library that is installed, in turns, on one thread, and print times and ratios.
 
     python -m benchmarks                     everything
-    python -m benchmarks chain softmax       some cases; growth, memory, peaks and startup are names, too
-    python -m benchmarks --quick             small sizes and few rounds: does it run?
+    python -m benchmarks chain softmax       some cases; growth, memory, peaks and startup are names too
+    python -m benchmarks --quick             small sizes and few rounds, to check that it runs
     python -m benchmarks --docs              also write docs/performance.json, the page and its pictures
 
-The figure is the best of several rounds.  Before a case is timed, the libraries' results are compared: whoever computes
-something else has failed.
+The figure is the best of several rounds.  Before a case is timed, the libraries' results are compared; a library with
+a different result has failed.
 """
 
 import argparse
@@ -26,32 +26,32 @@ NAME, COLUMN = 28, 17
 
 
 def arguments():
-    """The command line."""
+    """Return the options of the command line."""
     cases = ", ".join(c.name for c in CASES)
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"what to measure, all by default: {cases}, "
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"cases to measure, all by default: {cases}, "
                         + ", ".join(PARTS))  # fmt: skip
-    parser.add_argument("--with", dest="contestants", metavar="NAMES", help="only these, separated by commas: "
+    parser.add_argument("--with", dest="contestants", metavar="NAMES", help="measure only these, separated by commas: "
                         + ", ".join(peers.BY_NAME))  # fmt: skip
-    parser.add_argument("--quick", action="store_true", help="small sizes, few rounds: only to see that it runs")
+    parser.add_argument("--quick", action="store_true", help="small sizes, few rounds: only check that it runs")
     parser.add_argument("--json", metavar="FILE", help="write the figures to FILE")
     parser.add_argument("--docs", action="store_true", help="write docs/performance.json, .md and pictures")
     options = parser.parse_args()
     known = {c.name for c in CASES} | set(PARTS)
     if unknown := [name for name in options.names if name not in known]:
-        parser.error(f"no case named {', '.join(unknown)}; there are {', '.join(sorted(known))}")
+        parser.error(f"unknown case {', '.join(unknown)}; choose from {', '.join(sorted(known))}")
     options.contestants = options.contestants and options.contestants.split(",")
     if unknown := [name for name in options.contestants or () if name not in peers.BY_NAME]:
-        parser.error(f"no library named {', '.join(unknown)}; there are {', '.join(peers.BY_NAME)}")
+        parser.error(f"unknown library {', '.join(unknown)}; choose from {', '.join(peers.BY_NAME)}")
     if options.docs and options.names:
-        parser.error("the page shows everything: --docs goes without names")
+        parser.error("the page shows all cases: use --docs without names")
     return options
 
 
 def row(case, contestants, settings):
-    """Measure a case, print its lines, and give its figures as plain data."""
+    """Measure a case, print its lines, and return its figures as plain data."""
     figures, failures = measure.measured(case, contestants, settings)
     best = {name: f["best"] for name, f in figures.items()}
     cells = [f"{best[c.name] * 1e6:,.1f} us" if c.name in best else "-" for c in contestants]
@@ -76,7 +76,7 @@ def row(case, contestants, settings):
 
 
 def main():
-    """Measure what was asked for."""
+    """Measure the requested cases and parts."""
     options = arguments()
     warnings.simplefilter("ignore")
     contestants = peers.installed(options.contestants)
@@ -91,7 +91,7 @@ def main():
     results["peaks"] = peak.steps(contestants, options.quick) if "peaks" in wanted else []
     results["startup"] = startup.measured(contestants, options.quick) if "startup" in wanted else {}
     if missing:
-        advice = "" if options.contestants else "; pip install '.[bench]' brings all of them"
+        advice = "" if options.contestants else "; install all of them with pip install '.[bench]'"
         print(f"\nNot measured: {', '.join(missing)}{advice}.")
     if options.json:
         page.save(results, options.json)

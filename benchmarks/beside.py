@@ -1,13 +1,13 @@
-"""The small cases beside the minigrad of another commit and beside PyTorch: `make bench-small BESIDE=HEAD~5`.
+"""Compare the small cases with minigrad at another commit and with PyTorch: `make bench-small BESIDE=HEAD~5`.
 
-    python -m benchmarks.beside                beside HEAD, or beside its parent where minigrad/ is as committed
-    python -m benchmarks.beside REV NAME ...   beside another commit, some cases only
-    python -m benchmarks.beside --quick        few rounds: does it run?
+    python -m benchmarks.beside                compare with HEAD, or with its parent if minigrad/ is unchanged
+    python -m benchmarks.beside REV NAME ...   compare with another commit, some cases only
+    python -m benchmarks.beside --quick        few rounds, to check that it runs
 
-The cases are those of this tree, and the other commit gives nothing but its folder minigrad/, so a case here uses public
-names alone.  Two versions of a package cannot live in one process.  So each contestant has a process of its own, all on
-one core, and they take turns through pipes: one measures while the others wait.  "Generic" is minigrad with
-MINIGRAD_GENERIC=1, which switches the fast lanes off.
+The cases come from this tree and only the folder minigrad/ from the other commit, so a case here uses only public names.
+One process cannot hold two versions of a package.  So each contestant has a separate process, all on one core, and they
+take turns through pipes: one measures while the others wait.  "Generic" is minigrad with MINIGRAD_GENERIC=1, which
+switches the fast path off.
 """
 
 import argparse
@@ -38,8 +38,8 @@ SMALL = ("small_forward_untracked", "small_forward", "small_backward", "func_gra
          "attention_step")  # fmt: skip
 SETTINGS = measure.Settings(
     rounds=150, seconds=0.003
-)  # of many short turns some are undisturbed on a busy machine, too
-CLOCK = time.process_time  # does not run while another process has the core
+)  # of many short turns, some are undisturbed even on a busy machine
+CLOCK = time.process_time  # stops while another process has the core
 RATIOS = (("ours", "torch"), ("ours", "before"), ("generic", "generic before"))
 HEADS = ("ours/torch", "ours/before", "generic/before")
 NAME, COLUMN = 26, 15
@@ -47,18 +47,18 @@ NAME, COLUMN = 26, 15
 
 # ---------------------------------------------------------------------- the other commit
 def git(*args):
-    """Run git and return what it prints."""
+    """Run git and return its output."""
     return subprocess.run(["git", *args], cwd=ROOT, check=True, capture_output=True).stdout
 
 
 def commit_before():
-    """HEAD where minigrad/ has changed since, otherwise its parent."""
+    """Return HEAD if minigrad/ has changed since then, else its parent."""
     return "HEAD" if git("status", "--porcelain", "--", "minigrad") else "HEAD~1"
 
 
 @contextmanager
 def checked_out(revision):
-    """A folder with the minigrad of a revision in it, for as long as it is needed."""
+    """Provide a temporary folder that contains minigrad at a revision."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         zipfile.ZipFile(io.BytesIO(git("archive", "--format=zip", revision, "minigrad"))).extractall(folder)
         yield folder
@@ -66,7 +66,7 @@ def checked_out(revision):
 
 # ---------------------------------------------------------------------- the processes
 def work(pipe, library, folder, variables, settings):
-    """Be a contestant: for each case that the pipe names, say what it computes, then measure as often as asked."""
+    """Be a contestant: for each case named through the pipe, send its results, then measure as often as requested."""
     os.environ.update(variables)
     sys.path.insert(0, folder)
     warnings.simplefilter("ignore")
@@ -78,21 +78,21 @@ def work(pipe, library, folder, variables, settings):
             for _ in range(settings.before):
                 result = run()
             pipe.send(peers.arrays(result))
-        except Exception as e:  # as another commit may well raise one
+        except Exception as e:  # another commit may raise one
             pipe.send(f"{type(e).__name__}: {(str(e).splitlines() or [''])[0]}")
             continue
         calls = measure.repetitions(run, settings.seconds, CLOCK)
         gc.collect()
         gc.freeze()
         while pipe.recv():
-            measure.once(run, calls // 4 + 1)  # brings back into the caches what the turns of others have put out
+            measure.once(run, calls // 4 + 1)  # refills the caches after the turns of the others
             pipe.send(measure.once(run, calls, CLOCK))
         gc.unfreeze()
 
 
 @contextmanager
 def contestants(folder, settings):
-    """The pipes to the processes, by name."""
+    """Start the processes and provide the pipes to them, by name."""
     generic = {"MINIGRAD_GENERIC": "1"}
     wanted = {
         "ours": ("minigrad", str(ROOT), {}),
@@ -115,7 +115,7 @@ def contestants(folder, settings):
 
 
 def measured(name, pipes, settings):
-    """Best and median seconds of a case, by contestant, and why others have none."""
+    """Return the best and median seconds of a case by contestant, and the failures of the others."""
     results, failures, times = {}, {}, {}
     for who, pipe in pipes.items():
         pipe.send(name)
@@ -134,7 +134,7 @@ def measured(name, pipes, settings):
         for who in order:
             pipes[who].send(True)
             times[who].append(pipes[who].recv())
-        order.append(order.pop(0))  # nobody always follows the same neighbour
+        order.append(order.pop(0))  # no contestant always follows the same one
     for who in order:
         pipes[who].send(False)
     return {who: {"best": min(t), "median": statistics.median(t)} for who, t in times.items()}, failures
@@ -142,7 +142,7 @@ def measured(name, pipes, settings):
 
 # ---------------------------------------------------------------------- the table
 def row(name, pipes, settings):
-    """Measure a case, print its line, and give its figures as plain data."""
+    """Measure a case, print its line, and return its figures as plain data."""
     figures, failures = measured(name, pipes, settings)
     best = {who: f["best"] for who, f in figures.items()}
     ratios = [ratio(best, ours, (theirs,)) for ours, theirs in RATIOS]
@@ -159,17 +159,17 @@ def line(name, *cells):
 
 
 def main():
-    """Measure what was asked for."""
+    """Measure the requested cases."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.beside", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("revision", nargs="?", metavar="REV", help="the other commit")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"cases, by default {', '.join(SMALL)}")
-    parser.add_argument("--quick", action="store_true", help="few rounds: only to see that it runs")
+    parser.add_argument("--quick", action="store_true", help="few rounds: only check that it runs")
     parser.add_argument("--json", metavar="FILE", help="write the figures to FILE")
     options = parser.parse_args()
     if unknown := [name for name in options.names if name not in BY_NAME]:
-        parser.error(f"no case named {', '.join(unknown)}; there are {', '.join(BY_NAME)}")
+        parser.error(f"unknown case {', '.join(unknown)}; choose from {', '.join(BY_NAME)}")
     try:
         revision = options.revision or commit_before()
         before = git("log", "-1", "--format=%h %s", revision, "--").decode().strip()

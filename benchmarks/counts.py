@@ -1,10 +1,10 @@
-"""What can be counted: calls, kernels launched, bytes, loops.  Unlike times, counts are the same on every machine.
+"""Count calls, kernel launches, bytes and loops.  Unlike times, counts are the same on every machine.
 
     python -m benchmarks.counts            print them
-    python -m benchmarks.counts --write    make them what tests/benchmarks/test_counts.py expects of this Python
+    python -m benchmarks.counts --write    make tests/benchmarks/test_counts.py expect them for this Python
 
-The test fails where a count has grown by more than a tenth; a smaller one passes, and --write then keeps what was won.
-Each kind is counted in a process of its own, on the cases of cases/, small ones, after three calls to warm up.
+The test fails if a count grows by more than a tenth.  If one shrinks, the test passes, and --write records the gain.
+Each kind is counted in a separate process, on small cases from cases/, after three calls to warm up.
 """
 
 import functools
@@ -33,7 +33,7 @@ BY_NAME = {c.name: c for c in CASES}
 
 
 def warm(name, contestant="minigrad"):
-    """A case of minigrad's, set up and called a few times."""
+    """Return a case of minigrad, set up and called a few times."""
     case = BY_NAME[name]
     run = case.prepare(peers.BY_NAME[contestant], ELEMENTS if name == "pointwise" else case.quick_n)
     for _ in range(WARM):
@@ -42,19 +42,19 @@ def warm(name, contestant="minigrad"):
 
 
 def programs():
-    """(label, function to be run) for all that is counted in a run."""
+    """Yield (label, function to run) for all programs whose runs are counted."""
     yield from ((name, warm(name)) for name in EAGER)
     yield from ((f"{name} compiled", warm(name, "minigrad.compile")) for name in COMPILED)
 
 
 # ---------------------------------------------------------------------- the kinds of counts
 def calls():
-    """Calls of Python and C functions in one run."""
+    """Count the calls of Python and C functions in one run."""
     return {name: calls_of(run) for name, run in programs()}
 
 
 def calls_of(run):
-    """Calls that the profiler is told of."""
+    """Return the number of calls that the profiler reports."""
     count = 0
 
     def note(frame, event, arg):
@@ -70,7 +70,7 @@ def calls_of(run):
 
 
 def kernels():
-    """Compiled functions that Python calls in one run.  They are counted as they are loaded from now on."""
+    """Count the compiled functions that Python calls in one run, among those loaded from now on."""
     from numba.core.dispatcher import Dispatcher
 
     from minigrad.kernels import cache
@@ -102,18 +102,18 @@ def kernels():
 
 
 def bytes_():
-    """Bytes that a node of a chain keeps, and the most that a run holds at one time beyond its results."""
+    """Count the bytes that a node of a chain keeps, and the peak of a run beyond the memory before it."""
     lib = peers.load("minigrad")
     tracemalloc.start()
     found = {"a node of a chain": node(lib)}
     for name, run in programs():
-        found[name] = min(most(run) for _ in range(3))  # what is made once does not count
+        found[name] = min(most(run) for _ in range(3))  # one-time allocations do not count
     tracemalloc.stop()
     return found
 
 
 def most(run):
-    """The most bytes that a run holds at one time."""
+    """Return the peak memory of a run in bytes."""
     gc.collect()
     before = tracemalloc.get_traced_memory()[0]
     tracemalloc.reset_peak()
@@ -122,7 +122,7 @@ def most(run):
 
 
 def node(lib):
-    """Bytes a node: the second of two chains, so that what is made once does not count."""
+    """Return the bytes per node of the second of two chains, so that one-time allocations do not count."""
     kept = []
     for _ in range(2):
         before = tracemalloc.get_traced_memory()[0]
@@ -135,17 +135,17 @@ def node(lib):
 
 
 def loops():
-    """Loops in the text of compiled programs."""
+    """Count the loops in the text of compiled programs."""
     return {name: len(re.findall(r"^    for ", text, re.MULTILINE)) for name, text in texts()}
 
 
 def arrays():
-    """Arrays that compiled programs allocate."""
+    """Count the arrays that compiled programs allocate."""
     return {name: len(re.findall(r"np\.(?:empty|zeros|full|dot)\(", text)) for name, text in texts()}
 
 
 def texts():
-    """The text of each compiled program."""
+    """Yield the name and text of each compiled program."""
     lib = peers.load("minigrad")
     for name in COMPILED:
         case, made = BY_NAME[name], []
@@ -165,7 +165,7 @@ KINDS = {"calls": calls, "kernels": kernels, "bytes": bytes_, "loops": loops, "a
 # ---------------------------------------------------------------------- reading and writing
 @functools.cache
 def counted(kind):
-    """The counts of one kind, from a process of its own."""
+    """Return the counts of one kind, from a separate process."""
     command = [sys.executable, "-m", "benchmarks.counts", kind]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     if run.returncode:
@@ -174,22 +174,22 @@ def counted(kind):
 
 
 def expected():
-    """What the tests expect of this Python, or of the newest one that is known."""
+    """Return the counts that the tests expect for this Python, or for the newest known one."""
     known = json.loads(EXPECTED.read_text(encoding="utf-8"))
     return known.get(VERSION) or known[max(known, key=lambda v: [int(n) for n in v.split(".")])]
 
 
 def write(found):
-    """Make the counts what is expected of this Python."""
+    """Store the counts as expected for this Python."""
     known = json.loads(EXPECTED.read_text(encoding="utf-8")) if EXPECTED.exists() else {}
     known[VERSION] = found
     EXPECTED.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
 def main(*args):
-    """The command line."""
+    """Run the command line."""
     if args and args[0] in KINDS:
-        gc.disable()  # a collection would run destructors at one time or another
+        gc.disable()  # a collection would run destructors at arbitrary times
         print(json.dumps(KINDS[args[0]]()))
         return
     found = {kind: counted(kind) for kind in KINDS}

@@ -1,14 +1,13 @@
-"""On a machine with a GPU: run the tests on it, and measure beside PyTorch on the same GPU: `make cuda-test`.
+"""Run the tests on a GPU and compare times with PyTorch on the same GPU: `make cuda-test`.
 
     python -m benchmarks.cuda                        the tests, then the times
     python -m benchmarks.cuda --only times           no tests
     python -m benchmarks.cuda --json FILE --docs     also write the figures, and docs/performance_cuda.md
 
-A case is one text, run by both libraries: they have the same names.  Times are between CUDA events, on warm kernels, in
-turns, and the median of all rounds is the figure; before a case is timed, the results are compared.  What a pointwise case
-has of the bandwidth of a copy is worked out from both times, and products of matrices are timed with minigrad's own kernels
-and with cuBLAS, where that is installed.  Nothing needs the network.  Without a GPU nothing is measured, and the exit code
-is 2.
+Both libraries have the same names, so each case is written once.  Times are between CUDA events, on warm kernels, in turns;
+the figure is the median of all rounds.  Before a case is timed, the results are compared.  The times of the pointwise case
+and of a copy give its share of the bandwidth.  Matrix products are timed with minigrad's own kernels and, if installed, with
+cuBLAS.  The network is not needed.  Without a GPU nothing is measured, and the exit code is 2.
 """
 
 import argparse
@@ -23,7 +22,7 @@ from importlib.metadata import PackageNotFoundError, version
 import numpy as np
 
 ROUNDS, CALLS = 15, 20
-TOLERANCE = 2e-3  # of the largest number of a result: float32, sums in another order
+TOLERANCE = 2e-3  # relative to the largest number of a result: float32, sums in another order
 PAGE = pathlib.Path("docs/performance_cuda.md")
 PACKAGES = ("minigrad-viz", "torch", "numpy", "numba", "numba-cuda", "cuda-core")
 SUITES = ("tests/kernels/cuda", "tests/spec", "tests/ops", "tests/autograd", "tests/func", "tests/nn", "tests/optim",
@@ -32,12 +31,12 @@ SUITES = ("tests/kernels/cuda", "tests/spec", "tests/ops", "tests/autograd", "te
 
 # ---------------------------------------------------------------------- cases
 def numbers(torch, *shape):
-    """The same numbers for both libraries, on the GPU."""
+    """Return the same numbers for both libraries, on the GPU."""
     return torch.tensor(np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float32), device="cuda")
 
 
 def tracked(torch, *shape):
-    """Numbers whose gradient is wanted."""
+    """Return numbers that require a gradient."""
     return numbers(torch, *shape).requires_grad_()
 
 
@@ -135,7 +134,7 @@ CASES = (pointwise, copy, softmax, layer_norm, cross_entropy, row_sums, column_s
 
 # ---------------------------------------------------------------------- times
 def clock(torch):
-    """A function that runs f some times and gives the milliseconds of one run, between two events of the library's stream."""
+    """Return a function that gives the milliseconds of one run of f, between two events of the library's stream."""
     if torch.__name__ == "torch":
         from torch.cuda import Event
 
@@ -165,7 +164,7 @@ def clock(torch):
 
 
 def measured(case, libraries):
-    """The median milliseconds of a case for each library, measured in turns; ValueError where their results differ."""
+    """Return the median milliseconds of a case for each library, in turns; raise ValueError if the results differ."""
     runs = {torch.__name__: case(torch) for torch in libraries}
     results = [f().detach().cpu().numpy() for f in runs.values()]
     for other in results[1:]:
@@ -179,7 +178,7 @@ def measured(case, libraries):
 
 
 def products(sizes, milliseconds):
-    """The times of products of square matrices, with our own kernels and with cuBLAS, by their size."""
+    """Return the times of products of square matrices by size, with minigrad's kernels and with cuBLAS."""
     import minigrad
     from minigrad.kernels.cuda import blas
 
@@ -199,7 +198,7 @@ def products(sizes, milliseconds):
 
 
 def libraries():
-    """minigrad, and PyTorch where it is installed with CUDA."""
+    """Return minigrad, and PyTorch if it is installed with CUDA."""
     import minigrad
 
     try:
@@ -212,7 +211,7 @@ def libraries():
 
 # ---------------------------------------------------------------------- the report
 def installed(package):
-    """Its version, or None."""
+    """Return the version of a package, or None."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -220,7 +219,7 @@ def installed(package):
 
 
 def markdown(figures):
-    """The table of the documentation."""
+    """Return the table for the documentation."""
     lines = ["| case | minigrad, ms | PyTorch, ms | ratio |", "| --- | ---: | ---: | ---: |"]
     for name, found in figures["milliseconds"].items():
         ours, theirs = found.get("minigrad"), found.get("torch")
@@ -228,7 +227,7 @@ def markdown(figures):
         lines.append(f"| {name} | {' | '.join(cells)} | {f'{ours / theirs:.2f}' if ours and theirs else '-'} |")
     shares = [f"{share:.0%} ({name})" for name, share in bandwidths(figures["milliseconds"]).items()]
     if shares:
-        lines += ["", f"The pointwise case has of the bandwidth of the copy: {', '.join(shares)}."]
+        lines += ["", f"Bandwidth of the pointwise case relative to the copy: {', '.join(shares)}."]
     if figures["products"]:
         lines += ["", "| product of matrices | own kernels, ms | cuBLAS, ms | ratio |", "| --- | ---: | ---: | ---: |"]
     for n, found in figures["products"].items():
@@ -240,14 +239,14 @@ def markdown(figures):
 
 
 def bandwidths(milliseconds):
-    """What part of the copy's bytes a second the pointwise case moves, for each library that has run both."""
+    """Return the pointwise case's share of the copy's bandwidth, for each library that ran both."""
     work, base = [milliseconds.get(case.__doc__, {}) for case in (pointwise, copy)]
     names = [n for n in work if n in base and n != "error"]
     return {n: (MOVED[pointwise] / work[n]) / (MOVED[copy] / base[n]) for n in names}
 
 
 def tests():
-    """The suites on the GPU, each in a process of its own; the names of those that fail."""
+    """Run the suites on the GPU, each in a separate process, and return the names of those that fail."""
     suites = [*SUITES, *(["tests/parity"] if installed("torch") else [])]
     real = {k: v for k, v in os.environ.items() if k != "NUMBA_ENABLE_CUDASIM"}
     command = [sys.executable, "-m", "pytest", "-q", "--device", "cuda", "-p", "no:cacheprovider"]
@@ -255,7 +254,7 @@ def tests():
 
 
 def times():
-    """All cases, as plain data; a case that fails has no figures, and says why."""
+    """Measure all cases and return plain data; a failed case has an error instead of figures."""
     import minigrad
     from minigrad.kernels.cuda import machine
 
@@ -278,18 +277,18 @@ def times():
 
 
 def main():
-    """Tests, times, files."""
+    """Run the tests, measure the times, and write the files."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.cuda", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", choices=("tests", "times"), help="one of the two parts")
+    parser.add_argument("--only", choices=("tests", "times"), help="run only one of the two parts")
     parser.add_argument("--json", metavar="FILE", help="write the figures to FILE")
     parser.add_argument("--docs", action="store_true", help=f"write the table of {PAGE}")
     options = parser.parse_args()
     from minigrad.kernels.cuda import machine, simulator
 
     if simulator.SIMULATED or not machine.count():
-        print("cuda-test: no GPU was found, or numba-cuda is not installed: nothing was run on one", file=sys.stderr)
+        print("cuda-test: found no GPU, or numba-cuda is not installed; nothing ran", file=sys.stderr)
         return 2
     failed = tests() if options.only != "times" else []
     if options.only != "tests":

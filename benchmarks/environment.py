@@ -1,7 +1,7 @@
-"""Equal conditions: one thread for every library, on one core, and a description of the machine.
+"""Set equal conditions, one thread on one core for every library, and describe the machine.
 
-The variables have to be set before NumPy, PyTorch or JAX are imported.  The flags keep XLA's own loops on one thread; being
-bound to one core does the same for every pool that knows no flag, and child processes inherit both.
+Set the variables before you import NumPy, PyTorch or JAX.  The flags keep XLA's own loops on one thread; binding to one core
+does the same for thread pools without a flag.  Child processes inherit both.
 """
 
 import importlib.metadata
@@ -15,9 +15,7 @@ THREADS = (
     "NUMEXPR_NUM_THREADS",
     "VECLIB_MAXIMUM_THREADS",
 )
-SETTINGS = (
-    "OPENBLAS_CORETYPE",
-)  # what else changes the figures: products in NumPy, and so in minigrad, mygrad, autograd
+SETTINGS = ("OPENBLAS_CORETYPE",)  # also changes the figures: products in NumPy, and so in minigrad, mygrad, autograd
 XLA = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 PACKAGES = ("numpy", "numba", "torch", "jax", "mygrad", "autograd")
 
@@ -33,7 +31,7 @@ def one_thread(bound=True):
 
 
 def machine(packages=PACKAGES):
-    """What the figures depend on, as plain data."""
+    """Return the facts that the figures depend on, as plain data."""
     return {
         "processor": processor(),
         "cores": os.cpu_count(),
@@ -46,7 +44,7 @@ def machine(packages=PACKAGES):
 
 
 def version(name):
-    """The version of an installed package, or None."""
+    """Return the version of an installed package, or None."""
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
@@ -54,7 +52,7 @@ def version(name):
 
 
 def processor():
-    """The processor's name; family and vector units tell apart those that share one."""
+    """Return the processor's name, with family and vector units to distinguish processors of the same name."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as f:
             lines = [line.partition(":") for line in f.read().split("\n\n")[0].splitlines()]

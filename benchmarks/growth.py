@@ -1,9 +1,9 @@
-"""Measure how time and memory grow with the work: a case at n = 1, 10, 100 and so on, for all who can do it.
+"""Measure how time and memory grow with the work: a case at n = 1, 10, 100 and so on, for each library that can run it.
 
-Where the lines lie flat, a library's calls cost more than the arithmetic; where they rise together, the machine is the
-limit.  Work that is ten times as much should take ten times as long: on these scales, a line that rises by one decade for
-each.  `show` prints how steep a line is at its end; above one it grows too fast.  A contestant's line ends where one more point
-would cost more than some seconds a run or to get ready for, or where the machine's memory might not be enough.
+Where a line is flat, a library's calls cost more than the arithmetic; where lines rise together, the machine is the
+limit.  Ten times the work should take ten times as long: on these scales, a line that rises by one decade per decade.
+`show` prints the slope at the end of a line; above one it grows too fast.  A contestant's line ends if one more point
+would take too many seconds to run or compile, or might exceed the machine's memory.
 """
 
 import math
@@ -17,11 +17,11 @@ from . import measure, peak
 from .case import Case
 from .cases import chain, growing, per_sample_gradients, pointwise, recurrent
 
-ENOUGH = 1.0  # seconds of one run, after which a contestant is not asked for more work
-PATIENCE = 15  # the same for getting ready, where compilers compile
+ENOUGH = 1.0  # seconds of one run; a slower contestant gets no larger work
+PATIENCE = 15  # the same for preparation, when compilers compile
 SETTINGS = measure.Settings(rounds=5, seconds=0.03, before=1)
 SHARE = 0.5  # of the memory that is available
-ALONE = ("minigrad", "torch", "jax.jit")  # whose memory is measured; compilers need the same for other programs
+ALONE = ("minigrad", "torch", "jax.jit")  # whose memory is measured; compilers need the same memory for other programs
 COMPILERS = ("minigrad.compile", "torch.compile", "jax.jit")
 
 
@@ -53,7 +53,7 @@ class Curve:
 
 
 def powers(first, last, base=10):
-    """base ** first and so on to base ** last."""
+    """Return base ** first, ..., base ** last."""
     return [base**k for k in range(first, last + 1)]
 
 
@@ -75,7 +75,7 @@ COMPILING = (Curve(recurrent.rnn_gradient, [5, 10, 20, 40, 80]),)
 
 
 def available():
-    """Bytes of memory that programs may have without others being put out; no limit where the system does not tell."""
+    """Return the bytes of available memory; infinity if the system does not report it."""
     try:
         with open("/proc/meminfo", encoding="ascii") as file:
             return next(int(line.split()[1]) * 1024 for line in file if line.startswith("MemAvailable"))
@@ -84,12 +84,12 @@ def available():
 
 
 def fits(curve, n, contestants):
-    """Return whether all have memory for so much work at the same time."""
+    """Return True if there is memory for work of size n in all contestants at once."""
     return curve.bytes * n * len(contestants) < SHARE * available()
 
 
 def times(curve, contestants, settings=SETTINGS, figure="best"):
-    """Return a figure at each size, by contestant, None where it was not measured; and what failed."""
+    """Return a figure at each size by contestant (None if not measured), and the failures."""
     seconds, failures = {}, {}
     for k, n in enumerate(curve.sizes):
         if not fits(curve, n, contestants):
@@ -103,21 +103,21 @@ def times(curve, contestants, settings=SETTINGS, figure="best"):
 
 
 def goes_on(figure):
-    """Return whether a contestant is asked for more work."""
+    """Return True if a contestant gets larger work."""
     return figure["best"] < ENOUGH and figure["ready"] < PATIENCE
 
 
 def compiling(curve, contestants):
-    """Return the seconds until the first result at each size, by compiler, nothing being there from before; and what failed."""
+    """Return the seconds until the first result at each size by compiler, with empty caches, and the failures."""
     compilers = [c for c in contestants if c.name in COMPILERS]
     folder = tempfile.TemporaryDirectory()
     with folder as new, mock.patch.dict(os.environ, MINIGRAD_CACHE=new, TORCHINDUCTOR_CACHE_DIR=new):
-        times(Curve(curve.case, [curve.case.quick_n]), compilers, measure.QUICK)  # what is loaded only once
+        times(Curve(curve.case, [curve.case.quick_n]), compilers, measure.QUICK)  # one-time loading
         return times(curve, compilers, measure.QUICK, "ready")
 
 
 def memory(curve, contestants):
-    """The most bytes at each size, by contestant."""
+    """Return the peak memory in bytes at each size, by contestant."""
     contestants, most = [c for c in contestants if c.name in ALONE], {}
     for k, n in enumerate(curve.sizes):
         if fits(curve, n, contestants[:1]):
@@ -127,7 +127,7 @@ def memory(curve, contestants):
 
 
 def curves(contestants, quick=False):
-    """All curves, as plain data; prints them as they come."""
+    """Measure all curves, print each, and return them as plain data."""
     found = []
     for curve in CURVES:
         if quick:
@@ -156,7 +156,7 @@ def described(curve, what, figures, failures):
 
 
 def steepness(sizes, figures):
-    """Return how many decades a line rises for a decade of work, between its last two points; None without two."""
+    """Return the decades that a line rises per decade of work between its last two points; None without two points."""
     points = [(n, f) for n, f in zip(sizes, figures) if f is not None and f > 0]
     if len(points) < 2:
         return None

@@ -1,9 +1,9 @@
-"""Times, taken in turns: in each round every contestant runs once, so that a busy moment of the machine meets all alike.
+"""Measure times in turns: every contestant runs once per round, so a busy moment of the machine affects all alike.
 
-pyperf and pytest-benchmark measure one function after the other, pyperf each in processes of its own; what we want to know
-is a ratio, and on a machine that others use too only neighbours in time give one that repeats.  Hence this loop.  From
-pyperf it has the habits: warm up, calibrate the number of calls, keep the collector from walking what was there before.
-The best round is the figure; the median says how noisy it was.
+pyperf and pytest-benchmark measure one function after another, pyperf in separate processes.  We need a ratio, and on a
+shared machine only measurements close in time give a repeatable one.  Hence this loop.  It adopts pyperf's habits: warm up,
+calibrate the number of calls, keep the garbage collector from visiting older objects.  The figure is the best round; the
+median shows the noise.
 """
 
 import gc
@@ -20,7 +20,7 @@ from .case import TOLERANCE
 
 @dataclass(frozen=True)
 class Settings:
-    """How long to measure: rounds, seconds for each contestant in a round, calls before the comparison."""
+    """Duration of a measurement: rounds, seconds per contestant in a round, calls before the comparison."""
 
     rounds: int = 9
     seconds: float = 0.08
@@ -33,7 +33,7 @@ QUICK = Settings(rounds=2, seconds=0.002, quick=True)
 
 
 def repetitions(f, seconds, clock=time.perf_counter):
-    """How often f runs in so many seconds, at least once."""
+    """Return the number of calls of f that fit into `seconds`, at least one."""
     n, start = 0, clock()
     while n == 0 or clock() - start < seconds / 2:
         f()
@@ -42,7 +42,7 @@ def repetitions(f, seconds, clock=time.perf_counter):
 
 
 def once(f, n, clock=time.perf_counter):
-    """Seconds of one call, over n calls."""
+    """Return the seconds of one call, averaged over n calls."""
     start = clock()
     for _ in range(n):
         f()
@@ -50,9 +50,9 @@ def once(f, n, clock=time.perf_counter):
 
 
 def interleaved(runs, settings):
-    """For each name of `runs` the best time, the median and the number of calls in a round.
+    """Return the best time, the median and the number of calls per round for each name of `runs`.
 
-    Every round begins with another contestant: none always runs in the wake of the same neighbour.
+    Each round begins with another contestant, so none always runs right after the same one.
     """
     calls = {name: repetitions(f, settings.seconds, settings.clock) for name, f in runs.items()}
     times, order = {name: [] for name in runs}, list(runs)
@@ -69,7 +69,7 @@ def interleaved(runs, settings):
 
 
 def agree(results, tolerance=TOLERANCE):
-    """Raise ValueError unless all programs computed the same numbers; `results` are by contestant, the first is right."""
+    """Raise ValueError unless all programs computed the same numbers; `results` are by contestant, the first is correct."""
     (first, wanted), *others = [(name, peers.arrays(r)) for name, r in results.items()]
     for name, found in others:
         if (theirs := kinds(found)) != (ours := kinds(wanted)):
@@ -81,14 +81,14 @@ def agree(results, tolerance=TOLERANCE):
 
 
 def kinds(arrays):
-    """Shapes and dtypes, in words."""
+    """Return the shapes and dtypes as text."""
     return ", ".join([f"{a.dtype}{list(a.shape)}" for a in arrays])
 
 
 def measured(case, contestants, settings, n=None):
-    """Set a case up for all who can do it, compare what they compute, and time it: (figures, failures by contestant).
+    """Set a case up for all contestants able to run it, compare results, and time it: (figures, failures by contestant).
 
-    The figure `ready` is the seconds of setting up and of the first calls, where compilers compile.
+    The figure `ready` is the seconds of set-up and first calls, during which compilers compile.
     """
     n = n or (case.quick_n if settings.quick else case.n)
     runs, results, failures, ready = {}, {}, {}, {}
@@ -104,7 +104,7 @@ def measured(case, contestants, settings, n=None):
             if results:
                 agree({next(iter(results)): next(iter(results.values())), contestant.name: result}, case.tolerance)
             runs[contestant.name], results[contestant.name] = run, result
-        except Exception as e:  # a contestant that fails is shown as such; the others are measured
+        except Exception as e:  # shown as failed; the others are still measured
             failures[contestant.name] = f"{type(e).__name__}: {(str(e).splitlines() or [''])[0]}"
     results.clear()
     for name, program in case.measures.items():

@@ -1,8 +1,8 @@
-"""How many bytes a node of the graph takes: a long chain is built in a fresh process, and what that has grown is read.
+"""Measure the bytes per graph node: build a long chain in a fresh process and read the growth of its memory.
 
     python -m benchmarks.memory CONTESTANT
 
-The process's resident memory is what all libraries have in common, whatever language their nodes are written in.
+Resident memory is a measure that works for all libraries, whatever language their nodes are written in.
 """
 
 import os
@@ -13,17 +13,17 @@ from . import peers
 
 NODES, BEFORE = 100_000, 1_000
 TARGET = 200
-ABLE = ("minigrad", "torch", "mygrad", "autograd")  # the others build a program, not a node for each operation
+ABLE = ("minigrad", "torch", "mygrad", "autograd")  # the others build a program, not a node per operation
 
 
 def resident():
-    """Bytes of this process that lie in memory."""
+    """Return the resident memory of this process in bytes."""
     with open("/proc/self/statm", encoding="ascii") as f:
         return int(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def build(contestant, n):
-    """A chain of n multiplications: whatever keeps its graph alive."""
+    """Return a chain of n multiplications, or an object that keeps its graph alive."""
     lib = peers.load(contestant.library)
     if contestant.library == "autograd":
         return lib.make_vjp(lambda y: multiplied(y, n))(1.0)
@@ -33,14 +33,14 @@ def build(contestant, n):
 
 
 def multiplied(y, n):
-    """y, multiplied n times."""
+    """Return y multiplied n times."""
     for _ in range(n):
         y = y * 1.000001
     return y
 
 
 def bytes_a_node(contestant):
-    """What one node takes, in this process."""
+    """Return the bytes per node, measured in this process."""
     kept = [build(contestant, BEFORE)]  # imports, pools, caches
     start = resident()
     kept.append(build(contestant, NODES))
@@ -48,7 +48,7 @@ def bytes_a_node(contestant):
 
 
 def measured(contestants):
-    """Bytes a node by contestant, each in a process of its own; empty where the system does not tell."""
+    """Return the bytes per node by contestant, each in a separate process; empty if the system does not report memory."""
     if not os.path.exists("/proc/self/statm"):
         return {}
     found = {}
@@ -58,10 +58,10 @@ def measured(contestants):
             print(f"{name} failed: {(run.stderr.splitlines() or [''])[-1]}")
         else:
             found[name] = round(float(run.stdout))
-    print("\nBytes a node of a chain: " + ", ".join(f"{name} {n:,}" for name, n in found.items()))
+    print("\nBytes per node of a chain: " + ", ".join(f"{name} {n:,}" for name, n in found.items()))
     return found
 
 
 if __name__ == "__main__":
     print(bytes_a_node(peers.BY_NAME[sys.argv[1]]), flush=True)
-    os._exit(0)  # some libraries take a chain apart by recursion
+    os._exit(0)  # some libraries free a chain by recursion

@@ -1,11 +1,11 @@
-"""Every operation of the table beside PyTorch, forward and backward, at several sizes.
+"""Compare every operation of the table with PyTorch, forward and backward, at several sizes.
 
     python -m benchmarks.operations                      all of them, at 1,000, 100,000 and 10,000,000 elements
     python -m benchmarks.operations --sizes 1000 softmax sum
     python -m benchmarks.operations --save new.json --before old.json
 
-A sample is grown: each of its sizes but 1 times one factor, so that shapes that meet still do.  Operations whose samples
-cannot be grown so are named at the end.  What was saved at another commit stands beside as a ratio to PyTorch, too.
+A sample is enlarged by multiplying each of its sizes except 1 by one factor, so that shapes still broadcast.  Operations whose
+samples cannot be enlarged are named at the end.  Ratios saved at another commit are printed beside the new ones.
 """
 
 import argparse
@@ -26,19 +26,19 @@ from .environment import one_thread
 SIZES = (1_000, 100_000, 10_000_000)
 SETTINGS = measure.Settings(rounds=7, seconds=0.01)
 LONGEST = 2.0  # seconds that one call may take
-LARGEST = 5e7  # numbers that a result may have
-SLOW = 1.2  # times PyTorch's time: what is above is named
+LARGEST = 5e7  # elements that a result may have
+SLOW = 1.2  # times PyTorch's time; operations above are marked
 
 
 class Large(Maker):
-    """A maker of larger tensors, float32."""
+    """A maker of larger tensors, in float32."""
 
     def __init__(self, module, entry, sample, factor):
         super().__init__(module, entry, sample, "float32")
         self.factor = factor
 
     def grown(self, shape):
-        """Sizes times the factor; 1 stays 1."""
+        """Return the sizes times the factor; 1 stays 1."""
         return [n if n < 2 else max(2, round(n * self.factor)) for n in shape]
 
     def T(self, *shape):
@@ -59,14 +59,14 @@ class Large(Maker):
 
 
 def tensors(result):
-    """The tensors in what an operation returned."""
+    """Return the tensors in the result of an operation."""
     if isinstance(result, (tuple, list)):
         return [t for part in result for t in tensors(part)]
     return [result] if hasattr(result, "requires_grad") else []
 
 
 def prepared(module, function, entry, sample, factor):
-    """The operands, and what calls the operation on them and what differentiates it; the latter None where it cannot."""
+    """Return a function that runs the operation, and one that also differentiates it, or None if it is not differentiable."""
     maker = Large(module, entry, sample, factor)
     names = {n: getattr(maker, n) for n in "TPISB"}
     args, kwargs = eval(f"(lambda *args, **kwargs: (args, kwargs))({sample})", {"torch": module, **names})
@@ -86,7 +86,7 @@ def prepared(module, function, entry, sample, factor):
 
 
 def grown(entry, n):
-    """A sample of an operation and the factor that makes its largest tensor one of n elements, for each of its samples."""
+    """Yield each sample of an operation with the factor that gives its largest tensor n elements."""
     for sample in entry.samples:
         maker = Maker(minigrad, entry, sample)
         names = {k: getattr(maker, k) for k in "TPISB"}
@@ -100,14 +100,14 @@ def grown(entry, n):
 
 
 def seconds(f):
-    """The time of one call."""
+    """Return the seconds of one call."""
     start = time.perf_counter()
     f()
     return time.perf_counter() - start
 
 
 def expected(entry, sample, n):
-    """Return how many numbers the result for n elements has, and its seconds, as far as 100 and 400 elements tell."""
+    """Return the result's size and the seconds for n elements, extrapolated from 100 and 400 elements."""
     found = []
     for few in (100, 400):
         factor = next(factor for text, factor in grown(entry, few) if text == sample)
@@ -119,7 +119,7 @@ def expected(entry, sample, n):
 
 
 def timed(torch, entry, n):
-    """{"forward": (ours, theirs), "backward": ...} in seconds for the first sample that can be grown; None without one."""
+    """Return {"forward": (ours, theirs), "backward": ...} in seconds for the first sample that can be enlarged, or None."""
     theirs = functools.reduce(getattr, (entry.torch or entry.name).split("."), torch)
     for sample, factor in grown(entry, n):
         try:
@@ -129,13 +129,13 @@ def timed(torch, entry, n):
             shapes = [[tuple(t.shape) for t in tensors(forward())] for forward, _ in runs]
             if shapes[0] == shapes[1] and shapes[0]:
                 return {what: pair for what, *both in zip(("forward", "backward"), *runs) if (pair := times_of(*both))}
-        except Exception:  # one of the two refuses these shapes
+        except Exception:  # one of the two does not accept these shapes
             continue
     return None
 
 
 def times_of(ours, theirs):
-    """The best times of both; None where one cannot do it, or takes too long."""
+    """Return the best times of both; None if one cannot run it or takes too long."""
     if ours is None or theirs is None or max(seconds(ours), seconds(theirs)) > LONGEST:
         return None
     times = measure.interleaved({"ours": ours, "theirs": theirs}, SETTINGS)
@@ -143,19 +143,19 @@ def times_of(ours, theirs):
 
 
 def alone(torch):
-    """Have both compute on one core, with one thread."""
+    """Restrict both to one core and one thread."""
     one_thread()
     minigrad.set_num_threads(1)
     torch.set_num_threads(1)
 
 
 def main():
-    """Measure, print what is slow, and save all."""
+    """Measure, print all rows, and save the times."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*", help="operations, all by default")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
-    parser.add_argument("--save", help="a file for all times, as JSON")
-    parser.add_argument("--before", help="a file that was saved at another commit")
+    parser.add_argument("--save", help="write all times to this file, as JSON")
+    parser.add_argument("--before", help="compare with a file saved at another commit")
     args = parser.parse_args()
     import torch
 
@@ -171,13 +171,13 @@ def main():
             for what, pair in (found or {}).items():
                 times[key := f"{name} {what} {n}"] = pair
                 show(key, pair, before.get(key))
-    print(f"\nNot grown: {', '.join(sorted(left)) or 'none'}")
+    print(f"\nNot enlarged: {', '.join(sorted(left)) or 'none'}")
     if args.save:
         Path(args.save).write_text(json.dumps(times, indent=0), encoding="utf-8")
 
 
 def show(key, pair, before):
-    """Print one row; what takes longer than PyTorch, or than before, is marked."""
+    """Print one row, and mark it if it is slower than PyTorch or than before."""
     ratio, old = pair[0] / pair[1], before and before[0] / before[1]
     marks = "slow " * (ratio > SLOW) + "slower" * bool(old and ratio > 1.15 * old)
     beside = f"{old:>9.2f}" if old else " " * 9

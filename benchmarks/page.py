@@ -1,8 +1,8 @@
-"""The page of the documentation, made from the figures: docs/performance.json, docs/performance.md and its pictures.
+"""Make the documentation page from the figures: docs/performance.json, docs/performance.md and its pictures.
 
-    python -m benchmarks.page        make the page and the pictures again from docs/performance.json
+    python -m benchmarks.page        remake the page and the pictures from docs/performance.json
 
-The prose lies in template.md, where lines such as <!-- growth --> ask for what is written here.
+The prose is in template.md; this module replaces its markers, lines such as <!-- growth -->.
 """
 
 import json
@@ -32,11 +32,11 @@ THEMES = {
     "rows": "Softmax and its kin",
     "recording": "Under a recording",
 }
-MEASURES = {"copying": "copying the same bytes"}  # what is measured beside the libraries, in more words
+MEASURES = {"copying": "copying the same bytes"}  # yardsticks measured beside the libraries, spelled out
 
 
 def write(results, docs=DOCS):
-    """Everything that docs/ shows of the results."""
+    """Write the figures, the page and its pictures to docs/."""
     from . import plots
 
     save(results, docs / "performance.json")
@@ -51,12 +51,12 @@ def write(results, docs=DOCS):
 
 
 def save(results, path):
-    """The results as JSON, figures to four digits."""
+    """Write the results as JSON, with figures rounded to four digits."""
     Path(path).write_text(json.dumps(rounded(results), indent=1) + "\n", encoding="utf-8")
 
 
 def rounded(x):
-    """Plain data with every float to a few digits."""
+    """Return plain data with every float rounded to DIGITS digits."""
     if isinstance(x, dict):
         return {k: rounded(v) for k, v in x.items()}
     if isinstance(x, list):
@@ -65,7 +65,7 @@ def rounded(x):
 
 
 def text(results):
-    """The page: the template, with its markers replaced."""
+    """Return the page: the template with its markers replaced."""
     results = rounded(results)
     page = TEMPLATE.read_text(encoding="utf-8")
     parts = {
@@ -88,13 +88,13 @@ def text(results):
 
 # ---------------------------------------------------------------------- the parts
 def note(results):
-    """Where the page comes from; a comment."""
+    """Return a comment that names the source of the page, and a warning for a quick run."""
     quick = "\n\n!!! warning\n    A quick run, made to see that everything works: its figures mean nothing.\n"
     return "<!-- made by `make bench` from benchmarks/template.md -->" + (quick if results["quick"] else "")
 
 
 def machine(m):
-    """The machine and the versions."""
+    """Return a description of the machine and the versions."""
     packages = ", ".join(f"{name} {version}" for name, version in m["packages"].items() if version)
     settings = "".join(f"; {name}={value}" for name, value in m["settings"].items())
     busy = f" One-minute load before the run: {m['load']}." if m["load"] is not None else ""
@@ -105,7 +105,7 @@ def machine(m):
 
 
 def cases(found):
-    """For each theme what the cases are, and a table with a column for each."""
+    """Return for each theme a list of the cases and a table with a column per case."""
     parts = []
     for theme, title in THEMES.items():
         if mine := [case for case in found if case["theme"] == theme]:
@@ -116,7 +116,7 @@ def cases(found):
 
 
 def models(cases):
-    """A row for each model, and the median of the ratios."""
+    """Return a row for each model, and the median of the ratios."""
     lines = ["One training step each, eager: zero_grad, the loss, backward and the optimizer's step.", ""]
     lines.append(header("model", "minigrad", "torch", "ratio"))
     for case in cases:
@@ -127,7 +127,7 @@ def models(cases):
 
 
 def table(cases):
-    """Times and ratios: a column for each case."""
+    """Return the table of times and ratios, with a column per case."""
     lines = [header("", *[case["name"].replace("_", " ") for case in cases])]
     for name in NAMES:
         if any(name in case["seconds"] or name in case["failures"] for case in cases):
@@ -139,21 +139,21 @@ def table(cases):
 
 
 def cell(case, name):
-    """A time; a dash for who cannot do it."""
+    """Return a time, or a dash for a library that cannot run the case."""
     if name not in case["seconds"]:
         return "failed" if name in case["failures"] else "-"
     return time(case["seconds"][name]["best"])
 
 
 def ratios(case):
-    """Its ratios, as text."""
+    """Return the ratios of a case as text."""
     best = {name: f["best"] for name, f in case["seconds"].items()}
     found = [ratio(best, ours, theirs) for ours, theirs in RATIOS]
     return ["-" if r is None else f"{r:.2f}" for r in found]
 
 
 def remarks(cases):
-    """Lines under a table: yardsticks and failures."""
+    """Return the lines under a table: yardsticks and failures."""
     lines = []
     for case in cases:
         for name, figure in case["seconds"].items():
@@ -165,7 +165,7 @@ def remarks(cases):
 
 
 def targets(cases):
-    """What was to be reached, and whether it is."""
+    """Return the table of targets and their results."""
     lines = [header("case", "time of", "over", "ratio", "target", "reached")]
     for case in cases:
         for t in case["targets"]:
@@ -177,17 +177,17 @@ def targets(cases):
 
 
 def growth(curves):
-    """The pictures."""
+    """Return the pictures of the curves."""
     return "\n\n".join(f"![{c['title']}: {KINDS[c['what']].said} over size](pictures/{picture(c)})" for c in curves)
 
 
 def picture(curve):
-    """The file of a curve's picture."""
+    """Return the file name of a curve's picture."""
     return f"performance-{KINDS[curve['what']].file}-{curve['case'].replace('_', '-')}.svg"
 
 
 def nodes(found):
-    """Bytes a node, and whether that is what we want."""
+    """Return the table of bytes per node, and the result for the target."""
     if "minigrad" not in found:
         return ""
     reached = "reached" if found["minigrad"] <= BYTES_A_NODE else "**missed**"
@@ -198,7 +198,7 @@ def nodes(found):
 
 
 def peaks(found):
-    """The most memory of each step, and how it compares."""
+    """Return the table of peak memory per step, with ratios."""
     names = [n for n in NAMES if any(n in step["bytes"] for step in found)]
     lines = [header("", *names, *[f"{ours} / {theirs}" for ours, theirs in PEAK_RATIOS])]
     for step in found:
@@ -211,7 +211,7 @@ def peaks(found):
 
 
 def startup(found):
-    """Three rows of seconds."""
+    """Return the table of start-up times."""
     titles = {
         "first_gradient": "Python to the first gradient",
         "cold": "first compiled call, empty caches",
@@ -228,12 +228,12 @@ def startup(found):
 
 # ---------------------------------------------------------------------- text
 def header(*names):
-    """The first two lines of a table."""
+    """Return the first two lines of a table."""
     return "| " + " | ".join(names) + " |\n|" + " --- |" * len(names)
 
 
 def time(seconds):
-    """Seconds in a unit that leaves few digits.
+    """Return seconds in a unit that leaves few digits.
 
     >>> time(1.7e-6), time(0.01234), time(2.5)
     ('1.7 us', '12.3 ms', '2.5 s')

@@ -1,10 +1,10 @@
-"""The most memory that a run holds at one time beyond parameters and data, in a fresh process.
+"""Measure the peak memory of a run beyond parameters and data, in a fresh process.
 
     python -m benchmarks.peak CASE CONTESTANT N
 
-prints bytes.  The first runs are not counted: in them libraries are loaded, programs captured and compiled, and optimizers get
-their state.  What they have freed goes back to the system, or it would hide what the
-next ones need.  Linux keeps the most that was resident and can be told to forget it (proc(5), clear_refs).
+prints bytes.  The first runs do not count: they load libraries, capture and compile programs, and create the state of
+optimizers.  Memory that they free is returned to the system, or it would hide the needs of later runs.  Linux
+records the peak of resident memory and can reset it (proc(5), clear_refs).
 """
 
 import ctypes
@@ -18,12 +18,12 @@ from .cases import CASES, growing, large
 from .memory import resident
 
 STATUS, FORGET = "/proc/self/status", "/proc/self/clear_refs"
-RUNS = 3  # the second step of an optimizer is the first that is compiled
+RUNS = 3  # an optimizer's second step is the first compiled one
 
 
 def peak(case, contestant, n):
-    """Bytes of this process beyond those before, while the case runs a few times."""
-    for _ in range(2):  # the first of two loads whatever is loaded for work of this size
+    """Return the peak memory of the case in bytes, beyond the memory before its runs."""
+    for _ in range(2):  # the first round loads everything that work of this size needs
         run = None
         give_back()
         run = case.prepare(contestant, n)
@@ -39,25 +39,25 @@ def peak(case, contestant, n):
 
 
 def give_back():
-    """Give freed memory back to the system."""
+    """Return freed memory to the system."""
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
 
 
 def forget():
-    """Make what is resident now the most that was."""
+    """Reset the peak of resident memory to its current value."""
     with open(FORGET, "w", encoding="ascii") as file:
         file.write("5")
 
 
 def highest():
-    """The most bytes that were resident."""
+    """Return the peak of resident memory in bytes."""
     with open(STATUS, encoding="ascii") as file:
         return next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM"))
 
 
 def measured(case, contestants, n):
-    """Bytes by contestant, each in a process of its own; those that fail are left out."""
+    """Return the bytes by contestant, each in a separate process, without contestants that fail."""
     found = {}
     for c in [c for c in contestants if case.able(c)]:
         command = [sys.executable, "-W", "ignore", "-m", __spec__.name, case.name, c.name, str(n)]
@@ -70,13 +70,13 @@ def measured(case, contestants, n):
 
 
 def steps(contestants, quick=False):
-    """The most memory of large training steps, as plain data; prints it.  Empty where the system does not tell."""
+    """Print and return the peak memory of large training steps; empty if the system does not report it."""
     found = []
     for case in large.CASES if os.path.exists(STATUS) else ():
         n = case.quick_n if quick else case.n
         found.append({"case": case.name, "title": case.title(n), "bytes": measured(case, contestants, n)})
         most = ", ".join(f"{name} {size / 1e6:.0f} MB" for name, size in found[-1]["bytes"].items())
-        print(f"\nMost memory of {found[-1]['title']}: {most}", flush=True)
+        print(f"\nPeak memory of {found[-1]['title']}: {most}", flush=True)
     return found
 
 
@@ -84,7 +84,7 @@ def main(case, contestant, n):
     """Print the bytes."""
     named = {c.name: c for c in (*CASES, *growing.CASES, *large.CASES)}
     print(peak(named[case], peers.BY_NAME[contestant], int(n)), flush=True)
-    os._exit(0)  # some libraries take a chain apart by recursion
+    os._exit(0)  # some libraries free a chain by recursion
 
 
 if __name__ == "__main__":

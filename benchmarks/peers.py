@@ -1,7 +1,7 @@
-"""The contestants: minigrad and the libraries beside it, each eager or compiled, and what has to be set once in each.
+"""Define the contestants, minigrad and other libraries, each eager or compiled, and their set-up.
 
-minigrad and PyTorch share their programs, since they share their names; the others have short versions of their own.
-Every library is set up to be as quick as one thread lets it be.
+minigrad and PyTorch share their names, so they share programs; the others have separate short versions.
+Every library is set up to be as fast as possible on one thread.
 """
 
 import functools
@@ -15,7 +15,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Contestant:
-    """A library in one of its ways to run: `style` says whose version of a program it takes."""
+    """A library in one of its modes; `style` selects the version of a program."""
 
     name: str
     library: str
@@ -33,18 +33,18 @@ CONTESTANTS = (
     Contestant("autograd", "autograd", "autograd"),
 )
 BY_NAME = {c.name: c for c in CONTESTANTS}
-RATIOS = (("minigrad", ("torch",)), ("minigrad.compile", ("torch.compile", "jax.jit")))  # what is compared with what
+RATIOS = (("minigrad", ("torch",)), ("minigrad.compile", ("torch.compile", "jax.jit")))  # ours, theirs
 
 
 def installed(names=None):
-    """The contestants whose library is installed, in order; only those named, if names are given."""
+    """Return the contestants whose library is installed, in order; with `names`, only those."""
     chosen = CONTESTANTS if names is None else [c for c in CONTESTANTS if c.name in names]
     return [c for c in chosen if importlib.util.find_spec(c.library)]
 
 
 @functools.cache
 def load(library):
-    """The module that programs get, imported and set up."""
+    """Import and set up a library, and return its module."""
     module = importlib.import_module(library)
     globals().get(f"set_up_{library}", lambda module: None)(module)
     return module
@@ -60,12 +60,12 @@ def set_up_torch(torch):
 
 
 def set_up_jax(jax):
-    jax.config.update("jax_enable_x64", True)  # float64 where a case asks for it; arrays of float32 stay what they are
+    jax.config.update("jax_enable_x64", True)  # float64 if a case asks for it; float32 arrays stay float32
 
 
 def set_up_mygrad(mygrad):
     importlib.import_module("mygrad.nnet")
-    mygrad.turn_memory_guarding_off()  # checks that cost time
+    mygrad.turn_memory_guarding_off()  # switches off checks that cost time
 
 
 def set_up_autograd(autograd):
@@ -74,9 +74,9 @@ def set_up_autograd(autograd):
 
 
 def compiler(contestant, breaks=False):
-    """Return what a shared program passes its function through: the library's compile, or nothing.
+    """Return the library's compile for a shared program, or the identity for eager contestants.
 
-    It must not fall back; only torch.compile may run a part uncompiled where a case says so by `breaks`.
+    It must not fall back, except that torch.compile may leave parts uncompiled if a case sets `breaks`.
     """
     lib = load(contestant.library)
     if not contestant.compiled:
@@ -85,12 +85,12 @@ def compiler(contestant, breaks=False):
         return functools.partial(lib.compile, fullgraph=True)
     config = importlib.import_module("torch._dynamo.config")
     config.trace_autograd_ops = True  # whole steps: loss, gradients and update in one graph
-    lib.compiler.reset()  # it compiles the same lines at most eight times, and growth.py has more sizes
+    lib.compiler.reset()  # else it compiles the same lines at most eight times, and growth.py has more sizes
     return functools.partial(lib.compile, fullgraph=not breaks, dynamic=False)
 
 
 def waits(contestant, run):
-    """run, returning when the work is done.  JAX answers before; results of one call are ready together."""
+    """Return `run`, made to wait for its results: JAX returns earlier, and the results of one call are ready together."""
     if contestant.library != "jax":
         return run
 
@@ -103,11 +103,11 @@ def waits(contestant, run):
 
 
 def arrays(results):
-    """The results of a program as NumPy arrays, whatever library made them."""
+    """Return the results of a program as NumPy arrays, for any library."""
     if isinstance(results, (tuple, list)):
         return [a for r in results for a in arrays(r)]
     if isinstance(results, types.NoneType):
-        raise TypeError("a program returned None where its result was to be compared")
+        raise TypeError("a program returned None instead of a result to compare")
     for name in ("detach", "numpy"):  # PyTorch and minigrad
         results = getattr(results, name)() if hasattr(results, name) else results
     return [np.asarray(getattr(results, "data", results) if type(results).__module__.startswith("mygrad") else results)]

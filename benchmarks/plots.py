@@ -1,7 +1,7 @@
-"""The pictures of the page: bars of ratios, and a growth curve for each size of work.
+"""Draw the pictures of the page: bars of ratios, and growth curves.
 
-Contestants differ by dash and marker as well as by colour, so the pictures survive a grey printer.  Text in the SVG stays
-text, and nothing in it depends on the day it was drawn.
+Contestants differ by dash and marker as well as by colour, so the pictures work in grey.  Text in the SVG stays text, and
+nothing in it depends on the date.
 """
 
 from matplotlib import rc_context
@@ -29,13 +29,13 @@ LABELS = ("minigrad / torch", "minigrad.compile / the quicker of torch.compile a
 
 
 def save(figure, path):
-    """Write a figure as SVG, the same bytes for the same figures; or in the format that the name asks for."""
+    """Write a figure as SVG, with the same bytes for the same figures, or in the format of the file name."""
     with rc_context(STYLE):
         figure.savefig(path, metadata={"Date": None} if str(path).endswith(".svg") else None, dpi=110)
 
 
 def ratios(cases):
-    """Time over the time of the others, for each case: bars to the left of 1 are quicker, a tick is the target."""
+    """Draw our time over the others' for each case: bars left of 1 are faster, a tick is the target."""
     with rc_context(STYLE):
         figure = Figure(figsize=(8, 0.9 + 0.36 * len(cases)), layout="constrained")
         axes = figure.add_subplot(xscale="log", xlabel="time over the other's time: left of 1 is quicker")
@@ -57,12 +57,12 @@ def ratios(cases):
 
 
 def bars(axes, cases, compared, shift, look):
-    """The bars of one comparison, each with its number and the tick of its target."""
+    """Draw the bars of one comparison, each with its number and target."""
     ours, theirs = compared
     found = [ratio({name: f["best"] for name, f in case["seconds"].items()}, ours, theirs) for case in cases]
     places = [(row + shift, r) for row, r in enumerate(found) if r is not None]
     axes.barh([y for y, _ in places], [r - 1 for _, r in places], 0.34, left=1, **look)
-    for y, r in places:  # the numbers of quick ones stand right of 1, where no target is in their way
+    for y, r in places:  # for bars below 1 the number goes right of 1, where no target is in the way
         axes.annotate(
             f"{r:.2f}", (max(r, 1), y), (4, 0), textcoords="offset points", va="center", fontsize=7, color=SOFT
         )
@@ -73,7 +73,7 @@ def bars(axes, cases, compared, shift, look):
 
 
 def growth(curve):
-    """Return time or memory over size, both logarithmic."""
+    """Draw time or memory over size, both logarithmic."""
     kind = KINDS[curve["what"]]
     with rc_context(STYLE):
         figure = Figure(figsize=(8, 3.8), layout="constrained")
@@ -84,7 +84,7 @@ def growth(curve):
             axes.plot(*zip(*points), color=colour, linestyle=dash, marker=marker, markersize=4.5, linewidth=width,
                       label=name, zorder=3 if width > 2 else 2)  # fmt: skip
         axes.set_title(curve["title"], loc="left", fontsize=9, fontweight="bold", parse_math=False)
-        if curve["sizes"][-1] < 100 * curve["sizes"][0]:  # too few decades for marks
+        if curve["sizes"][-1] < 100 * curve["sizes"][0]:  # too few decades for logarithmic ticks
             axes.set_xticks(curve["sizes"], [f"{n:,}" for n in curve["sizes"]])
             axes.xaxis.set_minor_locator(NullLocator())
         axes.yaxis.set_major_formatter(EngFormatter(kind.unit, places=0))
@@ -94,7 +94,7 @@ def growth(curve):
 
 
 def tidy(axes, grid):
-    """No frame where nothing is read off, thin lines where something is."""
+    """Remove the unused sides of the frame and add a thin grid."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis=grid, color=GRID, linewidth=0.6)
     axes.set_axisbelow(True)

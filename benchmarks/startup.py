@@ -1,9 +1,9 @@
-"""What is waited for once: from starting Python to the first gradient, and the first call of a compiled training step.
+"""Measure one-time waits: from starting Python to the first gradient, and the first call of a compiled training step.
 
     python -m benchmarks.startup CASE CONTESTANT
 
-prints the seconds from the imported library to the first result.  "Cold" is with empty cache folders, "from disk" a second
-process with the folders that the first one filled.  Processes of the contestants take turns, like everything else.
+prints the seconds from the imported library to the first result.  "Cold" means empty cache folders, "from disk" a second
+process with the folders that the first one filled.  The contestants' processes take turns, as in all measurements.
 """
 
 import os
@@ -29,14 +29,14 @@ COLD = ("minigrad.compile", "torch.compile", "jax.jit")
 
 
 def seconds_to_run(program):
-    """How long a fresh Python takes for a program."""
+    """Return the seconds that a new Python process takes for a program."""
     start = time.perf_counter()
     subprocess.run([sys.executable, "-c", program], check=True)
     return time.perf_counter() - start
 
 
 def first_gradient(contestants, rounds):
-    """Seconds from the start of Python to the first gradient, best of the rounds, by contestant."""
+    """Return the seconds from the start of Python to the first gradient by contestant, best of the rounds."""
     names = {c.name for c in contestants} | {"python"}
     programs = {name: text for name, text in FIRST_GRADIENT.items() if name in names}
     for text in programs.values():
@@ -46,7 +46,7 @@ def first_gradient(contestants, rounds):
 
 
 def caches(folder):
-    """Variables that put every library's cache into a folder."""
+    """Return environment variables that put every library's cache into a folder."""
     return {
         "XDG_CACHE_HOME": folder,
         "MINIGRAD_CACHE": "",
@@ -59,7 +59,7 @@ def caches(folder):
 
 
 def first_call(name, folder):
-    """Seconds to the first result of the compiled step, in a process of its own with this cache folder; None if it fails."""
+    """Return the seconds to the first result of the compiled step, in a new process with this cache folder, or None."""
     command = [sys.executable, "-W", "ignore", "-m", __spec__.name, COLD_CASE.name, name]
     run = subprocess.run(command, env={**os.environ, **caches(folder)}, capture_output=True, text=True)
     if run.returncode:
@@ -69,7 +69,7 @@ def first_call(name, folder):
 
 
 def cold_and_from_disk(contestants, rounds):
-    """Two tables like first_gradient's: with an empty cache folder, and again with what lies there then."""
+    """Return two tables like first_gradient's: with an empty cache folder, and with the filled one."""
     cold, disk = [], []
     for _ in range(rounds):
         cold.append({})
@@ -82,12 +82,12 @@ def cold_and_from_disk(contestants, rounds):
 
 
 def best(times):
-    """The smallest figure for each name, over the rounds; names that failed are left out."""
+    """Return the smallest figure per name over the rounds, without names that failed."""
     return {name: min(t[name] for t in times) for name in times[0] if None not in [t[name] for t in times]}
 
 
 def measured(contestants, quick=False):
-    """Everything about starting, as plain data; prints it."""
+    """Print and return all start-up times as plain data."""
     gradient = first_gradient(contestants, 1 if quick else ROUNDS)
     cold, disk = cold_and_from_disk(contestants, 1 if quick else COLD_ROUNDS)
     found = {"first_gradient": gradient, "cold": cold, "from_disk": disk}

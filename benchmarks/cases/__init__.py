@@ -1,4 +1,4 @@
-"""The cases, by theme.  case.py says what one is."""
+"""List the cases by theme; case.py defines a case."""
 
 from ..models import MODELS
 from .functions import custom_apply, custom_backward, custom_combined_apply, custom_combined_backward

@@ -1,4 +1,4 @@
-"""Functions of the user's, in both forms: the combined forward(ctx, x), and the separate one with setup_context."""
+"""Time custom Functions in both forms: the combined forward(ctx, x), and the separate one with setup_context."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from .small import backward, mygrad_backward
 
 
 def combined(lib):
-    """exp, with a forward that takes ctx."""
+    """exp in the combined form."""
 
     class Exp(lib.autograd.Function):
         @staticmethod
@@ -25,7 +25,7 @@ def combined(lib):
 
 
 def separate(lib):
-    """exp, with a setup_context."""
+    """exp in the separate form."""
 
     class Exp(lib.autograd.Function):
         @staticmethod
@@ -45,18 +45,18 @@ def separate(lib):
 
 
 def argument():
-    """Three numbers."""
+    """Return three numbers."""
     return np.float32([0.1, 0.2, 0.3])
 
 
 def applied(lib, function):
-    """The function on a leaf, the backward left out."""
+    """Return a function that applies `function` to a leaf, without backward."""
     x = lib.tensor(argument(), requires_grad=True)
     return lambda: (function.apply(x),)
 
 
 def differentiated(lib, function):
-    """The function and its backward."""
+    """Return a function that runs `function` and its backward."""
     x = lib.tensor(argument(), requires_grad=True)
     return lambda: backward(function.apply(x).sum(), x)
 
@@ -85,9 +85,9 @@ def custom_combined_backward(lib, compiled):
     return differentiated(lib, combined(lib))
 
 
-# ---------------------------------------------------------------------- what the others have in place of Function
+# ---------------------------------------------------------------------- the equivalents in other libraries
 def jax_exp(jax):
-    """exp with a rule of its own."""
+    """Return exp with a custom rule."""
     exp = jax.custom_vjp(jax.numpy.exp)
 
     def forward(x):

@@ -1,4 +1,4 @@
-"""The cases that grow in growth.py: elements, parameters, layers.  Operations and vmap's batch are in cases of other themes."""
+"""Define cases that grow in growth.py: elements, parameters, layers.  For operations and vmap's batch see other themes."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ def elements(lib, compiled, n):
 
 
 def numbers(n):
-    """n numbers from 0 to 1."""
+    """Return n numbers from 0 to 1."""
     return np.linspace(0, 1, n, dtype=np.float32)
 
 
@@ -33,7 +33,7 @@ def _(autograd, n):
 
 
 def wide(n):
-    """Shapes of a network with n hidden numbers."""
+    """Return the shapes of a network with n hidden units."""
     return (n, 64), (n,), (10, n), (10,)
 
 
@@ -47,12 +47,12 @@ parameters.jax(lambda jax, n: jax_step(jax, jax_loss, *network(wide(n), 32)))
 
 
 def deep(n):
-    """Shapes of a network of n layers."""
+    """Return the shapes of a network of n layers."""
     return (32, 64), (32,), *((32, 32), (32,)) * (n - 2), (10, 32), (10,)
 
 
 def deep_loss(lib, parameters, images, labels):
-    """The loss of a network of many layers."""
+    """Return the loss of a network of many layers."""
     F, hidden = lib.nn.functional, images
     for k in range(0, len(parameters) - 2, 2):
         hidden = F.linear(hidden, parameters[k], parameters[k + 1]).tanh()
@@ -60,7 +60,7 @@ def deep_loss(lib, parameters, images, labels):
 
 
 def jax_deep_loss(jax, parameters, images, labels):
-    """Return the loss of such a network in JAX."""
+    """Return the loss of the same network in JAX."""
     hidden = images
     for k in range(0, len(parameters) - 2, 2):
         hidden = jax.numpy.tanh(hidden @ parameters[k].T + parameters[k + 1])

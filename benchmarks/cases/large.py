@@ -1,4 +1,4 @@
-"""Training steps whose activations are large: what memory.py measures the most memory of."""
+"""Define training steps with large activations, whose peak memory peak.py measures."""
 
 from ..case import case
 from . import training_in_jax as in_jax
@@ -13,7 +13,7 @@ BLOCK = ((768, 256), (768,), (256, 256), (256,), (1024, 256), (1024,), (256, 102
 
 
 def prepared(lib, compiled, model, data):
-    """A step of this model by SGD with momentum; `data` has its parameters, images and labels."""
+    """Return a step of this model by SGD with momentum; `data` has its parameters, images and labels."""
     parameters, images, labels = data
     model = filled(lib, model, parameters)
     return step(lib, compiled, model, lib.optim.SGD(model.parameters(), in_jax.RATE, momentum=0.9), images, labels)

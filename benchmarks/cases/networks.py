@@ -1,4 +1,4 @@
-"""Whole training steps: loss, gradients and an update by plain gradient descent.  Compiled contestants compile all of it."""
+"""Time whole training steps: loss, gradients and plain gradient descent.  Compiled contestants compile all of it."""
 
 import numpy as np
 
@@ -14,20 +14,20 @@ ATTENTION, HEADS = ((96, 32), (96,), (32, 32), (32,), (10, 32), (10,)), 4
 
 
 def network(shapes, batch, image=(64,)):
-    """Parameters of these shapes, images and labels, as arrays."""
+    """Return parameters of these shapes, images and labels, as arrays."""
     random = np.random.default_rng(0)
     parameters = [random.standard_normal(s, np.float32) * np.float32(0.1) for s in shapes]
     return parameters, random.standard_normal((batch, *image), np.float32), random.integers(0, 10, batch)
 
 
 def tensors(lib, shapes, batch, image=(64,)):
-    """The same as tensors."""
+    """Return the same as tensors."""
     parameters, images, labels = network(shapes, batch, image)
     return [lib.tensor(p, requires_grad=True) for p in parameters], lib.tensor(images), lib.tensor(labels)
 
 
 def step(lib, compiled, loss, parameters, images, labels):
-    """The function to be timed: a step with the shared `loss`."""
+    """Return the function to time: a step with the shared `loss`."""
 
     @compiled
     def whole(parameters, images, labels, rate):
@@ -42,14 +42,14 @@ def step(lib, compiled, loss, parameters, images, labels):
 
 
 def loss_of(lib, parameters, images, labels):
-    """A network of two layers."""
+    """Return the loss of a network of two layers."""
     w1, b1, w2, b2 = parameters
     F = lib.nn.functional
     return F.cross_entropy(F.linear(F.linear(images, w1, b1).tanh(), w2, b2), labels)
 
 
 def cnn_loss(lib, parameters, images, labels):
-    """Two convolutions with pooling, one layer."""
+    """Return the loss of two convolutions with pooling and one layer."""
     w1, b1, w2, b2, w3, b3 = parameters
     F = lib.nn.functional
     hidden = F.max_pool2d(F.conv2d(images, w1, b1, padding=1).relu(), 2)
@@ -58,7 +58,7 @@ def cnn_loss(lib, parameters, images, labels):
 
 
 def attention_loss(lib, parameters, words, labels):
-    """Self-attention over sequences of words, a mean over each, one layer."""
+    """Return the loss of self-attention over sequences of words, a mean over each, and one layer."""
     w1, b1, w2, b2, w3, b3 = parameters
     F, (batch, length, width) = lib.nn.functional, words.shape
     heads = F.linear(words, w1, b1).reshape(batch, length, 3, HEADS, width // HEADS).permute(2, 0, 3, 1, 4)
@@ -94,18 +94,18 @@ def attention_step(lib, compiled):
 
 # ---------------------------------------------------------------------- JAX
 def jax_loss(jax, parameters, images, labels):
-    """The network of two layers."""
+    """Return the loss of the network of two layers."""
     w1, b1, w2, b2 = parameters
     return jax_cross_entropy(jax, jax.numpy.tanh(images @ w1.T + b1) @ w2.T + b2, labels)
 
 
 def jax_cross_entropy(jax, logits, labels):
-    """The loss of logits."""
+    """Return the loss of logits."""
     return -jax.numpy.take_along_axis(jax.nn.log_softmax(logits), labels[:, None], 1).mean()
 
 
 def jax_cnn_loss(jax, parameters, images, labels):
-    """The network with two convolutions."""
+    """Return the loss of the network with two convolutions."""
     w1, b1, w2, b2, w3, b3 = parameters
     jnp, lax = jax.numpy, jax.lax
 
@@ -118,7 +118,7 @@ def jax_cnn_loss(jax, parameters, images, labels):
 
 
 def jax_attention_loss(jax, parameters, words, labels):
-    """Self-attention, a mean over each sequence, one layer."""
+    """Return the loss of self-attention, a mean over each sequence, and one layer."""
     w1, b1, w2, b2, w3, b3 = parameters
     batch, length, width = words.shape
     q, k, v = (words @ w1.T + b1).reshape(batch, length, 3, HEADS, width // HEADS).transpose(2, 0, 3, 1, 4)
@@ -128,7 +128,7 @@ def jax_attention_loss(jax, parameters, words, labels):
 
 
 def jax_step(jax, loss, parameters, images, labels):
-    """A step that makes new parameters from the old, whose memory it may take."""
+    """Return a step that makes new parameters from the old ones and may reuse their memory."""
     state = [jax.numpy.array(p) for p in parameters]
     images, labels = jax.numpy.asarray(images), jax.numpy.asarray(labels)
 
@@ -153,14 +153,14 @@ attention_step.jax(lambda jax: jax_step(jax, jax_attention_loss, *network(ATTENT
 
 # ---------------------------------------------------------------------- mygrad
 def mygrad_loss(mg, parameters, images, labels):
-    """The network of two layers."""
+    """Return the loss of the network of two layers."""
     w1, b1, w2, b2 = parameters
     logits = mg.matmul(mg.tanh(mg.matmul(images, w1.T) + b1), w2.T) + b2
     return mg.nnet.softmax_crossentropy(logits, labels)
 
 
 def mygrad_cnn_loss(mg, parameters, images, labels):
-    """The network with two convolutions."""
+    """Return the loss of the network with two convolutions."""
     w1, b1, w2, b2, w3, b3 = parameters
 
     def layer(x, w, b):
@@ -172,7 +172,7 @@ def mygrad_cnn_loss(mg, parameters, images, labels):
 
 
 def mygrad_step(mg, loss, parameters, images, labels):
-    """A step that writes to the parameters' arrays."""
+    """Return a step that writes to the parameters' arrays."""
     parameters = [mg.tensor(p) for p in parameters]
 
     def run():
@@ -190,9 +190,9 @@ large_network_step.mygrad(lambda mg, n: mygrad_step(mg, mygrad_loss, *network(LA
 cnn_step.mygrad(lambda mg: mygrad_step(mg, mygrad_cnn_loss, *network(CNN, 32, (1, 8, 8))))
 
 
-# ---------------------------------------------------------------------- autograd, which has no convolution of images
+# ---------------------------------------------------------------------- autograd, which lacks image convolutions
 def autograd_step(autograd, parameters, images, labels):
-    """A step that writes to the parameters' arrays."""
+    """Return a step that writes to the parameters' arrays."""
     np_ = autograd.numpy
 
     def loss(parameters):

@@ -1,4 +1,4 @@
-"""A pointwise formula on large arrays, where what counts is memory traffic: whatever is fused saves a trip."""
+"""Time a pointwise formula on large arrays.  Memory traffic dominates: each fused operation saves a pass."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from ..case import case, target
 
 
 def two(n):
-    """Two arrays of n float32."""
+    """Return two arrays of n float32."""
     random = np.random.default_rng(0)
     return [random.standard_normal(n, np.float32) for _ in range(2)]
 
@@ -73,6 +73,6 @@ def _(autograd, n):
 
 @pointwise.beside("copying")
 def _(n):
-    """The same bytes read and written, by memcpy: x and y read, three arrays made."""
+    """Read and write the same bytes with memcpy: read x and y, create three arrays."""
     x, y = two(n)
     return lambda: (x.copy(), y.copy(), np.full(n, 0, np.float32))

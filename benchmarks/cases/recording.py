@@ -1,6 +1,6 @@
-"""What a recording costs: programs of other themes with one and without.
+"""Measure the cost of recording: programs of other themes with and without one.
 
-Each is run several times in a recording, as a program is that does more than a line; to begin and end one takes 3 us.
+Each runs several times in a recording, like a program of more than one line; starting and ending a recording takes 3 us.
 """
 
 from .. import peers
@@ -13,7 +13,7 @@ PASSES = ("forward", "backward")
 
 
 def recording(original, times):
-    """The case of a program that runs several times."""
+    """Return the case of a program that runs several times."""
 
     def program(lib, compiled):
         size = [] if original.n is None else [original.n]

@@ -1,4 +1,4 @@
-"""A recurrent network written as a loop: eager code runs each step, compiled code is one program of all of them."""
+"""Time a recurrent network written as a loop: eager code runs each step, compiled code is one program of all steps."""
 
 import numpy as np
 
@@ -10,14 +10,14 @@ TARGETS = target("minigrad", "torch", 1.0), COMPILED
 
 
 def sequence(n):
-    """The words, and the parameters: of a word, of what the step before has left, and the bias."""
+    """Return the words and the parameters: weights of a word and of the previous state, and the bias."""
     random = np.random.default_rng(0)
     shapes = (BATCH, n, WIDTH), (HIDDEN, WIDTH), (HIDDEN, HIDDEN), (HIDDEN,)
     return [random.standard_normal(s, np.float32) * np.float32(0.1) for s in shapes]
 
 
 def last(lib, words, w, u, b):
-    """Return what the last step leaves."""
+    """Return the last state."""
     hidden = lib.zeros(BATCH, HIDDEN)
     for t in range(words.shape[1]):
         hidden = lib.tanh(words[:, t] @ w.T + hidden @ u.T + b)
@@ -49,7 +49,7 @@ def rnn_gradient(lib, compiled, n):
 
 # ---------------------------------------------------------------------- JAX
 def jax_last(jax, words, w, u, b):
-    """Return what the last step leaves: a scan, as JAX would have such a loop."""
+    """Return the last state, computed by a scan, JAX's form of such a loop."""
     jnp = jax.numpy
     step = lambda hidden, word: (jnp.tanh(word @ w.T + hidden @ u.T + b), None)
     return jax.lax.scan(step, jnp.zeros((BATCH, HIDDEN), jnp.float32), words.swapaxes(0, 1))[0]
@@ -77,7 +77,7 @@ def _(jax, n):
 
 # ---------------------------------------------------------------------- mygrad and autograd
 def mygrad_last(mg, words, w, u, b):
-    """Return what the last step leaves."""
+    """Return the last state."""
     hidden = np.zeros((BATCH, HIDDEN), np.float32)
     for t in range(words.shape[1]):
         hidden = mg.tanh(mg.matmul(words[:, t], w.T) + mg.matmul(hidden, u.T) + b)

@@ -1,4 +1,4 @@
-"""softmax, layer norm and cross-entropy on 512 rows of 1,000 float32, forward and backward."""
+"""Time softmax, layer norm and cross-entropy on 512 rows of 1,000 float32, forward and backward."""
 
 import numpy as np
 
@@ -9,19 +9,19 @@ CLASSES = 1000
 
 
 def table(rows):
-    """The argument, and a gradient of the result."""
+    """Return the argument and a gradient of the result."""
     random = np.random.default_rng(0)
     return [random.standard_normal((rows, CLASSES), np.float32) for _ in range(2)]
 
 
 def affine():
-    """Weight and bias of a layer norm."""
+    """Return the weight and bias of a layer norm."""
     random = np.random.default_rng(1)
     return [random.standard_normal(CLASSES, np.float32) for _ in range(2)]
 
 
 def labels(rows):
-    """A class for each row."""
+    """Return a class for each row."""
     return np.random.default_rng(2).integers(0, CLASSES, rows)
 
 
@@ -66,7 +66,7 @@ def _(mg, n):
 
 
 def top(autograd, x):
-    """The largest number of each row, as a constant: autograd's derivative of max would widen float32 to float64."""
+    """Return the maximum of each row as a constant: autograd's derivative of max would widen float32 to float64."""
     return np.max(autograd.tracer.getval(x), -1, keepdims=True)
 
 
@@ -105,7 +105,7 @@ def layer_norm(lib, compiled, n):
 
 
 def layer_norm_formula(np_):
-    """The same in functions of NumPy's names."""
+    """Return a layer norm in functions with NumPy's names."""
 
     def formula(x, w, b):
         centred = x - np_.mean(x, -1, keepdims=True)
@@ -197,7 +197,7 @@ def _(autograd, n):
 
 
 def autograd_cross_entropy(autograd, x, classes):
-    """Cross-entropy in functions of autograd's."""
+    """Return the cross-entropy in autograd's functions."""
     np_, shifted = autograd.numpy, x - top(autograd, x)
     log_p = shifted - np_.log(np_.sum(np_.exp(shifted), -1, keepdims=True))
     return -np_.mean(log_p[np.arange(len(classes)), classes])

@@ -1,4 +1,4 @@
-"""Small operations, where what counts is the cost of a call and of a node."""
+"""Time small operations, dominated by the cost of a call and of a node."""
 
 import numpy as np
 
@@ -6,12 +6,12 @@ from ..case import case, target
 
 
 def three(lib, requires_grad, n=3):
-    """Three vectors of n elements, in float32."""
+    """Return three vectors of n elements, in float32."""
     return [lib.tensor(v, requires_grad=requires_grad) for v in vectors(n)]
 
 
 def vectors(n=3):
-    """The same as arrays."""
+    """Return the same as arrays."""
     random = np.random.default_rng(0)
     return [random.standard_normal(n).astype(np.float32) for _ in range(3)]
 
@@ -58,7 +58,7 @@ def _(autograd):
 
 
 def backward(loss, *leaves):
-    """Run the backward pass anew and give the gradients of the leaves."""
+    """Run the backward pass and return new gradients of the leaves."""
     for x in leaves:
         x.grad = None
     loss.backward()
@@ -73,7 +73,7 @@ def small_backward(lib, compiled):
 
 
 def mygrad_backward(loss, *leaves):
-    """The same in mygrad, where a leaf that is used again loses its gradient."""
+    """Return the same in mygrad, where a leaf loses its gradient when it is used again."""
     loss.backward()
     return tuple([x.grad for x in leaves])
 

@@ -1,6 +1,6 @@
-"""Training steps as users write them: a module, an optimizer, zero_grad, backward and step, and all of it compiled.
+"""Time training steps as users write them, with a module, an optimizer, zero_grad, backward and step, all compiled.
 
-torch.compile does not look into `zero_grad`: it may break the graph there and run what it has compiled before and behind.
+torch.compile does not trace into `zero_grad`: it may break the graph there and run the compiled parts before and after.
 training_in_jax.py has the same steps in JAX.
 """
 
@@ -17,7 +17,7 @@ WORDS = (32, 64)
 
 
 def step(lib, compiled, model, optimizer, images, labels, also=()):
-    """The function to be timed: a step of training; it gives the loss, and what `also` holds."""
+    """Return the function to time: a training step that returns the loss and the tensors in `also`."""
 
     @compiled
     def whole(images, labels):
@@ -32,7 +32,7 @@ def step(lib, compiled, model, optimizer, images, labels, also=()):
 
 
 def filled(lib, model, parameters):
-    """The module with these parameters."""
+    """Return the module with these parameters."""
     with lib.no_grad():
         for p, values in zip(model.parameters(), parameters, strict=True):
             p.copy_(lib.tensor(values))
@@ -40,7 +40,7 @@ def filled(lib, model, parameters):
 
 
 def digits(lib, parameters):
-    """The network of two layers."""
+    """Return the network of two layers."""
     nn = lib.nn
     return filled(lib, nn.Sequential(nn.Linear(64, 32), nn.Tanh(), nn.Linear(32, 10)), parameters)
 

@@ -1,4 +1,4 @@
-"""The training steps of training.py in JAX: functions of parameters and an optimizer's state, which give new ones."""
+"""Define the training steps of training.py in JAX: functions from parameters and optimizer state to new ones."""
 
 from .networks import jax_cross_entropy as cross_entropy
 from .networks import jax_loss
@@ -7,7 +7,7 @@ RATE = 0.01
 
 
 def step(jax, loss, update, parameters, images, labels):
-    """A step: `loss` of the parameters, and `update`, which gives the new ones and the optimizer's new state."""
+    """Return a step made of `loss` and `update`, which returns new parameters and the new optimizer state."""
     jnp = jax.numpy
     images, labels = jnp.asarray(images), jnp.asarray(labels)
 
@@ -19,7 +19,7 @@ def step(jax, loss, update, parameters, images, labels):
 
 
 def repeated(jax, whole, parameters, *data):
-    """The function to be timed: it calls a compiled step with what the last call gave, whose memory it may take."""
+    """Return the function to time: it calls a compiled step with the last results and may reuse their memory."""
     whole = jax.jit(whole, donate_argnums=(0, 1))
     kept = [[jax.numpy.array(p) for p in parameters], None]
 
@@ -32,13 +32,13 @@ def repeated(jax, whole, parameters, *data):
 
 # ---------------------------------------------------------------------- optimizers
 def momentum(jax, parameters, gradients, velocity):
-    """SGD with a momentum of 0.9."""
+    """Return SGD with a momentum of 0.9."""
     velocity = gradients if velocity is None else [0.9 * v + g for v, g in zip(velocity, gradients)]
     return [p - RATE * v for p, v in zip(parameters, velocity)], velocity
 
 
 def adam(jax, parameters, gradients, state):
-    """Adam with its usual settings."""
+    """Return Adam with its usual settings."""
     jnp = jax.numpy
     means, squares, k = state or ([jnp.zeros_like(p) for p in parameters], [jnp.zeros_like(p) for p in parameters], 0)
     k = k + 1
@@ -57,7 +57,7 @@ digits = jax_loss
 
 
 def custom(jax, parameters, images, labels):
-    """The network of two layers whose activation has a derivative of its own."""
+    """Return the loss of a network of two layers whose activation has a custom derivative."""
     w1, b1, w2, b2 = parameters
     swish = jax.custom_vjp(lambda x: x * jax.nn.sigmoid(x))
 
@@ -70,7 +70,7 @@ def custom(jax, parameters, images, labels):
 
 
 def transformer(jax, parameters, words, labels):
-    """A transformer block that normalises first, a mean over the words, one layer."""
+    """Return the loss of a pre-norm transformer block, a mean over the words, and one layer."""
     wi, bi, wo, bo, w1, b1, w2, b2, scale1, shift1, scale2, shift2, w, b = parameters
     batch, length, width = words.shape
 
@@ -87,7 +87,7 @@ def transformer(jax, parameters, words, labels):
 
 
 def dropout_step(jax, parameters, images, labels):
-    """A step with batch norm, whose running statistics are part of the state, and dropout, which needs a key."""
+    """Return a step with batch norm, whose running statistics are part of the state, and dropout, which needs a key."""
     jnp = jax.numpy
     images, labels = jnp.asarray(images), jnp.asarray(labels)
 

@@ -1,4 +1,4 @@
-"""Transforms of functions: func.grad, once and twice, gradients of each sample, Hessians."""
+"""Time function transforms: func.grad, once and twice, per-sample gradients, Hessians."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ SHAPES = (32, 64), (32,), (10, 32), (10,)
 
 
 def small():
-    """Three numbers."""
+    """Return three numbers."""
     return np.float32([0.1, 0.2, 0.3])
 
 
@@ -115,13 +115,13 @@ TINY = ((4, 2), (4,), (2, 4), (2,))  # 22 numbers
 
 
 def tiny():
-    """The parameters of a network in one vector, points and their classes."""
+    """Return the parameters of a network in one vector, points and their classes."""
     parameters, points, classes = network(TINY, 16, (2,))
     return np.concatenate([p.ravel() for p in parameters]), points, classes % 2
 
 
 def unpacked(vector):
-    """The parameters in a vector."""
+    """Return the parameters unpacked from a vector."""
     return vector[:8].reshape(4, 2), vector[8:12], vector[12:20].reshape(2, 4), vector[20:]
 
 

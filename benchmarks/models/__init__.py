@@ -1,11 +1,11 @@
-"""Models as people write them while they learn, one training step each, in minigrad and in PyTorch, eager, one thread.
+"""Time models as learners write them, one training step each, in minigrad and PyTorch, eager, on one thread.
 
     python -m benchmarks.models              all of them, and the median of the ratios
     python -m benchmarks.models lenet gat    some
 
 A model is a function `build(lib)` that returns its module and a function for its loss.  Both libraries get the same weights
-and data; loss and gradients of the third step are compared before any step is timed.  A step is zero_grad, loss, backward
-and the optimizer's step.
+and data.  Loss and gradients of the third step are compared before timing.  A step is zero_grad, loss, backward and the
+optimizer's step.
 """
 
 from . import attention, graphs, images, sequences

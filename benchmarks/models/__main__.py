@@ -13,17 +13,17 @@ from .. import measure, page, peers  # noqa: E402
 from ..case import ratio  # noqa: E402
 from . import MEDIAN, MODELS, median  # noqa: E402
 
-# of many short rounds some are undisturbed on a busy machine; the clock stands while another process has the core
+# of many short rounds some are undisturbed on a busy machine; the clock stops while another process has the core
 SETTINGS = measure.Settings(rounds=41, seconds=0.02, clock=time.process_time)
 
 
 def main():
-    """Measure the models that were named."""
+    """Measure the named models."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.models", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(m.name for m in MODELS))
     names = parser.parse_args().names
     if unknown := {*names} - {m.name for m in MODELS}:
-        parser.error(f"no model named {', '.join(sorted(unknown))}; there are {', '.join(m.name for m in MODELS)}")
+        parser.error(f"unknown model {', '.join(sorted(unknown))}; choose from {', '.join(m.name for m in MODELS)}")
     warnings.simplefilter("ignore")
     contestants = peers.installed(["minigrad", "torch"])
     failed, all_best = False, []

@@ -1,4 +1,4 @@
-"""Transformers and their kin."""
+"""Define transformers and related models."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Graph networks, and what is neither image nor sequence: Q learning, an ordinary differential equation."""
+"""Define graph networks and other models: Q learning, an ordinary differential equation."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ NODES, EDGES = 200, 1000
 
 
 def graph(lib):
-    """Sources and targets of edges, features of nodes, their classes."""
+    """Return sources and targets of edges, features of nodes, and their classes."""
     edges = classes(lib, NODES, 2, EDGES)
     return edges[0], edges[1], data(lib, NODES, 64), classes(lib, 7, NODES, seed=3)
 

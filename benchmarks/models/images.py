@@ -1,16 +1,16 @@
-"""Networks for images: perceptrons, convolutions, residual networks, autoencoders."""
+"""Define networks for images: perceptrons, convolutions, residual networks, autoencoders."""
 
 from .model import classes, data, model
 
 
 def conv_norm(nn, i, o, size=3, stride=1, groups=1):
-    """A convolution that keeps the size, batch norm and ReLU."""
+    """Return a convolution that keeps the size, batch norm and ReLU."""
     conv = nn.Conv2d(i, o, size, stride, size // 2, groups=groups, bias=False)
     return nn.Sequential(conv, nn.BatchNorm2d(o), nn.ReLU())
 
 
 def classified(lib, net, images, n_classes=10):
-    """The module and its loss on labels."""
+    """Return the module and its loss on labels."""
     labels = classes(lib, n_classes, images.shape[0])
     return net, lambda: lib.nn.functional.cross_entropy(net(images), labels)
 
@@ -51,7 +51,7 @@ def vgg_small(lib):
     return classified(lib, net, data(lib, 8, 3, 32, 32))
 
 
-@model("SGD", tolerance=0.05, lr=1e-5, momentum=0.9, weight_decay=5e-4)  # of so many ReLUs some stand at their kink
+@model("SGD", tolerance=0.05, lr=1e-5, momentum=0.9, weight_decay=5e-4)  # among many ReLUs, some inputs are at the kink
 def resnet18(lib):
     """ResNet-18 in the form for CIFAR, on 2 images of 32 x 32, by SGD with momentum."""
     nn = lib.nn

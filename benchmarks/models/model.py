@@ -6,13 +6,13 @@ import numpy as np
 
 from ..case import Case, ratio, target
 
-TOLERANCE = 2e-3  # of the largest number of a gradient: float32, after two steps, through many layers
+TOLERANCE = 2e-3  # relative to the largest number of a gradient: float32, after two steps, through many layers
 TARGET = target("minigrad", "torch", 1.2)
-MEDIAN = 0.8  # what we want the median of all ratios to be
+MEDIAN = 0.8  # target for the median of all ratios
 
 
 def model(optimizer, tolerance=TOLERANCE, **settings):
-    """A decorator: build(lib), which gives a module and a function for its loss, becomes a Case."""
+    """Return a decorator that makes a Case of build(lib), which returns a module and a function for its loss."""
 
     def made(build):
         def program(lib, compiled):
@@ -27,7 +27,7 @@ def model(optimizer, tolerance=TOLERANCE, **settings):
 
 
 def step(optimizer, loss):
-    """A training step; it gives the loss and all gradients."""
+    """Return a training step that returns the loss and all gradients."""
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
 
     def run():
@@ -41,18 +41,18 @@ def step(optimizer, loss):
 
 
 class Gradients:
-    """The gradients of all parameters, as one array once it is asked for: some are zero but for rounding."""
+    """Gradients of all parameters, made one array on request, since some are zero except for rounding."""
 
     def __init__(self, parameters):
         self.parts = [p.grad for p in parameters]
 
     def numpy(self):
-        """Return them one after another."""
+        """Return all gradients in one array."""
         return np.concatenate([np.ravel(g.numpy()) for g in self.parts])
 
 
 def fill(lib, module):
-    """Give a module weights that depend on their shapes and their order alone."""
+    """Fill a module with weights that depend only on their shapes and order."""
     random = np.random.default_rng(0)
     with lib.no_grad():
         for name, p in module.named_parameters():
@@ -63,21 +63,21 @@ def fill(lib, module):
 
 
 def numbers(random, shape):
-    """Normal numbers of float32."""
+    """Return normal numbers in float32."""
     return random.standard_normal(tuple(shape), np.float32)
 
 
 def data(lib, *shape, seed=1):
-    """A tensor of normal numbers."""
+    """Return a tensor of normal numbers."""
     return lib.tensor(numbers(np.random.default_rng(seed), shape))
 
 
 def classes(lib, high, *shape, seed=2):
-    """A tensor of integers below `high`."""
+    """Return a tensor of integers below `high`."""
     return lib.tensor(np.random.default_rng(seed).integers(0, high, shape))
 
 
 def median(best):
-    """The median of the ratios, of the best times by model and contestant."""
+    """Return the median of the ratios, from the best times by model and contestant."""
     found = [r for times in best if (r := ratio(times, TARGET.ours, TARGET.theirs)) is not None]
     return statistics.median(found) if found else None

@@ -1,4 +1,4 @@
-"""Recurrent networks."""
+"""Define recurrent networks."""
 
 from .model import classes, data, model
 
@@ -21,7 +21,7 @@ def lstm_rows(lib):
 
 
 def language(lib, layers, words, width, length, batch, states):
-    """A model of the next word: embedding, recurrent layers, a linear map; it goes on from given states."""
+    """Return a language model, which continues from given states, and its loss."""
     nn = lib.nn
 
     class Language(nn.Module):

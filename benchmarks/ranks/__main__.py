@@ -1,12 +1,12 @@
-"""Start 1, 2 and 4 ranks one after the other, and print what they measure.
+"""Start 1, 2 and 4 ranks one after another, and print their measurements.
 
     python -m benchmarks.ranks                      everything, in less than ten minutes
     python -m benchmarks.ranks --ranks 2            with these numbers of ranks only
-    python -m benchmarks.ranks --quick              small sizes and few rounds: does it run?
+    python -m benchmarks.ranks --quick              small sizes and few rounds, to check that it runs
     python -m benchmarks.ranks --docs               also write docs/performance_ranks.json, the page and its pictures
 
-The processes of minigrad and those of PyTorch are the same, and take turns.  Each computes on one thread.  Where there are more
-ranks than cores they share these.
+minigrad and PyTorch run in the same processes and take turns.  Each computes on one thread.  If there are more ranks than
+cores, they share the cores.
 """
 
 import argparse
@@ -26,16 +26,16 @@ PATIENCE = 600  # seconds for one number of ranks
 
 
 def mpiexec():
-    """The program that starts ranks: that of the environment in which Python runs, or else of the system."""
+    """Return the mpiexec of the environment in which Python runs, or else of the system."""
     places = [str(Path(sys.executable).parent), os.environ.get("PATH", "")]
     found = shutil.which("mpiexec", path=os.pathsep.join(places))
     if found is None:
-        sys.exit("bench-ranks: there is no mpiexec. Install it: pip install '.[mpi]'")
+        sys.exit("bench-ranks: found no mpiexec. Install it: pip install '.[mpi]'")
     return found
 
 
 def run(ranks, *options):
-    """Return what so many ranks have measured."""
+    """Return the figures of a run with this number of ranks."""
     with tempfile.TemporaryDirectory() as folder:
         program = [sys.executable, "-m", "benchmarks.ranks.rank", folder, *options]
         subprocess.run([mpiexec(), "-n", str(ranks), *program], check=True, timeout=PATIENCE)
@@ -43,7 +43,7 @@ def run(ranks, *options):
 
 
 def measured(ranks, quick):
-    """The figures of so many ranks, and whether a second run has given the same parameters, bit for bit."""
+    """Return the figures of this number of ranks, and if a second run gave bit-for-bit the same parameters."""
     found = run(ranks, *["--quick"] * quick)
     again = run(ranks, "--checks", *["--quick"] * quick)["checks"]
     for case, libraries in found["checks"].items():
@@ -74,17 +74,17 @@ def line(title, seconds):
 
 
 def main():
-    """Measure what was asked for."""
+    """Measure the requested numbers of ranks."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.ranks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--ranks", type=int, nargs="+", default=RANKS, metavar="N", help="numbers of ranks: 1 2 4")
-    parser.add_argument("--quick", action="store_true", help="small sizes, few rounds: only to see that it runs")
+    parser.add_argument("--quick", action="store_true", help="small sizes, few rounds: only check that it runs")
     parser.add_argument("--json", metavar="FILE", help="write the figures to FILE")
     parser.add_argument("--docs", action="store_true", help="write docs/performance_ranks.json, .md and pictures")
     options = parser.parse_args()
     if options.docs and (1 not in options.ranks or len(options.ranks) < 2):
-        parser.error("the page compares with one rank: --docs goes with --ranks 1 and others")
+        parser.error("the page compares with one rank: give --docs and --ranks 1 with at least one other number")
     one_thread(bound=False)  # for the ranks, which inherit it
     results = {"machine": machine(("numpy", "numba", "torch", "mpi4py", "mpich")), "quick": options.quick, "runs": []}
     for ranks in options.ranks:

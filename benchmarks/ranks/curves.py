@@ -1,4 +1,4 @@
-"""The pictures of the page: the time of an all_reduce over its bytes, and what the model says of more machines."""
+"""Draw the pictures of the page: the time of an all_reduce over its bytes, and the model's forecast for more machines."""
 
 from matplotlib import rc_context
 from matplotlib.figure import Figure
@@ -11,7 +11,7 @@ DASHES = ("solid", "dashed", "dotted")
 
 
 def reductions(results, model):
-    """Return the time over the bytes, both logarithmic: a panel for each number of ranks but one."""
+    """Draw the time over the bytes, both logarithmic, in a panel for each number of ranks above one."""
     runs, here = [run for run in results["runs"] if run["ranks"] > 1], model["networks"]["this machine's memory"]
     with rc_context(STYLE):
         figure = Figure(figsize=(8, 3.6), layout="constrained")
@@ -41,7 +41,7 @@ def reductions(results, model):
 
 
 def efficiency(model):
-    """Return the efficiency over the number of machines, a panel for each case; the band is what overlapping brings."""
+    """Draw the efficiency over the number of machines, in a panel for each case; the band is the gain from overlapping."""
     names = list(next(iter(model["efficiency"].values())))
     with rc_context(STYLE):
         figure = Figure(figsize=(8, 3.0), layout="constrained")
@@ -65,6 +65,6 @@ def efficiency(model):
 
 
 def settle(figure):
-    """Let the places of all panels be found once: each drawing would move them a little further."""
+    """Compute the layout once and fix it: each drawing would move the panels a little further."""
     figure.draw_without_rendering()
     figure.set_layout_engine("none")

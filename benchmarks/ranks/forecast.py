@@ -1,9 +1,9 @@
-"""A model of what communication costs, fitted to the figures: what more machines may bring.
+"""Fit a model of communication cost to the figures, and forecast the times on more machines.
 
-A message of m bytes takes alpha + m * beta seconds, and reducing a byte gamma.  From that the times of an all_reduce among p
-ranks follow, by the ways that MPI libraries go: the formulas are those of Thakur, Rabenseifner and Gropp, "Optimization of
+A message of m bytes takes alpha + m * beta seconds, and reducing a byte takes gamma.  The times of an all_reduce among p
+ranks follow from the algorithms of MPI libraries; the formulas are from Thakur, Rabenseifner and Gropp, "Optimization of
 Collective Communication Operations in MPICH", International Journal of High Performance Computing Applications 19 (2005).
-alpha, beta and `call`, what our own code takes, are fitted to the figures by least squares; gamma is measured by itself.
+alpha, beta and `call`, the time of our own code, are fitted to the figures by least squares; gamma is measured separately.
 """
 
 import math
@@ -13,11 +13,11 @@ import numpy as np
 from scipy.optimize import least_squares
 
 MACHINES = (8, 16, 32, 64, 128, 256, 512, 1024)
-GBIT = 1e9 / 8  # bytes a second
+GBIT = 1e9 / 8  # bytes per second
 
 
 class Network(NamedTuple):
-    """Seconds: of a call's own code, of a message, and of a byte that is sent or reduced."""
+    """Seconds per call for our own code, per message, per byte sent, and per byte reduced."""
 
     call: float
     alpha: float
@@ -25,7 +25,7 @@ class Network(NamedTuple):
     gamma: float
 
 
-ASSUMED = {  # name: alpha, beta; nobody has measured these
+ASSUMED = {  # name: alpha, beta; assumed, not measured
     "10 Gbit/s Ethernet": (50e-6, 1 / (10 * GBIT)),
     "100 Gbit/s Ethernet": (10e-6, 1 / (100 * GBIT)),
 }
@@ -33,17 +33,17 @@ ASSUMED = {  # name: alpha, beta; nobody has measured these
 
 # ---------------------------------------------------------------------- one all_reduce
 def ring(p, m, network):
-    """Seconds around a ring: each rank sends p-th parts to its neighbour, until all are summed and then everywhere."""
+    """Return the seconds of a ring: each rank sends p-th parts to its neighbour until all are summed and distributed."""
     return 2 * (p - 1) * network.alpha + (p - 1) / p * m * (2 * network.beta + network.gamma)
 
 
 def tree(p, m, network):
-    """Seconds of recursive doubling: in each round all that there is goes to a partner twice as far away."""
+    """Return the seconds of recursive doubling: in each round all data goes to a partner twice as far away."""
     return math.ceil(math.log2(p)) * (network.alpha + m * (network.beta + network.gamma))
 
 
 def halves(p, m, network):
-    """Seconds of Rabenseifner's way: sums of ever smaller halves among ever nearer partners, and the same way back."""
+    """Return the seconds of Rabenseifner's algorithm: sum ever smaller halves with ever nearer partners, and back."""
     return 2 * math.ceil(math.log2(p)) * network.alpha + (p - 1) / p * m * (2 * network.beta + network.gamma)
 
 
@@ -51,14 +51,14 @@ WAYS = {"ring": ring, "recursive doubling": tree, "Rabenseifner": halves}
 
 
 def all_reduce(p, m, network):
-    """Seconds of an all_reduce of m bytes among p ranks, by the way that is the quickest."""
+    """Return the seconds of an all_reduce of m bytes among p ranks with the fastest algorithm."""
     return network.call + min(way(p, m, network) for way in WAYS.values())
 
 
 def fitted(points, gamma):
-    """The network that fits the figures best: `points` are (ranks, bytes, seconds).
+    """Return the network that fits the figures best; `points` are (ranks, bytes, seconds).
 
-    What is made small is the sum of the squares of log(model / measured): an error of a tenth counts as much for small messages
+    The fit minimises the sum of squares of log(model / measured), so an error of a tenth counts as much for small messages
     as for large ones.
     """
     smallest = min(seconds for _, _, seconds in points)
@@ -72,15 +72,15 @@ def fitted(points, gamma):
 
 
 def errors(points, network):
-    """Return what the model gives over what was measured, at each point."""
+    """Return the model's time over the measured time at each point."""
     return [all_reduce(p, m, network) / seconds for p, m, seconds in points]
 
 
 # ---------------------------------------------------------------------- a step
 class Step(NamedTuple):
-    """A step of one process: seconds of forward, of backward, of the rest, and of putting gradients into buckets.
+    """A step of one process: seconds of forward, backward, the rest, and putting gradients into buckets.
 
-    `buckets` are the bytes of each, in the order in which backward completes them.
+    `buckets` are the bytes of each bucket, in the order in which backward completes them.
     """
 
     forward: float
@@ -91,15 +91,15 @@ class Step(NamedTuple):
 
     @property
     def alone(self):
-        """The seconds of the step without communication."""
+        """Seconds of the step without communication."""
         return self.forward + self.backward + self.rest
 
 
 def seconds(step, p, network, overlapping):
-    """Seconds of a step on p ranks, each of which has as much work as the one process.
+    """Return the seconds of a step on p ranks, each with as much work as the one process.
 
-    Where it is `overlapping`, a bucket travels as soon as backward has come to its end, which is taken to be when as large a
-    part of backward is done as of the bytes, and the bucket before has arrived.  Otherwise all travel when backward is done.
+    With `overlapping`, a bucket is sent once backward has completed it and the previous bucket has arrived; backward is
+    assumed to progress in proportion to the bytes.  Without, all buckets are sent after backward.
     """
     backward_done, now = step.forward + step.backward, 0.0
     so_far = 0
@@ -111,13 +111,13 @@ def seconds(step, p, network, overlapping):
 
 
 def efficiency(step, p, network, overlapping):
-    """Return how much of p machines' work is done: the time of the step of one process over that of the step on p ranks."""
+    """Return the efficiency of p machines: the time of a step in one process over its time on p ranks."""
     return step.alone / seconds(step, p, network, overlapping)
 
 
 # ---------------------------------------------------------------------- from the figures
 def points(figures, cores):
-    """(ranks, bytes, seconds) of minigrad's all_reduces where each rank has a core."""
+    """Return (ranks, bytes, seconds) of minigrad's all_reduces, if each rank has a core."""
     return [
         (run["ranks"], at["bytes"], at["seconds"]["minigrad"]["median"])
         for run in figures
@@ -127,7 +127,7 @@ def points(figures, cores):
 
 
 def step_of(figures, name, call):
-    """The step of a case in one process, with the least work that was measured; a collective among one takes `call`."""
+    """Return the step of a case in one process, for the smallest measured batch; a collective of one rank takes `call`."""
     alone = next(run for run in figures if run["ranks"] == 1)["steps"][name][0]
     times = {who: found["median"] for who, found in alone["seconds"].items()}
     forward, backward = times["forward"], times["backward"] - times["forward"]
@@ -137,7 +137,7 @@ def step_of(figures, name, call):
 
 
 def forecast(figures, cores):
-    """The fitted network, how well it fits, and what it says of more machines, as plain data."""
+    """Return the fitted network, the quality of the fit, and the forecast for more machines, as plain data."""
     gamma = float(np.median([run["add"] for run in figures]))
     known = points(figures, cores)
     here = fitted(known, gamma)

@@ -1,9 +1,9 @@
-"""What each rank does; mpiexec starts it, and rank 0 writes the figures as JSON.
+"""Run the measurements of one rank; mpiexec starts it, and rank 0 writes the figures as JSON.
 
     mpiexec -n 2 python -m benchmarks.ranks.rank FOLDER                the figures
-    mpiexec -n 2 python -m benchmarks.ranks.rank FOLDER --checks       only what has to be equal from run to run
+    mpiexec -n 2 python -m benchmarks.ranks.rank FOLDER --checks       only values that must not change between runs
 
-Both libraries live in the same processes, which MPI numbers; gloo finds them by a file in FOLDER.
+Both libraries run in the same processes.  MPI numbers them; gloo finds them through a file in FOLDER.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from . import reductions, steps, turns
 
 
 def joined(folder, comm):
-    """minigrad and PyTorch, each of which has joined the processes."""
+    """Return minigrad and PyTorch, each with its process group initialised."""
     import torch
     import torch.distributed
 
@@ -34,12 +34,12 @@ def joined(folder, comm):
 
 
 def checks(libraries, comm):
-    """Return what has to be equal, by case and library."""
+    """Return the values that must not change between runs, by case and library."""
     return {case.name: {lib.__name__: steps.check(case, lib, comm) for lib in libraries} for case in steps.CASES}
 
 
 def figures(libraries, comm, settings):
-    """Return all that is measured with this number of ranks."""
+    """Return all figures for this number of ranks."""
     found = {"ranks": comm.size, "checks": checks(libraries, comm), "add": reductions.seconds_to_add()}
     found["reductions"] = reductions.measured(libraries, comm, settings)
     cases = steps.CASES[:1] if settings.quick else steps.CASES

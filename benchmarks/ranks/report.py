@@ -1,8 +1,8 @@
-"""The page made from the figures: docs/performance_ranks.json, docs/performance_ranks.md and its pictures.
+"""Make the page from the figures: docs/performance_ranks.json, docs/performance_ranks.md and its pictures.
 
-    python -m benchmarks.ranks.report        make them again from docs/performance_ranks.json
+    python -m benchmarks.ranks.report        remake them from docs/performance_ranks.json
 
-The prose lies in template.md, where marks such as <!-- reductions --> ask for what is written here.
+The prose is in template.md; this module replaces its markers, such as <!-- reductions -->.
 """
 
 import json
@@ -18,7 +18,7 @@ LIBRARIES = ("minigrad", "torch")
 
 
 def write(results, docs=DOCS):
-    """Everything that docs/ shows of the results."""
+    """Write the figures, the page and its pictures to docs/."""
     from .. import plots
     from . import curves
 
@@ -33,12 +33,12 @@ def write(results, docs=DOCS):
 
 
 def expected(results):
-    """The forecast that follows from the figures."""
+    """Return the forecast from the figures."""
     return forecast.forecast(results["runs"], results["machine"]["cores"])
 
 
 def text(results):
-    """The page: the template, with its marks replaced."""
+    """Return the page: the template with its markers replaced."""
     results = page.rounded(results)
     runs, model = results["runs"], expected(results)
     shown = TEMPLATE.read_text(encoding="utf-8")
@@ -68,19 +68,19 @@ def text(results):
 
 
 def cases(runs):
-    """The cases that were measured."""
+    """Return the measured cases."""
     return [case for case in steps.CASES if case.name in runs[0]["steps"]]
 
 
 # ---------------------------------------------------------------------- what was measured
 def note(results):
-    """Where the page comes from; a comment."""
+    """Return a comment that names the source of the page, and a warning for a quick run."""
     quick = "\n\n!!! warning\n    A quick run, made to see that everything works: its figures mean nothing."
     return "<!-- made by `make bench-ranks` from benchmarks/ranks/template.md -->" + (quick if results["quick"] else "")
 
 
 def machine(m, runs):
-    """The machine and the versions."""
+    """Return a description of the machine and the versions."""
     packages = ", ".join(f"{name} {version}" for name, version in m["packages"].items() if version)
     busy = f" One-minute load before the run: {m['load']}." if m["load"] is not None else ""
     many = [str(run["ranks"]) for run in runs if run["ranks"] > m["cores"]]
@@ -92,7 +92,7 @@ def machine(m, runs):
 
 
 def reductions(runs):
-    """A table of times and ratios for each number of ranks but one."""
+    """Return a table of times and ratios for each number of ranks above one."""
     parts = []
     for run in runs:
         if run["ranks"] > 1:
@@ -106,32 +106,32 @@ def reductions(runs):
 
 
 def spread(found):
-    """A median with its quartiles."""
+    """Return a median with its quartiles as text."""
     return f"{time(found['median'])} ({time(found['lower'])} to {time(found['upper'])})"
 
 
 def reached(so):
-    """Return whether a target is reached, in a word."""
+    """Return "yes" or "no" for a target."""
     return "yes" if so else "**no**"
 
 
 def batch_of(run, name, each):
-    """The figures of a case with so many examples on each rank."""
+    """Return the figures of a case with `each` examples per rank."""
     return next(batch for batch in run["steps"][name] if batch["each"] == each)
 
 
 def efficiency(alone, seconds):
-    """The share of the ranks' time that goes into the work."""
+    """Return the share of the ranks' time that is spent on the work."""
     return f"{alone / seconds:.0%}"
 
 
 def speed_up(alone, seconds):
-    """Return how many times as fast the ranks are as one process."""
+    """Return the speed of the ranks relative to one process."""
     return f"{alone / seconds:.2f}"
 
 
 def scaling(runs, each, compared):
-    """A row for each case and number of ranks: steps, overheads, and how they compare with one process."""
+    """Return a row per case and number of ranks: steps, overheads, and a comparison with one process."""
     what = compared.__name__.replace("_", "-")
     columns = [f"{name}{end}" for name in ("minigrad", "gloo") for end in ("", ": overhead", f": {what}")]
     lines = [header("case", "ranks", *columns, "overhead over gloo's", "reached")]
@@ -151,12 +151,12 @@ def scaling(runs, each, compared):
 
 
 def signed(seconds):
-    """A time that may be less than none, where the noise is larger."""
+    """Return a time as text; it may be negative because of noise."""
     return time(seconds) if seconds >= 0 else f"-{time(-seconds)}"
 
 
 def travels(runs):
-    """A row for each case and number of ranks: bytes, calls, and the share of waiting."""
+    """Return a row per case and number of ranks: bytes, calls, and the share of waiting."""
     lines = [header("case", "ranks", "examples each", "bytes", "calls", "waiting")]
     for case in cases(runs):
         for run in runs:
@@ -168,7 +168,7 @@ def travels(runs):
 
 
 def checks(runs):
-    """A row for each case and number of ranks: how far from one process, and whether a second run gives the same bits."""
+    """Return a row per case and number of ranks: distance from one process, and the comparison with a second run."""
     lines = [header("case", "ranks", "from one process", "gloo's", "the same bits again")]
     for case in runs[0]["checks"]:
         for run in runs:
@@ -180,7 +180,7 @@ def checks(runs):
 
 # ---------------------------------------------------------------------- the model
 def networks(model):
-    """The parameters of the networks."""
+    """Return the table of the networks' parameters."""
     lines = [header("network", "call", "alpha", "1 / beta", "1 / gamma", "where from")]
     for i, (name, n) in enumerate(model["networks"].items()):
         rates = f"{1e-9 / n['beta']:.2f} GB/s | {1e-9 / n['gamma']:.1f} GB/s"
@@ -190,7 +190,7 @@ def networks(model):
 
 
 def fit(model):
-    """Return how well the model fits."""
+    """Return a sentence on the quality of the fit."""
     ratios = sorted(at["ratio"] for at in model["points"])
     off = sorted(max(r, 1 / r) for r in ratios)
     return (
@@ -200,7 +200,7 @@ def fit(model):
 
 
 def beside(model):
-    """A row for each step that was measured where each rank has a core: what the model says of it."""
+    """Return a row for each step measured with a core per rank, with the model's time."""
     lines = [header("case", "ranks", "measured", "the model: overlapping", "the model: not")]
     for found in model["steps"]:
         cells = [time(seconds) for seconds in (found["measured"], *found["expected"])]
@@ -209,7 +209,7 @@ def beside(model):
 
 
 def prospects(model):
-    """A table for each network: machines by cases."""
+    """Return a table for each network: machines by cases."""
     parts = []
     for network, by_case in model["efficiency"].items():
         lines = [f"With {network}:", "", header("machines", *[f"`{name}`" for name in by_case])]
@@ -220,7 +220,7 @@ def prospects(model):
 
 
 def shares(both):
-    """Two shares, or one where they are the same in print."""
+    """Return two shares as text, or one if they look the same."""
     return " or ".join(dict.fromkeys(f"{share:.0%}" for share in both))
 
 

@@ -1,7 +1,7 @@
-"""Data-parallel training steps, the same text for both libraries: the digits of lesson 23 and the transformer of lesson 24.
+"""Time data-parallel training steps, the same code for both libraries: the networks of lessons 23 and 24.
 
-"alone" is the step without DistributedDataParallel, at the same time on all ranks: what the other takes beyond that is what
-averaging the gradients costs.  A step whose ranks share a batch is compared with one process on the whole batch.
+"alone" is the step without DistributedDataParallel, at the same time on all ranks; the difference is the cost of
+averaging the gradients.  A step whose ranks share a batch is compared with one process on the whole batch.
 """
 
 import hashlib
@@ -13,19 +13,19 @@ import numpy as np
 
 from . import turns
 
-EACH, WHOLE = 32, 128  # examples: of each rank where the work grows with the ranks, and of all where it does not
-STEPS = 5  # whose parameters are compared
-TOLERANCE = 1e-12  # of the largest parameter: float64, sums in another order
+EACH, WHOLE = 32, 128  # examples: per rank if the work grows with the ranks, in total if it does not
+STEPS = 5  # after which parameters are compared
+TOLERANCE = 1e-12  # relative to the largest parameter: float64, sums in another order
 
 
 # ---------------------------------------------------------------------- what is trained
 def digits(lib):
-    """The network of lesson 23."""
+    """Return the network of lesson 23."""
     return lib.nn.Sequential(lib.nn.Linear(64, 32), lib.nn.Tanh(), lib.nn.Linear(32, 10))
 
 
 def written(n):
-    """Pictures of scikit-learn's digits, and what they show."""
+    """Return images of scikit-learn's digits, and their labels."""
     from sklearn.datasets import load_digits
 
     pixels, labels = load_digits(return_X_y=True)
@@ -33,7 +33,7 @@ def written(n):
 
 
 def sorter(lib, width, layers, heads):
-    """The transformer of lesson 24, of the layers that `nn` has."""
+    """Return the transformer of lesson 24, built from layers of `nn`."""
     nn = lib.nn
 
     class Sorter(nn.Module):
@@ -56,7 +56,7 @@ def sorter(lib, width, layers, heads):
 
 
 def sequences(n):
-    """Six digits each, and the same sorted."""
+    """Return sequences of six digits, and the same sorted."""
     given = np.random.default_rng(0).integers(0, 10, (n, 6))
     return given, np.sort(given, 1).reshape(-1)
 
@@ -80,7 +80,7 @@ CASES = (
 
 # ---------------------------------------------------------------------- a step
 def filled(model, lib):
-    """The module with parameters that are the same in all libraries."""
+    """Return the module, filled with the same parameters in all libraries."""
     random = np.random.default_rng(0)
     with lib.no_grad():
         for p in model.parameters():
@@ -89,7 +89,7 @@ def filled(model, lib):
 
 
 class Training:
-    """A network in training on its data; with `parallel` the gradients are the means over all ranks."""
+    """A network being trained on its data; with `parallel`, gradients are averaged over all ranks."""
 
     def __init__(self, case, lib, inputs, classes, parallel, double=False):
         self.lib, self.module = lib, filled(case.build(lib), lib)
@@ -123,7 +123,7 @@ class Training:
 
 
 def part_of(case, each, comm):
-    """This rank's examples, of `each` for every rank."""
+    """Return this rank's examples, `each` per rank."""
     inputs, classes = case.data(each * comm.size)
     rows = len(classes) // comm.size
     return inputs[each * comm.rank :][:each], classes[rows * comm.rank :][:rows]
@@ -131,12 +131,12 @@ def part_of(case, each, comm):
 
 # ---------------------------------------------------------------------- figures
 def batches(size):
-    """The examples of each rank that are measured: those of growing work, and of work that is shared."""
+    """Return the measured numbers of examples per rank: for growing work and for shared work."""
     return sorted({EACH, WHOLE // size})
 
 
 def measured(case, each, libraries, comm, settings):
-    """The figures of a case with so many examples on each rank, as plain data."""
+    """Return the figures of a case with `each` examples per rank, as plain data."""
     data, runs = part_of(case, each, comm), {}
     for lib in libraries:
         ranks, alone = [Training(case, lib, *data, parallel) for parallel in (True, False)]
@@ -150,7 +150,7 @@ def measured(case, each, libraries, comm, settings):
 
 
 def communication(training, comm, settings):
-    """Return what a step of minigrad sends: its bytes, bucket by bucket, and which share of the time the ranks wait for it."""
+    """Return the communication of a step of minigrad: bytes by bucket, calls, and the share of time that ranks wait."""
     from minigrad.distributed.calls import listening
 
     steps, calls = 2 if settings.quick else 20, []
@@ -172,9 +172,9 @@ def communication(training, comm, settings):
 
 # ---------------------------------------------------------------------- what has to be equal
 def check(case, lib, comm):
-    """Return how far some steps of the ranks are from the same steps of one process on the whole batch, and a digest of them.
+    """Return the distance of some steps of the ranks from the same steps of one process on the whole batch, and a digest.
 
-    Raises ValueError where that is more than rounding, and where the ranks differ in a single bit.
+    Raises ValueError if the distance is more than rounding, or if the ranks differ in a single bit.
     """
     each = EACH // comm.size
     whole = Training(case, lib, *case.data(EACH), parallel=False, double=True)

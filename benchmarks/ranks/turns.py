@@ -1,6 +1,6 @@
-"""Times of what all ranks do together, taken in turns: every contestant runs once in each round, on all ranks at once.
+"""Time joint work of all ranks in turns: every contestant runs once per round, on all ranks at once.
 
-A round's time is that of the slowest rank.  The figure is the median of the rounds, and the quartiles say how noisy it was.
+The time of a round is that of its slowest rank.  The figure is the median of the rounds; the quartiles show the noise.
 """
 
 import gc
@@ -13,7 +13,7 @@ from .. import measure
 
 @dataclass(frozen=True)
 class Settings:
-    """How long to measure: rounds, seconds for each contestant in a round, and the most calls there."""
+    """Duration of a measurement: rounds, seconds per contestant in a round, and the maximum of calls in it."""
 
     rounds: int = 15
     seconds: float = 0.04
@@ -25,21 +25,21 @@ QUICK = Settings(rounds=3, seconds=0.0, calls=1, quick=True)
 
 
 def calls_of(f, comm, settings):
-    """Return how often f is called in a round: a number that all ranks agree on."""
+    """Return the number of calls of f in a round, the same on all ranks."""
     f()  # compiles, and allocates
     seconds = slowest(measure.once(f, 1 if settings.quick else 3), comm)
     return int(min(max(settings.seconds / seconds, 1), settings.calls))
 
 
 def slowest(seconds, comm):
-    """The time of the slowest rank."""
+    """Return the time of the slowest rank."""
     return max(comm.allgather(seconds))
 
 
 def interleaved(runs, comm, settings):
-    """For each name of `runs` median and quartiles of the seconds of a call, and the number of calls in a round.
+    """Return median and quartiles of the seconds per call, and the number of calls per round, for each name of `runs`.
 
-    Every round begins with another contestant: none always runs in the wake of the same neighbour.
+    Each round begins with another contestant, so none always runs right after the same one.
     """
     calls = {name: calls_of(f, comm, settings) for name, f in runs.items()}
     times, order = {name: [] for name in runs}, list(runs)
@@ -57,7 +57,7 @@ def interleaved(runs, comm, settings):
 
 
 def quartiles(times):
-    """Median and quartiles.
+    """Return the median and the quartiles.
 
     >>> quartiles([4.0, 1.0, 2.0, 3.0, 5.0])
     {'lower': 2.0, 'median': 3.0, 'upper': 4.0}

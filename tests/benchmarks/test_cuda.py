@@ -27,6 +27,6 @@ def test_the_page_has_the_share_and_the_products():
     }
     lines = cuda.markdown(figures).splitlines()
     assert lines[0] == "a GPU; numpy 2"
-    assert "The pointwise case has of the bandwidth of the copy: 90% (minigrad), 25% (torch)." in lines
+    assert "Bandwidth of the pointwise case relative to the copy: 90% (minigrad), 25% (torch)." in lines
     assert lines[-2:] == ["| 128 x 128 | 0.0100 | - | - |", "| 256 x 256 | 0.0300 | 0.0200 | 1.50 |"]
     assert f"| {cuda.softmax.__doc__} | failed | - | - |" in lines
