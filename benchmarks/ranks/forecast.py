@@ -3,7 +3,7 @@
 A message of m bytes takes alpha + m * beta seconds, and reducing a byte takes gamma.  The times of an all_reduce among p
 ranks follow from the algorithms of MPI libraries; the formulas are from Thakur, Rabenseifner and Gropp, "Optimization of
 Collective Communication Operations in MPICH", International Journal of High Performance Computing Applications 19 (2005).
-alpha, beta and `call`, the time of our own code, are fitted to the figures by least squares; gamma is measured separately.
+alpha, beta and `call`, the time of minigrad's code, are fitted to the figures by least squares; gamma is measured separately.
 """
 
 import math
@@ -17,7 +17,7 @@ GBIT = 1e9 / 8  # bytes per second
 
 
 class Network(NamedTuple):
-    """Seconds per call for our own code, per message, per byte sent, and per byte reduced."""
+    """Seconds per call for minigrad's code, per message, per byte sent, and per byte reduced."""
 
     call: float
     alpha: float
