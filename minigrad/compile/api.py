@@ -29,7 +29,7 @@ from .guards import MISS
 from .specialization import Eager, Specialisation, kind
 from .versions import change, told
 
-ROADS = 4  # most recently used specialisations; they are tried before the arguments are examined
+FAST_PATHS = 4  # most recently used specialisations; they are tried before the arguments are examined
 OFTEN = 8  # distinct sources compiled for one function: more are probably a mistake, so a warning follows
 MANY = 32  # beyond this, new kinds of calls run eagerly
 ALL = 256  # the same for captures, many of which may give one source
@@ -115,7 +115,7 @@ class Compiled:
         self.tree: Any = None  # for a part of another function: its syntax tree (`title` is that function's name)
         self.parts: dict[int, tuple[Callable, list]] = {}  # the split function, by the line that runs eagerly
         self._reasons: dict[str, None] = {}
-        self.roads: list[Callable] = []  # tried first, most recent first (fast_call.py)
+        self.fast_paths: list[Callable] = []  # tried first, most recent first (fast_call.py)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -130,8 +130,8 @@ class Compiled:
         return f"{self._count} specialisation{'s' * (self._count != 1)}"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        for road in self.roads:
-            if (result := road(self, args, kwargs)) is not MISS:
+        for fast_path in self.fast_paths:
+            if (result := fast_path(self, args, kwargs)) is not MISS:
                 return result
         frame = current()
         if isinstance(frame.layer, Profiler):
@@ -145,7 +145,7 @@ class Compiled:
             leaves, spec = args, len(args)
         key = (spec, frame is ON, default(), *[kind(a, frame is ON) for a in leaves])
         for found in self._table.get(key, ()):
-            if (result := found.road(self, args, kwargs)) is not MISS:
+            if (result := found.fast_path(self, args, kwargs)) is not MISS:
                 self._remember(found)
                 return result
         return self._first(key, leaves, spec, args, kwargs)
@@ -180,14 +180,14 @@ class Compiled:
                 why = f"{self._once} calls each changed state that the next call depends on"
                 self._add(key, Eager(why, None, True, GROWS))
             return self.function(*args, **kwargs)
-        result = made.road(self, args, kwargs)
+        result = made.fast_path(self, args, kwargs)
         return self.function(*args, **kwargs) if result is MISS else result
 
     def _remember(self, found: Any) -> None:
         """Move a used specialisation to the front, so that the next call tries it first."""
         if isinstance(found, Specialisation):
-            self.roads.insert(0, found.road)
-            del self.roads[ROADS:]
+            self.fast_paths.insert(0, found.fast_path)
+            del self.fast_paths[FAST_PATHS:]
 
     def _add(self, key: tuple, made: Any) -> None:
         self._table.setdefault(key, []).insert(0, made)

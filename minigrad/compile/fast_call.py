@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from .specialization import Specialisation
 
 
-def road(program: Specialisation, args: tuple, kwargs: dict) -> Callable:
+def fast_path(program: Specialisation, args: tuple, kwargs: dict) -> Callable:
     """Return a function of (owner, args, kwargs) that runs the program, or returns MISS."""
     text, scope = Writer(program).write(args, kwargs)
-    exec(compile(text, f"<road of {program.owner.name}>", "exec"), scope)
-    return scope["road"]
+    exec(compile(text, f"<fast path of {program.owner.name}>", "exec"), scope)
+    return scope["fast_path"]
 
 
 class Writer:
@@ -81,7 +81,7 @@ class Writer:
         self.numbers()
         self.call()
         body = "\n".join(["    " + line for line in self.lines])
-        return f"def road(owner, args, kwargs):\n{body}\n", self.scope
+        return f"def fast_path(owner, args, kwargs):\n{body}\n", self.scope
 
     # ------------------------------------------------------------------ checks
     def take_apart(self, args: tuple, kwargs: dict) -> None:

@@ -124,7 +124,7 @@ class DistributedDataParallel(Module, Joinable):
         self._said: list[Any] = []  # messages to the ranks without input that may still be on their way
         self._divide_by_initial_world_size = True
 
-    broadcast_buffers = property(lambda self: self.forward_sync_buffers, doc="Whether forward copies rank 0's buffers.")
+    broadcast_buffers = property(lambda self: self.forward_sync_buffers, doc="True if forward copies rank 0's buffers.")
     join_device = property(lambda self: self.device, doc="The device of the tensors that ranks exchange in a Join.")
     join_process_group = property(lambda self: self.process_group, doc="The ranks that train together.")
 

@@ -89,7 +89,7 @@ class ShardedTensor:
 
 
 class Part(NamedTuple):
-    """The part of a named whole tensor that lies in a tensor of this rank: its elements from `start` on, box by box."""
+    """The part of a named whole tensor that a tensor of this rank holds: its elements from `start` on, box by box."""
 
     name: str
     size: tuple[int, ...]
@@ -98,7 +98,7 @@ class Part(NamedTuple):
     group: Any = None  # the ranks that hold the whole tensor together; None where each rank holds all of it
 
     def of(self, local: Tensor) -> ShardedTensor:
-        """Return the ShardedTensor whose shards lie in `local`, a tensor of this rank; they share its memory."""
+        """Return the ShardedTensor whose shards are views of `local`, a tensor of this rank."""
         local = local.detach()
         if [sizes for _, sizes in self.boxes] == [tuple(local.shape)]:  # one box, in whatever strides it has
             return ShardedTensor(self.size, local.dtype, [Shard(local, self.boxes[0][0])], self.group)

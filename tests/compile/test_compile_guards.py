@@ -279,9 +279,9 @@ def test_custom_functions():
         assert ("eagerly" not in c.explain()) == fused
 
 
-# ---------------------------------------------------------------------- the short road
+# ---------------------------------------------------------------------- the fast path
 def variations():
-    """Arguments that a road made for the first of them must not be taken with."""
+    """Arguments that a fast path made for the first of them must not be taken with."""
     x, base = torch.arange(6.0).reshape(2, 3), torch.arange(12.0)
     frozen = torch.ones(2, 3).numpy()
     frozen.flags.writeable = False
@@ -326,7 +326,7 @@ def test_every_kind_of_call_finds_its_way():
             for mode in (torch.enable_grad, torch.no_grad):
                 with mode():
                     assert quietly(outcome, c, k, *args) == outcome(f, k, *args), (k, args)
-    assert c.roads
+    assert c.fast_paths
 
 
 def test_a_road_sees_what_changes_besides_the_arguments(either):

@@ -44,7 +44,7 @@ def compare(seed, device):
             except RuntimeError:  # it has written to what its backward needs
                 return compile(f)
     compiled = compile(f)
-    for again in range(4):  # captured, looked up, by the short road
+    for again in range(4):  # captured, looked up, by the fast path
         with torch.device(device), np.errstate(all="ignore"):
             found = outcome(torch, compiled, moved(make(), device))
         for a, b in zip(found, wanted, strict=True):

@@ -1,4 +1,4 @@
-"""The fast road gives what the definitions give, in every corner that it does not cover itself."""
+"""The fast path gives what the definitions give, in every corner that it does not cover itself."""
 
 import os
 import subprocess

@@ -101,7 +101,7 @@ def differs_recorded(program: Any) -> list[str]:
 
 
 def differs_compiled(program: Any) -> list[str]:
-    """Run a compiled program, captured, looked up, and by the short road; its generated text runs as Python."""
+    """Run a compiled program, captured, looked up, and by the fast path; its generated text runs as Python."""
     loaded.cache = types.SimpleNamespace(load=interpreted.load)  # type: ignore[attr-defined]
     make, f = program.arguments(minigrad), compile(program.function(minigrad))
     given = program.arguments(torch)

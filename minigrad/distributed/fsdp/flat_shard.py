@@ -80,7 +80,7 @@ class Sharded(Tensor):
 class FlatShard:
     """The flat parameter of one FullyShardedDataParallel; `flat` is this rank's part, a Parameter, padded with zeros.
 
-    It lies in `home`, the parameters of the unit, where functional_call and load_state_dict(assign=True) replace it.  With
+    It is in `home`, the parameters of the unit, where functional_call and load_state_dict(assign=True) replace it.  With
     `regather` the whole flat parameter is freed after forward and gathered again when backward needs it.
     """
 
@@ -260,7 +260,7 @@ class Regathering(saved_tensors_hooks):
 
 
 def check(found: list[tuple[str, Module, str, Parameter]]) -> None:
-    """Raise ValueError for parameters that cannot lie in one flat tensor."""
+    """Raise ValueError for parameters that cannot share a flat tensor."""
     if lazy := [path for path, _, _, p in found if is_lazy(p)]:
         raise error(
             ValueError, WHO, f"{lazy[0]} has no shape yet", "call the model once on an example before wrapping it"
