@@ -24,7 +24,7 @@ from .backward_programs import BackwardPrograms
 from .captured_program import Captured, argument_names
 from .captured_steps import Refused, Value
 from .effects import Surroundings
-from .fast_call import nothing, fast_path
+from .fast_call import fast_path, nothing
 from .function_parts import plain
 from .guards import PLAIN, Environment
 from .loaded import Loaded, generated
