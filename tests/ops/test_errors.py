@@ -101,7 +101,7 @@ UNREACHED = {
     "move one of them": "needs a device: tests/kernels/cuda/test_devices.py",
     "tensors are on the first GPU": "needs a device: tests/kernels/cuda/test_devices.py",
     "not enough memory": "asks for more memory than there is",
-    "has no rule for vmap": "every operation of the package has one",
+    "has no vmap rule": "every operation of the package has one",
     "its base of strides": "the write that would raise it is refused before",
 }
 

@@ -263,7 +263,7 @@ def test_in_place_refuses_to_write_floats_into_integers(f):
 
 def test_out_of_another_shape_is_resized_with_a_warning_where_it_has_elements():
     out = torch.empty(3)
-    with pytest.warns(UserWarning, match=r"^add: out= had shape \(3,\) and was resized to \(2,\)"):
+    with pytest.warns(UserWarning, match=r"^add: resizes out= from shape \(3,\) to \(2,\)"):
         assert torch.add(T([1.0, 2.0]), 1, out=out) is out and out.tolist() == [2, 3]
     assert torch.exp(T([0.0]), out=torch.empty(0)).tolist() == [1]
 

@@ -1,1 +1,1 @@
-"""Define what every operation is built on: Primitive, the families, the registry, and layouts of results."""
+"""Primitive, the families of operations, the registry and the memory layouts of results: the base of every operation."""

@@ -1,11 +1,11 @@
-"""Families: base classes from which an operation that states only its mathematics gets everything else.
+"""Families: base classes that derive everything else of an operation from its mathematics.
 
-An operation is a class: `impl` computes on arrays, and a formula `d<name>` per differentiable argument gives that
-argument's derivative.  The names of a formula's parameters say what it reads, and so what has to be saved:
+An operation is a class: `impl` computes on arrays, and for each differentiable argument a formula `d<name>` gives the
+derivative.  The formula's parameter names state its inputs, and so decide which tensors are saved:
 
-- an argument of impl by its name, `out` for the result (`out0`, `out1` where there are several),
-- `g` the gradient of the result (`g0`, `g1`; None where an output was not used), `shape` the shape of the argument that
-  the formula is for, and for variadic arguments `index`, which of them it is for.
+- an argument of impl by its name, `out` for the result (`out0`, `out1` if there are several),
+- `g` for the incoming gradient (`g0`, `g1`; None if an output was not used), `shape` for the shape of the argument that
+  the formula belongs to, and for variadic arguments `index`, the position among them.
 
 | family | the formula d<x> is | jvp |
 |---|---|---|
@@ -16,11 +16,11 @@ argument's derivative.  The names of a formula's parameters say what it reads, a
 | Operation | the pull-back, `dx = lambda g, ...` | the transpose of the pull-back |
 | NonDifferentiable | none | none |
 
-An operation with `depends_on_operand = True` has gradients that count as depending on their operand though they do not
-change with it; its formulas read that operand, or the result (primitive.Tied).
+An operation with `depends_on_operand = True` has gradients that count as depending on their operand although they are
+constant in it; its formulas read that operand, or the result (primitive.Tied).
 
-Formulas are made of operations on Tensors; a Pointwise one also runs on arrays and in Numba's kernels, from the same text.
-Under vmap an operation gets its tensors with the batch dimension in front, and `batch(*args)` says what changes.
+Formulas consist of operations on Tensors; a Pointwise one also runs on arrays and in Numba kernels, from the same source.
+Under vmap an operation receives tensors with the batch dimension in front, and `batch(*args)` states what changes.
 """
 
 from __future__ import annotations
@@ -49,36 +49,34 @@ from .primitive import Primitive, ShapeOf, widened_tensors
 class Pointwise(Primitive):
     """out[i] = kernel(x[i], y[i], ...), with broadcasting and PyTorch's type promotion.
 
-    `kernel` is one scalar formula.  `ufunc` is NumPy's function for it, if there is one; without, the formula itself
-    computes on small arrays and Numba compiles it for large ones.  `kind` says what comes out: "same" as the inputs,
-    "float" (integers are converted to the default dtype), "bool".
+    `kernel` is one scalar formula.  `ufunc` is NumPy's function for it, if NumPy has one; otherwise the formula itself
+    computes small arrays, and Numba compiles it for large ones.  `kind` is the kind of the result: "same" as the inputs,
+    "float" (integers are converted to the default dtype) or "bool".
     """
 
     elementwise = takes_half = True
     kernel: Any = None
     ufunc: Any = None
-    integer_kernel: Any = None  # the formula for integers on a GPU, where `kernel` would take them for floats
+    integer_kernel: Any = None  # the formula for integers on a GPU, if `kernel` would treat them as floats
     kind = "same"
-    accepts = "biuf"  # the kinds of dtypes (NumPy's letters: bool, signed, unsigned, float) that it computes with
-    advice = ""  # what to say about the others
-    n_conditions = (
-        0  # how many of the first operands are conditions: bools that take no part in the promotion of dtypes
-    )
-    defaults: tuple = ()  # of those settings
-    domain: tuple = (-2.0, 2.0)  # where the function is tested
-    samples: tuple = ()  # calls to test it with, where the usual shapes do not do
-    operands: tuple = ()  # PyTorch's names of the operands, where not input, other
+    accepts = "biuf"  # the kinds of dtypes it computes with, in NumPy's letters: bool, signed, unsigned, float
+    advice = ""  # the fix to suggest for other dtypes
+    n_conditions = 0  # number of leading operands that are conditions: bools, which take no part in type promotion
+    defaults: tuple = ()  # of the settings
+    domain: tuple = (-2.0, 2.0)  # the interval to test the function on
+    samples: tuple = ()  # calls to test it with, if the usual shapes do not suit it
+    operands: tuple = ()  # PyTorch's names of the operands, if not input, other
     aliases: tuple = ()  # further names of the function
-    torch = ""  # where PyTorch has it, where not torch.<name>
+    torch = ""  # its name in PyTorch, if not torch.<name>
     method: Any = True  # also a method of Tensor
     inplace = True  # also a method `name_`
-    number_operand: int | None = None  # the operand that reaches formulas as a number where it is one, and not 0
+    number_operand: int | None = None  # the operand that formulas receive as a number, if it is a nonzero one
     takes_inplace = False  # its function takes `inplace=`, as PyTorch's activations do
-    differs = ""  # in what from PyTorch's (registry.Entry)
+    differs = ""  # its difference from PyTorch (registry.Entry)
 
     @staticmethod
     def simple(*operands: object) -> bool:
-        """Whether the gradients by these operands are so simple that NumPy's loops are faster than a fused kernel."""
+        """Return True if these operands' gradients are so simple that NumPy's loops beat a fused kernel."""
         return False
 
     @classmethod
@@ -87,7 +85,7 @@ class Pointwise(Primitive):
 
     @classmethod
     def known_as(cls) -> tuple:
-        """PyTorch's names of the operands, then the settings."""
+        """Return PyTorch's names of the operands, then the settings."""
         n = len(cls.names) - cls.n_settings
         operands = cls.operands or (("input",), ("input", "other"), cls.names[:n])[min(n, 3) - 1]
         return (*operands, *cls.names[n:])
@@ -98,7 +96,7 @@ class Pointwise(Primitive):
 
     @classmethod
     def keeps_number(cls, node: Node) -> bool:
-        """A number that a formula reads is kept like a tensor, as in PyTorch: `x * 2` cannot run backward twice."""
+        """Save a number that a formula reads like a tensor, as PyTorch does: `x * 2` cannot run backward twice."""
         if not any([isinstance(s, (int, float)) for s in node._saved]):
             return False
         read = {n for i, e in enumerate(node._edges) if e is not None for n in cls.reads.get(i, ())}
@@ -107,10 +105,10 @@ class Pointwise(Primitive):
 
     @classmethod
     def operand(cls, j: int, bound: tuple, n_args: int, g: Tensor | Array) -> Any:
-        """The value of an operand, as a float.
+        """Return the value of an operand, as a float.
 
-        Numbers become 0-d tensors: x / 0.0 is an infinity, not an exception.  So do integers, as in the forward: int8 has
-        no room for squares, and its logarithm is a float16.
+        Numbers become 0-d tensors: x / 0.0 is an infinity, not an exception.  Integers become floats, as in the forward: int8
+        has no room for squares, and its logarithm is a float16.
         """
         a = bound[j] if j < n_args else None
         if isinstance(a, Tensor):
@@ -131,7 +129,7 @@ class Pointwise(Primitive):
 
     @staticmethod
     def backward(ctx: Node, *grads: Tensor | None) -> tuple:
-        """All wanted partials in one pass over memory where that pays, else the formulas on tensors."""
+        """Compute all requested gradients in one pass over memory if that pays, else by the formulas on tensors."""
         cls, edges, frame = ctx._fn, ctx._edges, current()
         bound = tuple([unpack(s, ctx) for s in ctx._alive()])
         g = grads[0]
@@ -152,7 +150,7 @@ class Pointwise(Primitive):
 
     @classmethod
     def arrays(cls, gs: Sequence, bound: tuple) -> list | None:
-        """The wanted gradients, whose formulas find what they read, on small arrays; None for large ones: see backward."""
+        """Return the requested gradients of small arrays; None for large ones, which `backward` computes."""
         g, partials = gs[0], array_formulas(cls)
         if partials is None or g.size >= pointwise_calls.FUSE_FROM:
             return None
@@ -160,14 +158,14 @@ class Pointwise(Primitive):
 
     @staticmethod
     def plain(v: Any, dtype: np.dtype) -> Any:
-        """An array of floats as it is, integers and numbers as floats (see operand); None for what was not saved."""
+        """Return float arrays unchanged, integers and numbers as floats (see operand), and None for an unsaved value."""
         if type(v) in KINDS:
             return v if v.dtype in dtypes.FLOATS else v.astype(dtype)
         return dtype.type(v) if isinstance(v, (int, float)) else None if type(v) is ShapeOf else v
 
     @classmethod
     def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
-        """Each output element depends on one element of each input: the same formulas, with tangents for gradients."""
+        """Apply the same formulas to tangents: each output element depends on one element of each input."""
         frame = current()
         total = frame.layer.elementwise(frame, cls.slopes, primals, tuple(tangents), outs)
         if total is None:
@@ -177,7 +175,7 @@ class Pointwise(Primitive):
 
     @classmethod
     def slopes(cls, primals: tuple, tangents: tuple, outs: tuple) -> Any:
-        """The sum of the tangents, each times its partial."""
+        """Return the sum of the tangents, each times its partial derivative."""
         total = None
         for i, t in enumerate(tangents):
             if t is not None and (term := cls.evaluate(i, primals + outs, len(primals), (t,))) is not None:
@@ -186,7 +184,7 @@ class Pointwise(Primitive):
 
     @staticmethod
     def vmap(info: SimpleNamespace, in_dims: tuple, *args: object) -> tuple:
-        """The batch dimension in front, the ranks made equal behind it; dtypes meet as those of single examples do."""
+        """Put the batch dimension in front and make the ranks behind it equal; dtypes are promoted as for single examples."""
         cls, pairs = info.function, list(zip(args, in_dims))
         rank = max([a.ndim - (d is not None) for a, d in pairs if isinstance(a, Tensor)])
         values, operands = [lift(a, d, rank) for a, d in pairs], slice(cls.n_conditions, len(args) - cls.n_settings)
@@ -197,12 +195,12 @@ class Pointwise(Primitive):
 
 
 def stand_in(a: object, dim: int | None) -> Any:
-    """An array with as many dimensions as one example of a batched tensor has, which is what decides about dtypes."""
+    """Return an array with the rank of one example of a batched tensor: rank decides in type promotion."""
     return np.empty((1,) * (a.ndim - (dim is not None)), a._np_dtype) if isinstance(a, Tensor) else a
 
 
 def added(total: Tensor, term: Tensor, tangents: tuple) -> Any:
-    """total + term; in total's own memory where that is nobody else's."""
+    """Return total + term, computed in total's memory if no other tensor shares it."""
     a, b = (t._a if type(t) is Tensor and t._edge is None and t._view is None else None for t in (total, term))
     if a is None or b is None or a.shape != b.shape or a.dtype is not b.dtype or a.base is not None:
         return total + term
@@ -216,9 +214,9 @@ def added(total: Tensor, term: Tensor, tangents: tuple) -> Any:
 
 @cache
 def array_formulas(cls: type[Pointwise]) -> tuple | None:
-    """Return per operand its formula for arrays, the places of what it reads (see array_gradient), and whether it takes g.
+    """Return for each operand its array formula, the positions of its inputs (see array_gradient), and whether it takes g.
 
-    None for an operand without a formula, and for all where one has no form for arrays.
+    An operand without a formula has None; the result is None if some formula cannot run on arrays.
     """
     if not all(map(formula.runs_on_arrays, cls.formulas.values())):
         return None
@@ -231,7 +229,7 @@ def array_formulas(cls: type[Pointwise]) -> tuple | None:
 
 
 def array_gradient(cls: type[Pointwise], partial: tuple, bound: tuple, g: Array) -> Any:
-    """Return one gradient from the arguments and the result, and g; None where what the formula reads was not saved."""
+    """Return one gradient from arguments, result and g, or None if an input of the formula was not saved."""
     f, places, takes_g = partial
     given = []
     for k in places:
@@ -245,7 +243,7 @@ def array_gradient(cls: type[Pointwise], partial: tuple, bound: tuple, g: Array)
 
 
 def times(g: Tensor | Array, d: Tensor | Array | float) -> Any:
-    """g * d, of tensors or arrays, sparing the multiplication by one; 0 is 0 also where g is infinite."""
+    """Return g * d for tensors or arrays without multiplying by one; for d = 0 it is 0 even if g is infinite."""
     if type(d) is not int or d not in (-1, 0, 1):
         return g * d
     if d:
@@ -254,17 +252,17 @@ def times(g: Tensor | Array, d: Tensor | Array | float) -> Any:
 
 
 class Reduce(Primitive):
-    """A reduction `impl(x, dims, keepdim)` over a tuple of dimensions; dx is the partial by one element, or with `g` among
-    its parameters g times it.
+    """A reduction `impl(x, dims, keepdim)` over a tuple of dimensions.
 
-    In dx, `out` and `g` have their reduced dimensions as 1, so that they meet x by broadcasting.
+    dx is the partial by one element, or with `g` among its parameters g times it.  In dx the reduced dimensions of `out` and
+    `g` have size 1, so that both broadcast against x.
     """
 
     layout = row_major
 
     @classmethod
     def term(cls, bound: tuple, n_args: int, g: Tensor | Array) -> Any:
-        """g times the partial by each element."""
+        """Return g times the partial by each element."""
         d = Primitive.evaluate.__func__(cls, 0, bound, n_args, (g,))
         return d if "g" in cls.reads[0] else times(g, d)
 
@@ -272,7 +270,7 @@ class Reduce(Primitive):
     def evaluate(cls, i: int, bound: tuple, n_args: int, grads: tuple) -> Any:
         x, dims, keepdim = bound[:3]
         shape, g = tuple(x) if type(x) is ShapeOf else tuple(x.shape), grads[0]
-        if not keepdim and g.ndim:  # one number meets all shapes as it is
+        if not keepdim and g.ndim:  # a single number broadcasts as it is
             kept = tuple([1 if d in dims else n for d, n in enumerate(shape)])
             g = g.reshape(kept)
             if bound[n_args] is not None:
@@ -295,7 +293,7 @@ class Reduce(Primitive):
 
 
 def spread(d: Array, shape: tuple) -> Array:
-    """A gradient repeated over what was reduced; a small one in memory of its own, which NumPy makes much faster."""
+    """Return a gradient broadcast over the reduced dimensions; a small one is copied, because NumPy is much faster on that."""
     if d.shape == shape:
         return d
     if math.prod(shape) > pointwise_calls.FUSE_FROM or on_device(d):
@@ -306,7 +304,7 @@ def spread(d: Array, shape: tuple) -> Array:
 
 
 class Linear(Primitive):
-    """Linear in its first argument, the rest are plain values: its jvp is itself, its pull-back the transpose dx."""
+    """Linear in the first argument; the rest are plain values.  The jvp is the operation itself, the pull-back is dx."""
 
     @classmethod
     def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
@@ -314,7 +312,7 @@ class Linear(Primitive):
 
 
 class ViewScatter(Primitive):
-    """History only: a tensor with the region of one of its views replaced, after the write has been done."""
+    """History only: a tensor after a write through one of its views, whose region is replaced."""
 
     names, reads, formulas = ("base", "view", "region", "order"), {0: (), 1: ()}, {}
 
@@ -324,7 +322,7 @@ class ViewScatter(Primitive):
 
     @staticmethod
     def backward(ctx: Node, *grads: Any) -> tuple:
-        """The view gets its region of g; the rest goes on to what the base was before."""
+        """Pass the region of g to the view, and the rest to the earlier value of the base."""
         _, _, region, order = ctx._alive()
         g, for_base, for_view = laid_out_in(order, *grads), None, None
         if ctx._edges[0] is not None:
@@ -336,17 +334,17 @@ class ViewScatter(Primitive):
 
     @staticmethod
     def within(t: Tensor, region: tuple) -> Tensor:
-        """Return a region of t, which views of views lead to."""
+        """Return the region of t that a chain of views selects."""
         for fn, args in region:
             t = fn.apply(t, *args)
         return t
 
 
 class View(Linear):
-    """Linear, and the result shares the memory of its first argument."""
+    """Linear; the result shares the memory of its first argument."""
 
     view = takes_half = True
-    scatter: Any = ViewScatter  # the history of its base once the view was written
+    scatter: Any = ViewScatter  # the history of its base after a write to the view
 
 
 class Bilinear(Primitive):

@@ -1,8 +1,8 @@
-"""Lay results out in memory as PyTorch does, so that `.view` works, and is refused, in the same cases.
+"""Lay results out in memory as PyTorch does, so that `.view` works, or raises, in the same cases.
 
-An operation without the attribute `layout` leaves its result as NumPy made it.  For elementwise operations that is the
-order of the operands; of several that lie in different ones PyTorch takes the first's, NumPy goes row by row.  On a GPU
-kernels write their results row by row.
+An operation without the attribute `layout` leaves its result as NumPy made it.  An elementwise result has the memory order
+of its operands; if these differ, PyTorch follows the first operand, and NumPy goes row by row.  GPU kernels write their
+results row by row.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ if TYPE_CHECKING:
 
 
 def row_major(out: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Return the result row by row, however the operands lie."""
+    """Return the result in row-major order, whatever the layout of the operands."""
     return out if out.flags.c_contiguous else out.copy()
 
 
 def as_operand(out: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Return the result with its dimensions in the order that those of the first operand have in memory."""
+    """Return the result with its dimensions in the memory order of the first operand."""
     if out.shape != x.shape or x.flags.c_contiguous and out.flags.c_contiguous:
         return out
     return ordered(out, order_in_memory(x))
 
 
 def column_major(out: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Return each matrix of the result column by column, as LAPACK leaves them."""
+    """Return each matrix of the result in column-major order, as LAPACK leaves it."""
     return out if out.ndim < 2 else ordered(out, [*range(out.ndim - 2), out.ndim - 1, out.ndim - 2])
 
 
 def channels_last(out: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Return images with the channels (dimension 1) last where those of the operand lie so, else row by row."""
+    """Return images channels last (dimension 1 innermost) if the operand is stored so, else in row-major order."""
     return ordered(out, (0, 2, 3, 1)) if x.ndim == 4 and lies_channels_last(x) else row_major(out, x)
 
 
 def lies_channels_last(x: np.ndarray) -> bool:
-    """Return whether images count as lying with the channels last, sizes of 1 and strides of 0 among them, by PyTorch's rule.
+    """Return True if images are channels last by PyTorch's rule, which also covers sizes of 1 and strides of 0.
 
     See is_channels_last_strides_2d_s4 in PyTorch's c10/core/MemoryFormat.h.
     """
@@ -57,23 +57,23 @@ def lies_channels_last(x: np.ndarray) -> bool:
 
 
 def as_power(out: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Return powers of a single number row by row, as PyTorch has those of Python's numbers."""
+    """Return powers of a single number in row-major order, as PyTorch does for Python numbers."""
     return out if getattr(x, "ndim", 0) else row_major(out, out)
 
 
 def ordered(out: np.ndarray, order: Sequence[int]) -> np.ndarray:
-    """Return a result whose dimensions lie in memory in this order."""
+    """Return the result with its dimensions in this memory order."""
     moved = out.transpose(order)
     return out if moved.flags.c_contiguous else moved.copy().transpose([order.index(d) for d in range(out.ndim)])
 
 
 def arranged(cls: type[Primitive], raw: Any, operands: tuple) -> Any:
-    """Return what impl gave, as the operation's `layout` has it."""
+    """Return the result of impl in the memory order that the operation's `layout` asks for."""
     if type(raw) is tuple:
         return tuple([arranged(cls, r, operands) for r in raw])
     return cls.layout(raw, operands[0]) if type(raw) is np.ndarray and raw.ndim > 1 else raw
 
 
 def wrap_near(array: np.ndarray, other: Tensor) -> Tensor:
-    """Return a plain tensor on this array, in the memory where another tensor is."""
+    """Return a plain tensor on this array, on the device of another tensor."""
     return wrap(near(array, bottom(other)._a))

@@ -1,6 +1,6 @@
-"""Calls in the order that PyTorch took before version 1.5 and still takes: `x.add_(-lr, grad)`, `torch.addcmul(x, 2, y, z)`.
+"""Calls with the argument order of PyTorch before 1.5, still accepted: `x.add_(-lr, grad)`, `torch.addcmul(x, 2, y, z)`.
 
-Numbers stood in front of tensors and are keywords now.  A call is looked at only when it has failed, so others cost nothing.
+Numbers stood before tensors there; today they are keywords.  Only a call that failed is examined, so others cost nothing.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from ...core.tensor import Tensor
 
 PRODUCT = ("beta", "alpha")
-# the operation -> how many tensors it takes, and the keywords that numbers have become, in the order in which they stood
+# operation -> its number of tensors, and the keywords that replaced the numbers, in their old order
 OLDER = {
     **dict.fromkeys(("add", "sub"), (2, ("alpha",))),
     **dict.fromkeys(("addcmul", "addcdiv"), (3, ("value",))),
@@ -19,7 +19,7 @@ OLDER = {
 
 
 def reordered(name: str, args: Sequence, kwargs: dict) -> tuple[list, dict] | None:
-    """Return positional arguments and keywords of the same call in today's order; None for a call that is not an older one."""
+    """Return positional arguments and keywords of the call in today's order, or None if it is not an older one."""
     n, keywords = OLDER.get(name.removesuffix("_"), (0, ()))
     tensors, numbers = [a for a in args if isinstance(a, Tensor)], [a for a in args if isinstance(a, (int, float))]
     if kwargs or len(tensors) != n or not 0 < len(numbers) <= len(keywords) or len(args) != n + len(numbers):

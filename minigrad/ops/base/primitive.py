@@ -1,7 +1,7 @@
-"""Primitive: a built-in operation, which computes on arrays.  Tensors come in and go out around its `impl`.
+"""Primitive: a built-in operation, which computes on arrays.  `apply` unwraps and wraps tensors around its `impl`.
 
-The names of a formula's parameters say what it reads: `keep` saves just that, and `evaluate` finds it again, in backward as
-in jvp.  The families of families.py build on this class and say what a formula means.
+The parameter names of a formula state its inputs: `keep` saves only these, and `evaluate` finds them again, in backward and
+in jvp.  The families in families.py build on this class and define what a formula means.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ from ...layers.grad import transpose
 from ..node_names import alphabetical, numbers_among
 from .layouts import arranged
 
-# functions in a class body without self
+# functions in a class body that take no self
 STATIC = ("impl", "program", "layout", "update", "kernel", "integer_kernel", "ufunc", "batch", "vmap")
 
 
 class ShapeOf(tuple):
-    """Stands in a node for a tensor argument whose value no formula needs: only its shape is kept."""
+    """Placeholder in a node for a tensor argument whose value no formula reads: only its shape is saved."""
 
 
 class PrimitiveNode(Node):
-    """The node of a built-in operation, which knows what it has saved by PyTorch's names, and can be called."""
+    """Node of a built-in operation.  It finds its saved tensors by PyTorch's names and can be called."""
 
     __slots__ = ()
 
     def __call__(self, *grads: Tensor | None) -> Any:
-        """Return the gradients of the inputs, one alone or a tuple, for those of the outputs.  No hook is called.
+        """Return the gradients of the inputs (one or a tuple) for given gradients of the outputs, without calling hooks.
 
         As in PyTorch nothing is freed, and the gradient of an operand that was broadcast has the shape of the result.
         """
@@ -60,12 +60,12 @@ class PrimitiveNode(Node):
     _saved_result = property(lambda node: node._saved_as("_saved_result"), doc="The result, if backward needs it.")
 
     def tensor_inputs(self) -> list:
-        """Return the positions of the operands, but for numbers for which PyTorch has another node."""
+        """Return the positions of the operands, except numbers for which PyTorch has another node."""
         numbers = numbers_among(self)
         return [i for i in super().tensor_inputs() if i not in numbers]
 
     def _saved_as(self, name: str) -> Tensor:
-        """Return the saved tensor of this name; AttributeError if there is none."""
+        """Return the saved tensor of this name, or raise AttributeError."""
         formulas = sorted(self._fn.formulas)
         places = {**dict(zip(("_saved_self", "_saved_other"), formulas)), "_saved_result": len(self._edges)}
         value = self._alive()[places[name]] if formulas and name in places else None
@@ -75,59 +75,61 @@ class PrimitiveNode(Node):
 
 
 class FullPrimitiveNode(PrimitiveNode, FullNode):
-    """The same with a slot for everything; those that fast/ writes out are flatter."""
+    """PrimitiveNode with all slots; the classes that fast/ generates have fewer."""
 
     __slots__ = ()
 
     @property
     def _constants(self) -> dict:
-        """By position the arguments that are no tensors, as far as they are there still: a backward frees them, too."""
+        """The arguments that are not tensors, by position, as far as no backward has freed them."""
         kept = self._saved if type(self._saved) is tuple else ()
         found = [(i, s) for i, (e, s) in enumerate(zip(self._edges, kept)) if e is None]
         return {i: s for i, s in found if type(s) is not Saved and type(s) is not ShapeOf}
 
 
 class Primitive(Function):
-    """A built-in operation: `impl` takes and returns arrays, tensors come in and go out around it."""
+    """A built-in operation: `impl` takes and returns arrays, and `apply` wraps them in tensors."""
 
     primitive = True
     Node = FullPrimitiveNode
 
-    # What a declaration may say, beside impl and its formulas (`dx` is that of the parameter x).  Families add to it.
+    # Attributes that a declaration may set, beside impl and its formulas (`dx` is the formula of x).  Families add more.
     impl: Any = None  # arrays and plain values in, an array or a tuple of arrays out
     program: Any = None  # impl as a program of other operations, on Tensors, from which fused kernels are generated
     view = False  # the result shares the memory of the first operand
     differentiable = True
-    name = ""  # what programs call it, where not the class's name in lower case (LeakyRelu: leaky_relu)
-    node = ""  # what PyTorch calls its node, where not by the class's name; with Backward and a number in full
-    number_nodes: dict = {}  # position of an operand -> PyTorch's node where that is a number, which then is no input
-    n_settings = 0  # how many of the last parameters are plain settings, not operands
-    n_internal = 0  # how many of the last results are for formulas alone, unless the function was asked for them
-    integers: tuple = ()  # the parameters that take tensors of integers: classes, indices
-    any_device: tuple = ()  # the parameters whose tensors may lie on another device than the others
-    elementwise = False  # x[i] = f(x[i], y[i], ...) with broadcasting: what a batch dimension does not change
-    batch: Any = None  # (arguments with the batch in front) -> the arguments of the call for the whole batch
-    layout: Any = None  # how the results lie in memory (layouts.py)
+    name = ""  # its name in programs, if not the class's name in lower case (LeakyRelu: leaky_relu)
+    node = ""  # PyTorch's name of its node, if not from the class's name; with Backward and a number in full
+    number_nodes: dict = {}  # position of an operand -> PyTorch's node if that operand is a number, which then is no input
+    n_settings = 0  # the number of trailing parameters that are plain settings, not operands
+    n_internal = 0  # the number of trailing results for formulas only, which a caller gets on request
+    integers: tuple = ()  # the parameters that take integer tensors: classes, indices
+    any_device: tuple = ()  # the parameters whose tensors may be on another device than the rest
+    elementwise = False  # x[i] = f(x[i], y[i], ...) with broadcasting: a batch dimension changes nothing
+    batch: Any = None  # (arguments with the batch dimension in front) -> the arguments of the call for the whole batch
+    layout: Any = None  # the memory order of the results (layouts.py)
     update: Any = None  # impl that writes into its first argument and returns nothing: for writes to few elements
-    takes_half = False  # impl takes float16 and bfloat16 as they stand: it moves elements only, say (arrays/halves.py)
-    kernel_takes_half = False  # so do its kernels on the device, and they compute in more digits
-    quiet = False  # impl, or a helper in ops/, calls NumPy's functions itself: it can be alarmed (arrays/errstate.py)
-    # how a first-order backward needs no tensors: True where the formulas run on arrays as they stand, or a function
-    # (gradients of the outputs, what was saved) -> gradients of the arguments, or None to leave it to the formulas
+    takes_half = (
+        False  # impl takes float16 and bfloat16 directly, because it only moves elements, say (arrays/halves.py)
+    )
+    kernel_takes_half = False  # its device kernels take them too, and compute in higher precision
+    quiet = False  # impl, or a helper in ops/, calls NumPy's functions itself, which may warn (arrays/errstate.py)
+    # a first-order backward without tensors: True if the formulas run on arrays directly, or a function (gradients of the
+    # outputs, saved values) -> gradients of the arguments, or None to leave them to the formulas
     arrays: Any = False
-    # whether the gradient by an operand counts as depending on it though it does not change with it, so that a second
-    # derivative is zeros and not None: so it is in PyTorch where the backward is a kernel that takes the operand
+    # the gradient by an operand counts as depending on it although it is constant in it, so that a second derivative is
+    # zeros and not None: PyTorch behaves so if the backward is a kernel that takes the operand
     depends_on_operand = False
 
-    # What follows from that.
+    # Attributes that follow from these.
     names: tuple = ()  # impl's parameters
     variadic: int | None = None  # the position from which all arguments share the last name
     formulas: dict = {}  # parameter's position -> formula
-    reads: dict = {}  # parameter's position -> names of what its formula reads
+    reads: dict = {}  # parameter's position -> names that its formula reads
     keeps: frozenset = frozenset()  # positions of the arguments that some formula reads
-    listen: Any = None  # silences NumPy, which tells us of infinities and NaN under this operation's name
-    operator = ""  # the method of Tensor that Python's operator calls
-    namespaces: list = []  # of functions that call apply: they get the written-out one (fast/)
+    listen: Any = None  # silences NumPy, and reports infinities and NaN under this operation's name
+    operator = ""  # the method of Tensor behind Python's operator
+    namespaces: list = []  # of functions that call apply: fast/ puts the generated one there
 
     def __init_subclass__(cls, **options: object):
         super().__init_subclass__(**options)
@@ -143,7 +145,7 @@ class Primitive(Function):
 
     @classmethod
     def signature(cls) -> Callable | None:
-        """The function whose parameters name the operation's arguments."""
+        """Return the function whose parameters name the operation's arguments."""
         return cls.impl
 
     @classmethod
@@ -158,23 +160,23 @@ class Primitive(Function):
 
     @classmethod
     def function_name(cls) -> str:
-        """What the operation is called in programs."""
+        """Return the operation's name in programs."""
         return cls.name
 
     @classmethod
     def node_class_name(cls) -> str:
-        """Return PyTorch's name for the class of its nodes."""
+        """Return PyTorch's name of the node class."""
         return cls.node if "Backward" in cls.node else f"{cls.node or cls.__name__}Backward0"
 
     @classmethod
     def node_name(cls, node: Node) -> str:
-        """Return what PyTorch calls this node: it has others where an operand is a number."""
+        """Return PyTorch's name of this node, which differs if an operand is a number."""
         numbers = numbers_among(node)
         return cls.number_nodes[numbers[0]] if numbers else type(node).__name__
 
     @classmethod
     def known_as(cls) -> tuple:
-        """The arguments' names as the operation's users know them."""
+        """Return the arguments' names as users know them."""
         return cls.names
 
     @classmethod
@@ -187,7 +189,7 @@ class Primitive(Function):
     def eager(cls, frame: Frame, args: tuple) -> Any:
         try:
             raw = cls.compute(*[a._a if isinstance(a, Tensor) else a for a in args])
-        except MinigradError as e:  # compute knows the arrays only
+        except MinigradError as e:  # compute sees only arrays
             e.notes += tuple(slots.origins({n: a for n, a in zip(cls.known_as(), args) if isinstance(a, Tensor)}))
             raise
         if type(raw) is not np.ndarray and len(KINDS) > 1:
@@ -196,7 +198,7 @@ class Primitive(Function):
 
     @classmethod
     def check_devices(cls, args: tuple) -> None:
-        """Raise RuntimeError where tensors lie on two devices, also if a kernel would find what it needs."""
+        """Raise RuntimeError if tensors are on two devices, even if a kernel could find its data."""
         names = [cls.known_as()[cls.parameter(i)] for i in range(len(args))]
         named = {
             n if names.count(n) == 1 else f"{n}[{i}]": a._a
@@ -209,7 +211,7 @@ class Primitive(Function):
 
     @classmethod
     def finish(cls, frame: Frame, args: tuple, raw: Any) -> Any:
-        """Tensors around the arrays that impl gave, with their history, and what else the frame asks for."""
+        """Wrap the arrays from impl in tensors, record their history, and notify the frame's observers."""
         one = type(raw) is np.ndarray
         out: Any = wrap(raw) if one else tuple(map(as_tensor, raw)) if type(raw) is tuple else as_tensor(raw)
         if cls.view:
@@ -231,7 +233,7 @@ class Primitive(Function):
 
     @classmethod
     def record(cls, layer: Layer | None, args: tuple, out: Tensor | tuple, edges: tuple | None = None) -> None:
-        """Give `out` (one tensor, or a tuple) the node of `cls(*args)` as its history, as `layer` sees it."""
+        """Record the node of `cls(*args)` as the history of `out` (a tensor or a tuple), as `layer` sees it."""
         if edges is None:
             edges = edges_of(args, layer)
         outs: tuple = out if type(out) is tuple else (out,)
@@ -246,7 +248,7 @@ class Primitive(Function):
 
     @classmethod
     def compute(cls, *arrays: Array, into: Callable | None = None) -> Any:
-        """impl (or `into`, the update in place): without NumPy's warnings, and errors named after this operation."""
+        """Run impl (or `into`, the in-place update) without NumPy's warnings; errors name this operation."""
         if "keepdim" in cls.names and not isinstance(keepdim := arrays[cls.names.index("keepdim")], (bool, np.bool_)):
             raise slots.problem("keepdim is True or False", cls=cls, given=keepdim)
         try:
@@ -271,15 +273,15 @@ class Primitive(Function):
             problem = "the operation cannot compute with these arrays"
             raise_instead(slots.problem(problem, cls=cls, arrays=arrays, cause=e), e)
 
-    # ------------------------------------------------------------------ what is saved, and what formulas read
+    # ------------------------------------------------------------------ saved values, and the inputs of formulas
     @classmethod
     def parameter(cls, i: int) -> int:
-        """The position among the parameters of argument number i."""
+        """Return the position among the parameters of argument number i."""
         return i if cls.variadic is None else min(i, cls.variadic)
 
     @classmethod
     def keep(cls, args: tuple, outs: tuple, edges: tuple) -> tuple:
-        """Per argument, then per output: a Saved tensor where a tracked argument's formula reads it, else a shape or value."""
+        """Return per argument, then output: a Saved tensor if a tracked argument's formula reads it, else a shape or value."""
         reads, results = read_by(cls, tuple(map(bool, edges)), len(outs))
         kept = [ShapeOf(a._sizes) if not reads[i] and isinstance(a, Tensor) else a for i, a in enumerate(args)]
         for i in cls.saving_order(args):
@@ -291,12 +293,12 @@ class Primitive(Function):
 
     @classmethod
     def saving_order(cls, args: tuple) -> tuple:
-        """The order in which arguments are saved, as hooks see it: PyTorch's, that of its names of them in the alphabet."""
+        """Return the order in which arguments are saved, as hooks see it: alphabetical by PyTorch's names."""
         return alphabetical(cls, len(args))
 
     @classmethod
     def evaluate(cls, i: int, bound: tuple, n_args: int, grads: tuple) -> Any:
-        """The formula of argument i, on the values that its parameters name; None if it has none."""
+        """Evaluate the formula of argument i on the values that its parameters name; None if it has no formula."""
         p = cls.parameter(i)
         f = cls.formulas.get(p)
         if f is None:
@@ -321,28 +323,28 @@ class Primitive(Function):
 
     @classmethod
     def operand(cls, j: int, bound: tuple, n_args: int, g: Tensor | Array) -> Any:
-        """The value of argument j as a formula gets it."""
+        """Return the value of argument j as a formula receives it."""
         return bound[j] if j < n_args else None
 
-    # ------------------------------------------------------------------ the rules that the engine and the layers call
+    # ------------------------------------------------------------------ rules that the engine and the layers call
     @staticmethod
     def backward(ctx: Node, *grads: Tensor | None) -> tuple:
-        """One gradient per tracked argument."""
+        """Return one gradient per tracked argument."""
         cls, n = ctx._fn, len(ctx._edges)
         bound, grads = widened_tensors([unpack(s, ctx) for s in ctx._alive()]), widened_tensors(grads)
         return tuple([None if e is None else cls.gradient(i, bound, n, grads) for i, e in enumerate(ctx._edges)])
 
     @classmethod
     def gradient(cls, i: int, bound: tuple, n_args: int, grads: tuple) -> Any:
-        """The formula of argument i in a backward on tensors; see `depends_on_operand`."""
+        """Evaluate the formula of argument i in a backward on tensors; see `depends_on_operand`."""
         d = cls.evaluate(i, bound, n_args, grads)
         if not cls.depends_on_operand:
             return d
-        return tied(d, bound[i] if isinstance(bound[i], Tensor) else bound[n_args])  # its formula reads one of them
+        return tied(d, bound[i] if isinstance(bound[i], Tensor) else bound[n_args])  # the formula reads one of them
 
     @classmethod
     def tangents(cls, primals: tuple, tangents: list, outs: tuple, ctx: Any = None) -> list:
-        """One tangent, or None, per output."""
+        """Return one tangent, or None, per output."""
         if not cls.differentiable:
             return [None] * len(outs)
         dtype = None if cls.view else half_among(outs)
@@ -354,7 +356,7 @@ class Primitive(Function):
 
     @classmethod
     def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
-        """The tangents of the outputs.  In general the transpose of the pull-back, which is linear in the gradients."""
+        """Return the tangents of the outputs: in general by transposing the pull-back, which is linear in the gradients."""
         tracked = [i for i, t in enumerate(tangents) if t is not None and cls.parameter(i) in cls.formulas]
         n = len(primals)
 
@@ -365,27 +367,25 @@ class Primitive(Function):
 
     @staticmethod
     def vmap(info: SimpleNamespace, in_dims: tuple, *args: object) -> tuple:
-        """Every tensor with the batch dimension in front, and `batch` to say what that changes."""
+        """Put the batch dimension of every tensor in front, and let `batch` adapt the arguments."""
         cls = info.function
         if cls.batch is None:
-            raise error(
-                NotImplementedError, cls.function_name(), "has no rule for vmap", "call it in a loop, outside of vmap"
-            )
+            raise error(NotImplementedError, cls.function_name(), "has no vmap rule", "call it in a loop, outside vmap")
         args = tuple([front(a, d, info.batch_size) for a, d in zip(args, in_dims, strict=True)])
         out = cls.apply(*cls.batch(*args))
         return out, (0,) * len(out) if isinstance(out, tuple) else 0
 
-    # ------------------------------------------------------------------ in words, for drawings and documentation
+    # ------------------------------------------------------------------ text for drawings and documentation
     @classmethod
     def partial_text(cls, i: int) -> str:
-        """The formula of argument i as it stands in the source; "" for one that decides or repeats, which no label can hold."""
+        """Return the formula of argument i from the source; "" for one with a condition or a loop, which no label can hold."""
         f = cls.formulas.get(cls.parameter(i))
         words = "" if f is None else formula.shown(f)
         return "" if re.search(r" (if|for) ", words) else words
 
 
 def first_apply(cls: Any, *args: object) -> Any:
-    """Have the operation written out at its first call, where it can be."""
+    """Replace `apply` by generated code at the first call, if possible."""
     if slots.accelerate is None or not slots.accelerate(cls):
         cls.apply = classmethod(Primitive.apply.__func__)
         for namespace in cls.namespaces:
@@ -394,41 +394,41 @@ def first_apply(cls: Any, *args: object) -> Any:
 
 
 def first_listen(cls: Any) -> object:
-    """Make the operation's listener when it is first needed."""
+    """Create the operation's listener on first use."""
     cls.listen = staticmethod(listener(cls.function_name()))
     return cls.listen()
 
 
 def half_among(tensors: Sequence) -> np.dtype | None:
-    """Return the dtype of the first tensor of float16 or bfloat16; None where there is none."""
+    """Return the dtype of the first float16 or bfloat16 tensor, or None."""
     return next((t._np_dtype for t in tensors if isinstance(t, Tensor) and t._np_dtype in HALVES), None)
 
 
 def widened_tensors(values: Sequence) -> tuple:
-    """Return values with the tensors of a half in float32, by an operation like any other."""
+    """Convert half-precision tensors among the values to float32, by an ordinary operation."""
     return tuple([v.to(float32) if isinstance(v, Tensor) and v._np_dtype in HALVES else v for v in values])
 
 
 def narrowed_tensors(values: Sequence, dtype: np.dtype) -> tuple:
-    """Return values with the tensors of float32 in a half."""
+    """Convert float32 tensors among the values to a half-precision dtype."""
     return tuple([v.to(of_numpy(dtype)) if isinstance(v, Tensor) and v._np_dtype == F4 else v for v in values])
 
 
 @cache
 def read_by(cls: type[Primitive], tracked: tuple, n_outputs: int) -> tuple:
-    """Which arguments, and which results, the formulas of the tracked arguments read."""
+    """Return which arguments, and which results, the formulas of the tracked arguments read."""
     names = {n for i, wanted in enumerate(tracked) if wanted for n in cls.reads.get(cls.parameter(i), ())}
     arguments = tuple([cls.names[cls.parameter(i)] in names for i in range(len(tracked))])
     return arguments, tuple([f"out{k}" in names or k == 0 and "out" in names for k in range(n_outputs)])
 
 
 def as_tensor(raw: object) -> Tensor:
-    """A result of impl as a tensor."""
+    """Return a result of impl as a tensor."""
     return wrap(as_array(raw))
 
 
 def own(t: Tensor | None, cls: type[Primitive], tangents: list) -> Tensor | None:
-    """A tangent in memory of its own, unless the operation is a view: a later write must not reach another tangent."""
+    """Return a tangent in separate memory, unless the operation is a view: a later write must not reach another tangent."""
     if t is None or cls.view:
         return t
     low: Any = t
@@ -439,7 +439,7 @@ def own(t: Tensor | None, cls: type[Primitive], tangents: list) -> Tensor | None
 
 
 class Tied(Primitive):
-    """d, as a function of x that is constant: the derivative by x is zeros."""
+    """d, as a constant function of x: the derivative by x is zeros."""
 
     impl = lambda d, x: d[...]
     dd = lambda g: g
@@ -452,11 +452,11 @@ class Tied(Primitive):
 
     @classmethod
     def partial_text(cls, i: int) -> str:
-        """In words as short as the thing."""
+        """Return the partial: one by d, zero by x."""
         return "10"[i]
 
 
 def tied(d: Tensor, x: Tensor) -> Tensor:
-    """A gradient that a second backward shall find to depend on x, where that can have one."""
+    """Return a gradient that a second backward finds to depend on x, if x is tracked."""
     tracked = current().grad and any([t.requires_grad for t in levels(x)])
     return Tied.apply(d, x) if tracked else d

@@ -1,11 +1,11 @@
-"""The table of operations: what a user can call, under which name, with which samples.
+"""The table of operations: the functions that a user can call, with their names and samples.
 
-`@op(samples...)` enters a function; `functions(Class, ...)` makes the functions of Pointwise classes, whose arguments
-follow from the declaration; `@choice(samples...)` enters a function whose arguments decide between such classes.
+`@op(samples...)` enters a function; `functions(Class, ...)` generates the functions of Pointwise classes, whose arguments
+follow from the declaration; `@choice(samples...)` enters a function that picks such a class by its arguments.
 Tensor's methods, the in-place forms, the documentation's table, the parity tests against PyTorch, the finite-difference
 tests and the vmap tests are all derived from this table.
 
-A sample is the text of a call's arguments.  In it `T(2, 3)` is a random float tensor of that shape (within the operation's
+A sample is the argument text of a call.  In it `T(2, 3)` is a random float tensor of that shape (within the operation's
 domain), `P(2, 3)` a positive one, `I(2, 3, high)` integers below `high`, `B(2, 3)` booleans, `S(n, n)` symmetric positive
 definite.
 """
@@ -45,23 +45,23 @@ class Entry:
     method: Any = True  # also a method of Tensor: this function, or the given one
     inplace: bool = False  # also `name_`
     out: bool = False  # takes out=
-    torch: str = ""  # where PyTorch has it, if not torch.<name>: "nn.functional.gelu"
+    torch: str = ""  # its name in PyTorch, if not torch.<name>: "nn.functional.gelu"
     domain: tuple = (-2.0, 2.0)  # of the random numbers in samples
     differentiable: bool = True
-    differs: str = ""  # in what from PyTorch's, in words; the tests then do not compare it
-    shown: str = ""  # a sample with a derivative for the documentation, where the others have none
-    vmap: bool = True  # whether the tests run it under vmap
-    choose: Any = None  # the function that says which class its arguments mean
+    differs: str = ""  # its difference from PyTorch, in words; the tests then do not compare it
+    shown: str = ""  # a sample with a derivative for the documentation, if the others have none
+    vmap: bool = True  # the tests run it under vmap
+    choose: Any = None  # the function that picks the class from the arguments
 
 
 TABLE: dict[str, Entry] = {}
-CODES: dict[Any, str] = {}  # code of a function -> the operation's name: how a recording knows what the user called
+CODES: dict[Any, str] = {}  # code object of a function -> the operation's name: a recording finds the user's call by it
 
 
 def enter(name: str, function: Callable, samples: tuple, aliases: tuple = (), **settings: Any) -> Callable:
-    """Enter a function into the table, under its name and its other names; the settings are fields of Entry."""
+    """Enter a function into the table under its name and its aliases; the settings are fields of Entry."""
     for known in (name, *aliases):
-        assert known not in TABLE, f"two operations are called {known}: the second would take the first one's place"
+        assert known not in TABLE, f"two operations are called {known}: the second would replace the first"
         TABLE[known] = Entry(known, function, samples, function.__module__, **settings)
     return function
 
@@ -71,7 +71,7 @@ def op(
 ) -> Callable:
     """Enter a function into the table.  `out` adds an `out=` argument, `inplace` a method `name_` that writes into self.
 
-    `node` is what PyTorch calls the node of its results, where it is one operation there and several here (see `ending`).
+    `node` is PyTorch's name of the results' node, if one operation there corresponds to several here (see `ending`).
     """
 
     def decorate(f: Callable) -> Callable:
@@ -89,11 +89,11 @@ def op(
 def choice(
     *samples: str, cls: type[Pointwise], in_formulas: bool = True, aliases: tuple = (), **settings: Any
 ) -> Callable:
-    """Enter a function that returns (class, arguments): the Pointwise operation that a call means.
+    """Enter a function that returns (class, arguments): the Pointwise operation that a call stands for.
 
-    What users call applies it; `name_` and `out=` follow.  A third member of the tuple, where there is one, says whether to
-    write into the first argument (the `inplace=` of PyTorch's activations).  `cls` is the class behind the operator;
-    `in_formulas` says that formulas may name the function, which then takes the arguments of cls.
+    Users call a function that applies it; `name_` and `out=` follow.  An optional third member asks to write into the first
+    argument (the `inplace=` of PyTorch's activations).  `cls` is the class behind the operator; with `in_formulas`, formulas
+    may name the function, which then takes the arguments of cls.
     """
 
     def decorate(f: Callable) -> Callable:
@@ -119,20 +119,20 @@ def choice(
 
 
 def named(f: Callable, name: str) -> Callable:
-    """Give a function that a factory has made code of its own under the operation's name, by which a recording knows it."""
+    """Give a generated function, whose code object must be unique, the operation's name, so that a recording knows it."""
     f.__name__ = f.__qualname__ = name  # type: ignore[attr-defined]
     f.__code__ = f.__code__.replace(co_name=name)  # type: ignore[attr-defined]
     CODES[f.__code__] = name
     return f
 
 
-# other words for a parameter that PyTorch takes: NumPy's, that of the method split, and those of uniform_ and random_
+# other spellings of a parameter that PyTorch takes: NumPy's, and those of split, uniform_ and random_
 SPELLINGS = {"dim": "axis", "keepdim": "keepdims", "dim0": "axis0", "dim1": "axis1",
              "split_size_or_sections": "split_size", "low": "from", "high": "to", "A": "input"}  # fmt: skip
 
 
 def refuse(cause: Exception, f: Callable, name: str, args: Sequence, kwargs: dict) -> Any:
-    """Raise what the user is told where f(*args, **kwargs) has raised `cause`, but for a call that PyTorch took once."""
+    """Raise an explained error for f(*args, **kwargs), which failed with `cause`, or run the call if it has an older order."""
     if isinstance(cause, TypeError) and (call := reordered(name, args, kwargs)):
         return getattr(Tensor, name)(*call[0], **call[1])
     problem = "the function cannot be called like this"
@@ -141,12 +141,12 @@ def refuse(cause: Exception, f: Callable, name: str, args: Sequence, kwargs: dic
 
 @functools.cache
 def compiled(text: str) -> CodeType:
-    """Compile the text of a function: many operations take the same parameters and share it."""
+    """Compile the source of a function; operations with the same parameters share the result."""
     return compile(text, __file__, "exec")
 
 
 def checking(f: Callable, name: str) -> Callable:
-    """Return the function with its errors explained: written out with its own parameters, which cost less than `*args`."""
+    """Return the function with explained errors, generated with its real parameters, which cost less than `*args`."""
     parameters = [p.replace(annotation=p.empty, default=p.empty) for p in inspect.signature(f).parameters.values()]
     given = ", ".join([str(p) for p in parameters if p.kind is not p.KEYWORD_ONLY])
     keywords = ", ".join([f"{p.name}={p.name}" for p in parameters if p.kind is p.KEYWORD_ONLY])
@@ -165,7 +165,7 @@ def function{inspect.Signature(parameters)}:
 
 
 def with_keywords(f: Callable, name: str, out: bool) -> Callable:
-    """Return the function with the keywords that its parameters do not offer: other spellings, that of `*rest`, and `out=`."""
+    """Return the function with additional keywords: other spellings, the name of `*rest`, and `out=`."""
     parameters = inspect.signature(f).parameters
     other = {SPELLINGS[p]: p for p in parameters if p in SPELLINGS and SPELLINGS[p] not in parameters}
     rest = next((p.name for p in parameters.values() if p.kind is p.VAR_POSITIONAL and p.name != "args"), None)
@@ -196,7 +196,7 @@ def with_keywords(f: Callable, name: str, out: bool) -> Callable:
 
 
 def write_out(name: str, result: Tensor | tuple, out: object) -> Any:
-    """Write a result, or several, into the tensors given as `out=`; they are resized where they have another shape."""
+    """Write a result, or several, into the tensors given as `out=`, and resize these if their shapes differ."""
     if isinstance(result, tuple) and isinstance(out, (tuple, list)) and len(out) == len(result):
         return tuple([write_out(name, r, o) for r, o in zip(result, out)])
     if isinstance(result, tuple) or not isinstance(out, Tensor):
@@ -209,16 +209,16 @@ def write_out(name: str, result: Tensor | tuple, out: object) -> Any:
     check_cast(name, result, out)
     if out.shape != result.shape:
         if out.numel():
-            what = f"out= had shape {tuple(out.shape)} and was resized to {tuple(result.shape)}"
-            what += ": what shared its memory does not see the result"
-            warn("resized-out", name, what, "pass one of that shape, or empty(0)")
+            what = f"resizes out= from shape {tuple(out.shape)} to {tuple(result.shape)}"
+            what += ": tensors that share its memory do not see the result"
+            warn("resized-out", name, what, "pass a tensor of that shape, or empty(0)")
         out.data = result.to(out.dtype)
         return out
     return out.copy_(result)
 
 
 def check_cast(name: str, result: Tensor, target: Tensor) -> None:
-    """Raise RuntimeError where a result cannot be written into a dtype: floats into integers, or numbers into bools."""
+    """Raise RuntimeError if a result cannot be written into a dtype: floats into integers, or numbers into bools."""
     if not dtypes.can_cast(result.dtype, target.dtype):
         what = f"result type {result.dtype} can't be cast to the desired output type {target.dtype}"
         fix = f"use the form that returns a new tensor, {name.rstrip('_')}(...), or x.to(minigrad.{result.dtype.name})"
@@ -226,14 +226,14 @@ def check_cast(name: str, result: Tensor, target: Tensor) -> None:
 
 
 def check_fits(name: str, x: object, *numbers: object) -> None:
-    """Raise RuntimeError where numbers beside a tensor would become others in its dtype, or infinities."""
+    """Raise RuntimeError if numbers beside a tensor would change in its dtype, or become infinite."""
     if isinstance(x, Tensor):
         floats = x._np_dtype in dtypes.FLOATS
         dtypes.check_fits(name, x._np_dtype, *[n for n in numbers if floats or isinstance(n, int)])
 
 
 def functions(*classes: type[Pointwise]) -> tuple:
-    """Return the public functions of Pointwise classes, in order, each entered into the table."""
+    """Return the public functions of Pointwise classes, in order, and enter each into the table."""
     return tuple([function_of(cls) for cls in classes])
 
 
@@ -260,7 +260,7 @@ def function_of(cls: type[Pointwise]) -> Callable:
     return enter(name, f, cls.samples or SAMPLES[n], cls.aliases, cls=cls, **said)
 
 
-SAMPLES = {  # by the number of operands: shapes that meet in every way that broadcasting knows
+SAMPLES = {  # by the number of operands: shapes that cover all cases of broadcasting
     1: ("T(3, 4)", "T()", "T(0, 2)", "T(1)", "T(4, 3).mT", "T(6)[1::2]"),
     2: ("T(3, 4), T(3, 4)", "T(3, 1), T(4)", "T(2, 3), T()", "T(), T()", "T(3), 1.5", "T(0, 2), T(2)",
         "T(4, 3).mT, T(1, 4)"),
@@ -269,7 +269,7 @@ SAMPLES = {  # by the number of operands: shapes that meet in every way that bro
 
 
 def attach(tensor: type) -> None:
-    """Give Tensor its methods: every operation of the table that is one, and the in-place forms."""
+    """Give Tensor its methods: every table entry with `method`, and the in-place forms."""
     for name, entry in TABLE.items():
         if not entry.method:
             continue
@@ -280,7 +280,7 @@ def attach(tensor: type) -> None:
 
 
 def in_place(name: str, entry: Entry) -> Callable:
-    """Return the method `name_`: the same operation, its result written into self."""
+    """Return the method `name_`: the same operation, with the result written into self."""
     if entry.choose is not None:
 
         def method(self: Tensor, *args: object, **kwargs: object) -> Tensor:
@@ -292,7 +292,7 @@ def in_place(name: str, entry: Entry) -> Callable:
     elif entry.cls is None or entry.cls.kind == "bool":
 
         def method(self: Tensor, *args: object, **kwargs: object) -> Tensor:
-            # the operation may keep its input for backward, which the write must not change
+            # the operation may save its input for backward, and the write must not change that
             x = self.clone() if current().grad and self.requires_grad else self
             result = entry.function(x, *args, **kwargs)
             check_cast(name + "_", result, self)
