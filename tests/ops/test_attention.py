@@ -80,5 +80,5 @@ def test_hard_gumbel_passes_the_soft_gradient():
 )
 def test_heads_that_cannot_be_shared_evenly_are_refused(query, shared):
     q, k = minigrad.ones(query), minigrad.ones(shared)
-    with pytest.raises(RuntimeError, match="heads of query are no multiple"):
+    with pytest.raises(RuntimeError, match="query heads are not a multiple"):
         F.scaled_dot_product_attention(q, k, k, enable_gqa=True)

@@ -1,1 +1,1 @@
-"""The operations of neural networks: convolution, pooling, losses, norms, attention, embedding, dropout."""
+"""Operations of neural networks: convolution, pooling, losses, norms, attention, embedding, dropout."""

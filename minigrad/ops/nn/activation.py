@@ -1,7 +1,7 @@
 """Activations of neural networks: relu, gelu, softplus, glu, ...; PyTorch's nn.functional, some also at top level.
 
-Each is one kernel with one derivative, so that forward and backward pass over memory once.  A formula that is masked
-for large inputs keeps its hidden branch finite: otherwise the second derivative would be 0 * inf.
+Each is one kernel with one derivative, so that forward and backward pass over memory once.  A formula that masks large
+inputs keeps its hidden branch finite: otherwise the second derivative would be 0 * inf.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CUBE = 0.044715
 
 
 class Activation(Pointwise):
-    """A function of floating-point numbers that PyTorch has in nn.functional only."""
+    """A function of floating-point numbers that PyTorch has only in nn.functional."""
 
     accepts, method, inplace = "f", False, False
     samples = SHAPES
@@ -43,7 +43,7 @@ class Activation(Pointwise):
 
 
 class Relu(Pointwise):
-    """x where it is positive, else 0; the derivative at 0 is 0."""
+    """x where positive, else 0; the derivative at 0 is 0."""
 
     depends_on_operand = True
     accepts, takes_inplace, advice = "iuf", True, "Boolean inputs not supported for relu"
@@ -53,7 +53,7 @@ class Relu(Pointwise):
 
 
 class Hardtanh(Activation):
-    """x limited to the range from lo to hi; the derivative on its border is 0."""
+    """x clamped to [lo, hi]; the derivative at the bounds is 0."""
 
     depends_on_operand = True
     accepts, advice = "iuf", "Bool inputs not supported for hardtanh"
@@ -63,7 +63,7 @@ class Hardtanh(Activation):
 
 
 class LeakyRelu(Activation):
-    """x where it is positive, else negative_slope * x."""
+    """x where positive, else negative_slope * x."""
 
     depends_on_operand = True
     takes_inplace = True
@@ -74,7 +74,7 @@ class LeakyRelu(Activation):
 
 
 class Elu(Activation):
-    """scale * x where it is positive, else scale * alpha * (exp(input_scale * x) - 1)."""
+    """scale * x where x is positive, else scale * alpha * (exp(input_scale * x) - 1)."""
 
     kernel = lambda x, alpha, scale, input_scale: where(x > 0, scale * x, scale * alpha * expm1(x * input_scale))
     dx = lambda g, x, alpha, scale, input_scale: where(
@@ -84,14 +84,14 @@ class Elu(Activation):
 
 
 class Gelu(Activation):
-    """x times the probability that a standard normal number is below x."""
+    """x times the probability that a standard normal variable is below x."""
 
     kernel = lambda x: x * (0.5 * (1 + erf(x * ROOT_HALF)))
     dx = lambda x: 0.5 * (1 + erf(x * ROOT_HALF)) + x * (ONE_OVER_ROOT_TWO_PI * exp(-0.5 * x * x))
 
 
 class GeluTanh(Activation):
-    """The approximation of gelu by tanh.  Source: Hendrycks and Gimpel, Gaussian Error Linear Units (2016)."""
+    """Approximation of gelu by tanh.  Source: Hendrycks and Gimpel, Gaussian Error Linear Units (2016)."""
 
     node = "Gelu"
     name = "gelu"
@@ -122,7 +122,7 @@ class Mish(Activation):
 
 
 class Softplus(Activation):
-    """log(1 + exp(beta * x)) / beta, a smooth relu; where beta * x > threshold x itself, as good as equal."""
+    """log(1 + exp(beta * x)) / beta, a smooth relu; x itself where beta * x > threshold, as they agree to rounding there."""
 
     kernel = lambda x, beta, threshold: where(x * beta > threshold, x, log1p(exp(x * beta)) / beta)
     dx = lambda g, x, beta, threshold: where(x * beta > threshold, g, g * sigmoid(x * beta))
@@ -150,7 +150,7 @@ class Logsigmoid(Activation):
 
 
 class Hardsigmoid(Activation):
-    """x / 6 + 1/2 limited to the range from 0 to 1; the derivative on its border is 0."""
+    """x / 6 + 1/2 clamped to [0, 1]; the derivative at the bounds is 0."""
 
     takes_inplace = True
     kernel = lambda x: where(x <= -3, 0.0, where(x >= 3, 1.0, x / 6 + 0.5))
@@ -180,7 +180,7 @@ class Hardshrink(Activation):
 
 
 class Softshrink(Activation):
-    """x moved towards 0 by lambd, and 0 where |x| <= lambd."""
+    """x moved towards 0 by lambd; 0 where |x| <= lambd."""
 
     depends_on_operand = True
     kernel = lambda x, lambd: where(x > lambd, x - lambd, where(x < -lambd, x + lambd, x * 0))
@@ -189,7 +189,7 @@ class Softshrink(Activation):
 
 
 class Threshold(Activation):
-    """x where it is above the threshold, else value."""
+    """x where above the threshold, else value."""
 
     depends_on_operand = True
     accepts, takes_inplace, torch = "iuf", True, ""
@@ -210,7 +210,7 @@ class Gated(Activation):
 
 
 class GateSlope(Activation):
-    """The gradient of that by the gate."""
+    """Gradient of Gated by the gate."""
 
     kernel = lambda up, x, gate: up * x * ((1 - sigmoid(gate)) * sigmoid(gate))
     dup = lambda x, gate: x * ((1 - sigmoid(gate)) * sigmoid(gate))
@@ -227,7 +227,7 @@ class Glu(Operation):
 
 
 class Prelu(Activation):
-    """x where it is positive, else weight * x."""
+    """x where positive, else weight * x."""
 
     node, operands = "PreluKernel", ("input", "weight")
     depends_on_operand = True
@@ -239,25 +239,25 @@ class Prelu(Activation):
 relu, leaky_relu, silu, mish, softplus, softsign, logsigmoid, hardsigmoid, hardswish, hardshrink = functions(
     Relu, LeakyRelu, Silu, Mish, Softplus, Softsign, Logsigmoid, Hardsigmoid, Hardswish, Hardshrink
 )
-# PyTorch's constants of selu, for which activations keep mean 0 and variance 1.  Source: Klambauer et al. (2017).
+# PyTorch's constants of selu, which keep activations at mean 0 and variance 1.  Source: Klambauer et al. (2017).
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 
 
 def bounded(*samples: str, **options: Any) -> Any:
-    """Enter an activation that decides its class; nn.functional's, without a method."""
+    """Enter an activation of nn.functional that chooses its class, without a method."""
     return choice(*samples, inplace=False, **{"method": False, **options})
 
 
 @bounded(*SHAPES, "T(3, 4), 0.5", "T(3), alpha=2.0", cls=Elu, torch="nn.functional.elu")
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
-    """x where it is positive, else alpha * (exp(x) - 1)."""
+    """Return x where positive, else alpha * (exp(x) - 1)."""
     check_fits("elu", input, alpha)
     return Elu, (input, alpha, 1.0, 1.0), inplace
 
 
 @bounded(*SHAPES, cls=Elu)
 def selu(input: Tensor, inplace: bool = False) -> Any:
-    """elu with the scale and alpha for which activations keep mean 0 and variance 1."""
+    """Apply elu with the scale and alpha that keep activations at mean 0 and variance 1."""
     return Elu, (input, SELU_ALPHA, SELU_SCALE, 1.0), inplace
 
 
@@ -269,7 +269,7 @@ class Celu(Elu):
 
 @bounded(*SHAPES, "T(3, 4), 0.5", "T(3), alpha=2.0", cls=Celu)
 def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
-    """x where it is positive, else alpha * (exp(x / alpha) - 1).  Raises RuntimeError for alpha = 0."""
+    """Return x where positive, else alpha * (exp(x / alpha) - 1).  Raises RuntimeError for alpha = 0."""
     if alpha == 0:
         raise error(RuntimeError, "celu", "ZeroDivisionError: alpha cannot be 0 for CELU", "use relu, its limit")
     check_fits("celu", input, alpha)
@@ -278,7 +278,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
 
 @bounded(*SHAPES, "T(3, 4), approximate='tanh'", "T(), approximate='tanh'", cls=Gelu, torch="nn.functional.gelu")
 def gelu(input: Tensor, approximate: str = "none") -> Any:
-    """x times the probability that a standard normal number is below x; with approximate="tanh" close to it.
+    """Return x times the probability that a standard normal variable is below x, or approximate="tanh"'s estimate of it.
 
     Raises RuntimeError for other values of `approximate`.
 
@@ -298,13 +298,13 @@ def gelu(input: Tensor, approximate: str = "none") -> Any:
 
 @functional(*SHAPES)
 def tanhshrink(input: Tensor) -> Tensor:
-    """x - tanh(x)."""
+    """Return x - tanh(x)."""
     return input - tanh(input)
 
 
 @bounded(*SHAPES, "T(3, 4), -0.5, 0.7", "T(4), min_val=-2", "I(3, 9) - 4", cls=Hardtanh, torch="nn.functional.hardtanh")
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
-    """x limited to the range from `min_val` to `max_val`.  Raises ValueError if they are the wrong way round."""
+    """Clamp x to [`min_val`, `max_val`].  Raises ValueError if min_val is greater."""
     if min_val > max_val:
         raise error(
             ValueError, "hardtanh", f"min_val cannot be greater than max_val, got {min_val} and {max_val}", "swap them"
@@ -315,19 +315,19 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
 
 @bounded(*SHAPES, "5 * T(20)", "I(3, 9)", cls=Hardtanh, torch="nn.functional.relu6")
 def relu6(input: Tensor, inplace: bool = False) -> Any:
-    """x limited to the range from 0 to 6."""
+    """Clamp x to [0, 6]."""
     return Hardtanh, (input, 0.0, 6.0), inplace
 
 
 @bounded(*SHAPES, "T(3, 4), 1.0", "T(3), lambd=0", cls=Softshrink, torch="nn.functional.softshrink")
 def softshrink(input: Tensor, lambd: float = 0.5) -> Any:
-    """x moved towards 0 by `lambd`, and 0 where |x| <= lambd.  Raises RuntimeError for a negative lambd."""
+    """Move x towards 0 by `lambd`; the result is 0 where |x| <= lambd.  Raises RuntimeError for a negative lambd."""
     if lambd < 0:
         raise error(
             RuntimeError,
             "softshrink",
             f"lambda must be greater or equal to 0, but found to be {lambd}",
-            "pass a lambda of at least 0, as 0.5",
+            "pass a lambd of at least 0: 0.5",
         )
     check_fits("softshrink", input, lambd)
     return Softshrink, (input, lambd)
@@ -335,7 +335,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Any:
 
 @bounded("T(3, 4), 0.1, 20.0", "T(), 0, 1", "T(0), 0.5, 2", "I(3, 9), 4, 7", cls=Threshold)
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Any:
-    """x where it is above `threshold`, else `value`."""
+    """Return x where above `threshold`, else `value`."""
     check_fits("threshold", input, threshold, value)
     return Threshold, (input, threshold, value), inplace
 
@@ -351,7 +351,7 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
     method=True,
 )
 def prelu(input: Tensor, weight: Tensor) -> Any:
-    """x where it is positive, else weight * x, with one weight, or one for each index of dimension 1.
+    """Return x where positive, else weight * x, with one weight, or one for each index of dimension 1.
 
     Raises RuntimeError for another number of weights, or weights of another dtype.
     """
@@ -367,7 +367,7 @@ def prelu(input: Tensor, weight: Tensor) -> Any:
             RuntimeError,
             "prelu",
             f"Type promoting not supported. Got {input.dtype} and {weight.dtype}",
-            "convert one of them",
+            "convert one: weight.to(input.dtype)",
         )
     channels = input.shape[1] if input.ndim > 1 else 1
     if weight.numel() not in (1, channels):
@@ -381,7 +381,7 @@ def prelu(input: Tensor, weight: Tensor) -> Any:
 
 @functional("T(3, 4)", "T(4, 3), 0", "T(2, 6, 3), dim=-2", "T(0, 2)", "T(4, 6).mT, 0")
 def glu(input: Tensor, dim: int = -1) -> Tensor:
-    """One half of the tensor, along `dim`, times the sigmoid of the other.  Raises RuntimeError for an odd size.
+    """Return the first half along `dim` times the sigmoid of the second.  Raises RuntimeError for an odd size.
 
     >>> import minigrad
     >>> glu(minigrad.tensor([1., 2., 0., 0.]))
@@ -400,12 +400,12 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
             RuntimeError,
             "glu",
             f"Halving dimension must be even, but dimension {d} is size {input.shape[d]}",
-            "choose a dimension of even size with dim=, as glu gates one half by the other",
+            "choose a dimension of even size with dim=: glu gates one half by the other",
         )
     return Glu.apply(input, d)
 
 
 def glu_gradient(g: Tensor, x: Tensor, dim: int) -> Tensor:
-    """By the one half and by the gate."""
+    """Return the gradient by both halves, the gated one and the gate."""
     half, gate = x.tensor_split(2, dim)
     return cat([Gated.apply(g, gate), GateSlope.apply(g, half, gate)], dim)

@@ -1,4 +1,4 @@
-"""Adaptive pooling: the largest element, or the mean, of even parts of the last dimensions, as many as are asked for."""
+"""Adaptive pooling: the maximum or the mean of a requested number of even parts of the last dimensions."""
 
 from __future__ import annotations
 
@@ -13,42 +13,42 @@ from .pool_operations import AdaptiveAvgPool, AdaptiveMaxPool, EvenParts
 
 @functional("T(2, 3, 8), 4", "T(3, 7), 3", "T(2, 2, 3), (5,)")
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
-    """The means of `output_size` even parts of (n, c, length) or (c, length); parts overlap where they have to."""
+    """Average `output_size` even parts of (n, c, length) or (c, length); parts overlap if necessary."""
     return adaptive_avg_pool("adaptive_avg_pool1d", 1, input, output_size)
 
 
 @functional("T(2, 3, 4, 6), 2", "T(3, 7, 5), (3, None)", "T(2, 2, 3, 4), (5, 1)")
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
-    """The means of even parts, `output_size` in each direction (None: as many as elements); see adaptive_avg_pool1d."""
+    """Average even parts, `output_size` in each direction (None: one per element); see adaptive_avg_pool1d."""
     return adaptive_avg_pool("adaptive_avg_pool2d", 2, input, output_size)
 
 
 @functional("T(2, 2, 4, 6, 5), 2", "T(1, 2, 7, 5, 4), (3, None, 1)", node="AdaptiveAvgPool3D")
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
-    """The means of even parts of (n, c, depth, height, width) or without n; see adaptive_avg_pool2d."""
+    """Average even parts of (n, c, depth, height, width), or without n; see adaptive_avg_pool2d."""
     return adaptive_avg_pool("adaptive_avg_pool3d", 3, input, output_size)
 
 
 @functional("T(2, 3, 8), 4", "T(3, 7), 3", "T(2, 2, 3), 5, True")
 def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """The largest elements of `output_size` even parts of (n, c, length) or (c, length)."""
+    """Return the maxima of `output_size` even parts of (n, c, length) or (c, length)."""
     return adaptive_max_pool("adaptive_max_pool1d", 1, input, output_size, return_indices)
 
 
 @functional("T(2, 3, 4, 6), 2", "T(3, 7, 5), (3, None)", "T(2, 2, 3, 4), (5, 1), True")
 def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """The largest elements of even parts, `output_size` in each direction; with `return_indices` also their places."""
+    """Return the maxima of even parts, `output_size` in each direction; with `return_indices` also their positions."""
     return adaptive_max_pool("adaptive_max_pool2d", 2, input, output_size, return_indices)
 
 
 @functional("T(2, 2, 4, 6, 5), 2", "T(1, 2, 7, 5, 4), (3, None, 1), True", node="AdaptiveMaxPool3D")
 def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """The largest elements of even parts of (n, c, depth, height, width) or without n; see adaptive_max_pool2d."""
+    """Return the maxima of even parts of (n, c, depth, height, width), or without n; see adaptive_max_pool2d."""
     return adaptive_max_pool("adaptive_max_pool3d", 3, input, output_size, return_indices)
 
 
 def adaptive_avg_pool(who: str, n: int, input: Tensor, output_size: Any) -> Tensor:
-    """The mean of even parts; of all elements, where there is one part."""
+    """Return the mean of even parts; a single part is the mean of all elements."""
     expect_floats(who, input)
     parts = even_parts(who, n, input, output_size)
     if parts.number == (1,) * n and input.numel():
@@ -57,21 +57,21 @@ def adaptive_avg_pool(who: str, n: int, input: Tensor, output_size: Any) -> Tens
 
 
 def adaptive_max_pool(who: str, n: int, input: Tensor, output_size: Any, return_indices: bool) -> Any:
-    """The maximum of even parts."""
+    """Return the maximum of even parts."""
     expect_numbers(who, input)
     out = AdaptiveMaxPool.apply(input, even_parts(who, n, input, output_size))
     return out if return_indices else out[0]
 
 
 def even_parts(who: str, n: int, input: Tensor, output_size: Any) -> EvenParts:
-    """Return the parts that are asked for.  Raises RuntimeError where there is nothing to divide."""
+    """Return the requested parts.  Raises RuntimeError for an input or an output_size that does not fit."""
     check_rank(who, n, input)
     given = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * n
     if len(given) != n or any(w is not None and w < 0 for w in given):
         raise error(
             RuntimeError,
             who,
-            f"output_size={output_size} should be {n} sizes that are not negative",
+            f"output_size={output_size} is not {n} non-negative sizes",
             f"write output_size={(1,) * n if n > 1 else 1}",
         )
     size = input._sizes[-n:]

@@ -1,4 +1,4 @@
-"""Scaled dot-product attention, and gumbel_softmax, the draw that can be differentiated."""
+"""Scaled dot-product attention, and gumbel_softmax, a differentiable random draw."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Tensor:
-    """softmax(query @ key.mT * scale + mask) @ value: (..., l, e), (..., s, e) and (..., s, v) give (..., l, v).
+    """Return softmax(query @ key.mT * scale + mask) @ value: (..., l, e), (..., s, e) and (..., s, v) give (..., l, v).
 
-    `scale` is 1 / sqrt(e) where it is None.  A boolean mask says what may be attended to, another one is added;
-    `is_causal` lets no position see a later one.  A position that may attend to nothing gets zeros.  With `enable_gqa`
-    several heads (dimension -3) of the query share one of key and value.
+    `scale` defaults to 1 / sqrt(e).  A boolean mask is True at positions that take part in attention; any other mask is added.
+    With `is_causal` no position sees a later one.  A position that sees none gets zeros.  With `enable_gqa` several heads
+    (dimension -3) of the query share one head of key and value.
     Raises RuntimeError for a mask with is_causal, and for heads that cannot be shared evenly.
     Source: Vaswani et al., "Attention is all you need", 2017.
     """
@@ -68,7 +68,7 @@ def scaled_dot_product_attention(
             RuntimeError,
             who,
             f"expected attn_mask dtype to be bool or float, but got {attn_mask.dtype}",
-            "convert with .bool() where it says what may be attended to, with .float() where it is to be added",
+            "use .bool() for a mask of allowed positions, .float() for one to add to the scores",
         )
     if enable_gqa:
         key, value = repeated_heads(query, key, value)
@@ -85,11 +85,11 @@ def scaled_dot_product_attention(
 
 
 def repeated_heads(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-    """Return key and value with each head repeated for the heads of the query that share it."""
+    """Return key and value, with each head repeated for the query heads that share it."""
     heads = [t.shape[-3] if t.ndim > 2 else 0 for t in (query, key, value)]
     if not all(heads) or heads[0] % heads[1] or heads[0] % heads[2]:
-        what = f"the {heads[0]} heads of query are no multiple of the {heads[1]} of key and the {heads[2]} of value"
-        fix = "give all three a dimension of heads, (..., heads, length, features), or leave enable_gqa away"
+        what = f"the {heads[0]} query heads are not a multiple of the {heads[1]} key and {heads[2]} value heads"
+        fix = "give all three a head dimension, (..., heads, length, features), or leave enable_gqa out"
         raise error(RuntimeError, "scaled_dot_product_attention", what, fix)
     repeated = [t.repeat_interleave(heads[0] // t.shape[-3], -3) for t in (key, value)]
     return repeated[0], repeated[1]
@@ -102,9 +102,9 @@ def repeated_heads(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, T
     differentiable=False,
 )
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
-    """A random class for each row of logits: softmax((logits + noise) / tau), with noise of the Gumbel distribution.
+    """Draw a random class for each row of logits: softmax((logits + noise) / tau), with Gumbel noise.
 
-    With `hard` the result is one-hot, and the gradient that of the soft one.
+    With `hard` the result is one-hot, with the gradient of the soft result.
     Source: Jang, Gu, Poole, "Categorical reparameterization with Gumbel-softmax", 2017.
     """
     kind = fine(logits._np_dtype)

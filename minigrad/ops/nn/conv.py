@@ -1,10 +1,9 @@
-"""Convolutions in one, two and three dimensions; the public functions of the transposed are in conv_transpose.py.
+"""Convolutions in one, two and three dimensions; conv_transpose.py has the public transposed convolutions.
 
-Three bilinear operations refer to each other: the convolution of an input with a weight, the input that goes with an
-output and a weight (the transposed convolution), and the weight that goes with an output and an input.  Each is the
-gradient of the others, so derivatives of every order are convolutions again.  All three are one matrix product over the
-windows of the input (im2col; Chellapilla et al., "High performance convolutional neural networks for document
-processing", 2006).
+Three bilinear operations refer to each other: the convolution of an input with a weight, the input from an output and a
+weight (the transposed convolution), and the weight from an output and an input.  Each is the gradient of the others, so
+derivatives of every order are convolutions again.  All three are one matrix product over the windows of the input
+(im2col; Chellapilla et al., "High performance convolutional neural networks for document processing", 2006).
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from .entry import expect_numbers, functional
 
 
 class Geometry(NamedTuple):
-    """How the windows of a convolution lie: per dimension stride, padding and dilation, and the number of groups."""
+    """Layout of a convolution's windows: stride, padding and dilation per dimension, and the number of groups."""
 
     stride: tuple
     padding: tuple
@@ -56,12 +55,12 @@ class Conv(Bilinear):
     dw = lambda g, x, shape, geometry: ConvWeight.apply(g, x, tuple(shape[2:]), geometry)
 
     def vmap(info: Any, in_dims: tuple, x: Tensor, w: Tensor, geometry: Geometry) -> tuple:
-        """A batch of inputs is a larger batch; a batch of weights is more groups."""
+        """Treat a batch of inputs as a larger batch, and a batch of weights as more groups."""
         return grouped(info, in_dims, x, w, geometry)
 
 
 class ConvBias(Operation):
-    """Conv, and a number added to each channel of the result."""
+    """Conv, plus one number per channel of the result."""
 
     layout = channels_last
     node = "Convolution"
@@ -93,13 +92,13 @@ class ConvBias(Operation):
         return sum(terms[1:], terms[0])
 
     def vmap(info: Any, in_dims: tuple, x: Tensor, w: Tensor, bias: Tensor, geometry: Geometry) -> tuple:
-        """A convolution and a sum, which have rules of their own."""
+        """Apply a convolution and a sum, which have vmap rules."""
         each = lambda x, w, bias: Conv.apply(x, w, geometry) + bias.reshape(-1, *[1] * (x.ndim - 2))
         return batched(each, (x, w, bias), in_dims[:3], info.batch_size), 0
 
 
 class ConvInput(Bilinear):
-    """The input of spatial shape `size` that goes with an output y and a weight: Conv's transpose by its input."""
+    """The input of spatial shape `size` for an output y and a weight: Conv's transpose by its input."""
 
     layout = channels_last
     node = "Convolution"
@@ -119,12 +118,12 @@ class ConvInput(Bilinear):
     dw = lambda g, y, shape, geometry: ConvWeight.apply(y, g, tuple(shape[2:]), geometry)
 
     def vmap(info: Any, in_dims: tuple, y: Tensor, w: Tensor, size: tuple, geometry: Geometry) -> tuple:
-        """As for Conv."""
+        """Treat batches as Conv does."""
         return grouped(info, in_dims, y, w, size, geometry)
 
 
 class ConvWeight(Bilinear):
-    """The weight with kernels of shape `kernel` that goes with output y and input x: Conv's transpose by its weight."""
+    """The weight with kernels of shape `kernel` for an output y and an input x: Conv's transpose by its weight."""
 
     @staticmethod
     def impl(y: np.ndarray, x: np.ndarray, kernel: tuple, geometry: Geometry) -> np.ndarray:
@@ -138,7 +137,7 @@ class ConvWeight(Bilinear):
     dx = lambda g, y, shape, geometry: ConvInput.apply(y, g, tuple(shape[2:]), geometry)
 
     def vmap(info: Any, in_dims: tuple, y: Tensor, x: Tensor, kernel: tuple, geometry: Geometry) -> tuple:
-        """Weights of a batch are those of more groups."""
+        """Treat a batch of weights as more groups."""
         size = info.batch_size
         y, x = (merge(front(t, d, size).movedim(0, 1), 1) for t, d in zip((y, x), in_dims))
         out = ConvWeight.apply(y, x, kernel, geometry._replace(groups=size * geometry.groups))
@@ -161,7 +160,7 @@ def conv1d(
     dilation: Any = 1,
     groups: int = 1,
 ) -> Tensor:
-    """Convolution of `input` (n, c, length) or (c, length) with `weight` (out, c / groups, kernel); see conv2d."""
+    """Convolve `input` (n, c, length) or (c, length) with `weight` (out, c / groups, kernel); see conv2d."""
     return convolve(1, input, weight, bias, stride, padding, dilation, groups)
 
 
@@ -183,10 +182,10 @@ def conv2d(
     dilation: Any = 1,
     groups: int = 1,
 ) -> Tensor:
-    """Convolution of `input` (n, c, height, width) or (c, height, width) with `weight` (out, c / groups, *kernel).
+    """Convolve `input` (n, c, height, width) or (c, height, width) with `weight` (out, c / groups, *kernel).
 
     `padding` is a number per dimension, 'valid' (none) or 'same' (the output as large as the input; needs stride 1).
-    Raises RuntimeError where channels do not match or the kernel is larger than the padded input.
+    Raises RuntimeError if channels do not match or the kernel is larger than the padded input.
 
     >>> import minigrad
     >>> x = minigrad.tensor([[[[1., 2., 3.], [4., 5., 6.]]]])
@@ -210,14 +209,14 @@ def conv3d(
     dilation: Any = 1,
     groups: int = 1,
 ) -> Tensor:
-    """Convolution of `input` (n, c, depth, height, width) with `weight` (out, c / groups, *kernel); see conv2d."""
+    """Convolve `input` (n, c, depth, height, width) with `weight` (out, c / groups, *kernel); see conv2d."""
     return convolve(3, input, weight, bias, stride, padding, dilation, groups)
 
 
 def convolve(
     n: int, input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, dilation: Any, groups: int
 ) -> Tensor:
-    """The convolutions of n dimensions: settings as tuples, checks, a batch dimension, the bias."""
+    """Convolve over n dimensions: normalize settings, check, add a batch dimension and the bias."""
     who = f"conv{n}d"
     x, single = with_batch(who, n, input)
     x, weight = with_weight(who, n, x, weight)
@@ -239,7 +238,7 @@ def convolve(
             RuntimeError,
             who,
             f"the {weight.shape[0]} output channels of the weight cannot be divided into groups={groups}",
-            f"choose as many output channels as a multiple of {groups}, or groups=1",
+            f"choose a multiple of {groups} as the number of output channels, or groups=1",
         )
     if min(map(count, x.shape[2:], kernel, *geometry[:3])) < 1:
         reach = [m + 2 * p for m, p in zip(x.shape[2:], geometry.padding)]
@@ -255,14 +254,14 @@ def convolve(
 
 
 def channels(x: Tensor, expected: int) -> str:
-    """What to do about an input of other channels than expected."""
+    """Return the fix for an input with the wrong number of channels."""
     if x.shape[-1] == expected:
         return f"write input.movedim(-1, {1 - x.ndim}): the channels come before the spatial dimensions"
     return f"build the convolution with in_channels={x.shape[1]}, or pass an input of {expected} channels"
 
 
 def settings(who: str, n: int, stride: Any, padding: Any, dilation: Any, groups: int = 1) -> Geometry:
-    """Checked settings, one value per dimension."""
+    """Return checked settings, one value per dimension."""
     found = Geometry(
         *[per_dim(v, n, who, k) for k, v in (("stride", stride), ("padding", padding), ("dilation", dilation))], groups
     )
@@ -270,7 +269,7 @@ def settings(who: str, n: int, stride: Any, padding: Any, dilation: Any, groups:
         raise error(
             RuntimeError,
             who,
-            f"stride {found.stride}, dilation {found.dilation} and groups {groups} have to be positive, padding "
+            f"stride {found.stride}, dilation {found.dilation} and groups {groups} must be positive, padding "
             f"{found.padding} not negative",
             "pass integers: stride, dilation and groups from 1 on, padding from 0 on",
         )
@@ -278,7 +277,7 @@ def settings(who: str, n: int, stride: Any, padding: Any, dilation: Any, groups:
 
 
 def check_rank(who: str, n: int, input: Tensor) -> None:
-    """Refuse an input of other ranks; a batch dimension may be missing."""
+    """Raise RuntimeError for an input of another rank; the batch dimension is optional."""
     if input.ndim not in (n + 1, n + 2):
         raise error(
             RuntimeError,
@@ -289,14 +288,14 @@ def check_rank(who: str, n: int, input: Tensor) -> None:
 
 
 def with_batch(who: str, n: int, input: Tensor) -> tuple:
-    """The input with a batch dimension, and whether that is new."""
+    """Return the input with a batch dimension, and True if that is new."""
     check_rank(who, n, input)
     single = input.ndim == n + 1
     return (input.unsqueeze(0) if single else input), single
 
 
 def with_weight(who: str, n: int, input: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-    """The input and a weight of the right rank, in one dtype."""
+    """Return the input and a weight of the right rank, in one dtype."""
     expect_numbers(who, input)
     if weight.ndim != n + 2:
         raise error(
@@ -309,7 +308,7 @@ def with_weight(who: str, n: int, input: Tensor, weight: Tensor) -> tuple[Tensor
 
 
 def by_name(who: str, x: Tensor, kernel: tuple, stride: Any, name: str, dilation: tuple) -> tuple:
-    """padding='valid' and 'same' in numbers; where 'same' is odd, the input gets one element more at its far end."""
+    """Convert padding='valid' or 'same' to numbers; for an odd 'same', pad the input by one element at its far end."""
     if name not in ("valid", "same"):
         raise error(RuntimeError, who, f"invalid padding string {name!r}", "use 'valid' or 'same'")
     if name == "valid":
@@ -328,7 +327,7 @@ def by_name(who: str, x: Tensor, kernel: tuple, stride: Any, name: str, dilation
 
 
 def finish(out: Tensor, who: str, bias: Tensor | None, single: bool) -> Tensor:
-    """The bias added, and the batch dimension that the input did not have taken away."""
+    """Add the bias, and remove the batch dimension if the input had none."""
     if bias is not None:
         out, bias = one_dtype(who, out, bias, names=("input", "bias"))
         if tuple(bias.shape) != (out.shape[1],):
@@ -343,7 +342,7 @@ def finish(out: Tensor, who: str, bias: Tensor | None, single: bool) -> Tensor:
 
 
 def columns(x: np.ndarray, kernel: tuple, number: tuple, geometry: Geometry) -> np.ndarray:
-    """The windows of x as a stack of matrices, (groups, channels * kernel, batch * windows)."""
+    """Return the windows of x as a stack of matrices, (groups, channels * kernel, batch * windows)."""
     n, groups = len(kernel), geometry.groups
     view = windows(padded(x, geometry.padding, geometry.padding), kernel, number, geometry.stride, geometry.dilation)
     view = view.transpose(1, *range(2, n + 2), 0, *range(n + 2, 2 * n + 2))
@@ -351,35 +350,35 @@ def columns(x: np.ndarray, kernel: tuple, number: tuple, geometry: Geometry) -> 
 
 
 def matrix(x: np.ndarray, groups: int) -> np.ndarray:
-    """(channels, ...) as a stack of matrices (groups, channels / groups, the rest)."""
+    """Return (channels, ...) as a stack of matrices (groups, channels / groups, the rest)."""
     rows = x.shape[0] // groups
     return x.reshape(groups, rows, x.size // (groups * rows) if x.size else int(np.prod(x.shape[1:])))
 
 
 def batch_first(x: np.ndarray) -> np.ndarray:
-    """(channels, batch, ...) as (batch, channels, ...)."""
+    """Return (channels, batch, ...) as (batch, channels, ...)."""
     return contiguous(x.swapaxes(0, 1))
 
 
 def cut(t: Tensor, shape: tuple) -> Tensor:
-    """The leading part of t: where output_padding exceeds the stride, more windows fit than there were."""
+    """Return the leading part of t: if output_padding exceeds the stride, more windows fit than the output has."""
     return t if tuple(t.shape) == tuple(shape) else t[tuple([slice(n) for n in shape])]
 
 
 def merge(t: Tensor, dim: int) -> Tensor:
-    """Dimensions dim and dim + 1 as one."""
+    """Merge dimensions dim and dim + 1."""
     s = t.shape
     return t.reshape(*s[:dim], s[dim] * s[dim + 1], *s[dim + 2 :])
 
 
 def split(t: Tensor, dim: int, size: int) -> Tensor:
-    """The batch of a merged dimension apart again."""
+    """Split the batch off a merged dimension."""
     s = t.shape
     return t.reshape(*s[:dim], size, s[dim] // size, *s[dim + 1 :])
 
 
 def grouped(info: Any, in_dims: tuple, x: Tensor, w: Tensor, *settings: Any) -> tuple:
-    """Conv and ConvInput under vmap: a batch of inputs is a larger batch, a batch of weights is more groups."""
+    """Apply Conv or ConvInput under vmap: a batch of inputs is a larger batch, a batch of weights is more groups."""
     cls, size = info.function, info.batch_size
     if in_dims[1] is None:
         return split(cls.apply(merge(x.movedim(in_dims[0], 0), 0), w, *settings), 0, size), 0

@@ -1,4 +1,4 @@
-"""Transposed convolutions: the gradient of a convolution by its input (ConvInput of conv.py), as functions of their own."""
+"""Transposed convolutions: public functions for the gradient of a convolution by its input (ConvInput in conv.py)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def conv_transpose1d(
     groups: int = 1,
     dilation: Any = 1,
 ) -> Tensor:
-    """Transposed convolution of (n, c, length) with `weight` (c, out / groups, kernel); see conv_transpose2d."""
+    """Apply a transposed convolution to (n, c, length) with `weight` (c, out / groups, kernel); see conv_transpose2d."""
     return spread(1, input, weight, bias, (stride, padding, dilation, groups), output_padding)
 
 
@@ -47,10 +47,10 @@ def conv_transpose2d(
     groups: int = 1,
     dilation: Any = 1,
 ) -> Tensor:
-    """Transposed convolution of `input` (n, c, height, width) with `weight` (c, out / groups, *kernel).
+    """Apply a transposed convolution to `input` (n, c, height, width) with `weight` (c, out / groups, *kernel).
 
-    It is the gradient of conv2d by its input.  `output_padding` says how much larger than the smallest possible output
-    the result is, and has to be smaller than stride or dilation; RuntimeError otherwise.
+    This is the gradient of conv2d by its input.  The result exceeds the smallest possible output size by `output_padding`,
+    which must be smaller than stride or dilation; RuntimeError otherwise.
     """
     return spread(2, input, weight, bias, (stride, padding, dilation, groups), output_padding)
 
@@ -69,12 +69,12 @@ def conv_transpose3d(
     groups: int = 1,
     dilation: Any = 1,
 ) -> Tensor:
-    """Transposed convolution of (n, c, depth, height, width) with `weight` (c, out / groups, *kernel); see conv_transpose2d."""
+    """Apply a transposed convolution to (n, c, depth, height, width); `weight` as in conv_transpose2d."""
     return spread(3, input, weight, bias, (stride, padding, dilation, groups), output_padding)
 
 
 def spread(n: int, input: Tensor, weight: Tensor, bias: Tensor | None, windows: tuple, output_padding: Any) -> Tensor:
-    """The transposed convolutions of n dimensions, with windows of that stride, padding, dilation and groups."""
+    """Apply a transposed convolution over n dimensions; `windows` are stride, padding, dilation and groups."""
     who, groups = f"conv_transpose{n}d", windows[-1]
     y, single = with_batch(who, n, input)
     y, weight = with_weight(who, n, y, weight)

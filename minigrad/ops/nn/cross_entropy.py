@@ -1,6 +1,6 @@
 """Losses for classes: cross-entropy from logits, and the negative log-likelihood.
 
-Cross-entropy's log-softmax is a second, hidden output (what PyTorch saves), with a gradient of its own, so that one
+The log-softmax of cross-entropy is a second, hidden output (which PyTorch saves) with a separate gradient, so that one
 operation serves the plain loss, label smoothing and derivatives of any order.  Other losses are in loss.py.
 """
 
@@ -51,7 +51,7 @@ class NLL(Linear):
 
 
 class MeanNLL(Linear):
-    """The mean of that over all dimensions but the first `lead`, leaving out what is `ignore`."""
+    """Mean of NLL over all dimensions but the first `lead`, without targets equal to `ignore`."""
 
     node = "NllLoss"
     depends_on_operand = True
@@ -75,7 +75,7 @@ class MeanNLL(Linear):
 
 
 class AtTarget(Linear):
-    """Zeros of a shape with x at each example's class, nothing where that is `ignore`: the transpose of -NLL."""
+    """Zeros of a shape, with x at each example's class unless that is `ignore`: the transpose of -NLL."""
 
     integers = ("target",)
 
@@ -117,12 +117,12 @@ class CrossEntropy(Operation):
 
     @classmethod
     def partial_text(cls, i: int) -> str:
-        """What the formula comes to for the loss."""
+        """Return the formula for the loss alone."""
         return "" if i else "g * (softmax(x) - one_hot(target))"
 
     @staticmethod
     def arrays(gs: tuple, bound: tuple) -> tuple | None:
-        """The gradient of the loss alone, on arrays."""
+        """Return the gradient of the loss alone, on arrays."""
         (g, g_log), (_, target, dim, ignore, _, log_p) = gs, bound
         if g is None or g_log is not None:
             return None
@@ -130,7 +130,7 @@ class CrossEntropy(Operation):
 
 
 class FromLogits(Operation):
-    """The gradient of the loss by the logits: softmax less one at each example's class, times w; 0 where that is `ignore`."""
+    """Gradient of the loss by the logits: w times (softmax - one_hot(target)); 0 where the target is `ignore`."""
 
     integers, gives = ("target",), (lines.ALL,)
 
@@ -153,7 +153,7 @@ class FromLogits(Operation):
 
 
 class MeanCrossEntropy(Operation):
-    """The mean of that loss over all dimensions but the first `lead`, leaving out what is `ignore`; and the log_softmax."""
+    """Mean of CrossEntropy over all dimensions but the first `lead`, without targets equal to `ignore`; and the log_softmax."""
 
     n_internal, gives = 1, (lines.NUMBER, lines.ALL)
     node = "NllLoss"
@@ -180,12 +180,12 @@ class MeanCrossEntropy(Operation):
 
     @classmethod
     def partial_text(cls, i: int) -> str:
-        """What the formula comes to where no class is left out."""
+        """Return the formula for the case that no target is ignored."""
         return "" if i else "g * (softmax(x) - one_hot(target)) / numel(target)"
 
     @staticmethod
     def arrays(gs: tuple, bound: tuple) -> tuple | None:
-        """The gradient of the loss alone, on arrays."""
+        """Return the gradient of the loss alone, on arrays."""
         (g, g_log), (_, target, dim, ignore, lead, _, log_p) = gs, bound
         if g is None or g_log is not None or lead:
             return None
@@ -197,7 +197,7 @@ class MeanCrossEntropy(Operation):
 
 
 class CountValid(NonDifferentiable):
-    """How many targets, over all dimensions but the first `lead`, are not `ignore`, as a float."""
+    """Number of targets that are not `ignore`, over all dimensions but the first `lead`, as a float."""
 
     impl = lambda target, ignore, dtype, lead: np.add.reduce(
         target != ignore, axis=tuple(range(lead, target.ndim)), dtype=dtype
@@ -206,7 +206,7 @@ class CountValid(NonDifferentiable):
 
 
 def found(target: np.ndarray, shape: tuple, dim: int, ignore: int) -> tuple:
-    """Which targets are not `ignore` (True for all), and where in an array of that shape each class is; it is checked."""
+    """Check the targets; return the mask of those that are not `ignore` (True for all), and the index of each class."""
     valid: Any = target != ignore
     if valid.all():
         valid, safe = True, target
@@ -217,14 +217,14 @@ def found(target: np.ndarray, shape: tuple, dim: int, ignore: int) -> tuple:
             IndexError,
             "nll_loss",
             f"Target {int(safe.min() if safe.min() < 0 else safe.max())} is out of bounds for {shape[dim]} classes",
-            f"give the model as many outputs as there are classes, counted from 0; if yours begin at 1, pass target - 1; "
-            f"ignore_index={ignore} costs nothing",
+            f"give the model one output per class, counted from 0; if yours begin at 1, pass target - 1; "
+            f"ignore_index={ignore} adds no loss",
         )
     return valid, places(safe, dim)
 
 
 def on_lines(cls: Any, x: np.ndarray, target: np.ndarray, dim: int, *rest: int) -> tuple | None:
-    """Return what an operation's kernel gives, which checks the classes itself."""
+    """Return the result of an operation's kernel, which checks the classes itself; None without a kernel."""
     try:
         made = lines.forward(cls, x, whole(target), dim, *rest)
     except IndexError:
@@ -236,31 +236,31 @@ def on_lines(cls: Any, x: np.ndarray, target: np.ndarray, dim: int, *rest: int) 
 
 
 def whole(target: np.ndarray) -> np.ndarray:
-    """Return classes as kernels take them, int64."""
+    """Return classes as int64, which kernels take."""
     return target if target.dtype == I8 else target.astype(I8)
 
 
 def checked(loss: np.ndarray, target: np.ndarray, shape: tuple, dim: int, ignore: int) -> np.ndarray:
-    """The losses of a kernel, which are NaN where a target is no class: that is an error."""
+    """Check the losses of a device kernel: a NaN may mean a target that is no class, which raises IndexError."""
     if has_numbers(loss) and not math.isfinite(np.add.reduce(loss, axis=None)):
         found(target, shape, dim, ignore)
     return loss
 
 
 def places(target: np.ndarray, dim: int) -> tuple:
-    """Where in an array, along its dimension dim, each class is."""
+    """Return the index of each class in an array, along its dimension dim."""
     others = [np.arange(n).reshape(-1, *[1] * (target.ndim - d - 1)) for d, n in enumerate(target.shape)]
     return (*others[:dim], target, *others[dim:])
 
 
 def shared(g: Tensor, target: Tensor, ignore: int, lead: int) -> Tensor:
-    """The gradient of a mean, spread over what it is the mean of."""
+    """Return the gradient of a mean, divided among its elements."""
     each = g / CountValid.apply(target, ignore, g._np_dtype, lead)
     return each.reshape((*each.shape, *[1] * (target.ndim - lead))).expand(target.shape)
 
 
 def from_logits(g: Any, g_log: Any, target: Tensor, log_probabilities: Tensor, dim: int, ignore: int) -> Tensor:
-    """The gradient by the logits, of the loss and of the log_softmax beside it."""
+    """Return the gradient by the logits, from the loss and from the log_softmax beside it."""
     by_loss = None if g is None else FromLogits.apply(g, target, log_probabilities, dim, ignore)
     if g_log is None:
         return by_loss
@@ -288,12 +288,12 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
-    """-log softmax(input) at the target: input (n, c, ...) or (c,) of logits, target (n, ...) of classes, or of
-    probabilities like input.
+    """Return -log softmax(input) at the target.
 
-    `weight` has one factor per class; the mean is weighted by them.  `ignore_index` is a class that costs nothing;
+    `input` is (n, c, ...) or (c,), logits; `target` is (n, ...), classes, or like input, probabilities.
+    `weight` has one factor per class; the mean is weighted by them.  Targets equal to `ignore_index` add no loss;
     `label_smoothing` is the share of each target that is spread over all classes.
-    Raises IndexError for classes out of range, ValueError where the batch sizes differ.
+    Raises IndexError for classes out of range, ValueError if the batch sizes differ.
 
     >>> import minigrad
     >>> logits = minigrad.tensor([[0., 0.]])
@@ -317,8 +317,8 @@ def cross_entropy(
             raise error(
                 RuntimeError,
                 "cross_entropy",
-                f"ignore_index={ignore_index} is not supported for targets that are probabilities",
-                "give classes as integers, or set the probabilities of what to ignore to 0",
+                f"ignore_index={ignore_index} is not supported for probabilities as targets",
+                "give classes as integers, or set the probabilities of ignored targets to 0",
             )
         return soft_cross_entropy(input, target, weight, reduction, label_smoothing, dim)
     check_target("cross_entropy", input, target, weight, dim)
@@ -339,14 +339,14 @@ def cross_entropy(
 def soft_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None, reduction: str, smoothing: float, dim: int
 ) -> Tensor:
-    """Cross-entropy for targets that are probabilities."""
+    """Return the cross-entropy for targets that are probabilities."""
     if target.shape != input.shape:
         raise error(
             RuntimeError,
             "cross_entropy",
-            f"a target of {target.dtype} is taken as class probabilities, of the input's shape {tuple(input.shape)}, but it "
+            f"a target of {target.dtype} means class probabilities of the input's shape {tuple(input.shape)}, but it "
             f"has the shape {tuple(target.shape)}",
-            "write target.long() where it holds classes: one integer for each example",
+            "write target.long() if it holds classes: one integer for each example",
         )
     classes = input.shape[dim]
     if smoothing:
@@ -357,7 +357,7 @@ def soft_cross_entropy(
 
 
 def by_rank(input: Tensor, target: Tensor, *_: Any, **__: Any) -> str:
-    """PyTorch's node of nll_loss, which has another for images."""
+    """Return PyTorch's node of nll_loss, which differs for images."""
     return "NllLoss2D" if target.ndim > 1 else "NllLoss"
 
 
@@ -378,7 +378,7 @@ def nll_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """-input at the target: input (n, c, ...) or (c,) of log-probabilities, target (n, ...) of classes.
+    """Return -input at the target: input (n, c, ...) or (c,) of log-probabilities, target (n, ...) of classes.
 
     `weight`, `ignore_index` and errors as for cross_entropy.
     """
@@ -397,12 +397,10 @@ def nll_loss(
 
 
 def expect_logits(input: Tensor, target: Tensor, classes: int) -> None:
-    """Warn where the input was through a softmax already, or has a single class, of which the loss is always 0."""
+    """Warn if the input is already the result of a softmax, or has a single class, for which the loss is always 0."""
     who = "cross_entropy"
     what = "cross_entropy applies the softmax itself"
-    warn_probabilities(
-        who, input, ("softmax",), "softmax-twice", what, "pass the logits, as they are before the softmax"
-    )
+    warn_probabilities(who, input, ("softmax",), "softmax-twice", what, "pass the logits, from before the softmax")
     if classes == 1 and target._np_dtype not in FLOATS:
         warn(
             "one-class",
@@ -413,7 +411,7 @@ def expect_logits(input: Tensor, target: Tensor, classes: int) -> None:
 
 
 def class_dim(who: str, input: Tensor) -> int:
-    """Where the classes are: dimension 1, or 0 without a batch."""
+    """Return the dimension of the classes: 1, or 0 without a batch."""
     if not input.ndim:
         raise error(
             RuntimeError,
@@ -425,7 +423,7 @@ def class_dim(who: str, input: Tensor) -> int:
 
 
 def check_target(who: str, input: Tensor, target: Tensor, weight: Tensor | None, dim: int) -> None:
-    """The target has the input's shape without the classes; the weight one value per class."""
+    """Check that the target has the input's shape without the classes, and the weight one value per class."""
     if target._np_dtype.kind not in "iu":
         raise error(RuntimeError, who, f"expected integer classes as target, got {target.dtype}", "write target.long()")
     shape, size = input._sizes, target._sizes
@@ -453,13 +451,13 @@ def check_target(who: str, input: Tensor, target: Tensor, weight: Tensor | None,
         raise error(
             RuntimeError,
             who,
-            f"weight should have one value for each of the {input.shape[dim]} classes, got shape {tuple(weight.shape)}",
-            f"pass a weight of shape ({input.shape[dim]},), as ones({input.shape[dim]})",
+            f"weight needs one value for each of the {input.shape[dim]} classes, got shape {tuple(weight.shape)}",
+            f"pass a weight of shape ({input.shape[dim]},): ones({input.shape[dim]})",
         )
 
 
 def fitting_target(input: Tensor, target: Tensor, dim: int) -> str:
-    """What to do about a target of another shape."""
+    """Return the fix for a target of another shape."""
     shape, size = tuple(input.shape), tuple(target.shape)
     expected = shape[:dim] + shape[dim + 1 :]
     if size == shape:
@@ -467,18 +465,18 @@ def fitting_target(input: Tensor, target: Tensor, dim: int) -> str:
     if target.numel() == math.prod(expected):
         return f"write target.reshape({', '.join(map(str, expected)) or '()'})"
     if size == shape[:-1] and len(shape) > 2:  # sequences: (batch, length, classes)
-        return "write input.movedim(-1, 1), so that its dimension 1 holds the classes"
+        return "write input.movedim(-1, 1), which makes dimension 1 the classes"
     return f"pass one class for each example: a target of shape {expected}"
 
 
 def aligned(input: Tensor, target: Tensor, dim: int) -> dict:
-    """The two shapes below each other, a gap where the input has its classes."""
+    """Return the two shapes below each other, with a gap at the dimension of the classes."""
     size = tuple(target.shape)
     return {"input": tuple(input.shape), "target": (*size[:dim], "", *size[dim:])}
 
 
 def target_weight(target: Tensor, weight: Tensor | None, ignore: int) -> Tensor:
-    """How much each example counts: its class's weight, or 1 (True); 0 where it is ignored."""
+    """Return the weight of each example: its class's weight, or 1 (True); 0 for ignored ones."""
     valid = target != ignore
     if weight is None:
         return valid
@@ -486,5 +484,5 @@ def target_weight(target: Tensor, weight: Tensor | None, ignore: int) -> Tensor:
 
 
 def along(weight: Tensor, dim: int, ndim: int) -> Tensor:
-    """One value per class in a shape that meets the input."""
+    """Return one value per class in a shape that broadcasts against the input."""
     return weight.reshape(-1, *[1] * (ndim - dim - 1))

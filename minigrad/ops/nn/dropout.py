@@ -14,28 +14,28 @@ from .entry import functional
 
 @functional("T(3, 4), 0.5, False", shown="T(3, 4)")
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """In training each element is zero with probability `p`, and the others are divided by 1 - p; else nothing is done.
+    """Set each element to zero with probability `p` and divide the others by 1 - p, in training; otherwise do nothing.
 
-    Raises ValueError where p is no probability.  Source: Srivastava et al., "Dropout", 2014.
+    Raises ValueError if p is not a probability.  Source: Srivastava et al., "Dropout", 2014.
     """
     return drop("dropout", input, p, training, inplace, tuple(input.shape))
 
 
 @functional("T(2, 3, 4), 0.5, False", shown="T(2, 3, 4)")
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Dropout of whole channels of (n, c, length) or (c, length)."""
+    """Drop whole channels of (n, c, length) or (c, length)."""
     return drop("dropout1d", input, p, training, inplace, (*input.shape[:-1], 1))
 
 
 @functional("T(2, 3, 4, 2), 0.5, False", shown="T(2, 3, 4, 2)")
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Dropout of whole channels of (n, c, height, width) or (c, height, width)."""
+    """Drop whole channels of (n, c, height, width) or (c, height, width)."""
     return drop("dropout2d", input, p, training, inplace, (*input.shape[:-2], 1, 1))
 
 
 @functional("T(2, 3, 2, 2, 2), 0.5, False", shown="T(2, 3, 2, 2, 2)")
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Dropout of whole channels of (n, c, depth, height, width) or (c, depth, height, width)."""
+    """Drop whole channels of (n, c, depth, height, width) or (c, depth, height, width)."""
     return drop("dropout3d", input, p, training, inplace, (*input.shape[:-3], 1, 1, 1))
 
 
@@ -43,14 +43,14 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 def rrelu(
     input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False
 ) -> Tensor:
-    """leaky_relu with a random slope for each negative element in training, between `lower` and `upper`; else with their mean.
+    """Apply leaky_relu: in training with a random slope in [`lower`, `upper`] per negative element, else with their mean.
 
-    Raises RuntimeError where `lower` is above `upper`.
+    Raises RuntimeError if `lower` is above `upper`.
     Source: Xu et al., "Empirical evaluation of rectified activations in convolutional network", 2015.
     """
     if lower > upper:
         what = f"lower bound should be less than or equal to the upper bound, but got {lower} and {upper}"
-        raise error(RuntimeError, "rrelu", what, "exchange them")
+        raise error(RuntimeError, "rrelu", what, "swap them")
     if not training:
         out = leaky_relu(input, (lower + upper) / 2, inplace)
         return out if inplace else out.contiguous()
@@ -61,7 +61,7 @@ def rrelu(
 
 @functional("T(3, 4), 0.5, False", shown="T(3, 4), 0.5, True")
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """Dropout to SELU's negative limit, rescaled so that mean 0 and variance 1 are kept.
+    """Drop elements to SELU's negative limit and rescale, which keeps mean 0 and variance 1.
 
     Source: Klambauer et al., "Self-normalizing neural networks", 2017.
     """
@@ -70,7 +70,7 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
 
 @functional("T(2, 3, 4), 0.5, False", shown="T(2, 3, 4), 0.5, True")
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """alpha_dropout of whole channels of (n, c, ...)."""
+    """Apply alpha_dropout to whole channels of (n, c, ...)."""
     if training and input.ndim < 2:
         raise error(
             RuntimeError,
@@ -83,7 +83,7 @@ def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False,
 
 
 def drop_to_limit(who: str, input: Tensor, p: float, training: bool, inplace: bool, shape: tuple) -> Tensor:
-    """SELU's limit with probability p, where the noise has a shape that may be broadcast, rescaled."""
+    """Replace the input by SELU's limit with probability p, and rescale; the noise has this `shape`, which broadcasts."""
     check_probability(who, p)
     if not training or p == 0:
         return input
@@ -97,7 +97,7 @@ def drop_to_limit(who: str, input: Tensor, p: float, training: bool, inplace: bo
 
 
 def drop(who: str, input: Tensor, p: float, training: bool, inplace: bool, shape: tuple) -> Tensor:
-    """The input times noise of a shape that may be broadcast: 0 with probability p, else 1 / (1 - p)."""
+    """Multiply the input by noise of a shape that broadcasts: 0 with probability p, else 1 / (1 - p)."""
     check_probability(who, p)
     if not training or p == 0:
         return input
@@ -108,6 +108,6 @@ def drop(who: str, input: Tensor, p: float, training: bool, inplace: bool, shape
 
 
 def check_probability(who: str, p: float) -> None:
-    """ValueError unless 0 <= p <= 1."""
+    """Raise ValueError unless 0 <= p <= 1."""
     if not 0 <= p <= 1:
-        raise error(ValueError, who, f"dropout probability has to be between 0 and 1, but got {p}", "write p=0.5")
+        raise error(ValueError, who, f"dropout probability must be between 0 and 1, but got {p}", "write p=0.5")

@@ -1,4 +1,4 @@
-"""Embedding: rows of a table by index, and its transpose, adding rows up by index."""
+"""Embedding: rows of a table by index, and its transpose, which adds up rows by index."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from .entry import functional
 
 
 class Embed(Linear):
-    """Rows of a table by index.  The row `padding` (or None) gets no gradient; with `even` each row gets the mean of the
-    gradients of its uses, not their sum."""
+    """Rows of a table by index.  The row `padding` (or None) gets no gradient; with `even`, each row gets the mean of its
+    uses' gradients, not their sum."""
 
     node = "Embedding"
     integers = ("indices",)
@@ -35,7 +35,7 @@ class Embed(Linear):
                 IndexError,
                 "embedding",
                 f"index out of range: found {low} to {high} for a table of {len(weight)} rows",
-                f"indices lie in 0 to {len(weight) - 1}: make the table large enough, Embedding({high + 1}, ...)",
+                f"indices are 0 to {len(weight) - 1}: make the table large enough, Embedding({high + 1}, ...)",
             )
         return weight[indices]
 
@@ -44,7 +44,7 @@ class Embed(Linear):
     )
 
     def vmap(info: Any, in_dims: tuple, weight: Tensor, indices: Tensor, padding: int | None, even: bool) -> tuple:
-        """A batch of tables is one long table, if the indices are shifted."""
+        """Treat a batch of tables as one long table, with shifted indices."""
         if in_dims[0] is None and not even:
             return Embed.apply(weight, indices.movedim(in_dims[1], 0), padding, even), 0
         b = info.batch_size
@@ -74,7 +74,7 @@ class AddRows(Linear):
     dx = lambda g, indices: Embed.apply(g, indices, None, False)
 
     def vmap(info: Any, in_dims: tuple, x: Tensor, indices: Tensor, n: int) -> tuple:
-        """One long table again."""
+        """Treat a batch of tables as one long table."""
         b = info.batch_size
         x, indices = (front(t, d, b) for t, d in zip((x, indices), in_dims))
         out = AddRows.apply(x, indices + steps(b, n, indices), b * n)
@@ -91,10 +91,10 @@ def embedding(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Tensor:
-    """Rows of `weight` (n, d) by the integers of `input`: (...) gives (..., d).  Row `padding_idx` gets no gradient.
+    """Return rows of `weight` (n, d) by the integers in `input`: (...) gives (..., d).  Row `padding_idx` gets no gradient.
 
-    With `max_norm` the rows that are read are first scaled, in place and unrecorded, to have at most this norm of order
-    `norm_type`.  With `scale_grad_by_freq` the gradient of each row is divided by how often it was read.
+    With `max_norm`, rows that are read are first scaled, in place and unrecorded, to at most this norm of order `norm_type`.
+    With `scale_grad_by_freq`, the gradient of each row is divided by the number of its reads.
     Raises IndexError for indices outside the table, NotImplementedError for sparse=True.
 
     >>> import minigrad
@@ -103,7 +103,7 @@ def embedding(
             [1.]])
     """
     if sparse:
-        raise error(NotImplementedError, "embedding", "there are no sparse gradients", "leave sparse=True out")
+        raise error(NotImplementedError, "embedding", "sparse gradients are not supported", "leave sparse=True out")
     if input._np_dtype.kind not in "iu":
         raise error(RuntimeError, "embedding", f"expected integer indices, got {input.dtype}", "convert with .long()")
     if weight.ndim != 2:
@@ -120,7 +120,7 @@ def embedding(
 
 
 def padding_row(who: str, padding_idx: int | None, n: int, kind: type[Exception] = AssertionError) -> int | None:
-    """The number of the padding row, where there is one, counted from the first of n rows."""
+    """Return the index of the padding row, counted from the first of n rows, or None."""
     if padding_idx is None:
         return None
     if not -n <= padding_idx < n:
@@ -143,16 +143,16 @@ def shorten(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) 
 
 
 def averaged(g: Tensor, indices: Tensor, n: int) -> Tensor:
-    """The gradient divided by how often each of the n rows was read."""
+    """Return the gradient divided by the number of reads of each of the n rows."""
     ones = g.new_ones((*indices.shape, 1))
     return g / Embed.apply(AddRows.apply(ones, indices, n), indices, None, False)
 
 
 def without(g: Tensor, indices: Tensor, padding: int | None) -> Tensor:
-    """The gradient with zeros where the padding row was read."""
+    """Return the gradient with zeros at reads of the padding row."""
     return g if padding is None else where((indices == padding).unsqueeze(-1), 0.0, g)
 
 
 def steps(b: int, n: int, like: Tensor) -> Tensor:
-    """0, n, 2n, ... as a column that meets b rows of indices."""
+    """Return 0, n, 2n, ... as a column that broadcasts against b rows of indices."""
     return wrap(placed(np.arange(b).reshape(b, *[1] * (like.ndim - 1)) * n, like.device))

@@ -1,7 +1,7 @@
-"""Bags of embeddings: the sum, mean or maximum of the rows of a table that each bag names.
+"""Bags of embeddings: the sum, mean or maximum of the table rows in each bag.
 
-All bags lie in one row, one behind another, and every index knows the number of its bag.  So the rows are read as embedding
-reads them, and are brought together by their bags' numbers; derivatives of any order follow from these steps.
+All bags are concatenated, and every index carries the number of its bag.  So the rows are read as in embedding, and combined
+by bag number; derivatives of any order follow from these steps.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int | None = None,
 ) -> Tensor:
-    """Return for each bag of integers the "sum", "mean" or "max" (`mode`) of the rows of `weight` (n, d) that it names.
+    """Return for each bag of integers the "sum", "mean" or "max" (`mode`) of its rows of `weight` (n, d).
 
     The bags are the rows of `input` (bags, length), or the parts of `input` (length) that begin at `offsets`; with
     `include_last_offset` the last offset is the end of the last bag.  An empty bag gives zeros.  Row `padding_idx` takes no
@@ -75,7 +75,7 @@ def embedding_bag(
         rows = Embed.apply(weight, input, padding, bool(scale_grad_by_freq))
     except IndexError as e:
         raise error(
-            RuntimeError, WHO, getattr(e, "problem", str(e)), "make the table larger, or the indices less"
+            RuntimeError, WHO, getattr(e, "problem", str(e)), "make the table larger, or the indices smaller"
         ) from None
     if per_sample_weights is not None:
         rows = rows * per_sample_weights.reshape(-1, 1)
@@ -88,7 +88,7 @@ def embedding_bag(
 
 
 class BagNumbers(NonDifferentiable):
-    """The number of the bag of each of n places, where the bags begin at `offsets`."""
+    """Number of the bag of each of n positions, for bags that begin at `offsets`."""
 
     name = WHO
 
@@ -99,7 +99,9 @@ class BagNumbers(NonDifferentiable):
         starts = offsets.to_host() if on_device(offsets) else offsets
         rows = starts.reshape(-1, starts.shape[-1] or 1)
         if (rows[:, 0].any() or (np.diff(rows) < 0).any() or rows[:, -1].max() > n) if rows.size else n:
-            what = f"offsets have to begin with 0, grow, and end at the input's length {n} at most, but are {starts.tolist()}"
+            what = (
+                f"offsets must begin with 0, grow, and end at most at the input's length {n}, but are {starts.tolist()}"
+            )
             raise error(RuntimeError, WHO, what, "pass the index in input at which each bag begins")
         found = [np.searchsorted(row, np.arange(n), "right") - 1 for row in rows]
         return placed(np.array(found, np.int64).reshape(*starts.shape[:-1], n), place(offsets))
@@ -108,12 +110,12 @@ class BagNumbers(NonDifferentiable):
 
 
 def summed(rows: Tensor, bags: Tensor, n_bags: int, there: Tensor | None) -> Tensor:
-    """Return the sum of the rows of each bag that are there."""
+    """Return the sum of each bag's rows, without padding rows."""
     return AddRows.apply(rows if there is None else where(there, rows, 0.0), bags, n_bags)
 
 
 def largest(rows: Tensor, bags: Tensor, n_bags: int, there: Tensor | None) -> Tensor:
-    """Return the maximum in each column of the rows of each bag that are there, from the first row that has it."""
+    """Return the maximum of each bag's rows per column, without padding rows, from the first row that attains it."""
     n, width = rows.shape
     spots = bags.unsqueeze(1).expand(n, width)
     values = rows.detach() if there is None else where(there, rows.detach(), -np.inf)
@@ -122,7 +124,7 @@ def largest(rows: Tensor, bags: Tensor, n_bags: int, there: Tensor | None) -> Te
     places = wrap(placed(np.arange(n).reshape(-1, 1), rows.device))
     places = where(found if there is None else found & there, places, n)
     first = ScatterExtreme.apply(places.new_full((n_bags, width), n), 0, spots, places, False, False)
-    return Gather.apply(cat([rows, rows.new_zeros((1, width))]), 0, first)  # the last row is for bags with nothing
+    return Gather.apply(cat([rows, rows.new_zeros((1, width))]), 0, first)  # the last row is for empty bags
 
 
 def check(
@@ -134,12 +136,12 @@ def check(
     scale_grad_by_freq: bool,
     per_sample_weights: Tensor | None,
 ) -> None:
-    """Refuse arguments that do not fit together."""
+    """Raise an error for arguments that do not fit together."""
     if per_sample_weights is not None and per_sample_weights.shape != input.shape:
         what = f"per_sample_weights have shape {tuple(per_sample_weights.shape)}, the input {tuple(input.shape)}"
         raise error(ValueError, WHO, what, "pass one weight for each index")
     if weight.ndim != 2:
-        what = f"weight has to be a 2D tensor, but has shape {tuple(weight.shape)}"
+        what = f"weight must be a 2D tensor, but has shape {tuple(weight.shape)}"
         raise error(ValueError, WHO, what, "pass a weight of shape (num_embeddings, embedding_dim)")
     dtypes = {weight.dtype.name} | ({per_sample_weights.dtype.name} if per_sample_weights is not None else set())
     if weight._np_dtype not in FLOATS or len(dtypes) > 1:
@@ -147,24 +149,24 @@ def check(
         raise error(RuntimeError, WHO, what, "convert them first: weight.float()")
     if input.ndim not in (1, 2):
         raise error(
-            ValueError, WHO, f"input has to be 1D or 2D, but has shape {tuple(input.shape)}", "pass (bags, length)"
+            ValueError, WHO, f"input must be 1D or 2D, but has shape {tuple(input.shape)}", "pass (bags, length)"
         )
     if input.ndim == 2 and offsets is not None:
-        raise error(ValueError, WHO, "offsets were given for a 2D input, whose rows are the bags", "leave offsets out")
+        raise error(ValueError, WHO, "got offsets for a 2D input, whose rows are the bags", "leave offsets out")
     if input.ndim == 1 and (offsets is None or offsets.ndim != 1):
-        what = f"offsets have to be a 1D tensor, got {None if offsets is None else tuple(offsets.shape)}"
-        raise error(ValueError, WHO, what, "pass where each bag begins, or all bags as rows: input.unsqueeze(0)")
+        what = f"offsets must be a 1D tensor, got {None if offsets is None else tuple(offsets.shape)}"
+        raise error(ValueError, WHO, what, "pass the start of each bag, or all bags as rows: input.unsqueeze(0)")
     for name, t in (("input", input), ("offsets", offsets)):
         if t is not None and t._np_dtype.kind not in "iu":
             raise error(RuntimeError, WHO, f"expected integers as {name}, got {t.dtype}", "convert with .long()")
     if mode not in ("sum", "mean", "max"):
-        raise error(ValueError, WHO, f"mode has to be one of sum, mean or max, got {mode!r}", "write mode='mean'")
+        raise error(ValueError, WHO, f"mode must be one of sum, mean or max, got {mode!r}", "write mode='mean'")
     if mode == "max" and scale_grad_by_freq:
         raise error(
             ValueError, WHO, "max mode does not support scaling the gradient by the frequency", "use mode='sum'"
         )
     if sparse:
-        raise error(NotImplementedError, WHO, "there are no sparse gradients", "leave sparse=True out")
+        raise error(NotImplementedError, WHO, "sparse gradients are not supported", "leave sparse=True out")
     if per_sample_weights is not None and mode != "sum":
         what = f"per_sample_weights are for mode='sum', got mode={mode!r}"
         raise error(NotImplementedError, WHO, what, "write mode='sum', and divide by the weights' sums for a mean")

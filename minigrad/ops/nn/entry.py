@@ -1,4 +1,4 @@
-"""Enter this folder's functions into the table of operations; refuse what they do not compute with."""
+"""Enter the functions of nn.functional into the table of operations; reject dtypes that they do not support."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from ..base.registry import op
 
 
 def functional(*samples: str, **options: Any) -> Callable:
-    """Enter a function that PyTorch has in nn.functional under the same name, and that is no method."""
+    """Enter a function that PyTorch has in nn.functional under the same name, and not as a method."""
     return lambda f: op(*samples, torch=f"nn.functional.{f.__name__}", method=False, **options)(f)
 
 
 def expect_floats(who: str, x: Tensor) -> None:
-    """Raise NotImplementedError for integers and bools, which PyTorch has no kernels for."""
+    """Raise NotImplementedError for integers and bools, for which PyTorch has no kernels."""
     if x._np_dtype not in FLOATS:
         raise error(NotImplementedError, who, f"not implemented for {x.dtype.name}", "convert it first: x.float()")
 

@@ -1,7 +1,7 @@
-"""Images and volumes looked at between their points: affine_grid says where, grid_sample what is there.
+"""Sample images and volumes between their points: affine_grid computes the places, grid_sample the values there.
 
-Along each dimension a point has a few neighbours (taps), with weights by their distances; what is there is the sum over
-all combinations of taps (weighted_gather.py).  Source: Jaderberg et al., "Spatial transformer networks", 2015.
+Along each dimension a point has a few neighbours (taps), weighted by their distances; its value is the sum over all
+combinations of taps (weighted_gather.py).  Source: Jaderberg et al., "Spatial transformer networks", 2015.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from .weighted_gather import CombinedPlaces, WeightedGather
     node="AffineGridGenerator",
 )
 def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
-    """Return where the points of an output of `size` lie in the input, by affine maps: what grid_sample takes.
+    """Return the input coordinates of each point of an output of `size` under affine maps: the grid for grid_sample.
 
     `theta` is (n, 2, 3) for a size (n, c, h, w), or (n, 3, 4) for (n, c, d, h, w); the result is (n, h, w, 2) or
-    (n, d, h, w, 3).  Coordinates go from -1 to 1, x first: to the centres of the corner elements with `align_corners`,
+    (n, d, h, w, 3).  Coordinates range from -1 to 1, x first: to the centres of the corner elements with `align_corners`,
     else to their outer edges.  Raises NotImplementedError for a size of other length, ValueError for other shapes and sizes
     below 1, RuntimeError for another n.
     """
     expect_floats("affine_grid", theta)
     if not isinstance(size, (tuple, list)):
-        what = f"size has to be a tuple of integers, got {type(size).__name__}"
+        what = f"size must be a tuple of integers, got {type(size).__name__}"
         raise error(TypeError, "affine_grid", what, "write affine_grid(theta, input.shape)")
     n = len(size) - 2
     if n not in (2, 3) or tuple(theta.shape) != (size[0], n, n + 1) or min(size) < 1:
@@ -81,18 +81,18 @@ def grid_sample(
     padding_mode: str = "zeros",
     align_corners: bool | None = None,
 ) -> Tensor:
-    """Return what stands in `input`, (n, c, h, w) or (n, c, d, h, w), at the points of `grid`, (n, ..., 2) or (n, ..., 3).
+    """Return the values of `input`, (n, c, h, w) or (n, c, d, h, w), at the points of `grid`, (n, ..., 2) or (n, ..., 3).
 
-    Coordinates go from -1 to 1, x first: to the centres of the corner elements with `align_corners`, else to their outer
+    Coordinates range from -1 to 1, x first: to the centres of the corner elements with `align_corners`, else to their outer
     edges.  `mode` is "bilinear", which weighs all neighbours of a volume too, "nearest" or, for images, "bicubic" (Keys,
-    a = -0.75); `padding_mode` says what is outside: "zeros", "border" repeats the edge, "reflection" turns back there.
-    Raises ValueError for other words, RuntimeError for shapes that do not go together.
+    a = -0.75).  `padding_mode` defines values outside: "zeros", "border" repeats the edge, "reflection" mirrors at it.
+    Raises ValueError for other words, RuntimeError for shapes that do not fit together.
     """
     expect_floats("grid_sample", input)
     check(input, grid, mode, padding_mode)
-    if input._np_dtype in HALVES:  # whose digits do not tell places apart
+    if input._np_dtype in HALVES:  # too few digits to distinguish places
         return grid_sample(input.float(), grid.float(), mode, padding_mode, align_corners).to(input.dtype)
-    sizes, corners = tuple(input.shape[:1:-1]), bool(align_corners)  # x first, as the grid has it
+    sizes, corners = tuple(input.shape[:1:-1]), bool(align_corners)  # x first, like the grid
     size = by_dimension(grid, sizes)
     at = grid.flatten(1, -2).mT.contiguous().unsqueeze(2)  # (n, dimensions, 1, points)
     at = (at + 1) / 2 * (size - 1) if corners else ((at + 1) * size - 1) / 2
@@ -106,7 +106,7 @@ def grid_sample(
 
 
 def check(input: Tensor, grid: Tensor, mode: str, padding_mode: str) -> None:
-    """Raise an error for words that are not known, and for shapes that do not go together."""
+    """Raise an error for unknown words, and for shapes that do not fit together."""
     who, k = "grid_sample", input.ndim - 2
     for name, value, known in (
         ("mode", mode, tuple(WEIGHTS)),
@@ -127,11 +127,11 @@ def check(input: Tensor, grid: Tensor, mode: str, padding_mode: str) -> None:
         raise mixed
     if min(input.shape[2:]) < 1 or mode == "bicubic" and k == 3 or input.dtype is not grid.dtype:
         what = (
-            f"input of {input.dtype} and grid of {grid.dtype} have to be alike"
+            f"input of {input.dtype} and grid of {grid.dtype} must have one dtype"
             if input.dtype is not grid.dtype
             else "bicubic interpolation only supports 4D input"
             if min(input.shape[2:]) > 0
-            else f"the input, of shape {tuple(input.shape)}, has no elements to look at"
+            else f"the input, of shape {tuple(input.shape)}, has no elements to sample"
         )
         raise error(
             RuntimeError, who, what, "use grid.to(input.dtype), or mode='bilinear' for volumes that are not empty"
@@ -139,7 +139,7 @@ def check(input: Tensor, grid: Tensor, mode: str, padding_mode: str) -> None:
 
 
 class Edge(Clamp):
-    """The element, but at least lo and at most hi; those that meet an edge have no gradient, as in PyTorch."""
+    """Clamp to [lo, hi], without a gradient at the bounds, as in PyTorch."""
 
     name = "clamp"
     dx = lambda g, x, lo, hi: where((x > lo) & (x < hi), g, 0.0)
@@ -157,11 +157,11 @@ def within(at: Tensor, sizes: tuple, padding_mode: str, corners: bool) -> Tensor
     return Edge.apply(at, 0.0, by_dimension(at, [n - 1 for n in sizes]))
 
 
-A = -0.75  # Keys' parameter, which is PyTorch's
-# mode -> of each neighbour, counted from the one below, the coefficients of its weight: powers of the distance from there
+A = -0.75  # Keys' parameter, with PyTorch's value
+# mode -> for each neighbour, counted from the one below, its weight as coefficients of powers of the distance from there
 WEIGHTS: dict[str, dict[int, tuple]] = {
     "bilinear": {0: (-1.0, 1.0), 1: (1.0, 0.0)},
-    "nearest": {0: (0.0, 1.0)},  # a slope of 0: the grid has gradients of zeros, as in PyTorch
+    "nearest": {0: (0.0, 1.0)},  # a slope of 0: the grid's gradient is zeros, as in PyTorch
     "bicubic": {
         -1: (A, -2 * A, A, 0.0),
         0: (A + 2, -A - 3, 0.0, 1.0),
@@ -182,10 +182,10 @@ def neighbours(at: Tensor, mode: str) -> tuple[Tensor, Any]:
 
 
 def by_dimension(like: Tensor, numbers: Iterable) -> Tensor:
-    """Return a number for each dimension of points, as they meet (n, dimensions, neighbours, points)."""
+    """Return one number per dimension of points, to broadcast against (n, dimensions, neighbours, points)."""
     return constant(like, numbers).unsqueeze(2)
 
 
 def constant(like: Tensor, numbers: Iterable) -> Tensor:
-    """Return numbers one below the other, of a tensor's dtype and in its memory."""
+    """Return numbers as a column, with a tensor's dtype and on its device."""
     return wrap_near(np.array([*numbers], bottom(like)._np_dtype)[:, None], like)

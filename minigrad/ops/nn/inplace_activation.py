@@ -17,7 +17,7 @@ def writing(f: Callable) -> Callable:
         return f(input, *args, inplace=True, **kwargs)
 
     function.__name__ = function.__qualname__ = f"{f.__name__}_"
-    function.__doc__ = f"""In-place form of {f.__name__}: the result is written into `input`, which is returned.
+    function.__doc__ = f"""In-place form of {f.__name__}: write the result into `input`, and return it.
 
     >>> import minigrad
     >>> x = minigrad.ones(2)

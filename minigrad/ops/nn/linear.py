@@ -1,4 +1,4 @@
-"""Affine maps: what `nn.Linear` and `nn.Bilinear` compute."""
+"""Affine maps, the functions behind `nn.Linear` and `nn.Bilinear`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .entry import functional
 
 
 class Affine(Primitive):
-    """x @ weight.T + bias, for a weight that is a matrix and any number of examples."""
+    """x @ weight.T + bias, for a weight matrix and any number of examples."""
 
     node = "Addmm"
     arrays = quiet = True
@@ -36,7 +36,7 @@ class Affine(Primitive):
 
     @classmethod
     def partial_text(cls, i: int) -> str:
-        """What the formulas come to for a matrix of examples."""
+        """Return the formulas in the form they have for a matrix of examples."""
         return ("g @ weight", "g.mT @ x", "g")[i]
 
     @classmethod
@@ -47,7 +47,7 @@ class Affine(Primitive):
         return total if total.shape == outs[0].shape else total.expand(outs[0].shape)
 
     def vmap(info: Any, in_dims: tuple, *args: Tensor) -> tuple:
-        """One map for all examples, if they share it; else a product and a sum, which have rules of their own."""
+        """Apply one map to all examples if they share it, else a product and a sum, which have vmap rules."""
         if in_dims[1:] == (None, None):
             return Affine.apply(front(args[0], in_dims[0], info.batch_size), *args[1:]), 0
         return batched(lambda x, weight, bias: x @ weight.mT + bias, args, in_dims, info.batch_size), 0
@@ -62,9 +62,9 @@ class Affine(Primitive):
     "T(3, 2).mT, T(3, 4).mT",
 )
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """input @ weight.T + bias: (..., in) with weight (out, in) and bias (out,) gives (..., out).
+    """Return input @ weight.T + bias: (..., in) with weight (out, in) and bias (out,) gives (..., out).
 
-    Raises RuntimeError where the last size of `input` is not that of `weight`.
+    Raises RuntimeError if the last sizes of `input` and `weight` differ.
 
     >>> import minigrad
     >>> linear(minigrad.tensor([1., 2.]), minigrad.tensor([[3., 4.]]), minigrad.tensor([5.]))
@@ -91,11 +91,11 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def in_features(shape: tuple, sizes: tuple) -> str:
-    """What to do about an input that does not have as many features as the weight takes."""
+    """Return the fix for an input whose number of features is not the weight's."""
     if not shape or len(sizes) != 2:
         return "pass an input of shape (..., in_features) and a weight of shape (out_features, in_features)"
     if math.prod(shape[1:]) == sizes[1]:
-        return "write input.flatten(1), which makes one dimension of all but the batch"
+        return "write input.flatten(1), which merges all dimensions but the batch"
     if shape[-1] == sizes[0]:
         return "write weight.mT: a weight has shape (out_features, in_features)"
     if len(shape) > 1 and shape[-2] == sizes[1]:
@@ -105,14 +105,14 @@ def in_features(shape: tuple, sizes: tuple) -> str:
 
 @functional("T(2, 3), T(2, 4), T(5, 3, 4), T(5)", "T(3, 2, 3), T(3, 2, 2), T(1, 3, 2)")
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """out[..., o] = sum over i and j of input1[..., i] * weight[o, i, j] * input2[..., j], plus bias[o]."""
+    """Return out[..., o] = sum over i and j of input1[..., i] * weight[o, i, j] * input2[..., j], plus bias[o]."""
     if input1.shape[:-1] != input2.shape[:-1] or tuple(weight.shape[1:]) != (input1.shape[-1], input2.shape[-1]):
         raise error(
             RuntimeError,
             "bilinear",
-            f"inputs of shapes {tuple(input1.shape)} and {tuple(input2.shape)} do not go with a weight of "
+            f"inputs of shapes {tuple(input1.shape)} and {tuple(input2.shape)} do not fit a weight of "
             f"shape {tuple(weight.shape)}",
-            "weight should have shape (out_features, in1_features, in2_features)",
+            "pass a weight of shape (out_features, in1_features, in2_features)",
         )
     if bias is not None:
         input1, bias = one_dtype("bilinear", input1, bias, names=("input1", "bias"))

@@ -1,6 +1,6 @@
-"""Losses.  Each computes one number per element or example, and `reduced` makes of them what `reduction` asks for.
+"""Losses.  Each computes one number per element or example, and `reduced` applies the requested reduction.
 
-Those for classes are in cross_entropy.py.
+Losses for classes are in cross_entropy.py.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class SquaredError(Pointwise):
 
 
 class Huber(Pointwise):
-    """d * d / 2 for d = x - y up to a limit of |d|, and straight on beyond."""
+    """d * d / 2 for d = x - y up to a limit of |d|, and linear beyond."""
 
     name, node = "huber_loss", "HuberLoss"
     operands = ("input", "target")
@@ -48,7 +48,7 @@ class Huber(Pointwise):
 
 
 class WithLogits(Pointwise):
-    """-(y * log(s) + (1 - y) * log(1 - s)) with s = sigmoid(x); the gradient, s - y, keeps its digits where y is 0 or 1."""
+    """-(y * log(s) + (1 - y) * log(1 - s)) with s = sigmoid(x); the gradient, s - y, stays precise where y is 0 or 1."""
 
     node = "BinaryCrossEntropyWithLogits"
     accepts, operands = "f", ("input", "target")
@@ -58,7 +58,7 @@ class WithLogits(Pointwise):
 
 
 class WeightedLogits(Pointwise):
-    """The same with p times the part of y."""
+    """WithLogits, with the term of y multiplied by p."""
 
     node = "BinaryCrossEntropyWithLogits"
     accepts = "f"
@@ -69,14 +69,14 @@ class WeightedLogits(Pointwise):
 
 
 class Probability(Operation):
-    """-(y * log(x) + (1 - y) * log(1 - x)), the logarithms taken as at least -100."""
+    """-(y * log(x) + (1 - y) * log(1 - x)), with logarithms clamped to at least -100."""
 
     @staticmethod
     def impl(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         fixes = {"input": "apply sigmoid, or use binary_cross_entropy_with_logits", "target": "pass probabilities"}
         for (name, fix), a in zip(fixes.items(), (x, y)):
             if a.size and has_numbers(a) and not (a.min() >= 0 and a.max() <= 1):
-                what = f"all elements of {name} should be between 0 and 1, found {a.min():g} to {a.max():g}"
+                what = f"all elements of {name} must be between 0 and 1, found {a.min():g} to {a.max():g}"
                 raise error(RuntimeError, "binary_cross_entropy", what, fix)
         limit = x.dtype.type(-100)
         return (y - 1) * np.maximum(np.log1p(-x), limit) - y * np.maximum(np.log(x), limit)
@@ -88,12 +88,12 @@ class Probability(Operation):
 
 
 class Variance(Operation):
-    """x, taken as at least `least`; the gradient passes, as in PyTorch."""
+    """x clamped to at least `least`; the gradient passes unchanged, as in PyTorch."""
 
     @staticmethod
     def impl(x: np.ndarray, least: float) -> np.ndarray:
         low = x.min() if x.size and has_numbers(x) else 0
-        if low != low:  # a NaN, which hides the others
+        if low != low:  # a NaN, which hides other values
             low = np.where(x < 0, x, 0).min()
         if low < 0:
             what = f"var has negative entries, down to {low:g}"
@@ -113,10 +113,10 @@ def mse_loss(
     reduction: str = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
-    """`(input - target) ** 2`; the mean is weighted where a `weight` is given."""
+    """Return `(input - target) ** 2`, reduced; with `weight` the mean is weighted."""
     reduction = chosen("mse_loss", reduction, size_average, reduce)
     expect_pairs("mse_loss", input, target)
-    loss = SquaredError.apply(input, target) if weight is None else (input - target).square()  # also of integers
+    loss = SquaredError.apply(input, target) if weight is None else (input - target).square()  # for integers too
     return weighed("mse_loss", loss, weight, reduction)
 
 
@@ -129,7 +129,7 @@ def l1_loss(
     reduction: str = "mean",
     weight: Tensor | None = None,
 ) -> Tensor:
-    """|input - target|; the mean is weighted where a `weight` is given."""
+    """Return |input - target|, reduced; with `weight` the mean is weighted."""
     reduction = chosen("l1_loss", reduction, size_average, reduce)
     expect_pairs("l1_loss", input, target)
     return weighed("l1_loss", (input - target).abs(), weight, reduction)
@@ -146,7 +146,7 @@ def smooth_l1_loss(
     reduction: str = "mean",
     beta: float = 1.0,
 ) -> Tensor:
-    """d * d / (2 * beta) where d = |input - target| is below `beta`, and d - beta / 2 beyond."""
+    """Return d * d / (2 * beta) where d = |input - target| is below `beta`, and d - beta / 2 beyond, reduced."""
     reduction = chosen("smooth_l1_loss", reduction, size_average, reduce)
     if beta < 0:
         raise error(
@@ -168,7 +168,7 @@ def smooth_l1_loss(
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
-    """d * d / 2 where d = |input - target| is below `delta`, and delta * (d - delta / 2) beyond."""
+    """Return d * d / 2 where d = |input - target| is below `delta`, and delta * (d - delta / 2) beyond, reduced."""
     if delta <= 0:
         raise error(
             RuntimeError,
@@ -202,9 +202,9 @@ def binary_cross_entropy(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """-(target * log(input) + (1 - target) * log(1 - input)) of probabilities; logarithms count as at least -100.
+    """Return -(target * log(input) + (1 - target) * log(1 - input)), with logarithms clamped to at least -100, reduced.
 
-    Raises ValueError where the shapes differ, RuntimeError for an input or a target outside [0, 1].
+    Raises ValueError if the shapes differ, RuntimeError for an input or a target outside [0, 1].
     """
     reduction = chosen("binary_cross_entropy", reduction, size_average, reduce)
     same_shape("binary_cross_entropy", input, target)
@@ -228,12 +228,12 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
     pos_weight: Tensor | None = None,
 ) -> Tensor:
-    """binary_cross_entropy of sigmoid(input), without overflow; `pos_weight` multiplies the part of positives."""
+    """Return binary_cross_entropy of sigmoid(input), without overflow; `pos_weight` multiplies the term of positives."""
     who = "binary_cross_entropy_with_logits"
     reduction = chosen(who, reduction, size_average, reduce)
     same_shape(who, input, target)
     expect_logits(who, input)
-    # under transforms PyTorch's is made of parts, none of which keeps the input: it may be written to afterwards
+    # under transforms PyTorch composes this loss of operations that do not save the input: it may be modified afterwards
     x, y = (t if t._layer is None else t.clone() for t in (input, target))
     loss = WithLogits.apply(x, y) if pos_weight is None else WeightedLogits.apply(x, y, pos_weight)
     return reduced(loss if weight is None else loss * weight, reduction)
@@ -253,9 +253,9 @@ def kl_div(
     reduction: str = "mean",
     log_target: bool = False,
 ) -> Tensor:
-    """target * (log(target) - input), for an input of log-probabilities; with `log_target` the target is logarithms.
+    """Return target * (log(target) - input), for an input of log-probabilities, reduced.
 
-    reduction="batchmean" divides the sum by the first size, which gives the Kullback-Leibler divergence.
+    `log_target`: the target has logarithms too.  "batchmean" divides the sum by the first size: Kullback-Leibler divergence.
     """
     if input._edge is not None:
         expect_logarithms("kl_div", input)
@@ -276,9 +276,9 @@ def poisson_nll_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """-log of the Poisson probability of `target`, whose mean is exp(input), or without `log_input` the input.
+    """Return -log of the Poisson probability of `target` for the mean exp(input), or the mean `input` without `log_input`.
 
-    The term that depends on the target only is approximated by Stirling's formula with `full`, else left out.
+    With `full`, the term that depends only on the target is added, by Stirling's approximation.
     """
     reduction = chosen("poisson_nll_loss", reduction, size_average, reduce)
     loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
@@ -296,10 +296,10 @@ def poisson_nll_loss(
 def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Tensor:
-    """-log of the normal density of `target` with mean `input` and variance `var` (taken as at least eps).
+    """Return -log of the normal density of `target` with mean `input` and variance `var` (clamped to at least eps).
 
-    The constant log(2 pi) / 2 is added with `full`.  Raises ValueError for a negative variance, and for one of another shape
-    than the input's, the input's without the last dimension, or with one size 1 instead.
+    `full` adds the constant log(2 pi) / 2.  Raises ValueError for a negative variance, or if the shape of `var` is not the
+    input's, the input's without the last dimension, or the input's with one size 1.
     """
     if not isinstance(var, Tensor):
         var = input.new_full(input.shape, var)
@@ -311,7 +311,7 @@ def gaussian_nll_loss(
                 ValueError,
                 "gaussian_nll_loss",
                 f"var is of incorrect size: {tuple(var.shape)} for an input of {tuple(input.shape)}",
-                "pass var in the shape of input, with one of its sizes 1, or without the last",
+                "pass var with the shape of input, with one size 1, or without the last dimension",
                 notes=about({"input": input, "var": var}),
             )
     var = Variance.apply(var, eps)
@@ -327,7 +327,7 @@ def soft_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """log(1 + exp(-target * input)), for targets 1 and -1."""
+    """Return log(1 + exp(-target * input)), for targets 1 and -1, reduced."""
     return reduced(-logsigmoid(target * input), chosen("soft_margin_loss", reduction, size_average, reduce))
 
 
@@ -340,7 +340,7 @@ def multilabel_soft_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Binary cross-entropy of sigmoid(input), with a `weight` per class, the mean over the classes (last dimension)."""
+    """Return the binary cross-entropy of sigmoid(input), averaged over classes (last dimension), with a `weight` per class."""
     who = "multilabel_soft_margin_loss"
     reduction = chosen(who, reduction, size_average, reduce)
     same_shape(who, input, target)
@@ -350,7 +350,7 @@ def multilabel_soft_margin_loss(
 
 
 def chosen(who: str, reduction: str, size_average: bool | None, reduce: bool | None) -> str:
-    """`reduction`, unless PyTorch's older pair of switches is given instead."""
+    """Return the reduction: `reduction`, or the equivalent of PyTorch's older pair of switches if given."""
     if size_average is not None or reduce is not None:
         reduction = "none" if reduce is False else "sum" if size_average is False else "mean"
     if reduction not in REDUCTIONS:
@@ -364,12 +364,12 @@ def chosen(who: str, reduction: str, size_average: bool | None, reduce: bool | N
 
 
 def reduced(loss: Tensor, reduction: str) -> Tensor:
-    """The losses as they are, their mean or their sum."""
+    """Return the losses themselves, their mean or their sum."""
     return loss if reduction == "none" else loss.mean() if reduction == "mean" else loss.sum()
 
 
 def weighed(who: str, loss: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
-    """The reduction of losses that may have one weight each."""
+    """Reduce losses, with one weight each if `weight` is given."""
     if weight is None:
         return reduced(loss, reduction)
     if weight.shape != loss.shape:
@@ -383,7 +383,7 @@ def weighed(who: str, loss: Tensor, weight: Tensor | None, reduction: str) -> Te
 
 
 def expect_pairs(who: str, input: Tensor, target: Tensor) -> None:
-    """Warn where the two are broadcast, which is seldom meant; RuntimeError where they cannot be."""
+    """Warn if the two are broadcast, which is seldom intended; raise RuntimeError if they cannot be."""
     if input.shape == target.shape:
         return
     sizes = tuple(input.shape), tuple(target.shape)
@@ -400,19 +400,19 @@ def expect_pairs(who: str, input: Tensor, target: Tensor) -> None:
 
 
 def averaged(loss: Tensor, counts: Tensor, reduction: str) -> Tensor:
-    """The reduction, where a mean is weighted by the factors that are in the loss already."""
+    """Reduce weighted losses; a mean is divided by the sum of the weights."""
     return loss.sum() / counts.sum() if reduction == "mean" else reduced(loss, reduction)
 
 
 def resized(input: Tensor, target: Tensor) -> str:
-    """What to write so that a target has the size of the input."""
+    """Return the fix that gives a target the size of the input."""
     if target.numel() == input.numel():
         return "write target.reshape(input.shape)"
     return "give both one shape; broadcasting here would compare every element with every other"
 
 
 def same_shape(who: str, input: Tensor, target: Tensor) -> None:
-    """ValueError where the two would be broadcast."""
+    """Raise ValueError if the shapes differ."""
     if input.shape != target.shape:
         raise error(
             ValueError,
@@ -424,23 +424,23 @@ def same_shape(who: str, input: Tensor, target: Tensor) -> None:
 
 
 def warn_probabilities(who: str, input: Tensor, makers: tuple, name: str, what: str, fix: str) -> None:
-    """Warn where the input was made by one of these operations, and so is probabilities, which the loss does not take."""
+    """Warn if one of these operations made the input, which then holds probabilities and not what the loss expects."""
     fn = getattr(input._edge, "_fn", None)
     if fn is not None and fn.primitive and fn.name in makers:
         warn(name, who, f"the input, of shape {tuple(input.shape)}, is the result of {fn.name}: {what}", fix)
 
 
 def expect_logits(who: str, input: Tensor) -> None:
-    """Warn where a loss that applies the sigmoid is given its result."""
+    """Warn if a loss that applies the sigmoid receives its result."""
     if input._edge is not None:
         what = "the loss applies the sigmoid itself"
-        fix = "pass the logits, as they are before the sigmoid, or use binary_cross_entropy"
+        fix = "pass the logits, from before the sigmoid, or use binary_cross_entropy"
         warn_probabilities(who, input, ("sigmoid",), "sigmoid-twice", what, fix)
 
 
 def expect_logarithms(who: str, input: Tensor) -> None:
-    """Warn where a loss that takes logarithms of probabilities is given the probabilities."""
-    what = f"{who} takes the logarithms of probabilities"
+    """Warn if a loss that takes log-probabilities receives probabilities."""
+    what = f"{who} takes log-probabilities"
     warn_probabilities(
         who, input, ("softmax", "sigmoid"), "probabilities-as-logarithms", what, f"{who}(logits.log_softmax(1), target)"
     )

@@ -1,4 +1,4 @@
-"""Losses that keep the score of a right class, or of all of them, a margin above those of the wrong ones."""
+"""Margin losses: they keep the scores of right classes a margin above those of wrong ones."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def multi_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The mean over the classes of max(0, margin - x[target] + x[i])**p, i the wrong ones, times the target's `weight`.
+    """Return the mean over the wrong classes i of max(0, margin - x[target] + x[i])**p, times the target's `weight`, reduced.
 
-    `input` is (n, classes), (classes,) or () for one class, `target` (n,) or (), p is 1 or 2.
+    `input` is (n, classes), (classes,) or () for one class, `target` (n,) or (); p is 1 or 2.  The divisor counts all classes.
     Raises ValueError for another p and a weight of another rank, RuntimeError for other shapes.
     """
     who = "multi_margin_loss"
@@ -72,10 +72,10 @@ def multilabel_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The sum over right classes j and wrong ones i of max(0, 1 - x[j] + x[i]), divided by the number of classes.
+    """Return the sum over right classes j and wrong ones i of max(0, 1 - x[j] + x[i]), divided by the number of classes.
 
-    `target` has the shape of `input`, (n, classes), (classes,) or () for one class: the right classes come first, up to a
-    -1.  Raises RuntimeError for other shapes, and for no classes.
+    `target` has the shape of `input`, (n, classes), (classes,) or () for one class: it lists the right classes, up to a -1.
+    Raises RuntimeError for other shapes, and for no classes.
     """
     who = "multilabel_margin_loss"
     reduction = chosen(who, reduction, size_average, reduce)
@@ -85,11 +85,11 @@ def multilabel_margin_loss(
             RuntimeError,
             who,
             f"expected input and target (n, classes) or (classes,), but got {tuple(input.shape)} and {tuple(target.shape)}",
-            "fill the target's rows up with -1",
+            "pad the target's rows with -1",
         )
     single = input.ndim < 2
     x, target = (input.reshape(1, -1), target.reshape(1, -1)) if single else (input, target)
-    listed = (target >= 0).long().cumprod(1)  # 1 in front of the first -1
+    listed = (target >= 0).long().cumprod(1)  # 1 before the first -1
     at = target.clamp_min(0)
     right = listed.new_zeros(listed.shape).scatter_add(1, at, listed) > 0
     short = (1 - x.gather(1, at).unsqueeze(2) + x.unsqueeze(1)).clamp_min(0)  # (n, right, wrong)
@@ -109,10 +109,10 @@ def triplet_margin_with_distance_loss(
     swap: bool = False,
     reduction: str = "mean",
 ) -> Tensor:
-    """max(0, d(anchor, positive) - d(anchor, negative) + margin) for any distance; pairwise_distance where none is given.
+    """Return max(0, d(anchor, positive) - d(anchor, negative) + margin), d any distance (default: pairwise_distance), reduced.
 
-    With `swap` the distance of the negative is that from the nearer of anchor and positive.
-    Raises ValueError for a margin of 0 or less, and TypeError for a distance that cannot be called.
+    With `swap` the distance of the negative is measured from the nearer of anchor and positive.
+    Raises ValueError for a margin of 0 or less, and TypeError for a distance that is not callable.
     """
     who = "triplet_margin_with_distance_loss"
     reduction = chosen(who, reduction, None, None)

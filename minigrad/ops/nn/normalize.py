@@ -1,6 +1,6 @@
 """Normalisation: layer, RMS, group, batch, instance and local response norm, and division by a vector norm.
 
-Each checks its arguments, sees its input in the shape that its statistics need, and calls an operation of standardize.py.
+Each function checks its arguments, reshapes the input for its statistics, and calls an operation of standardize.py.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from .standardize import Channelwise, DivideByNorm, DivideByRMS, LayerNorm, Stan
 def layer_norm(
     input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
-    """Mean 0 and variance 1 over the last dimensions, those of `normalized_shape`; then times `weight` plus `bias`.
+    """Normalise the last dimensions, `normalized_shape`, to mean 0 and variance 1; then multiply by `weight` and add `bias`.
 
-    Raises RuntimeError where `input` does not end in `normalized_shape`.
+    Raises RuntimeError if the shape of `input` does not end in `normalized_shape`.
     Source: Ba, Kiros, Hinton, "Layer normalization", 2016.
 
     >>> import minigrad
@@ -51,9 +51,9 @@ def layer_norm(
 
 @functional("T(4, 3), (3,)", "T(2, 3, 4), (3, 4), T(3, 4)", "T(4, 3), (3,), T(3), 0.1")
 def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
-    """Divided by the root of the mean square over the last dimensions (`normalized_shape`); then times `weight`.
+    """Divide by the root of the mean square over the last dimensions (`normalized_shape`); then multiply by `weight`.
 
-    `eps` is the smallest step from 1 where it is None: the dtype's, for half precision that of float32, which computes.
+    `eps` defaults to the dtype's machine epsilon, or float32's for half precision, which is computed in float32.
     Source: Zhang, Sennrich, "Root mean square layer normalization", 2019.
     """
     dims = last_dims("rms_norm", input, normalized_shape, weight, None)
@@ -66,9 +66,9 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
 def group_norm(
     input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
-    """Mean 0 and variance 1 over each group of channels (dimension 1) of each example; then an affine map per channel.
+    """Normalise each group of channels (dimension 1) of each example to mean 0 and variance 1; then map each channel affinely.
 
-    Raises RuntimeError where the channels cannot be divided into the groups.
+    Raises RuntimeError if the channels cannot be divided into the groups.
     Source: Wu, He, "Group normalization", 2018.
     """
     if input.ndim < 2 or num_groups < 1 or input.shape[1] % num_groups:
@@ -103,10 +103,10 @@ def batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Mean 0 and variance 1 per channel (dimension 1); then an affine map per channel.
+    """Normalise each channel (dimension 1) to mean 0 and variance 1; then map it affinely.
 
-    In training the statistics are those of the batch, and the running ones are moved towards them, in place, by the
-    fraction `momentum`; else the running ones are used.  Raises ValueError in training for one value per channel, and
+    In training, the statistics come from the batch, and the running ones move towards them, in place, by the fraction
+    `momentum`; otherwise the running ones are used.  Raises ValueError in training for a single value per channel, and
     for an `eps` that is not positive.
     Source: Ioffe, Szegedy, "Batch normalization", 2015.
     """
@@ -136,7 +136,7 @@ def batch_norm(
     n = math.prod([input.shape[0], *input.shape[2:]])
     if eps <= 0:
         what = f"eps must be positive during training, but got {eps}"
-        raise error(ValueError, "batch_norm", what, "leave eps away, it is 1e-5: a variance may be 0")
+        raise error(ValueError, "batch_norm", what, "leave eps out, it is 1e-5: a variance may be 0")
     if n == 1:
         raise error(
             ValueError,
@@ -144,7 +144,7 @@ def batch_norm(
             f"expected more than 1 value per channel when training, got input size {tuple(input.shape)}",
             "use a larger batch, or eval()",
         )
-    if not n:  # nothing to standardise, and nothing to learn about the statistics
+    if not n:  # nothing to standardise, no statistics to update
         return affine(input, *(None if t is None else along_channels(t, input) for t in (weight, bias)))
     shape = (input.shape[1], *[1] * (input.ndim - 2))
     out, mean, var = scaled(input, (0, *range(2, input.ndim)), weight, bias, shape, eps)
@@ -168,9 +168,9 @@ def instance_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Mean 0 and variance 1 per channel of each example; then an affine map per channel.
+    """Normalise each channel of each example to mean 0 and variance 1; then map it affinely.
 
-    Running statistics, if given, are moved as by batch_norm, towards the means over the examples.
+    Running statistics, if given, are updated as in batch_norm, with the means over the examples.
     """
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
@@ -192,7 +192,7 @@ def instance_norm(
 
 @functional("T(2, 5, 3), 3", "T(1, 4, 2, 2), 2, 0.1, 0.5, 2.0")
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
-    """Each channel divided by `(k + alpha * m) ** beta`, m the mean of the squares of the `size` channels around it."""
+    """Divide each channel by `(k + alpha * m) ** beta`, m the mean square of the `size` channels around it."""
     if input.ndim < 3:
         raise error(
             ValueError,
@@ -209,14 +209,14 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
 
 @functional("T(3, 4)", "T(3, 4), 1.0, 0", "T(2, 3), 2.0, -1", "T(4), dim=0", out=True)
 def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Tensor:
-    """`input` divided by its p-norm along `dim`, which is taken as at least `eps`."""
+    """Divide `input` by its p-norm along `dim`, clamped to at least `eps`."""
     if p == 2 and input.is_floating_point() and count(input._sizes, dims := axes(input, dim, "norm")) > 1:
         return DivideByNorm.apply(input, dims, float(eps))[0]
     return input / input.norm(p, dim, True).clamp_min(eps)
 
 
 def last_dims(who: str, input: Tensor, normalized_shape: Any, weight: Tensor | None, bias: Tensor | None) -> tuple:
-    """The dimensions of `normalized_shape`, after a check of the dtype and all shapes."""
+    """Return the dimensions of `normalized_shape`, after checking dtypes and shapes."""
     shape, sizes, kind = normalized_shape, input._sizes, input._np_dtype
     given = [t for t in (weight, bias) if t is not None]
     known = type(shape) is tuple and shape and sizes[-len(shape) :] == shape and kind.kind == "f"
@@ -226,7 +226,7 @@ def last_dims(who: str, input: Tensor, normalized_shape: Any, weight: Tensor | N
 
 
 def checked_dims(who: str, input: Tensor, normalized_shape: Any, weight: Tensor | None, bias: Tensor | None) -> tuple:
-    """`normalized_shape` as a tuple; raises an error where the input, weight or bias do not go with it."""
+    """Return `normalized_shape` as a tuple; raise an error if input, weight or bias do not fit it."""
     expect_floats(who, input)
     if not isinstance(normalized_shape, (tuple, list)):
         raise error(
@@ -246,7 +246,7 @@ def checked_dims(who: str, input: Tensor, normalized_shape: Any, weight: Tensor 
             notes=about({"input": input}, {"input": tuple(input.shape), "normalized_shape": shape}),
         )
     for name, t in (("weight", weight), ("bias", bias)):
-        if who != "rms_norm":  # PyTorch's multiplies at the end
+        if who != "rms_norm":  # PyTorch multiplies at the end
             check_dtype(who, input, name, t)
         if t is not None and tuple(t.shape) != shape:
             raise error(
@@ -260,7 +260,7 @@ def checked_dims(who: str, input: Tensor, normalized_shape: Any, weight: Tensor 
 
 
 def check_dtype(who: str, input: Tensor, name: str, t: Tensor | None) -> None:
-    """Raise RuntimeError for another dtype than the input's; with float16 and bfloat16 it may be float32."""
+    """Raise RuntimeError for another dtype than the input's; beside float16 and bfloat16, float32 is allowed too."""
     dtypes = (input._np_dtype, F4) if input._np_dtype in HALVES else (input._np_dtype,)
     if t is not None and t._np_dtype not in dtypes:
         what = f"expected {name} to have the dtype of input, {input.dtype}, but got {t.dtype}"
@@ -268,7 +268,7 @@ def check_dtype(who: str, input: Tensor, name: str, t: Tensor | None) -> None:
 
 
 def affine(out: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
-    """out * weight + bias, where they are given."""
+    """Return out * weight + bias, without the ones that are None."""
     out = out if weight is None else out * weight
     return out if bias is None else out + bias
 
@@ -276,9 +276,9 @@ def affine(out: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
 def scaled(
     x: Tensor, dims: tuple, weight: Tensor | None, bias: Tensor | None, shape: tuple, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """LayerNorm with weight and bias in a shape that meets x; 1 and 0 where one is None, Standardize where both are."""
+    """Apply LayerNorm with weight and bias reshaped to broadcast; 1 or 0 replaces one None, Standardize serves if both are."""
     w, b = (None if t is None else t if tuple(t.shape) == shape else t.reshape(shape) for t in (weight, bias))
-    if any(t is not None and t._np_dtype != x._np_dtype for t in (w, b)):  # a half among floats
+    if any(t is not None and t._np_dtype != x._np_dtype for t in (w, b)):  # half precision and float32 mixed
         out, mean, variance = Standardize.apply(x.float(), dims, float(eps))
         return affine(out, w, b).to(x.dtype), mean, variance
     if w is b is None:
@@ -288,12 +288,12 @@ def scaled(
 
 
 def move(running: Tensor | None, kept: float, now: Tensor, share: float) -> None:
-    """Change running statistics, where there are any, to kept times themselves and a share of those of the batch."""
+    """Set running statistics, if any, to kept * running + share * now."""
     if running is None:
         return
     frame = current()
     if (frame is ON or frame is OFF) and writable(running) and type(a := running._a) is type(now._a) is np.ndarray:
-        said = silence()  # nothing looks on: at once on the arrays
+        said = silence()  # no observer: update the arrays directly
         try:
             a *= kept
             a += now._a.reshape(-1) * share
@@ -306,12 +306,12 @@ def move(running: Tensor | None, kept: float, now: Tensor, share: float) -> None
 
 
 def along_channels(t: Tensor, input: Tensor) -> Tensor:
-    """One value per channel, in a shape that meets an input with channels in dimension 1."""
+    """Return one value per channel, in a shape that broadcasts against an input with channels in dimension 1."""
     return t.reshape(-1, *[1] * (input.ndim - 2))
 
 
 def check_channels(who: str, input: Tensor, **values: Tensor | None) -> None:
-    """The input is of floats, and what is given has one value per channel."""
+    """Check that the input has floats, and each given value one element per channel."""
     expect_floats(who, input)
     for name, t in values.items():
         check_dtype(who, input, name, t)
@@ -319,7 +319,6 @@ def check_channels(who: str, input: Tensor, **values: Tensor | None) -> None:
             raise error(
                 RuntimeError,
                 who,
-                f"expected {name} to be a vector of size {input.shape[1]}, the number of channels, but got shape "
-                f"{tuple(t.shape)}",
-                f"pass {name} of shape ({input.shape[1]},), as zeros({input.shape[1]})",
+                f"expected {name} of size {input.shape[1]}, the number of channels, but got shape {tuple(t.shape)}",
+                f"pass {name} of shape ({input.shape[1]},): zeros({input.shape[1]})",
             )

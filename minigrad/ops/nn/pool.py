@@ -1,6 +1,6 @@
 """Pooling: the largest element, or the mean, of each window that slides over the input.
 
-The functions for even parts are in adaptive_pool.py, the operations in pool_operations.py.
+adaptive_pool.py has the functions for even parts, pool_operations.py the operations.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def max_pool1d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """The largest element of each window of (n, c, length) or (c, length); see max_pool2d."""
+    """Return the largest element of each window of (n, c, length) or (c, length); see max_pool2d."""
     return max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
@@ -51,10 +51,10 @@ def max_pool2d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """The largest element of each window of (n, c, height, width) or (c, height, width).
+    """Return the largest element of each window of (n, c, height, width) or (c, height, width).
 
-    `stride` is the kernel's size where it is None.  With `return_indices` also the places of these elements, as indices
-    into the flattened last two dimensions.  Raises RuntimeError where the padding exceeds half a window.
+    `stride` defaults to the kernel's size.  With `return_indices` also return the positions of these elements, as indices
+    into the flattened last two dimensions.  Raises RuntimeError if the padding exceeds half a window.
 
     >>> import minigrad
     >>> max_pool2d(minigrad.tensor([[[1., 2.], [4., 3.]]]), 2)
@@ -79,7 +79,7 @@ def max_pool3d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """The largest element of each window of (n, c, depth, height, width) or without n; see max_pool2d."""
+    """Return the largest element of each window of (n, c, depth, height, width), or without n; see max_pool2d."""
     return max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
@@ -92,7 +92,7 @@ def avg_pool1d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Tensor:
-    """The mean of each window of (n, c, length) or (c, length); see avg_pool2d."""
+    """Return the mean of each window of (n, c, length) or (c, length); see avg_pool2d."""
     return avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
@@ -112,10 +112,10 @@ def avg_pool2d(
     count_include_pad: bool = True,
     divisor_override: int | None = None,
 ) -> Tensor:
-    """The mean of each window of (n, c, height, width) or (c, height, width).
+    """Return the mean of each window of (n, c, height, width) or (c, height, width).
 
-    `stride` is the kernel's size where it is None.  The divisor counts the padding, too, unless `count_include_pad` is
-    False; `divisor_override` replaces it.
+    `stride` defaults to the kernel's size.  The divisor counts padding too, unless `count_include_pad` is False;
+    `divisor_override` replaces it.
     """
     return avg_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
@@ -136,14 +136,14 @@ def avg_pool3d(
     count_include_pad: bool = True,
     divisor_override: int | None = None,
 ) -> Tensor:
-    """The mean of each window of (n, c, depth, height, width) or without n; see avg_pool2d."""
+    """Return the mean of each window of (n, c, depth, height, width), or without n; see avg_pool2d."""
     return avg_pool(3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
 def max_pool(
     n: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil: bool, return_indices: bool
 ) -> Any:
-    """The maximum of windows over the last n dimensions."""
+    """Return the maximum of each window over the last n dimensions."""
     who = f"max_pool{n}d"
     kernel, step, pad = window(who, n, input, kernel_size, stride, padding)
     gap = per_dim(dilation, n, who, "dilation")
@@ -156,11 +156,11 @@ def max_pool(
 def avg_pool(
     n: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any, ceil: bool, count_pad: bool, divisor: int | None
 ) -> Tensor:
-    """The mean of windows over the last n dimensions, their padding counted or not."""
+    """Return the mean of each window over the last n dimensions, with the padding counted or not."""
     who = f"avg_pool{n}d"
     windows = sliding(who, input, *window(who, n, input, kernel_size, stride, padding), (1,) * n, ceil)
     if divisor == 0:
-        raise error(RuntimeError, who, "divisor must be not zero", "leave divisor_override away")
+        raise error(RuntimeError, who, "divisor must be not zero", "leave divisor_override out")
     if input.is_floating_point():
         return AvgPool.apply(input, windows, bool(count_pad), divisor)
     total, by = AvgPool.apply(input, windows, False, 1), divisor or counted(windows, count_pad)
@@ -168,7 +168,7 @@ def avg_pool(
 
 
 def window(who: str, n: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any) -> tuple:
-    """Checked kernel, stride and padding, one value per dimension."""
+    """Return checked kernel, stride and padding, one value per dimension."""
     expect_numbers(who, input)
     check_rank(who, n, input, channels=True)
     kernel, pad = per_dim(kernel_size, n, who, "kernel_size"), per_dim(padding, n, who, "padding")
@@ -191,7 +191,7 @@ def window(who: str, n: int, input: Tensor, kernel_size: Any, stride: Any, paddi
 
 
 def check_rank(who: str, n: int, input: Tensor, channels: bool = False) -> None:
-    """A batch dimension may be missing; with `channels`, there have to be some then."""
+    """Check rank and sizes; the batch dimension is optional, and with `channels` an unbatched input must have channels."""
     if input.ndim not in (n + 1, n + 2):
         raise error(
             RuntimeError,
@@ -201,13 +201,13 @@ def check_rank(who: str, n: int, input: Tensor, channels: bool = False) -> None:
         )
     if 0 in input._sizes[-n:] or channels and input.ndim == n + 1 and not input._sizes[0]:
         what = f"expected an input with elements to pool, got shape {tuple(input.shape)}"
-        raise error(RuntimeError, who, what, "pass a batch of 0 examples where there are none, of their usual sizes")
+        raise error(RuntimeError, who, what, "for no examples, pass a batch of size 0 with the usual other sizes")
 
 
 def sliding(
     who: str, input: Tensor, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple, ceil: bool
 ) -> Sliding:
-    """Return how windows slide over the input; RuntimeError where there is none in some direction."""
+    """Return the windows that slide over the input; raise RuntimeError if none fits in some direction."""
     size = input._sizes[-len(kernel) :]
     number = tuple([count(*settings, ceil) for settings in zip(size, kernel, stride, padding, dilation)])
     if min(number) < 1:

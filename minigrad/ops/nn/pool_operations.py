@@ -1,7 +1,7 @@
-"""The operations behind pools: the largest element, or the mean, of each window over the last dimensions.
+"""The operations behind pooling: the maximum, or the mean, of each window over the last dimensions.
 
-A window slides over the input or is one of its even parts.  The gradient of a maximum goes to the place where it was found,
-which is the second result; that of a mean is spread over its window.  The functions are in pool.py and adaptive_pool.py.
+A window slides over the input or is one of its even parts.  The gradient of a maximum goes to its position, which is the
+second result; the gradient of a mean is spread over its window.  The functions are in pool.py and adaptive_pool.py.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..compare import where
 
 
 class Sliding(NamedTuple):
-    """Windows that slide over the last dimensions; each field has a value per dimension."""
+    """Windows that slide over the last dimensions; each field has one value per dimension."""
 
     size: tuple
     number: tuple
@@ -39,13 +39,13 @@ class Sliding(NamedTuple):
 
 
 class EvenParts(NamedTuple):
-    """Even parts of the last dimensions, from floor(i * size / number) to ceil((i + 1) * size / number) in each of them."""
+    """Even parts of the last dimensions, from floor(i * size / number) to ceil((i + 1) * size / number) in each."""
 
     size: tuple
     number: tuple
 
     def along(self) -> tuple[Windows, ...]:
-        """Return the windows along each dimension: they slide where they do not overlap."""
+        """Return the windows along each dimension: they slide if they do not overlap."""
         return tuple([
             Windows(m, w, m, 0, m + w - 1, w) if w and m % w else Windows(m, w, m // (w or 1), 0, m // (w or 1))
             for m, w in zip(*self)
@@ -53,7 +53,7 @@ class EvenParts(NamedTuple):
 
 
 class MaxPool(Operation):
-    """The largest element of each window over the last dimensions, and its place in the flattened input."""
+    """The largest element of each window over the last dimensions, and its position in the flattened input."""
 
     n_internal = 1
     layout = channels_last
@@ -71,15 +71,15 @@ class MaxPool(Operation):
 
 
 class AdaptiveMaxPool(MaxPool):
-    """The largest elements of even parts."""
+    """The maxima of even parts."""
 
     node = "AdaptiveMaxPool2D"
 
 
 class AvgPool(Linear):
-    """The mean of each window over the last dimensions: its sum divided by `divisor`, or else by how many elements it has.
+    """The mean of each window over the last dimensions: its sum divided by `divisor`, or by its number of elements.
 
-    With `count_pad` those in the padding are elements, too.
+    With `count_pad`, padding counts as elements too.
     """
 
     layout = channels_last
@@ -104,7 +104,7 @@ class AdaptiveAvgPool(AvgPool):
 
 
 class SpreadAvg(Linear):
-    """Each element divided among all places of its window: the transpose of AvgPool."""
+    """Each element divided among all positions of its window: the transpose of AvgPool."""
 
     @staticmethod
     def impl(x: np.ndarray, windows: Sliding | EvenParts, count_pad: bool, divisor: int | None) -> np.ndarray:
@@ -115,7 +115,7 @@ class SpreadAvg(Linear):
 
 
 def largest(x: np.ndarray, windows: tuple[Windows, ...]) -> tuple:
-    """Return the largest element of each window over the last dimensions, and its place in these, flattened."""
+    """Return the largest element of each window over the last dimensions, and its position in these, flattened."""
     if len(windows) > 2:
         return largest_of_planes(x, windows)
     if (found := kernels.largest(x, windows)) is not None:
@@ -133,7 +133,7 @@ def largest(x: np.ndarray, windows: tuple[Windows, ...]) -> tuple:
 
 
 def largest_of_planes(x: np.ndarray, windows: tuple[Windows, ...]) -> tuple:
-    """Return the same by way of the largest elements in each plane, of which those behind each other are compared."""
+    """Return the same for more than two dimensions: the maxima of each plane, then the maxima across planes."""
     first, *plane = windows
     values, within = largest(x, tuple(plane))
     lead, number, size = (
@@ -143,17 +143,17 @@ def largest_of_planes(x: np.ndarray, windows: tuple[Windows, ...]) -> tuple:
     )
     n = math.prod(number)
     values, at = largest(values.reshape(*lead, first.size, n), (first, Windows(n, n, 1, 0, 1)))
-    inside = np.minimum(at, first.size * n - 1).reshape(*lead, first.number * n)  # a window may lie behind the input
+    inside = np.minimum(at, first.size * n - 1).reshape(*lead, first.number * n)  # a window may start behind the input
     within = np.take_along_axis(within.reshape(*lead, first.size * n), inside, -1)
     place = at // max(n, 1) * math.prod(size) + within.reshape(at.shape)
     return tuple([a.reshape(*lead, first.number, *number) for a in (values, place)])
 
 
 def put(g: Tensor, shape: tuple, at: Tensor, windows: Sliding | EvenParts) -> Tensor:
-    """Zeros of a shape with g added at flat places of its last dimensions."""
+    """Return zeros of a shape, with g added at flat positions of its last dimensions."""
     lead = tuple(shape[: len(shape) - len(windows.size)])
     number, whole = math.prod(windows.number), math.prod(windows.size)
-    gaps = isinstance(windows, Sliding) and max(windows.dilation) > 1  # a window may have its place behind the input
+    gaps = isinstance(windows, Sliding) and max(windows.dilation) > 1  # a window may have its position behind the input
     at = where(at < whole, at, whole) if gaps else at
     zeros = g.new_zeros((*lead, whole + gaps))
     out = zeros.scatter_add(-1, at.reshape(*lead, number), g.reshape(*lead, number))
@@ -161,7 +161,7 @@ def put(g: Tensor, shape: tuple, at: Tensor, windows: Sliding | EvenParts) -> Te
 
 
 def put_arrays(gs: tuple, bound: tuple) -> tuple | None:
-    """The gradient of the largest elements, on arrays."""
+    """Return the gradient of the maxima, on arrays."""
     x, windows, _, place = bound
     dx = None if gs[0] is None else kernels.put(gs[0], place, x.shape, len(windows.size))
     return None if dx is None else (dx, None)
@@ -169,7 +169,7 @@ def put_arrays(gs: tuple, bound: tuple) -> tuple | None:
 
 def sums(x: np.ndarray, windows: tuple[Windows, ...]) -> np.ndarray:
     """Return the sum of each window over the last dimensions."""
-    if len(windows) > 2:  # the first dimension alone: what is behind it is one element after the other
+    if len(windows) > 2:  # the first dimension alone: the rest is one long row
         first, d = windows[0], x.ndim - len(windows)
         behind = math.prod(x.shape[d + 1 :])
         rows = sums(x.reshape(*x.shape[: d + 1], behind), (first, Windows(behind, behind, 1, 0, 1)))
@@ -184,7 +184,7 @@ def sums(x: np.ndarray, windows: tuple[Windows, ...]) -> np.ndarray:
 
 
 def divided(x: np.ndarray, windows: Sliding | EvenParts, count_pad: bool, divisor: int | None) -> np.ndarray:
-    """Return what there is of each window divided by `divisor`, or else by how many elements it has."""
+    """Return the window sums divided by `divisor`, or by the number of elements in each window."""
     by = divisor or counted(windows, count_pad)
     if type(by) is int:
         return x if by == 1 else x / by
@@ -193,7 +193,7 @@ def divided(x: np.ndarray, windows: Sliding | EvenParts, count_pad: bool, diviso
 
 @functools.lru_cache(1024)
 def counted(windows: Sliding | EvenParts, count_pad: bool) -> Any:
-    """Return how many elements each window has, those in the padding with it or not: one number, where all have as many."""
+    """Return the number of elements in each window, with or without padding; one int if all windows agree."""
     along = windows.along()
     margins = windows.padding if count_pad and isinstance(windows, Sliding) else (0,) * len(along)
     counts = math.prod(np.ix_(*[w.lengths(margin) for w, margin in zip(along, margins)]))
@@ -201,7 +201,7 @@ def counted(windows: Sliding | EvenParts, count_pad: bool) -> Any:
 
 
 def crossed(windows: tuple[Windows, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the flat places of the elements of all windows, (*number, elements), and which of them there are."""
+    """Return the flat positions of the elements of all windows, (*number, elements), and a mask of those inside the input."""
     (places, inside), *others = map(table, windows)
     for w, (more, there) in zip(windows[1:], others):
         places, inside = np.add.outer(places * w.size, more), np.logical_and.outer(inside, there)

@@ -1,4 +1,4 @@
-"""Resizing of images and signals: interpolate; pixel_shuffle, which trades channels for size; channel_shuffle."""
+"""Resize images and signals: interpolate; pixel_shuffle, which trades channels for size; channel_shuffle."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .entry import expect_floats, functional
 def by_mode(
     input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", *_: Any, **__: Any
 ) -> str:
-    """PyTorch's node of interpolate; with "area" it is that of a pooling."""
+    """Return PyTorch's node of interpolate; with "area" it is the node of a pooling."""
     kind = "".join(word.capitalize() for word in mode.split("-"))
     return "" if mode == "area" else f"Upsample{kind}{input.ndim - 2}D"
 
@@ -53,21 +53,21 @@ def interpolate(
     """Resize the dimensions behind the first two of (n, c, ...) to `size`, or by `scale_factor`.
 
     `mode` is "nearest", "nearest-exact", "linear" (3 dimensions), "bilinear" or "bicubic" (4), "trilinear" (5) or
-    "area".  With `align_corners` the centres of the corner elements stay where they are, else the outer edges do.
-    Bytes (uint8) are rounded by "bilinear" and "bicubic".  Raises NotImplementedError for a mode that does not go with
-    the number of dimensions, or not with integers, and for antialias, ValueError if not exactly one of `size` and
-    `scale_factor` is given, RuntimeError for sizes of 0.
+    "area".  With `align_corners` the centres of the corner elements keep their places, else the outer edges do.
+    "bilinear" and "bicubic" round bytes (uint8).  Raises NotImplementedError for antialias, and for a mode that does not
+    support the number of dimensions or integers; ValueError unless exactly one of `size` and `scale_factor` is given;
+    RuntimeError for sizes of 0.
     Source of bicubic: Keys, "Cubic convolution interpolation for digital image processing", 1981, with a = -0.75.
     """
     n = input.ndim - 2
     if antialias:
-        raise error(NotImplementedError, "interpolate", "antialias is not there", "leave antialias=True out")
+        raise error(NotImplementedError, "interpolate", "antialias is not supported", "leave antialias=True out")
     smooth = {"linear": 1, "bilinear": 2, "bicubic": 2, "trilinear": 3}
     if not (1 <= n <= 3 and smooth.get(mode, n) == n and mode in (*smooth, "nearest", "nearest-exact", "area")):
         raise error(
             NotImplementedError,
             "interpolate",
-            f"mode {mode!r} does not go with an input of {input.ndim} dimensions",
+            f"mode {mode!r} does not support an input of {input.ndim} dimensions",
             "use 'nearest' or 'area', or 'linear' with 3 dimensions, 'bilinear' or 'bicubic' with 4, 'trilinear' with 5",
         )
     if align_corners is not None and mode not in smooth:
@@ -75,7 +75,7 @@ def interpolate(
             ValueError,
             "interpolate",
             "align_corners can only be set with the modes linear, bilinear, bicubic and trilinear",
-            "leave align_corners away, or write mode='bilinear'",
+            "leave align_corners out, or write mode='bilinear'",
         )
     sizes, factors = targets(input, size, scale_factor, n, bool(recompute_scale_factor))
     if min(*sizes, *input.shape[2:]) < 1:
@@ -104,7 +104,7 @@ def interpolate(
 
 
 def targets(input: Tensor, size: Any, scale_factor: Any, n: int, recompute: bool) -> tuple:
-    """The new sizes, and the scale factors that were given (None: as the sizes say)."""
+    """Return the new sizes, and the given scale factors (None: follow the sizes)."""
     if (size is None) == (scale_factor is None):
         raise error(
             ValueError,
@@ -129,7 +129,7 @@ def targets(input: Tensor, size: Any, scale_factor: Any, n: int, recompute: bool
 
 
 def source(old: int, new: int, factor: float | None, align_corners: bool) -> np.ndarray:
-    """Where each new element lies among the old ones."""
+    """Return the position of each new element among the old ones."""
     i = np.arange(new)
     if align_corners:
         return i * ((old - 1) / (new - 1) if new > 1 else 0.0)
@@ -137,13 +137,13 @@ def source(old: int, new: int, factor: float | None, align_corners: bool) -> np.
 
 
 def between(input: Tensor, dim: int, at: np.ndarray) -> Tensor:
-    """Linear interpolation along one dimension."""
+    """Interpolate linearly along one dimension."""
     low = np.minimum(np.floor(at).astype(np.int64), input.shape[dim] - 1)
     return combined(input, dim, [(low, 1 - (at - low)), (low + 1, at - low)])
 
 
 def curved(input: Tensor, dim: int, at: np.ndarray, a: float = -0.75) -> Tensor:
-    """Cubic convolution along one dimension: four neighbours, with weights by their distances."""
+    """Apply cubic convolution along one dimension: four neighbours, weighted by their distances."""
     low = np.floor(at).astype(np.int64)
     t = at - low
     near = lambda x: ((a + 2) * x - (a + 3)) * x * x + 1
@@ -152,12 +152,12 @@ def curved(input: Tensor, dim: int, at: np.ndarray, a: float = -0.75) -> Tensor:
 
 
 def to_bytes(x: Tensor) -> Tensor:
-    """Bytes, each the nearest to its number: PyTorch rounds behind each dimension, halves up."""
+    """Return bytes, rounded to nearest: PyTorch rounds after each dimension, halves up."""
     return (x + 0.5).floor().clamp(0, 255).to(dtypes.uint8)
 
 
 def combined(input: Tensor, dim: int, terms: list) -> Tensor:
-    """The sum of elements along one dimension, each times its weight; those beyond the border are the border's."""
+    """Return the weighted sum of elements along one dimension; beyond the border, the border's element repeats."""
     last, shape = input.shape[dim] - 1, (-1, *[1] * (input.ndim - dim - 1))
     picked = [
         input.index_select(dim, wrap_near(np.clip(i, 0, last), input))
@@ -171,25 +171,25 @@ def combined(input: Tensor, dim: int, terms: list) -> Tensor:
 def upsample(
     input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
 ) -> Tensor:
-    """Resize: PyTorch's older name of interpolate."""
+    """Resize; PyTorch's older name of interpolate."""
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 @functional("T(1, 2, 3, 4), 5", "T(1, 2, 3), scale_factor=2")
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """Resize by repeating the nearest element: PyTorch's older name of interpolate with mode="nearest"."""
+    """Resize by repeating the nearest element; PyTorch's older name of interpolate with mode="nearest"."""
     return interpolate(input, size, scale_factor)
 
 
 @functional("T(1, 2, 3, 4), 5", "T(1, 2, 3, 4), scale_factor=2")
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """Resize images by interpolate with mode="bilinear" and align_corners=True, which PyTorch called so."""
+    """Resize images bilinearly; PyTorch's older name of interpolate with mode="bilinear" and align_corners=True."""
     return interpolate(input, size, scale_factor, "bilinear", True)
 
 
 @functional("T(2, 8, 2, 3), 2", "T(9, 2, 2), 3", node="PixelShuffle")
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
-    """(..., c * r * r, h, w) rearranged to (..., c, h * r, w * r), for r = `upscale_factor`."""
+    """Rearrange (..., c * r * r, h, w) to (..., c, h * r, w * r), for r = `upscale_factor`."""
     r, lead = upscale_factor, tuple(input.shape[:-3])
     if input.ndim < 3 or r < 1 or input.shape[-3] % (r * r):
         raise error(
@@ -197,7 +197,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
             "pixel_shuffle",
             f"expects the channels (dimension -3) of an input of shape {tuple(input.shape)} to be "
             f"divisible by upscale_factor ** 2 = {r * r}",
-            f"make {r * r} channels for each that you want, as nn.Conv2d(c, {r * r} * c, 3, padding=1) does",
+            f"make {r * r} channels for each output channel: nn.Conv2d(c, {r * r} * c, 3, padding=1)",
         )
     c, h, w = input.shape[-3] // (r * r), *input.shape[-2:]
     x = input.reshape(*lead, c, r, r, h, w).movedim((-4, -3), (-3, -1))
@@ -206,7 +206,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
 
 @functional("T(2, 2, 4, 6), 2", "T(1, 3, 6), 3", node="PixelUnshuffle")
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
-    """(..., c, h * r, w * r) rearranged to (..., c * r * r, h, w), for r = `downscale_factor`: pixel_shuffle undone."""
+    """Rearrange (..., c, h * r, w * r) to (..., c * r * r, h, w), for r = `downscale_factor`: the inverse of pixel_shuffle."""
     r, lead = downscale_factor, tuple(input.shape[:-3])
     if input.ndim < 3 or r < 1 or input.shape[-2] % r or input.shape[-1] % r:
         raise error(
@@ -223,7 +223,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
 
 @functional("T(2, 6, 2, 3), 3", "T(1, 4, 3), 2", node="ChannelShuffle")
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
-    """(n, groups * c, ...) with the channels in the order 0, c, 2 c, ..., 1, c + 1, ...: each group's first one comes first.
+    """Reorder the channels of (n, groups * c, ...) as 0, c, 2 c, ..., 1, c + 1, ...: the first of each group comes first.
 
     Source: Zhang et al., "ShuffleNet", 2017.
     """
@@ -233,7 +233,7 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
             "channel_shuffle",
             f"expects 3 or more dimensions, and channels (dimension 1) that are divisible by groups = {groups}, "
             f"got an input of shape {tuple(input.shape)}",
-            f"make {max(groups, 1)} channels for each that a group has",
+            f"make the number of channels a multiple of {max(groups, 1)}",
         )
     x = input.unflatten(1, (groups, input.shape[1] // groups)).movedim(1, 2)
     return Contiguous.apply(x).flatten(1, 2)

@@ -1,4 +1,4 @@
-"""Similarity and distance of vectors, and the losses that pull vectors together or keep them a margin apart."""
+"""Similarity and distance of vectors, and losses that pull vectors together or keep them a margin apart."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .normalize import normalize
     "T(4), T(4), -1",
 )
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
-    """The cosine of the angle between vectors along `dim`; lengths count as at least `eps`."""
+    """Return the cosine of the angle between vectors along `dim`; norms are clamped to at least `eps`."""
     x1, x2 = [normalize(x, 2, dim, eps) for x in broadcast_tensors(x1, x2)]
     return (x1 * x2).sum(dim)
 
@@ -34,7 +34,7 @@ def hinge_embedding_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """The input where the target is 1, max(0, margin - input) where it is -1, as in PyTorch their sum elsewhere."""
+    """Return input where the target is 1, max(0, margin - input) where it is -1, else, as in PyTorch, their sum; reduced."""
     reduction = chosen("hinge_embedding_loss", reduction, size_average, reduce)
     return reduced(where(target != -1, input, 0.0) + where(target != 1, (margin - input).clamp_min(0), 0.0), reduction)
 
@@ -49,7 +49,7 @@ def margin_ranking_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """max(0, -target * (input1 - input2) + margin): input1 should be larger where the target is 1, smaller at -1."""
+    """Return max(0, -target * (input1 - input2) + margin): it wants input1 larger for target 1, smaller for -1; reduced."""
     reduction = chosen("margin_ranking_loss", reduction, size_average, reduce)
     if not input1.ndim == input2.ndim == target.ndim:
         raise error(
@@ -79,9 +79,9 @@ def triplet_margin_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """max(0, d(anchor, positive) - d(anchor, negative) + margin).
+    """Return max(0, d(anchor, positive) - d(anchor, negative) + margin), reduced.
 
-    With `swap` the distance of the negative is that from the nearer of anchor and positive.
+    With `swap` the distance of the negative is measured from the nearer of anchor and positive.
     """
     reduction = chosen("triplet_margin_loss", reduction, size_average, reduce)
     if margin <= 0:
@@ -107,7 +107,7 @@ def cosine_embedding_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
+    """Return 1 - cos where the target is 1, max(0, cos - margin) where it is -1, reduced."""
     reduction = chosen("cosine_embedding_loss", reduction, size_average, reduce)
     if target.ndim > 1:
         raise error(

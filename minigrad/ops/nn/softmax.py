@@ -1,6 +1,6 @@
 """The softmax family: softmax, log_softmax, logsumexp.  Each subtracts the maximum first, so that nothing overflows.
 
-The Jacobians of softmax and log_softmax follow from the result alone, which is all that they keep.
+The Jacobians of softmax and log_softmax follow from the result alone, the only saved tensor.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .entry import functional
 
 
 class Softmax(Operation):
-    """exp(x) / sum(exp(x)).  Its Jacobian diag(out) - out out' is symmetric: a tangent goes the way of a gradient."""
+    """exp(x) / sum(exp(x)).  The Jacobian diag(out) - out out' is symmetric, so jvp and vjp are one formula."""
 
     layout, gives = row_major, (lines.ALL,)
 
@@ -44,7 +44,7 @@ class Softmax(Operation):
 
     @staticmethod
     def arrays(gs: tuple, bound: tuple) -> tuple:
-        """The same on arrays."""
+        """Return the same gradient on arrays."""
         (g,), (_, dims, out) = gs, bound
         return lines.backward(Softmax, gs, bound) or ((g - add_up(g * out, dims, True)) * out, None)
 
@@ -75,7 +75,7 @@ class LogSoftmax(Operation):
 
     @staticmethod
     def arrays(gs: tuple, bound: tuple) -> tuple:
-        """The same on arrays."""
+        """Return the same gradient on arrays."""
         (g,), (_, dims, out) = gs, bound
         return lines.backward(LogSoftmax, gs, bound) or (g - np.exp(out) * add_up(g, dims, True), None)
 
@@ -110,31 +110,31 @@ class Logsumexp(Reduce):
 
     @classmethod
     def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
-        """By the softmax: a result rounded to half precision has too few digits for exp(x - out)."""
+        """Multiply by the softmax: a result rounded to half precision has too few digits for exp(x - out)."""
         x, dims, keepdim = primals
         return Sum.apply(Softmax.apply(x, dims) * tangents[0], dims, keepdim)
 
 
 def peak(x: np.ndarray, dims: tuple) -> np.ndarray:
-    """The maxima over dims, kept as size 1; -inf where there is nothing."""
+    """Return the maxima over dims, with size 1 kept; -inf for empty ones."""
     return np.maximum.reduce(x, axis=dims, keepdims=True, initial=-np.inf)
 
 
 def behind(dims: tuple) -> tuple:
-    """The same dimensions with a batch in front."""
+    """Return the dimensions after a batch dimension is put in front."""
     return tuple([d + 1 for d in dims])
 
 
 def implicit(n: int, who: str) -> int:
-    """The dimension that PyTorch's nn.functional takes where none is named: 0 of 0, 1 or 3 dimensions, else 1."""
+    """Return PyTorch's default dimension in nn.functional: 0 for 0, 1 or 3 dimensions, else 1."""
     dim = 0 if n in (0, 1, 3) else 1
-    what = f"implicit dimension choice for {who} has been deprecated; of {n} dimensions it is dim={dim}"
+    what = f"implicit dimension choice for {who} has been deprecated; for {n} dimensions it is dim={dim}"
     warn("implicit-dim", who, what, f"name the dimension: {who}(x, dim={dim}), or dim=-1 for the last one")
     return dim
 
 
 def prepared(input: Tensor, dim: Any, dtype: Any, who: str) -> tuple:
-    """The arguments of Softmax.apply and LogSoftmax.apply."""
+    """Return the arguments of Softmax.apply and LogSoftmax.apply."""
     x = input if dtype is None else input.to(dtype)
     d = axis(implicit(x.ndim, who) if dim is None else dim, x.ndim, who)
     if x._np_dtype not in dtypes.FLOATS:
@@ -145,10 +145,10 @@ def prepared(input: Tensor, dim: Any, dtype: Any, who: str) -> tuple:
 @op("T(3, 4), 1", "T(2, 3, 4), 0", "T(2, 3, 4), -2", "T(), 0", "torch.zeros((0, 3)), 0", "torch.zeros((3, 0)), 0",
     "T(3, 1), 1", "100 * T(5), 0", "I(3, 4, 9), 1, torch.float64", "T(4, 3).mT, 1", out=True)  # fmt: skip
 def softmax(input: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
-    """exp(input) divided by its sum along a dimension: positive numbers that sum to 1.
+    """Return exp(input) divided by its sum along a dimension: positive numbers that sum to 1.
 
-    `dtype` converts the input first.  Without `dim` there is a warning that tells the one taken.  Raises
-    NotImplementedError for integers without `dtype`.
+    `dtype` converts the input first.  Without `dim`, a warning names the dimension used.  Raises NotImplementedError for
+    integers without `dtype`.
 
     >>> import minigrad
     >>> minigrad.softmax(minigrad.tensor([0., 0., 1000.]), 0)
@@ -160,10 +160,10 @@ def softmax(input: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
 @op("T(3, 4), 1", "T(2, 3, 4), 0", "T(2, 3, 4), -2", "T(), 0", "torch.zeros((0, 3)), 0", "torch.zeros((3, 0)), 0",
     "T(3, 1), 1", "100 * T(5), 0", "I(3, 4, 9), 1, torch.float64", "T(4, 3).mT, 1", out=True)  # fmt: skip
 def log_softmax(input: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
-    """The logarithm of softmax, computed without ever forming it: finite where softmax has become 0.
+    """Return the logarithm of softmax, computed without softmax itself: finite even where softmax underflows to 0.
 
-    `dtype` converts the input first.  Without `dim` there is a warning that tells the one taken.  Raises
-    NotImplementedError for integers without `dtype`.
+    `dtype` converts the input first.  Without `dim`, a warning names the dimension used.  Raises NotImplementedError for
+    integers without `dtype`.
 
     >>> import minigrad
     >>> minigrad.log_softmax(minigrad.tensor([0., 1000.]), 0)
@@ -174,7 +174,7 @@ def log_softmax(input: Tensor, dim: int | None = None, dtype: Any = None) -> Ten
 
 @functional("T(3, 4), 1", "T(2, 3, 4), 0", "T(), 0", "torch.zeros((0, 3)), 0", "I(3, 4, 9), 1, dtype=torch.float64")
 def softmin(input: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
-    """Softmax of the negative: the smallest element gets the largest share."""
+    """Return the softmax of -input: the smallest element gets the largest share."""
     x, dims = prepared(input, dim, dtype, "softmin")
     return Softmax.apply(-x, dims)
 
@@ -182,7 +182,7 @@ def softmin(input: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
 @op("T(3, 4), 1", "T(2, 3, 4), (0, -1), True", "T(2, 3, 4), [0, 1, 2]", "T(), 0", "torch.zeros((3, 0)), 0",
     "300 * T(5), 0", "I(3, 4, 9), 1", "T(4, 3).mT, 0", out=True)  # fmt: skip
 def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
-    """log(sum(exp(input))) over the dimensions `dim`, without overflow; -inf where there is nothing to sum.
+    """Return log(sum(exp(input))) over the dimensions `dim`, without overflow; -inf for an empty sum.
 
     Integers are converted to the default dtype.
 

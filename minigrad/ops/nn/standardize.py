@@ -1,8 +1,8 @@
-"""The operations behind the norms: standardising over dimensions, with an affine map behind it, dividing by RMS or 2-norm.
+"""The operations behind the norms: standardising over dimensions, optionally with an affine map, or dividing by RMS or 2-norm.
 
 Layer, group, instance and batch norm are one operation over different dimensions: `Standardize`, (x - mean) / std.  Its
-mean and variance are outputs too, with gradients of their own, so its pull-back may read them and is right at any
-order.  The functions are in normalize.py.
+mean and variance are outputs too, with separate gradients, so its pull-back may read them and is right at any order.
+The functions are in normalize.py.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .softmax import behind
 
 
 class Standardize(Operation):
-    """(x - mean) / sqrt(variance + eps) over dimensions, the mean and the (biased) variance, these dimensions as 1."""
+    """(x - mean) / sqrt(variance + eps) over dimensions, the mean and the (biased) variance, with these dimensions as 1."""
 
     n_internal = 2
     layout, gives = row_major, (lines.ALL, lines.LINE, lines.LINE)
@@ -52,7 +52,7 @@ class Standardize(Operation):
 
     @classmethod
     def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
-        """The derivative by x is symmetric: what pulls a gradient back pushes a tangent on."""
+        """Apply the pull-back to the tangent: the derivative by x is symmetric."""
         (x, dims, eps), (_, mean, variance), (dx, *_) = primals, outs, tangents
         centred = x - mean
         moved = destandardize(dx, None, None, centred, (variance + eps).rsqrt(), dims)
@@ -60,7 +60,7 @@ class Standardize(Operation):
 
     @staticmethod
     def arrays(gs: tuple, bound: tuple) -> tuple | None:
-        """The gradient of the result alone, on arrays."""
+        """Return the gradient from the result alone, on arrays."""
         (g, g_mean, g_variance), (x, dims, eps, _, mean, variance) = gs, bound
         if g is None or g_mean is not None or g_variance is not None:
             return None
@@ -74,7 +74,7 @@ class Standardize(Operation):
 
 
 class LayerNorm(Operation):
-    """Standardize with its result times weight plus bias, which are broadcast to x."""
+    """Standardize, with its result times weight plus bias, which broadcast to x."""
 
     n_internal = 2
     layout, gives = row_major, (lines.ALL, lines.LINE, lines.LINE)
@@ -103,7 +103,7 @@ class LayerNorm(Operation):
 
     @classmethod
     def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
-        """The tangents that x, weight and bias bring, one by one."""
+        """Add up the tangents that come from x, weight and bias."""
         (x, weight, _, dims, eps), (_, mean, variance), (dx, dweight, dbias, *_) = primals, outs, tangents
         moved, of_mean, of_variance = zeros_like(x), None, None
         if dx is not None:
@@ -115,7 +115,7 @@ class LayerNorm(Operation):
 
     @staticmethod
     def arrays(gs: tuple, bound: tuple) -> tuple | None:
-        """The gradients of the result alone, on arrays."""
+        """Return the gradients from the result alone, on arrays."""
         (g, g_mean, g_variance), (x, weight, _, dims, eps, _, mean, variance) = gs, bound
         if g is None or g_mean is not None or g_variance is not None or type(x) is ShapeOf or type(weight) is ShapeOf:
             return None
@@ -126,7 +126,7 @@ class LayerNorm(Operation):
 
 
 class Channelwise(Operation):
-    """x * factor + begin, with one number for each channel (dimension 1), in shapes that meet x."""
+    """x * factor + begin, with one number per channel (dimension 1), in shapes that broadcast to x."""
 
     layout, gives = channels_last, (lines.ALL,)
     node = "NativeBatchNorm"
@@ -147,18 +147,18 @@ class Channelwise(Operation):
 
     @staticmethod
     def arrays(gs: tuple, bound: tuple) -> tuple | None:
-        """The gradients of a large array in one pass."""
+        """Return the gradients of a large array in one pass."""
         found = lines.backward(Channelwise, gs, bound)
         return None if found is None else tuple(found)
 
 
 def meeting(t: Tensor, x: Tensor) -> Tensor:
-    """A weight with a batch dimension in front, which is that of x."""
+    """Return a batched weight, reshaped to broadcast against x, which has the same batch dimension."""
     return t.reshape(t.shape[:1] + (1,) * (x.ndim - t.ndim) + t.shape[1:])
 
 
 def destandardize(g: Any, g_mean: Any, g_variance: Any, centred: Tensor, rstd: Tensor, dims: tuple) -> Tensor:
-    """The gradient by x: that of the result without its mean and its part along x - mean, and those of both statistics."""
+    """Return the gradient by x: the result's without its mean and its part along x - mean, plus those of both statistics."""
     n = max(math.prod([centred.shape[d] for d in dims]), 1)
     free = along = 0.0
     if g is not None:
@@ -195,13 +195,13 @@ class DivideByRMS(Operation):
 
     @classmethod
     def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
-        """The derivative by x is symmetric: what pulls a gradient back pushes a tangent on."""
+        """Apply the pull-back to the tangent: the derivative by x is symmetric."""
         (x, dims, _), factor, dx = primals, outs[1], tangents[0]
         return undivide(dx, None, x, factor, dims), (dx * x).mean(dims, True) * -(factor * factor * factor)
 
     @staticmethod
     def arrays(gs: tuple, bound: tuple) -> tuple | None:
-        """The gradient of the result alone, of a large array."""
+        """Return the gradient from the result alone, for a large array."""
         if gs[0] is None or gs[1] is not None:
             return None
         found = lines.backward(DivideByRMS, gs, bound)
@@ -209,7 +209,7 @@ class DivideByRMS(Operation):
 
 
 def undivide(g: Any, g_factor: Any, x: Tensor, factor: Tensor, dims: tuple) -> Tensor:
-    """The gradient by x, where d factor / dx = -factor**3 * x / n."""
+    """Return the gradient by x, where d factor / dx = -factor**3 * x / n."""
     n = max(math.prod([x.shape[d] for d in dims]), 1)
     along = 0.0 if g is None else (g * x).mean(dims, True)
     along = along if g_factor is None else along + g_factor / n
@@ -218,7 +218,7 @@ def undivide(g: Any, g_factor: Any, x: Tensor, factor: Tensor, dims: tuple) -> T
 
 
 class DivideByNorm(Operation):
-    """x divided by its 2-norm over dimensions, which counts as at least `eps`, and that norm."""
+    """x divided by its 2-norm over dimensions, clamped to at least `eps`, and that norm."""
 
     n_internal = 1
     layout, gives = as_operand, (lines.ALL, lines.LINE)
@@ -241,7 +241,7 @@ class DivideByNorm(Operation):
 
     @staticmethod
     def arrays(gs: tuple, bound: tuple) -> tuple | None:
-        """The gradient of the result alone, of a large array."""
+        """Return the gradient from the result alone, for a large array."""
         if gs[0] is None or gs[1] is not None:
             return None
         found = lines.backward(DivideByNorm, gs, bound)
@@ -249,7 +249,7 @@ class DivideByNorm(Operation):
 
 
 def undivide_by_norm(g: Any, g_norm: Any, x: Tensor, norm: Tensor, dims: tuple, eps: float) -> Tensor:
-    """The gradient by x, where d norm / dx = x / norm, and 0 at the zero vector."""
+    """Return the gradient by x, where d norm / dx = x / norm, and 0 at the zero vector."""
     length, along = norm.clamp_min(eps), 0.0
     if g is not None:
         along = where(norm >= eps, -(g * x).sum(dims, True) / (length * length), 0.0)

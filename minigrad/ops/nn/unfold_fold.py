@@ -1,4 +1,4 @@
-"""nn.functional's unfold and fold: the windows of an image as columns of a matrix, and their sum back into an image."""
+"""unfold and fold of nn.functional: the windows of an image as columns of a matrix, and their sum back into an image."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Im2Col(Linear):
 
 
 class Col2Im(Linear):
-    """Columns added back to where Im2Col took them from."""
+    """Columns added back at the positions that Im2Col took them from."""
 
     @staticmethod
     def impl(x: np.ndarray, size: tuple, kernel: tuple, geometry: Geometry) -> np.ndarray:
@@ -52,7 +52,7 @@ class Col2Im(Linear):
     name="im2col",
 )
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
-    """All windows of `input` (n, c, height, width) as columns: (n, c * elements of a window, number of windows)."""
+    """Return all windows of `input` (n, c, height, width) as columns: (n, c * elements of a window, number of windows)."""
     check_rank("unfold", 2, input)
     kernel = per_dim(kernel_size, 2, "unfold", "kernel_size")
     geometry = settings("unfold", 2, stride, padding, dilation)
@@ -70,7 +70,7 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
 def fold(
     input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:
-    """Columns (n, c * elements of a window, windows) added up into (n, c, *output_size): unfold's transpose."""
+    """Add up columns (n, c * elements of a window, windows) into (n, c, *output_size): the transpose of unfold."""
     size, kernel = per_dim(output_size, 2, "fold", "output_size"), per_dim(kernel_size, 2, "fold", "kernel_size")
     geometry = settings("fold", 2, stride, padding, dilation)
     if min(kernel) < 1:
@@ -82,6 +82,6 @@ def fold(
             "fold",
             f"input of shape {tuple(input.shape)} does not hold the {number} windows of {elements} "
             f"elements that an output of size {size} has",
-            f"its last two sizes should be c * {elements} and {number}",
+            f"pass an input whose last two sizes are c * {elements} and {number}",
         )
     return Col2Im.apply(input, size, kernel, geometry)

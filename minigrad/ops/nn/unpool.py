@@ -1,4 +1,4 @@
-"""Unpooling: each element back at the place where max_pool found it, between zeros.
+"""Unpooling: each element back at its position before max_pool, between zeros.
 
 Source: Zeiler et al., "Adaptive deconvolutional networks", 2011.
 """
@@ -21,7 +21,7 @@ from .entry import expect_numbers, functional
 def max_unpool1d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> Tensor:
-    """Put each element of (n, c, length) or (c, length) at its place in a longer row of zeros; see max_unpool2d."""
+    """Put each element of (n, c, length) or (c, length) at its position in a longer row of zeros; see max_unpool2d."""
     return max_unpool(1, input, indices, kernel_size, stride, padding, output_size)
 
 
@@ -29,11 +29,11 @@ def max_unpool1d(
 def max_unpool2d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> Tensor:
-    """Put each element of (n, c, height, width) or (c, height, width) at its place in a larger image of zeros.
+    """Put each element of (n, c, height, width) or (c, height, width) at its position in a larger image of zeros.
 
-    `indices` are the places that max_pool2d gives with `return_indices=True`.  `output_size` says which of the sizes is
-    meant that are pooled to this one, and is (size - 1) * stride + kernel - 2 * padding where it is None.  Raises
-    ValueError for sizes that no such pool leads to, RuntimeError for places outside.
+    `indices` are the positions that max_pool2d returns with `return_indices=True`.  Several sizes are pooled to the same one:
+    `output_size` selects among them, and defaults to (size - 1) * stride + kernel - 2 * padding.  Raises ValueError for sizes
+    that such a pooling cannot have had, RuntimeError for positions outside.
 
     >>> import minigrad
     >>> F = minigrad.nn.functional
@@ -49,14 +49,14 @@ def max_unpool2d(
 def max_unpool3d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> Tensor:
-    """Put each element of (n, c, depth, height, width), or without n, at its place in zeros; see max_unpool2d."""
+    """Put each element of (n, c, depth, height, width), or without n, at its position in zeros; see max_unpool2d."""
     return max_unpool(3, input, indices, kernel_size, stride, padding, output_size)
 
 
 def max_unpool(
     n: int, input: Tensor, indices: Tensor, kernel_size: Any, stride: Any, padding: Any, output_size: Any
 ) -> Tensor:
-    """Zeros over the last n dimensions, with elements at their places."""
+    """Return zeros over the last n dimensions, with the elements at their positions."""
     who = f"max_unpool{n}d"
     expect_numbers(who, input)
     if input.ndim not in (n + 1, n + 2) or input.shape != indices.shape:
@@ -70,7 +70,7 @@ def max_unpool(
 
 
 def size_before(who: str, size: tuple, kernel: tuple, step: tuple, pad: tuple, wanted: Any) -> tuple:
-    """Return the size of what was pooled to `size`: the one that is wanted, if it is one of those."""
+    """Return the size from before the pooling to `size`: the requested one, if possible."""
     usual = tuple([(m - 1) * s + k - 2 * p for m, k, s, p in zip(size, kernel, step, pad)])
     if wanted is None:
         return usual

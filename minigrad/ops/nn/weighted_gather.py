@@ -1,8 +1,8 @@
-"""Weighted sums of elements at places: what resampling an image comes to, once it is known where to look and what counts.
+"""Weighted sums of elements at given places: the core of resampling an image, once places and weights are known.
 
-CombinedPlaces says where.  The other three operations, each linear in both of its tensors, are each other's gradients, so
-that derivatives of every order are these three again.  x is (n, c, size); places and w are (n, k, points), the same for
-all channels; a negative place stands for nothing.
+CombinedPlaces computes the places.  The other three operations, each linear in both of its tensors, are each other's
+gradients, so derivatives of every order are these three again.  x is (n, c, size); places and w are (n, k, points), the
+same for all channels; a negative place counts as zero.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from ..gather import Gather, added_at
 
 
 class AtPlaces(Bilinear):
-    """The base of the three: a batch of examples is more examples."""
+    """Base class of the three: a batch of examples is more examples."""
 
     integers = ("places",)
 
     def vmap(info: Any, in_dims: tuple, *args: Any) -> tuple:
-        """Merge the batch and the examples of each."""
+        """Merge the batch dimension with the examples."""
         merged = [
             t.flatten(0, 1) if isinstance(t := front(a, d, info.batch_size), Tensor) else t
             for a, d in zip(args, in_dims)
@@ -75,9 +75,9 @@ class GatheredProducts(AtPlaces):
 
 
 class CombinedPlaces(NonDifferentiable):
-    """The flat places of all combinations of one tap in each dimension, the first of which has the smallest step.
+    """Flat places of all combinations of one tap per dimension; the first dimension has the smallest step.
 
-    taps is (n, dimensions, k, points), the result (n, k**dimensions, points), -1 where a tap lies outside 0 to size - 1.
+    taps is (n, dimensions, k, points), the result (n, k**dimensions, points), -1 if a tap is outside 0 to size - 1.
     """
 
     @staticmethod
@@ -93,7 +93,7 @@ class CombinedPlaces(NonDifferentiable):
 
 
 def places_along(taps: np.ndarray, sizes: tuple, d: int) -> np.ndarray:
-    """Return what a dimension's taps add to flat places: outside so little that the sum is negative whatever others add."""
+    """Return what a dimension's taps add to flat places; outside, a value so low that every sum with it is negative."""
     there = (taps[:, d] >= 0) & (taps[:, d] < sizes[d])
     return np.where(there, taps[:, d], -math.prod(sizes)).astype(np.int64) * math.prod(sizes[:d])
 
@@ -104,10 +104,10 @@ def every_channel(places: np.ndarray, c: int) -> np.ndarray:
 
 
 def taken(x: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Return the elements at the places, (n, c, k, points), the first ones at places that stand for nothing."""
+    """Return the elements at the places, (n, c, k, points); negative places give the first element."""
     return Gather.impl(x, 2, every_channel(places, x.shape[1])).reshape(*x.shape[:2], *places.shape[1:])
 
 
 def where_there(places: np.ndarray, terms: np.ndarray) -> np.ndarray:
-    """Return terms, (n, c, k, points), with zeros at places that stand for nothing, whatever was computed there."""
+    """Return terms, (n, c, k, points), with zeros at negative places."""
     return np.where(places[:, None] < 0, terms.dtype.type(0), terms)
