@@ -1,13 +1,13 @@
-"""The fast road of eager code: for plain tensors, `apply` and `pull` of each built-in operation written out as text.
+"""The fast path of eager code: for plain tensors, the source of `apply` and `pull` is generated for each built-in operation.
 
-Function.apply, Primitive and the families say what an operation means; what stands here is the same, specialised: no loop
-over arguments, one slot for each edge and saved value instead of tuples, the formulas on arrays.  Anything unusual (a
-transform, a dual level, hooks on saved tensors, mixed dtypes) takes the general way.  The text of an operation is written
-when it is first used; `python -m minigrad.fast mul` prints it.  MINIGRAD_GENERIC=1 switches the road off.
+Function.apply, Primitive and the families define what an operation means; the generated code is the same, specialised: no
+loop over arguments, one slot for each edge and saved value instead of tuples, formulas on arrays.  Anything unusual (a
+transform, a dual level, hooks on saved tensors, mixed dtypes) takes the generic path.  An operation's source is generated
+on first use; `python -m minigrad.fast mul` prints it.  MINIGRAD_GENERIC=1 switches the fast path off.
 
-What each choice is worth in time was measured: arrays instead of Tensors in a first-order backward, NumPy's scalars instead
-of 0-d arrays there, flat nodes, and numbers kept as tensors are the large ones.  text_plan.py says what an operation's text has
-to name, pointwise_text.py and formula_text.py write it, flat_nodes.py has the flat nodes and what the texts call.
+Measured gains decided each choice; the large ones are arrays instead of Tensors in a first-order backward, NumPy scalars
+instead of 0-d arrays there, flat nodes, and numbers kept as tensors.  text_plan.py decides which names an operation's source
+needs, pointwise_text.py and formula_text.py generate it, flat_nodes.py has the flat nodes and the functions that it calls.
 """
 
 from __future__ import annotations
@@ -60,17 +60,17 @@ from .writes import write_plain
 
 __all__ = ["PLAIN", "definition", "specialisable", "specialise", "written_out"]
 
-MOST = 8  # tensors for `*xs` that texts are written for; a loop over more hides what the general way costs
+MOST = 8  # tensors for `*xs` in generated code; with more, the loop dominates the cost of the generic path
 
 
 def install() -> None:
-    """Plug in: operations are written out at their first call, and writes that change no history are short."""
+    """Install the fast path: operations are generated at their first call, and writes that change no history are short."""
     if not GENERIC:
         slots.accelerate, slots.write = accelerate, write_plain
 
 
 def accelerate(cls: Any) -> bool:
-    """Write an operation out, if it is of a kind for which that can be done."""
+    """Generate the operation's code, and return True, if it is of a supported kind."""
     if specialisable(cls):
         specialise(cls)
         return True
@@ -78,17 +78,17 @@ def accelerate(cls: Any) -> bool:
 
 
 def specialisable(cls: Any) -> bool:
-    """Whether an operation is of a kind that is written out."""
+    """Return True if the fast path supports this kind of operation."""
     return not GENERIC and writer(cls).specialisable(cls)
 
 
 def writer(cls: Any) -> Any:
-    """The module that writes the texts of such operations."""
+    """Return the module that generates the source of such operations."""
     return pointwise_text if is_pointwise(cls) else formula_text
 
 
 def specialise(cls: Any) -> None:
-    """Write the operation's apply and pull, and put them where they are called from."""
+    """Generate the operation's apply and pull, and install them for all callers."""
     fast = written_out(cls, Plan(cls)) if cls.variadic is None else by_number(cls)
     cls.apply = staticmethod(fast)
     for namespace in cls.namespaces:
@@ -96,7 +96,7 @@ def specialise(cls: Any) -> None:
 
 
 def by_number(cls: Any) -> Callable:
-    """Return an apply of operations with a parameter `*xs`, which is written out anew for each number of arguments."""
+    """Return an apply for operations with a parameter `*xs`, generated separately for each number of arguments."""
     written: dict = {}
 
     def apply(*args: Any) -> Any:
@@ -110,9 +110,9 @@ def by_number(cls: Any) -> Callable:
 
 
 def written_out(cls: Any, plan: Plan) -> Callable:
-    """Write the texts, and return the apply of which they tell."""
+    """Generate the source, and return its apply."""
     cls.Flat = flat_class(plan)
-    scope = {**globals(), "cls": cls, "Node": cls.Flat}  # the texts may name what this file imports
+    scope = {**globals(), "cls": cls, "Node": cls.Flat}  # the source may name any import of this file
     cls.text = writer(cls).write(plan, scope)
     fast, pull = load(cls, scope)
     cls.Flat.backward_on_arrays = pull
@@ -120,7 +120,7 @@ def written_out(cls: Any, plan: Plan) -> Callable:
 
 
 def load(cls: Any, scope: dict) -> tuple:
-    """Compile the text under a name of its own, so that tracebacks show its lines."""
+    """Compile the source under a unique file name, so that tracebacks show its lines."""
     file = os.path.join(os.path.dirname(__file__), f"<dispatch of {cls.name}>")
     linecache.cache[file] = (len(cls.text), None, cls.text.splitlines(True), file)
     exec(compile(cls.text, file, "exec"), scope)
@@ -138,6 +138,6 @@ def load(cls: Any, scope: dict) -> tuple:
 
 
 def definition(cls: Any, *args: Any) -> Any:
-    """Apply an operation by its definition: for all that is not plain."""
+    """Apply an operation by its definition, for everything that is not plain."""
     frame = current()
     return cls.eager(frame, args) if frame.layer is EAGER else apply_at(frame, cls, args)

@@ -1,4 +1,4 @@
-"""`python -m minigrad.fast mul sum permute` prints the texts that this package writes for operations."""
+"""`python -m minigrad.fast mul sum permute` prints the source that this package generates for operations."""
 
 import sys
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from .text_plan import Plan
 
 
 def declared(cls: type) -> Iterator:
-    """A class and all that derive from it."""
+    """Yield a class and all its subclasses."""
     yield cls
     for sub in cls.__subclasses__():
         yield from declared(sub)
@@ -20,8 +20,8 @@ def declared(cls: type) -> Iterator:
 for name in sys.argv[1:]:
     operation = next((c for c in declared(Primitive) if name.lower() in (c.name, c.__name__.lower())), None)
     if operation is None or not specialisable(operation):
-        sys.exit(f"{name} is no operation that is written out: it goes the general way (ops/base/primitive.py)")
+        sys.exit(f"{name} has no generated code: it takes the generic path (ops/base/primitive.py)")
     specialise(operation)
-    if operation.variadic is not None:  # for two of what may be any number
+    if operation.variadic is not None:  # for two of the variable arguments
         written_out(operation, Plan(operation, operation.variadic + 2))
     print(operation.text)

@@ -1,4 +1,4 @@
-"""The flat nodes of written-out operations, and the functions that the texts call."""
+"""The flat nodes of generated operations, and the functions that the generated code calls."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ new = object.__new__
 
 
 def flat_class(plan: Plan) -> type:
-    """The operation's node: a slot for each edge and each saved value, half the memory of one with tuples."""
+    """Return the operation's node class: a slot for each edge and each saved value, half the memory of a node with tuples."""
     cls, operands, plain, read, outs = plan.cls, plan.operands, plan.plain, plan.read, plan.outs
     edges, shapes = ["n" + k for k in operands], ["s" + k for k in plan.shapes]
     slots = [*edges, *read, *plain, *shapes, *(("_shape", "_dtype") if len(outs) == 1 else ("_meta",)), "_freed"]
     if plan.counts_numbers:
-        slots.append("_number")  # y where that was a number, (x,) where x was
+        slots.append("_number")  # y if that was a number, (x,) if x was
 
     def argument(node: Any, k: str) -> Any:
         if k in plain:
@@ -45,7 +45,7 @@ def flat_class(plan: Plan) -> type:
         kept[not left] = node._number[0] if left else node._number
 
     def saved(node: Any) -> Any:
-        """As Full has it: per argument, then for the result, a Saved tensor or a plain value."""
+        """Return, like the full node, per argument, then for the result, a Saved tensor or a plain value."""
         if node._freed is not None:
             return node._freed
         kept = [argument(node, k) for k in plan.names]
@@ -54,7 +54,7 @@ def flat_class(plan: Plan) -> type:
         return (*kept, *[as_saved(getattr(node, k), i) if k in read else None for i, k in enumerate(outs)])
 
     def constants(node: Any) -> dict:
-        """As Full has it; here no backward frees them."""
+        """Return the constants like the full node; here no backward frees them."""
         found = {i: getattr(node, k) for i, k in enumerate(plan.names) if k in plain}
         if plan.counts_numbers and node._number is not None:
             number_into(found, node)
@@ -72,7 +72,7 @@ def flat_class(plan: Plan) -> type:
         "__slots__": slots,
         "_fn": cls,
         "places": tuple([plan.names.index(k) for k in operands]),
-        "_edges": property(eval(f"lambda node: ({by_argument},)")),  # graphs are searched along these
+        "_edges": property(eval(f"lambda node: ({by_argument},)")),  # searches of the graph follow these
         "_saved": property(saved),
         "_constants": property(constants),
         "_free": forget,
@@ -84,16 +84,16 @@ def flat_class(plan: Plan) -> type:
 
 
 def as_saved(v: Any, index: int | None) -> Any:
-    """A slot's value as the engine's general code has it; `index` says which result it is, None an argument."""
+    """Return a slot's value in the engine's generic form; `index` is the index of a result, None for an argument."""
     if v is None or type(v) is Saved:
         return v
     made = Saved(v, index)
-    made.version = 0  # kept without a note of the version: it was 0 then
+    made.version = 0  # saved without a version, which was 0 then
     return made
 
 
 def twin(out: Tensor) -> Tensor:
-    """A result as its own node keeps it: same array and version counter, no history (node -> tensor -> node would leak)."""
+    """Return a result as its node saves it: same array and version counter, no history (node -> tensor -> node would leak)."""
     t = new(Tensor)
     t._a = out._a
     t._ver = out._ver = Version() if out._ver is None else out._ver
@@ -102,12 +102,12 @@ def twin(out: Tensor) -> Tensor:
 
 
 def array(s: Any, node: Any, index: int | None) -> np.ndarray:
-    """The array of a saved value that may have been written since, or freed."""
+    """Return the array of a saved value that may be freed, or modified since."""
     return tensor(s, node, index)._a
 
 
 def tensor(s: Any, node: Any, index: int | None) -> Tensor:
-    """The tensor of such a value."""
+    """Return the tensor of such a value."""
     if s is None:
         raise slots.problem("an earlier backward has freed the saved tensors", node=node)
     s = as_saved(s, index)
@@ -117,7 +117,7 @@ def tensor(s: Any, node: Any, index: int | None) -> Tensor:
 
 
 def several(cls: Any, frame: Any, args: tuple, raw: tuple) -> tuple:
-    """More results than the formulas tell of: their tensors, wired in the general way."""
+    """Return the tensors of more results than the formulas name, recorded by the generic path."""
     if len(KINDS) > 1:
         cls.check_devices(args)
     if cls.layout is not None:
@@ -129,24 +129,24 @@ def several(cls: Any, frame: Any, args: tuple, raw: tuple) -> tuple:
 
 
 def zeros(g: Any) -> Any:
-    """No gradient, also where g is infinite."""
+    """Return a zero gradient, even where g is infinite."""
     return zeros_like(g.shape, g)[()]
 
 
 def kept_shape(shape: tuple, dims: tuple) -> tuple:
-    """The shape of a reduction's result that keeps its reduced dimensions, as 1."""
+    """Return the shape of a reduction's result with its reduced dimensions kept as 1."""
     return tuple([1 if d in dims else n for d, n in enumerate(shape)])
 
 
 def sent(d: Any, edge: Any) -> Any:
-    """What a formula gave, as it travels on: an array, or a scalar, in the shape and dtype of its edge."""
+    """Return a formula's result in the form that edges carry: an array, or a scalar, in the shape and dtype of its edge."""
     if d is None:
         return None
     return fitted(bare(d) if isinstance(d, Tensor) else d, edge)
 
 
 def large_pull(cls: Any, edges: tuple, g: np.ndarray, values: tuple, read: list) -> Any:
-    """All partials of large arrays in one compiled pass, else by the formulas."""
+    """Compute all partials of large arrays in one compiled pass, else by the formulas."""
     by_name = dict(zip(read, values))
     bound = tuple([by_name.get(k) for k in (*cls.names, "out")])
     grads = select.backward(cls, [None if e is None else e._dtype for e in edges], g, bound)
@@ -157,26 +157,26 @@ def large_pull(cls: Any, edges: tuple, g: np.ndarray, values: tuple, read: list)
     return [(e, None if d is None else sum_down(d, e._shape)) for e, d in zip(edges, grads)]
 
 
-# the numbers in use as 0-d tensors of the dtype beside them: NumPy needs 150 ns to convert one
+# numbers in use as 0-d tensors of the dtype beside them: NumPy needs 150 ns to convert one
 numbers: dict = {F4: {}, F8: {}}
-integers: dict = {}  # of int64, whose partner may be an int alone
-numbers_of_integers = {**numbers, I8: integers}  # of operations that compute with them
+integers: dict = {}  # of int64, beside which only an int may stand
+numbers_of_integers = {**numbers, I8: integers}  # for operations that support integers
 
 
 def constant(value: Any, table: dict, kind: Any) -> Any:
-    """A number as a 0-d tensor of the dtype beside it (NumPy's own object for it), kept in the table."""
+    """Return a number as a 0-d tensor of the dtype beside it (NumPy's object for it), and keep it in the table."""
     try:
         t = wrap(np.array(value, kind.str))
     except OverflowError:  # an int beyond all floats
         if kind == I8:
-            return value  # for the general way
+            return value  # for the generic path
         who, what = sys._getframe(1).f_code.co_name, f"an int of {value.bit_length()} bits is too large for a float"
         raise error(RuntimeError, who, what, "use a smaller number") from None
-    if value and value == value:  # 0.0 == -0.0 and NaN equals nothing: no keys
+    if value and value == value:  # no keys: 0.0 == -0.0, and NaN equals nothing
         if len(table) >= 256:
             table.clear()
         table[value] = t
     return t
 
 
-UNREAD = ShapeOf()  # an operand that nothing reads
+UNREAD = ShapeOf()  # an operand that no formula reads

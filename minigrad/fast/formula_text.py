@@ -1,5 +1,5 @@
-"""The texts of all other operations: `impl` on arrays, and a pull by their formulas, on arrays where those run there as they
-stand (Function.arrays), else on Tensors.  Arguments without a formula have to be plain values here, or tensors of indices.
+"""The source of all other operations: `impl` on arrays, and a pull by their formulas, on arrays if these run there directly
+(Function.arrays), else on Tensors.  Arguments without a formula must be plain values here, or tensors of indices.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def {name}({args}):
     if {plain} and frame.eager_ok:
         try:
             {compute}
-        except Exception:  # the general way knows what to say
+        except Exception:  # the generic path explains it
             return other({args})
         {made}
         if frame.grad:
@@ -82,7 +82,7 @@ TENSOR = "s if type(s := node.{k}) in PLAIN and (s._ver is None or not s._ver.n)
 
 
 def specialisable(cls: Any) -> bool:
-    """Operations of a first tensor that differ from their family only in what they declare."""
+    """Return True for operations of a first tensor that differ from their family only in their declaration."""
     own = cls.keep.__func__ is Primitive.keep.__func__ and cls.backward is Primitive.backward
     clear = not set(cls.names) & (set(LOCALS) | set(dir(Node)))
     known = 0 in cls.formulas or cls.variadic in cls.formulas or not cls.differentiable and bool(cls.names)
@@ -90,7 +90,7 @@ def specialisable(cls: Any) -> bool:
 
 
 def write(plan: Plan, scope: dict) -> str:
-    """The operation's text; what it names goes into `scope`."""
+    """Return the operation's source; add the names that it uses to `scope`."""
     impl = plan.cls.impl
     scope |= {
         "layout": plan.cls.layout,
@@ -103,7 +103,7 @@ def write(plan: Plan, scope: dict) -> str:
 
 
 def write_apply(plan: Plan) -> str:
-    """The text of apply."""
+    """Return the source of apply."""
     cls, args, (x, *rest) = plan.cls, ", ".join(plan.names), plan.names
     tensors = plan.operands + plan.integers
     given = ", ".join(f"{k}._a" if k in tensors else k for k in plan.names)
@@ -124,7 +124,7 @@ def write_apply(plan: Plan) -> str:
         args=args,
         plain=" and ".join(
             [f"type({k}) in PLAIN" for k in plan.operands]
-            # the halves take the general way (arrays/halves.py)
+            # half precision takes the generic path (arrays/halves.py)
             + [f"{k}._a.itemsize != 2" for k in plan.operands[: None if plan.starred else 1] if not cls.takes_half]
             + [f"type({k}) in PLAIN and {k}._a.dtype not in FLOATS" for k in plan.integers]
             + [IS_BOOL if k == "keepdim" else f"not isinstance({k}, Tensor)" for k in plan.plain]
@@ -143,7 +143,7 @@ def write_apply(plan: Plan) -> str:
 
 
 def laid_out(cls: Any, results: list, x: str) -> str:
-    """Lines that bring results into the operation's layout; one that may be a tuple has it from `several`."""
+    """Return lines that bring results into the operation's layout; `several` does so for results that may be tuples."""
     if cls.layout is None:
         return ""
     unlike = " and not {0}.flags.c_contiguous" if cls.layout is row_major else ""
@@ -152,7 +152,7 @@ def laid_out(cls: Any, results: list, x: str) -> str:
 
 
 def made(plan: Plan, args: str) -> str:
-    """Lines that make the tensors."""
+    """Return lines that make the tensors."""
     one, meets = len(plan.outs) == 1, len(plan.operands + plan.integers) > 1
     place = (PLACE if one else PLACES).format(args=args) if meets else ""
     if one:
@@ -161,7 +161,7 @@ def made(plan: Plan, args: str) -> str:
 
 
 def attached(plan: Plan) -> str:
-    """Lines that make the node their history."""
+    """Return lines that make the node their history."""
     if len(plan.outs) == 1:
         return "out._edge, node._shape, node._dtype = node, result.shape, result.dtype"
     meta = ", ".join(f"({k}._a.shape, {k}._a.dtype)" for k in plan.outs)
@@ -172,12 +172,12 @@ def attached(plan: Plan) -> str:
 
 
 def indented(lines: str, by: int) -> str:
-    """Lines for a place in a template that is so far to the right."""
+    """Indent lines by this number of spaces, for a place in a template."""
     return lines.replace("\n", "\n" + " " * by)
 
 
 def pullable(plan: Plan) -> bool:
-    """Whether there are formulas, and they read only what a flat node has."""
+    """Return True if there are formulas and they read only values that a flat node has."""
     cls, known = plan.cls, {"g", "shape", *plan.outs, *plan.names, *(f"g{i}" for i in range(len(plan.outs)))}
     known |= {"index"} if plan.starred else set()
     if not plan.formulas or not all(set(names) <= known for names in plan.reads.values()):
@@ -188,7 +188,7 @@ def pullable(plan: Plan) -> bool:
 
 
 def write_pull(plan: Plan) -> str:
-    """The text of pull: the gradient of the result -> pairs of edge and gradient."""
+    """Return the source of pull: the gradient of the result -> pairs of edge and gradient."""
     arrays, reduction, several = plan.cls.arrays, is_reduction(plan.cls), len(plan.outs) > 1
     kind = "on tensors" if arrays is False else "by formula" if arrays is True else "by function"
     used = {n for names in plan.reads.values() for n in names if n in plan.plain}
@@ -223,7 +223,7 @@ def write_pull(plan: Plan) -> str:
 
 
 def bound(plan: Plan) -> str:
-    """What Function.arrays is given: per argument and result what is known of it, as Primitive.keep has it."""
+    """Return the arguments of Function.arrays: the known value of each argument and result, as in Primitive.keep."""
     values = []
     for k in (*plan.names, *plan.outs):
         unread = f"ShapeOf(node.s{k})" if k in plan.shapes else "None" if k in plan.outs else "UNREAD"
@@ -235,7 +235,7 @@ def bound(plan: Plan) -> str:
 
 
 def gradient(plan: Plan, k: str, kind: str, reduction: bool) -> str:
-    """The gradient of operand k."""
+    """Return the gradient of operand k."""
     if kind == "by function":
         return f"sent(found[{plan.names.index(k)}], n{k})"
     body = f"d{k}({', '.join(plan.given(k))})"

@@ -1,5 +1,5 @@
-"""The texts of pointwise operations of two operands, or of one with settings: NumPy's function, one node, and all partials in
-one pull.
+"""The source of pointwise operations with two operands, or with one and settings: NumPy's function, one node, and all
+partials in one pull.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def {name}({args}):
         if ({kinds}){same_kind}:
             try:
                 result = {compute}
-            except (TypeError, ArithmeticError, ValueError):  # NumPy tells of a NaN, or shapes do not meet
+            except (TypeError, ArithmeticError, ValueError):  # NumPy reports a NaN, or shapes do not broadcast
                 return other(*{given}){laid_out}
             out = new(Tensor)
             out._a = result
@@ -64,7 +64,7 @@ NUMBER = """
             kept, {x} = ({x},), table[{x}] if {x} in table else constant({x}, table, {y}._a.dtype)"""
 FITS = " and (table is not integers or type({k}) is int)"
 
-# the arguments as they were given, with the number itself
+# the arguments as given, with the number itself
 GIVEN = "(({x}, {y}) if kept is None else (kept[0], {y}) if type(kept) is tuple else ({x}, kept))"
 
 PULL = """
@@ -80,19 +80,19 @@ def pull(node, g, free):
 """
 
 LOCALS = ("node", "g", "free", "d", "s", "n")
-# how a saved array is read: at once where it cannot have been written, else by a look at its version
+# how to read a saved array: directly if no write can have happened, else after checking its version
 VALUE = "s._a if type(s := node.{k}) in PLAIN and (s._ver is None or not s._ver.n) else array(s, node, {index})"
 
 
 def specialisable(cls: Any) -> bool:
-    """Two operands that may be floats, or one and settings."""
+    """Return True for two operands that may be floats, or one and settings."""
     clear = not set(cls.names) & {*LOCALS, *dir(Node)}
     few_operands = len(cls.names) - cls.n_settings == 1 or len(cls.names) == 2
     return few_operands and not cls.n_conditions and "f" in cls.accepts and clear
 
 
 def write(plan: Plan, scope: dict) -> str:
-    """The operation's text; what it names goes into `scope`."""
+    """Return the operation's source; add the names that it uses to `scope`."""
     cls = plan.cls
     compute = cls.ufunc if isinstance(cls.ufunc, np.ufunc) else by_formula(cls)
     scope |= {"compute": compute, "large": lambda *arrays: cls.compute(*arrays), "layout": cls.layout}
@@ -104,18 +104,18 @@ def write(plan: Plan, scope: dict) -> str:
 
 
 def number_text(cls: Any, x: str, y: str) -> str:
-    """Return the text that makes a tensor of an operand that is a number."""
+    """Return the source that makes a tensor of a number operand."""
     fits = FITS if of_integers(cls) else ""
     return NUMBER.format(x=x, y=y, fits_x=fits.format(k=x), fits_y=fits.format(k=y))
 
 
 def of_integers(cls: Any) -> bool:
-    """Return whether NumPy's function is the operation for integers, too: it gives integers, or bools."""
+    """Return True if NumPy's function is the operation for integers too: it returns integers, or bools."""
     return isinstance(cls.ufunc, np.ufunc) and "i" in cls.accepts and cls.kind != "float" and len(cls.names) == 2
 
 
 def by_formula(cls: Any) -> Callable:
-    """Return the function that computes a formula on few elements; it ignores infinities in intermediate results."""
+    """Return the function that computes a formula on few elements; it ignores intermediate infinities."""
     plain = cls.ufunc or formula.on_arrays(cls.kernel)
     n = len(cls.names) - cls.n_settings
 
@@ -132,7 +132,7 @@ def by_formula(cls: Any) -> Callable:
 
 
 def write_apply(plan: Plan) -> str:
-    """The text of apply."""
+    """Return the source of apply."""
     cls, operands, args = plan.cls, plan.operands, ", ".join(plan.names)
     arrays = [f"a{k}" for k in operands]
     given = ", ".join([*arrays, *plan.plain])
@@ -163,7 +163,7 @@ def write_apply(plan: Plan) -> str:
 
 
 def few(cls: Any, arrays: list) -> str:
-    """When to compute at once: with few elements, or where NumPy's function is as fast as ours; "" for always."""
+    """Return the condition to compute directly: few elements, or NumPy's function is as fast as ours; "" for always."""
     if not isinstance(cls.ufunc, np.ufunc) or pointwise_calls.has_kernel(cls):
         return f"{arrays[0]}.size < {pointwise_calls.kernel_threshold(cls)}"
     if len(arrays) == 1:
@@ -176,7 +176,7 @@ def few(cls: Any, arrays: list) -> str:
 
 
 def write_partial(plan: Plan, k: str, scope: dict) -> str:
-    """The formula of operand k: its own text where that can stand here, else a call; what it names goes into `scope`."""
+    """Return the formula of operand k: its source if that works here, else a call; add the names it uses to `scope`."""
     on_arrays, names = formula.on_arrays(plan.formulas[k]), plan.formulas[k].__code__.co_names
     text = formula.text(plan.formulas[k])
     known = {n: on_arrays.__globals__[n] for n in names if n in on_arrays.__globals__}
@@ -188,7 +188,7 @@ def write_partial(plan: Plan, k: str, scope: dict) -> str:
 
 
 def write_pull(plan: Plan, scope: dict) -> str:
-    """The text of pull: the gradient of the result -> pairs of edge and gradient."""
+    """Return the source of pull: the gradient of the result -> pairs of edge and gradient."""
     read, settings = plan.read, plan.plain
     pairs = []
     for k in plan.operands:
@@ -210,7 +210,7 @@ def write_pull(plan: Plan, scope: dict) -> str:
         read="\n    ".join([*plan.restore(VALUE), *[f"{k} = node.{k}" for k in settings]]) or "pass",
         forget=plan.forget(),
         scalars="; ".join(f"{k} = {k}[()] if type({k}) is ndarray else {k}" for k in read) or "pass",
-        on_device=f"if type(g) in ARRAYS:  # memory of a GPU\n            return {large}\n        " if fused else "",
+        on_device=f"if type(g) in ARRAYS:  # GPU memory\n            return {large}\n        " if fused else "",
         fused=f"elif g.size >= {pointwise_calls.FUSE_FROM}:\n        return {large}" if fused else "",
         gradients=", ".join(pairs),
     )

@@ -1,4 +1,4 @@
-"""What an operation's text has to name: its operands, what backward reads of them, and who needs what."""
+"""The names in an operation's generated source: its operands, the values that backward reads, and their readers."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from ..ops.base.families import Pointwise, Reduce
 
 
 class Plan:
-    """Read off a declaration, once; of an operation with a parameter `*xs`, for a number of arguments: xs0, xs1 and so on.
+    """Plan of an operation, read from its declaration; for a parameter `*xs`, for a number of arguments: xs0, xs1 and so on.
 
     By name: `operands` are the parameters that can have a gradient, `integers` those that take tensors of indices, `plain`
-    the others, settings among them; `outs` the results.  `read` is what formulas read of all these, and so is saved;
-    `shapes` are the operands of which a formula reads only the shape.
+    the others, including settings; `outs` the results.  `read` are the values among these that formulas read, and so are
+    saved; `shapes` are the operands of which a formula reads only the shape.
     """
 
     def __init__(self, cls: Any, n_arguments: int = 0):
@@ -33,17 +33,17 @@ class Plan:
         known = [*self.operands, *self.integers, *self.outs]
         found = {n for names in self.reads.values() for n in names if n in known}
         self.read = sorted(found, key=known.index)
-        whole = is_reduction(cls) or bool(self.starred)  # a drawing of cat shows what nobody reads, too
+        whole = is_reduction(cls) or bool(self.starred)  # a drawing of cat shows unread operands too
         self.shapes = [k for k in self.operands if whole or "shape" in self.reads.get(k, ())]
         self.number_operand = cls.names[cls.number_operand] if pointwise and cls.number_operand is not None else None
         self.counts_numbers = pointwise and len(self.operands) == 2  # one of two may be a number
 
     def spelled(self, names: tuple) -> tuple:
-        """What a formula reads, with all that `*xs` stands for."""
+        """Return the names that a formula reads, with `*xs` expanded."""
         return tuple([k for n in names for k in (self.starred if self.starred and n == self.cls.names[-1] else (n,))])
 
     def given(self, k: str) -> list:
-        """The arguments of operand k's formula, as texts."""
+        """Return the arguments of operand k's formula, as source."""
         known = {"shape": f"node.s{k}"}
         if k in self.starred:
             known["index"] = str(self.starred.index(k))
@@ -52,23 +52,23 @@ class Plan:
         return [known.get(n, n) for n in self.cls.reads[self.cls.parameter(self.names.index(k))]]
 
     def users(self, name: str) -> list:
-        """The operands whose formula reads that."""
+        """Return the operands whose formula reads this value."""
         return [k for k, names in self.reads.items() if name in names]
 
     def shared(self, name: str) -> bool:
-        """Whether all formulas read it, so that it is needed whoever is tracked."""
+        """Return True if all formulas read the value, so that it is needed whichever operand is tracked."""
         return len(self.users(name)) == len(self.operands)
 
     def needed(self, name: str) -> str:
-        """The condition for saving that: one of its readers is tracked."""
+        """Return the condition for saving the value: one of its readers is tracked."""
         return " or ".join(f"n{k} is not None" for k in self.users(name))
 
     def edges(self) -> str:
-        """The local names of the edges."""
+        """Return the local names of the edges."""
         return ", ".join("n" + k for k in self.operands)
 
     def keep(self) -> list:
-        """Lines that save what backward reads."""
+        """Return lines that save the values that backward reads."""
         lines = []
         for k in self.read:
             value = f"twin({k})" if k in self.outs else f"{k} if {k}._ver is None else save({k})"
@@ -76,7 +76,7 @@ class Plan:
         return lines
 
     def restore(self, value: str) -> list:
-        """Lines that read it back; `value` says how, of `s`, the slot's value."""
+        """Return lines that read them back; `value` is the template for reading the slot's value `s`."""
         lines = []
         for k in self.read:
             text = value.format(k=k, index=self.outs.index(k) if k in self.outs else None)
@@ -86,7 +86,7 @@ class Plan:
         return lines
 
     def forget(self) -> str:
-        """Lines that free it."""
+        """Return lines that free them."""
         if not self.read:
             return "pass"
         some = (
@@ -98,16 +98,16 @@ class Plan:
 
 
 def outputs(names: list) -> list:
-    """What formulas call the results: out, or out0, out1 and so on where they say that there are several."""
+    """Return the formulas' names of the results: out, or out0, out1 and so on if they name several."""
     places = [int(found[1]) for n in names if (found := re.fullmatch(r"(?:out|g)(\d+)", n))]
     return [f"out{i}" for i in range(max(places) + 1)] if max(places, default=0) else ["out"]
 
 
 def is_pointwise(cls: Any) -> bool:
-    """Whether the operation is a scalar kernel."""
+    """Return True if the operation is a scalar kernel."""
     return issubclass(cls, Pointwise)
 
 
 def is_reduction(cls: Any) -> bool:
-    """Whether its formulas are partials by one element of what is reduced."""
+    """Return True if its formulas are partials by one of the reduced elements."""
     return issubclass(cls, Reduce)

@@ -1,4 +1,4 @@
-"""Writes in place that change no history, such as an optimizer's: at once on the arrays."""
+"""In-place writes that change no history, such as an optimizer's: directly on the arrays."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from ..ops.copy import Copy
 
 
 def untracked(*args: Any) -> bool:
-    """Return whether no argument has a history that a write could change."""
+    """Return True if no argument has a history that a write could change."""
     return all([not isinstance(a, Tensor) or a._edge is None and a._view is None for a in args])
 
 
 def write_plain(frame: Frame, fn: Any, x: Tensor, others: tuple) -> bool:
-    """Write among plain tensors of one float dtype where no history changes; False where it is not that simple."""
+    """Write among plain tensors of one float dtype if no history changes; return False for anything else."""
     if frame is not OFF and (frame is not ON or not untracked(x, *others)) or frame.observers:
         return False
     if x._layer is not None or x._ver is INFERENCE or fn.update is not None:
@@ -41,7 +41,7 @@ def write_plain(frame: Frame, fn: Any, x: Tensor, others: tuple) -> bool:
     try:
         if 0 in a.strides or not write_short(fn, a, values):
             return False
-    except Exception:  # the general way knows what to say
+    except Exception:  # the generic path explains it
         return False
     finally:
         restore(said)
@@ -52,7 +52,7 @@ def write_plain(frame: Frame, fn: Any, x: Tensor, others: tuple) -> bool:
 def write_short(fn: Any, a: np.ndarray, others: list) -> bool:
     """Write fn(a, *others) into a by NumPy's function, by the formula, or by a kernel (kernels/pointwise_calls.py).
 
-    False, with nothing written, where something has to be converted.
+    Return False, with nothing written, if something needs a conversion.
     """
     if fn is Copy:
         if type(others[0]) in KINDS and others[0].ndim > a.ndim:
@@ -66,7 +66,7 @@ def write_short(fn: Any, a: np.ndarray, others: list) -> bool:
     if a.size >= pointwise_calls.FUSE_FROM and pointwise_calls.wanted(fn, a.dtype, a.size):
         result = pointwise_calls.forward(fn, (a, *others))
     elif isinstance(function, np.ufunc):
-        function(a, *others, out=a)  # it sees for itself where others lie in the memory of a
+        function(a, *others, out=a)  # NumPy detects others that share the memory of a
         return True
     else:
         result = function(a, *others)
@@ -78,7 +78,7 @@ def write_short(fn: Any, a: np.ndarray, others: list) -> bool:
 
 @cache
 def function_for(fn: Any, dtype: np.dtype) -> Callable | None:
-    """Return NumPy's function for an operation among arrays of a dtype, or its formula; None where it is not that simple."""
+    """Return NumPy's function for an operation among arrays of a dtype, or its formula; None if it is not that simple."""
     if not issubclass(fn, Pointwise) or fn.n_conditions or fn.kind == "bool" or "f" not in fn.accepts:
         return None
     if dtype in HALVES or dtype.kind not in fn.accepts:

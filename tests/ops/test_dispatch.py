@@ -179,7 +179,7 @@ def test_operations_that_are_not_pointwise_are_written_out_too():
 
 def test_what_is_not_written_out_is_said_to_be_so():
     done = subprocess.run([sys.executable, "-m", "minigrad.fast", "where"], capture_output=True, text=True)
-    assert done.returncode == 1 and "where is no operation that is written out" in done.stderr
+    assert done.returncode == 1 and "where has no generated code" in done.stderr
 
 
 def test_an_operation_of_any_number_of_tensors_is_shown_for_two():
