@@ -22,7 +22,7 @@ from .shape import layout
 
 
 class Unfold(View):
-    """Windows of a dimension, `step` apart, each put last: a view."""
+    """Windows of a dimension, `step` apart, with their elements last: a view."""
 
     impl = lambda x, dim, size, step: windows_of(x, dim, size, step)
     dx = lambda g, shape, dim, size, step: Fold.apply(g, shape, dim, size, step)
@@ -36,7 +36,7 @@ class Fold(Linear):
     def impl(x: np.ndarray, shape: tuple, dim: int, size: int, step: int) -> np.ndarray:
         out = zeros(shape, x)
         n = x.shape[dim]
-        for k in range(size):  # element k of all windows at once: no two of them meet
+        for k in range(size):  # element k of all windows at once: no two of them overlap
             np.moveaxis(out, dim, 0)[k : k + (n - 1) * step + 1 : step] += np.moveaxis(x[..., k], dim, 0)
         return out
 
@@ -47,7 +47,7 @@ class Fold(Linear):
 class AsStrided(View):
     """A view of x's memory by sizes and strides; `offset` counts from x's first element.
 
-    `lead` dimensions in front are batches, which keep their own strides; `steps` are x's strides without them.
+    The first `lead` dimensions are batches, which keep their strides; `steps` are x's strides without them.
     """
 
     @staticmethod
@@ -56,7 +56,7 @@ class AsStrided(View):
             raise error(
                 RuntimeError,
                 "as_strided",
-                f"its base of strides {steps} was replaced by one of other strides",
+                f"the strides of its base, {steps}, have changed",
                 "use it on contiguous tensors, or write to the base by an index",
             )
         whole = storage(x)
@@ -69,7 +69,7 @@ class AsStrided(View):
 
     @staticmethod
     def arrays(gs: tuple, bound: tuple) -> tuple | None:
-        """Zeros with g at the places of the view, where these are places of x and no two of them are one."""
+        """Return zeros with g at the view's elements, if all of them are distinct elements of x; else None."""
         (g,), (shape, size, stride, offset, steps, lead, _) = gs, bound
         last = offset + sum([(n - 1) * s for n, s in zip(size, stride)])
         inside = 0 not in size and offset >= 0 and last < math.prod(shape)
@@ -85,14 +85,14 @@ class AsStrided(View):
         index = sources(tuple(t.shape)[lead:], size, stride, offset, steps)
         a, inner = layout(t)
         same = tuple([s // a.itemsize for s in a.strides[lead + inner :]]) == steps
-        if same and (index < math.prod(t.shape[lead:])).all():  # the tangent lies in memory as x does: a view of it too
+        if same and (index < math.prod(t.shape[lead:])).all():  # a tangent laid out like x: take a view of it
             return cls.apply(*[t, *primals[1:]])
         padded = cat([t.reshape((*t.shape[:lead], -1)), t.new_zeros((*t.shape[:lead], 1))], lead)
         return Take.apply(padded, (lead,), wrap(index))
 
 
 def spread(g: Tensor, shape: tuple, size: tuple, stride: tuple, offset: int, steps: tuple, lead: int) -> Tensor:
-    """Each element of g added to the element of x that has its place in memory; what lay outside of x is dropped."""
+    """Add each element of g to the element of x at its memory address; drop addresses outside x."""
     n = math.prod(shape[lead:])
     index = wrap(sources(shape[lead:], size, stride, offset, steps))
     flat = Untake.apply(g, (*shape[:lead], n + 1), (lead,), index)
@@ -100,7 +100,7 @@ def spread(g: Tensor, shape: tuple, size: tuple, stride: tuple, offset: int, ste
 
 
 def sources(shape: tuple, size: tuple, stride: tuple, offset: int, steps: tuple) -> np.ndarray:
-    """For each element of the strided view which of x's elements it is, in row-major order; x's size for none."""
+    """Return for each element of the strided view, in row-major order, its index among x's elements; x's size if outside."""
     n, theirs = math.prod(shape), memory_places(size, stride) + offset
     if not n or not theirs.size:
         return np.full(theirs.shape, n)
@@ -114,12 +114,12 @@ def sources(shape: tuple, size: tuple, stride: tuple, offset: int, steps: tuple)
 
 
 def row_by_row(shape: tuple, steps: tuple) -> bool:
-    """Whether elements with these strides lie row by row."""
+    """Return True if elements with these strides are in row-major order."""
     return all([m == 1 or step == math.prod(shape[d + 1 :]) for d, (m, step) in enumerate(zip(shape, steps))])
 
 
 def distinct(size: tuple, stride: tuple) -> bool:
-    """Whether no two elements of a strided view lie at one place: each stride goes beyond what the shorter ones reach."""
+    """Return True if all elements of a strided view are distinct: each stride exceeds the reach of the shorter ones."""
     reach = 0
     for s, n in sorted(zip(stride, size)):
         if n > 1 and s <= reach:
@@ -129,12 +129,12 @@ def distinct(size: tuple, stride: tuple) -> bool:
 
 
 def memory_of(whole: np.ndarray) -> np.ndarray:
-    """An array that owns its memory, as a plain row of bytes."""
+    """Return an array's whole memory as a plain row of bytes."""
     return strided(whole, (whole.size,), (whole.itemsize,)).view(np.uint8)
 
 
 def memory_places(size: tuple, stride: tuple) -> np.ndarray:
-    """How far each element lies from the first, in elements."""
+    """Return the distance of each element from the first, in elements."""
     places = np.zeros((), np.int64)
     for n, s in zip(size, stride):
         places = places[..., None] + np.arange(n) * s
@@ -142,7 +142,7 @@ def memory_places(size: tuple, stride: tuple) -> np.ndarray:
 
 
 def windows_of(x: np.ndarray, dim: int, size: int, step: int) -> np.ndarray:
-    """Windows as a view that can be written to."""
+    """Return the windows as a writable view."""
     n = (x.shape[dim] - size) // step + 1
     shape, strides = list(x.shape), list(x.strides)
     shape[dim], strides[dim] = n, x.strides[dim] * step
@@ -151,7 +151,7 @@ def windows_of(x: np.ndarray, dim: int, size: int, step: int) -> np.ndarray:
 
 @op("T(7), 0, 3, 2", "T(2, 5), -1, 2, 1", "T(4, 3).mT, 1, 2, 2", "T(2, 5), 0, 2, 3", torch="Tensor.unfold")
 def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
-    """Windows of `size` elements of a dimension, `step` apart, as a view: it counts windows, their elements come last.
+    """Return windows of `size` elements of a dimension, `step` apart, as a view with the elements of a window last.
 
     >>> import minigrad
     >>> minigrad.arange(5).unfold(0, 3, 2)
@@ -164,7 +164,7 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
             RuntimeError,
             "unfold",
             f"maximum size for tensor at dimension {d} is {n} but size is {size}",
-            f"write size={n} at most",
+            f"write size={n}, or less",
         )
     if step <= 0:
         raise error(RuntimeError, "unfold", f"step is {step} but must be > 0", "write step=1")
@@ -180,11 +180,11 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     "T(5), (3, 3), (1, 1)",
     "T(3), (), ()",
     vmap=False,
-)  # what lies between examples depends on their memory
+)  # the memory between examples is not theirs
 def as_strided(input: Tensor, size: Sequence, stride: Sequence, storage_offset: int | None = None) -> Tensor:
-    """A view of the tensor's memory by sizes and strides, from `storage_offset` on (default: the tensor's own).
+    """Return a view of the tensor's memory by sizes and strides, from `storage_offset` on (default: the tensor's offset).
 
-    Raises RuntimeError where this leaves the memory.
+    Raises RuntimeError if this leaves the memory.
     """
     size, stride = tuple([int(n) for n in size]), tuple([int(n) for n in stride])
     if len(size) != len(stride) or min(size + stride, default=0) < 0:
@@ -192,7 +192,7 @@ def as_strided(input: Tensor, size: Sequence, stride: Sequence, storage_offset: 
             RuntimeError,
             "as_strided",
             f"needs as many strides as sizes, none negative, got {size} and {stride}",
-            "write as one stride for each size, as in as_strided((2, 3), (3, 1))",
+            "write one stride for each size: as_strided((2, 3), (3, 1))",
         )
     a, lead = layout(input)
     whole, item = storage(a), a.itemsize

@@ -23,7 +23,7 @@ from .products import fit, linalg, refused
 
 @linalg("[T(2, 5), T(5, 1), T(1, 4)]", "[T(3), T(3, 4), T(4)]", "[T(2, 3), T(3, 4)]")
 def multi_dot(tensors: Any) -> Tensor:
-    """The product of a sequence of matrices, in the order that takes the fewest multiplications.
+    """Multiply a sequence of matrices in the order that takes the fewest multiplications.
 
     The first and the last may be vectors.  Raises RuntimeError for fewer than two and for other ranks.
     Source of the order: Cormen et al., Introduction to Algorithms, section 15.2.
@@ -53,15 +53,15 @@ def multi_dot(tensors: Any) -> Tensor:
 
 @op("T(2, 3), T(3, 4), T(4, 2)", "T(2, 3)", method=False)
 def chain_matmul(*matrices: Tensor) -> Tensor:
-    """The product of the matrices, in the order that takes the fewest multiplications (see linalg.multi_dot)."""
+    """Multiply the matrices in the order that takes the fewest multiplications (see linalg.multi_dot)."""
     if not all([isinstance(m, Tensor) for m in matrices]):
         fix = "write chain_matmul(a, b, c), or linalg.multi_dot([a, b, c])"
-        raise error(TypeError, "chain_matmul", "takes the matrices one by one, each a tensor", fix)
+        raise error(TypeError, "chain_matmul", "takes each matrix as a separate tensor argument", fix)
     return matrices[0].clone() if len(matrices) == 1 else multi_dot(matrices)
 
 
 def best_splits(sizes: list) -> dict:
-    """(first, last) -> after which matrix to split that part of a chain whose matrix i is (sizes[i], sizes[i + 1])."""
+    """Return (first, last) -> the matrix to split that part of the chain after; matrix i is (sizes[i], sizes[i + 1])."""
     n = len(sizes) - 1
     cost: dict = {(i, i): (0, i) for i in range(n)}
     for length in range(1, n):
@@ -74,7 +74,7 @@ def best_splits(sizes: list) -> dict:
 
 
 def in_order(chain: list, splits: dict, i: int, j: int) -> Tensor:
-    """The product of matrices i to j of a chain."""
+    """Return the product of matrices i to j of a chain."""
     if i == j:
         return chain[i]
     k = splits[i, j]
@@ -83,12 +83,12 @@ def in_order(chain: list, splits: dict, i: int, j: int) -> Tensor:
 
 @op("T(3, 3), 3", "T(2, 3, 3), 2", "T(3, 3), 0", "T(3, 3), 1", "S(3, 3), -2", "T(2, 2), 5", aliases=(), out=True)
 def matrix_power(input: Tensor, n: int) -> Tensor:
-    """Each square matrix to an integer power, by repeated squaring; a negative one is a power of the inverse."""
+    """Raise each square matrix to an integer power by repeated squaring; a negative power inverts first."""
     if input.ndim < 2 or input.shape[-1] != input.shape[-2]:
         raise refused(
             "matrix_power",
             f"A must be batches of square matrices, but it has shape {tuple(input.shape)}",
-            "use a matrix with as many rows as columns; A @ A.mT and A.mT @ A are square",
+            "use a square matrix; A @ A.mT and A.mT @ A are square",
         )
     if n == 0:
         return tied(identity(input).expand(input.shape).clone(), input)
@@ -102,7 +102,7 @@ def matrix_power(input: Tensor, n: int) -> Tensor:
 
 
 class MatrixExp(OfMatrices):
-    """The exponential of square matrices; its derivative stands beside it in the exponential of one twice as large."""
+    """The exponential of square matrices; its derivative is a block of the exponential of a matrix of twice the size."""
 
     node = "LinalgMatrixExp"
     impl = lambda x: exponential(x)
@@ -111,7 +111,7 @@ class MatrixExp(OfMatrices):
 
 @op("T(3, 3)", "T(2, 3, 3)", "T(1, 1)", "T(0, 0)", "T(0, 2, 2)", "9 * T(2, 2)", aliases=("linalg.matrix_exp",))
 def matrix_exp(input: Tensor) -> Tensor:
-    """The exponential of each square matrix, I + A + A @ A / 2 + A @ A @ A / 6 + ...
+    """Return the exponential of each square matrix, I + A + A @ A / 2 + A @ A @ A / 6 + ...
 
     >>> import minigrad
     >>> minigrad.matrix_exp(minigrad.tensor([[0., 1.], [0., 0.]]))
@@ -122,11 +122,11 @@ def matrix_exp(input: Tensor) -> Tensor:
     return MatrixExp.apply(input)
 
 
-TERMS = 14  # of the series: exact in float64 for matrices whose columns sum up to 1/2 at most
+TERMS = 14  # terms of the series: exact in float64 for matrices whose column sums are at most 1/2
 
 
 def exponential(a: np.ndarray) -> np.ndarray:
-    """The Taylor series of A / 2**s, squared s times.
+    """Return the Taylor series of A / 2**s, squared s times.
 
     Source: Moler, Van Loan, "Nineteen dubious ways to compute the exponential of a matrix", 2003, method 3.
     """
@@ -145,7 +145,7 @@ def exponential(a: np.ndarray) -> np.ndarray:
 
 
 def exponential_gradient(g: Tensor, x: Tensor) -> Tensor:
-    """The corner of exp([[A^T, g], [0, A^T]]).  Source: Higham, "Functions of Matrices", 2008, (3.16)."""
+    """Return the corner of exp([[A^T, g], [0, A^T]]).  Source: Higham, "Functions of Matrices", 2008, (3.16)."""
     n = x.shape[-1]
     upper, lower = cat([x.mT, g], -1), cat([x.mT * 0, x.mT], -1)
     return MatrixExp.apply(cat([upper, lower], -2))[..., :n, n:]

@@ -1,7 +1,7 @@
-"""Comparing, and choosing between values: eq, isclose, where, maximum, clamp, ...
+"""Comparisons, and choices between values: eq, isclose, where, maximum, clamp, ...
 
-What gives bools has no derivative; what chooses passes the gradient to the chosen operand (where two are equal, maximum
-gives each half, as PyTorch does).  Next: logic.py, pointwise.py.
+Results that are bools have no derivative; a choice passes the gradient to the chosen operand (for equal operands, maximum
+gives half to each, as PyTorch does).  Next: logic.py, pointwise.py.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ NUMBERS = (
 
 
 class Comparison(Pointwise):
-    """Gives bools and has no derivative."""
+    """A comparison, whose result is bools without a derivative."""
 
     kind, differentiable = "bool", False
     samples = NUMBERS
 
 
 class Eq(Comparison):
-    """Whether two elements are equal; NaN equals nothing."""
+    """input == other, elementwise; NaN equals nothing."""
 
     ufunc = np.equal
     kernel = lambda x, y: x == y
 
 
 class Ne(Comparison):
-    """Whether two elements differ."""
+    """input != other, elementwise."""
 
     ufunc = np.not_equal
     kernel = lambda x, y: x != y
@@ -59,7 +59,7 @@ class Ne(Comparison):
 
 
 class Lt(Comparison):
-    """Whether input < other."""
+    """input < other, elementwise."""
 
     ufunc = np.less
     kernel = lambda x, y: x < y
@@ -67,7 +67,7 @@ class Lt(Comparison):
 
 
 class Le(Comparison):
-    """Whether input <= other."""
+    """input <= other, elementwise."""
 
     ufunc = np.less_equal
     kernel = lambda x, y: x <= y
@@ -75,7 +75,7 @@ class Le(Comparison):
 
 
 class Gt(Comparison):
-    """Whether input > other."""
+    """input > other, elementwise."""
 
     ufunc = np.greater
     kernel = lambda x, y: x > y
@@ -83,7 +83,7 @@ class Gt(Comparison):
 
 
 class Ge(Comparison):
-    """Whether input >= other."""
+    """input >= other, elementwise."""
 
     ufunc = np.greater_equal
     kernel = lambda x, y: x >= y
@@ -95,7 +95,7 @@ not_equal, less, less_equal, greater, greater_equal = ne, lt, le, gt, ge
 
 
 class Property(Comparison):
-    """A question about one element; there is no in-place form."""
+    """A property of one element; it has no in-place form."""
 
     inplace = False
     samples = (
@@ -110,40 +110,40 @@ class Property(Comparison):
 
 
 class Isnan(Property):
-    """Whether an element is NaN."""
+    """True where an element is NaN."""
 
     ufunc = np.isnan
     kernel = lambda x: x != x
 
 
 class Isinf(Property):
-    """Whether an element is infinite, of either sign."""
+    """True where an element is infinite, of either sign."""
 
     ufunc = np.isinf
     kernel = lambda x: math.isinf(x)
 
 
 class Isfinite(Property):
-    """Whether an element is neither infinite nor NaN."""
+    """True where an element is neither infinite nor NaN."""
 
     ufunc = np.isfinite
     kernel = lambda x: math.isfinite(x)
 
 
 class Isposinf(Property):
-    """Whether an element is inf."""
+    """True where an element is inf."""
 
     kernel = lambda x: x == math.inf
 
 
 class Isneginf(Property):
-    """Whether an element is -inf."""
+    """True where an element is -inf."""
 
     kernel = lambda x: x == -math.inf
 
 
 class Signbit(Property):
-    """Whether an element has a minus sign, be it that of a zero."""
+    """True where an element has a minus sign, even a zero."""
 
     ufunc = np.signbit
     kernel = lambda x: math.copysign(1.0, x) < 0
@@ -153,7 +153,7 @@ isnan, isinf, isfinite, isposinf, isneginf, signbit = functions(Isnan, Isinf, Is
 
 
 class Isclose(Property):
-    """Whether |input - other| <= atol + rtol * |other|; infinities are close to themselves, NaN if `equal_nan`."""
+    """|input - other| <= atol + rtol * |other|; infinities are close to themselves, NaN with `equal_nan`."""
 
     kernel = lambda x, y, rtol, atol, equal_nan: (
         (x == y) | isfinite(y) & (abs(x - y) <= atol + rtol * abs(y)) | ((x != x) & (y != y) & equal_nan)
@@ -167,7 +167,7 @@ class Isclose(Property):
     cls=Isclose, inplace=False, differentiable=False,
 )  # fmt: skip
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
-    """Whether |input - other| <= atol + rtol * |other|; infinities are close to themselves, NaN if `equal_nan`.
+    """Return True where |input - other| <= atol + rtol * |other|; infinities are close to themselves, NaN with `equal_nan`.
 
     Raises RuntimeError for different dtypes and for negative tolerances.
 
@@ -185,20 +185,20 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8
                 f"{name} must be greater than or equal to zero, but got {tolerance}",
                 f"write {name}=1e-5",
             )
-    if input._np_dtype not in FLOATS:  # differences of integers wrap around, those of float64 hardly round
+    if input._np_dtype not in FLOATS:  # differences of integers wrap around, float64's hardly round
         input, other = input.double(), other.double()
     return Isclose, (input, other, float(rtol), float(atol), builtins.bool(equal_nan))
 
 
 @op("T(3, 4), T(3, 4)", "P(3), P(3), 10", "T(3), T(3), atol=9.0", "T(0), T(0)", differentiable=False)
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
-    """Whether all elements are close, in the sense of isclose, as a Python bool."""
+    """Return True, a Python bool, if all elements are close in the sense of isclose."""
     return builtins.bool(isclose(input, other, rtol, atol, equal_nan).all().item())
 
 
 @op("T(3, 4), T(3, 4)", "I(3, 1), I(3, 1)", "T(3), T(4)", "T(0), T(0)", differentiable=False)
 def equal(input: Tensor, other: Tensor) -> bool:
-    """Whether two tensors have the same shape and equal elements, as a Python bool.
+    """Return True, a Python bool, if two tensors have the same shape and equal elements.
 
     >>> import minigrad
     >>> minigrad.equal(minigrad.tensor([1, 2]), minigrad.tensor([1., 2.]))
@@ -209,7 +209,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
             TypeError,
             "equal",
             f"argument 'other' must be Tensor, not {type(other).__name__}",
-            "compare with == for numbers",
+            "compare with a number by ==",
         )
     if mixed := on_two_devices("equal", {"input": bottom(input)._a, "other": bottom(other)._a}):
         raise mixed
@@ -218,7 +218,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
 
 # ---------------------------------------------------------------------- choosing
 class Where(Pointwise):
-    """x where the condition holds, y elsewhere.  What was not chosen gets gradient 0."""
+    """x where the condition holds, y elsewhere.  The operand that is not chosen gets gradient 0."""
 
     n_conditions = 1
     ufunc = np.where
@@ -235,10 +235,10 @@ class Where(Pointwise):
     cls=Where, inplace=False, method=lambda self, condition, other: where(condition, self, other),
 )  # fmt: skip
 def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
-    """`input` where the condition holds, `other` elsewhere; the three are broadcast.
+    """Return `input` where the condition holds, `other` elsewhere; all three are broadcast.
 
-    `where(condition)` alone gives the indices of what is true, a tensor per dimension.  The gradient of what was not
-    chosen is 0, even where it would be infinite or NaN.
+    `where(condition)` alone returns the indices of true elements, one tensor per dimension.  The operand that is not chosen
+    gets gradient 0, even where its derivative is infinite or NaN.
 
     >>> import minigrad
     >>> x = minigrad.tensor([-1., 2.])
@@ -249,7 +249,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
         return Nonzero, (condition,)
     if input is None or other is None:
         raise error(
-            TypeError, "where", "one of input and other is missing", "pass both, or the condition alone for its indices"
+            TypeError, "where", "input or other is missing", "pass both, or the condition alone for its indices"
         )
     input, other = beside(input, other), beside(other, input)
     if not isinstance(input, Tensor) and not isinstance(other, Tensor) and float in (type(input), type(other)):
@@ -258,7 +258,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None) -> Any:
 
 
 def beside(number: Any, x: Any) -> Any:
-    """Return what a number becomes beside a tensor in `where`: in bytes -1 is 255.  RuntimeError where it does not fit."""
+    """Return the value of a number beside a tensor in `where`: in bytes -1 is 255.  Raises RuntimeError if it does not fit."""
     if not isinstance(x, Tensor) or isinstance(number, Tensor):
         return number
     if x._np_dtype.kind in "iu" and isinstance(number, int):
@@ -268,13 +268,13 @@ def beside(number: Any, x: Any) -> Any:
 
 
 class Nonzero:
-    """What `where` with a condition alone means: the indices of its true elements, a tensor per dimension."""
+    """`where` with a condition alone: the indices of its true elements, one tensor per dimension."""
 
     apply = staticmethod(lambda condition: condition.nonzero(as_tuple=True))
 
 
 class Extreme(Pointwise):
-    """One of two elements; there is no in-place form and, as in PyTorch, the operands are tensors."""
+    """One of two elements; it has no in-place form and, as in PyTorch, takes only tensors."""
 
     inplace = False
     samples = ("T(3, 4), T(3, 4)", "T(3, 1), T(4)", "T(2, 3), T()", "T(), T()", "I(3, 9), I(3, 9)",
@@ -283,7 +283,7 @@ class Extreme(Pointwise):
 
 
 class Maximum(Extreme):
-    """The larger element; NaN where one is NaN.  Equal elements get half of the gradient each."""
+    """The larger element; NaN if one is NaN.  Equal elements get half of the gradient each."""
 
     ufunc = np.maximum
     kernel = lambda x, y: where((x > y) | (x != x), x, y)
@@ -292,7 +292,7 @@ class Maximum(Extreme):
 
 
 class Minimum(Extreme):
-    """The smaller element; NaN where one is NaN.  Equal elements get half of the gradient each."""
+    """The smaller element; NaN if one is NaN.  Equal elements get half of the gradient each."""
 
     ufunc = np.minimum
     kernel = lambda x, y: where((x < y) | (x != x), x, y)
@@ -301,7 +301,7 @@ class Minimum(Extreme):
 
 
 class Fmax(Extreme):
-    """The larger element; where one is NaN, the other.  Of equal elements the first gets the gradient."""
+    """The larger element; if one is NaN, the other.  Of equal elements the first gets the gradient."""
 
     ufunc = np.fmax
     kernel = lambda x, y: where((x >= y) | (y != y), x, y)
@@ -310,7 +310,7 @@ class Fmax(Extreme):
 
 
 class Fmin(Extreme):
-    """The smaller element; where one is NaN, the other.  Of equal elements the first gets the gradient."""
+    """The smaller element; if one is NaN, the other.  Of equal elements the first gets the gradient."""
 
     ufunc = np.fmin
     kernel = lambda x, y: where((x <= y) | (y != y), x, y)
@@ -322,7 +322,7 @@ maximum, minimum, fmax, fmin = functions(Maximum, Minimum, Fmax, Fmin)
 
 
 class ClampMin(Pointwise):
-    """The element, but at least lo."""
+    """The larger of the element and lo."""
 
     node, number_nodes = "ClampMinBackward1", {1: "ClampMinBackward0"}
     ufunc = np.maximum
@@ -334,7 +334,7 @@ class ClampMin(Pointwise):
 
 
 class ClampMax(Pointwise):
-    """The element, but at most hi."""
+    """The smaller of the element and hi."""
 
     node, number_nodes = "ClampMaxBackward1", {1: "ClampMaxBackward0"}
     ufunc = np.minimum
@@ -346,7 +346,7 @@ class ClampMax(Pointwise):
 
 
 class Clamp(Pointwise):
-    """The element, but at least lo and at most hi (which wins where lo > hi)."""
+    """The element clamped to [lo, hi]; hi wins if lo > hi."""
 
     number_nodes = {1: "ClampBackward1", 2: "ClampBackward1"}
     accepts = "iuf"
@@ -357,13 +357,13 @@ class Clamp(Pointwise):
 
 
 class ClampFrom(ClampMin):
-    """The same as a clamp without an upper limit."""
+    """clamp without an upper limit."""
 
     name, node, number_nodes = "clamp", "Clamp", {1: "ClampBackward1"}
 
 
 class ClampUpTo(ClampMax):
-    """The same as a clamp without a lower limit."""
+    """clamp without a lower limit."""
 
     name, node, number_nodes = "clamp", "Clamp", {1: "ClampBackward1"}
 
@@ -373,14 +373,14 @@ LIMITED = ("T(3, 4), 0.5", "T(3, 4), T(4)", "T(3), T()", "I(3, 9), 4", "T(0), 1"
 
 @choice(*LIMITED, cls=ClampMin)
 def clamp_min(input: Tensor, min: Any) -> Any:
-    """The elements, but at least `min`."""
+    """Clamp the elements to at least `min`."""
     check_fits("clamp_min", input, min)
     return ClampMin, (input, min)
 
 
 @choice(*LIMITED, cls=ClampMax)
 def clamp_max(input: Tensor, max: Any) -> Any:
-    """The elements, but at most `max`."""
+    """Clamp the elements to at most `max`."""
     check_fits("clamp_max", input, max)
     return ClampMax, (input, max)
 
@@ -392,9 +392,9 @@ def clamp_max(input: Tensor, max: Any) -> Any:
     cls=Clamp, aliases=("clip",),
 )  # fmt: skip
 def clamp(input: Tensor, min: Any = None, max: Any = None) -> Any:
-    """The elements limited to the range from `min` to `max` (numbers or tensors, either may be missing); `max` wins.
+    """Clamp the elements to [`min`, `max`] (numbers or tensors, one may be missing); `max` wins if min > max.
 
-    The gradient is 0 outside the range and 1 inside and on its border.  Raises RuntimeError when both are missing.
+    The gradient is 0 outside the range, and 1 inside and at its bounds.  Raises RuntimeError if both are missing.
 
     >>> import minigrad
     >>> minigrad.clamp(minigrad.tensor([-2., 0.5, 3.]), 0, 1)

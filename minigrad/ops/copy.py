@@ -22,7 +22,7 @@ from .base.families import Linear, View
 from .base.primitive import Primitive
 from .base.registry import op
 
-# what methods (x.double()) and types (DoubleTensor) call the dtypes
+# the names of dtypes in methods (x.double()) and types (DoubleTensor)
 CALLED = {
     dtypes.float16: "Half",
     dtypes.bfloat16: "BFloat16",
@@ -38,7 +38,7 @@ CALLED = {
 
 
 class Clone(Linear):
-    """A copy in memory of its own."""
+    """A copy in separate memory."""
 
     arrays = quiet = takes_half = True
     impl = lambda x: repeated(x) if 0 in x.strides else x.copy(order="K")  # an expanded tensor has no order to keep
@@ -47,7 +47,7 @@ class Clone(Linear):
 
 
 def repeated(x: np.ndarray) -> np.ndarray:
-    """A copy of an expanded array.  NumPy goes along the last dimension, however short it is."""
+    """Return a copy of an expanded array; NumPy loops along the last dimension, however short it is."""
     if x.strides[-1] or not 1 < x.shape[-1] <= 8 or is_on_device(x):
         return x.copy(order="C")
     out = np.empty(x.shape, x.dtype)
@@ -79,14 +79,14 @@ class To(Conversion):
 
 
 class ToCuda(Conversion):
-    """The elements in a GPU's memory."""
+    """The elements in GPU memory."""
 
     impl = lambda x: transfer.placed(x, CUDA)
     dx = lambda g: ToCpu.apply(g)
 
 
 class ToCpu(Conversion):
-    """The elements in the computer's memory."""
+    """The elements in host memory."""
 
     impl = lambda x: x.to_host()
     dx = lambda g: ToCuda.apply(g)
@@ -96,14 +96,14 @@ class ToMeta(Conversion):
     """The shape, without the elements."""
 
     impl = lambda x: transfer.placed(x, META)
-    dx = lambda g: ToCpu.apply(g)  # which says that there is nothing
+    dx = lambda g: ToCpu.apply(g)  # which raises an error: there are no elements
 
 
 TO = {"cuda": ToCuda, "cpu": ToCpu, "meta": ToMeta}
 
 
 class Alias(View):
-    """The same memory as another tensor."""
+    """The memory of another tensor."""
 
     impl = lambda x: x.view()
     dx = lambda g: g
@@ -111,7 +111,7 @@ class Alias(View):
 
 
 class Copy(Primitive):
-    """What x holds after `y` was written over it: y, broadcast to x's shape and converted to x's dtype."""
+    """The contents of x after `y` is written over it: y, broadcast to x's shape and converted to x's dtype."""
 
     elementwise = takes_half = True
     impl = lambda x, y: np.broadcast_to(written(y, x), x.shape)
@@ -124,7 +124,7 @@ class Copy(Primitive):
         return x.new_zeros(x.shape) if t is None else t.to(x.dtype).expand(x.shape)
 
     def vmap(info: Any, in_dims: tuple, x: Tensor, y: Any) -> tuple:
-        """x keeps its shape; a batch dimension of y comes to stand where x has its own."""
+        """Keep the shape of x; the batch dimension of y moves to x's."""
         x = x.expand((info.batch_size, *x.shape)) if in_dims[0] is None else x.movedim(in_dims[0], 0)
         if in_dims[1] is not None:
             y = y.movedim(in_dims[1], 0)
@@ -133,7 +133,7 @@ class Copy(Primitive):
 
 
 def written(y: Any, x: np.ndarray) -> np.ndarray:
-    """Return what is to be written into an array: of its dtype, and where it is; a number has to fit."""
+    """Return the value to write into an array, in its dtype and on its device; raise an error if a number does not fit."""
     if isinstance(y, (int, float)) and x.dtype.kind != "b":
         y = fitting(y, x.dtype, "copy")
     if is_on_device(x) and not is_on_device(y) and not np.ndim(y):
@@ -142,16 +142,16 @@ def written(y: Any, x: np.ndarray) -> np.ndarray:
 
 
 def fitting(number: Any, target: np.dtype, who: str) -> np.ndarray:
-    """A number as a 0-d array of this dtype; RuntimeError where it would become an infinity, or wrap around."""
+    """Return a number as a 0-d array of this dtype; raise RuntimeError if it would become infinite or wrap around."""
     if target in dtypes.FLOATS:
         dtypes.check_fits(who, target, number)
     return filled(number, target, who)
 
 
 def filled(data: Any, target: np.dtype, who: str) -> np.ndarray:
-    """Nested lists of equal lengths as an array of this dtype."""
+    """Return nested lists of equal lengths as an array of this dtype."""
     try:
-        if target.kind in "iu":  # by way of the numbers' own kind: 2.9 is cut to 2, and -1, not -1.0, as uint8 is 255
+        if target.kind in "iu":  # via the numbers' own kind: 2.9 is cut to 2, and -1, not -1.0, as uint8 is 255
             wide, info = np.array(data), np.iinfo(target)
             least = info.min if wide.dtype.kind == "f" else info.min or -info.max
             if wide.size and not (wide.max() <= info.max and wide.min() >= least):
@@ -162,13 +162,13 @@ def filled(data: Any, target: np.dtype, who: str) -> np.ndarray:
     except OverflowError:
         kind = ValueError if np.array(data).dtype.kind in "uO" else RuntimeError
         raise error(
-            kind, who, f"overflow: a value does not fit into {target}", "use a dtype that holds it, as minigrad.float64"
+            kind, who, f"overflow: a value does not fit into {target}", "use a dtype that holds it: minigrad.float64"
         ) from None
 
 
 @op("T(3, 4)", "T(4, 3).mT", "T()")
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
-    """A copy in memory of its own, tracked: the gradient flows on to `input`.
+    """Copy the tensor into separate memory, tracked: the gradient flows on to `input`.
 
     >>> import minigrad
     >>> x = minigrad.tensor([1., 2.])
@@ -185,9 +185,9 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
 
 @op("T(4, 3).mT", "T(3)", torch="Tensor.contiguous")
 def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
-    """The same tensor if its memory is in row-major order without gaps, or in a memory format, else a copy that is."""
+    """Return the tensor itself if its memory is row-major without gaps (or in the memory format), else a copy that is."""
     if memory_format is not None:
-        row_major(memory_format, "contiguous")  # refuses what is no memory format
+        row_major(memory_format, "contiguous")  # raises an error if it is no memory format
     if input.is_contiguous(memory_format):
         return input
     if memory_format is not None and memory_format.dims:
@@ -196,7 +196,7 @@ def contiguous(input: Tensor, memory_format: Any = None) -> Tensor:
 
 
 def reordered(input: Tensor, order: MemoryFormat, who: str) -> Tensor:
-    """Return a copy whose dimensions lie in memory in this order; RuntimeError for another number of dimensions."""
+    """Return a copy with its dimensions in this memory order; raise RuntimeError for another number of dimensions."""
     if input.ndim != len(order.dims):
         raise error(
             RuntimeError,
@@ -217,9 +217,9 @@ def to(
     copy: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """The tensor with another dtype, on another device, or both: `to(dtype)`, `to(device)`, `to(device, dtype)`, `to(other)`.
+    """Convert to another dtype, device, or both: `to(dtype)`, `to(device)`, `to(device, dtype)`, `to(other)`.
 
-    `non_blocking` and `copy` may follow.  Returns `input` itself where nothing changes and `copy` is False.
+    `non_blocking` and `copy` may follow.  Returns `input` itself if nothing changes and `copy` is False.
     """
     if len(args) == 1 and type(args[0]) is dtypes.dtype:
         dtype = args[0]
@@ -236,7 +236,7 @@ def to(
 
 
 def wanted(args: tuple, device: Any, dtype: Any, copy: bool) -> tuple:
-    """What the positional arguments of `to` say, and where they are silent, the keywords."""
+    """Return device, dtype and copy from the positional arguments of `to`, else from its keywords."""
     first, *rest = args
     if isinstance(first, Tensor):
         device, dtype = first.device, first.dtype
@@ -252,7 +252,7 @@ def wanted(args: tuple, device: Any, dtype: Any, copy: bool) -> tuple:
 
 
 def on_device(place: Any) -> device:
-    """The device that a user named; RuntimeError for one that is not there."""
+    """Return the device that a user named; raise RuntimeError if it does not exist."""
     where = CPU if place is None else device(place)
     if where.type != "cuda":
         return CPU if where.type == "cpu" else META
@@ -261,13 +261,11 @@ def on_device(place: Any) -> device:
         transfer.current()
         return CUDA
     transfer.current()
-    raise error(
-        RuntimeError, "device", f"tensors are on the first GPU, cuda:0; {where} was asked for", "use device='cuda'"
-    )
+    raise error(RuntimeError, "device", f"tensors are on the first GPU, cuda:0, not on {where}", "use device='cuda'")
 
 
 def set_default_device(device: Any) -> None:
-    """Make tensors there from now on, unless they are told otherwise; None is the computer's own memory.
+    """Create tensors on this device from now on, unless a call names another; None means the CPU.
 
     >>> set_default_device("cpu")
     """
@@ -276,38 +274,38 @@ def set_default_device(device: Any) -> None:
 
 @op("T(3), T(3)", torch="Tensor.type_as", shown="T(3), torch.zeros(3, dtype=torch.float64)")
 def type_as(input: Tensor, other: Tensor) -> Tensor:
-    """`input` with the dtype of `other`, where that is."""
+    """Convert `input` to the dtype of `other`, and move it to its device."""
     return to(input, other)
 
 
 @op("T(2, 3), T(2, 3)", torch="Tensor.view_as")
 def view_as(input: Tensor, other: Tensor) -> Tensor:
-    """A view of `input` with the shape of `other`."""
+    """Return a view of `input` with the shape of `other`."""
     return Alias.apply(input) if input is other else input.view(other.shape)
 
 
 @op("T(2, 3), T(3, 2)", "T(4, 3).mT, T(2, 6)", torch="Tensor.reshape_as")
 def reshape_as(input: Tensor, other: Tensor) -> Tensor:
-    """`input` with the shape of `other`: a view where the memory allows it, else a copy."""
+    """Reshape `input` to the shape of `other`: a view if the memory allows it, else a copy."""
     return input.reshape(other.shape)
 
 
 @op("T(1, 3), T(2, 3)", torch="Tensor.expand_as")
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
-    """`input` broadcast to the shape of `other`, without copying."""
+    """Broadcast `input` to the shape of `other`, without copying."""
     return input.expand(other.shape)
 
 
 @op("T(2, 3), 3", torch="Tensor.sum_to_size")
 def sum_to_size(input: Tensor, *size: Any) -> Tensor:
-    """`input` summed to a shape from which it could have been broadcast."""
+    """Sum `input` to a shape that broadcasts to its own."""
     size = tuple(size[0]) if size and isinstance(size[0], (tuple, list)) else size
     lead = tuple(range(input.ndim - len(size)))
     return sum_to(input.sum(lead) if lead else input, size)
 
 
 def detach(input: Tensor) -> Tensor:
-    """The same memory, not tracked: the function of the method `Tensor.detach`.
+    """Return an untracked tensor on the same memory: the function of the method `Tensor.detach`.
 
     >>> import minigrad
     >>> x = minigrad.tensor([1.], requires_grad=True)
@@ -330,7 +328,7 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
 
 
 def brought(src: Any, like: Tensor) -> Any:
-    """What is to be written, on the device where it is written to."""
+    """Return the value to write, on the target's device."""
     there = len(KINDS) == 1 or not isinstance(src, Tensor) or src.device == like.device
     return src if there else to(src, like.device)
 
@@ -357,23 +355,23 @@ def zero_(self: Tensor) -> Tensor:
 
 
 def casts() -> dict:
-    """The methods `float()`, `double()`, `int()`, ... by name."""
+    """Return the methods `float()`, `double()`, `int()`, ... by name."""
 
     def method(name: str, dtype: Any) -> Any:
         def cast(self: Tensor, memory_format: Any = None) -> Tensor:
             return to(self, dtype) if memory_format is None else to(self, dtype, memory_format=memory_format)
 
-        cast.__name__, cast.__doc__ = name, f"The tensor converted to {dtype}."
+        cast.__name__, cast.__doc__ = name, f"Convert the tensor to {dtype}."
         return cast
 
     return {name.lower(): method(name.lower(), dtype) for dtype, name in CALLED.items()}
 
 
 def cpu(self: Tensor) -> Tensor:
-    """The tensor in the CPU's memory: itself, if it is there."""
+    """Return the tensor in CPU memory: itself, if it is there."""
     return to(self, CPU)
 
 
 def cuda(self: Tensor, device: Any = None) -> Tensor:
-    """The tensor in a GPU's memory."""
+    """Return the tensor in GPU memory."""
     return to(self, "cuda" if device is None else device)

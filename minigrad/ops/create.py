@@ -1,7 +1,7 @@
 """Tensors from a shape: zeros, ones, full, arange and the like, those like another tensor, and the methods new_*.
 
-Everything comes down to an array and `made`, which turns it into a leaf.  Tensors from data are in from_data.py, random
-ones in random.py.
+Each function makes an array, which `made` turns into a leaf.  Tensors from data are in from_data.py, random ones in
+random.py.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ ADDED = (
 
 
 def factory(*samples: str, out: bool = True, **options: Any) -> Callable:
-    """Enter a function that makes tensors: it returns one, or an array, which becomes a leaf where tensors are wanted.
+    """Enter a function that creates tensors: it returns a tensor, or an array, which becomes a leaf.
 
-    It gets the keywords `layout` and `requires_grad`, and `out`, a tensor to write into, which also decides the dtype.
+    It receives the keywords `layout` and `requires_grad`, and `out`, a tensor to write into, which also decides the dtype.
     """
 
     def enter(f: Callable) -> Callable:
@@ -52,7 +52,7 @@ def factory(*samples: str, out: bool = True, **options: Any) -> Callable:
             try:
                 if kwargs:
                     kwargs.pop("layout", None)  # all are strided
-                    kwargs.pop("pin_memory", None)  # that is for copies to a GPU
+                    kwargs.pop("pin_memory", None)  # for copies to a GPU
                     target = kwargs.pop("out", None) if out else None
                     dtype = dtype if target is None else dtype_of(target, dtype, name)
                 found = f(*args, dtype=dtype, device=device, **kwargs)
@@ -74,19 +74,19 @@ def factory(*samples: str, out: bool = True, **options: Any) -> Callable:
 
 
 def dtype_of(out: Tensor, dtype: Any, who: str) -> Any:
-    """The dtype of the tensor that is written into; RuntimeError where another is asked for."""
+    """Return the dtype of the tensor to write into; raise RuntimeError if another is requested."""
     if dtype is not None and chosen(dtype) != out._np_dtype:
         raise error(
             RuntimeError,
             who,
             f"dtype {dtype} does not match dtype of out parameter ({out.dtype})",
-            f"leave dtype= away, or pass out=empty(0, dtype={dtype})",
+            f"leave dtype= out, or pass out=empty(0, dtype={dtype})",
         )
     return out.dtype
 
 
 def sizes(args: tuple, size: Any, who: str) -> tuple:
-    """The shape in `f(2, 3)`, `f((2, 3))` and `f(size=(2, 3))`."""
+    """Return the shape in `f(2, 3)`, `f((2, 3))` and `f(size=(2, 3))`."""
     if size is not None:
         args = (size,)
     elif not args:
@@ -108,7 +108,7 @@ def sizes(args: tuple, size: Any, who: str) -> tuple:
 
 
 def blank(shape: tuple, value: Any, dtype: np.dtype, device: Any, who: str = "empty") -> Any:
-    """An array of one value, made where it is wanted; None says that its elements need not be set."""
+    """Return an array of one value, on the requested device; None leaves its elements unset."""
     device = default_device() if device is None else device
     if value is None and any([layer.compares for layer in current().layers()]):
         value = 0
@@ -117,10 +117,10 @@ def blank(shape: tuple, value: Any, dtype: np.dtype, device: Any, who: str = "em
     try:
         if value is None:
             return np.empty(shape, dtype)
-        zero = not value and math.copysign(1, value) > 0  # the operating system has those at hand
+        zero = not value and math.copysign(1, value) > 0  # the operating system has zeroed memory at hand
         array = np.zeros(shape, dtype) if zero else np.empty(shape, dtype)
     except (MemoryError, ValueError, OverflowError):
-        if len(shape) > 32:  # NumPy 1 has so many dimensions at most; below, it is the size that is too large
+        if len(shape) > 32:  # NumPy 1 allows at most this many dimensions; below, the size is too large
             raise
         told = no_room(who, shape, dtype)
         told.below = True
@@ -132,28 +132,28 @@ def blank(shape: tuple, value: Any, dtype: np.dtype, device: Any, who: str = "em
 
 @factory("2, 3", "(2, 3)", "()", "0, 2", "3, dtype=torch.int64")
 def zeros(*args: Any, size: Any = None, dtype: Any = None, device: Any = None) -> Any:
-    """A tensor of zeros of the given size."""
+    """Return a tensor of zeros of the given size."""
     return blank(sizes(args, size, "zeros"), 0, chosen(dtype), device)
 
 
 @factory("2, 3", "(2, 3)", "()", "3, dtype=torch.bool")
 def ones(*args: Any, size: Any = None, dtype: Any = None, device: Any = None) -> Any:
-    """A tensor of ones of the given size."""
+    """Return a tensor of ones of the given size."""
     return blank(sizes(args, size, "ones"), 1, chosen(dtype), device)
 
 
-UNSET = "what the memory happened to hold"
+UNSET = "the contents of uninitialized memory"
 
 
 @factory("2, 3", differs=UNSET)
 def empty(*args: Any, size: Any = None, dtype: Any = None, device: Any = None, memory_format: Any = None) -> Any:
-    """A tensor of the given size whose elements are not set."""
+    """Return a tensor of the given size with unset elements."""
     return blank(sizes(args, size, "empty"), None, chosen(dtype), device)
 
 
 @factory("(2, 3), 1.5", "(2,), 7", "(2,), True", "(), 2")
 def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Any:
-    """A tensor of the given size with `fill_value` everywhere, whose kind (bool, int, float) decides the dtype."""
+    """Return a tensor of the given size filled with `fill_value`, whose kind (bool, int, float) decides the dtype."""
     if dtype is None:
         dtype = fill_value.dtype if isinstance(fill_value, Tensor) else dtypes.of_numpy(dtypes.number_dtype(fill_value))
     value = fitting(slots.numbers(number(fill_value, "full")), chosen(dtype), "full")
@@ -161,7 +161,7 @@ def full(size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -
 
 
 def whole_size(size: Any, who: str) -> tuple:
-    """The shape where only a tuple or a list can say it."""
+    """Return the shape, which only a tuple or a list can give here."""
     if not isinstance(size, (tuple, list)):
         raise error(
             TypeError,
@@ -173,7 +173,7 @@ def whole_size(size: Any, who: str) -> tuple:
 
 
 def number(x: Any, who: str) -> Any:
-    """A Python number from one, or from a 0-d tensor.  Raises RuntimeError for other tensors, TypeError for anything else."""
+    """Return a Python number, from a number or a 0-d tensor; raise RuntimeError for other tensors, else TypeError."""
     value = x.item() if isinstance(x, np.generic) or isinstance(x, Tensor) and not x.ndim else x
     if not isinstance(value, (int, float)):
         what = f"a tensor of shape {tuple(x.shape)}" if isinstance(x, Tensor) else f"{type(x).__name__}, {x!r}"
@@ -184,7 +184,7 @@ def number(x: Any, who: str) -> Any:
 
 @factory("5", "1, 4", "1, 2.5, 0.5", "0, 10, 3", "5, -3, -2", "4, dtype=torch.float64")
 def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None) -> Any:
-    """The numbers from `start` (0) up to but without `end`, `step` apart; integers give int64.
+    """Return the numbers from `start` (0) up to but not including `end`, `step` apart; integers give int64.
 
     Raises RuntimeError for step 0 and for an end on the wrong side.
     """
@@ -198,7 +198,7 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = No
             RuntimeError, "arange", f"unsupported range: {start} -> {end} in steps of {step}", "pass finite numbers"
         )
     if dtype is not None and dtypes.numpy_dtype(dtype) == dtypes.BOOL:
-        raise error(NotImplementedError, "arange", "not implemented for bool", "leave dtype away, and compare then")
+        raise error(NotImplementedError, "arange", "not implemented for bool", "leave dtype out, then compare")
     if dtype is not None and dtypes.numpy_dtype(dtype) == dtypes.I8:
         start, end, step = int(start), int(end), int(step)
     if step == 0:
@@ -219,9 +219,9 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, dtype: Any = No
 
 
 def steps_from(start: Any, step: Any, n: int, target: np.dtype) -> np.ndarray:
-    """start, start + step, start + 2 * step, ..., n of them; reckoned as int64, or as float64."""
+    """Return start, start + step, start + 2 * step, ..., n of them; computed in int64, or in float64."""
     if start == 0 and step == 1 and target in dtypes.FLOATS:
-        return np.arange(n, dtype=target)  # each of them is rounded once here, too
+        return np.arange(n, dtype=target)  # each one is rounded once here, too
     values = np.arange(n, dtype=np.float64 if isinstance(start, float) or isinstance(step, float) else np.int64)
     if step != 1:
         values *= step
@@ -232,19 +232,19 @@ def steps_from(start: Any, step: Any, n: int, target: np.dtype) -> np.ndarray:
 
 @factory("0, 1, 5", "3, 10, 1", "0, 1, 0", "0, 10, 4, dtype=torch.int64")
 def linspace(start: Any, end: Any, steps: int, *, dtype: Any = None, device: Any = None) -> Any:
-    """`steps` numbers from `start` to `end`, both included, at equal distances."""
+    """Return `steps` numbers from `start` to `end`, both included, equally spaced."""
     dtypes.check_fits("linspace", chosen(dtype), start, end)
     return spaced(start, end, steps, "linspace").astype(chosen(dtype), copy=False)
 
 
 @factory("0, 2, 3", "-1, 1, 4, 2.0")
 def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: Any = None, device: Any = None) -> Any:
-    """`steps` numbers from `base**start` to `base**end`, at equal ratios."""
+    """Return `steps` numbers from `base**start` to `base**end`, with equal ratios."""
     return (float(number(base, "logspace")) ** spaced(start, end, steps, "logspace")).astype(chosen(dtype))
 
 
 def spaced(start: Any, end: Any, steps: int, who: str) -> np.ndarray:
-    """From both ends towards the middle, so that the last number is exactly `end`."""
+    """Compute from both ends towards the middle, so that the last number is exactly `end`."""
     if steps < 0:
         raise error(
             RuntimeError, who, f"number of steps must be non-negative, got {steps}", f"write steps={abs(steps)}"
@@ -262,7 +262,7 @@ def spaced(start: Any, end: Any, steps: int, who: str) -> np.ndarray:
 
 @factory("3", "2, 3", "0", "3, dtype=torch.int64")
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None) -> Any:
-    """The matrix of n rows and m (n) columns with ones on the diagonal."""
+    """Return the matrix of n rows and m columns (default: n) with ones on the diagonal."""
     if n < 0 or m is not None and m < 0:
         raise error(
             RuntimeError,
@@ -274,7 +274,7 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None) 
 
 
 def triangle(name: str, what: str, shift: int) -> Any:
-    """The function `name`: the places where a triangle of ones, moved by `shift`, is `shift == 0`."""
+    """Return the function `name`: the indices where a triangle of ones, moved by `shift`, is `shift == 0`."""
 
     def make(
         row: int, col: int, offset: int = 0, *, dtype: Any = dtypes.int64, layout: Any = None, device: Any = None
@@ -285,11 +285,11 @@ def triangle(name: str, what: str, shift: int) -> Any:
             )
         if chosen(dtype).kind not in "iu":
             raise error(NotImplementedError, name, f"not implemented for {dtype}", "use an integer dtype")
-        ones = np.empty((row, col), np.bool_)  # first of all, as there may be no room for it
+        ones = np.empty((row, col), np.bool_)  # first, because there may be no memory for it
         np.greater_equal.outer(np.arange(row) + (offset + shift), np.arange(col), out=ones)
         return leaf(np.stack(np.nonzero(~ones if shift else ones)).astype(chosen(dtype)), False, device)
 
-    make.__doc__ = f"Row and column numbers of the {what} triangle of a (row, col) matrix, as a tensor of shape (2, n)."
+    make.__doc__ = f"Return row and column indices of the {what} triangle of a (row, col) matrix: a (2, n) tensor."
     return op("3, 3", "2, 4, 1", "3, 2, -1", "0, 3", method=False, differentiable=False)(named(make, name))
 
 
@@ -299,7 +299,7 @@ triu_indices = triangle("triu_indices", "upper", -1)
 
 @factory("(2, 3), (1, 2)", out=False, differs=UNSET)
 def empty_strided(size: Sequence, stride: Sequence, *, dtype: Any = None, device: Any = None) -> Any:
-    """A tensor of the given size and strides (in elements) whose elements are not set."""
+    """Return a tensor of the given size and strides (in elements) with unset elements."""
     shape, steps, kind = whole_size(size, "empty_strided"), tuple(stride), chosen(dtype)
     if len(shape) != len(steps) or any(n < 0 for n in steps):
         raise error(
@@ -314,13 +314,13 @@ def empty_strided(size: Sequence, stride: Sequence, *, dtype: Any = None, device
 
 # ---------------------------------------------------------------------- like another tensor
 def settings(input: Tensor, dtype: Any, device: Any) -> tuple[np.dtype, Any]:
-    """The dtype and the device that were asked for, or those of a tensor."""
+    """Return the requested dtype and device, defaulting to the tensor's."""
     kind = input._np_dtype if dtype is None else dtypes.numpy_dtype(dtype)
     return kind, input.device if device is None else device
 
 
 def beside(input: Tensor, shape: tuple, value: Any, dtype: Any, device: Any, who: str) -> Tensor:
-    """A tensor of `value` with input's dtype; where input differs between the examples of a vmap, so may the result."""
+    """Return a tensor of `value` with input's dtype; if vmap batches input, the result has a batch dimension too."""
     batches: list = []
     if type(input) is Box:
         own = layers_of(input)
@@ -331,7 +331,7 @@ def beside(input: Tensor, shape: tuple, value: Any, dtype: Any, device: Any, who
 
 
 def filled_like(input: Tensor, value: Any, dtype: Any, device: Any, memory_format: Any, who: str) -> Tensor:
-    """A tensor of `value` with input's shape, dtype and order of memory."""
+    """Return a tensor of `value` with input's shape, dtype and memory order."""
     if type(input) is Box:
         return beside(input, tuple(input.shape), value, dtype, device, who)
     a, kind = input._a, input._np_dtype if dtype is None else dtypes.numpy_dtype(dtype)
@@ -348,26 +348,26 @@ def filled_like(input: Tensor, value: Any, dtype: Any, device: Any, memory_forma
 
 
 def like(name: str, value: Any, meaning: str) -> Any:
-    """The function `name`: a tensor of another's shape and dtype with `value` in it."""
+    """Return the function `name`: a tensor of another's shape and dtype, filled with `value`."""
 
     def make(input: Tensor, *, dtype: Any = None, device: Any = None, memory_format: Any = None) -> Tensor:
         return filled_like(input, value, dtype, device, memory_format, name)
 
-    make.__doc__ = f"A tensor {meaning}, with the shape, dtype and memory order of `input`; not tracked."
+    make.__doc__ = f"Return a tensor {meaning}, with the shape, dtype and memory order of `input`; not tracked."
     samples = ("T(2, 3)", "T(3, 2).mT", "T()", "I(3, 4)", "T(2), dtype=torch.int64")
     return factory(*samples, out=False, differs="" if value is not None else UNSET)(named(make, name))
 
 
 zeros_like = like("zeros_like", 0, "of zeros")
 ones_like = like("ones_like", 1, "of ones")
-empty_like = like("empty_like", None, "whose elements are not set")
+empty_like = like("empty_like", None, "with unset elements")
 
 
 @factory("T(2, 3), 1.5", "I(3, 4), 2", "T(2), 3, dtype=torch.int64", out=False)
 def full_like(
     input: Tensor, fill_value: Any, *, dtype: Any = None, device: Any = None, memory_format: Any = None
 ) -> Tensor:
-    """A tensor with `fill_value` everywhere, with the shape, dtype and memory order of `input`; not tracked."""
+    """Return a tensor filled with `fill_value`, with the shape, dtype and memory order of `input`; not tracked."""
     value = slots.numbers(number(fill_value, "full_like"))
     return filled_like(input, value, dtype, device, memory_format, "full_like")
 
@@ -375,7 +375,7 @@ def full_like(
 def new_tensor(
     self: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """A new leaf with a copy of `data`, of this tensor's dtype unless another is given."""
+    """Return a new leaf with a copy of `data`, of this tensor's dtype unless another is given."""
     kind, place = settings(self, dtype, device)
     if isinstance(data, Tensor):
         warn_copy("new_tensor(t)")
@@ -384,7 +384,7 @@ def new_tensor(
 
 
 def new(name: str, value: Any, meaning: str) -> Any:
-    """The method `name`: a tensor of any size and of self's dtype with `value` in it."""
+    """Return the method `name`: a tensor of any size, with self's dtype, filled with `value`."""
 
     def make(
         self: Tensor, *args: Any, size: Any = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
@@ -392,14 +392,14 @@ def new(name: str, value: Any, meaning: str) -> Any:
         t = beside(self, sizes(args, size, name), value, dtype, device, name)
         return t.requires_grad_() if requires_grad else t
 
-    make.__doc__ = f"A tensor of the given size {meaning}, of this tensor's dtype unless another is given."
+    make.__doc__ = f"Return a tensor of the given size {meaning}, of this tensor's dtype unless another is given."
     return named(make, name)
 
 
 def new_full(
     self: Tensor, size: Sequence, fill_value: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """A tensor of the given size with `fill_value` everywhere, of this tensor's dtype unless another is given."""
+    """Return a tensor of the given size filled with `fill_value`, of this tensor's dtype unless another is given."""
     value = slots.numbers(number(fill_value, "new_full"))
     t = beside(self, whole_size(size, "new_full"), value, dtype, device, "new_full")
     return t.requires_grad_() if requires_grad else t
@@ -408,6 +408,6 @@ def new_full(
 FILLED = (
     new("new_zeros", 0, "with zeros"),
     new("new_ones", 1, "with ones"),
-    new("new_empty", None, "whose elements are not set"),
+    new("new_empty", None, "with unset elements"),
 )
 METHODS = {f.__name__: f for f in (new_tensor, *FILLED, new_full)}

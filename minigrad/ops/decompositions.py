@@ -1,7 +1,7 @@
 """Decompositions: Cholesky, QR, eigenvalues of symmetric matrices, singular values.  Pseudo-inverse and rank: rank.py.
 
-Each pull-back is a formula of the factors, which are results with a history of their own: second derivatives follow.
-Factors are unique up to signs only, and their derivatives exist where eigenvalues (or singular values) differ.
+Each pull-back is a formula of the factors, which are tracked results: second derivatives follow.  Factors are unique only
+up to signs, and their derivatives exist where eigenvalues (or singular values) differ.
 Sources: PyTorch's FunctionsManual.cpp; Murray, "Differentiation of the Cholesky decomposition", 2016; Walter and
 Lehmann, "Algorithmic differentiation of linear algebra functions", 2010.
 """
@@ -34,7 +34,7 @@ class Cholesky(OfMatrices):
 
 
 class Qr(OfMatrices):
-    """Q and R; the mode is NumPy's."""
+    """Q and R, in one of NumPy's modes."""
 
     layout = column_major
     node = "LinalgQr"
@@ -43,7 +43,7 @@ class Qr(OfMatrices):
 
 
 class Eigh(OfMatrices):
-    """Eigenvalues and eigenvectors of symmetric matrices, of which one triangle is read."""
+    """Eigenvalues and eigenvectors of symmetric matrices; only one triangle is read."""
 
     node = "LinalgEigh"
     impl = lambda x, UPLO: tuple(guarded("linalg.eigh", lapack.eigh, x, UPLO))
@@ -51,7 +51,7 @@ class Eigh(OfMatrices):
 
 
 class Eigvalsh(OfMatrices):
-    """Eigenvalues alone, at a fraction of the time; their derivative asks for the vectors."""
+    """Eigenvalues alone, in a fraction of the time; their derivative needs the vectors."""
 
     node = "LinalgEigh"
     impl = lambda x, UPLO: guarded("linalg.eigvalsh", lapack.eigvalsh, x, UPLO)
@@ -83,9 +83,9 @@ class Svdvals(OfMatrices):
     "S(0, 2, 2)",
 )
 def linalg_cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
-    """The lower triangular L with A = L L^T of each symmetric positive-definite matrix (or with upper=True L^T).
+    """Return the lower triangular L with A = L L^T of each symmetric positive-definite matrix (or with upper=True L^T).
 
-    Raises LinAlgError for a matrix that is not positive-definite, saying which; RuntimeError if it is not square.
+    Raises LinAlgError for a matrix that is not positive-definite, and names it; RuntimeError if it is not square.
     """
     square("linalg.cholesky", A)
     return Cholesky.apply(A.mT).mT if upper else Cholesky.apply(A)
@@ -93,7 +93,7 @@ def linalg_cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
 
 @op("(lambda x: x + x.mT)(S(3, 3))", "(lambda x: x + x.mT)(S(3, 3)), True", out=True, node="Cholesky")
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
-    """The Cholesky factor of each symmetric positive-definite matrix (see linalg.cholesky)."""
+    """Return the Cholesky factor of each symmetric positive-definite matrix (see linalg.cholesky)."""
     return linalg_cholesky(input, upper=upper)
 
 
@@ -108,10 +108,10 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     "T(2, 3, 2)",
 )
 def linalg_qr(A: Tensor, mode: str = "reduced") -> QR:
-    """(Q, R) of each matrix (..., m, n) with A = Q R, orthonormal columns of Q and upper triangular R.
+    """Return (Q, R) of each matrix (..., m, n): A = Q R with orthonormal columns in Q and upper triangular R.
 
     "reduced": k = min(m, n) columns in Q and rows in R; "complete": Q is (m, m); "r": R alone, Q is empty.
-    No gradient exists for "r", nor for "complete" where m > n: RuntimeError in backward.
+    "r" has no gradient, nor has "complete" if m > n: RuntimeError in backward.
     """
     matrices("linalg.qr", A)
     if mode not in ("reduced", "complete", "r"):
@@ -121,12 +121,12 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> QR:
 
 @op("T(4, 3)", "T(3, 4), False", out=True)
 def qr(input: Tensor, some: bool = True) -> QR:
-    """(Q, R), reduced or complete (see linalg.qr)."""
+    """Return (Q, R), reduced or complete (see linalg.qr)."""
     return return_types.qr(*linalg_qr(input, "reduced" if some else "complete"))
 
 
 # ---------------------------------------------------------------------- eigenvalues and singular values
-SIGNS = "the signs of the vectors, which are each library's choice"  # tests/ops/test_linalg.py compares what has none
+SIGNS = "the signs of the vectors, which each library chooses"  # tes# tests/ops/test_linalg.py compares the rest
 
 
 @linalg(
@@ -138,7 +138,7 @@ SIGNS = "the signs of the vectors, which are each library's choice"  # tests/ops
     differs=SIGNS,
 )
 def linalg_eigh(A: Tensor, UPLO: str = "L") -> Eigen:
-    """(eigenvalues, eigenvectors) of each symmetric matrix: (..., n) ascending, and (..., n, n) in columns.
+    """Return (eigenvalues, eigenvectors) of each symmetric matrix: (..., n) ascending, and (..., n, n) in columns.
 
     Only the lower triangle is read, or with UPLO="U" the upper.  Derivatives of eigenvectors need distinct eigenvalues.
     """
@@ -148,16 +148,16 @@ def linalg_eigh(A: Tensor, UPLO: str = "L") -> Eigen:
 
 @linalg("(lambda x: x + x.mT)(T(3, 3))", "(lambda x: x + x.mT)(T(2, 3, 3)), UPLO='U'", "T(1, 1)")
 def linalg_eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
-    """The eigenvalues of each symmetric matrix, ascending."""
+    """Return the eigenvalues of each symmetric matrix, ascending."""
     square("linalg.eigvalsh", A)
     return Eigvalsh.apply(A, triangle_of("linalg.eigvalsh", UPLO))
 
 
 @linalg("T(4, 3), False", "T(3, 4), False", "T(2, 3, 3)", "T(1, 1)", "T(0, 3), False", differs=SIGNS)
 def linalg_svd(A: Tensor, full_matrices: bool = True) -> SVD:
-    """(U, S, Vh) of each matrix (..., m, n): A = U[..., :k] diag(S) Vh[..., :k, :] with k = min(m, n) and S descending.
+    """Return (U, S, Vh) of each matrix (..., m, n): A = U[..., :k] diag(S) Vh[..., :k, :], k = min(m, n), S descending.
 
-    With full_matrices=False U has k columns and Vh k rows, else they are square; the added ones get no gradient.
+    With full_matrices=False U has k columns and Vh k rows; else both are square, and the added vectors get no gradient.
     """
     matrices("linalg.svd", A)
     return return_types.linalg_svd(*Svd.apply(A, bool(full_matrices)))
@@ -165,14 +165,14 @@ def linalg_svd(A: Tensor, full_matrices: bool = True) -> SVD:
 
 @linalg("T(4, 3)", "T(2, 3, 4)", "T(0, 3)")
 def svdvals(A: Tensor) -> Tensor:
-    """The singular values of each matrix, descending."""
+    """Return the singular values of each matrix, descending."""
     matrices("linalg.svdvals", A)
     return Svdvals.apply(A)
 
 
 @op("T(4, 3)", "T(3, 4)", out=True, differs=SIGNS)
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> SVDWithV:
-    """(U, S, V), V not transposed (see linalg.svd); with compute_uv=False U and V are zeros."""
+    """Return (U, S, V), V not transposed (see linalg.svd); with compute_uv=False U and V are zeros."""
     matrices("svd", input)
     if not compute_uv:
         m, n = input.shape[-2:]
@@ -183,7 +183,7 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> SVDWithV:
 
 
 def triangle_of(who: str, UPLO: str) -> str:
-    """ "L" or "U"; RuntimeError for anything else."""
+    """Return "L" or "U"; raise RuntimeError for anything else."""
     if UPLO not in ("L", "U", "l", "u"):
         raise refused(who, f"expected UPLO to be 'L' or 'U', got {UPLO!r}", "write UPLO='L'")
     return UPLO.upper()
@@ -191,7 +191,7 @@ def triangle_of(who: str, UPLO: str) -> str:
 
 # ---------------------------------------------------------------------- on arrays
 def factors(x: np.ndarray, mode: str) -> tuple:
-    """NumPy's qr, Q empty for "r"."""
+    """Return NumPy's qr, with an empty Q for "r"."""
     if mode == "r":
         return zeros((0,), x), lapack.qr(x, "r")
     return tuple(lapack.qr(x, mode))
@@ -199,7 +199,7 @@ def factors(x: np.ndarray, mode: str) -> tuple:
 
 # ---------------------------------------------------------------------- pull-backs
 def cholesky_gradient(g: Tensor, L: Tensor) -> Tensor:
-    """L^-T P L^-1 with P the lower triangle of L^T g, made symmetric."""
+    """Return L^-T P L^-1 with P the lower triangle of L^T g, made symmetric."""
     low = (L.mT @ g).tril()
     p = (low + low.tril(-1).mT) * 0.5
     half = transposed_solve(L, p, False, False)  # L^-T P
@@ -207,16 +207,14 @@ def cholesky_gradient(g: Tensor, L: Tensor) -> Tensor:
 
 
 def qr_gradient(gq: Tensor | None, gr: Tensor | None, q: Tensor, r: Tensor, mode: str) -> Tensor:
-    """Wide matrices are [X | Y] = Q [R | S]: Y adds Q S to what Q is used for, and the rest is X's own QR."""
+    """Return the gradient of QR; a wide matrix is [X | Y] = Q [R | S]: Y adds Q S to the uses of Q, and X has a QR itself."""
     if mode == "r":
-        raise refused(
-            "linalg.qr", "its derivative depends on Q, which is not computed when mode='r'", "use mode='reduced'"
-        )
+        raise refused("linalg.qr", "the derivative depends on Q, which mode='r' does not compute", "use mode='reduced'")
     m, n = q.shape[-2], r.shape[-1]
     if mode == "complete" and m > n:
         raise refused(
             "linalg.qr",
-            f"it is not differentiable when mode='complete' and there are more rows ({m}) than columns ({n})",
+            f"is not differentiable with mode='complete' and more rows ({m}) than columns ({n})",
             "use mode='reduced'",
         )
     gq = q.new_zeros(q.shape) if gq is None else gq
@@ -228,14 +226,14 @@ def qr_gradient(gq: Tensor | None, gr: Tensor | None, q: Tensor, r: Tensor, mode
 
 
 def tall_qr_gradient(gq: Tensor, gr: Tensor, q: Tensor, r: Tensor) -> Tensor:
-    """[gQ + Q copyup(triu(R-part - Q-part))] R^-T, where copyup mirrors the upper triangle."""
+    """Return [gQ + Q copyup(triu(R-part - Q-part))] R^-T, where copyup mirrors the upper triangle."""
     up = (gr @ r.mT - q.mT @ gq).triu()
     b = gq + q @ (up + up.triu(1).mT)
     return SolveTriangular.apply(r, b.mT, True, False).mT
 
 
 def eigh_gradient(gw: Tensor | None, gv: Tensor | None, w: Tensor, v: Tensor) -> Tensor:
-    """V [diag(gw) + (V^T gV) / (w_j - w_i)] V^T, made symmetric."""
+    """Return V [diag(gw) + (V^T gV) / (w_j - w_i)] V^T, made symmetric."""
     if gv is None:
         return (v * gw.unsqueeze(-2)) @ v.mT
     diagonal = eye_mask(w)
@@ -245,8 +243,8 @@ def eigh_gradient(gw: Tensor | None, gv: Tensor | None, w: Tensor, v: Tensor) ->
 
 
 def svd_gradient(gu: Tensor | None, gs: Tensor | None, gvh: Tensor | None, u: Tensor, s: Tensor, vh: Tensor) -> Tensor:
-    """U [(skew(U^T gU) / E) S + S (skew(V^T gV) / E) + diag(gS)] V^T with E_ij = s_j^2 - s_i^2, and the parts of gU and
-    gV that lie beyond the spaces of U and V.
+    """Return U [(skew(U^T gU) / E) S + S (skew(V^T gV) / E) + diag(gS)] V^T with E_ij = s_j^2 - s_i^2, plus the parts of gU
+    and gV outside the spaces of U and V.
     """
     k, m, n = s.shape[-1], u.shape[-2], vh.shape[-1]
     u, vh = u[..., :k], vh[..., :k, :]
@@ -274,5 +272,5 @@ def svd_gradient(gu: Tensor | None, gs: Tensor | None, gvh: Tensor | None, u: Te
 
 
 def eye_mask(s: Tensor) -> Tensor:
-    """True on the diagonal of a matrix as large as a vector is long."""
+    """Return a square mask, True on the diagonal, of the vector's length."""
     return wrap_near(np.eye(s.shape[-1], dtype=bool), s)

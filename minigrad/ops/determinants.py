@@ -28,7 +28,7 @@ class Det(OfMatrices):
 
 
 class Cofactors(OfMatrices):
-    """The determinant's partial derivatives: det(A) inv(A)^T where A is invertible, and defined where it is not."""
+    """The determinant's partial derivatives: det(A) inv(A)^T if A is invertible; they exist for singular A too."""
 
     impl = lambda x: cofactors(x)
     dx = lambda g, x: cofactors_gradient(g, x)
@@ -44,7 +44,7 @@ class Slogdet(OfMatrices):
 
 @op("T(3, 3)", "T(2, 3, 3)", "T(1, 1)", "T(0, 0)", "T(3, 1) * T(1, 3)", "T(2, 3, 3).mT", "T(0, 2, 2)", out=True)
 def det(A: Tensor) -> Tensor:
-    """The determinant of each matrix of a batch (..., n, n).
+    """Return the determinant of each matrix of a batch (..., n, n).
 
     Its gradient, the cofactors, exists for singular ones too.  Raises RuntimeError for matrices that are not square.
     """
@@ -54,39 +54,39 @@ def det(A: Tensor) -> Tensor:
 
 @op("T(3, 3)", "T(2, 3, 3)", "T(0, 0)", out=True)
 def slogdet(A: Tensor) -> SignAndLog:
-    """(sign, logabsdet) of determinants that may be too large or small for a number; (0, -inf) if singular."""
+    """Return (sign, logabsdet) of determinants that may be too large or small for a number; (0, -inf) if singular."""
     square("linalg.slogdet", A)
     return return_types.slogdet(*Slogdet.apply(A))
 
 
 @op("S(3, 3)", "S(2, 3, 3)")
 def logdet(input: Tensor) -> Tensor:
-    """The logarithm of each matrix's determinant: NaN where that is negative, -inf where it is 0."""
+    """Return the logarithm of each matrix's determinant: NaN if it is negative, -inf if it is 0."""
     square("logdet", input)
     sign, logabsdet = Slogdet.apply(input)
     return where(sign == -1.0, math.nan, logabsdet)
 
 
 def determinant(x: np.ndarray) -> np.ndarray:
-    """NumPy's det, and NaN where that takes a matrix which is not finite for singular."""
+    """Return NumPy's det, with NaN if NumPy takes a non-finite matrix for singular."""
     out = lapack.det(x)
     return out if not has_numbers(out) or out.all() else np.where((out == 0) & ~finite(x), np.nan, out)
 
 
 def sign_and_log(x: np.ndarray) -> tuple:
-    """NumPy's slogdet with the same care, and 0 for the sign of NaN."""
+    """Return NumPy's slogdet with the same correction, and sign 0 for NaN."""
     sign, log = lapack.slogdet(x)
     log = log if not has_numbers(sign) or sign.all() else np.where((sign == 0) & ~finite(x), np.nan, log)
     return np.where(log == log, sign, 0), log
 
 
 def finite(x: np.ndarray) -> np.ndarray:
-    """Return whether all elements of each matrix are finite."""
+    """Return True for each matrix whose elements are all finite."""
     return np.isfinite(x).all((-2, -1))
 
 
 def cofactors(x: np.ndarray) -> np.ndarray:
-    """By determinant and inverse, or by singular values where some matrix is singular; NaN of infinities then."""
+    """Compute cofactors by determinant and inverse, or if a matrix is singular by singular values, with NaN for infinities."""
     if x.shape[-1] == 1:
         return np.full_like(x, 1)
     try:
@@ -100,10 +100,10 @@ def cofactors(x: np.ndarray) -> np.ndarray:
 
 
 def cofactors_gradient(g: Tensor, x: Tensor) -> Tensor:
-    """The pull-back of Cofactors; NaN for matrices that are not finite.
+    """Return the pull-back of Cofactors; NaN for matrices that are not finite.
 
     In the bases of x's singular vectors x is diag(s), and its cofactors' derivative along m has products of all s but
-    two: off the diagonal -m^T P, on it P m's diagonal, with P[i, j] the product of all s[k] with k neither i nor j.
+    two: off the diagonal -m^T P, on it P times m's diagonal, with P[i, j] the product of all s[k], k neither i nor j.
     """
     n, known = x.shape[-1], x.isfinite().all((-2, -1), True)
     if n == 1:

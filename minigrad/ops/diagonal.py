@@ -19,7 +19,7 @@ from .index_places import WHOLE
 
 
 class Diagonal(View):
-    """A diagonal of the planes of two dimensions, put last: a view."""
+    """A diagonal of the planes of two dimensions, as the last dimension: a view."""
 
     impl = lambda x, offset, i, j: diagonal_of(x, offset, i, j)
     dx = lambda g, shape, offset, i, j: Undiagonal.apply(g, shape, offset, i, j)
@@ -60,13 +60,13 @@ class Triu(Linear):
 
 
 def triangle(x: np.ndarray, diagonal: int, upper: bool) -> np.ndarray:
-    """The upper or the lower triangles of matrices."""
+    """Return the upper or the lower triangles of matrices."""
     moved = flip_pad.triangle(x, diagonal, upper)
     return (np.triu if upper else np.tril)(x, diagonal) if moved is None else moved
 
 
 def diagonal_of(x: np.ndarray, offset: int, i: int, j: int) -> np.ndarray:
-    """The diagonal as a view that can be written to (NumPy's own is read-only)."""
+    """Return the diagonal as a writable view (NumPy's is read-only)."""
     rows, columns = max(-offset, 0), max(offset, 0)
     n = max(min(x.shape[i] - rows, x.shape[j] - columns), 0)
     if offset:
@@ -79,14 +79,14 @@ def diagonal_of(x: np.ndarray, offset: int, i: int, j: int) -> np.ndarray:
 
 @op("T(3, 4)", "T(3, 4), 1", "T(3, 4), -2", "T(2, 3, 4), 0, 0, 2", "T(2, 3, 4), 1, -1, 0", "T(2, 2), 5", "T(4, 3).mT")
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """The diagonal of the planes of two dimensions, as a view that has it last; offset > 0 lies above the main one."""
+    """Return the diagonal of the planes of two dimensions, as a view with it last; offset > 0 is above the main one."""
     i, j = plane("diagonal", input.ndim, dim1, dim2)
     return Diagonal.apply(input, int(offset), i, j)
 
 
 @op("T(3)", "T(2, 3), 1", "T(3), -1", "T(2, 3), 0, 0, 2", "T(2, 3), -1, 2, 0", "T(0)")
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """Zeros with the last dimension of `input` as the diagonal of the planes of two new dimensions."""
+    """Return zeros with the last dimension of `input` as the diagonal of the planes of two new dimensions."""
     i, j = plane("diag_embed", input.ndim + 1, dim1, dim2)
     n = input.shape[-1] + abs(int(offset))
     size = list(input.shape[:-1])
@@ -96,13 +96,13 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
 
 
 def of_diag(input: Tensor, diagonal: int = 0) -> str:
-    """PyTorch's node of diag; that of a matrix made of a diagonal has its name already."""
+    """Return PyTorch's node of diag; for a vector, the node already has its name."""
     return "" if input.ndim == 1 else "DiagonalBackward0_copy"
 
 
 @op("T(3)", "T(3), 1", "T(3, 4)", "T(3, 4), -1", out=True, node=of_diag)
 def diag(input: Tensor, diagonal: int = 0) -> Tensor:
-    """A vector as the diagonal of a matrix, or the diagonal of a matrix as a vector (a copy)."""
+    """Return a matrix with a vector as its diagonal, or the diagonal of a matrix as a vector (a copy)."""
     if input.ndim == 1:
         return diag_embed(input, diagonal)
     if input.ndim != 2:
@@ -117,13 +117,13 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
 
 @op("T(2, 3)", "T(3), 1")
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
-    """All elements as the diagonal of a matrix."""
+    """Return a matrix with all elements as its diagonal."""
     return diag_embed(input.reshape(-1), offset)
 
 
 @op("T(3, 3)", "T(2, 4)", "I(3, 3, 9)", "T(0, 2)", node="Trace")
 def trace(input: Tensor) -> Tensor:
-    """The sum of a matrix's main diagonal."""
+    """Return the sum of a matrix's main diagonal."""
     if input.ndim != 2:
         raise error(
             RuntimeError,
@@ -136,18 +136,18 @@ def trace(input: Tensor) -> Tensor:
 
 @op("T(3, 4)", "T(3, 4), 1", "T(2, 3, 3), -1", "T(4, 3).mT", "T(0, 3)", "B(3, 3)", inplace=True, out=True)
 def tril(input: Tensor, diagonal: int = 0) -> Tensor:
-    """The lower triangles of matrices: zeros above diagonal number `diagonal`."""
+    """Return the lower triangles of matrices: zeros above diagonal number `diagonal`."""
     return Tril.apply(matrices("tril", input), int(diagonal))
 
 
 @op("T(3, 4)", "T(3, 4), 1", "T(2, 3, 3), -1", "T(4, 3).mT", "T(0, 3)", "I(3, 3, 9)", inplace=True, out=True)
 def triu(input: Tensor, diagonal: int = 0) -> Tensor:
-    """The upper triangles of matrices: zeros below diagonal number `diagonal`."""
+    """Return the upper triangles of matrices: zeros below diagonal number `diagonal`."""
     return Triu.apply(matrices("triu", input), int(diagonal))
 
 
 def matrices(who: str, x: Tensor) -> Tensor:
-    """Two dimensions at least."""
+    """Return x; raise RuntimeError for fewer than two dimensions."""
     if x.ndim < 2:
         raise error(
             RuntimeError,
@@ -159,29 +159,29 @@ def matrices(who: str, x: Tensor) -> Tensor:
 
 
 def plane(who: str, n: int, dim1: int, dim2: int) -> tuple[int, int]:
-    """Two different dimensions, counted from the front."""
+    """Return two different dimensions, counted from the front."""
     i, j = axis(dim1, n, who), axis(dim2, n, who)
     if i == j:
         raise error(
             RuntimeError,
             who,
             f"diagonal dimensions cannot be identical {dim1}, {dim2}",
-            "name two dimensions, as dim1=-2, dim2=-1",
+            "name two dimensions: dim1=-2, dim2=-1",
         )
     return i, j
 
 
 def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
-    """Write one value into the main diagonal; `wrap` goes on after each square of a tall matrix.
+    """Write one value into the main diagonal; `wrap` continues it after each square of a tall matrix.
 
-    Raises RuntimeError for fewer than 2 dimensions, and for more unless all are of the same size.
+    Raises RuntimeError for fewer than 2 dimensions, and for more unless all have the same size.
     """
     n = self.ndim
     if n < 2 or n > 2 and len(set(self.shape)) != 1:
         raise error(
             RuntimeError,
             "fill_diagonal_",
-            f"needs a matrix, or a tensor whose dimensions are all of one size, got shape {tuple(self.shape)}",
+            f"needs a matrix, or a tensor with dimensions of equal size, got shape {tuple(self.shape)}",
             "write self.diagonal(dim1=-2, dim2=-1).fill_(value) for batches of matrices",
         )
     count, width = min(self.shape), self.shape[-1]

@@ -1,4 +1,4 @@
-"""Dimensions as users name them, counted from either end, as dimensions counted from the front."""
+"""Convert the dimensions that users name, counted from either end, to dimensions counted from the front."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 from ..core.tensor import Tensor
 from ..errors import error
 
-ALL = [tuple(range(n)) for n in range(8)]  # all dimensions of tensors with n of them
+ALL = [tuple(range(n)) for n in range(8)]  # all dimensions of tensors of rank n
 
 
 def axes(input: Tensor, dim: Any, who: str) -> tuple:
-    """`dim=` as a tuple of dimensions counted from the front: all for None or ()."""
+    """Return `dim=` as a tuple of dimensions counted from the front: all for None or ()."""
     n = input.ndim
     if dim is None or isinstance(dim, (tuple, list)) and not len(dim):
         return ALL[n] if n < len(ALL) else tuple(range(n))
@@ -20,7 +20,7 @@ def axes(input: Tensor, dim: Any, who: str) -> tuple:
 
 
 def distinct_axes(dims: tuple, n: int, who: str) -> tuple:
-    """Dimensions counted from the front, in the order given.  Raises RuntimeError if one is named twice."""
+    """Return dimensions counted from the front, in the given order.  Raises RuntimeError if one is named twice."""
     found = tuple([axis(d, n, who) for d in dims])
     if len(set(found)) != len(found):
         twice = next(d for d in found if found.count(d) > 1)
@@ -34,7 +34,7 @@ def distinct_axes(dims: tuple, n: int, who: str) -> tuple:
 
 
 def axis(dim: Any, n: int, who: str) -> int:
-    """One dimension of a tensor with n of them, counted from the front.  Raises IndexError if there is none."""
+    """Return one dimension of a tensor with n of them, counted from the front.  Raises IndexError if it does not exist."""
     if type(dim) is int and -n <= dim < n:
         return dim % n
     if isinstance(dim, float) or not hasattr(dim, "__index__"):
@@ -42,7 +42,7 @@ def axis(dim: Any, n: int, who: str) -> int:
             TypeError, who, f"dim has to be an integer, not {type(dim).__name__}", "write dim=0, dim=-1 or the like"
         )
     d = int(dim)
-    limit = max(n, 1)  # a 0-d tensor may be asked for dimension 0 or -1
+    limit = max(n, 1)  # a 0-d tensor accepts dimension 0 or -1
     if not -limit <= d < limit:
         raise error(
             IndexError,

@@ -1,4 +1,4 @@
-"""Distances within one set of points, and the limit of norms: pdist, renorm.  Those of two sets, cdist: norms.py."""
+"""Distances within one set of points, and a limit on norms: pdist, renorm.  Distances of two sets, cdist: norms.py."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from .slices import index_select
 
 @op("T(4, 3)", "T(4, 3), 1.0", "T(3, 2), 3", "T(3, 2), float('inf')", "T(1, 2)", method=False, node="Pdist")
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:
-    """The p-norms of the differences of all pairs of rows i < j, (0, 1), (0, 2), ..., (1, 2), ...: a vector.
+    """Return the p-norms of the differences of all pairs of rows i < j, (0, 1), (0, 2), ..., (1, 2), ...: a vector.
 
-    Raises RuntimeError for what is no matrix of floating-point numbers, and for negative p.
+    Raises RuntimeError if `input` is not a matrix of floating-point numbers, and for negative p.
 
     >>> import minigrad
     >>> minigrad.pdist(minigrad.tensor([[0., 0.], [3., 4.], [3., 0.]]))
@@ -39,7 +39,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
 @op("T(3, 4), 2, 0, 1.0", "T(2, 3, 4), 1, -2, 2.5", "T(3, 2), 3.0, 1, 100.0", "T(3, 4), float('inf'), 0, 0.5",
     inplace=True, out=True, node="Renorm")  # fmt: skip
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
-    """The slices along `dim` whose p-norm exceeds `maxnorm` scaled down to it, the others as they are.
+    """Scale slices along `dim` whose p-norm exceeds `maxnorm` down to it; leave the others unchanged.
 
     Raises RuntimeError for fewer than two dimensions, p of 0 or less and a negative maxnorm.
 

@@ -1,7 +1,7 @@
 """Contractions: einsum, tensordot, inner, kron.
 
-Dimensions carry labels.  Labels of one operand alone are dealt with first (diagonals, sums), then operands meet two at
-a time in `Einsum`, a batched matrix product; its transposes are Einsums again, with the labels exchanged.
+Dimensions carry labels.  First each operand drops the labels that it alone has (diagonals, sums); then pairs of operands
+are contracted in `Einsum`, a batched matrix product, whose transposes are Einsums with exchanged labels.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ REMEMBERED = 1000  # equations with shapes
 
 
 class Einsum(Bilinear):
-    """The sum of products of two tensors over the labels that `out` leaves away.
+    """The sum of products of two tensors over the labels that `out` omits.
 
-    Each label stands once in a tensor, and in at least two of x, y and out.
+    Each label occurs once in a tensor, and in at least two of x, y and out.
     """
 
     impl = lambda x, y, of_x, of_y, of_out: contract(x, y, of_x, of_y, of_out)
@@ -37,7 +37,7 @@ class Einsum(Bilinear):
     dy = lambda g, x, of_x, of_y, of_out: Einsum.apply(g, x, of_out, of_x, of_y)
 
     def vmap(info: Any, in_dims: tuple, x: Tensor, y: Tensor, of_x: tuple, of_y: tuple, of_out: tuple) -> tuple:
-        """The batch dimension is one more label."""
+        """Give the batch dimension one more label."""
         new = (max((-1, *of_x, *of_y)) + 1,)
         if in_dims[0] is not None:
             x, of_x = x.movedim(in_dims[0], 0), new + of_x
@@ -67,12 +67,12 @@ class Einsum(Bilinear):
     method=False,
 )
 def einsum(*args: Any) -> Tensor:
-    """Sums of products of the operands' elements along labelled dimensions: `einsum("ij,jk->ik", x, y)` is `x @ y`.
+    """Sum products of the operands' elements along labelled dimensions: `einsum("ij,jk->ik", x, y)` is `x @ y`.
 
     A letter names a dimension; the same letter twice in one operand takes its diagonal; `...` stands for any number of
-    broadcast dimensions.  What the right side leaves away is summed; without `->` the result has the dimensions of the
-    ellipsis and then, in alphabetical order, the letters that occur once.  Also `einsum(x, [0, 1], y, [1, 2], [0, 2])`.
-    Raises RuntimeError where the equation does not fit the operands.
+    broadcast dimensions.  Letters missing on the right side are summed over; without `->` the result has the dimensions of
+    the ellipsis, then the letters that occur once, alphabetically.  Also `einsum(x, [0, 1], y, [1, 2], [0, 2])`.
+    Raises RuntimeError if the equation does not fit the operands.
 
     >>> import minigrad
     >>> x = minigrad.tensor([[1., 2.], [3., 4.]])
@@ -111,8 +111,8 @@ def einsum(*args: Any) -> Tensor:
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     """Sum the products of a's and b's elements over pairs of dimensions.
 
-    `dims` is the number of a's last and b's first dimensions that are paired, or the two lists of dimensions.
-    Raises RuntimeError where paired dimensions differ in size.
+    `dims` is the number of a's last and b's first dimensions to pair, or the two lists of dimensions.
+    Raises RuntimeError if paired dimensions differ in size.
     """
     if isinstance(dims, Tensor):
         dims = dims.item() if dims.numel() == 1 else dims.tolist()
@@ -120,7 +120,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
         if not 0 <= dims <= min(a.ndim, b.ndim):
             raise refused(
                 "tensordot",
-                f"dims={dims} does not suit tensors of shapes {tuple(a.shape)} and {tuple(b.shape)}",
+                f"dims={dims} does not fit tensors of shapes {tuple(a.shape)} and {tuple(b.shape)}",
                 "pass dims as a number of dimensions, or a pair of lists: dims=([1], [0])",
             )
         pairs = list(zip(range(a.ndim - dims, a.ndim), range(dims)))
@@ -136,20 +136,20 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
             raise refused(
                 "tensordot",
                 f"both lists of dims should have the same length, got {left} and {right}",
-                "name as many dimensions of each: dims=([1], [0])",
+                "name equally many dimensions of each: dims=([1], [0])",
             )
         pairs = list(
             zip(distinct_axes(tuple(left), a.ndim, "tensordot"), distinct_axes(tuple(right), b.ndim, "tensordot"))
         )
     for i, j in pairs:
-        if a.shape[i] != b.shape[j] and 1 in (a.shape[i], b.shape[j]):  # the one meets the sum of the other
+        if a.shape[i] != b.shape[j] and 1 in (a.shape[i], b.shape[j]):  # the size of 1 meets the sum of the other
             a, b = (a, b.sum(j, True)) if a.shape[i] == 1 else (a.sum(i, True), b)
         elif a.shape[i] != b.shape[j]:
             raise refused(
                 "tensordot",
                 f"contracted dimensions need to match, but the first has size {a.shape[i]} in dim {i} and "
                 f"the second has size {b.shape[j]} in dim {j}",
-                "name dimensions of one size, as dims=([1], [0])",
+                "name dimensions of equal size: dims=([1], [0])",
             )
     a, b = one_dtype("tensordot", a, b, names=("a", "b"))
     of_a, of_b = list(range(a.ndim)), list(range(a.ndim, a.ndim + b.ndim))
@@ -162,7 +162,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
 
 @op("T(2, 3), T(4, 3)", "T(3), T(3)", "T(), T(2)", "T(2, 3, 4), T(4)", out=True)
 def inner(input: Tensor, other: Tensor) -> Tensor:
-    """The scalar products of all vectors along the last dimensions: (..., k) and (---, k) give (..., ---)."""
+    """Return the scalar products of all vectors along the last dimensions: (..., k) and (---, k) give (..., ---)."""
     if not input.ndim or not other.ndim:
         return input * other
     if input.shape[-1] != other.shape[-1]:
@@ -178,7 +178,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
 
 @op("T(2, 3), T(2, 2)", "T(2), T(3, 1)", "T(), T(2)", "T(2, 0), T(2, 2)", "I(2, 5), T(2)", out=True)
 def kron(input: Tensor, other: Tensor) -> Tensor:
-    """The Kronecker product: each element of `input` replaced by a block, its product with the whole of `other`."""
+    """Return the Kronecker product: each element of `input` becomes a block, its product with the whole of `other`."""
     n = max(input.ndim, other.ndim)
     x, y = ((1,) * (n - t.ndim) + tuple(t.shape) for t in (input, other))
     blocks = input.reshape([s for m in x for s in (m, 1)]) * other.reshape([s for m in y for s in (1, m)])
@@ -187,7 +187,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
 
 # ---------------------------------------------------------------------- the contraction
 def contraction(who: str, operands: Any, terms: list, target: tuple) -> Tensor:
-    """The operands, whose dimensions have these labels, multiplied and summed over all labels that target has not."""
+    """Multiply operands whose dimensions have these labels, and sum over all labels missing in target."""
     sizes: dict = {}
     for k, (x, term) in enumerate(zip(operands, terms)):
         for n, label in zip(x.shape, term):
@@ -197,12 +197,12 @@ def contraction(who: str, operands: Any, terms: list, target: tuple) -> Tensor:
                         who,
                         f"subscript {spelled(label)} has size {n} for operand {k} which does not broadcast with "
                         f"previously seen size {sizes[label]}",
-                        "use another letter for it, or transpose that operand's letters, as 'ij,kj->ik'",
+                        "use another letter for it, or transpose that operand's letters: 'ij,kj->ik'",
                     )
                 sizes[label] = n
     parts = [distinct(x, term, sizes) for x, term in zip(operands, terms)]
     parts = [summed(x, term, wanted(parts, target, but=i)) for i, (x, term) in enumerate(parts)]
-    if len({x._np_dtype for x, _ in parts}) > 1:  # sums of integers, and integers that are narrower
+    if len({x._np_dtype for x, _ in parts}) > 1:  # sums of integers, and narrower integers
         parts = [(x.to(int64), term) for x, term in parts]
     while len(parts) > 1:
         i, j = cheapest(parts, target, sizes)
@@ -211,7 +211,7 @@ def contraction(who: str, operands: Any, terms: list, target: tuple) -> Tensor:
         keep = wanted(parts, target)
         of_out = tuple(n for n in dict.fromkeys(of_x + of_y) if n in keep) if parts else target
         if x._np_dtype.kind == "b" and not {*of_x} & {*of_y} <= {*of_out}:
-            raise error(NotImplementedError, who, "there is no product of bool tensors", "convert them first: x.long()")
+            raise error(NotImplementedError, who, "cannot multiply bool tensors", "convert them first: x.long()")
         parts.append((Einsum.apply(x, y, of_x, of_y, of_out), of_out))
     x, term = parts[0]
     return x if term == target else x.permute([term.index(n) for n in target])
@@ -219,14 +219,14 @@ def contraction(who: str, operands: Any, terms: list, target: tuple) -> Tensor:
 
 @lru_cache(REMEMBERED)
 def as_product(equation: str, x: tuple, y: tuple) -> tuple | None:
-    """The labels of two operands of these shapes and of the result, where they are one product as they stand; else None.
+    """Return the labels of two operands of these shapes and of the result if one product computes it directly; else None.
 
-    Each label has to stand once in an operand, with one size, and in two of the three.
+    Each label must occur once in an operand, with one size, and in two of the three.
     """
     try:
         terms, target, operands = parsed(equation, [np.broadcast_to(0.0, shape) for shape in (x, y)])
         (of_x, of_y), of_out = labelled(terms, target, operands)
-    except MinigradError:  # `einsum` says what is wrong
+    except MinigradError:  # `einsum` raises the error
         return None
     sizes = {*zip(of_x, x), *zip(of_y, y)}
     labels = [*of_x, *of_y, *of_out]
@@ -239,12 +239,12 @@ def as_product(equation: str, x: tuple, y: tuple) -> tuple | None:
 
 
 def wanted(parts: list, target: tuple, but: int | None = None) -> set:
-    """The labels of the result and of all parts but one."""
+    """Return the labels of the result and of all parts but one."""
     return set(target).union(*[term for k, (_, term) in enumerate(parts) if k != but])
 
 
 def distinct(x: Tensor, term: tuple, sizes: dict) -> tuple:
-    """An operand and its labels, each once: the diagonal of repeated ones, no dimension that is only broadcast."""
+    """Return an operand and its labels, each once: diagonals of repeated labels, without dimensions that only broadcast."""
     for label in dict.fromkeys(term):
         while term.count(label) > 1:
             i = term.index(label)
@@ -259,13 +259,13 @@ def distinct(x: Tensor, term: tuple, sizes: dict) -> tuple:
 
 
 def summed(x: Tensor, term: tuple, keep: set) -> tuple:
-    """An operand summed over the labels that nothing else has, integers as int64."""
+    """Sum an operand over the labels that occur nowhere else, integers as int64."""
     lone = tuple(i for i, n in enumerate(term) if n not in keep)
     return (x.sum(lone), tuple(n for n in term if n in keep)) if lone else (x, term)
 
 
 def cheapest(parts: list, target: tuple, sizes: dict) -> tuple:
-    """Which two to contract next: those whose product is smallest beside what it replaces, then by multiplications.
+    """Return the two parts to contract next: smallest product relative to its operands, then fewest multiplications.
 
     Source of this greedy rule: Smith and Gray, "opt_einsum", JOSS 2018.
     """
@@ -283,9 +283,9 @@ def cheapest(parts: list, target: tuple, sizes: dict) -> tuple:
 
 
 def contract(x: np.ndarray, y: np.ndarray, of_x: tuple, of_y: tuple, of_out: tuple) -> np.ndarray:
-    """Einsum on arrays: dimensions sorted by what they are, then one batched matrix product."""
+    """Compute Einsum on arrays: sort dimensions by role, then take one batched matrix product."""
     plan = as_matrices(of_x, of_y, of_out, x.shape, y.shape)
-    if plan is None:  # nothing is summed: a product with broadcasting
+    if plan is None:  # nothing to sum: a broadcast product
         return spread(x, of_x, of_out) * spread(y, of_y, of_out)
     (order_x, shape_x), (order_y, shape_y), (order, shape) = plan
     out = np.matmul(x.transpose(order_x).reshape(shape_x), y.transpose(order_y).reshape(shape_y))
@@ -296,7 +296,7 @@ def contract(x: np.ndarray, y: np.ndarray, of_x: tuple, of_y: tuple, of_out: tup
 def as_matrices(of_x: tuple, of_y: tuple, of_out: tuple, x: tuple, y: tuple) -> tuple | None:
     """Plan how operands of these shapes become stacks of matrices, and how their product becomes the result.
 
-    For each the order of dimensions and the shape; None where nothing is summed.
+    Each is an order of dimensions and a shape; None if there is nothing to sum.
     """
     both, rows, over, columns = grouped(of_x, of_y, of_out)
     if not over:
@@ -313,13 +313,13 @@ def as_matrices(of_x: tuple, of_y: tuple, of_out: tuple, x: tuple, y: tuple) -> 
 
 
 def grouped(of_x: tuple, of_y: tuple, of_out: tuple) -> tuple[list, list, list, list]:
-    """The labels of a product: batch, rows, summed and columns."""
+    """Return the labels of a product: batch, rows, summed and columns."""
     both = [n for n in of_out if n in of_x and n in of_y]
     over = [n for n in of_x if n in of_y and n not in of_out]
     return both, [n for n in of_x if n not in of_y], over, [n for n in of_y if n not in of_x]
 
 
 def spread(x: np.ndarray, labels: tuple, target: tuple) -> np.ndarray:
-    """x with its dimensions in target's order, of size 1 where it has none."""
+    """Return x with its dimensions in target's order, and size 1 for missing ones."""
     order = [labels.index(n) for n in target if n in labels]
     return x.transpose(order)[tuple(slice(None) if n in labels else None for n in target) + (...,)]

@@ -1,7 +1,7 @@
 """Elementary and special functions: exponentials, logarithms, roots, trigonometry, hyperbolic functions, erf, lgamma.
 
 Each is a class of a few lines: `kernel` for one number, `ufunc` for arrays, and the derivative.  Integers are converted
-to the default dtype.  Formulas read what PyTorch's read: exp, tanh, sqrt keep their result, the others their input.
+to the default dtype.  Formulas read what PyTorch's read: exp, tanh, sqrt save their result, the others their input.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PAIRS = ("T(3, 4), T(3, 4)", "T(3, 1), T(4)", "T(2, 3), T()", "T(), T()", "T(0, 
 
 @cache
 def special(name: str) -> Any:
-    """A function of scipy.special, imported when it is first needed: that takes a while."""
+    """Return a function of scipy.special, imported on first use, because the import takes a while."""
     import scipy.special
 
     return getattr(scipy.special, name)
@@ -56,7 +56,7 @@ class Exp2(Elementary):
 
 
 class Expm1(Elementary):
-    """exp(x) - 1, exact also for small x."""
+    """exp(x) - 1, accurate for small x too."""
 
     ufunc = np.expm1
     kernel = lambda x: math.expm1(x)
@@ -73,7 +73,7 @@ class Log(Elementary):
 
 
 class Log1P(Elementary):
-    """log(1 + x), exact also for small x."""
+    """log(1 + x), accurate for small x too."""
 
     ufunc = np.log1p
     kernel = lambda x: math.log1p(x)
@@ -118,7 +118,7 @@ class Rsqrt(Elementary):
 
 
 class Hypot(Pointwise):
-    """Length of the hypotenuse, sqrt(x*x + y*y), without overflow on the way."""
+    """Length of the hypotenuse, sqrt(x*x + y*y), without intermediate overflow."""
 
     accepts = "f"
     ufunc = np.hypot
@@ -129,7 +129,7 @@ class Hypot(Pointwise):
 
 
 class Logaddexp(Pointwise):
-    """log(exp(x) + exp(y)), without overflow on the way."""
+    """log(exp(x) + exp(y)), without intermediate overflow."""
 
     accepts, inplace = "f", False
     ufunc = np.logaddexp
@@ -140,7 +140,7 @@ class Logaddexp(Pointwise):
 
 
 class Xlogy(Elementary):
-    """x * log(y), and 0 where x is 0 (unless y is NaN)."""
+    """x * log(y); 0 where x is 0 (unless y is NaN)."""
 
     number_nodes = {0: "XlogyBackward1", 1: "XlogyBackward2"}
     kernel = lambda x, y: where((x == 0) & (y == y), 0.0, x * log(y))
@@ -210,7 +210,7 @@ class Atan2(Elementary):
 
     ufunc = np.arctan2
     kernel = lambda x, y: math.atan2(x, y)
-    # by the length and not by its square, which is 0 in float32 for points of 1e-23
+    # divide by the length, not its square, which is 0 in float32 for points of 1e-23
     dx = lambda g, x, y: where((x == 0) & (y == 0), 0.0, g * (y / hypot(x, y) / hypot(x, y)))
     dy = lambda g, x, y: where((x == 0) & (y == 0), 0.0, g * (-x / hypot(x, y) / hypot(x, y)))
     aliases = ("arctan2",)
@@ -218,11 +218,11 @@ class Atan2(Elementary):
 
 
 class Sinc(Elementary):
-    """sin(pi x) / (pi x), and 1 at 0."""
+    """sin(pi x) / (pi x); 1 at 0."""
 
     ufunc = np.sinc
     kernel = lambda x: where(x == 0, 1.0, sin(math.pi * x) / (math.pi * x))
-    # at 0 by the beginning of its series, of which the second derivative comes
+    # at 0 use the start of the series, so that the second derivative is right
     dx = lambda g, x: g * where(x == 0, -(math.pi**2) / 3 * x, (cos(math.pi * x) - sinc(x)) / where(x == 0, 1.0, x))
 
 
@@ -313,7 +313,7 @@ class Erf(Elementary):
 
 
 class Erfc(Elementary):
-    """1 - erf(x), exact also where erf is close to 1."""
+    """1 - erf(x), accurate where erf is close to 1 too."""
 
     ufunc = lambda x: special("erfc")(x)
     kernel = lambda x: math.erfc(x)
@@ -338,7 +338,7 @@ class Digamma(Elementary):
 
 
 def trigamma(x: Any) -> Any:
-    """The derivative of digamma, in formulas."""
+    """Return the derivative of digamma, in formulas."""
     return polygamma(1, x)
 
 
@@ -352,12 +352,12 @@ class Trigamma(Elementary):
 
 
 def zeta(s: Any, x: Any) -> Any:
-    """Hurwitz's zeta function, in formulas on arrays; NaN at -inf, which is no pole."""
+    """Return Hurwitz's zeta function, in formulas on arrays; NaN at -inf, which is no pole."""
     return np.where(x == -math.inf, math.nan, special("zeta")(s, x)).astype(x.dtype)
 
 
 class Polygamma(Elementary):
-    """The n-th derivative of digamma, for n from 1 on; `factor` is n! with its sign."""
+    """The n-th derivative of digamma, for n >= 1; `factor` is n! with its sign."""
 
     kernel = ufunc = lambda x, n, factor: factor * zeta(n + 1, x)
     dx = lambda x, n: polygamma(n + 1, x)
@@ -389,9 +389,9 @@ arcsin, arccos, arctan, arctan2, arcsinh, arccosh, arctanh = asin, acos, atan, a
     method=lambda self, n: polygamma(n, self),
 )
 def polygamma(n: int, input: Tensor) -> Any:
-    """The n-th derivative of digamma.  Raises RuntimeError for negative n.
+    """Return the n-th derivative of digamma.  Raises RuntimeError for negative n.
 
-    From n = 171 on n!, by which it is multiplied, is infinite, as in PyTorch.
+    From n = 171 on its factor n! is infinite, as in PyTorch.
 
     >>> import minigrad
     >>> minigrad.polygamma(1, minigrad.tensor(1.))  # pi**2 / 6

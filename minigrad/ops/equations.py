@@ -1,4 +1,4 @@
-"""The equations of einsum: letters for dimensions, as labels that are numbers.  einsum.py contracts by these."""
+"""The equations of einsum: letters for dimensions become labels, which are numbers; einsum.py contracts by these."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 from ..errors import error
 from .products import refused
 
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"  # a letter's label is its place here
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"  # a letter's label is its index here
 DOTS = 1000  # the labels of an ellipsis' dimensions end here
 
 
 def parsed(equation: str, operands: Any) -> tuple:
-    """The terms of an equation as lists of letters and "...", the result's term or None, and the operands."""
+    """Return the terms of an equation as lists of letters and "...", the result's term or None, and the operands."""
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = operands[0]
     left, arrow, right = equation.replace(" ", "").partition("->")
@@ -24,33 +24,33 @@ def parsed(equation: str, operands: Any) -> tuple:
         raise refused(
             "einsum",
             f"{few} operands were provided than specified in the equation: {len(operands)} for {equation!r}",
-            f"write one group of letters per tensor, as '{','.join(['ij', 'jk', 'kl', 'lm'][: max(len(operands), 1)])}'",
+            f"write one group of letters per tensor: '{','.join(['ij', 'jk', 'kl', 'lm'][: max(len(operands), 1)])}'",
         )
     letters = [split(t, equation, f"operand {k}") for k, t in enumerate(terms)]
     return letters, split(right, equation, "the output") if arrow else None, operands
 
 
 def split(term: str, equation: str, whose: str) -> list:
-    """ "a...b" as ["a", "...", "b"]."""
+    """Split "a...b" into ["a", "...", "b"]."""
     head, dots, tail = term.partition("...")
     if "." in head + tail:
         raise refused(
             "einsum",
             f"found '.' for {whose} that is not part of any ellipsis in {equation!r}",
-            "write '...' for dimensions that are only broadcast, as '...ij,...jk->...ik'",
+            "write '...' for dimensions that are only broadcast: '...ij,...jk->...ik'",
         )
     for c in head + tail:
         if c not in LETTERS:
             raise refused(
                 "einsum",
                 f"invalid subscript {c!r} in {equation!r}, subscripts must be in [a-zA-Z]",
-                "use one letter for each dimension, as 'ij,jk->ik'",
+                "use one letter for each dimension: 'ij,jk->ik'",
             )
     return [*head, *([dots] if dots else []), *tail]
 
 
 def sublists(args: tuple) -> tuple:
-    """The same from the form `einsum(x, [0, 1], y, [1, 2], [0, 2])`."""
+    """Return the same from the form `einsum(x, [0, 1], y, [1, 2], [0, 2])`."""
     n = len(args) // 2
 
     def spell(indices: Any) -> list:
@@ -76,11 +76,11 @@ def sublists(args: tuple) -> tuple:
 
 
 def labelled(terms: list, target: list | None, operands: Any) -> tuple:
-    """The labels of the operands' dimensions and of the result's."""
+    """Return the labels of the operands' dimensions and of the result's."""
     ranks = [x.ndim - (len(t) - 1) for x, t in zip(operands, terms) if "..." in t]
     for k, (x, t) in enumerate(zip(operands, terms)):
         if "..." not in t and len(t) != x.ndim or len(t) - ("..." in t) > x.ndim:
-            fix = "" if "..." in t else " and no ellipsis was given"
+            fix = "" if "..." in t else " and it has no ellipsis"
             raise refused(
                 "einsum",
                 f"the number of subscripts in the equation ({len(t) - ('...' in t)}) does not match the number "
@@ -111,17 +111,17 @@ def labelled(terms: list, target: list | None, operands: Any) -> tuple:
             raise refused(
                 "einsum",
                 f"output subscript {c} appears more than once in the output",
-                "name each letter once behind '->'; minigrad.diag_embed makes diagonals",
+                "write each letter once after '->'; minigrad.diag_embed makes diagonals",
             )
         if c != "..." and not any(c in t for t in terms):
             raise refused(
                 "einsum",
                 f"output subscript {c} does not appear in the equation for any input operand",
-                "use behind '->' only letters that stand before it",
+                "use only letters after '->' that occur before it",
             )
     return found, labels(target, longest)
 
 
 def spelled(label: int) -> str:
-    """A label as the user wrote it."""
+    """Return a label as the user wrote it."""
     return LETTERS[label] if label < len(LETTERS) else "..."

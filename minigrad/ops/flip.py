@@ -1,6 +1,4 @@
-"""The same elements in another order: reversed, moved around, turned.  Copies, since no strides of a tensor are
-negative.
-"""
+"""Elements in another order: reversed, rolled, rotated.  All are copies, since a tensor's strides are never negative."""
 
 from __future__ import annotations
 
@@ -36,12 +34,12 @@ class Flip(Linear):
 
 
 def turned(x: np.ndarray, dims: tuple) -> np.ndarray:
-    """np.flip, in a fifth of its time."""
+    """Return np.flip, in a fifth of its time."""
     return x[tuple([slice(None, None, -1) if d in dims else WHOLE for d in range(x.ndim)])]
 
 
 class Roll(Linear):
-    """The elements moved around along dimensions."""
+    """The elements shifted cyclically along dimensions."""
 
     layout = row_major
     impl = lambda x, shifts, dims: rolled(x, shifts[0], dims[0]) if len(dims) == 1 else np.roll(x, shifts, dims)
@@ -50,7 +48,7 @@ class Roll(Linear):
 
 
 def rolled(x: np.ndarray, by: int, dim: int) -> np.ndarray:
-    """The elements moved along one dimension, in half the time of NumPy's function."""
+    """Shift the elements cyclically along one dimension, in half the time of NumPy's function."""
     if not x.size or not x.ndim:
         return x.copy()
     lead, cut, out = (WHOLE,) * dim, -by % x.shape[dim], np.empty_like(x, order="C")
@@ -61,14 +59,14 @@ def rolled(x: np.ndarray, by: int, dim: int) -> np.ndarray:
 
 @op("T(2, 3), (0,)", "T(2, 3), (0, -1)", "T(4, 3).mT, (1,)", "T(0, 2), (0,)", "T(2, 3), ()")
 def flip(input: Tensor, *dims: Any) -> Tensor:
-    """The elements in reverse order along dimensions, as a copy."""
+    """Return the elements in reverse order along dimensions, as a copy."""
     given = shape_from(dims)
     return Flip.apply(input, axes(input, given, "flip") if given else ())
 
 
 @op("T(3, 2)", "T(2, 3, 4)")
 def fliplr(input: Tensor) -> Tensor:
-    """The columns (second dimension) in reverse order."""
+    """Return the columns (second dimension) in reverse order."""
     if input.ndim < 2:
         raise error(
             RuntimeError,
@@ -81,7 +79,7 @@ def fliplr(input: Tensor) -> Tensor:
 
 @op("T(3, 2)", "T(3)")
 def flipud(input: Tensor) -> Tensor:
-    """The rows (first dimension) in reverse order."""
+    """Return the rows (first dimension) in reverse order."""
     if input.ndim < 1:
         raise error(RuntimeError, "flipud", "input must be >= 1-d, got a 0-d tensor", "write input.unsqueeze(0)")
     return flip(input, 0)
@@ -89,7 +87,7 @@ def flipud(input: Tensor) -> Tensor:
 
 @op("T(2, 3), 1", "T(2, 3), 1, 0", "T(2, 3), (1, -1), (0, 1)", "T(0, 3), 2, 0", "T(4, 3).mT, -5", node="Roll")
 def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
-    """The elements moved along dimensions, what leaves at the end coming in at the start; flattened without `dims`."""
+    """Shift the elements along dimensions; those that leave at the end re-enter at the start.  Flattened without `dims`."""
     by = tuple(shifts) if isinstance(shifts, (tuple, list)) else (int(shifts),)
     if dims is None or isinstance(dims, (tuple, list)) and not dims:
         if len(by) != 1:
@@ -106,13 +104,13 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
             f"write dims={tuple(range(len(by)))}",
         )
     if not input.ndim:
-        raise error(IndexError, "roll", f"dims={along} were given, but the input has no dimensions", "leave dims away")
+        raise error(IndexError, "roll", f"got dims={along}, but the input has no dimensions", "leave dims out")
     return Roll.apply(input, by, tuple([axis(d, input.ndim, "roll") for d in along]))
 
 
 @op("T(2, 3)", "T(2, 3), 2", "T(2, 3, 4), -1, (1, 2)", "T(2, 3), 4", node="Rot90")
 def rot90(input: Tensor, k: int = 1, dims: Sequence = (0, 1)) -> Tensor:
-    """The plane of two dimensions turned by k times 90 degrees, from the first towards the second."""
+    """Rotate the plane of two dimensions by k times 90 degrees, from the first towards the second."""
     if len(dims) != 2:
         raise error(
             RuntimeError, "rot90", f"expected total rotation dims == 2, but got dims = {len(dims)}", "write dims=(0, 1)"

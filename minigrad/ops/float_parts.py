@@ -20,7 +20,7 @@ from .pointwise import mul, pow
 
 
 class Frexp(Operation):
-    """Mantissas of size 1/2 to 1, and exponents."""
+    """Mantissas of absolute value 1/2 to 1, and exponents."""
 
     impl = lambda x: on_host(np.frexp, x)
     dx = lambda g0, out1: g0 / exp2(out1.detach().to(g0.dtype))
@@ -28,7 +28,7 @@ class Frexp(Operation):
 
 
 class Nextafter(Pointwise):
-    """The floating-point number that follows input in the direction of other."""
+    """The next floating-point number after input in the direction of other."""
 
     accepts = "f"
     dx = lambda g, x, y: where(x == y, 0.0, g)
@@ -42,7 +42,7 @@ class Nextafter(Pointwise):
 
 @op("T(3, 4)", "T()", "T(0, 2)", "8 * T(5)", out=True)
 def frexp(input: Tensor) -> Binary:
-    """(mantissa, exponent) with input = mantissa * 2**exponent, 1/2 <= |mantissa| < 1, exponents in int32.
+    """Return (mantissa, exponent) with input = mantissa * 2**exponent, 1/2 <= |mantissa| < 1, exponents in int32.
 
     Raises RuntimeError for integers.
 
@@ -60,7 +60,7 @@ def frexp(input: Tensor) -> Binary:
 
 @op("T(3, 4), I(3, 4, 5)", "T(3, 1), T(4)", "I(3, 9), I(3, 4)", "T(), T()", inplace=True, out=True, node="Ldexp")
 def ldexp(input: Tensor, other: Any) -> Tensor:
-    """input * 2**other; of integers a float.
+    """Return input * 2**other; integers give floats.
 
     >>> import minigrad
     >>> minigrad.ldexp(minigrad.tensor([0.75]), minigrad.tensor([3]))

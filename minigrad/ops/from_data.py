@@ -1,7 +1,7 @@
-"""Tensors from data: Python's numbers and nested lists, NumPy's arrays, other tensors.
+"""Tensors from data: Python numbers and nested lists, NumPy arrays, other tensors.
 
-The dtype is inferred as in PyTorch: Python's floats stand for the default dtype, integers for int64, and what NumPy
-or a tensor holds keeps its own.  Tensors from a shape alone are in create.py.
+The dtype is inferred as in PyTorch: Python floats become the default dtype, integers int64; arrays and tensors keep
+theirs.  Tensors from a shape alone are in create.py.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ SEQUENCES = list, tuple, range, deque, UserList
 def tensor(
     data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False
 ) -> Tensor:
-    """A new leaf with a copy of `data`: a number, nested sequences of numbers or 0-d tensors, an array, a tensor.
+    """Return a new leaf with a copy of `data`: a number, nested sequences of numbers or 0-d tensors, an array, a tensor.
 
-    Lists of different lengths raise ValueError, what is no number TypeError or RuntimeError.
+    Lists of different lengths raise ValueError; anything but numbers raises TypeError or RuntimeError.
 
     >>> import minigrad
     >>> minigrad.tensor([[1, 2], [3, 4]])
@@ -47,7 +47,7 @@ def tensor(
 
 
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
-    """`data` as a tensor without copying where possible: a tensor as it is, an array's own memory.
+    """Return `data` as a tensor, without copying if possible: a tensor is returned unchanged, an array shares its memory.
 
     >>> import minigrad
     >>> x = minigrad.ones(2)
@@ -66,9 +66,9 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 
 
 def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
-    """A 1-d tensor on the memory of a buffer (a bytearray, an array.array), which it shares.
+    """Return a 1-d tensor that shares the memory of a buffer (a bytearray, an array.array).
 
-    `count` elements are read, or all, from the byte `offset` on.  Raises ValueError where there are not as many.
+    It has `count` elements, or all, from the byte `offset` on.  Raises ValueError if the buffer is too short.
 
     >>> import minigrad
     >>> minigrad.frombuffer(bytearray([1, 2, 3]), dtype=minigrad.uint8)
@@ -97,7 +97,7 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, req
 def asarray(
     obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None, requires_grad: bool | None = None
 ) -> Tensor:
-    """`obj` as a tensor; `copy=True` always copies, `copy=False` raises ValueError where sharing is not possible.
+    """Return `obj` as a tensor; `copy=True` always copies, `copy=False` raises ValueError if sharing is impossible.
 
     The history of a tensor is kept unless `requires_grad=False`.
 
@@ -123,7 +123,7 @@ def asarray(
             ValueError,
             "asarray",
             f"can't alias a {type(obj).__name__} as a tensor of {out.dtype} without copying",
-            "leave copy=False away",
+            "leave copy=False out",
         )
     if copy and same:
         out = to(out, copy=True)
@@ -133,7 +133,7 @@ def asarray(
 
 
 def from_numpy(array: np.ndarray) -> Tensor:
-    """A tensor on the array's own memory: writing to either changes both.
+    """Return a tensor that shares the array's memory: writing to either changes both.
 
     >>> import minigrad
     >>> import numpy as np
@@ -151,7 +151,7 @@ def from_numpy(array: np.ndarray) -> Tensor:
         raise error(
             ValueError,
             "from_numpy",
-            f"the array's byte order, {array.dtype.str}, is not the machine's own",
+            f"the array's byte order, {array.dtype.str}, is not the machine's",
             "pass array.astype(array.dtype.newbyteorder('='))",
         )
     dtypes.of_numpy(array.dtype)
@@ -167,7 +167,7 @@ def from_numpy(array: np.ndarray) -> Tensor:
         warn(
             "read-only-array",
             "from_numpy",
-            "the array is not writable, so writing to the tensor will fail",
+            "the array is read-only, so writing to the tensor fails",
             "pass array.copy()",
         )
     slots.lent_array(storage(array), "from_numpy")
@@ -175,14 +175,14 @@ def from_numpy(array: np.ndarray) -> Tensor:
 
 
 def on_gpu(data: Any) -> Tensor:
-    """A tensor on the memory of an object of another library's that has __cuda_array_interface__."""
+    """Return a tensor on the memory of another library's object, by __cuda_array_interface__."""
     array = transfer.borrowed(data)
     dtypes.of_numpy(array.dtype)
     return made(array)
 
 
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
-    """A tensor on the memory of another library's, which has `__dlpack__`.
+    """Return a tensor on the memory of another library's tensor, by `__dlpack__`.
 
     >>> import minigrad
     >>> import numpy as np
@@ -196,7 +196,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
 
 
 def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """A 0-d tensor with the number `s`, of the default dtype unless another is given.
+    """Return a 0-d tensor of the number `s`, in the default dtype unless another is given.
 
     >>> import minigrad
     >>> minigrad.scalar_tensor(3)
@@ -207,7 +207,7 @@ def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, requires_gra
 
 
 def array_of(data: Any, dtype: Any, who: str) -> np.ndarray:
-    """`data` as a new array."""
+    """Return `data` as a new array."""
     if isinstance(data, (np.ndarray, np.generic)):
         target = native(data) if dtype is None else dtypes.numpy_dtype(dtype)
         return np.array(unmasked(data, who), dtype=target, order="C")
@@ -228,12 +228,12 @@ def array_of(data: Any, dtype: Any, who: str) -> np.ndarray:
 
 
 def native(array: Any) -> np.dtype:
-    """The dtype of an array, in the machine's own order of bytes; TypeError where tensors do not have it."""
+    """Return the dtype of an array, in the machine's byte order; raise TypeError if tensors do not support it."""
     return dtypes.of_numpy(array.dtype.newbyteorder("=")).dtype
 
 
 def kinds(data: Any, who: str) -> set:
-    """What the leaves of nested lists are: the types bool, int, float, Tensor, or NumPy's dtypes."""
+    """Return the kinds of the leaves of nested lists: the types bool, int, float, Tensor, or NumPy's dtypes."""
     if isinstance(data, SEQUENCES):
         types = set(map(type, data))
         if types <= NUMBERS:
@@ -251,7 +251,7 @@ def kinds(data: Any, who: str) -> set:
 
 
 def refuse(data: Any, who: str, kind: type[Exception] = TypeError) -> Any:
-    """Raise for what is no number; `kind` is for strings, which PyTorch refuses otherwise in lists."""
+    """Raise an error for data that is not numbers; `kind` is for strings, which PyTorch rejects differently in lists."""
     if isinstance(data, (str, bytes)):
         raise error(kind, who, f"invalid data type {type(data).__name__!r}: {data!r}", "pass numbers")
     raise error(
@@ -263,7 +263,7 @@ def refuse(data: Any, who: str, kind: type[Exception] = TypeError) -> Any:
 
 
 def plain(data: Any, who: str) -> Any:
-    """Nested lists with tensors and arrays of one element as numbers, and larger arrays as lists."""
+    """Return nested lists with tensors and arrays of one element as numbers, and larger arrays as lists."""
     if isinstance(data, SEQUENCES):
         return [plain(d, who) for d in data]
     if isinstance(data, Tensor):
@@ -271,35 +271,33 @@ def plain(data: Any, who: str) -> Any:
             raise error(
                 ValueError,
                 who,
-                f"only tensors of one element can stand in a list of data, found one of shape {tuple(data.shape)}",
+                f"a list of data may hold only tensors of one element, found one of shape {tuple(data.shape)}",
                 "use minigrad.stack(tensors)",
             )
         if current().grad and data.requires_grad:
             warn(
                 "tensor-in-list",
                 who,
-                "a tensor that requires grad becomes a plain number here, so its gradient is lost",
-                "minigrad.stack(tensors) keeps it; detach() the tensor if that is not wanted",
+                "a tensor that requires grad becomes a plain number here and loses its gradient",
+                "use minigrad.stack(tensors) to keep it, or detach() the tensor",
             )
         return data.item()
     return data.tolist() if isinstance(data, (np.ndarray, np.generic)) else data
 
 
 def check_lengths(data: Any, who: str) -> None:
-    """Nested lists have to be a box: every list of a level is of the same length."""
+    """Raise an error unless all lists of a level of nesting have the same length."""
     dim = 0
     level = [data]
     while any(isinstance(d, SEQUENCES) for d in level):
         lengths = {len(d) if isinstance(d, SEQUENCES) else None for d in level}
         if None in lengths:
-            raise error(
-                TypeError, who, f"numbers and lists stand side by side at dim {dim}", "give every row the same depth"
-            )
+            raise error(TypeError, who, f"mixes numbers and lists at dim {dim}", "give every row the same depth")
         if len(lengths) > 1:
             raise error(
                 ValueError,
                 who,
-                f"expected sequences of one length at dim {dim}, got lengths {sorted(lengths)}",
+                f"expected sequences of equal length at dim {dim}, got lengths {sorted(lengths)}",
                 "give every row the same length",
             )
         if all(set(map(type, d)) <= NUMBERS for d in level):
@@ -308,7 +306,7 @@ def check_lengths(data: Any, who: str) -> None:
 
 
 def inferred_dtype(found: set) -> np.dtype:
-    """The dtype for leaves of these kinds, all of the same weight."""
+    """Return the dtype for leaves of these kinds, all with equal weight."""
     of = {bool: dtypes.BOOL, int: dtypes.I8, float: dtypes.default()}
     result = None
     for kind in found:
@@ -318,7 +316,7 @@ def inferred_dtype(found: set) -> np.dtype:
 
 
 def copied(t: Tensor, dtype: Any, requires_grad: bool, device: Any = None) -> Tensor:
-    """A copy of t without its past."""
+    """Return a copy of t without its history."""
     t = t.detach()
     out = to(t, device=device, dtype=dtype, copy=True)
     copy = out if type(out) is Box else made(out._a)
@@ -326,19 +324,19 @@ def copied(t: Tensor, dtype: Any, requires_grad: bool, device: Any = None) -> Te
 
 
 def warn_copy(what: str) -> None:
-    """Copying a tensor by a constructor loses its history, which is seldom known."""
+    """Warn that copying a tensor by a constructor loses its history, which few users know."""
     warn(
         "copy-of-tensor",
         what,
-        "a copy of a tensor's values, without its history",
-        "write t.detach().clone(), with .requires_grad_() behind it where gradients are wanted",
+        "copies a tensor's values without its history",
+        "write t.detach().clone(), followed by .requires_grad_() if you need gradients",
     )
 
 
 def made(array: np.ndarray, requires_grad: bool = False, batches: Any = (), device: Any = None) -> Tensor:
-    """The array as a leaf of its own, which inside transforms belongs to the innermost one.
+    """Return the array as a new leaf, which inside transforms belongs to the innermost one.
 
-    `batches` are the vmap layers among them, outermost first, for which the array has a dimension in front.
+    `batches` are the vmap layers, outermost first, for which the array has a leading batch dimension.
     """
     t = wrap(array if device is None else transfer.placed(array, on_device(device)))
     frame = current()
@@ -350,10 +348,10 @@ def made(array: np.ndarray, requires_grad: bool = False, batches: Any = (), devi
 
 
 def leaf(array: np.ndarray, requires_grad: bool, device: Any) -> Tensor:
-    """The array as a leaf on a device; on that where tensors are made at present, where none is named."""
+    """Return the array as a leaf on a device, by default the one where tensors are created at present."""
     return made(array, requires_grad, device=default_device() if device is None else device)
 
 
 def chosen(dtype: Any) -> np.dtype:
-    """The dtype that was asked for, or the default."""
+    """Return the requested dtype, or the default."""
     return dtypes.default() if dtype is None else dtypes.numpy_dtype(dtype)

@@ -1,7 +1,7 @@
 """Gathering and scattering along a dimension by tensors of indices.
 
-`gather` reads along one dimension, `Scatter` and `ScatterAdd` write; each is the transpose of the other, up to what
-happens to repeated places.  What is called to write is in scattering.py, whole slices are in slices.py.
+`gather` reads along one dimension, `Scatter` and `ScatterAdd` write; each is the transpose of the other, except at
+repeated indices.  The public functions that write are in scattering.py, whole slices in slices.py.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Gather(Linear):
 
     @staticmethod
     def impl(x: np.ndarray, dim: int, index: np.ndarray) -> np.ndarray:
-        if type(x) is np.ndarray and index.size < kernels.PLACES_FROM:  # half of take_at's time
+        if type(x) is np.ndarray and index.size < kernels.PLACES_FROM:  # in half of take_at's time
             return np.asarray(x[along(dim, index)], order="C")
         found = kernels.gather(x, dim, index)
         return take_at(x, tuple(range(x.ndim)), along(dim, index)) if found is None else found
@@ -42,7 +42,7 @@ class Gather(Linear):
 
     @staticmethod
     def arrays(gs: tuple, bound: tuple) -> tuple:
-        """The same on arrays, without a copy of the zeros."""
+        """Return the same on arrays, without a copy of the zeros."""
         return added_at(bound[0], bound[1], bound[2], gs[0]), None, None
 
 
@@ -79,14 +79,14 @@ class ScatterAdd(Write):
 
 
 def added_at(shape: tuple, dim: int, index: np.ndarray, g: np.ndarray) -> np.ndarray:
-    """Zeros of a shape with g added at `index` along dim."""
+    """Return zeros of a shape with g added at `index` along dim."""
     out = zeros(shape, g)
     ScatterAdd.update(out, dim, index, g)
     return out
 
 
 def along(dim: int, index: np.ndarray) -> tuple:
-    """NumPy's index of the places: `index` itself at dimension `dim`, every position elsewhere."""
+    """Return NumPy's index: `index` itself at dimension `dim`, every position elsewhere."""
     n = index.ndim
     return tuple(
         [index if d == dim else np.arange(m).reshape((m,) + (1,) * (n - d - 1)) for d, m in enumerate(index.shape)]
@@ -105,16 +105,16 @@ def along(dim: int, index: np.ndarray) -> tuple:
     out=True,
 )
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
-    """The elements at `index` along `dim`, of index's shape: for dim=0, out[i, j] = input[index[i, j], j].
+    """Return the elements at `index` along `dim`, in index's shape: for dim=0, out[i, j] = input[index[i, j], j].
 
-    Raises RuntimeError for indices out of range (negative ones are), or of another number of dimensions.
+    Raises RuntimeError for indices out of range (negative ones are), or with another number of dimensions.
 
     >>> import minigrad
     >>> minigrad.gather(minigrad.tensor([[1, 2], [3, 4]]), 1, minigrad.tensor([[0, 0], [1, 0]]))
     tensor([[1, 1],
             [4, 3]])
     """
-    if not index.numel() and index.ndim != input.ndim:  # nothing, of that shape, whatever it is taken from
+    if not index.numel() and index.ndim != input.ndim:  # an empty result of index's shape, whatever the input
         axis(dim, input.ndim, "gather")
         return input.reshape(-1)[:0].reshape(index.shape)
     scalar = index.ndim == 0
@@ -131,9 +131,9 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     out=True,
 )
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
-    """As `gather`, but `input` and `indices` are broadcast in the other dimensions; flattened without `dim`.
+    """Gather with `input` and `indices` broadcast in the other dimensions; flattened without `dim`.
 
-    With `dim` negative indices count from the end.
+    With `dim`, negative indices count from the end.
     """
     if dim is None:
         return gather(input.reshape(-1), 0, indices.reshape(-1))
@@ -159,7 +159,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Te
 
 
 def from_the_front(who: str, index: Tensor, n: int, dim: int) -> Tensor:
-    """Indices of a dimension of size n without negative ones, which count from its end; RuntimeError out of range."""
+    """Return indices of a dimension of size n with negative ones counted from its end; raise RuntimeError out of range."""
     if kernels.in_range(layout(index)[0], n):
         return index
     check_index(who, index, RuntimeError)
@@ -168,7 +168,7 @@ def from_the_front(who: str, index: Tensor, n: int, dim: int) -> Tensor:
 
 
 def lined_up(who: str, x: Tensor, dim: int, index: Tensor, *src: Any) -> tuple:
-    """(x, dim from the front, index, and src cut to index's shape), 0-d tensors with shape (1,), all of it checked."""
+    """Return (x, dim from the front, index, and src cut to index's shape), checked, with 0-d tensors as shape (1,)."""
     d, own, sizes = axis(dim, x.ndim, who), x._sizes, index._sizes
     if (
         not src
@@ -182,7 +182,7 @@ def lined_up(who: str, x: Tensor, dim: int, index: Tensor, *src: Any) -> tuple:
         return x, d, index
     if index.numel():
         check_index(who, index, RuntimeError)
-    elif index._np_dtype is not I8:  # of nothing every dtype will do
+    elif index._np_dtype is not I8:  # any dtype will do for an empty index
         index = index.long()
     x, index, *src = [t.reshape(1) if isinstance(t, Tensor) and not t._sizes else t for t in (x, index, *src)]
     tensors, sizes = [("input", x), *[("src", s) for s in src if isinstance(s, Tensor)]], index._sizes
@@ -192,7 +192,7 @@ def lined_up(who: str, x: Tensor, dim: int, index: Tensor, *src: Any) -> tuple:
                 RuntimeError,
                 who,
                 f"index tensor must have the same number of dimensions as {name} tensor, got {index.ndim} and {t.ndim}",
-                "write index.unsqueeze(-1), as index has a place for each element of the result",
+                "write index.unsqueeze(-1): index has one entry per element of the result",
                 notes=about({name: t, "index": index}, marked=()),
             )
     for _, t in tensors:
@@ -222,7 +222,7 @@ def lined_up(who: str, x: Tensor, dim: int, index: Tensor, *src: Any) -> tuple:
 
 # ---------------------------------------------------------------------- checks
 def check_index(who: str, index: Tensor, kind: type, dtypes: tuple = ("i8", "i4")) -> None:
-    """Raise an error of the kind for a tensor that cannot hold indices."""
+    """Raise an error of the given kind for a tensor that cannot hold indices."""
     if index._np_dtype is not I8 and index._np_dtype.str[1:] not in dtypes:
         raise error(
             kind,
@@ -233,7 +233,7 @@ def check_index(who: str, index: Tensor, kind: type, dtypes: tuple = ("i8", "i4"
 
 
 def check_range(who: str, index: Tensor, n: int, dim: int, kind: type, low: int = 0) -> None:
-    """Whether all indices lie between `low` and n - 1."""
+    """Raise an error unless all indices are between `low` and n - 1."""
     a, _ = layout(index)
     if kernels.in_range(a, n):
         return

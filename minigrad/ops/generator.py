@@ -1,7 +1,7 @@
-"""Generators of random numbers, and the default one that everything draws from unless told otherwise.
+"""Generators of random numbers, and the default one, from which everything draws unless given another.
 
-The stream is NumPy's Philox, a counter-based generator, and not PyTorch's: the same seed gives other numbers there.  A
-generator on a GPU draws the same numbers as one on the processor, in the memory of the GPU.
+The stream is NumPy's Philox, a counter-based generator, not PyTorch's: a seed gives other numbers there.  A generator on
+a GPU draws the same numbers as one on the CPU, in GPU memory.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ __all__ = [
 ]
 
 
-READS = "reads the state of a generator, which differs from call to call"
+READS = "reads the state of a generator, which changes from call to call"
 
 
 class Generator:
-    """A stream of random numbers of its own.  Safe to draw from in several threads.
+    """A separate stream of random numbers.  Several threads may draw from it.
 
     >>> import minigrad
     >>> g = minigrad.Generator().manual_seed(5)
@@ -53,7 +53,7 @@ class Generator:
         self._start(67280421310721)
 
     def manual_seed(self, seed: int) -> Generator:
-        """Start the stream anew from a seed of at most 64 bits (else ValueError); returns the generator."""
+        """Restart the stream from a seed of at most 64 bits (else ValueError); return the generator."""
         seed = int(seed)
         if not -(2**63) <= seed < 2**64:
             raise error(
@@ -72,25 +72,25 @@ class Generator:
         return self
 
     def _stream(self, bits: np.random.Philox) -> Any:
-        """What makes arrays of these bits where the generator is."""
+        """Return the object that makes arrays from these bits on the generator's device."""
         return np.random.Generator(bits) if self.device is CPU else devices.stream(bits, self.device)
 
     def seed(self) -> int:
-        """Start the stream anew from a seed that the operating system makes up; returns it."""
+        """Restart the stream from a seed that the operating system provides, and return it."""
         return self.manual_seed(int.from_bytes(os.urandom(8), "little")).initial_seed()
 
     def initial_seed(self) -> int:
-        """The seed that the stream started from."""
+        """Return the seed that the stream started from."""
         slots.changing(READS)
         return self._seed
 
     def get_state(self) -> Tensor:
-        """The place in the stream, as a uint8 tensor for set_state."""
+        """Return the position in the stream, as a uint8 tensor for set_state."""
         slots.changing(READS)
         return self._state()
 
     def _state(self) -> Tensor:
-        """Return the same to a capture, which puts it back."""
+        """Return the same for a capture, which restores it."""
         bits = self._rng.bit_generator
         with bits.lock:
             state = bits.state
@@ -99,21 +99,21 @@ class Generator:
         return wrap(np.array([int(w) for w in words], np.uint64).view(np.uint8))
 
     def set_state(self, new_state: Tensor) -> Generator:
-        """Go back to a place that get_state has noted.  Raises TypeError or RuntimeError for anything else."""
+        """Return to a position that get_state recorded.  Raises TypeError or RuntimeError for anything else."""
         known = isinstance(new_state, Tensor) and new_state._np_dtype == np.uint8
         if not known or is_on_device(new_state._a):
             raise error(
                 TypeError,
                 "set_state",
-                "expected a uint8 tensor on the cpu, as get_state returns it",
-                "pass what generator.get_state() returned",
+                "expected a uint8 tensor on the CPU, as from get_state",
+                "pass the result of generator.get_state()",
             )
         if new_state.numel() != 14 * 8:
             raise error(
                 RuntimeError,
                 "set_state",
                 f"a state has {14 * 8} bytes, got {new_state.numel()}",
-                "pass what generator.get_state() returned",
+                "pass the result of generator.get_state()",
             )
         slots.changing("sets the state of a generator, which outlives the call")
         words = np.ascontiguousarray(new_state._a).view(np.uint64)
@@ -131,7 +131,7 @@ class Generator:
         return self
 
     def clone_state(self) -> Generator:
-        """Another generator at the same place of the stream."""
+        """Return another generator at the same position of the stream."""
         return Generator(self.device).set_state(self.get_state())
 
     def __repr__(self) -> str:
@@ -141,11 +141,11 @@ class Generator:
 
 default_generator = Generator()
 default_generator.seed()
-_on_gpu: list[Generator] = []  # the default generator there, once something has been drawn from it
+_on_gpu: list[Generator] = []  # the GPU's default generator, after its first draw
 
 
 def on_gpu() -> Generator:
-    """The default generator of the GPU.  It starts from the seed of the processor's, unless it is given its own."""
+    """Return the default generator of the GPU.  It starts from the CPU generator's seed, unless it is seeded separately."""
     if not _on_gpu:
         _on_gpu.append(Generator(CUDA)._start(default_generator._seed))
     return _on_gpu[0]
@@ -153,17 +153,17 @@ def on_gpu() -> Generator:
 
 @cache
 def on_meta() -> Generator:
-    """The generator of tensors without numbers."""
+    """Return the generator for tensors without elements."""
     return Generator(META)
 
 
 def generators() -> tuple[Generator, ...]:
-    """The default generators that there are by now: the processor's and, once something has been drawn there, the GPU's."""
+    """Return the existing default generators: the CPU's and, after the first draw there, the GPU's."""
     return default_generator, *_on_gpu
 
 
 def source(generator: Generator | None, place: device, who: str) -> Generator:
-    """What an operation draws from: the generator it was given, which has to be on the same device, or the default one."""
+    """Return the generator to draw from: the given one, which must be on the same device, or the default one."""
     if place == META:
         return on_meta()
     if generator is None:
@@ -179,14 +179,14 @@ def source(generator: Generator | None, place: device, who: str) -> Generator:
         raise error(
             RuntimeError,
             who,
-            f"expected a generator on {place}, where the numbers are drawn, but found one on {generator.device}",
+            f"expected a generator on {place}, the device of the numbers, but found one on {generator.device}",
             f"write generator=minigrad.Generator(device='{place.type}')",
         )
     return generator
 
 
 def manual_seed(seed: int) -> Generator:
-    """Start the default generators anew from this seed, so that a program's random numbers are the same in each run.
+    """Restart the default generators from this seed, so that a program draws the same random numbers in each run.
 
     >>> import minigrad
     >>> _ = minigrad.manual_seed(0)
@@ -201,7 +201,7 @@ def manual_seed(seed: int) -> Generator:
 
 
 def seed() -> int:
-    """Start the default generators anew from a seed that the operating system makes up; returns it.
+    """Restart the default generators from a seed that the operating system provides, and return it.
 
     >>> import minigrad
     >>> minigrad.seed() == minigrad.initial_seed()
@@ -211,7 +211,7 @@ def seed() -> int:
 
 
 def initial_seed() -> int:
-    """The seed that the default generator started from.
+    """Return the seed that the default generator started from.
 
     >>> import minigrad
     >>> _ = minigrad.manual_seed(7)
@@ -222,7 +222,7 @@ def initial_seed() -> int:
 
 
 def get_rng_state() -> Tensor:
-    """The default generator's place in its stream.
+    """Return the default generator's position in its stream.
 
     >>> import minigrad
     >>> state = minigrad.get_rng_state()
@@ -235,7 +235,7 @@ def get_rng_state() -> Tensor:
 
 
 def set_rng_state(new_state: Tensor) -> None:
-    """Take the default generator back to a place that get_rng_state has noted.
+    """Return the default generator to a position that get_rng_state recorded.
 
     >>> import minigrad
     >>> state = minigrad.get_rng_state()
@@ -249,7 +249,7 @@ def set_rng_state(new_state: Tensor) -> None:
 
 @contextmanager
 def fork_rng(devices: Any = (), enabled: bool = True):
-    """Whatever is drawn inside leaves the default generators where they were.
+    """Restore the default generators afterwards, so that draws inside leave no trace.
 
     >>> import minigrad
     >>> minigrad.manual_seed(0).initial_seed()
@@ -264,6 +264,6 @@ def fork_rng(devices: Any = (), enabled: bool = True):
         yield
     finally:
         if enabled:
-            del _on_gpu[len(states) - 1 :]  # one that was first drawn from inside starts anew
+            del _on_gpu[len(states) - 1 :]  # one whose first draw was inside starts anew
             for generator, state in states:
                 generator.set_state(state)

@@ -23,9 +23,9 @@ from .shape import expand, reshape, transpose
 
 @op("T(2), T(3)", "T(2), T(3), T(), indexing='xy'", "T(2), T(3), T(2), indexing='ij'", method=False)
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple:
-    """The coordinates of a grid: one tensor of the grid's shape for each of the vectors along its sides, as views.
+    """Return the coordinates of a grid, whose sides are the given vectors: one tensor of the grid's shape each, as views.
 
-    With indexing="xy" the first two dimensions are exchanged, as on an image.
+    With indexing="xy" the first two dimensions are swapped, as for an image.
     """
     xs = tensors_from(tensors)
     if indexing not in (None, "ij", "xy"):
@@ -52,7 +52,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple:
 
 @op("T(2), T(3)", "T(3)", method=False)
 def cartesian_prod(*tensors: Any) -> Tensor:
-    """All ways to take one element of each vector, one row each."""
+    """Return all ways to take one element of each vector, one row each."""
     xs = tensors_from(tensors)
     for x in xs:
         if x.ndim != 1:
@@ -69,7 +69,7 @@ def cartesian_prod(*tensors: Any) -> Tensor:
 
 @op("T(4)", "T(4), 3", "T(3), 2, True", "T(2), 3", method=False)
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
-    """All ways to take r elements of a vector, one row each, in the order of itertools.combinations."""
+    """Return all ways to take r elements of a vector, one row each, in the order of itertools.combinations."""
     if input.ndim != 1:
         raise error(
             RuntimeError,
@@ -89,7 +89,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
 
 
 def count(n: int, r: int) -> int:
-    """Return in how many ways r of n things can be chosen; 2**63 for all larger numbers."""
+    """Return the number of ways to choose r of n things; 2**63 for all larger numbers."""
     found = 1 if 0 <= r <= n else 0
     for i in range(min(r, n - r)):
         found = found * (n - i) // (i + 1)
@@ -98,12 +98,12 @@ def count(n: int, r: int) -> int:
     return found
 
 
-REFUSES = "its derivative, which PyTorch's backward refuses to compute"  # it writes into what it has saved
+REFUSES = "its derivative, which PyTorch's backward refuses to compute"  # it modifies a saved tensor
 
 
 @linalg("T(3)", "T(2, 3), N=4", "T(3), N=2", "I(4, 9), N=3", differs=REFUSES)
 def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
-    """The powers x**0 to x**(N-1) of each number of x (..., n), side by side in a new last dimension; N is n if not given."""
+    """Return the powers x**0 to x**(N-1) of each number of x (..., n), along a new last dimension; N defaults to n."""
     x = x if x.ndim else x.reshape(1)
     n = x.shape[-1] if N is None else N
     if x._np_dtype.kind == "b":
@@ -116,7 +116,7 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
 
 @op("T(3)", "T(3), 2, True", "T(3), 0", "I(4, 9)", "B(3), 2", method=False, differs=REFUSES)
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
-    """A Vandermonde matrix: the powers of each number of a vector in a row, the highest first unless `increasing`.
+    """Return a Vandermonde matrix: rows of powers of a vector's numbers, the highest power first unless `increasing`.
 
     >>> import minigrad
     >>> minigrad.vander(minigrad.tensor([1, 2, 3]))
@@ -136,9 +136,9 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
 
 @op("I(3, 4, 23), (2, 3, 4)", "I(5, 6), 6", method=False, differentiable=False)
 def unravel_index(indices: Tensor, shape: Any) -> tuple:
-    """The coordinates in an array of `shape` of elements that are counted row by row: one tensor for each dimension.
+    """Convert flat row-major indices to coordinates in an array of `shape`: one tensor per dimension.
 
-    Raises TypeError for indices that are no integers, ValueError for negative sizes.
+    Raises TypeError for indices that are not integers, ValueError for negative sizes.
 
     >>> import minigrad
     >>> minigrad.unravel_index(minigrad.tensor([5, 3]), (2, 3))

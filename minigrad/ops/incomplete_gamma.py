@@ -1,9 +1,9 @@
 """The incomplete gamma function and its inverse, which draws from gamma distributions, with derivatives of any order.
 
-F(a, x) is the probability that a number of the gamma distribution of shape a is below x, and p(a, x) its density.  A draw is
-the x at which F is a given uniform number u, and so a function of a: F(a, x) = u stays true where dx/da = -(dF/da) / p
-(implicit reparameterisation: Figurnov, Mohamed, Mnih, "Implicit Reparameterization Gradients", 2018).  `slope` is this dx/da
-and its derivative by a: programs of other operations, which can be differentiated in their turn.
+F(a, x) is the probability that a gamma variable of shape a is below x, and p(a, x) its density.  A draw is the x at which F
+equals a uniform number u, and so a function of a: F(a, x) = u stays true if dx/da = -(dF/da) / p (implicit
+reparameterisation: Figurnov, Mohamed, Mnih, "Implicit Reparameterization Gradients", 2018).  `slope` is this dx/da and its
+derivative by a: programs of other operations, which are themselves differentiable.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ LOWEST = -40.0  # the integral ends where its integrand is exp(LOWEST) of its fi
 
 
 class OfTwo(Operation):
-    """Broadcasts two operands as pointwise operations do; SciPy computes in double precision."""
+    """Broadcast two operands as pointwise operations do; SciPy computes in double precision."""
 
-    n_conditions, n_settings = 0, 0  # both are operands, as Pointwise.vmap asks
+    n_conditions, n_settings = 0, 0  # both are operands, as Pointwise.vmap requires
 
     def vmap(info: Any, in_dims: tuple, *args: Tensor) -> tuple:
-        """Broadcasting, so the ranks have to be made equal behind the batch, as for every pointwise operation."""
+        """Make the ranks behind the batch dimension equal, as for every operation that broadcasts."""
         return Pointwise.vmap(info, in_dims, *args)
 
 
@@ -50,11 +50,11 @@ class Gammainc(OfTwo):
 
 
 class StandardGammaGrad(OfTwo):
-    """dx/da where F(a, x) stays the same: the derivative of a draw by its shape."""
+    """dx/da at constant F(a, x): the derivative of a draw by its shape."""
 
     impl = lambda a, x: slope_of_arrays(a, x)
     da = lambda g, a, x: g * slope(a, x, by_a=True).to(g.dtype)
-    # -(dF/da) / p, differentiated by x: dF/da becomes dp/da, and p is divided by twice
+    # -(dF/da) / p, differentiated by x: dF/da becomes dp/da, and the division by p enters twice
     dx = lambda g, a, x, out: g * (digamma(a) - log(x) - out * ((a - 1) / x - 1))
 
 
@@ -67,9 +67,9 @@ class StandardGamma(OfTwo):
 
 
 def gammainc(input: Tensor, other: Tensor) -> Tensor:
-    """Return the probability that a number of the gamma distribution of shape `input` and rate 1 is below `other`.
+    """Return the probability that a gamma variable of shape `input` and rate 1 is below `other`.
 
-    It is differentiable by both; PyTorch's `special.gammainc` is by `other` only.
+    It is differentiable by both; PyTorch's `special.gammainc` only by `other`.
 
     >>> import minigrad
     >>> from minigrad.ops.incomplete_gamma import gammainc
@@ -80,7 +80,7 @@ def gammainc(input: Tensor, other: Tensor) -> Tensor:
 
 
 def standard_gamma(input: Tensor, generator: Generator | None = None) -> Tensor:
-    """Return a number drawn from each gamma distribution of shape `input` and rate 1; its gradient is the implicit one.
+    """Draw a number from each gamma distribution of shape `input` and rate 1; its gradient is the implicit one.
 
     >>> import minigrad
     >>> from minigrad.ops.incomplete_gamma import standard_gamma
@@ -97,7 +97,7 @@ def standard_gamma(input: Tensor, generator: Generator | None = None) -> Tensor:
 
 
 def by_scipy(name: str, a: Any, x: Any) -> Any:
-    """Return a function of scipy.special in the dtype of a."""
+    """Evaluate a function of scipy.special in the dtype of a."""
     if on_device(a):
         return near(by_scipy(name, a.to_host(), x.to_host()), a)
     return special(name)(a.astype(np.float64), x.astype(np.float64)).astype(a.dtype)
@@ -110,7 +110,7 @@ def density(a: Tensor, x: Tensor) -> Tensor:
 
 
 def standard_gamma_grad(a: Tensor, x: Tensor) -> Tensor:
-    """Return dx/da where F(a, x) stays the same."""
+    """Return dx/da at constant F(a, x)."""
     return StandardGammaGrad.apply(a, x)
 
 
@@ -121,13 +121,13 @@ def slope_of_arrays(a: Any, x: Any) -> Any:
 
 
 def slope(a: Tensor, x: Tensor, by_a: bool = False) -> Tensor:
-    """Return dx/da where F(a, x) stays the same, or with `by_a` its partial derivative by a, in double precision.
+    """Return dx/da at constant F(a, x), or with `by_a` its partial derivative by a, in double precision.
 
-    dF/da is the integral over t of p(a, t) * (log(t) - digamma(a)), from 0 to x, or as well its negative from x on, since the
+    dF/da is the integral over t of p(a, t) * (log(t) - digamma(a)) from 0 to x, or minus the integral from x on, since the
     integral over all t is 0.
     """
     a, x = a.double(), clamp(x.double(), min=dtypes.finfo(np.float64).tiny)
-    small = x <= 1  # each branch computes with harmless numbers where the other one counts
+    small = x <= 1  # each branch computes with harmless numbers where the other one is used
     one, two = x.new_ones(()), x.new_full((), 2.0)
     above = by_integral(where(small, two, a), where(small, two, x), by_a)
     return where(small, by_series(a, where(small, x, one), by_a), above)
@@ -145,10 +145,10 @@ def by_series(a: Tensor, x: Tensor, by_a: bool) -> Tensor:
 
 
 def by_integral(a: Tensor, x: Tensor, by_a: bool) -> Tensor:
-    """Return the slope for x > 1 by Gauss and Legendre's rule.
+    """Return the slope for x > 1 by Gauss-Legendre quadrature.
 
     With t = x * exp(side * s) it is x times the integral over s > 0 of
-    exp(side * a * s - x * expm1(side * s)) * (|log(x) - digamma(a)| + s): no number there is negative on the side where
+    exp(side * a * s - x * expm1(side * s)) * (|log(x) - digamma(a)| + s): no number in it is negative on the side where
     log(t) stays away from digamma(a).
     """
     a, x = a.unsqueeze(-1), x.unsqueeze(-1)
@@ -163,9 +163,9 @@ def by_integral(a: Tensor, x: Tensor, by_a: bool) -> Tensor:
 
 
 def extent(a: Tensor, x: Tensor, side: Tensor) -> Tensor:
-    """Return an s from which on the integrand is below exp(LOWEST) of its first value, seldom more than twice too large.
+    """Return an s beyond which the integrand is below exp(LOWEST) of its first value, seldom more than twice too large.
 
-    Above, expm1(s) > s + s*s/2; below, expm1(-s) > -s + s*s / (2 + s).  What is left are quadratic equations.
+    Above, expm1(s) > s + s*s/2; below, expm1(-s) > -s + s*s / (2 + s).  This leaves quadratic equations.
     """
     above = side > 0
     square, linear, constant = (
@@ -176,11 +176,11 @@ def extent(a: Tensor, x: Tensor, side: Tensor) -> Tensor:
 
 @cache
 def rule() -> tuple:
-    """Return the points and weights of Gauss and Legendre's rule on [0, 1]."""
+    """Return the points and weights of Gauss-Legendre quadrature on [0, 1]."""
     points, weights = np.polynomial.legendre.leggauss(ORDER)
     return (points + 1) / 2, weights / 2
 
 
 def near_to(x: Tensor, values: Any) -> Tensor:
-    """Return numbers as a tensor of double precision where x is."""
+    """Return numbers as a double-precision tensor on x's device."""
     return as_tensor(np.asarray(values, np.float64), device=x.device)

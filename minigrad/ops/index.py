@@ -1,10 +1,9 @@
 """Indexing, x[...] read and written, with PyTorch's meaning.
 
-An index is taken apart (`parse` in index_parts.py) into a basic part, integers, slices, None and Ellipsis, which is one
-view (`Index`), and what is left of it, integer tensors at some of the view's dimensions: those are read by `Take` and
-written by `Put`.  Integers belong to the basic part and act first, as in PyTorch (NumPy counts them among the tensors).
-Index tensors at neighbouring dimensions leave their result there, separated ones in front.  Masks become the places
-where they hold.
+`parse` in index_parts.py splits an index into a basic part (integers, slices, None and Ellipsis), which is one view
+(`Index`), and integer tensors at some of the view's dimensions, which `Take` reads and `Put` writes.  Integers belong to
+the basic part and act first, as in PyTorch (NumPy counts them among the tensors).  The result dimensions of index tensors
+stay in place if these are neighbours, else they come first.  Masks become the positions of their true elements.
 """
 
 from __future__ import annotations
@@ -63,9 +62,9 @@ class Index(View):
 
     @staticmethod
     def arrays(gs: tuple, bound: tuple) -> tuple:
-        """Add to the input's gradient where it has one already: a loop over parts takes time by the sizes of the parts."""
+        """Add to the input's gradient if it exists: a loop over parts then costs time by the sizes of the parts."""
         this, (shape, index, _) = running.get(), bound
-        if this is None or this.step is not step_on_arrays:  # a recording keeps gradients as they are
+        if this is None or this.step is not step_on_arrays:  # a recording keeps gradients unchanged
             return (Unindex.impl(gs[0], shape, index),)
         edge = this.node._edges[0]
         arrived = this.leaves if edge in this.leaves else this.waiting
@@ -81,7 +80,7 @@ class Index(View):
 
     @classmethod
     def node_name(cls, node: Any) -> str:
-        """By the last member that does something, for PyTorch applies them one after the other."""
+        """Name the node after the last index that has an effect, because PyTorch applies them one by one."""
         kinds = [
             "Unsqueeze" if i is None else "Slice" if isinstance(i, slice) else "Select"
             for i in node._saved[1]
@@ -104,7 +103,7 @@ class Unindex(Linear):
 
 
 class Take(Linear):
-    """The elements at places: index tensors, broadcast together, for some dimensions, and all of the others."""
+    """The elements at index tensors, broadcast together, in some dimensions, and all elements of the others."""
 
     node = "Index"
     any_device = integers = ("indices",)
@@ -113,7 +112,7 @@ class Take(Linear):
     arrays = lambda gs, bound: (Untake.impl(gs[0], *bound[:-1]),)
 
     def vmap(info: Any, in_dims: tuple, x: Tensor, dims: tuple, *indices: Tensor) -> tuple:
-        """Batched indices pick from their own example, which is one more index."""
+        """Let batched indices pick from their example, which is one more index."""
         x = front(x, in_dims[0], info.batch_size)
         batched = any(d is not None for d in in_dims[2:])
         rank, (dims_, indices_) = batch_places(info.batch_size, dims, indices, in_dims[2:])
@@ -124,7 +123,7 @@ class Take(Linear):
 
 
 class Untake(Linear):
-    """Zeros of a shape with values added at places, repeated ones more than once: the transpose of Take."""
+    """Zeros of a shape with values added at index tensors, which may repeat: the transpose of Take."""
 
     any_device = integers = ("indices",)
 
@@ -138,14 +137,14 @@ class Untake(Linear):
     arrays = lambda gs, bound: (Take.impl(gs[0], *bound[2:-1]),)
 
     def vmap(info: Any, in_dims: tuple, x: Tensor, size: tuple, dims: tuple, *indices: Tensor) -> tuple:
-        """As in Take."""
+        """Treat batched indices as Take does."""
         rank, (dims_, indices_) = batch_places(info.batch_size, dims, indices, in_dims[3:])
         x = batch_values(x, in_dims[0], info.batch_size, dims, rank, in_dims[3:])
         return Untake.apply(x, (info.batch_size, *size), dims_, *indices_), 0
 
 
 class Write(Operation):
-    """A write into x: linear in x and in its argument number `value`.  `update` does it on an array, in place."""
+    """A write into x: linear in x and in its argument number `value`.  `update` writes into an array."""
 
     value = 1
 
@@ -168,9 +167,9 @@ class Write(Operation):
 
 
 def writes(*samples: str, node: Any = "", **options: Any) -> Callable:
-    """Enter a function that returns a Write and its operands: `name` makes a new tensor of them, `name_` writes into self.
+    """Enter a function that returns a Write and its operands: `name` returns a new tensor, `name_` writes into self.
 
-    A 0-d tensor may stand among the operands as one of shape (1,).
+    A 0-d tensor among the operands may have shape (1,).
     """
 
     def enter(f: Callable) -> Callable:
@@ -202,7 +201,7 @@ def writes(*samples: str, node: Any = "", **options: Any) -> Callable:
 
 
 class Put(Write):
-    """x with values written to places (of repeated ones the last stays), or with `accumulate` added there."""
+    """x with values written at index tensors (the last of repeated ones stays), or with `accumulate` added there."""
 
     node = "IndexPut"
     any_device = integers = ("indices",)
@@ -223,7 +222,7 @@ class Put(Write):
 
     @staticmethod
     def arrays(gs: tuple, bound: tuple) -> tuple | None:
-        """The same on NumPy's arrays."""
+        """Return the same gradients on NumPy arrays."""
         (g,), (_, value, dims, accumulate, *indices, _) = gs, bound
         if type(g) is not np.ndarray:
             return None
@@ -237,7 +236,7 @@ class Put(Write):
     def vmap(
         info: Any, in_dims: tuple, x: Tensor, value: Any, dims: tuple, accumulate: bool, *indices: Tensor
     ) -> tuple:
-        """As in Take."""
+        """Treat batched indices as Take does."""
         rank, (dims_, indices_) = batch_places(info.batch_size, dims, indices, in_dims[4:])
         if isinstance(value, Tensor):
             value = batch_values(value, in_dims[1], info.batch_size, dims, rank, in_dims[4:])
@@ -245,7 +244,7 @@ class Put(Write):
 
 
 def of_the_last(g: Tensor, read: Callable, write: Callable) -> Tensor:
-    """The gradient of values that were written to places: g there, but 0 where another value was written later.
+    """Return the gradient of written values: g at their positions, but 0 for values that a later one overwrites.
 
     PyTorch leaves that undefined, and gives g to all of them.
     """
@@ -254,13 +253,13 @@ def of_the_last(g: Tensor, read: Callable, write: Callable) -> Tensor:
 
 
 def written_last(g: Tensor, shape: tuple, read: Callable, write: Callable) -> Tensor:
-    """Whether each value of a shape that is written to places of a tensor like g is the last there."""
+    """Return True for each value, of this shape, that is the last one written to its position in a tensor like g."""
     order = wrap_near(np.arange(math.prod(shape)).reshape(shape), g)
     return read(write(g.new_zeros(g.shape, dtype=int64), order)) == order
 
 
 def stays(g: Tensor, dims: tuple, indices: tuple) -> Tensor:
-    """Whether what Put writes stays, for each place of the indices, in a shape that meets what they select."""
+    """Return True for each index whose value stays after Put, in a shape that broadcasts against the selected elements."""
     own, shape = tuple(range(len(dims))), broadcast_shape(*[tuple(i.shape) for i in indices])
     table = g.new_zeros([g.shape[d] for d in dims])
     last = written_last(
@@ -278,7 +277,7 @@ class MaskedFill(Write):
 
     @classmethod
     def impl(cls, x: np.ndarray, mask: np.ndarray, value: Any) -> np.ndarray:  # type: ignore[override]
-        """One pass over a large array, where a copy and a write to it are two."""
+        """Compute in one pass over a large array, where a copy and a write would be two."""
         plain = type(x) is np.ndarray and x.dtype.kind == "f" and x.flags.c_contiguous
         if plain and mask.dtype.kind == "b" and not np.ndim(value):
             found = pointwise_calls.forward(Where, (mask, float(written(value, x)), x))
@@ -289,38 +288,38 @@ class MaskedFill(Write):
     @staticmethod
     def update(x: np.ndarray, mask: np.ndarray, value: Any) -> None:
         if type(value) is np.ndarray and not value.ndim and value.dtype != x.dtype:
-            value = value.item()  # it has to fit, as a number has to
+            value = value.item()  # as a number must fit
         np.copyto(x, written(value, x), where=mask.astype(bool, copy=False), casting="unsafe")
 
     dx = lambda g, mask: MaskedFill.apply(g, mask, 0.0)
     dvalue = lambda g, mask, shape: sum_to(MaskedFill.apply(g, mask == 0, 0.0), shape)
 
     def vmap(info: Any, in_dims: tuple, x: Tensor, mask: Tensor, value: Any) -> tuple:
-        """The batch dimension in front, the ranks made equal behind it."""
+        """Put the batch dimension in front, and make the ranks behind it equal."""
         x = front(x, in_dims[0], info.batch_size)
         return MaskedFill.apply(x, lift(mask, in_dims[1], x.ndim - 1), lift(value, in_dims[2], x.ndim - 1)), 0
 
 
 class NonZero(NonDifferentiable):
-    """The places where x is not zero, one row each."""
+    """The positions where x is not zero, one row each."""
 
     name = "nonzero"
     impl = lambda x: places_where(x) if x.ndim else zeros((int(x != 0), 0), x, np.int64)
 
     def vmap(info: Any, in_dims: tuple, *args: Any) -> tuple:
-        """Every example would have a result of its own length."""
+        """Raise an error: each example would have a result of another length."""
         shape = tuple([n for d, n in enumerate(args[0]._sizes) if d != in_dims[0]])
         raise data_dependent("nonzero", f"of shape {shape} for each of {info.batch_size} examples, ")
 
 
 def data_dependent(who: str, what: str = "") -> Exception:
-    """The error where the shape of a result depends on values, which differ from example to example."""
+    """Return the error for a result whose shape depends on values, which differ between examples."""
     return error(
         RuntimeError,
         who,
-        f"the shape of its result depends on the values of its input, {what}so vmap cannot batch it; indexing with a mask "
+        f"the shape of the result depends on the values of the input, {what}so vmap cannot batch it; indexing with a mask "
         "does the same",
-        "use minigrad.where(mask, a, b), or compute it outside of vmap",
+        "use minigrad.where(mask, a, b), or compute it outside vmap",
     )
 
 
@@ -328,16 +327,16 @@ SIZED_BY_VALUES = "the size of what {} gives depends on values, which differ fro
 
 
 def reading(who: str) -> None:
-    """Tell the layers around that an operation is about to decide by values how large its result is."""
+    """Tell the surrounding layers that the size of a result is about to depend on values."""
     for layer in current().layers():
         layer.varies(SIZED_BY_VALUES.format(who))
 
 
 # ---------------------------------------------------------------------- x[index], x[index] = value
 def getitem(self: Tensor, index: Any) -> Tensor:
-    """`x[index]`: a view for integers, slices, None and Ellipsis, a copy where tensors, lists or masks take part.
+    """Return `x[index]`: a view for integers, slices, None and Ellipsis, a copy if tensors, lists or masks take part.
 
-    Raises IndexError for what is out of range or too many, ValueError for slices with negative steps.
+    Raises IndexError for indices out of range or too many, ValueError for slices with negative steps.
     """
     basic, advanced = parse(self, index)
     if not advanced:
@@ -347,7 +346,7 @@ def getitem(self: Tensor, index: Any) -> Tensor:
 
 
 def setitem(self: Tensor, index: Any, value: Any) -> None:
-    """`x[index] = value`: value, a number or a tensor, is broadcast to the part and written in place."""
+    """Write `x[index] = value`: value, a number or a tensor, is broadcast to the part and written in place."""
     if not isinstance(value, (Tensor, int, float, np.generic)):
         raise error(
             TypeError,
@@ -377,9 +376,9 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
 
 
 def warn_fraction(x: Tensor, value: Any) -> None:
-    """Warn where numbers that are not whole are written into integers."""
+    """Warn if fractions are written into integers."""
     a = value._a if isinstance(value, Tensor) and value._layer is None else None if isinstance(value, Tensor) else value
-    a = None if a is None or on_device(a) else np.asarray(a)  # to look there would be to wait for it
+    a = None if a is None or on_device(a) else np.asarray(a)  # reading the value there would wait for the device
     if a is None or a.dtype not in FLOATS:
         return
     lost = np.isfinite(a) & (a != np.trunc(a))
@@ -388,23 +387,23 @@ def warn_fraction(x: Tensor, value: Any) -> None:
         warn(
             "fraction-lost",
             "setitem",
-            f"{what}: {int(lost.sum())} of {a.size} elements are not whole, and the tensor holds {x.dtype}",
-            "make the tensor of floats: minigrad.zeros(n), x.float(), zeros_like(x, dtype=minigrad.float32)",
+            f"{what}: {int(lost.sum())} of {a.size} elements are not integers, and the tensor holds {x.dtype}",
+            "use a tensor of floats: minigrad.zeros(n), x.float(), zeros_like(x, dtype=minigrad.float32)",
         )
 
 
 def delitem(self: Tensor, index: Any) -> None:
-    """`del x[index]` is refused."""
-    raise error(TypeError, "del", "a tensor does not support deleting items", "select those that stay: x = x[mask]")
+    """Raise TypeError for `del x[index]`."""
+    raise error(TypeError, "del", "a tensor does not support deleting items", "select the remaining ones: x = x[mask]")
 
 
 def trivial(basic: tuple) -> bool:
-    """Whether the basic part leaves everything as it is."""
+    """Return True if the basic part selects everything."""
     return all(type(i) is slice and i == WHOLE for i in basic)
 
 
 def trimmed(value: Any, ndim: int) -> Any:
-    """A value with too many dimensions without those of size 1 in front, which do not count."""
+    """Return a value with too many dimensions without leading sizes of 1, which PyTorch ignores."""
     if not isinstance(value, Tensor) or value.ndim <= ndim:
         return value
     lead = value.ndim - ndim
@@ -412,19 +411,19 @@ def trimmed(value: Any, ndim: int) -> Any:
 
 
 def expands(shape: tuple, size: tuple) -> bool:
-    """Return whether a tensor of that shape is broadcast to the size."""
+    """Return True if a tensor of this shape broadcasts to the size."""
     return meet(shape, size) and broadcast_shape(shape, size) == size
 
 
 def fitting(x: Tensor, value: Any, dims: tuple, indices: tuple) -> Any:
-    """A value in the shape of what `indices` select from x."""
+    """Return a value in the shape of the selection of x by `indices`."""
     if not isinstance(value, Tensor):
         return value
     if value._np_dtype != x._np_dtype:
         raise error(
             RuntimeError,
             "index_put",
-            f"the dtypes of source and destination have to match, got {x.dtype} for the destination and "
+            f"the dtypes of source and destination must match, got {x.dtype} for the destination and "
             f"{value.dtype} for the source",
             "convert the value: value.to(x.dtype)",
         )
@@ -437,7 +436,7 @@ def fitting(x: Tensor, value: Any, dims: tuple, indices: tuple) -> Any:
 
 
 def unfit(value: Tensor, size: tuple) -> Exception:
-    """The error for a value that is not broadcast to the shape of what it is assigned to."""
+    """Return the error for a value that does not broadcast to the shape of its target."""
     return error(
         RuntimeError,
         "setitem",
@@ -450,7 +449,7 @@ def unfit(value: Tensor, size: tuple) -> Exception:
 
 # ---------------------------------------------------------------------- an index taken apart
 def places(advanced: list) -> tuple:
-    """Dimensions and their integer tensors, masks replaced by the places where they hold; these have to broadcast."""
+    """Return dimensions and their integer tensors, which must broadcast; masks become positions of true elements."""
     dims, indices = [], []
     for d, i in advanced:
         columns = where_true(i) if is_mask(i) else (i,)
@@ -461,7 +460,7 @@ def places(advanced: list) -> tuple:
 
 
 def check_meeting(who: str, indices: list) -> None:
-    """Raise IndexError where tensors of indices do not broadcast."""
+    """Raise IndexError if index tensors do not broadcast."""
     try:
         broadcast_shape(*[i._sizes for i in indices])
     except ValueError:
@@ -470,13 +469,13 @@ def check_meeting(who: str, indices: list) -> None:
             who,
             "shape mismatch: indexing tensors could not be broadcast together with shapes "
             f"{', '.join([str(list(i.shape)) for i in indices])}",
-            "use indices of one length, or index by one after the other: x[rows][:, columns]",
+            "use indices of equal length, or index one by one: x[rows][:, columns]",
             notes=[sketch({f"index {k}": tuple(i.shape) for k, i in enumerate(indices)})],
         ) from None
 
 
 def where_true(mask: Tensor) -> tuple:
-    """Per dimension the indices of the places where the mask holds."""
+    """Return the indices of the mask's true elements, one tensor per dimension."""
     found = NonZero.apply(mask)
     return tuple([Index.apply(found, (WHOLE, d)) for d in range(mask.ndim)])
 

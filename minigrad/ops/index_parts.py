@@ -1,4 +1,4 @@
-"""An index taken apart: what is a view of it, and what picks elements by tensors, with the checks of both."""
+"""Split an index into a view and a selection by tensors, and check both."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INDICES = (I8, np.dtype(np.int32), *MASKS)
 
 
 def parse(x: Tensor, index: Any) -> tuple:
-    """(the basic part, [(dimension of the basic part's result, index tensor or mask), ...])."""
+    """Return (the basic part, [(dimension of the basic part's result, index tensor or mask), ...])."""
     items = index if type(index) is tuple else as_items(index)
     shape, advanced, basic = x._sizes, [], []
     items = [i if type(i) is int or type(i) is slice else item_of(i) for i in items]
@@ -30,7 +30,7 @@ def parse(x: Tensor, index: Any) -> tuple:
             f"too many indices for tensor of dimension {len(shape)}: the index takes {used}",
             f"write at most {len(shape)} of them: the shape is {shape}" if shape else "use .item() for its value",
         )
-    d = r = 0  # dimensions of x done with, and of the basic part's result
+    d = r = 0  # dimensions of x consumed, and of the basic part's result
     spare = len(shape) - used
     for item in items:
         if item is Ellipsis:
@@ -67,7 +67,7 @@ def parse(x: Tensor, index: Any) -> tuple:
 
 
 def as_items(index: Any) -> tuple:
-    """The parts of an index that is not a tuple.  A list with sequences or slices counts as one, as in PyTorch."""
+    """Return the parts of an index that is not a tuple.  A list with sequences or slices counts as one, as in PyTorch."""
     if isinstance(index, list) and any(
         isinstance(i, (list, tuple, slice, Tensor, np.ndarray)) or i is None or i is Ellipsis for i in index
     ):
@@ -76,7 +76,7 @@ def as_items(index: Any) -> tuple:
 
 
 def item_of(i: Any) -> Any:
-    """One part of an index as one of: int, bool, slice, None, Ellipsis, integer tensor, mask."""
+    """Return one part of an index as one of: int, bool, slice, None, Ellipsis, integer tensor, mask."""
     if i is None or i is Ellipsis or isinstance(i, (slice, bool)):
         return i
     if isinstance(i, (int, np.integer)):
@@ -91,7 +91,7 @@ def item_of(i: Any) -> Any:
             "index",
             "only integers, slices (`:`), ellipsis (`...`), None and long or byte tensors are valid indices, "
             f"got {type(i).__name__}",
-            "write x[i], x[i:j] or x[mask], with integers; tensor(indices) makes a tensor of them",
+            "write x[i], x[i:j] or x[mask] with integers, or x[minigrad.tensor(indices)]",
         )
     if i._np_dtype not in INDICES and not (i.ndim == 0 and i._np_dtype.kind == "i"):
         raise error(
@@ -106,7 +106,7 @@ def item_of(i: Any) -> Any:
 
 
 def differs(i: Tensor) -> bool:
-    """Return whether an index is another for each example of a vmap, so that it is no number."""
+    """Return True if vmap's examples have different values of an index, so that it is not a number."""
     while type(i) is Box:
         if hasattr(i._layer, "size"):
             return True
@@ -115,19 +115,19 @@ def differs(i: Tensor) -> bool:
 
 
 def is_mask(i: Tensor) -> bool:
-    """Return whether an index tensor says for each place yes or no."""
+    """Return True if an index tensor is a mask, with one truth value per element."""
     return i._np_dtype in MASKS
 
 
 def consumed(item: Any) -> int:
-    """Return how many dimensions of the tensor a part of an index stands for."""
+    """Return the number of dimensions of the tensor that a part of an index consumes."""
     if item is None or item is Ellipsis or type(item) is bool:
         return 0
     return item.ndim if isinstance(item, Tensor) and is_mask(item) else 1
 
 
 def bounds(s: slice) -> slice:
-    """A slice in Python's integers, its step positive."""
+    """Return a slice with Python integers and a positive step."""
     start, stop, step = [None if i is None else index_of(i) for i in (s.start, s.stop, s.step)]
     if step is not None and step <= 0:
         raise error(
@@ -140,7 +140,7 @@ def bounds(s: slice) -> slice:
 
 
 def index_of(i: Any) -> int:
-    """One bound of a slice as an integer."""
+    """Return one bound of a slice as an integer."""
     try:
         return i.__index__()
     except AttributeError:
@@ -153,7 +153,7 @@ def index_of(i: Any) -> int:
 
 
 def check_mask(who: str, mask: Tensor, x: Tensor, d: int, place: int) -> None:
-    """Raise IndexError where a mask has other sizes than what it is for: the dimensions of x from d on."""
+    """Raise IndexError if a mask's sizes differ from the indexed dimensions: those of x from d on."""
     sizes = x._sizes[d : d + mask.ndim]
     if mask._sizes != sizes:
         raise error(
@@ -161,7 +161,7 @@ def check_mask(who: str, mask: Tensor, x: Tensor, d: int, place: int) -> None:
             who,
             f"the shape of the mask {list(mask.shape)} at index {place} does not match the shape of the indexed tensor "
             f"{list(x._sizes)} at dimension {d}",
-            "make the mask from the tensor itself, as in x[x > 0], or index the other dimensions by `:`",
+            "make the mask from the tensor itself, x[x > 0], or index the other dimensions by `:`",
             notes=about({"tensor": x, "mask": mask}, {"tensor": sizes, "mask": tuple(mask.shape)}),
         )
 

@@ -1,4 +1,4 @@
-"""Places in arrays: index arrays at some dimensions, all of the others.  What Take and Put of index.py are made of."""
+"""Positions in arrays: index arrays at some dimensions, all elements of the others.  Take and Put of index.py build on it."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ WHOLE = slice(None)
 
 
 def place(ndim: int, dims: tuple, indices: tuple) -> tuple:
-    """NumPy's index: the indices at their dimensions, all of the others."""
+    """Return NumPy's index: the indices at their dimensions, all elements of the others."""
     at = dict(zip(dims, indices))
     return tuple([at.get(d, WHOLE) for d in range(ndim)])
 
 
 def adjacent(dims: tuple) -> bool:
-    """Whether indexed dimensions follow one another, so that the result of indexing keeps their place."""
+    """Return True if indexed dimensions are neighbours, so that the result of indexing keeps their place."""
     return dims[-1] - dims[0] == len(dims) - 1
 
 
 def selected_shape(shape: tuple, dims: tuple, index_shapes: list) -> tuple:
-    """The shape of what index tensors select."""
+    """Return the shape of a selection by index tensors."""
     size, rest = broadcast_shape(*index_shapes), tuple([n for d, n in enumerate(shape) if d not in dims])
     lead = dims[0] if adjacent(dims) else 0
     return rest[:lead] + size + rest[lead:]
 
 
 def flat_places(shape: tuple, dims: tuple, indices: tuple) -> Any:
-    """The places as numbers in row-major order, index dimensions first.  One such array is much faster than several."""
+    """Return the positions as row-major numbers, index dimensions first.  One such array is much faster than several."""
     flat: Any = None
     for d, i in zip(dims, indices):
         step, i = math.prod(shape[d + 1 :]), kernels.from_the_front(i, d, shape[d])
@@ -47,9 +47,9 @@ def flat_places(shape: tuple, dims: tuple, indices: tuple) -> Any:
 
 
 def places_where(x: np.ndarray) -> np.ndarray:
-    """The places where x is not zero, one row each; in memory they are columns, as PyTorch's.
+    """Return the positions where x is not zero, one row each; in memory they are columns, as PyTorch's.
 
-    They are divided up in 32 bits where those do: a tenth of the time of np.argwhere for a matrix of 100,000 elements.
+    They are divided in 32 bits if these suffice: a tenth of the time of np.argwhere for a matrix of 100,000 elements.
     """
     if type(x) is not np.ndarray:
         return np.argwhere(x)
@@ -63,7 +63,7 @@ def places_where(x: np.ndarray) -> np.ndarray:
 
 
 def take_at(x: np.ndarray, dims: tuple, indices: tuple) -> np.ndarray:
-    """x[indices]"""
+    """Return x[indices]."""
     if len(dims) == 1 and (found := kernels.take(x, dims[0], indices[0])) is not None:
         return found
     if len(dims) == x.ndim > 1 and type(x) is np.ndarray and indices[0].size >= kernels.PLACES_FROM:
@@ -75,7 +75,7 @@ def take_at(x: np.ndarray, dims: tuple, indices: tuple) -> np.ndarray:
 
 
 def add_at(out: np.ndarray, value: Any, dims: tuple, indices: tuple, known: bool = False) -> None:
-    """out[indices] += value, where repeated places count; np.add.at is fast on one dimension only."""
+    """Add value to out[indices], counting repeated positions; np.add.at is fast only in one dimension."""
     if kernels.add(out, dims, indices, value, known):
         return
     if not out.flags.c_contiguous:
@@ -94,7 +94,7 @@ def add_at(out: np.ndarray, value: Any, dims: tuple, indices: tuple, known: bool
 
 
 def overwritten(shape: tuple, dims: tuple, indices: tuple) -> np.ndarray:
-    """Whether what is written to places is gone at the end, as another value is written there later."""
+    """Return True for each written value that a later one overwrites."""
     size, table = broadcast_shape(*[i.shape for i in indices]), np.empty([shape[d] for d in dims], np.int64)
     order = np.arange(math.prod(size)).reshape(size)
     table[tuple(indices)] = order
@@ -103,7 +103,7 @@ def overwritten(shape: tuple, dims: tuple, indices: tuple) -> np.ndarray:
 
 
 def batch_places(size: int, dims: tuple, indices: tuple, index_dims: tuple) -> tuple:
-    """The rank of the indices for one example, and (dims, indices) for tensors with the batch dimension in front."""
+    """Return the rank of one example's indices, and (dims, indices) for tensors with the batch dimension in front."""
     rank = max(i.ndim - (d is not None) for i, d in zip(indices, index_dims))
     shifted = tuple([d + 1 for d in dims])
     if all(d is None for d in index_dims):
@@ -113,12 +113,12 @@ def batch_places(size: int, dims: tuple, indices: tuple, index_dims: tuple) -> t
 
 
 def moved(dims: tuple, rank: int) -> tuple:
-    """The index dimensions of a batched result, and where they belong: behind those not indexed."""
+    """Return the index dimensions of a batched result, and their targets: behind the dimensions that are not indexed."""
     return tuple(range(1, rank + 1)), tuple(range(1 + dims[0], 1 + dims[0] + rank))
 
 
 def batch_values(value: Tensor, dim: int | None, size: int, dims: tuple, rank: int, index_dims: tuple) -> Tensor:
-    """The values to write, arranged as indexing with `batch_places` gives them."""
+    """Return the values to write, arranged like the result of indexing with `batch_places`."""
     value = front(value, dim, size)
     if all(d is None for d in index_dims):
         return value if adjacent(dims) else value.movedim(0, rank)

@@ -18,14 +18,14 @@ HALF_ROOT_PI = math.sqrt(math.pi) / 2
 
 
 class Logit(Elementary):
-    """log(x / (1 - x)): the number of which x is the sigmoid."""
+    """log(x / (1 - x)), the inverse of sigmoid."""
 
     kernel = lambda x: log(x / (1 - x))
     dx = lambda g, x: where((x >= 0) & (x <= 1), g / ((x + 0.0) * (1 - x)), math.nan)  # -0.0 + 0.0 is 0.0
 
 
 class Erfinv(Elementary):
-    """The number in (-1, 1) of which x is the error function; infinite at -1 and 1, NaN beyond."""
+    """The inverse of the error function; infinite at -1 and 1, NaN beyond."""
 
     ufunc = lambda x: special("erfinv")(x)
     kernel = lambda x: erfinv(x)
@@ -48,7 +48,7 @@ class Erfinv(Elementary):
     out=True,
 )
 def logit(input: Tensor, eps: float | None = None) -> Tensor:
-    """log(x / (1 - x)), the inverse of sigmoid: NaN outside of [0, 1], unless `eps` limits x to [eps, 1 - eps] first.
+    """Return log(x / (1 - x)), the inverse of sigmoid: NaN outside [0, 1], unless `eps` clamps x to [eps, 1 - eps] first.
 
     >>> import minigrad
     >>> minigrad.logit(minigrad.tensor([0.5, 0.75]))
@@ -59,7 +59,7 @@ def logit(input: Tensor, eps: float | None = None) -> Tensor:
 
 @op("P(3, 4), 2", "P(3, 4), P(4)", "2.0, T(3)", "I(3, 5), I(3, 5)", "I(3, 5) + 1, -2", out=True)
 def float_power(input: Any, exponent: Any) -> Tensor:
-    """input to the power of exponent, in float64 whatever they are.
+    """Raise input to the power of exponent in float64, whatever their dtypes.
 
     >>> import minigrad
     >>> minigrad.float_power(minigrad.tensor([2, 4]), -1)
@@ -72,7 +72,7 @@ def float_power(input: Any, exponent: Any) -> Tensor:
 def float_power_(self: Tensor, exponent: Any) -> Tensor:
     """In-place form of float_power, for tensors of float64."""
     if self.dtype != dtypes.float64:
-        what = f"the base has dtype {self.dtype.name}, but the result of the operation dtype float64"
+        what = f"the base has dtype {self.dtype.name}, but the result has dtype float64"
         raise error(RuntimeError, "float_power_", what, "write x = x.float_power(exponent)")
     return inplace(Pow, self, exponent.to(dtypes.float64) if isinstance(exponent, Tensor) else float(exponent))
 

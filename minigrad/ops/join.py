@@ -41,7 +41,7 @@ class Join(Operation):
 
 
 class Stack(Join):
-    """Tensors of one shape side by side along a new dimension."""
+    """Tensors of equal shape, stacked along a new dimension."""
 
     impl = lambda dim, *xs: joined(dim, [x[(*(WHOLE,) * dim, None)] for x in xs])  # half the time of np.stack
     dxs = lambda g, dim, index: Index.apply(g, (WHOLE,) * dim + (index,))
@@ -50,12 +50,12 @@ class Stack(Join):
 
     @classmethod
     def partial_text(cls, i: int) -> str:
-        """What the formula comes to for one of the tensors, which follow the dimension."""
+        """Return the formula for one of the tensors, which follow the dimension in the arguments."""
         return f"unbind(g, dim)[{i - 1}]" if i > 0 else ""
 
 
 class Cat(Join):
-    """Tensors one behind the other along a dimension; `starts` says where each begins, and where the last ends."""
+    """Tensors concatenated along a dimension; `starts` holds where each begins, and where the last ends."""
 
     impl = lambda dim, starts, *xs: joined(dim, xs)
     dxs = lambda g, dim, starts, index: Index.apply(g, (WHOLE,) * dim + (slice(starts[index], starts[index + 1]),))
@@ -63,18 +63,18 @@ class Cat(Join):
 
     @staticmethod
     def arrays(gs: tuple, bound: tuple) -> tuple:
-        """The same on arrays."""
+        """Return the same gradients on arrays."""
         lead, starts = (WHOLE,) * bound[0], bound[1]
         return None, None, *[gs[0][(*lead, slice(a, b))] for a, b in itertools.pairwise(starts)]
 
     @classmethod
     def partial_text(cls, i: int) -> str:
-        """What the formula comes to for one of the tensors, which follow the dimension and where they begin."""
+        """Return the formula for one of the tensors, which follow the dimension and the starts in the arguments."""
         return f"split(g, sizes, dim)[{i - 2}]" if i > 1 else ""
 
 
 class BlockDiag(Join):
-    """Matrices along the diagonal of one; `rows` and `columns` say where each begins, and where the last ends."""
+    """Matrices along the diagonal of one; `rows` and `columns` hold where each begins, and where the last ends."""
 
     dxs = lambda g, rows, columns, index: Index.apply(g, block(g, rows, columns, index))
     arrays = lambda gs, bound: (None, None, *[gs[0][block(gs[0], *bound[:2], i)] for i in range(len(bound) - 3)])
@@ -82,7 +82,7 @@ class BlockDiag(Join):
 
     @staticmethod
     def impl(rows: tuple, columns: tuple, *xs: np.ndarray) -> np.ndarray:
-        place = next((x for x in xs if on_device(x)), xs[0])  # two devices are refused by their names afterwards
+        place = next((x for x in xs if on_device(x)), xs[0])  # a later check reports two devices by name
         out = zeros((*place.shape[:-2], rows[-1], columns[-1]), place, dtypes.common(xs))
         for i, x in enumerate(xs):
             out[block(out, rows, columns, i)] = near(x, out)
@@ -90,14 +90,14 @@ class BlockDiag(Join):
 
 
 def block(whole: Any, rows: tuple, columns: tuple, i: int) -> tuple:
-    """The index of a matrix on the diagonal of another, or of many."""
+    """Return the index of a matrix on the diagonal of another, or of a batch."""
     lead = (WHOLE,) * (whole.ndim - 2)
     return (*lead, slice(rows[i], rows[i + 1]), slice(columns[i], columns[i + 1]))
 
 
 # ---------------------------------------------------------------------- joining
 def joined(dim: int, xs: Sequence) -> np.ndarray:
-    """Arrays one behind the other along a dimension, in the dtype in which they meet."""
+    """Concatenate arrays along a dimension, in their common dtype."""
     return contiguous(np.concatenate(xs, dim, dtype=dtypes.common(xs), casting="unsafe"))
 
 
@@ -111,7 +111,7 @@ def joined(dim: int, xs: Sequence) -> np.ndarray:
     out=True,
 )
 def stack(tensors: Any, dim: int = 0) -> Tensor:
-    """Tensors of one shape side by side along a new dimension."""
+    """Stack tensors of equal shape along a new dimension."""
     xs = some("stack", tensors)
     for i, x in enumerate(xs):
         if x._sizes != xs[0]._sizes:
@@ -120,7 +120,7 @@ def stack(tensors: Any, dim: int = 0) -> Tensor:
                 "stack",
                 f"stack expects each tensor to be equal size, but got {tuple(xs[0].shape)} at entry 0 and "
                 f"{tuple(x.shape)} at entry {i}",
-                "give all the same shape, by nn.functional.pad; cat(tensors, dim) joins those that differ in one dimension",
+                "give all the same shape with nn.functional.pad, or use cat(tensors, dim) if they differ in one dimension",
                 notes=about({"entry 0": xs[0], f"entry {i}": x}),
             )
     return Stack.apply(axis(dim, xs[0].ndim + 1, "stack"), *xs)
@@ -137,7 +137,7 @@ def stack(tensors: Any, dim: int = 0) -> Tensor:
     aliases=("concat", "concatenate"),
 )
 def cat(tensors: Any, dim: int = 0) -> Tensor:
-    """Tensors one behind the other along a dimension; in all others they have the same size.
+    """Concatenate tensors along a dimension; in all others they have the same size.
 
     1-d tensors of size 0 are skipped.
 
@@ -163,8 +163,8 @@ def cat(tensors: Any, dim: int = 0) -> Tensor:
 
 
 def fitting(xs: tuple, like: Tensor, d: int) -> list:
-    """The tensors, which differ in more than their sizes along d.  Raises RuntimeError unless empty vectors alone do."""
-    # an empty 1-d tensor takes the place of one with nothing along the dimension, so that its gradient and dtype count
+    """Return tensors that differ in more than their sizes along d.  Raises RuntimeError unless only empty vectors do."""
+    # an empty 1-d tensor counts as one of size 0 along the dimension, so that its gradient and dtype count
     hollow = (*like.shape[:d], 0, *like.shape[d + 1 :])
     parts = [reshape(x, hollow) if x._sizes == (0,) and like.ndim > 1 else x for x in xs]
     for i, x in enumerate(parts):
@@ -191,32 +191,32 @@ def fitting(xs: tuple, like: Tensor, d: int) -> list:
 
 @op("(T(2, 3), T(2, 1))", "(T(3), T())", method=False, out=True)
 def hstack(tensors: Any) -> Tensor:
-    """Tensors beside one another: along the second dimension, or the only one."""
+    """Join tensors horizontally: along the second dimension, or the only one."""
     xs = [atleast_1d(x) for x in some("hstack", tensors)]
     return cat(xs, 0 if xs[0].ndim == 1 else 1)
 
 
 @op("(T(2, 3), T(3))", "(T(), T())", method=False, out=True, aliases=("row_stack",))
 def vstack(tensors: Any) -> Tensor:
-    """Tensors below one another: along the first dimension, vectors as rows."""
+    """Join tensors vertically: along the first dimension, with vectors as rows."""
     return cat([atleast_2d(x) for x in some("vstack", tensors)], 0)
 
 
 @op("(T(2, 3), T(2, 3))", "(T(3), T(3))", method=False, out=True)
 def dstack(tensors: Any) -> Tensor:
-    """Tensors behind one another: along the third dimension."""
+    """Join tensors in depth: along the third dimension."""
     return cat([atleast_3d(x) for x in some("dstack", tensors)], 2)
 
 
 @op("(T(3), T(3, 2))", "(T(), T())", method=False, out=True)
 def column_stack(tensors: Any) -> Tensor:
-    """Tensors beside one another, vectors as columns."""
+    """Join tensors horizontally, with vectors as columns."""
     return cat([reshape(x, x.numel(), 1) if x.ndim < 2 else x for x in some("column_stack", tensors)], 1)
 
 
 @op("T(2, 3), T(1, 2)", "T(3), T(), T(2, 2)", method=False)
 def block_diag(*tensors: Any) -> Tensor:
-    """A matrix with the given matrices along its diagonal and zeros elsewhere; vectors count as rows."""
+    """Return a matrix with the given matrices along its diagonal and zeros elsewhere; vectors count as rows."""
     xs = [atleast_2d(x) for x in some("block_diag", tensors_from(tensors))]
     for i, x in enumerate(xs):
         if x.ndim != 2:
@@ -231,13 +231,13 @@ def block_diag(*tensors: Any) -> Tensor:
 
 
 def some(who: str, tensors: Any) -> tuple:
-    """At least one tensor."""
+    """Return at least one tensor as a tuple; raise an error for anything else."""
     if isinstance(tensors, Tensor):
         raise error(
             TypeError,
             who,
             f"argument 'tensors' must be a list or tuple of tensors, not a Tensor (of shape {tuple(tensors.shape)})",
-            f"put them into a list: minigrad.{who}([a, b])",
+            f"pass a list: minigrad.{who}([a, b])",
         )
     xs = tuple(tensors)
     if not xs:
@@ -245,7 +245,7 @@ def some(who: str, tensors: Any) -> tuple:
             ValueError if who == "cat" else RuntimeError,
             who,
             "expected a non-empty list of tensors",
-            "append the tensors to a list first, and skip this where it stays empty",
+            "append the tensors to the list first, and skip the call if it stays empty",
         )
     for i, x in enumerate(xs):
         if not isinstance(x, Tensor):
@@ -253,7 +253,7 @@ def some(who: str, tensors: Any) -> tuple:
                 TypeError,
                 who,
                 f"expected tensors, but element {i} is a {type(x).__name__}",
-                "pass a list of tensors, [a, b]: minigrad.tensor(...) makes one of numbers",
+                "pass a list of tensors, [a, b]; minigrad.tensor(...) converts numbers",
             )
     return xs
 
@@ -261,13 +261,13 @@ def some(who: str, tensors: Any) -> tuple:
 # ---------------------------------------------------------------------- cutting
 @op("T(3, 4), 0, 1", "T(3, 4), -1, -2", "T(4, 3).mT, 1, 0", "T(3), 0, 2")
 def select(input: Tensor, dim: int, index: int) -> Tensor:
-    """The slice at one index of a dimension, as a view without that dimension."""
+    """Return the slice at one index of a dimension, as a view without that dimension."""
     if not input.ndim:
         raise error(
             IndexError,
             "select",
             "select() cannot be applied to a 0-dim tensor.",
-            "use it as it is, or .item() for its value",
+            "use the tensor itself, or .item() for its value",
         )
     d, i = axis(dim, input.ndim, "select"), int(index)
     n = input.shape[d]
@@ -283,7 +283,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
 
 @op("T(3, 4), 0, 1, 2", "T(3, 4), -1, -3, 2", "T(3, 4), 1, 4, 0")
 def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
-    """`length` slices of a dimension from `start` on, as a view."""
+    """Return `length` slices of a dimension from `start` on, as a view."""
     if not input.ndim:
         raise error(RuntimeError, "narrow", "narrow() cannot be applied to a 0-dim tensor.", "write input.unsqueeze(0)")
     if isinstance(start, Tensor) and (start.ndim or start._np_dtype.kind not in "iu"):
@@ -312,24 +312,24 @@ def narrow(input: Tensor, dim: int, start: int, length: int) -> Tensor:
 
 
 def part(x: Tensor, dim: int, start: int, stop: int) -> Tensor:
-    """The slices from start to stop, as a view."""
+    """Return the slices from start to stop, as a view."""
     return Index.apply(x, (WHOLE,) * dim + (slice(start, stop),))
 
 
 def parts(x: Tensor, dim: int, ends: Any) -> tuple:
-    """A dimension cut at places, as views."""
+    """Cut a dimension at the given ends, into views."""
     lead = (WHOLE,) * dim
     return tuple([Index.apply(x, (*lead, slice(a, b))) for a, b in itertools.pairwise([0, *ends])])
 
 
 def by_sections(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> str:
-    """PyTorch's node of split; that of the sizes has its name already."""
+    """Return PyTorch's node of split; for a list of sizes, the node already has its name."""
     return "Split" if isinstance(split_size_or_sections, (int, np.integer)) else ""
 
 
 @op("T(5, 2), 2", "T(2, 5), [1, 4], 1", "T(2, 5), 5, -1", "T(0, 2), 0", "T(4, 3).mT, 1", node=by_sections)
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple:
-    """A dimension cut into parts of one size (the last may be smaller), or of the given sizes; a tuple of views."""
+    """Cut a dimension into parts of one size (the last may be smaller), or of the given sizes; return a tuple of views."""
     if not isinstance(split_size_or_sections, (int, np.integer)):
         return split_with_sizes(tensor, split_size_or_sections, dim)
     d, m = axis(dim, tensor.ndim, "split"), int(split_size_or_sections)
@@ -347,7 +347,7 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple:
 
 @op("T(2, 5), [1, 4], 1", "T(3), (0, 3)", node="SplitWithSizes")
 def split_with_sizes(input: Tensor, split_sizes: Sequence, dim: int = 0) -> tuple:
-    """A dimension cut into parts of the given sizes, which add up to its own; a tuple of views."""
+    """Cut a dimension into parts of the given sizes, which must add up to its size; return a tuple of views."""
     d, sizes = axis(dim, input.ndim, "split"), [int(n) for n in split_sizes]
     n = sizes_of("split", input)[d]
     if sum(sizes) != n or min(sizes, default=0) < 0:
@@ -365,7 +365,7 @@ def split_with_sizes(input: Tensor, split_sizes: Sequence, dim: int = 0) -> tupl
 
 @op("T(5, 2), 3", "T(2, 5), 2, -1", "T(3), 7", "T(0, 2), 3")
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple:
-    """A dimension cut into `chunks` parts of one size, the last smaller; there may be fewer.  A tuple of views."""
+    """Cut a dimension into `chunks` parts of equal size, the last smaller, or into fewer; return a tuple of views."""
     if chunks <= 0:
         raise error(
             RuntimeError,
@@ -380,7 +380,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple:
 
 @op("T(7, 2), 3", "T(2, 7), (1, 4), 1", "T(2, 3), (2, 1), -1", "T(2), 3")
 def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple:
-    """A dimension cut into a number of parts of nearly the same size, or at the given indices; a tuple of views."""
+    """Cut a dimension into a number of nearly equal parts, or at the given indices; return a tuple of views."""
     d = axis(dim, input.ndim, "tensor_split")
     n = sizes_of("tensor_split", input)[d]
     cuts = indices_or_sections.tolist() if isinstance(indices_or_sections, Tensor) else indices_or_sections
@@ -401,26 +401,26 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
 
 @op("T(3, 2)", "T(2, 3), -1", "T(3)", node="Unbind")
 def unbind(input: Tensor, dim: int = 0) -> tuple:
-    """All slices along a dimension, without it; a tuple of views."""
+    """Return all slices along a dimension, without it, as a tuple of views."""
     d = axis(dim, input.ndim, "unbind")
     n, lead = sizes_of("unbind", input)[d], (WHOLE,) * d
     room_for("unbind", n)
     return tuple([Index.apply(input, (*lead, i)) for i in range(n)])
 
 
-MOST_PARTS = 1 << 24  # tensors in a tuple: that many take a minute to make
-PART = 500  # bytes of a tensor beside its elements, roughly
+MOST_PARTS = 1 << 24  # tensors in a tuple, which take a minute to make
+PART = 500  # approximate size in bytes of a tensor without its elements
 
 
 def room_for(who: str, n: int, things: str = "tensors") -> None:
-    """Raise OutOfMemoryError for a number of tensors that no computer holds, before the first of them is made."""
+    """Raise OutOfMemoryError for more tensors than any computer holds, before making the first."""
     if n > MOST_PARTS:
         what = f"not enough memory: {n} {things} take about {n * PART} bytes without their elements"
         raise error(MemoryError, who, what, f"make {MOST_PARTS} {things} at most")
 
 
 def sizes_of(who: str, x: Tensor) -> tuple:
-    """The shape of what is to be cut."""
+    """Return the shape of the tensor to cut; raise an error for a 0-d tensor."""
     if not x.ndim:
         kind = IndexError if who == "unbind" else RuntimeError
         raise error(kind, who, f"{who} expects at least a 1-dimensional tensor", "write x.unsqueeze(0)")

@@ -1,7 +1,7 @@
-"""LAPACK and BLAS for large matrices, by SciPy; what is small, empty or on a GPU stays with NumPy.
+"""LAPACK and BLAS for large matrices, through SciPy; small, empty and GPU matrices stay with NumPy.
 
-NumPy's linear algebra computes in float64 whatever it is given.  Here float32 stays float32, as in PyTorch, which takes half
-the time.  Triangles are solved in blocks, for the most part by products of matrices: LAPACK's own way takes twice as long.
+NumPy's linear algebra always computes in float64.  Here float32 stays float32, as in PyTorch, which takes half the time.
+Triangles are solved in blocks, mostly by matrix products: LAPACK's method takes twice as long.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from ..arrays.dtypes import F4, F8
 from ..kernels.threads import limit_blas
 
 LARGE = 64  # rows; below, the calls for each matrix take as long as the calculation
-BLOCK = 64  # rows of a triangle that are solved by BLAS: of 300, 32 and 128 are slower
+BLOCK = 64  # rows of a triangle to solve by BLAS: for 300 rows, 32 and 128 are slower
 
 
 @cache
 def library() -> Any:
-    """SciPy's linear algebra, imported when it is first needed; its BLAS takes as many threads as the other."""
+    """Return SciPy's linear algebra, imported on first use, with its BLAS limited to the same number of threads as NumPy's."""
     import scipy.linalg
 
     limit_blas()
@@ -40,7 +40,7 @@ def each(f: Callable, *args: Any) -> Any:
 
 
 def instead_of(numpys: Callable, *dtypes: np.dtype) -> Callable:
-    """Have a function of one matrix take the place of NumPy's for large ones of these dtypes."""
+    """Replace NumPy's function, for large matrices of these dtypes, by a function of one matrix."""
 
     def enter(f: Callable) -> Callable:
         @wraps(f)
@@ -56,20 +56,20 @@ def instead_of(numpys: Callable, *dtypes: np.dtype) -> Callable:
 
 # ---------------------------------------------------------------------- equations
 def substituted(a: np.ndarray, b: np.ndarray, upper: bool, unit: bool) -> np.ndarray:
-    """The solution X of A X = B for the upper, or lower, triangle A, with ones on its diagonal if `unit`."""
+    """Return the solution X of A X = B for the upper, or lower, triangle A, with ones on its diagonal if `unit`."""
     trsm = library().blas.dtrsm if a.dtype == F8 else library().blas.strsm
     n, out = len(a), np.empty_like(b, order="C")
     for i in range(0, n, BLOCK)[:: -1 if upper else 1]:
         rows, known = slice(i, i + BLOCK), slice(i + BLOCK, n) if upper else slice(0, i)
         rest = b[rows] - a[rows, known] @ out[known]
-        # BLAS goes column by column and sees the transposes: X^T A^T = B^T
+        # BLAS is column-major and sees the transposes: X^T A^T = B^T
         out[rows] = trsm(1.0, a[rows, rows].T, rest.T, side=1, lower=upper, diag=unit, overwrite_b=1).T
     return out
 
 
 def factored(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
-    """LU, both triangles in one matrix, of the rows of A^T in an order, that order, and whether it is an odd one."""
-    lu, pivots, _ = library().get_lapack_funcs(("getrf",), (a,))[0](a.T)  # A^T lies in memory as LAPACK has matrices
+    """Return LU of A^T with permuted rows, both triangles in one matrix, the permutation, and True if that is odd."""
+    lu, pivots, _ = library().get_lapack_funcs(("getrf",), (a,))[0](a.T)  # A^T is in the memory order of LAPACK
     order = list(range(len(a)))
     for i, k in enumerate(pivots.tolist()):
         order[i], order[k] = order[k], order[i]
@@ -77,7 +77,7 @@ def factored(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
 
 
 def regular(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """LU and the order of rows of A^T; LinAlgError for a singular matrix."""
+    """Return LU and the row permutation of A^T; raise LinAlgError for a singular matrix."""
     lu, order, _ = factored(a)
     if not lu.diagonal().all():
         raise np.linalg.LinAlgError("Singular matrix")
@@ -86,7 +86,7 @@ def regular(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @instead_of(np.linalg.inv, F4, F8)
 def inv(a: np.ndarray) -> np.ndarray:
-    """The inverse."""
+    """Return the inverse."""
     lu, order = regular(a)
     rows = np.eye(len(a), dtype=a.dtype)[order]
     return substituted(lu, substituted(lu, rows, False, True), True, False).T
@@ -94,7 +94,7 @@ def inv(a: np.ndarray) -> np.ndarray:
 
 @instead_of(np.linalg.solve, F4, F8)
 def solve(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The solution X of A X = B."""
+    """Return the solution X of A X = B."""
     lu, order = regular(a)
     out = np.empty_like(b)
     out[order] = substituted(lu.T, substituted(lu.T, b, False, False), True, True)
@@ -103,14 +103,14 @@ def solve(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 @instead_of(np.linalg.det, F4)
 def det(a: np.ndarray) -> np.float32:
-    """The determinant."""
+    """Return the determinant."""
     lu, _, odd = factored(a)
     return np.float32(lu.diagonal().prod(dtype=F8) * (-1 if odd else 1))
 
 
 @instead_of(np.linalg.slogdet, F4)
 def slogdet(a: np.ndarray) -> tuple[np.float32, np.float32]:
-    """The sign of the determinant and the logarithm of its absolute value."""
+    """Return the sign of the determinant and the logarithm of its absolute value."""
     lu, _, odd = factored(a)
     diagonal = lu.diagonal()
     sign = np.sign(diagonal).prod() * np.float32(-1 if odd else 1)
@@ -119,43 +119,43 @@ def slogdet(a: np.ndarray) -> tuple[np.float32, np.float32]:
 
 # ---------------------------------------------------------------------- factors
 def scipys(name: str, *args: Any, **kwargs: Any) -> Any:
-    """A function of SciPy's; results lie row by row, as NumPy's."""
+    """Call a function of SciPy; return its results in row-major order, like NumPy's."""
     found = getattr(library(), name)(*args, check_finite=False, **kwargs)
     return tuple(map(np.ascontiguousarray, found)) if isinstance(found, tuple) else found
 
 
 @instead_of(np.linalg.cholesky, F4, F8)
 def cholesky(a: np.ndarray) -> np.ndarray:
-    """The lower triangular Cholesky factor."""
+    """Return the lower triangular Cholesky factor."""
     return scipys("cholesky", a, lower=True)
 
 
 @instead_of(np.linalg.qr, F4)
 def qr(a: np.ndarray, mode: str) -> Any:
-    """Q and R, or R alone where the mode is "r"."""
+    """Return Q and R, or R alone if the mode is "r"."""
     found = scipys("qr", a, mode="full" if mode == "complete" else "economic")
     return found[1] if mode == "r" else found
 
 
 @instead_of(np.linalg.eigh, F4)
 def eigh(a: np.ndarray, UPLO: str) -> Any:
-    """Eigenvalues and eigenvectors of a symmetric matrix."""
+    """Return eigenvalues and eigenvectors of a symmetric matrix."""
     return scipys("eigh", a, lower=UPLO == "L", driver="evd")
 
 
 @instead_of(np.linalg.eigvalsh, F4)
 def eigvalsh(a: np.ndarray, UPLO: str) -> np.ndarray:
-    """The eigenvalues of a symmetric matrix."""
+    """Return the eigenvalues of a symmetric matrix."""
     return scipys("eigh", a, lower=UPLO == "L", driver="evd", eigvals_only=True)
 
 
 @instead_of(np.linalg.svd, F4)
 def svd(a: np.ndarray, full: bool) -> Any:
-    """U, S and V^T."""
+    """Return U, S and V^T."""
     return scipys("svd", a, full)
 
 
 @instead_of(np.linalg.svdvals, F4)
 def svdvals(a: np.ndarray) -> np.ndarray:
-    """The singular values."""
+    """Return the singular values."""
     return scipys("svd", a, compute_uv=False)

@@ -1,4 +1,4 @@
-"""What PyTorch's first versions had: tensor types by name, FloatTensor(2, 3), x.type("LongTensor"); range; apply_, map_."""
+"""Features of PyTorch's first versions: tensor types by name, FloatTensor(2, 3), x.type("LongTensor"); range; apply_, map_."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .from_data import array_of as array_of_data
 
 
 class TensorType(type):
-    """The class of FloatTensor and the others: calling one makes a tensor, isinstance asks for the dtype."""
+    """The class of FloatTensor and the others: calling one makes a tensor, isinstance checks the dtype."""
 
     dtype: dtypes.dtype
 
@@ -148,7 +148,7 @@ class BoolTensor(metaclass=TensorType):
 
 
 def array_of(data: tuple, target: np.dtype, who: str) -> np.ndarray:
-    """What the constructors make of their arguments: sizes, a Size, nested lists, an array, or a tensor, whose memory it is."""
+    """Return the array for a constructor's arguments: sizes, a Size, nested lists, an array, or a tensor, not copied."""
     if not data:
         return np.zeros(0, target)
     first = data[0]
@@ -166,7 +166,7 @@ def array_of(data: tuple, target: np.dtype, who: str) -> np.ndarray:
 
 
 def type_of(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """The name of the tensor's type, "minigrad.FloatTensor", or with `dtype` (or such a name) the tensor converted."""
+    """Return the name of the tensor's type, "minigrad.FloatTensor", or with `dtype` (or such a name) the converted tensor."""
     if dtype is None:
         return f"{config.library_name}.{CALLED[self.dtype]}Tensor"
     if isinstance(dtype, str):
@@ -184,15 +184,15 @@ def type_of(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
 
 
 def new(self: Tensor, *data: Any, device: Any = None) -> Tensor:
-    """A tensor of this one's dtype from sizes or from data, as FloatTensor and the others make it."""
+    """Return a tensor of this one's dtype from sizes or from data, as FloatTensor and the others do."""
     return made(array_of(data, self._np_dtype, "new"), device=self.device if device is None else device)
 
 
 @factory("1, 4", "1, 2.5, 0.5", "5, -3, -2", "0, 5, 2, dtype=torch.int64", "2, 2")
 def range(start: Any, end: Any, step: Any = 1, *, dtype: Any = None, device: Any = None) -> Any:
-    """The numbers from `start` up to `end`, which is among them if the steps meet it; floats unless dtype says otherwise.
+    """Return the numbers from `start` to `end`, including `end` if a step meets it; floats unless dtype differs.
 
-    PyTorch's older form of `arange`, whose end is left out.  Raises RuntimeError for step 0 and for an end on the wrong side.
+    PyTorch's older form of `arange`, which excludes its end.  Raises RuntimeError for step 0 and for an end on the wrong side.
 
     >>> import minigrad
     >>> minigrad.range(1, 2, 0.5)
@@ -211,7 +211,7 @@ def range(start: Any, end: Any, step: Any = 1, *, dtype: Any = None, device: Any
 
 
 def mapping(name: str, others: int) -> Callable:
-    """Return the method that writes what a Python function makes of each element, and of those of other tensors."""
+    """Return the method that replaces each element by a Python function of it and of other tensors' elements."""
 
     def method(self: Tensor, *given: Any) -> Tensor:
         *tensors, f = given if len(given) == others + 1 else (*given, None)
@@ -220,10 +220,10 @@ def mapping(name: str, others: int) -> Callable:
             what = f"takes ({wanted}), got ({', '.join([type(g).__name__ for g in given])})"
             raise error(TypeError, name, what, f"write x.{name}({wanted})")
         if self.requires_grad:
-            what = "cannot write what a Python function makes of a tensor that requires grad"
+            what = "cannot apply a Python function to a tensor that requires grad"
             raise error(RuntimeError, name, what, f"write x.detach().{name}(...), or a formula of operations")
         if on_device(self._a):
-            raise error(TypeError, name, "is only there for tensors on the processor", "write x.cpu() first")
+            raise error(TypeError, name, "works only for tensors on the CPU", "write x.cpu() first")
         odd = next((t for t in tensors if t.dtype != self.dtype), None)
         if odd is not None:
             what = f"expected {self.dtype.name} for the other tensors, got {odd.dtype.name}"
@@ -231,11 +231,11 @@ def mapping(name: str, others: int) -> Callable:
         rows = [t.expand(self.shape).flatten().tolist() for t in (self, *tensors)]
         values = [f(*numbers) for numbers in zip(*rows)]
         if not all([isinstance(v, (int, float, np.generic)) for v in values]):
-            raise error(TypeError, name, "the function has to return numbers", "return a float")
+            raise error(TypeError, name, "the function must return numbers", "return a float")
         return self.copy_(wrap(np.array(values).reshape(self._sizes)))
 
     method.__doc__ = (
-        f"Replace each element by what a Python function makes of it{', and of those of others' * bool(others)}."
+        f"Replace each element by a Python function of it{', and of the elements of others' * bool(others)}."
     )
     return named(method, name)
 

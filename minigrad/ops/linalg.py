@@ -1,7 +1,7 @@
 """Linear equations: inverse and solutions.  Determinants: determinants.py, factors: decompositions.py, norms: norms.py.
 
-NumPy calls LAPACK for whole batches; each pull-back is a formula of matrix products and solutions, so it can be
-differentiated again.  Source of the formulas: Giles, "An extended collection of matrix derivative results", 2008.
+NumPy calls LAPACK for whole batches; each pull-back is a formula of matrix products and solutions, and so differentiable
+itself.  Source of the formulas: Giles, "An extended collection of matrix derivative results", 2008.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .products import broadcast, linalg, one_dtype, refused
 
 
 class LinAlgError(MinigradRuntimeError):
-    """A matrix does not have what was asked of it: it is singular, or not positive definite, or holds NaN.
+    """Error for a matrix that lacks a required property: it is singular, or not positive definite, or holds NaN.
 
     >>> import minigrad
     >>> try:
@@ -43,13 +43,13 @@ class LinAlgError(MinigradRuntimeError):
 
 # ---------------------------------------------------------------------- the operations
 class OfMatrices(Operation):
-    """Works on the last two dimensions of its one tensor, whatever stands in front."""
+    """An operation on the last two dimensions of its one tensor, for any dimensions in front."""
 
     batch = lambda *args: args
 
 
 class Inv(OfMatrices):
-    """The inverse of each matrix.  Singular ones raise LinAlgError in the name of `who`, or give NaN where that is ""."""
+    """The inverse of each matrix.  Singular ones raise LinAlgError in the name of `who`, or give NaN if that is ""."""
 
     layout = column_major
     node = "LinalgInvEx"
@@ -70,13 +70,13 @@ class Solution(Operation):
     layout = column_major
 
     def vmap(info: Any, in_dims: tuple, a: Tensor, b: Tensor, *settings: bool) -> tuple:
-        """Batches are broadcast."""
+        """Broadcast the batches."""
         a, b = (t if d is None else t.movedim(d, 0) for t, d in zip((a, b), in_dims))
         return broadcasting(info.function, in_dims, a, b, *settings), 0
 
     @classmethod
     def arrays(cls, gs: tuple, bound: tuple) -> tuple | None:
-        """The same on arrays, both gradients by one solution."""
+        """Return both gradients on arrays, from one solution."""
         a, b, *settings, out = bound
         if on_device(a):
             return None
@@ -96,7 +96,7 @@ class Solve(Solution):
 
 
 class SolveTriangular(Solution):
-    """The solution where A's upper (or lower) triangle is the matrix, its diagonal 1 if `unit`."""
+    """The solution for A's upper (or lower) triangle, with a diagonal of 1 if `unit`."""
 
     node = "LinalgSolveTriangular"
     impl = lambda a, b, upper, unit: substitute(a, b, upper, unit)
@@ -111,9 +111,9 @@ class SolveTriangular(Solution):
 # ---------------------------------------------------------------------- inverse and solutions
 @op("S(3, 3)", "S(2, 3, 3)", "T(0, 2, 2)", "T(0, 0)", out=True)
 def inverse(A: Tensor) -> Tensor:
-    """The inverse of each square matrix of a batch (..., n, n).
+    """Return the inverse of each square matrix of a batch (..., n, n).
 
-    Raises LinAlgError for a singular one, saying which, and RuntimeError for matrices that are not square.
+    Raises LinAlgError for a singular one, and names it; RuntimeError for matrices that are not square.
     """
     square("linalg.inv", A)
     return Inv.apply(A, "linalg.inv")
@@ -131,10 +131,10 @@ def inverse(A: Tensor) -> Tensor:
     node="LinalgSolveEx",
 )
 def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
-    """The solution X of A X = B, or of X A = B with left=False.
+    """Return the solution X of A X = B, or of X A = B with left=False.
 
     A is (..., n, n).  B is a vector (n), a batch of vectors as long as A's batch of matrices, or matrices (..., n, k);
-    batches are broadcast.  Raises LinAlgError for a singular A, RuntimeError where the shapes do not fit.
+    batches are broadcast.  Raises LinAlgError for a singular A, RuntimeError if the shapes do not fit.
 
     >>> import minigrad
     >>> solve(minigrad.tensor([[2., 0.], [0., 4.]]), minigrad.tensor([2., 12.]))
@@ -146,7 +146,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     if vector and not left:
         raise refused(
             "linalg.solve",
-            f"B of shape {tuple(B.shape)} is taken for vectors, which left=False does not allow",
+            f"B of shape {tuple(B.shape)} means vectors, which left=False does not allow",
             "pass rows, B.unsqueeze(-2)",
         )
     a, b = (A, B.unsqueeze(-1) if vector else B) if left else (A.mT, B.mT)
@@ -164,7 +164,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     "S(5, 2, 2), T(5, 2, 2), upper=True",
 )
 def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
-    """The solution X of A X = B, or X A = B with left=False, for triangular A (..., n, n) and B (..., n, k).
+    """Return the solution X of A X = B, or X A = B with left=False, for triangular A (..., n, n) and B (..., n, k).
 
     Only A's upper or lower triangle is read, without its diagonal if `unitriangular`.  A singular A gives inf and NaN.
     """
@@ -184,14 +184,14 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True, un
     node="CholeskySolve",
 )
 def cholesky_solve(input: Tensor, L: Tensor, upper: bool = False) -> Tensor:
-    """The solution X of A X = input, given A's Cholesky factor L (A = L L^T, or with upper=True A = L^T L)."""
+    """Return the solution X of A X = input, given A's Cholesky factor L (A = L L^T, or with upper=True A = L^T L)."""
     first, then = (L.mT, L) if upper else (L, L.mT)
     return solve_triangular(then, solve_triangular(first, input, upper=False), upper=True)
 
 
 @op("torch.tril(S(3, 3))", "torch.triu(S(3, 3)), True", out=True, node="CholeskyInverse")
 def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
-    """The inverse of the matrix whose Cholesky factor is given.  Raises LinAlgError for a singular factor."""
+    """Return the inverse of the matrix with the given Cholesky factor.  Raises LinAlgError for a singular factor."""
     square("cholesky_inverse", input)
     u = input.triu() if upper else input.tril().mT
     return SolveTriangular.apply(u, InvTriangular.apply(u, "cholesky_inverse").mT, True, False)
@@ -200,13 +200,13 @@ def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
 # ---------------------------------------------------------------------- determinants
 @linalg("T(3, 4)", "T(2, 3, 3), offset=1", "T(2, 3, 4), dim1=0, dim2=1", out=False)
 def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """The diagonals of the matrices in two dimensions, the last two unless given, as a view."""
+    """Return the diagonals of the matrices in two dimensions, by default the last two, as a view."""
     return A.diagonal(offset, dim1, dim2)
 
 
 # ---------------------------------------------------------------------- on arrays
 def guarded(who: str, f: Callable, a: np.ndarray, *rest: Any) -> Any:
-    """f(a, ...), a function of batches of matrices, its LinAlgError told for the element that caused it."""
+    """Call f(a, ...), a function of batches of matrices; a LinAlgError names the batch element that caused it."""
     try:
         if (
             f in (lapack.svd, lapack.svdvals) and has_numbers(a) and not np.isfinite(a).all()
@@ -218,7 +218,7 @@ def guarded(who: str, f: Callable, a: np.ndarray, *rest: Any) -> Any:
 
 
 def factor(a: np.ndarray) -> np.ndarray:
-    """The Cholesky factors.  LAPACK may overlook NaN, which reaches the last element of a factor."""
+    """Return the Cholesky factors.  LAPACK may overlook NaN, which reaches the last element of a factor."""
     out = lapack.cholesky(a)
     if has_numbers(out) and np.isnan(out[..., -1:, -1:]).any():
         raise np.linalg.LinAlgError("Matrix is not positive definite")
@@ -226,7 +226,7 @@ def factor(a: np.ndarray) -> np.ndarray:
 
 
 def told(who: str, a: np.ndarray, cause: Exception) -> Exception:
-    """The error for the first matrix that LAPACK cannot deal with."""
+    """Return the error for the first matrix that LAPACK rejects."""
     inverted = ("linalg.inv", "linalg.solve", "cholesky_inverse")
     tries = {"linalg.cholesky": factor} | dict.fromkeys(inverted, lapack.inv)
     element = next((i for i in np.ndindex(a.shape[:-2]) if who in tries and fails(tries[who], a[i])), None)
@@ -247,12 +247,12 @@ def told(who: str, a: np.ndarray, cause: Exception) -> Exception:
         LinAlgError,
         who,
         f"{cause}: {size} may hold inf or NaN",
-        "look for them with minigrad.isfinite(A).all(), or inside `with minigrad.debug():`",
+        "check minigrad.isfinite(A).all(), or run it inside `with minigrad.debug():`",
     )
 
 
 def fails(f: Callable, a: np.ndarray) -> bool:
-    """Whether one matrix is the culprit."""
+    """Return True if f fails for this matrix."""
     try:
         f(a)
     except np.linalg.LinAlgError:
@@ -261,7 +261,7 @@ def fails(f: Callable, a: np.ndarray) -> bool:
 
 
 def inverses(x: np.ndarray, who: str) -> np.ndarray:
-    """The inverses; LinAlgError in the name of `who`, or NaN, for singular matrices."""
+    """Return the inverses; for singular matrices raise LinAlgError in the name of `who`, or return NaN."""
     if who:
         return guarded(who, lapack.inv, x)
     try:
@@ -275,14 +275,14 @@ def inverses(x: np.ndarray, who: str) -> np.ndarray:
 
 
 def triangle_inverse(x: np.ndarray) -> np.ndarray:
-    """The inverse of upper triangular matrices; LinAlgError where a diagonal has a 0."""
+    """Return the inverse of upper triangular matrices; raise LinAlgError if a diagonal has a 0."""
     if has_numbers(x) and not x.diagonal(0, -2, -1).all():
         raise np.linalg.LinAlgError("Singular matrix")
     return substitute(x, near(np.broadcast_to(np.eye(x.shape[-1], dtype=x.dtype), x.shape), x), True, False)
 
 
 def substitute(a: np.ndarray, b: np.ndarray, upper: bool, unit: bool) -> np.ndarray:
-    """Back substitution: by BLAS for each matrix of a short batch, row by row for all matrices of a long one."""
+    """Substitute back: by BLAS for each matrix of a short batch, row by row for all matrices of a long one."""
     shape, n = broadcast_shape(a.shape[:-2], b.shape[:-2]), a.shape[-1]
     if not shape and b.size and not on_device(a):
         return lapack.substituted(a, b, upper, unit)
@@ -301,21 +301,21 @@ def substitute(a: np.ndarray, b: np.ndarray, upper: bool, unit: bool) -> np.ndar
 
 # ---------------------------------------------------------------------- in formulas
 def transposed_solve(a: Tensor, g: Tensor, upper: bool, unit: bool) -> Tensor:
-    """The solution of A^T X = g for the triangle of A."""
+    """Return the solution of A^T X = g for the triangle of A."""
     return SolveTriangular.apply(a.mT, g, not upper, unit)
 
 
 def triangle(x: Tensor, upper: bool, skip: int) -> Tensor:
-    """The upper or lower triangle, without the first `skip` diagonals."""
+    """Return the upper or lower triangle, without the first `skip` diagonals."""
     return x.triu(skip) if upper else x.tril(-skip)
 
 
 def identity(like: Tensor) -> Tensor:
-    """The identity matrix of the size and dtype of a tensor's matrices."""
+    """Return the identity matrix of the size and dtype of a tensor's matrices."""
     return wrap_near(np.eye(like.shape[-1], dtype=like._np_dtype), like)
 
 
-# ---------------------------------------------------------------------- refusals
+# ---------------------------------------------------------------------- checks
 def floating(who: str, x: Tensor) -> None:
     """Raise RuntimeError for integers."""
     if x._np_dtype not in FLOATS:
@@ -323,7 +323,7 @@ def floating(who: str, x: Tensor) -> None:
 
 
 def matrices(who: str, x: Tensor) -> None:
-    """Raise RuntimeError for what is no batch of matrices of floating-point numbers."""
+    """Raise RuntimeError unless x is a batch of matrices of floating-point numbers."""
     if x.ndim < 2:
         raise refused(
             who,
@@ -334,25 +334,25 @@ def matrices(who: str, x: Tensor) -> None:
 
 
 def square(who: str, x: Tensor) -> None:
-    """Raise RuntimeError for what is no batch of square matrices."""
+    """Raise RuntimeError unless x is a batch of square matrices."""
     matrices(who, x)
     if x.shape[-1] != x.shape[-2]:
         raise refused(
             who,
             f"A must be batches of square matrices, but they are {x.shape[-2]} by {x.shape[-1]} matrices "
             f"(shape {tuple(x.shape)})",
-            "use a matrix with as many rows as columns, or linalg.lstsq, linalg.pinv and linalg.svd for others",
+            "use a square matrix, or linalg.lstsq, linalg.pinv and linalg.svd for others",
         )
 
 
 def fitting(who: str, A: Tensor, B: Tensor, a: Tensor, b: Tensor) -> None:
-    """Raise RuntimeError where a x = b cannot be; A and B are what the user gave."""
+    """Raise RuntimeError if the shapes of a x = b do not fit; A and B are the user's tensors."""
     if b.ndim < 2 or a.shape[-1] != b.shape[-2]:
         raise refused(
             who,
             f"incompatible shapes of A {tuple(A.shape)} and B {tuple(B.shape)}: A has {a.shape[-1]} unknowns, "
             f"B {b.shape[-2] if b.ndim > 1 else b.numel()}",
-            f"give B {a.shape[-1]} rows: B.mT where they are its columns",
+            f"give B {a.shape[-1]} rows: B.mT if these are its columns",
             notes=about({"A": A, "B": B}, marked=()),
         )
     broadcast(who, a.shape[:-2], b.shape[:-2])

@@ -1,7 +1,7 @@
 """Logic on bools and bits: logical_and, bitwise_xor, shifts, ...; and gcd and lcm of integers.
 
-None of it has a derivative.  logical_ operations ask of any number whether it is 0 and give bools; bitwise_ ones, which are
-the operators & | ^ ~, work on integers and bools and keep the dtype.
+None of it has a derivative.  logical_ operations test any number for 0 and give bools; bitwise_ ones, which are the
+operators & | ^ ~, work on integers and bools and keep the dtype.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ TRUTHS = ("B(3, 4), B(3, 4)", "B(3, 1), B(4)", "I(3, 2), B(3)", "T(3), B(3)", "T
 
 
 class LogicalAnd(Comparison):
-    """Whether both elements are true (not 0)."""
+    """True where both elements are true (not 0)."""
 
     ufunc = np.logical_and
     kernel = lambda x, y: (x != 0) & (y != 0)
@@ -25,7 +25,7 @@ class LogicalAnd(Comparison):
 
 
 class LogicalOr(Comparison):
-    """Whether one of the elements, or both, is true (not 0)."""
+    """True where one of the elements, or both, is true (not 0)."""
 
     ufunc = np.logical_or
     kernel = lambda x, y: (x != 0) | (y != 0)
@@ -33,7 +33,7 @@ class LogicalOr(Comparison):
 
 
 class LogicalXor(Comparison):
-    """Whether exactly one of the elements is true (not 0)."""
+    """True where exactly one of the elements is true (not 0)."""
 
     ufunc = np.logical_xor
     kernel = lambda x, y: (x != 0) != (y != 0)
@@ -41,7 +41,7 @@ class LogicalXor(Comparison):
 
 
 class LogicalNot(Comparison):
-    """Whether the element is false (0)."""
+    """True where the element is false (0)."""
 
     ufunc = np.logical_not
     kernel = lambda x: x == 0
@@ -52,7 +52,7 @@ logical_and, logical_or, logical_xor, logical_not = functions(LogicalAnd, Logica
 
 
 class Bitwise(Pointwise):
-    """Works on the bits of integers; on bools it is logic."""
+    """An operation on the bits of integers; on bools it is logic."""
 
     accepts, differentiable = "biu", False
     samples = (
@@ -66,28 +66,28 @@ class Bitwise(Pointwise):
 
 
 class BitwiseAnd(Bitwise):
-    """The bits that are set in both; on bools, and."""
+    """The bits that both have set; on bools, and."""
 
     ufunc = np.bitwise_and
     kernel = lambda x, y: x & y
 
 
 class BitwiseOr(Bitwise):
-    """The bits that are set in one or both; on bools, or."""
+    """The bits that one or both have set; on bools, or."""
 
     ufunc = np.bitwise_or
     kernel = lambda x, y: x | y
 
 
 class BitwiseXor(Bitwise):
-    """The bits that are set in exactly one; on bools, exclusive or."""
+    """The bits that exactly one has set; on bools, exclusive or."""
 
     ufunc = np.bitwise_xor
     kernel = lambda x, y: x ^ y
 
 
 class BitwiseNot(Bitwise):
-    """All bits turned over; on bools, not."""
+    """All bits inverted; on bools, not."""
 
     ufunc = np.invert
     kernel = lambda x: ~x
@@ -95,21 +95,21 @@ class BitwiseNot(Bitwise):
 
 
 class Shift(Bitwise):
-    """Moves the bits of integers; a shift by the number of bits or more, or a negative one, moves all of them out."""
+    """A shift of the bits of integers; a negative shift, or one by the number of bits or more, shifts all of them out."""
 
     accepts = "iu"
     samples = ("I(3, 4, 9), I(3, 4, 9)", "I(3, 1, 9), I(4, 9)", "I(3, 9), 2", "I(3, 9), I(3, 99)", "B(3), I(3, 9)")
 
 
 class BitwiseLeftShift(Shift):
-    """The bits moved up: `input * 2**other`."""
+    """The bits shifted up: `input * 2**other`."""
 
     ufunc = np.left_shift
     kernel = lambda x, y: x << y
 
 
 class BitwiseRightShift(Shift):
-    """The bits moved down, the sign kept: `floor(input / 2**other)`."""
+    """The bits shifted down, with the sign kept: `floor(input / 2**other)`."""
 
     ufunc = np.right_shift
     kernel = lambda x, y: x >> y
@@ -121,20 +121,20 @@ bitwise_and, bitwise_or, bitwise_xor, bitwise_not, bitwise_left_shift, bitwise_r
 
 
 class OfIntegers(Pointwise):
-    """A function of whole numbers."""
+    """A function of integers."""
 
     accepts, differentiable = "iu", False
     samples = ("I(3, 4, 9), I(3, 4, 9)", "I(3, 1, 9) - 4, I(4, 9)", "I(9), I(9)", "I(0, 2, 9), I(2, 9)")
 
 
 class Gcd(OfIntegers):
-    """The greatest common divisor of two integers, 0 of two zeros."""
+    """The greatest common divisor of two integers; 0 for two zeros."""
 
     kernel = ufunc = lambda x, y: on_host(np.gcd, x, y)
 
 
 class Lcm(OfIntegers):
-    """The least common multiple of two integers, 0 where one of them is."""
+    """The least common multiple of two integers; 0 if one of them is 0."""
 
     kernel = ufunc = lambda x, y: on_host(np.lcm, x, y)
 

@@ -1,7 +1,7 @@
-"""LU decomposition, A = P L U: the factors, solutions by them, and `info`, by which the `_ex` functions tell of failures.
+"""LU decomposition, A = P L U: the factors, solutions by them, and `info`, which reports failures of the `_ex` functions.
 
-L is lower triangular with ones on its diagonal, U upper triangular; both stand in one matrix `LU`.  `pivots` says with which
-row, counted from 1, each row was exchanged.  Source of the derivative: PyTorch's FunctionsManual.cpp, here block by block.
+L is lower triangular with ones on its diagonal, U upper triangular; one matrix `LU` holds both.  `pivots` is the row, counted
+from 1, that each row was swapped with.  Source of the derivative: PyTorch's FunctionsManual.cpp, here block by block.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ FACTORED = "*torch.linalg.lu_factor(S(3, 3))"
 
 # ---------------------------------------------------------------------- the operations
 class LuFactor(OfMatrices):
-    """LU, pivots, and which pivot is the first that is 0, counted from 1; 0 if none is."""
+    """LU, pivots, and the index of the first pivot that is 0, counted from 1, or 0."""
 
     name, node = "lu_factor_ex", "LinalgLuFactorEx"
     impl = lambda x, who: reported(who, on_host(factored, x))
@@ -46,14 +46,14 @@ class LuFactor(OfMatrices):
 
 
 class Permutation(NonDifferentiable):
-    """The matrix P that stands for pivots, of the dtype and with the number of rows of LU."""
+    """The matrix P of these pivots, with the dtype and the number of rows of LU."""
 
     impl = lambda lu, pivots: on_host(permutation, lu, pivots)
     batch = lambda lu, pivots: (lu, pivots)
 
 
 class CholeskyInfo(OfMatrices):
-    """The Cholesky factor, and the order of the first minor that is not positive-definite; 0 if all are."""
+    """The Cholesky factor, and the order of the first minor that is not positive-definite, or 0."""
 
     name, node = "cholesky_ex", "LinalgCholeskyEx"
     impl = lambda x, who: reported(who, on_host(cholesky_factored, x))
@@ -63,9 +63,9 @@ class CholeskyInfo(OfMatrices):
 # ---------------------------------------------------------------------- LU
 @linalg(*MATRICES, out=True)
 def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> LUEx:
-    """(LU, pivots, info) of each matrix (..., m, n); `info` is the place of the first 0 on U's diagonal, from 1, or 0.
+    """Return (LU, pivots, info) of each matrix (..., m, n); `info` is the place of the first 0 on U's diagonal, from 1, or 0.
 
-    Raises RuntimeError for pivot=False, which PyTorch has on GPUs only, and with check_errors where a pivot is 0.
+    Raises RuntimeError for pivot=False, which PyTorch has only on GPUs, and with check_errors if a pivot is 0.
     """
     matrices("linalg.lu_factor_ex", A)
     with_pivots("linalg.lu_factor_ex", pivot)
@@ -74,7 +74,7 @@ def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -
 
 @linalg(*MATRICES, node="LinalgLuFactorEx", out=True)
 def lu_factor(A: Tensor, *, pivot: bool = True) -> LU:
-    """(LU, pivots) of each matrix (..., m, n), for lu_solve.  Raises RuntimeError where a pivot is 0.
+    """Return (LU, pivots) of each matrix (..., m, n), for lu_solve.  Raises RuntimeError if a pivot is 0.
 
     >>> import minigrad
     >>> LU, pivots = minigrad.linalg.lu_factor(minigrad.tensor([[1., 2.], [2., 2.]]))
@@ -89,7 +89,7 @@ def lu_factor(A: Tensor, *, pivot: bool = True) -> LU:
 
 @linalg(*MATRICES, out=True, node="LinalgLu")
 def lu(A: Tensor, *, pivot: bool = True) -> PLU:
-    """(P, L, U) of each matrix (..., m, n) with A = P L U: P a permutation, L (m, k), U (k, n), k = min(m, n)."""
+    """Return (P, L, U) of each matrix (..., m, n) with A = P L U: P a permutation, L (m, k), U (k, n), k = min(m, n)."""
     matrices("linalg.lu", A)
     with_pivots("linalg.lu", pivot)
     packed, pivots, _ = LuFactor.apply(A, "")
@@ -105,7 +105,7 @@ def lu(A: Tensor, *, pivot: bool = True) -> PLU:
     out=True,
 )
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> PLU:
-    """(P, L, U) of what lu_factor gives; what is not unpacked is empty."""
+    """Return (P, L, U) from the result of lu_factor; parts that are not unpacked are empty."""
     none = LU_data.new_zeros((0,))
     P = Permutation.apply(LU_data, LU_pivots) if unpack_pivots else none
     return return_types.lu_unpack(P, *(triangles(LU_data) if unpack_data else (none, none)))
@@ -114,16 +114,16 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpa
 @linalg(f"{FACTORED}, T(3, 2)", f"{FACTORED}, T(2, 3), left=False", f"{FACTORED}, T(3, 2), adjoint=True",
         "*torch.linalg.lu_factor(S(2, 3, 3)), T(3, 2)", f"{FACTORED}, T(2, 3, 2)", out=True, node="LinalgLuSolve")  # fmt: skip
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
-    """The solution X of A X = B, given A's `lu_factor`; of X A = B with left=False, of A^T X = B with adjoint=True.
+    """Return the solution X of A X = B, given A's `lu_factor`; of X A = B with left=False, of A^T X = B with adjoint=True.
 
-    LU is (..., n, n), B (..., n, k); batches are broadcast.  Raises RuntimeError where the shapes do not fit.
+    LU is (..., n, n), B (..., n, k); batches are broadcast.  Raises RuntimeError if the shapes do not fit.
     """
     who = "linalg.lu_solve"
     square(who, LU)
     one_dtype(who, LU, B, names=("LU", "B"))
     if pivots._np_dtype != np.int32 or tuple(pivots.shape) != tuple(LU.shape[:-1]):
         what = f"pivots are {pivots.dtype.name} of shape {tuple(pivots.shape)}, and LU has shape {tuple(LU.shape)}"
-        raise refused(who, what, "pass both results of linalg.lu_factor(A), as they are")
+        raise refused(who, what, "pass both results of linalg.lu_factor(A) unchanged")
     b = B if left else B.mT
     fitting(who, LU, B, LU, b)
     P = Permutation.apply(LU, pivots)
@@ -136,14 +136,14 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoin
 
 @op(f"T(3, 2), {FACTORED}", out=True, name="lu_solve", node="LinalgLuSolve")
 def solve_by_lu(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
-    """The solution X of A X = input, given A's `lu_factor` (see linalg.lu_solve)."""
+    """Return the solution X of A X = input, given A's `lu_factor` (see linalg.lu_solve)."""
     return lu_solve(LU_data, LU_pivots, input)
 
 
 # ---------------------------------------------------------------------- with info
 @linalg("S(3, 3)", "S(2, 3, 3)", out=True)
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> InverseEx:
-    """(inverse, info) of each square matrix: info is 0, or the place of a 0 among its pivots, and the inverse NaN.
+    """Return (inverse, info) of each square matrix: info is 0, or the place of a 0 among its pivots, with an inverse of NaN.
 
     With check_errors a singular matrix raises LinAlgError.
     """
@@ -154,7 +154,7 @@ def inv_ex(A: Tensor, *, check_errors: bool = False) -> InverseEx:
 
 @linalg("S(3, 3), T(3, 2)", "S(2, 3, 3), T(2, 3)", "S(3, 3), T(2, 3), left=False", node="LinalgSolveEx", out=True)
 def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> SolutionEx:
-    """(result, info) of A X = B, or X A = B with left=False: info is 0, or the place of a 0 among A's pivots.
+    """Return (result, info) of A X = B, or X A = B with left=False: info is 0, or the place of a 0 among A's pivots.
 
     With check_errors a singular matrix raises LinAlgError.
     """
@@ -169,9 +169,9 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
     "(lambda x: x + x.mT)(S(3, 3))", "(lambda x: x + x.mT)(S(2, 3, 3)), upper=True", out=True, node="LinalgCholeskyEx"
 )
 def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> CholeskyEx:
-    """(L, info) of each symmetric matrix: info is 0, or the order of the first minor that is not positive-definite.
+    """Return (L, info) of each symmetric matrix: info is 0, or the order of the first minor that is not positive-definite.
 
-    L then holds what LAPACK leaves.  With check_errors such a matrix raises LinAlgError.
+    L then holds LAPACK's remainder.  With check_errors such a matrix raises LinAlgError.
     """
     square("linalg.cholesky_ex", A)
     L, info = CholeskyInfo.apply(A.mT if upper else A, "linalg.cholesky_ex" if check_errors else "")
@@ -179,7 +179,7 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -
 
 
 def with_pivots(who: str, pivot: bool) -> None:
-    """Raise RuntimeError for factors of rows that are not exchanged."""
+    """Raise RuntimeError for pivot=False."""
     if not pivot:
         raise refused(who, "LU without pivoting is not implemented on the CPU", "leave pivot=False out")
 
@@ -196,13 +196,13 @@ def triangles(packed: Tensor) -> tuple[Tensor, Tensor]:
 
 # ---------------------------------------------------------------------- on arrays
 def reported(who: str, found: tuple) -> tuple:
-    """The results of a factorization; an error in the name of `who`, if it is not "", for the first whose info is not 0."""
+    """Return the results of a factorization; raise an error in the name of `who`, unless "", for the first nonzero info."""
     info = found[-1]
     if not who or not has_numbers(info) or not info.any():
         return found
     i = int(info[info != 0].reshape(-1)[0])
     if who.startswith("linalg.lu"):
-        what = f"U[{i},{i}] is zero, by which lu_solve would divide"
+        what = f"U[{i},{i}] is zero, and lu_solve would divide by it"
         raise refused(who, what, "use linalg.lu_factor_ex(A), or linalg.lstsq for a solution")
     minor = f"the leading minor of order {i} is not positive-definite"
     what = (
@@ -212,7 +212,7 @@ def reported(who: str, found: tuple) -> tuple:
 
 
 def factored(x: np.ndarray) -> tuple:
-    """LU, pivots from 1 on, info."""
+    """Return LU, pivots counted from 1, and info."""
     k = min(x.shape[-2:])
     if not x.size:
         lead = x.shape[:-2]
@@ -227,7 +227,7 @@ def factored(x: np.ndarray) -> tuple:
 
 
 def cholesky_factored(x: np.ndarray) -> tuple:
-    """The lower factor, and info."""
+    """Return the lower factor, and info."""
     if not x.size:
         return x.copy(), np.zeros(x.shape[:-2], np.int32)
     potrf = lapack.library().get_lapack_funcs(("potrf",), (x,))[0]
@@ -240,7 +240,7 @@ def cholesky_factored(x: np.ndarray) -> tuple:
 
 
 def permutation(lu: np.ndarray, pivots: np.ndarray) -> np.ndarray:
-    """The matrix P: the columns of the identity in the order that the exchanges leave."""
+    """Return the matrix P: the identity's columns, permuted by the swaps."""
     m = lu.shape[-2]
     out = np.zeros((*pivots.shape[:-1], m, m), lu.dtype)
     for i in np.ndindex(pivots.shape[:-1]):
@@ -253,7 +253,7 @@ def permutation(lu: np.ndarray, pivots: np.ndarray) -> np.ndarray:
 
 # ---------------------------------------------------------------------- pull-back
 def lu_gradient(g: Tensor, packed: Tensor, pivots: Tensor) -> Tensor:
-    """P L^-T [tril(L^T gL, -1) + triu(gU U^T)] U^-T; rows below the square, or columns beside it, add to gU or gL."""
+    """Return P L^-T [tril(L^T gL, -1) + triu(gU U^T)] U^-T; rows below the square, or columns beside it, add to gU or gL."""
     m, n = packed.shape[-2:]
     k = min(m, n)
     inner, gl, gu, beyond = packed[..., :k, :k], g[..., :k, :k].tril(-1), g[..., :k, :k].triu(), None

@@ -1,4 +1,4 @@
-"""Masks: boolean tensors that say for each element yes or no, and what is done where they say yes."""
+"""Masks: boolean tensors, and the operations on the elements where they are true."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .shape import layout
 
 
 class OneHot(NonDifferentiable):
-    """For each class number a row of zeros with a one at that place."""
+    """A one-hot row for each class number: zeros with a one at that index."""
 
     @staticmethod
     def impl(x: np.ndarray, n: int) -> np.ndarray:
@@ -39,7 +39,7 @@ class OneHot(NonDifferentiable):
     "T(4, 3).mT, B(3, 4), -1.0",
 )
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """`input` with one value, a number or a 0-d tensor, where `mask` holds; the two are broadcast to each other.
+    """Replace elements where `mask` holds by one value, a number or a 0-d tensor; input and mask are broadcast.
 
     >>> import minigrad
     >>> x = minigrad.tensor([1., 2., 3.])
@@ -59,7 +59,7 @@ def masked_fill_(self: Tensor, mask: Tensor, value: Any) -> Tensor:
 
 @op("T(3, 4), B(3, 4), T(12)", "T(3, 4), torch.tensor([True, False, True, False]), T(2, 3)", node="MaskedScatter")
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """`input` with the elements of `source`, in their order, at the places where `mask` holds."""
+    """Replace elements where `mask` holds by the elements of `source`, in order."""
     size = broadcast_shapes(input.shape, mask.shape)
     x = input if tuple(input.shape) == size else input.expand(size)
     out = Put.apply(*poured(x, mask, source))
@@ -73,7 +73,7 @@ def masked_scatter_(self: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 
 
 def poured(x: Tensor, mask: Tensor, source: Tensor) -> tuple:
-    """What both forms of masked_scatter put where; a 0-d tensor as one of shape (1,)."""
+    """Return the operands of Put for both forms of masked_scatter; a 0-d tensor has shape (1,) in them."""
     check_mask("masked_scatter", mask)
     if source._np_dtype != x._np_dtype:
         raise error(
@@ -90,7 +90,7 @@ def poured(x: Tensor, mask: Tensor, source: Tensor) -> tuple:
             RuntimeError,
             "masked_scatter",
             f"number of elements of source ({source.numel()}) < number of ones in mask ({n})",
-            "pass as many values as the mask has ones: source[:mask.sum()] has to be whole",
+            "pass at least one value for each one in the mask",
         )
     return x, source.reshape(-1)[:n], tuple(range(x.ndim)), False, *places
 
@@ -103,7 +103,7 @@ def poured(x: Tensor, mask: Tensor, source: Tensor) -> tuple:
     node="MaskedSelect",
 )
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
-    """The elements where `mask` holds, in one dimension; the two are broadcast to each other."""
+    """Return the elements where `mask` holds, in one dimension; input and mask are broadcast."""
     check_mask("masked_select", mask)
     size = broadcast_shapes(input.shape, mask.shape) or (1,)
     return Take.apply(input.expand(size), tuple(range(len(size))), *where_true(mask.expand(size)))
@@ -119,7 +119,7 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     out=True,
 )
 def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
-    """The indices of the elements that are not zero, one row each; with `as_tuple` one tensor per dimension.
+    """Return the indices of the elements that are not zero, one row each; with `as_tuple` one tensor per dimension.
 
     >>> import minigrad
     >>> minigrad.nonzero(minigrad.tensor([[0, 1], [2, 0]]))
@@ -131,7 +131,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
 
 @op("torch.tensor([[0, 1], [2, 0]])", "B(3, 4)", "torch.tensor(2)", differentiable=False)
 def argwhere(input: Tensor) -> Tensor:
-    """The indices of the elements that are not zero, one row each."""
+    """Return the indices of the elements that are not zero, one row each."""
     return NonZero.apply(input)
 
 
@@ -145,9 +145,9 @@ def argwhere(input: Tensor) -> Tensor:
     differentiable=False,
 )
 def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
-    """For each class number a row of zeros with a one at that place: shape (*, num_classes), int64.
+    """Return a row of zeros with a one at its index for each class number: shape (*, num_classes), int64.
 
-    Without `num_classes` there are as many as the largest number needs.  Raises RuntimeError for numbers out of range.
+    `num_classes` defaults to the largest number plus one.  Raises RuntimeError for numbers out of range.
     """
     if input._np_dtype != np.int64:
         raise error(
@@ -179,13 +179,13 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
             RuntimeError,
             "one_hot",
             f"class values must be smaller than num_classes, {num_classes}" + (f", got {high}" if a.size else ""),
-            f"write num_classes={high + 1 if a.size else 1}, or -1 for as many as there are",
+            f"write num_classes={high + 1 if a.size else 1}, or -1 to count them",
         )
     return OneHot.apply(input, int(num_classes))
 
 
 def check_mask(who: str, mask: Tensor) -> None:
-    """Masks are boolean."""
+    """Raise RuntimeError unless the mask is boolean."""
     if mask._np_dtype.kind != "b":
         raise error(
             RuntimeError,
@@ -196,7 +196,7 @@ def check_mask(who: str, mask: Tensor) -> None:
 
 
 def check_fill(who: str, mask: Tensor, value: Any) -> None:
-    """One boolean mask and one value, a real one."""
+    """Raise RuntimeError unless the mask is boolean and the value a single real number."""
     check_mask(who, mask)
     check_real(who, value)
     if isinstance(value, Tensor) and value.ndim:

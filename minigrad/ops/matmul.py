@@ -1,7 +1,7 @@
 """Products of vectors and matrices: matmul and its relatives of fixed rank, sums with products (addmm), outer, cross.
 
 One class computes them all.  Its two formulas hold for every pair of ranks, 1-d, 2-d and batched with broadcasting, and
-are made of products again, so derivatives of any order follow.  Contractions along other dimensions: einsum.py.
+consist of products again, so derivatives of any order follow.  Contractions along other dimensions: einsum.py.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ BATCHES = ("batch1", "batch2")
 
 
 class MatMul(Bilinear):
-    """The matrix product, of vectors and of batches of matrices as well."""
+    """The matrix product, of vectors and of batches of matrices too."""
 
     name = "matmul"
     arrays = quiet = True
@@ -40,23 +40,23 @@ class MatMul(Bilinear):
 
     @classmethod
     def node_name(cls, node: Any) -> str:
-        """PyTorch's names of the products of vectors and matrices; that of stacks it reshapes."""
-        if cls is not MatMul:  # it was asked for by its name
+        """Return PyTorch's names of the products of vectors and matrices; for stacks it reshapes."""
+        if cls is not MatMul:  # the user called it by its name
             return super().node_name(node)
         return f"{['Dot', 'Mv', 'Mm', 'UnsafeView'][min(len(node._shape), 3)]}Backward0"
 
     @classmethod
     def saving_order(cls, args: tuple) -> tuple:
-        """PyTorch's names are self and mat2, and self and vec, or tensor, where the second is a vector."""
+        """Follow PyTorch's names: self and mat2, or self and vec (or tensor) if the second is a vector."""
         return (0, 1) if len(args[1]._sizes) == 1 else (1, 0)
 
     @classmethod
     def partial_text(cls, i: int) -> str:
-        """What the formulas come to for matrices."""
+        """Return the formulas in the form they have for matrices."""
         return ("g @ y.mT", "x.mT @ g")[i]
 
     def vmap(info: Any, in_dims: tuple, x: Tensor, y: Tensor) -> tuple:
-        """Vectors become matrices of one row or column, so that the batch can stand in front of matrices."""
+        """Make vectors matrices of one row or column, so that the batch dimension can precede matrices."""
         row, column = (a.ndim - (d is not None) == 1 for a, d in zip((x, y), in_dims))
         x, y = (a.movedim(d, 0) if d else a for a, d in zip((x, y), in_dims))
         x, y = x.unsqueeze(-2) if row else x, y.unsqueeze(-1) if column else y
@@ -70,7 +70,7 @@ class Mm(MatMul):
 
 
 class Bmm(MatMul):
-    """The products of two equally long batches of matrices."""
+    """The products of two batches of matrices, of equal length."""
 
 
 class Mv(MatMul):
@@ -82,7 +82,7 @@ class Dot(MatMul):
 
 
 class Outer(Bilinear):
-    """All products of an element of one vector and one of another; its gradients are products with the vectors."""
+    """All products of an element of one vector and one of another; the gradients are products with the vectors."""
 
     arrays = True
     node = "Mul"
@@ -93,12 +93,12 @@ class Outer(Bilinear):
 
     @classmethod
     def partial_text(cls, i: int) -> str:
-        """What the formulas come to for vectors."""
+        """Return the formulas in the form they have for vectors."""
         return ("g @ y", "x @ g")[i]
 
 
 class Cross(Bilinear):
-    """The vector product along a dimension of size 3, by (x × y) · g = x · (y × g) its own transpose but for order."""
+    """The vector product along a dimension of size 3; since (x × y) · g = x · (y × g), it is its own transpose up to order."""
 
     layout = row_major
     node = "LinalgCross"
@@ -127,10 +127,10 @@ class Cross(Bilinear):
     out=True,
 )
 def matmul(input: Tensor, other: Tensor) -> Tensor:
-    """The matrix product, what `x @ y` computes.
+    """Return the matrix product, `x @ y`.
 
     Two vectors give their scalar product; a matrix and a vector, or a vector and a matrix, a vector; otherwise the last
-    two dimensions are matrices and those before are broadcast.  Raises RuntimeError for other inner sizes, for 0-d
+    two dimensions are matrices, and the others are broadcast.  Raises RuntimeError for different inner sizes, for 0-d
     tensors and for two dtypes.
 
     >>> import minigrad
@@ -146,50 +146,50 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
 
 @op("T(2, 3), T(3, 4)", "T(3, 2).mT, T(3, 1)", "T(2, 0), T(0, 3)", "I(2, 3, 9), I(3, 2, 9)", out=True)
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
-    """The product of two matrices, (n, k) times (k, m).  Raises RuntimeError for anything else."""
+    """Return the product of two matrices, (n, k) times (k, m).  Raises RuntimeError for anything else."""
     return of_rank(Mm, "mm", (2, 2), input, mat2, ("input", "mat2"))
 
 
 @op("T(2, 3, 4), T(2, 4, 5)", "T(2, 4, 3).mT, T(2, 4, 1)", "T(0, 3, 4), T(0, 4, 5)", "T(2, 3, 0), T(2, 0, 5)", out=True)
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
-    """The products of two batches of matrices, (b, n, k) times (b, k, m).  Raises RuntimeError for anything else."""
+    """Return the products of two batches of matrices, (b, n, k) times (b, k, m).  Raises RuntimeError for anything else."""
     return of_rank(Bmm, "bmm", (3, 3), input, mat2, ("input", "mat2"))
 
 
 @op("T(2, 3), T(3)", "T(3, 2).mT, T(6)[::2]", "T(2, 0), T(0)", out=True)
 def mv(input: Tensor, vec: Tensor) -> Tensor:
-    """The product of a matrix (n, k) and a vector (k).  Raises RuntimeError for anything else."""
+    """Return the product of a matrix (n, k) and a vector (k).  Raises RuntimeError for anything else."""
     return of_rank(Mv, "mv", (2, 1), input, vec, ("input", "vec"))
 
 
 @op("T(3), T(3)", "T(6)[::2], T(3)", "T(0), T(0)", "I(3, 9), I(3, 9)", out=True)
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
-    """The scalar product of two vectors of one size, as a 0-d tensor.  Raises RuntimeError for other ranks."""
+    """Return the scalar product of two vectors of equal size, as a 0-d tensor.  Raises RuntimeError for other ranks."""
     return of_rank(Dot, "dot", (1, 1), input, tensor, ("input", "tensor"))
 
 
 @op("T(3), T(3)", out=True, node="Vdot")
 def vdot(input: Tensor, other: Tensor) -> Tensor:
-    """The scalar product of two vectors; there are no complex tensors, so it is `dot`."""
+    """Return the scalar product of two vectors; it equals `dot`, as minigrad has no complex tensors."""
     return dot(input, other)
 
 
 @linalg("T(2, 3), T(2, 3)", "T(2, 3), T(3)", "T(2, 3), T(2, 3), dim=0")
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
-    """The scalar products of vectors along one dimension of broadcast tensors."""
+    """Return the scalar products of vectors along one dimension of broadcast tensors."""
     return (x * y).sum(dim)
 
 
 @op("T(3), T(4)", "T(0), T(2)", "I(3, 9), T(2)", "T(6)[::2], T(2)", out=True, aliases=("ger",))
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
-    """The matrix of all products of two vectors' elements, (n, m).  Raises RuntimeError for other ranks."""
+    """Return the matrix of all products of two vectors' elements, (n, m).  Raises RuntimeError for other ranks."""
     ranked("outer", input, vec2, (1, 1), ("input", "vec2"), "write input.flatten(), vec2.flatten()")
     return Outer.apply(input, vec2) if input._np_dtype == vec2._np_dtype else column(input) * vec2
 
 
 @op("T(4, 3), T(4, 3)", "T(3, 4), T(3, 4), 0", "T(2, 3), T(1, 3), 1", "T(3), T(3)", out=True)
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
-    """The vector product along `dim`, or along the first dimension of size 3; RuntimeError where there is none."""
+    """Return the vector product along `dim`, by default the first dimension of size 3; raise RuntimeError if none exists."""
     if dim is None:
         found = [d for d, n in enumerate(input.shape) if n == 3]
         if not found:
@@ -204,12 +204,12 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
 
 @linalg("T(4, 3), T(4, 3)", "T(3, 4), T(3, 1), dim=0")
 def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
-    """The vector product along a dimension of size 3; the others are broadcast."""
+    """Return the vector product along a dimension of size 3; the others are broadcast."""
     return cross_along("linalg.cross", input, other, dim)
 
 
 def cross_along(who: str, x: Tensor, y: Tensor, dim: int) -> Tensor:
-    """The vector product of tensors of one rank."""
+    """Return the vector product of tensors of equal rank."""
     if x.ndim != y.ndim:
         raise refused(
             who,
@@ -240,19 +240,19 @@ def cross_along(who: str, x: Tensor, y: Tensor, dim: int) -> Tensor:
     node="Addmm",
 )
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """beta * input + alpha * (mat1 @ mat2); `input` is broadcast, and not read where beta is 0 (NaNs do not spread)."""
+    """Return beta * input + alpha * (mat1 @ mat2); `input` is broadcast, and ignored if beta is 0 (NaNs do not spread)."""
     return combine("addmm", input, of_rank(Mm, "addmm", (2, 2), mat1, mat2, ("mat1", "mat2")), beta, alpha)
 
 
 @op("T(2), T(2, 3), T(3)", "T(), T(2, 3), T(3), beta=2, alpha=3", inplace=True, out=True, node="Addmv")
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """beta * input + alpha * (mat @ vec)."""
+    """Return beta * input + alpha * (mat @ vec)."""
     return combine("addmv", input, of_rank(Mv, "addmv", (2, 1), mat, vec, ("mat", "vec")), beta, alpha)
 
 
 @op("T(2, 3), T(2), T(3)", "T(3), T(2), T(3), beta=2, alpha=3", inplace=True, out=True, node="Addr")
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """beta * input + alpha * outer(vec1, vec2)."""
+    """Return beta * input + alpha * outer(vec1, vec2)."""
     return combine("addr", input, outer(vec1, vec2), beta, alpha)
 
 
@@ -264,7 +264,7 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any
     node="Baddbmm",
 )
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """beta * input + alpha * bmm(batch1, batch2)."""
+    """Return beta * input + alpha * bmm(batch1, batch2)."""
     return combine("baddbmm", input, of_rank(Bmm, "baddbmm", (3, 3), batch1, batch2, BATCHES), beta, alpha)
 
 
@@ -277,13 +277,13 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alp
     node="Addbmm",
 )
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """beta * input + alpha * the sum of bmm(batch1, batch2) over the batch."""
+    """Return beta * input + alpha * the sum of bmm(batch1, batch2) over the batch."""
     products = of_rank(Bmm, "addbmm", (3, 3), batch1, batch2, BATCHES)
     return combine("addbmm", input, products.sum(0, dtype=products.dtype), beta, alpha)
 
 
 def of_rank(cls: Any, who: str, ranks: tuple, x: Tensor, y: Tensor, names: tuple) -> Tensor:
-    """The product of two tensors of these ranks; RuntimeError for others."""
+    """Return the product of two tensors of these ranks; raise RuntimeError for others."""
     ranked(who, x, y, ranks, names)
     if len(x._sizes) == 3 and x._sizes[0] != y._sizes[0]:
         a, b = names
@@ -301,13 +301,13 @@ def of_rank(cls: Any, who: str, ranks: tuple, x: Tensor, y: Tensor, names: tuple
 
 
 def combine(who: str, input: Tensor, product: Tensor, beta: Any, alpha: Any) -> Tensor:
-    """beta * input + alpha * product, in the product's shape."""
+    """Return beta * input + alpha * product, in the product's shape."""
     if who != "addr":
         input, product = one_dtype(who, input, product, names=("input", "product"))
-    if product._np_dtype not in FLOATS and (beta % 1 or alpha % 1):  # PyTorch forgets the rest, but in addr
+    if product._np_dtype not in FLOATS and (beta % 1 or alpha % 1):  # PyTorch drops the fraction, except in addr
         raise refused(
             who,
-            f"beta={beta} and alpha={alpha} have to be integers for tensors of {product.dtype}",
+            f"beta={beta} and alpha={alpha} must be integers for tensors of {product.dtype}",
             "convert the tensors: x.float()",
         )
     beta, alpha = (number if product._np_dtype in FLOATS else int(number) for number in (beta, alpha))
@@ -315,7 +315,7 @@ def combine(who: str, input: Tensor, product: Tensor, beta: Any, alpha: Any) -> 
         raise refused(
             who,
             f"input of shape {tuple(input.shape)} cannot be expanded to the product's shape {tuple(product.shape)}",
-            f"pass an input of shape {tuple(product.shape)}, or one that is broadcast to it",
+            f"pass an input of shape {tuple(product.shape)}, or one that broadcasts to it",
             notes=about(
                 {"input": input, "product": product}, {"input": tuple(input.shape), "product": tuple(product.shape)}
             ),
@@ -327,11 +327,11 @@ def combine(who: str, input: Tensor, product: Tensor, beta: Any, alpha: Any) -> 
 
 # ---------------------------------------------------------------------- the product on arrays, and its formulas
 def product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """np.matmul; many small matrices times one matrix are multiplied as one tall matrix, in one call of BLAS."""
+    """Return np.matmul; many small matrices times one matrix become one tall matrix, for a single BLAS call."""
     if x.dtype is not y.dtype and x.dtype != y.dtype or x.dtype.kind == "b":
-        raise TypeError(f"no product of {x.dtype} and {y.dtype}")  # `fit` says so
+        raise TypeError(f"no product of {x.dtype} and {y.dtype}")  # `fit` explains it
     if x.ndim == 2 == y.ndim:
-        return x.dot(y)  # what np.matmul comes to, with half its overhead
+        return x.dot(y)  # same as np.matmul, with half its overhead
     if x.ndim > 2 and y.ndim == 2 and x.shape[-1] == y.shape[0]:
         return x.reshape(math.prod(x.shape[:-1]), x.shape[-1]).dot(y).reshape(*x.shape[:-1], y.shape[1])
     if x.ndim > 2 and y.ndim > 1 and x.shape[-1] == 1 == y.shape[-2]:  # outer products: NumPy would call BLAS for each
@@ -340,13 +340,13 @@ def product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def all_products(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The products of outer; of many by a kernel, which there is where the first operand has the result's shape."""
+    """Return the products of outer; many by a kernel, which requires that the first operand has the result's shape."""
     shape = (*x.shape, y.shape[-1])
     return Mul.impl(np.broadcast_to(column(x), shape) if math.prod(shape) >= BROADCAST_FROM else column(x), row(y))
 
 
 def left_gradient(g: Any, y: Any, shape: tuple) -> Any:
-    """The gradient of x (of that shape) in x @ y; of tensors or arrays, like all that follows."""
+    """Return the gradient of x (of that shape) in x @ y, for tensors or arrays, like all functions below."""
     if y.ndim == 1:
         return column(g) * y
     if len(shape) == 1:
@@ -355,43 +355,43 @@ def left_gradient(g: Any, y: Any, shape: tuple) -> Any:
 
 
 def right_gradient(g: Any, x: Any, shape: tuple) -> Any:
-    """The gradient of y (of that shape) in x @ y."""
+    """Return the gradient of y (of that shape) in x @ y."""
     if x.ndim == 1:
         return column(x) * row(g) if len(shape) > 1 else column(g) * x
     if len(shape) == 1:
         return multiply(g.reshape((math.prod(g.shape),)), rows(x))
-    if len(shape) == 2:  # one matrix met all of x's: their products are summed inside one product
+    if len(shape) == 2:  # one matrix for all of x's: sum the products inside one product
         return multiply(rows(x).mT, rows(g))
     return summed(multiply(x.mT, g), shape)
 
 
 def multiply(x: Any, y: Any) -> Any:
-    """x @ y."""
+    """Return x @ y."""
     return product(x, y) if type(x) in KINDS else MatMul.apply(x, y)
 
 
 def summed(g: Any, shape: tuple) -> Any:
-    """The gradient of an operand of that shape, which was broadcast."""
+    """Return the gradient of an operand of that shape, which was broadcast."""
     return sum_down(g, shape) if type(g) in KINDS else sum_to(g, shape)
 
 
 def column(x: Any) -> Any:
-    """A vector as a matrix of one column."""
+    """Return a vector as a matrix of one column."""
     return x.reshape((*x.shape, 1))
 
 
 def row(x: Any) -> Any:
-    """A vector as a matrix of one row."""
+    """Return a vector as a matrix of one row."""
     return x.reshape((*x.shape[:-1], 1, x.shape[-1]))
 
 
 def rows(x: Any) -> Any:
-    """All rows of a batch of matrices as one matrix."""
+    """Return all rows of a batch of matrices as one matrix."""
     return x if x.ndim == 2 else x.reshape((math.prod(x.shape[:-1]), x.shape[-1]))
 
 
 def broadcasting(cls: Any, in_dims: tuple, x: Tensor, y: Tensor, *statics: Any) -> Tensor:
-    """Run an operation that broadcasts batches of matrices; arguments that have a batch dimension have it in front."""
+    """Run an operation that broadcasts batches of matrices; batched arguments have their batch dimension in front."""
     rank = max(a.ndim - (d is not None) for a, d in zip((x, y), in_dims))
     x, y = (lift(a, None if d is None else 0, rank) for a, d in zip((x, y), in_dims))
     return cls.apply(x, y, *statics)

@@ -1,7 +1,7 @@
-"""Name nodes as PyTorch does where minigrad divides operations otherwise, so that programs find the names in a graph.
+"""Name nodes as PyTorch does where minigrad splits operations differently, so that programs find these names in a graph.
 
-An operation with `number_nodes` has another node where an operand is a number, which then is no input (x ** 2).  A function
-that is several operations here and one in PyTorch gives the last node that one's name (`ending`; mse_loss).
+An operation with `number_nodes` has another node if an operand is a number, which then is no input (x ** 2).  A function of
+several operations that is one operation in PyTorch gives its last node that name (`ending`; mse_loss).
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from ..core.tensor import Tensor
 
 
 def numbers_among(node: Any) -> list:
-    """Return the positions of the operands that are numbers, if PyTorch has another node for that."""
+    """Return the positions of the operands that are numbers, if PyTorch has another node for them."""
     fn = node._fn
     return [i for i in fn.number_nodes if i in node._constants] if fn.number_nodes else []
 
 
 @functools.cache
 def alphabetical(cls: Any, n: int) -> tuple:
-    """Return the positions of n arguments in the order of PyTorch's names of them, in which it saves them."""
+    """Return the positions of n arguments in alphabetical order of PyTorch's names, the order of saving."""
     names = [cls.known_as()[cls.parameter(i)] for i in range(n)]
     return tuple(sorted(range(n), key=lambda i: {"input": "self", "x": "self", "y": "other"}.get(names[i], names[i])))
 
@@ -31,7 +31,7 @@ def alphabetical(cls: Any, n: int) -> tuple:
 def ending(f: Callable, node: str | Callable) -> Callable:
     """Return the function with the node of each result called `node`; the nodes behind it keep their names.
 
-    A callable makes the name of the arguments, "" for the one that the node has.
+    A callable computes the name from the arguments; "" keeps the node's name.
     """
 
     @functools.wraps(f)
@@ -55,6 +55,6 @@ def ending(f: Callable, node: str | Callable) -> Callable:
 
 @functools.cache
 def renamed(kind: type, name: str) -> type:
-    """Return the class of nodes of one kind that have another name."""
+    """Return the class of nodes of one kind under another name."""
     known = name if "Backward" in name else f"{name}Backward0"
     return type(known, (kind,), {"__slots__": (), "__module__": kind.__module__, "name": lambda node: known})

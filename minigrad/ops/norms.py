@@ -1,7 +1,7 @@
 """Norms of vectors and matrices, and distances between points.
 
-The formulas are PyTorch's, case by case in p.  Where a norm has no derivative the subgradient 0 is taken: at the zero
-vector, at coincident points.
+The formulas are PyTorch's, case by case in p.  Where a norm has no derivative, at the zero vector and at coincident points,
+it has the subgradient 0.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from .pointwise import where
 from .products import broadcast, linalg, one_dtype, refused
 from .reduce import CountNonzero, add_up, as_floating, count, reduced
 
-CHUNK = 1 << 20  # elements of the differences between points that are held at a time
+CHUNK = 1 << 20  # elements of differences between points that are in memory at a time
 
 
 class Norm(Reduce):
-    """(sum |x|**p)**(1/p) over dimensions; p = inf is the largest, -inf the smallest |x|, 0 counts."""
+    """(sum |x|**p)**(1/p) over dimensions; p = inf is the largest, -inf the smallest |x|, 0 counts nonzero elements."""
 
     node = "LinalgVectorNorm"
 
     @staticmethod
     def impl(x: np.ndarray, dims: tuple, keepdim: bool, p: float) -> np.ndarray:
-        if p and count(x.shape, dims) == 1:  # its square may be too large, or too small
+        if p and count(x.shape, dims) == 1:  # its square might overflow or underflow
             return np.abs(x).reshape([n for d, n in enumerate(x.shape) if keepdim or d not in dims])
         if p == 2:
             squares = reductions_cpu.reduce("squares", x, dims, keepdim)
@@ -58,7 +58,7 @@ class Norm(Reduce):
 
     @staticmethod
     def arrays(gs: tuple, bound: tuple) -> tuple | None:
-        """The same on arrays for p = 2."""
+        """Return the same on arrays for p = 2."""
         (g,), (x, dims, keepdim, p, out) = gs, bound
         if p != 2 or count(x.shape, dims) == 1 or on_device(x):
             return None
@@ -67,7 +67,7 @@ class Norm(Reduce):
 
 
 def norm_gradient(g: Tensor, x: Tensor, out: Tensor, dims: tuple, p: float) -> Tensor:
-    """PyTorch's formulas (FunctionsManual.cpp, norm_backward)."""
+    """Apply PyTorch's formulas (FunctionsManual.cpp, norm_backward)."""
     if p == 0:
         return x.new_zeros(x.shape)
     if p == 1:
@@ -84,7 +84,7 @@ def norm_gradient(g: Tensor, x: Tensor, out: Tensor, dims: tuple, p: float) -> T
 
 
 def ratio(g: Tensor, out: Tensor) -> Tensor:
-    """g / out, and 0 with derivatives of 0 where out is 0: a norm of no elements is constant."""
+    """Return g / out; where out is 0 it is 0 with derivatives of 0: a norm of no elements is constant."""
     zero = out == 0
     return where(zero, 0.0, g / where(zero, 1.0, out))
 
@@ -93,11 +93,11 @@ def ratio(g: Tensor, out: Tensor) -> Tensor:
     "T(3, 4), 0.5, 0", "T(3, 4), -1", "T(3, 4), float('inf'), 1", "T(3, 4), -float('inf'), 1", "T()", "T(0)",
     "T(0, 3), 1, 0", "T(4, 3).mT, 2, 0", "T(3), dtype=torch.float64", "T(3, 2), 'nuc'", out=True)  # fmt: skip
 def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """The vector norm `(sum |x|**p)**(1/p)` of all elements, or over the dimensions `dim`.
+    """Return the vector norm `(sum |x|**p)**(1/p)` of all elements, or over the dimensions `dim`.
 
     `p` is a number, or "fro" for 2; inf and -inf give the largest and smallest |x|, 0 the number of non-zero elements,
     "nuc" the nuclear norm of matrices.
-    Raises RuntimeError for integers, and for the norms that an empty tensor does not have.
+    Raises RuntimeError for integers, and for norms that are undefined for an empty tensor.
 
     >>> import minigrad
     >>> minigrad.norm(minigrad.tensor([3., 4.]))
@@ -114,15 +114,15 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
             "norm",
             f"cannot compute the {p} norm over dimensions {dims} of shape {shape}: there are no elements and the operation "
             "does not have an identity",
-            "look for input.numel() > 0 first",
+            "check input.numel() > 0 first",
         )
     return Norm.apply(x, dims, keepdim, order)
 
 
 def exponent(p: Any) -> float:
-    """The number that `p=` of norm stands for."""
+    """Return the number that `p=` of norm means."""
     if isinstance(p, str) and p != "fro":
-        raise error(RuntimeError, "norm", f"{p!r} is no vector norm", "pass a number or 'fro', or use linalg.norm")
+        raise error(RuntimeError, "norm", f"{p!r} is not a vector norm", "pass a number or 'fro', or use linalg.norm")
     return 2.0 if p is None or p == "fro" else float(p)
 
 
@@ -136,7 +136,7 @@ def exponent(p: Any) -> float:
     node="Dist",
 )
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
-    """The p-norm of `input - other`, which are broadcast to each other."""
+    """Return the p-norm of `input - other`, which are broadcast."""
     return norm(input - other, p)
 
 
@@ -151,7 +151,7 @@ class Cdist(Operation):
 
     @staticmethod
     def arrays(gs: tuple, bound: tuple) -> tuple | None:
-        """Both gradients for p = 1, on arrays."""
+        """Return both gradients for p = 1, on arrays."""
         g, (x, y, p) = gs[0], bound[:3]
         if p != 1 or (dx := kernels.pulls(g, x, y)) is None:
             return None
@@ -173,19 +173,19 @@ class Cdist(Operation):
     "T(2, 3), dtype=torch.float64",
 )
 def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """The norm (sum |x|^ord)^(1/ord) of all elements as one vector, or over the dimensions `dim`.
+    """Return the norm (sum |x|^ord)^(1/ord) of all elements as one vector, or over the dimensions `dim`.
 
     ord=inf is the largest |x|, -inf the smallest, 0 the number of elements that are not zero.
-    Raises RuntimeError for integers, and for ord=inf and -inf of nothing.
+    Raises RuntimeError for integers, and for ord=inf and -inf of an empty tensor.
     """
     return norm(x, order("linalg.vector_norm", ord), dim, keepdim, dtype=dtype)
 
 
 def order(who: str, ord: Any) -> float:
-    """The number that the order of a vector's norm has to be."""
+    """Return the order of a vector norm as a number; raise an error for a string."""
     if isinstance(ord, str):
-        what = f"{ord!r} is a norm of matrices, and this is the norm of vectors"
-        kind = TypeError if who == "linalg.vector_norm" else RuntimeError  # as PyTorch, whose vector_norm takes numbers
+        what = f"{ord!r} is a matrix norm, and this computes vector norms"
+        kind = TypeError if who == "linalg.vector_norm" else RuntimeError  # PyTorch's vector_norm takes numbers
         raise error(kind, who, what, "write ord=2, another number or float('inf')")
     return float(ord)
 
@@ -203,10 +203,10 @@ def order(who: str, ord: Any) -> float:
 def matrix_norm(
     A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None
 ) -> Tensor:
-    """A norm of each matrix in two dimensions.
+    """Return a norm of each matrix in two dimensions.
 
-    "fro": the root of the sum of squares; "nuc": the sum of the singular values; 2, -2: the largest, the smallest of
-    them; 1, -1: the largest, the smallest sum of a column; inf, -inf: of a row.
+    "fro": the root of the sum of squares; "nuc": the sum of the singular values; 2, -2: the largest, the smallest singular
+    value; 1, -1: the largest, the smallest column sum of |A|; inf, -inf: the largest, the smallest row sum.
     """
     who = "linalg.matrix_norm"
     matrices(who, A)
@@ -238,9 +238,9 @@ def matrix_norm(
     "T(2, 3, 4), 'nuc', (0, 2), True",
 )
 def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """A vector's norm or a matrix's, by the number of dimensions `dim` (see vector_norm and matrix_norm).
+    """Return a vector or matrix norm, by the number of dimensions in `dim` (see vector_norm and matrix_norm).
 
-    Without `ord` the root of the sum of squares; without `dim` a tensor of one or two dimensions is meant.
+    Without `ord` it is the root of the sum of squares; without `dim` the tensor must have one or two dimensions.
     """
     if ord is None:
         return vector_norm(A, 2, dim, keepdim, dtype=dtype)
@@ -257,7 +257,7 @@ def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = Fal
 
 @linalg("T(3, 3)", "T(2, 3, 4), 2", "T(3, 3), -2")
 def cond(A: Tensor, p: Any = None) -> Tensor:
-    """The condition number of each matrix: its largest singular value over the smallest, or norm(A) * norm(inv(A)).
+    """Return the condition number of each matrix: its largest singular value over the smallest, or norm(A) * norm(inv(A)).
 
     It is inf for singular matrices, 0 for empty ones.
     """
@@ -287,11 +287,11 @@ def cond(A: Tensor, p: Any = None) -> Tensor:
     method=False,
 )
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
-    """The distances between all rows of x1 (..., n, d) and all of x2 (..., m, d), in the p-norm: (..., n, m).
+    """Return the distances between all rows of x1 (..., n, d) and all of x2 (..., m, d), in the p-norm: (..., n, m).
 
-    The gradient between coincident points is 0.  `compute_mode` says when Euclidean distances may come from a matrix
+    The gradient between coincident points is 0.  `compute_mode` selects when Euclidean distances may come from a matrix
     product: "use_mm_for_euclid_dist_if_necessary" (more than 25 points), "use_mm_for_euclid_dist",
-    "donot_use_mm_for_euclid_dist"; where cancellation would make the product inaccurate, differences are used.
+    "donot_use_mm_for_euclid_dist"; if cancellation would make the product inaccurate, differences are used.
     """
     for x in (x1, x2):
         floating("cdist", x)
@@ -306,7 +306,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
         raise refused(
             "cdist",
             f"x1 and x2 must have the same number of columns, got {x1.shape[-1]} and {x2.shape[-1]}",
-            "give both points of one size: x1 (n, d) and x2 (m, d)",
+            "give the points equal size: x1 (n, d) and x2 (m, d)",
             notes=about({"x1": x1, "x2": x2}, marked=[-1]),
         )
     if p < 0:
@@ -333,12 +333,12 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
     method=False,
 )
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
-    """The p-norm of x1 - x2 + eps along the last dimension, of tensors that are broadcast: (..., d) to (...)."""
+    """Return the p-norm of x1 - x2 + eps along the last dimension, after broadcasting: (..., d) to (...)."""
     return norm(x1 - x2 + eps, p, -1, keepdim)
 
 
 def distances(x: np.ndarray, y: np.ndarray, p: float, fast: bool) -> np.ndarray:
-    """cdist on arrays: the norms of differences, a block of rows at a time, or for p = 2 one matrix product."""
+    """Compute cdist on arrays: norms of differences, a block of rows at a time, or for p = 2 one matrix product."""
     if not x.shape[-1]:
         return zeros((*x.shape[:-1], y.shape[-2]), x)
     n, each = x.shape[-2], math.prod(x.shape[:-2]) * y.shape[-2] * y.shape[-1]
@@ -352,14 +352,14 @@ def distances(x: np.ndarray, y: np.ndarray, p: float, fast: bool) -> np.ndarray:
 
 
 def lengths(x: np.ndarray, p: float) -> np.ndarray:
-    """The p-norms along the last dimension."""
-    if p == 0:  # in which a NaN is no number, unlike in a norm
+    """Return the p-norms along the last dimension."""
+    if p == 0:  # NaN does not count here, unlike in a norm
         return np.add.reduce(np.minimum(np.ceil(np.abs(x)), 1), -1)
     return Norm.impl(x, (x.ndim - 1,), False, p)
 
 
 def by_products(x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
-    """Euclidean distances by |x|^2 + |y|^2 - 2 x.y; those that would lose digits by differences, None if many would."""
+    """Return Euclidean distances by |x|^2 + |y|^2 - 2 x.y, imprecise ones by differences; None if these are many."""
     scale = np.vecdot(x, x)[..., None] + np.vecdot(y, y)[..., None, :]
     squares = scale - 2 * np.matmul(x, np.swapaxes(y, -1, -2))
     if not has_numbers(squares):
@@ -373,7 +373,7 @@ def by_products(x: np.ndarray, y: np.ndarray) -> np.ndarray | None:
 
 
 def cdist_gradient(g: Tensor, x: Tensor, y: Tensor, out: Tensor, p: float) -> Tensor:
-    """The gradient of x: each pair of points pulls along its difference (p = 2), or along the partials of its norm."""
+    """Return the gradient of x: each pair of points pulls along its difference (p = 2), or along the partials of its norm."""
     if p == 0:
         return x.new_zeros(x.shape)
     if p != 2:
@@ -381,6 +381,6 @@ def cdist_gradient(g: Tensor, x: Tensor, y: Tensor, out: Tensor, p: float) -> Te
         return norm_gradient(g.unsqueeze(-1), difference, out.unsqueeze(-1), (difference.ndim - 1,), p).sum(-2)
     zero = out == 0
     w = where(zero, 0.0, g / where(zero, 1.0, out))
-    if out.numel() * x.shape[-1] > CHUNK:  # the same without holding all differences
+    if out.numel() * x.shape[-1] > CHUNK:  # the same, without all differences in memory
         return x * w.sum(-1, True) - w @ y
     return (w.unsqueeze(-1) * (x.unsqueeze(-2) - y.unsqueeze(-3))).sum(-2)

@@ -1,8 +1,8 @@
-"""Maxima and minima, and where they stand.
+"""Maxima and minima, and their positions.
 
-Two ways to differentiate: a reduction over everything (max(), amax, median()) shares the gradient among all elements
-that equal the result; one that also tells the place (max(dim), median(dim), mode) gives it to that place alone.
-Medians, modes and quantiles, which choose in the same two ways, stand in quantiles.py.
+They have two derivatives: a reduction (max(), amax, median()) shares the gradient among all elements that equal the
+result; a function that also returns the position (max(dim), median(dim), mode) gives it to that element alone.
+Medians, modes and quantiles, which follow the same two rules, are in quantiles.py.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Amin(Reduce):
 
 
 class Whole(Reduce):
-    """An element of the whole tensor; those equal to it share the gradient, where it is NaN those that are NaN."""
+    """One element of the whole tensor; elements equal to it share the gradient, or if it is NaN the NaN elements do."""
 
     kernel_takes_half = True
     dx = lambda g, x, out, dims: evenly(g, (x == out) | ((x != x) & (out != out)), dims)
@@ -66,7 +66,7 @@ class MinOfAll(Whole):
 
 
 class Selection(Operation):
-    """The element of each row along a dimension at the place that `place(x, dim)` finds: (values, indices)."""
+    """The element of each row along a dimension at the position that `place(x, dim)` finds: (values, indices)."""
 
     layout = row_major
     place: Any = None
@@ -88,69 +88,69 @@ class Selection(Operation):
 
     @staticmethod
     def arrays(gs: tuple, bound: tuple) -> tuple:
-        """The same on arrays, without a copy of the zeros."""
+        """Return the same on arrays, without a copy of the zeros."""
         shape, dim, keepdim, _, place = bound
         g, place = (gs[0], place) if keepdim else (np.expand_dims(gs[0], dim), np.expand_dims(place, dim))
         return added_at(shape, dim, place, g), None, None
 
 
 class Max(Selection):
-    """Maxima along a dimension, and where the first of each stands."""
+    """Maxima along a dimension, and the position of the first of each."""
 
     place = staticmethod(lambda x, dim: x.argmax(dim, keepdims=True))
 
 
 class Min(Selection):
-    """Minima along a dimension, and where the first of each stands."""
+    """Minima along a dimension, and the position of the first of each."""
 
     place = staticmethod(lambda x, dim: x.argmin(dim, keepdims=True))
 
 
 class Argmax(NonDifferentiable):
-    """Where the first maximum along a dimension stands."""
+    """Position of the first maximum along a dimension."""
 
     impl = lambda x, dim, keepdim: np.argmax(x, dim, keepdims=keepdim)
     batch = Selection.batch
 
 
 class Argmin(NonDifferentiable):
-    """Where the first minimum along a dimension stands."""
+    """Position of the first minimum along a dimension."""
 
     impl = lambda x, dim, keepdim: np.argmin(x, dim, keepdims=keepdim)
     batch = Selection.batch
 
 
 def spread(g: Tensor, shape: tuple, dim: int, places: Tensor) -> Tensor:
-    """Zeros of a shape with the elements of g added at their places along a dimension."""
+    """Return zeros of a shape with the elements of g added at their positions along a dimension."""
     return ScatterAdd.apply(g.new_zeros(shape), dim, places, g)
 
 
 def tally(mask: Tensor, dims: tuple, like: Tensor) -> Tensor:
-    """How many are true over dims, kept as size 1, in the dtype of `like`."""
+    """Count the true elements over dims, kept as size 1, in the dtype of `like`."""
     return Sum.apply(mask.to(dtypes.int64), dims, True).to(like.dtype)
 
 
 def shared(g: Tensor, mask: Tensor, dims: tuple) -> Tensor:
-    """g divided among the elements of the mask; as in PyTorch, NaN where the mask has none."""
+    """Return g divided among the elements of the mask; as in PyTorch, NaN if the mask has none."""
     return where(mask, g, 0.0) / tally(mask, dims, g)
 
 
 def evenly(g: Tensor, mask: Tensor, dims: tuple) -> Tensor:
-    """The same, but 0 outside of the mask whatever g is."""
+    """Return the same, but 0 outside the mask for any g."""
     return where(mask, g / tally(mask, dims, g), 0.0)
 
 
 def everything(cls: Any, input: Tensor, who: str) -> Tensor:
-    """A reduction of all elements, of which there have to be some."""
+    """Reduce all elements; raise RuntimeError if there are none."""
     if input.numel() == 0:
         shape = tuple(input.shape)
         raise error(RuntimeError, who, f"Expected reduction dim to be specified for input.numel() == 0, shape {shape}: "
-                    "there is no element to choose", "specify the dimension: dim=")  # fmt: skip
+                    "there is no element to choose", "pass the dimension: dim=")  # fmt: skip
     return cls.apply(input, tuple(range(input.ndim)), False)
 
 
 def nonempty(input: Tensor, dims: Any, who: str) -> None:
-    """IndexError for a dimension of size 0: there is no element to choose."""
+    """Raise IndexError for a dimension of size 0, which has no element to choose."""
     for d in dims:
         if input.ndim and input.shape[d] == 0:
             shape = tuple(input.shape)
@@ -158,7 +158,7 @@ def nonempty(input: Tensor, dims: Any, who: str) -> None:
                 IndexError,
                 who,
                 f"Expected reduction dim {d} to have non-zero size, but the shape is {shape}",
-                "look for input.numel() > 0 first, or name a dimension that is not empty: dim=",
+                "check input.numel() > 0 first, or name a dimension that is not empty: dim=",
             )
 
 
@@ -179,7 +179,7 @@ CHOSEN = ("T(3, 4)", "T(2, 3, 4), 1", "T(2, 3, 4), -1, True", "T()", "T(), 0", "
 
 @op(*REDUCED, out=True)
 def amax(input: Tensor, dim: Any = (), keepdim: bool = False) -> Tensor:
-    """The maximum of all elements, or over the dimensions `dim`; equal maxima share the gradient.
+    """Return the maximum of all elements, or over the dimensions `dim`; equal maxima share the gradient.
 
     Raises RuntimeError for an empty tensor without `dim`, IndexError for a dimension of size 0.
     """
@@ -188,7 +188,7 @@ def amax(input: Tensor, dim: Any = (), keepdim: bool = False) -> Tensor:
 
 @op(*REDUCED, out=True)
 def amin(input: Tensor, dim: Any = (), keepdim: bool = False) -> Tensor:
-    """The minimum of all elements, or over the dimensions `dim`; equal minima share the gradient.
+    """Return the minimum of all elements, or over the dimensions `dim`; equal minima share the gradient.
 
     Raises RuntimeError for an empty tensor without `dim`, IndexError for a dimension of size 0.
     """
@@ -196,7 +196,7 @@ def amin(input: Tensor, dim: Any = (), keepdim: bool = False) -> Tensor:
 
 
 def extreme(cls: Any, input: Tensor, dim: Any, keepdim: bool, who: str) -> Tensor:
-    """amax and amin."""
+    """Compute amax or amin."""
     if input.numel() == 0 and isinstance(dim, (tuple, list)) and not len(dim):
         return everything(cls, input, who)
     dims = axes(input, dim, who)
@@ -214,7 +214,7 @@ def extreme(cls: Any, input: Tensor, dim: Any, keepdim: bool, who: str) -> Tenso
     node="Aminmax",
 )
 def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> Extremes:
-    """The minimum and the maximum, of all elements or along a dimension.
+    """Return the minimum and the maximum, of all elements or along a dimension.
 
     >>> import minigrad
     >>> low, high = minigrad.aminmax(minigrad.tensor([3., 1., 2.]))
@@ -228,12 +228,12 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> 
 
 @op(*CHOSEN, "T(3, 4), T(4)", "I(3, 4, 3), 1", "B(3, 2), 0", out=True)
 def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
-    """The maximum of all elements; with `dim` the maxima along it and where they stand, `(values, indices)`.
+    """Return the maximum of all elements; with `dim` the maxima along it and their positions, `(values, indices)`.
 
-    With another tensor the larger of each two elements.
+    With another tensor, return the larger of each pair of elements.
 
-    NaN counts as the largest.  Of several equal maxima `indices` has the first.  The gradient goes there; that of the
-    whole is shared evenly.  Raises RuntimeError for an empty tensor, IndexError for a dimension of size 0.
+    NaN counts as the largest.  Of several equal maxima `indices` has the first, which gets the gradient; without `dim` they
+    share it evenly.  Raises RuntimeError for an empty tensor, IndexError for a dimension of size 0.
 
     >>> import minigrad
     >>> minigrad.max(minigrad.tensor([[1., 5.], [7., 2.]]), 1).values
@@ -249,9 +249,9 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor 
 
 @op(*CHOSEN, "T(3, 4), T(4)", "I(3, 4, 3), 1", "B(3, 2), 0", out=True)
 def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor | None = None) -> Any:
-    """The minimum of all elements; with `dim` the minima along it and where they stand, `(values, indices)`.
+    """Return the minimum of all elements; with `dim` the minima along it and their positions, `(values, indices)`.
 
-    With another tensor the smaller of each two elements.  As `max` in all else.
+    With another tensor, return the smaller of each pair of elements.  All else is as in `max`.
     """
     other = dim if isinstance(dim, Tensor) else other
     if other is not None:
@@ -263,7 +263,7 @@ def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Tensor 
 
 @op(*CHOSEN, "T(3, 4), None, True", "I(3, 4, 3), 1", differentiable=False, out=True)
 def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """Where the first maximum stands, in the flattened tensor or along a dimension, as int64.  NaN counts as it.
+    """Return the position of the first maximum, in the flattened tensor or along a dimension, as int64.  NaN counts as it.
 
     Raises IndexError for an empty tensor or a dimension of size 0.
     """
@@ -272,7 +272,7 @@ def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
 
 @op(*CHOSEN, "T(3, 4), None, True", "I(3, 4, 3), 1", differentiable=False, out=True)
 def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """Where the first minimum stands, in the flattened tensor or along a dimension, as int64.  NaN counts as it.
+    """Return the position of the first minimum, in the flattened tensor or along a dimension, as int64.  NaN counts as it.
 
     Raises IndexError for an empty tensor or a dimension of size 0.
     """
@@ -280,7 +280,7 @@ def argmin(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Tens
 
 
 def place_of(cls: Any, input: Tensor, dim: int | None, keepdim: bool, who: str) -> Tensor:
-    """argmax and argmin."""
+    """Compute argmax or argmin."""
     if dim is not None:
         return choose(cls, input, dim, keepdim, who)
     if input.numel() == 0:
@@ -288,7 +288,7 @@ def place_of(cls: Any, input: Tensor, dim: int | None, keepdim: bool, who: str) 
             IndexError,
             who,
             f"Expected reduction dim to be specified for input.numel() == 0 (shape {tuple(input.shape)})",
-            "look for input.numel() > 0 first, or name a dimension that is not empty: dim=",
+            "check input.numel() > 0 first, or name a dimension that is not empty: dim=",
         )
     found = cls.apply(input.reshape(-1), 0, False)
     return found.reshape((1,) * input.ndim) if keepdim else found

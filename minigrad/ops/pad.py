@@ -24,15 +24,15 @@ from .windows import padded as surrounded
 
 
 class Pad(Linear):
-    """A number around the tensor; `widths` says how often, before and after, for every dimension."""
+    """The tensor padded with a number, before and after each dimension by `widths`."""
 
     node = "ConstantPadNd"
 
     @staticmethod
     def impl(x: np.ndarray, widths: tuple, value: Any) -> np.ndarray:
         before, after = ([w[k] for w in widths] for k in (0, 1))
-        value = float(value) if x.dtype.kind == "u" else value  # as PyTorch, where -1 is no byte then
-        out = surrounded(x, before, after, fitting(value, x.dtype, "pad"))  # a half of np.pad's time
+        value = float(value) if x.dtype.kind == "u" else value  # as in PyTorch, where -1 is not a valid byte here
+        out = surrounded(x, before, after, fitting(value, x.dtype, "pad"))  # half of np.pad's time
         return x.copy() if out is x else out
 
     dx = lambda g, widths: Index.apply(g, tuple([slice(a, n - b) for (a, b), n in zip(widths, g.shape)]))
@@ -44,7 +44,7 @@ class Pad(Linear):
 
 
 class Surround(Linear):
-    """The last two dimensions with more of themselves around, as `mode` says; `widths` are not negative."""
+    """The last two dimensions padded with their own elements, as `mode` selects; `widths` are not negative."""
 
     layout = channels_last
     depends_on_operand = True
@@ -59,7 +59,7 @@ class Surround(Linear):
 
     @staticmethod
     def dx(g: Tensor, x: Tensor, widths: tuple, mode: str) -> Tensor:
-        """Each element gets the gradients of all its copies: first those of its column, then those of its row."""
+        """Give each element the gradients of all its copies: first those in its column, then those in its row."""
         shape, n = x._sizes, len(x._sizes)
         rows, columns = sources(shape[-2:], widths, mode)
         g = Untake.apply(g, (*g.shape[:-1], shape[-1]), (n - 1,), wrap(columns)) if any(widths[1]) else g
@@ -67,19 +67,19 @@ class Surround(Linear):
 
 
 class Wrapped(Surround):
-    """The same in mode "circular", which PyTorch puts together from slices."""
+    """Surround in mode "circular", which PyTorch composes of slices."""
 
     depends_on_operand = False
 
 
 def sources(size: tuple, widths: tuple, mode: str) -> list:
-    """For each dimension, where the elements along its padded form come from."""
+    """Return, for each dimension, the source positions of the elements along its padded form."""
     return [SOURCES[mode](np.arange(-a, n + b), n) for n, (a, b) in zip(size, widths)]
 
 
 # ---------------------------------------------------------------------- padding
 def by_mode(input: Tensor, pad: Sequence, mode: str = "constant", value: float | None = None) -> str:
-    """PyTorch's node of pad; that of zeros has its name already, and around wraps no single operation."""
+    """Return PyTorch's node of pad; for zeros, the node already has its name, and circular padding is no single operation."""
     names = {"reflect": "ReflectionPad", "replicate": "ReplicationPad"}
     return f"{names[mode]}{len(pad) // 2}D" if mode in names else ""
 
@@ -98,10 +98,10 @@ def by_mode(input: Tensor, pad: Sequence, mode: str = "constant", value: float |
     node=by_mode,
 )
 def pad(input: Tensor, pad: Sequence, mode: str = "constant", value: float | None = None) -> Tensor:
-    """`input` made larger at its ends by `pad`: (left, right, top, bottom, ...), from the last dimension on.
+    """Pad `input` at its ends by `pad`: (left, right, top, bottom, ...), from the last dimension on.
 
-    What comes there is `value` (0), or by mode "reflect", "replicate" or "circular" what `input` has.  Negative numbers
-    cut.
+    The new elements are `value` (0), or by mode "reflect", "replicate" or "circular" elements of `input`.  Negative numbers
+    crop.
     """
     widths, rank = [int(n) for n in pad], input.ndim
     check_lengths(widths, rank)
@@ -110,7 +110,7 @@ def pad(input: Tensor, pad: Sequence, mode: str = "constant", value: float | Non
         return padded(input, pairs, 0 if value is None else value)
     check_mode(input, widths, mode, value)
     check_limits(input, pairs, mode)
-    if mode == "circular" and min(widths, default=0) < 0:  # what remains goes around
+    if mode == "circular" and min(widths, default=0) < 0:  # crop first, then wrap the rest
         input = padded(input, [(min(a, 0), min(b, 0)) for a, b in pairs], 0)
         pairs = [(max(a, 0), max(b, 0)) for a, b in pairs]
         check_limits(input, pairs, mode)
@@ -126,13 +126,13 @@ def pad(input: Tensor, pad: Sequence, mode: str = "constant", value: float | Non
 
 
 def check_lengths(widths: list, rank: int) -> None:
-    """Raise RuntimeError for what are no two numbers for each of the last dimensions."""
+    """Raise RuntimeError unless there are two numbers for each of the last dimensions."""
     if len(widths) % 2:
         raise error(
             RuntimeError,
             "pad",
             f"padding length must be divisible by 2, got {len(widths)} numbers",
-            "write two numbers, before and behind, for each dimension, the last one first: pad(x, (left, right, top, bottom))",
+            "write two numbers, before and after, for each dimension, the last one first: pad(x, (left, right, top, bottom))",
         )
     if len(widths) > 2 * rank:
         raise error(
@@ -144,7 +144,7 @@ def check_lengths(widths: list, rank: int) -> None:
 
 
 def check_mode(input: Tensor, widths: list, mode: str, value: float | None) -> None:
-    """Raise an error for a mode that there is not, not for so many dimensions, or not with a value."""
+    """Raise an error for a mode that does not exist, or does not support the number of dimensions or a value."""
     if mode not in SOURCES:
         raise error(
             NotImplementedError,
@@ -157,7 +157,7 @@ def check_mode(input: Tensor, widths: list, mode: str, value: float | None) -> N
             RuntimeError,
             "pad",
             f"padding mode {mode!r} doesn't take in value argument",
-            "leave value= away, or write mode='constant'",
+            "leave value= out, or write mode='constant'",
         )
     if input.ndim - len(widths) // 2 not in (1, 2) or len(widths) > 6:
         raise error(
@@ -170,7 +170,7 @@ def check_mode(input: Tensor, widths: list, mode: str, value: float | None) -> N
 
 
 def check_limits(input: Tensor, pairs: list, mode: str) -> None:
-    """Raise RuntimeError where the ends are to grow by more than the dimension has."""
+    """Raise RuntimeError if an end is padded by more elements than the mode can take from the dimension."""
     for d, (before, after) in enumerate(pairs):
         if before or after:
             n = input.shape[d]
@@ -185,7 +185,7 @@ def check_limits(input: Tensor, pairs: list, mode: str) -> None:
                 )
 
 
-# where position i of a padded dimension of size n comes from
+# the source of position i of a padded dimension of size n
 SOURCES = {
     "reflect": lambda i, n: n - 1 - np.abs(n - 1 - np.abs(i)),
     "replicate": lambda i, n: np.clip(i, 0, n - 1),
@@ -194,7 +194,7 @@ SOURCES = {
 
 
 def padded(x: Tensor, pairs: list, value: Any) -> Tensor:
-    """A number put around, and slices cut off where a width is negative."""
+    """Pad with a number, and crop where a width is negative."""
     for d, (n, (a, b)) in enumerate(zip(x.shape, pairs)):
         if n + a + b < 0 or n + min(a, 0) + min(b, 0) < 0:
             raise error(
@@ -202,7 +202,7 @@ def padded(x: Tensor, pairs: list, value: Any) -> Tensor:
                 "pad",
                 f"the input size {n}, plus negative padding {a} and {b}, resulted in a negative output size, which is "
                 f"invalid. Check dimension {d} of your input.",
-                "cut away less than there is",
+                "crop less than the size",
             )
     if any(a < 0 or b < 0 for a, b in pairs):
         x = Index.apply(x, tuple([slice(max(-a, 0), n - max(-b, 0)) for n, (a, b) in zip(x.shape, pairs)]))
@@ -220,7 +220,7 @@ def padded(x: Tensor, pairs: list, value: Any) -> Tensor:
     node="Repeat",
 )
 def repeat(input: Tensor, *repeats: Any) -> Tensor:
-    """Copies of the tensor side by side, `repeats[d]` of them along each dimension; new dimensions come in front."""
+    """Tile copies of the tensor, `repeats[d]` of them along each dimension; new dimensions come in front."""
     times = shape_from(repeats)
     lead = len(times) - input.ndim
     if lead < 0:
@@ -229,7 +229,7 @@ def repeat(input: Tensor, *repeats: Any) -> Tensor:
             "repeat",
             f"number of dimensions of repeat dims {times} can not be smaller than number of dimensions of the "
             f"tensor, {input.ndim}",
-            "use tile, or put ones in front",
+            "use tile, or prepend ones",
         )
     if any(n < 0 for n in times):
         raise error(
@@ -243,7 +243,7 @@ def repeat(input: Tensor, *repeats: Any) -> Tensor:
 
 @op("T(2, 3), (2,)", "T(3), (2, 2)", "T(), (3,)", "T(2, 3), (2, 1, 1)", node="Repeat")
 def tile(input: Tensor, *dims: Any) -> Tensor:
-    """As `repeat`, but a short `dims` counts from the last dimension."""
+    """Repeat the tensor as `repeat` does, but let a short `dims` count from the last dimension."""
     times = shape_from(dims)
     return repeat(input, (1,) * (input.ndim - len(times)) + times)
 
@@ -260,16 +260,14 @@ def tile(input: Tensor, *dims: Any) -> Tensor:
 def repeat_interleave(
     input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:
-    """Every element (slice along `dim`) repeated, by a number or a tensor with one for each; flattened without `dim`.
+    """Repeat each element (slice along `dim`), by a number or a tensor with one for each; flattened without `dim`.
 
-    `repeat_interleave(repeats)` of an integer tensor alone gives the indices: each position as often as it says.
+    `repeat_interleave(repeats)` of an integer tensor alone returns indices: each position, repeated by its number.
     """
     if repeats is None:
         if input.is_floating_point():
             fix = "write repeat_interleave(input, repeats), or pass a tensor of integers"
-            raise error(
-                NotImplementedError, "repeat_interleave", f"repeats has to be of integers, not {input.dtype}", fix
-            )
+            raise error(NotImplementedError, "repeat_interleave", f"repeats must be integers, not {input.dtype}", fix)
         input, repeats = wrap(placed(np.arange(input.numel()), input.device)), input
     if dim is None:
         input, dim = reshape(input, -1), 0
@@ -277,7 +275,7 @@ def repeat_interleave(
     input = input if input.ndim else reshape(input, 1)
     if isinstance(repeats, Tensor) and repeats.numel() != 1:
         counts, lead = layout(repeats)
-        if lead:  # each example would have a result of its own length
+        if lead:  # each example would have a result of another length
             raise data_dependent("repeat_interleave")
         reading("repeat_interleave")
         if counts.shape != (input.shape[d],):
@@ -303,6 +301,3 @@ def repeat_interleave(
         )
     copies = expand(unsqueeze(input, d + 1), (*input.shape[: d + 1], n, *input.shape[d + 1 :]))
     return reshape(copies.clone(), (*input.shape[:d], input.shape[d] * n, *input.shape[d + 1 :]))
-
-
-# ---------------------------------------------------------------------- grids

@@ -1,5 +1,5 @@
-"""Arithmetic, one class an operation: what it computes (`kernel`), NumPy's function for it (`ufunc`, if there is one)
-and one formula per operand.  The families (families.py) make everything else of it.
+"""Arithmetic, one class per operation: its scalar formula (`kernel`), NumPy's function for it (`ufunc`, if it exists)
+and one formula per operand.  The families (families.py) derive everything else.
 
 Neighbours: rounding.py (div, floor, ...), elementary.py (exp, sin, erf, ...), compare.py (eq, where, maximum, ...),
 activation.py (relu, gelu, ...).
@@ -51,7 +51,7 @@ class AddScaled(Pointwise):
 
 
 class Subtraction(Pointwise):
-    """What bools do not have."""
+    """A subtraction, which bools do not support."""
 
     @classmethod
     def impl(cls, *args: Any) -> np.ndarray:
@@ -60,7 +60,7 @@ class Subtraction(Pointwise):
                 RuntimeError,
                 "sub",
                 "Subtraction, the `-` operator, with a bool tensor is not supported",
-                "~mask (or logical_not) inverts a mask, `^` or logical_xor() tells where two differ, mask.float() is 0 and 1",
+                "use ~mask (logical_not) to invert a mask, `^` (logical_xor) to find differences, mask.float() for 0 and 1",
             )
         return select.forward(cls, args)
 
@@ -103,7 +103,7 @@ SCALED = ("T(3, 4), T(3, 1), alpha=2.5", "T(3), 2, alpha=3", "I(3, 9), I(3, 9), 
 
 @choice(*BINARY, *SCALED, cls=Add)
 def add(input: Tensor, other: Any, *, alpha: Any = 1) -> Any:
-    """Sum, input + alpha * other.  Raises RuntimeError for a float `alpha` with integer tensors.
+    """Add: input + alpha * other.  Raises RuntimeError for a float `alpha` with integer tensors.
 
     >>> import minigrad
     >>> minigrad.add(minigrad.tensor([1., 2.]), minigrad.tensor([[10.], [20.]]), alpha=2)
@@ -115,7 +115,7 @@ def add(input: Tensor, other: Any, *, alpha: Any = 1) -> Any:
 
 @choice(*[s for s in BINARY if "B(" not in s], *SCALED, cls=Sub, aliases=("subtract",))
 def sub(input: Tensor, other: Any, *, alpha: Any = 1) -> Any:
-    """Difference, input - alpha * other.  Raises RuntimeError for bools, and for a float `alpha` with integers."""
+    """Subtract: input - alpha * other.  Raises RuntimeError for bools, and for a float `alpha` with integers."""
     return (Sub, (input, other)) if alpha == 1 else (SubScaled, (input, other, scale("sub", alpha, input, other)))
 
 
@@ -123,7 +123,7 @@ subtract = sub
 
 
 def scale(who: str, alpha: Any, *operands: Any) -> Any:
-    """alpha, checked: a float cannot multiply what has to stay integer."""
+    """Return alpha; raise RuntimeError if it is a float and all operands are integers."""
     if isinstance(alpha, float) and not any(
         [isinstance(a, float) or isinstance(a, Tensor) and a._np_dtype in FLOATS for a in operands]
     ):
@@ -138,17 +138,17 @@ def scale(who: str, alpha: Any, *operands: Any) -> Any:
 
 
 def is_bool(a: Any) -> bool:
-    """Whether an operand of impl is a bool, or an array of them."""
+    """Return True if an operand of impl is a bool, or an array of bools."""
     return isinstance(a, bool) or isinstance(a, np.ndarray) and a.dtype.kind == "b"
 
 
 # ---------------------------------------------------------------------- powers
 def where(condition: Any, x: Any, y: Any) -> Any:
-    """`where` in formulas: of a condition on a number, Python's own choice."""
+    """Apply `where` in formulas; for a condition on a number it is Python's conditional."""
     return (x if condition else y) if type(condition) is bool else compare.where(condition, x, y)
 
 
-# Powers of floats that are a few operations; NumPy itself knows squares and roots by Python's numbers alone.
+# Powers of floats that take a few operations; NumPy recognises squares and roots only by Python numbers.
 POWERS: dict[float, Any] = {
     1: np.copy,
     2: np.square,
@@ -170,14 +170,14 @@ class Pow(Pointwise):
     layout = as_power
     accepts = "iuf"
     kernel = lambda x, y: x**y
-    # a negative power of an integer is 0, but for those of 1 and -1
+    # a negative power of an integer is 0, except for 1 and -1
     integer_kernel = lambda x, y: where(
         y >= 0, x ** where(y >= 0, y, 0), where(x == 1, 1, where(x == -1, where(y % 2 == 0, 1, -1), 0))
     )
-    # the inner where keeps what the outer one hides finite: x**0 has derivatives of every order at x = 0
+    # the inner where keeps the hidden branch of the outer one finite: x**0 has derivatives of every order at x = 0
     dx = lambda g, x, y: where(y == 0, 0.0, g * (y * x ** where(y == 0, 1, y - 1)))
     dy = lambda g, x, y, out: where((x == 0) & (y >= 0), 0.0, g * (out * log(x)))
-    number_operand = 1  # most exponents are numbers, of which `where` knows at once what to choose
+    number_operand = 1  # most exponents are numbers, for which `where` chooses immediately
     operands = ("input", "exponent")
     samples = ("P(3, 4), T(3, 4)", "P(3, 1), T(4)", "T(3, 4), 2", "T(3), 3.0", "P(4), -1.5", "T(4), -2",
                "2.0, T(3)", "P(0, 2), 2", "I(3, 4, 5), 3", "I(4, 5), I(4, 5)", "I(3, 5), 0.5", "2, I(3, 5)",
@@ -199,23 +199,23 @@ class Pow(Pointwise):
 
     @staticmethod
     def simple(x: Any, y: Any) -> bool:
-        """x**y with a derivative among the simple powers."""
+        """Return True for x**y with a derivative among the simple powers."""
         return isinstance(y, (int, float)) and y - 1 in POWERS
 
     @staticmethod
     def ufunc(x: Any, y: Any) -> Any:
-        """Integers to negative powers are 0, but for 1 and -1."""
+        """Compute powers; integers to negative powers are 0, except for 1 and -1."""
         if isinstance(x, np.ndarray) and x.dtype.kind == "i" and np.any(y < 0):
             sign = np.where(y % 2 == 0, x * x, x)
             return np.where(y >= 0, np.power(x, np.maximum(y, 0)), np.where(np.abs(x) == 1, sign, 0))
-        found = simple_power(x, y) if isinstance(x, np.ndarray) and x.size > 32 else None  # asking takes a while, too
+        found = simple_power(x, y) if isinstance(x, np.ndarray) and x.size > 32 else None  # this check costs time, too
         if found is None and isinstance(x, float) and isinstance(y, (int, float)):
-            return np.float64(x) ** y  # which is infinite where Python's own refuses
+            return np.float64(x) ** y  # infinite where Python raises an error
         return x**y if found is None else found
 
 
 def simple_power(x: Any, y: Any) -> np.ndarray | None:
-    """x**y where that is a few operations, and x's dtype is the result's."""
+    """Return x**y if it takes a few operations and the result has x's dtype, else None."""
     if not isinstance(x, np.ndarray) or x.dtype not in FLOATS:
         return None
     if isinstance(y, np.ndarray) and (y.ndim or y.dtype != x.dtype or type(y) is not np.ndarray):  # one on a device
@@ -247,7 +247,7 @@ pow, reciprocal = functions(Pow, Reciprocal)
 
 @choice(*UNARY, "B(3)", cls=Square)
 def square(input: Tensor) -> Any:
-    """The square; that of bools is an integer."""
+    """Return the square; for bools it is an integer."""
     return (Pow, (input, 2)) if isinstance(input, Tensor) and input._np_dtype.kind == "b" else (Square, (input,))
 
 
@@ -284,17 +284,17 @@ class Sign(Pointwise):
 
     @staticmethod
     def ufunc(x: np.ndarray) -> Any:
-        """NumPy's sign of NaN is NaN, and it has none for bools."""
+        """Return NumPy's sign, but 0 for NaN, and bools unchanged."""
         x = x if isinstance(x, np.ndarray) else np.asarray(x)  # it may be a number
         return x if x.dtype.kind == "b" else np.sign(np.where(x == x, x, 0) if x.dtype in FLOATS else x)
 
 
 class Sgn(Sign):
-    """The same; PyTorch's sgn is another function of complex numbers alone."""
+    """The same; PyTorch's sgn differs only for complex numbers."""
 
 
 class Copysign(Pointwise):
-    """The size of input with the sign of other, be it that of a zero.  At input = 0 the derivative is 0."""
+    """The absolute value of input with the sign of other, even of a zero.  At input = 0 the derivative is 0."""
 
     number_nodes = {1: "CopysignBackward1"}
     kind = "float"
@@ -311,7 +311,7 @@ negative, absolute = neg, abs
 
 @op("T(3, 4)", "I(3, 9)", "T()")
 def positive(input: Tensor) -> Tensor:
-    """`+x`: x itself.  Raises RuntimeError for bools."""
+    """Return `+x`: x itself.  Raises RuntimeError for bools."""
     if input._np_dtype.kind == "b":
         raise error(RuntimeError, "+", "the `+` operator on a bool tensor is not supported", "convert first: +x.int()")
     return input
@@ -319,7 +319,7 @@ def positive(input: Tensor) -> Tensor:
 
 # ---------------------------------------------------------------------- mixtures
 class NanToNum(Pointwise):
-    """NaN and the infinities replaced by numbers; where they stood the derivative is 0."""
+    """NaN and infinities replaced by numbers; their derivative is 0."""
 
     kernel = lambda x, nan, posinf, neginf: where(
         x != x, nan, where(x == math.inf, posinf, where(x == -math.inf, neginf, x))
@@ -335,7 +335,7 @@ class NanToNum(Pointwise):
     cls=NanToNum,
 )
 def nan_to_num(input: Tensor, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Any:
-    """NaN and the infinities replaced: by 0 and the largest and smallest number of the dtype, or by others given."""
+    """Replace NaN and infinities: by 0 and the largest and smallest number of the dtype, or by given numbers."""
     if input._np_dtype not in FLOATS:
         return Clone, (input,)
     largest = finfo(input.dtype).max
@@ -344,7 +344,7 @@ def nan_to_num(input: Tensor, nan: float = 0.0, posinf: float | None = None, neg
 
 
 class Lerp(Pointwise):
-    """x + weight * (y - x), reckoned from the nearer end."""
+    """x + weight * (y - x), computed from the nearer end."""
 
     node, number_nodes = "LerpBackward1", {2: "LerpBackward0"}
     operands = ("input", "end", "weight")
@@ -364,7 +364,7 @@ class Lerp(Pointwise):
     cls=Lerp,
 )
 def lerp(input: Tensor, end: Tensor, weight: Any) -> Any:
-    """The point between `input` and `end`: input + weight * (end - input).  Raises RuntimeError for different dtypes.
+    """Interpolate between `input` and `end`: input + weight * (end - input).  Raises RuntimeError for different dtypes.
 
     >>> import minigrad
     >>> minigrad.lerp(minigrad.tensor([0., 10.]), minigrad.tensor([1., 20.]), 0.25)
@@ -378,7 +378,7 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Any:
                 RuntimeError,
                 "lerp",
                 f"expected dtype {input.dtype} for `{name}` but got dtype {t.dtype}",
-                f"convert {name}",
+                f"write {name}.to(input.dtype)",
             )
     check_fits("lerp", input, weight)
     return Lerp, (input, end, weight)
@@ -411,7 +411,7 @@ class Addcdiv(Pointwise):
         "I(3, 9), I(3, 9), I(3, 9), value=2", "T(0), T(0), T(1)",
         cls=Addcmul)  # fmt: skip
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Any:
-    """input + value * tensor1 * tensor2; `value` loses its fraction where all are integers."""
+    """Return input + value * tensor1 * tensor2; `value` loses its fraction if all are integers."""
     integers = not any(t.is_floating_point() for t in (input, tensor1, tensor2))
     check_fits("addcmul", input, value)
     return Addcmul, (input, tensor1, tensor2, int(value) if integers else value)
@@ -421,7 +421,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
     "T(3, 4), T(3, 4), P(3, 4)", "T(3, 1), T(4), P(3, 4), value=0.5", "T(), T(), P()", "T(0), T(0), T(1)", cls=Addcdiv
 )
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Any:
-    """input + value * tensor1 / tensor2.  Raises RuntimeError where both of the quotient are integers."""
+    """Return input + value * tensor1 / tensor2.  Raises RuntimeError if both tensors of the quotient are integers."""
     if not tensor1.is_floating_point() and not tensor2.is_floating_point():
         raise error(
             RuntimeError,

@@ -1,4 +1,4 @@
-"""Questions about a tensor that are functions: is_tensor, numel, result_type, typename, ..."""
+"""Functions that answer questions about a tensor: is_tensor, numel, result_type, typename, ..."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .legacy import type_of
 
 
 def is_tensor(obj: Any) -> bool:
-    """Whether `obj` is a tensor.
+    """Return True if `obj` is a tensor.
 
     >>> import minigrad
     >>> minigrad.is_tensor(minigrad.ones(2)), minigrad.is_tensor([1., 1.])
@@ -21,7 +21,7 @@ def is_tensor(obj: Any) -> bool:
 
 
 def numel(input: Tensor) -> int:
-    """The number of elements.
+    """Return the number of elements.
 
     >>> import minigrad
     >>> minigrad.numel(minigrad.ones(2, 3))
@@ -31,7 +31,7 @@ def numel(input: Tensor) -> int:
 
 
 def is_floating_point(input: Tensor) -> bool:
-    """Whether the dtype is float32 or float64.
+    """Return True if the dtype is a floating-point dtype.
 
     >>> import minigrad
     >>> minigrad.is_floating_point(minigrad.ones(2)), minigrad.is_floating_point(minigrad.arange(2))
@@ -41,7 +41,7 @@ def is_floating_point(input: Tensor) -> bool:
 
 
 def is_complex(input: Tensor) -> bool:
-    """Always False: there are no complex tensors.
+    """Return False: minigrad has no complex tensors.
 
     >>> import minigrad
     >>> minigrad.is_complex(minigrad.ones(2))
@@ -51,7 +51,7 @@ def is_complex(input: Tensor) -> bool:
 
 
 def is_signed(input: Tensor) -> bool:
-    """Whether the dtype can hold negative numbers.
+    """Return True if the dtype can hold negative numbers.
 
     >>> import minigrad
     >>> minigrad.is_signed(minigrad.arange(2)), minigrad.is_signed(minigrad.arange(2, dtype=minigrad.uint8))
@@ -61,7 +61,7 @@ def is_signed(input: Tensor) -> bool:
 
 
 def is_nonzero(input: Tensor) -> bool:
-    """Whether the one element of `input` is not zero.  Raises RuntimeError for another number of elements.
+    """Return True if the single element of `input` is not zero.  Raises RuntimeError for another number of elements.
 
     >>> import minigrad
     >>> minigrad.is_nonzero(minigrad.tensor([0.5]))
@@ -71,7 +71,7 @@ def is_nonzero(input: Tensor) -> bool:
 
 
 def is_inference(input: Tensor) -> bool:
-    """Whether the tensor was made under inference_mode.
+    """Return True if the tensor was created under inference_mode.
 
     >>> import minigrad
     >>> with minigrad.inference_mode():
@@ -82,7 +82,7 @@ def is_inference(input: Tensor) -> bool:
 
 
 def is_same_size(input: Tensor, other: Tensor) -> bool:
-    """Whether the two shapes are equal.
+    """Return True if the two shapes are equal.
 
     >>> import minigrad
     >>> minigrad.is_same_size(minigrad.ones(2, 3), minigrad.zeros(2, 3))
@@ -92,7 +92,7 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
 
 
 def result_type(tensor1: Any, tensor2: Any) -> Any:
-    """The dtype in which two tensors or numbers meet in one operation.
+    """Return the common dtype of two tensors or numbers in one operation.
 
     >>> import minigrad
     >>> minigrad.result_type(minigrad.tensor([1, 2]), 1.5)
@@ -102,7 +102,7 @@ def result_type(tensor1: Any, tensor2: Any) -> Any:
 
 
 def typename(obj: Any) -> str:
-    """The name of an object's type, for a tensor that of its dtype: "minigrad.FloatTensor".
+    """Return the name of an object's type; for a tensor it includes the dtype: "minigrad.FloatTensor".
 
     >>> import minigrad
     >>> minigrad.typename(minigrad.ones(2))
@@ -115,7 +115,7 @@ def typename(obj: Any) -> str:
 
 
 def get_device(self: Tensor) -> int:
-    """The number of the GPU that the tensor is on; -1 for the computer's own memory."""
+    """Return the index of the tensor's GPU, or -1 for the CPU."""
     return -1 if self.device.type == "cpu" else self.device.index or 0
 
 

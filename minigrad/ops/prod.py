@@ -1,6 +1,6 @@
 """The product over dimensions.
 
-Its partial by one element is the product of the others, made of running products from both ends: it needs no division.
+Its partial by one element is the product of the others, from running products of both ends: it needs no division.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ class Prod(OverAll):
 
     @staticmethod
     def arrays(gs: tuple, bound: tuple) -> tuple | None:
-        """The gradient of a large array, by a kernel."""
+        """Return the gradient of a large array, by a kernel."""
         dx = scans_cpu.others(bound[0], gs[0], bound[1])
         return None if dx is None else (dx, None, None)
 
 
 def others(x: Tensor, dims: tuple) -> Any:
-    """For each element the product of all the others: of those before it times that of those behind it."""
+    """Return for each element the product of all others: those before it times those behind it."""
     if not dims:
         return 1
     last = dims[-1]
@@ -47,7 +47,7 @@ def others(x: Tensor, dims: tuple) -> Any:
     "B(3)", "T(4, 3).mT", "torch.cat((T(2, 1), torch.zeros(2, 1, dtype=torch.float64), T(2, 2)), 1), 1",
     "torch.cat((T(2), torch.zeros(2, dtype=torch.float64)))", out=True)  # fmt: skip
 def prod(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """The product of all elements, or over one dimension; integers and bools are multiplied as int64.
+    """Return the product of all elements, or over one dimension; integers and bools are multiplied as int64.
 
     Derivatives of every order are right at zeros too: they are products of the other elements, never quotients.
     """

@@ -1,4 +1,4 @@
-"""Linear algebra: what products of vectors and matrices need to fit, and how functions of torch.linalg are entered."""
+"""Linear algebra: the checks of shapes and dtypes in products, and the entry of torch.linalg's functions into the table."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ..errors import error
 from ..tensors.printing import about
 from .base.registry import op
 
-refused = partial(error, RuntimeError)  # what PyTorch raises for shapes and dtypes that do not fit
+refused = partial(error, RuntimeError)  # PyTorch's error for shapes and dtypes that do not fit
 NAMES = ("input", "other")
 
 
 def linalg(*samples: str, out: bool = True, **options: Any) -> Callable:
-    """Enter a function of torch.linalg, which is no method: solve as linalg.solve, and linalg_qr as linalg.qr."""
+    """Enter a function of torch.linalg, which is not a method: solve as linalg.solve, and linalg_qr as linalg.qr."""
 
     def enter(f: Callable) -> Callable:
         name = "linalg." + f.__name__.removeprefix("linalg_")
@@ -28,7 +28,7 @@ def linalg(*samples: str, out: bool = True, **options: Any) -> Callable:
 
 
 def fit(who: str, x: Any, y: Any, names: tuple = NAMES) -> None:
-    """Raise what is wrong with a product, if something is."""
+    """Raise an error if x and y cannot be multiplied."""
     if not x.ndim or not y.ndim:
         raise refused(
             who,
@@ -49,7 +49,7 @@ def fit(who: str, x: Any, y: Any, names: tuple = NAMES) -> None:
         raise two_dtypes(who, x, y, *names)
     if x._np_dtype.kind == "b":
         fix = f"convert them first: {names[0]}.float() @ {names[1]}.float()"
-        raise error(NotImplementedError, who, "there is no product of bool tensors", fix)
+        raise error(NotImplementedError, who, "cannot multiply bool tensors", fix)
     if not meet(tuple(x.shape[:-2]), tuple(y.shape[:-2])):
         batches = {n: tuple(t.shape[:-2]) for n, t in zip(names, (x, y))}
         fix = "give them one size, or size 1 in one of them: unsqueeze(0) adds a dimension in front"
@@ -57,7 +57,7 @@ def fit(who: str, x: Any, y: Any, names: tuple = NAMES) -> None:
 
 
 def chained(x: tuple, y: tuple) -> tuple:
-    """Two shapes with gaps, so that the sizes that have to be equal in a product stand below each other."""
+    """Return two shapes with gaps, so that the sizes that must be equal in a product are below each other."""
     batches = [tuple(s[:-2]) for s in (x, y)]
     rank = max(map(len, batches))
     rows = [("",) * (rank - len(b)) + b for b in batches]
@@ -66,7 +66,7 @@ def chained(x: tuple, y: tuple) -> tuple:
 
 
 def other_order(x: Any, y: Any, names: tuple) -> str:
-    """Which product would do instead."""
+    """Return the fix: the product that would work instead."""
     a, b = names
     if y.ndim > 1 and x.shape[-1] == y.shape[-1]:
         return f"write {a} @ {b}.mT, which exchanges the last two dimensions"
@@ -89,7 +89,7 @@ def ranked(who: str, x: Tensor, y: Tensor, ranks: tuple, names: tuple = NAMES, f
 
 
 def one_dtype(who: str, *operands: Tensor, names: Sequence[str] = NAMES) -> tuple[Tensor, ...]:
-    """Return operands of one dtype; RuntimeError for several, since products do not promote, but in an autocast."""
+    """Return operands of one dtype; raise RuntimeError for several: products do not promote, except under autocast."""
     odd = next((i for i, x in enumerate(operands) if x._np_dtype != operands[0]._np_dtype), None)
     if odd is None:
         return operands
@@ -110,12 +110,12 @@ def two_dtypes(who: str, x: Tensor, y: Tensor, a: str, b: str) -> Any:
 
 
 def multiple(x: Tensor, number: Any) -> Tensor:
-    """number * x in x's dtype: to bools every number but 0 is True."""
+    """Return number * x in x's dtype: for bools every number but 0 is True."""
     return x if number == 1 else x * (bool(number) if x._np_dtype.kind == "b" else number)
 
 
 def broadcast(who: str, x: tuple, y: tuple, names: tuple = NAMES) -> tuple:
-    """The common shape of two; RuntimeError if there is none."""
+    """Return the common shape of two shapes, or raise RuntimeError."""
     x, y = tuple(x), tuple(y)
     if not meet(x, y):
         raise refused(who, apart([x, y]), meeting(dict(zip(names, (x, y)))))

@@ -1,6 +1,6 @@
 """Medians, modes and quantiles: elements by their rank among the others.
 
-Medians and modes are selections as in order.py.  Quantiles sort, and read between two neighbours.
+Medians and modes are selections, as in order.py.  Quantiles sort, and interpolate between two neighbours.
 """
 
 from __future__ import annotations
@@ -42,27 +42,27 @@ class NanmedianOfAll(Whole):
 
 
 class Median(Selection):
-    """Lower medians along a dimension, and where they stand."""
+    """Lower medians along a dimension, and their positions."""
 
     node = "MedianBackward1"
     place = staticmethod(lambda x, dim: median_place(x, dim))
 
 
 class Nanmedian(Selection):
-    """Lower medians along a dimension of what is not NaN, and where they stand."""
+    """Lower medians along a dimension of the elements that are not NaN, and their positions."""
 
     node = "NanmedianBackward1"
     place = staticmethod(lambda x, dim: nanmedian_place(x, dim))
 
 
 class Mode(Selection):
-    """The most frequent values along a dimension, and where they stand last."""
+    """The most frequent values along a dimension, and their last positions."""
 
     place = staticmethod(lambda x, dim: mode_place(x, dim))
 
 
 def median_place(x: np.ndarray, dim: int) -> np.ndarray:
-    """Where the lower median stands, or the first NaN."""
+    """Return the position of the lower median, or of the first NaN."""
     middle = [(x.shape[dim] - 1) // 2]
     found = np.take(np.argpartition(x, middle[0], dim), middle, dim)
     nan = x != x
@@ -70,30 +70,30 @@ def median_place(x: np.ndarray, dim: int) -> np.ndarray:
 
 
 def nanmedian_place(x: np.ndarray, dim: int) -> np.ndarray:
-    """Where the lower median of what is not NaN stands, in a stable order; the first place where all are."""
+    """Return the position, in a stable order, of the lower median of elements that are not NaN; the first if all are NaN."""
     known = np.add.reduce(x == x, axis=dim, keepdims=True, dtype=dtypes.I8)
     rank = np.maximum(known - 1, 0) // 2
     if on_device(x):
         return np.take_along_axis(np.argsort(x, dim, kind="stable"), rank, dim)
     median = np.take_along_axis(np.partition(x, np.unique(rank), dim), rank, dim)  # a tenth of the time of a sort
-    before = rank - np.add.reduce(x < median, axis=dim, keepdims=True, dtype=dtypes.I8)  # so many of equal ones
+    before = rank - np.add.reduce(x < median, axis=dim, keepdims=True, dtype=dtypes.I8)  # equal elements before it
     return np.argmax(np.cumsum(x == median, dim) > before, dim, keepdims=True)
 
 
 def mode_place(x: np.ndarray, dim: int) -> np.ndarray:
-    """Where the most frequent value stands last; of equally frequent ones the smallest."""
+    """Return the last position of the most frequent value; of equally frequent ones the smallest."""
     order = np.argsort(x, dim, kind="stable")
     row = np.moveaxis(np.take_along_axis(x, order, dim), dim, -1)
     places = near(np.arange(row.shape[-1]), row)
     fresh = np.ones_like(row, bool)
     fresh[..., 1:] = row[..., 1:] != row[..., :-1]
-    length = places - np.maximum.accumulate(np.where(fresh, places, 0), axis=-1)  # of the run of equal ones, so far
+    length = places - np.maximum.accumulate(np.where(fresh, places, 0), axis=-1)  # so far, of the run of equal ones
     best = np.moveaxis(np.argmax(length, -1, keepdims=True), -1, dim)
     return np.take_along_axis(order, best, dim)
 
 
 def take_last(x: np.ndarray, dims: tuple, place: Callable) -> np.ndarray:
-    """The element at `place` of all that lie in dims, which are the last ones; NaN where there are none."""
+    """Return the element at `place` of all elements in dims, the last dimensions; NaN if there are none."""
     rows = x.reshape((*x.shape[: x.ndim - len(dims)], count(x.shape, dims)))
     if rows.shape[-1] == 0:
         return np.full_like(rows, np.nan, np.float64, shape=rows.shape[:-1]).astype(x.dtype)
@@ -105,9 +105,9 @@ MIDDLE = ("T(3, 4)", "T(2, 3, 4), 1", "T(2, 3, 4), -1, True", "T()", "T(), 0", "
 
 @op(*MIDDLE, out=True)
 def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
-    """The median, of an even number of elements the lower; with `dim` along it, with its places: `(values, indices)`.
+    """Return the median (the lower one of an even number); with `dim`, medians and positions along it: `(values, indices)`.
 
-    NaN if there is one, or nothing.  Raises IndexError for a dimension of size 0.
+    NaN if an element is NaN, or if there are none.  Raises IndexError for a dimension of size 0.
 
     >>> import minigrad
     >>> minigrad.median(minigrad.tensor([4., 1., 3., 2.]))
@@ -120,7 +120,7 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
 
 @op(*MIDDLE, "torch.cat((T(2, 2), torch.full((2, 1), float('nan'))), 1), 1", out=True)
 def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
-    """The median of what is not NaN, otherwise as `median`."""
+    """Return the median of the elements that are not NaN, otherwise like `median`."""
     if dim is None:
         return NanmedianOfAll.apply(input, tuple(range(input.ndim)), False)
     return return_types.nanmedian(*choose(Nanmedian, input, dim, keepdim, "nanmedian"))
@@ -128,7 +128,7 @@ def nanmedian(input: Tensor, dim: int | None = None, keepdim: bool = False) -> A
 
 @op("T(3, 4)", "I(4, 6, 3), 1", "I(4, 6, 3), 0, True", "T()", "T(4, 3).mT, 0", "T(0, 3), 1", out=True)
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False) -> Selected:
-    """The most frequent values along a dimension, and where they stand: `(values, indices)`.
+    """Return the most frequent values along a dimension, and their positions: `(values, indices)`.
 
     Of equally frequent values it is the smallest.  Raises IndexError for a dimension of size 0.
     """
@@ -145,9 +145,9 @@ QUANTILES = ("T(7), 0.3", "T(3, 4), 0.5, 1", "T(3, 4).double(), torch.tensor([0.
 def quantile(
     input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
-    """The q-quantiles (0 <= q <= 1) of all elements or along a dimension; several q come as a dimension in front.
+    """Return the q-quantiles (0 <= q <= 1) of all elements or along a dimension; several q add a dimension in front.
 
-    Between two elements `interpolation` decides: linear, lower, higher, midpoint, nearest.  NaN where there is a NaN.
+    Between two elements `interpolation` decides: linear, lower, higher, midpoint, nearest.  NaN if an element is NaN.
     Raises RuntimeError for integers, empty tensors, and q out of range or of another dtype.
 
     >>> import minigrad
@@ -161,12 +161,12 @@ def quantile(
 def nanquantile(
     input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
-    """The q-quantiles of what is not NaN, otherwise as `quantile`."""
+    """Return the q-quantiles of the elements that are not NaN, otherwise like `quantile`."""
     return quantiles(input, q, dim, keepdim, interpolation, True, "nanquantile")
 
 
 def quantiles(input: Tensor, q: Any, dim: Any, keepdim: bool, interpolation: str, skip: bool, who: str) -> Tensor:
-    """Sort, and read between the two elements around rank q * (n - 1); n counts no NaN if they are to be skipped."""
+    """Sort, and interpolate between the two elements around rank q * (n - 1); with `skip`, n does not count NaN."""
     q = ranks(input, q, interpolation, who)
     d = None if dim is None else axis(dim, input.ndim, who)
     whole = d is None or not input.ndim
@@ -174,7 +174,7 @@ def quantiles(input: Tensor, q: Any, dim: Any, keepdim: bool, interpolation: str
     n, nan = x.shape[-1], x != x
     if skip:
         rank = q.reshape(-1) * (n - 1 - nan.sum(-1, True)).clamp(min=0).to(x.dtype)
-    else:  # sorted, a NaN stands last, and is what the row gives
+    else:  # a NaN sorts last, and is the result of its row
         rank = where(nan[..., -1:], n - 1.0, q.reshape(-1) * (n - 1))
     found = between(x, rank, interpolation)
     if whole:
@@ -185,7 +185,7 @@ def quantiles(input: Tensor, q: Any, dim: Any, keepdim: bool, interpolation: str
 
 
 def ranks(input: Tensor, q: Any, interpolation: str, who: str) -> Tensor:
-    """The arguments of quantile checked, and q as a tensor."""
+    """Check the arguments of quantile, and return q as a tensor."""
     if input._np_dtype not in dtypes.FLOATS:
         raise error(RuntimeError, who, f"input tensor must be either float or double dtype, got {input.dtype.name}",
                     "convert it first: x.float()")  # fmt: skip
@@ -194,7 +194,7 @@ def ranks(input: Tensor, q: Any, interpolation: str, who: str) -> Tensor:
             RuntimeError,
             who,
             f"input tensor must be non-empty, got shape {tuple(input.shape)}",
-            "look for input.numel() > 0 first",
+            "check input.numel() > 0 first",
         )
     if interpolation not in INTERPOLATIONS:
         raise error(
@@ -220,7 +220,7 @@ def ranks(input: Tensor, q: Any, interpolation: str, who: str) -> Tensor:
 
 
 def between(x: Tensor, rank: Tensor, interpolation: str) -> Tensor:
-    """The elements of sorted rows at fractional ranks."""
+    """Return the elements of sorted rows at fractional ranks."""
     if interpolation in ("lower", "higher", "nearest"):
         return at({"lower": rank.floor, "higher": rank.ceil, "nearest": rank.round}[interpolation](), x)
     low = rank.floor()
@@ -229,5 +229,5 @@ def between(x: Tensor, rank: Tensor, interpolation: str) -> Tensor:
 
 
 def at(rank: Tensor, x: Tensor) -> Tensor:
-    """The elements of rows at whole ranks."""
+    """Return the elements of rows at whole ranks."""
     return x.gather(-1, rank.to(dtypes.int64).expand((*x.shape[:-1], rank.shape[-1])))

@@ -1,7 +1,7 @@
 """Random tensors and the generators that they come from.
 
-Every draw goes through `draw`, which asks a Generator for an array of noise and knows about vmap's `randomness`; an
-operation with tensor arguments is then an ordinary function of them and of that noise.  Generators are in generator.py.
+Every draw goes through `draw`, which gets an array of noise from a Generator and handles vmap's `randomness`; an operation
+with tensor arguments is then an ordinary function of these and the noise.  Generators are in generator.py.
 """
 
 from __future__ import annotations
@@ -32,10 +32,9 @@ from .generator import Generator, source
 
 
 def draw(who: str, shape: Any, generator: Generator | None, sample: Callable, device: Any = None) -> Tensor:
-    """Noise `sample(rng, shape)` as a tensor; under vmap with randomness="different" one for each example.
+    """Return noise `sample(rng, shape)` as a tensor; under vmap with randomness="different", separately for each example.
 
-    It lies on a device, or where none is named, where tensors are made.  Raises RuntimeError under vmap with
-    randomness="error".
+    It is on the given device, by default the device of new tensors.  Raises RuntimeError under vmap with randomness="error".
     """
     layers = current().layers()
     if any(getattr(layer, "randomness", None) == "error" for layer in layers):
@@ -43,13 +42,13 @@ def draw(who: str, shape: Any, generator: Generator | None, sample: Callable, de
             RuntimeError,
             who,
             "vmap: called random operation while in randomness error mode",
-            'pass randomness="different" to vmap for numbers of its own for each example, or randomness="same"',
+            'pass randomness="different" to vmap for separate numbers for each example, or randomness="same"',
         )
     batches = [layer for layer in layers if getattr(layer, "randomness", None) == "different"]
     size = (*[layer.size for layer in batches], *shape)
     drawn_from = source(generator, on_device(default_device() if device is None else device), who)
     for layer in layers:
-        if hasattr(layer, "drawing"):  # a capture of the program, which has to draw anew in each call
+        if hasattr(layer, "drawing"):  # a capture of the program, which must draw anew in each call
             layer.drawing(drawn_from, sample, size)
     t = made(as_array(sample(drawn_from._rng, size)), batches=batches)
     if slots.drawn is not None:
@@ -58,19 +57,19 @@ def draw(who: str, shape: Any, generator: Generator | None, sample: Callable, de
 
 
 def floating(dtype: np.dtype, who: str) -> np.dtype:
-    """Only floating-point numbers are drawn from a continuous distribution."""
+    """Return the dtype; raise NotImplementedError unless it is floating-point."""
     if dtype not in dtypes.FLOATS:
         raise error(NotImplementedError, who, f"not implemented for {dtype}", "use a floating-point dtype, or randint")
     return dtype
 
 
 def fine(dtype: np.dtype) -> np.dtype:
-    """The dtype of noise that tensors of a dtype are compared with, or that a logarithm is taken of: halves are too coarse."""
+    """Return the dtype of noise to compare a dtype with, or to take logarithms of: half precision is too coarse."""
     return dtypes.F4 if dtype in dtypes.HALVES else dtype
 
 
 def uniform(shape: Any, dtype: np.dtype, generator: Any = None, who: str = "rand", device: Any = None) -> Tensor:
-    """Numbers in [0, 1); in float16 multiples of 2 ** -11, in bfloat16 of 2 ** -8, since rounding would make some of them 1."""
+    """Return numbers in [0, 1); in float16 multiples of 2 ** -11, in bfloat16 of 2 ** -8, since rounding could give 1."""
     sample = lambda rng, size: rng.random(size, floating(dtype, who))
     if dtype in dtypes.HALVES:
         steps = largest(dtype)
@@ -79,7 +78,7 @@ def uniform(shape: Any, dtype: np.dtype, generator: Any = None, who: str = "rand
 
 
 def gaussian(shape: Any, dtype: np.dtype, generator: Any = None, who: str = "randn", device: Any = None) -> Tensor:
-    """Numbers of mean 0 and variance 1."""
+    """Return normal numbers of mean 0 and variance 1."""
     sample = lambda rng, size: noise.normal(rng, size, floating(dtype, who))
     if dtype in dtypes.HALVES:
         sample = lambda rng, size: halves.narrowed(noise.normal(rng, size, dtypes.F4), dtype)
@@ -89,7 +88,7 @@ def gaussian(shape: Any, dtype: np.dtype, generator: Any = None, who: str = "ran
 def integers(
     low: int, high: int, shape: Any, dtype: np.dtype, generator: Any = None, who: str = "randint", device: Any = None
 ) -> Tensor:
-    """Integers in [low, high)."""
+    """Return integers in [low, high)."""
     low, high = number(low, who), number(high, who)
     if isinstance(low, float) or isinstance(high, float):
         raise error(TypeError, who, f"expects integers as limits, got low={low} and high={high}", "round them first")
@@ -118,7 +117,7 @@ DRAWN = "the numbers that a seed gives"
 def rand(
     *args: Any, size: Any = None, generator: Generator | None = None, dtype: Any = None, device: Any = None
 ) -> Tensor:
-    """Random numbers, uniform in [0, 1)."""
+    """Return random numbers, uniform in [0, 1)."""
     return uniform(sizes(args, size, "rand"), chosen(dtype), generator, "rand", device)
 
 
@@ -126,7 +125,7 @@ def rand(
 def randn(
     *args: Any, size: Any = None, generator: Generator | None = None, dtype: Any = None, device: Any = None
 ) -> Tensor:
-    """Random numbers, normal with mean 0 and variance 1."""
+    """Return random numbers, normal with mean 0 and variance 1."""
     return gaussian(sizes(args, size, "randn"), chosen(dtype), generator, "randn", device)
 
 
@@ -140,7 +139,7 @@ def randint(
     dtype: Any = None,
     device: Any = None,
 ) -> Tensor:
-    """Random integers from `low` up to but without `high`: `randint(high, size)` or `randint(low, high, size)`."""
+    """Return random integers in [low, high): `randint(high, size)` or `randint(low, high, size)`."""
     if size is None and isinstance(high, (tuple, list)):
         high, size = None, high
     if low is None:
@@ -160,11 +159,11 @@ def randint(
 
 @factory("5", "0", differs=DRAWN)
 def randperm(n: int, *, generator: Generator | None = None, dtype: Any = None, device: Any = None) -> Tensor:
-    """The numbers 0 to n - 1 in random order."""
+    """Return the numbers 0 to n - 1 in random order."""
     (n,) = sizes((n,), None, "randperm")
     target = dtypes.numpy_dtype(dtypes.int64 if dtype is None else dtype)
     if n - 1 > largest(target):
-        raise error(RuntimeError, "randperm", f"n = {n} is too large for {target}", "leave dtype away")
+        raise error(RuntimeError, "randperm", f"n = {n} is too large for {target}", "leave dtype out")
 
     shuffled = lambda rng, shape: noise.permutations(rng, shape).astype(target, copy=False)
     return draw("randperm", (n,), generator, shuffled, device)
@@ -179,7 +178,7 @@ def rand_like(
     device: Any = None,
     memory_format: Any = None,
 ) -> Tensor:
-    """Random numbers, uniform in [0, 1), in input's shape and dtype."""
+    """Return random numbers, uniform in [0, 1), in input's shape and dtype."""
     kind, place = settings(input, dtype, device)
     return uniform(input.shape, kind, generator, "rand_like", place)
 
@@ -193,7 +192,7 @@ def randn_like(
     device: Any = None,
     memory_format: Any = None,
 ) -> Tensor:
-    """Random numbers, normal with mean 0 and variance 1, in input's shape and dtype."""
+    """Return random numbers, normal with mean 0 and variance 1, in input's shape and dtype."""
     kind, place = settings(input, dtype, device)
     return gaussian(input.shape, kind, generator, "randn_like", place)
 
@@ -209,7 +208,7 @@ def randint_like(
     device: Any = None,
     memory_format: Any = None,
 ) -> Tensor:
-    """Random integers below `low`, or from `low` up to but without `high`, in input's shape and dtype."""
+    """Return random integers below `low`, or in [low, high), in input's shape and dtype."""
     low, high = (0, low) if high is None else (low or 0, high)
     kind, place = settings(input, dtype, device)
     return integers(low, high, input.shape, kind, generator, "randint_like", place)
@@ -217,12 +216,12 @@ def randint_like(
 
 # ---------------------------------------------------------------------- with tensors as parameters
 def nothing(g: Tensor, shape: tuple) -> Tensor:
-    """The gradient by a parameter of a draw: zeros, as in PyTorch."""
+    """Return the gradient by a parameter of a draw: zeros, as in PyTorch."""
     return g.new_zeros(shape)
 
 
 class Bernoulli(Operation):
-    """1 where the noise lies below the probability p, else 0."""
+    """1 where the noise is below the probability p, else 0."""
 
     dp = nothing
     batch = lambda p, noise: (p, noise)
@@ -233,7 +232,7 @@ class Bernoulli(Operation):
             raise error(
                 RuntimeError,
                 "bernoulli",
-                f"probabilities have to lie in [0, 1], found {float(p.min()):g} to {float(p.max()):g}",
+                f"probabilities must be in [0, 1], found {float(p.min()):g} to {float(p.max()):g}",
                 "pass probabilities, not logits: use sigmoid",
             )
         return (noise < p).astype(p.dtype)
@@ -244,7 +243,7 @@ class Normal(Operation):
 
     dmean = nothing
     dstd = nothing
-    n_conditions, n_settings = 0, 0  # all of them are operands, as Pointwise.vmap asks
+    n_conditions, n_settings = 0, 0  # all are operands, as Pointwise.vmap requires
 
     @staticmethod
     def impl(mean: Any, std: Any, noise: np.ndarray) -> np.ndarray:
@@ -258,7 +257,7 @@ class Normal(Operation):
         return noise * std + mean
 
     def vmap(info: Any, in_dims: tuple, mean: Any, std: Any, noise: Tensor) -> tuple:
-        """Broadcasting, so the ranks have to be made equal behind the batch, as for every pointwise operation."""
+        """Make the ranks behind the batch dimension equal, as for every operation that broadcasts."""
         return Pointwise.vmap(info, in_dims, mean, std, noise)
 
 
@@ -272,20 +271,20 @@ class Poisson(Operation):
         try:
             return as_array(rng.poisson(rate)).astype(rate.dtype)
         except ValueError:
-            what = f"means have to be from 0 to about 2**63, got {np.min(rate)} to {np.max(rate)}"
+            what = f"means must be from 0 to about 2**63, got {np.min(rate)} to {np.max(rate)}"
             raise error(RuntimeError, "poisson", what, "write input.clamp(min=0)") from None
 
     batch = lambda rate, rng: (rate, rng)
 
 
 class Multinomial(NonDifferentiable):
-    """Positions along the last dimension, drawn by their weights p, from noise of the shape of the result or of p."""
+    """Positions along the last dimension, drawn with the weights p, from noise of the shape of the result or of p."""
 
     batch = lambda p, noise, n, replacement: (p, noise, n, replacement)
 
     @staticmethod
     def impl(p: np.ndarray, noise: np.ndarray, n: int, replacement: bool) -> np.ndarray:
-        p = halves.widened(p)  # beside noise in float32 it comes as it is
+        p = halves.widened(p)  # noise in float32 leaves half-precision p unconverted
         if has_numbers(p) and not (np.isfinite(p).all() and (p >= 0).all()):
             raise error(
                 RuntimeError,
@@ -298,23 +297,23 @@ class Multinomial(NonDifferentiable):
                 RuntimeError,
                 "multinomial",
                 "invalid multinomial distribution (sum of probabilities <= 0)",
-                "give at least one of a row's weights a value above 0",
+                "pass at least one positive weight per row",
             )
         if not replacement:  # exponential clocks: the one of rate p rings first with probability p
             with np.errstate(all="ignore"):
                 order = np.argsort(np.where(p > 0, noise / p, np.inf), axis=-1, kind="stable")
             return order[..., :n].astype(np.int64)
         ends = np.cumsum(p, -1, np.float64)
-        last = p.shape[-1] - 1 - np.argmax(p[..., ::-1] > 0, -1)[..., None]  # rounding must not lead to a weight of 0
+        last = p.shape[-1] - 1 - np.argmax(p[..., ::-1] > 0, -1)[..., None]  # rounding must not select a weight of 0
         below = (ends[..., None, :] <= (noise * ends[..., -1:])[..., None]).sum(-1)
         return np.minimum(below, last).astype(np.int64)
 
 
 @op("P(2, 3) / 2", "P(4) / 4, 0.5", out=True, method=True, differentiable=False, differs=DRAWN)
 def bernoulli(input: Tensor, p: float | None = None, *, generator: Generator | None = None) -> Tensor:
-    """0 or 1 for each element of `input`, 1 with the probability that stands there, or everywhere with probability p.
+    """Draw 0 or 1 for each element of `input`, 1 with the probability in that element, or with probability p everywhere.
 
-    Its gradient is zero.  Raises RuntimeError for probabilities outside of [0, 1].
+    Its gradient is zero.  Raises RuntimeError for probabilities outside [0, 1].
     """
     if p is not None:
         input = input.new_full(tuple(input.shape), p)
@@ -333,16 +332,16 @@ def normal(
     dtype: Any = None,
     device: Any = None,
 ) -> Tensor:
-    """Normal numbers of the given mean and standard deviation; `mean`, `std` or both are tensors, or `size` is given.
+    """Draw normal numbers with the given mean and standard deviation; pass `mean`, `std` or both as tensors, or a `size`.
 
-    Gradients by mean and std are zero (write mean + std * randn_like(std) to have them).
+    Gradients by mean and std are zero (write mean + std * randn_like(std) for gradients).
     """
     tensors = [t for t in (mean, std) if isinstance(t, Tensor)]
     if not tensors and size is None:
         raise error(
             TypeError,
             "normal",
-            "missing the argument size, as neither mean nor std is a tensor",
+            "missing the argument size: neither mean nor std is a tensor",
             "write normal(0, 1, (2, 3))",
         )
     shape = broadcast_shapes(*[t.shape for t in tensors]) if tensors else sizes((size,), None, "normal")
@@ -352,25 +351,25 @@ def normal(
 
 @op("P(2, 3)", method=False, differentiable=False, differs=DRAWN)
 def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
-    """Random counts whose means stand in `input`.  Its gradient is zero."""
+    """Draw random counts with the means in `input`.  Its gradient is zero."""
     place = input.device
     zeros = draw("poisson", (), generator, lambda rng, size: np.zeros(size, input._np_dtype), place).to(place)
     if any(getattr(layer, "randomness", None) == "same" for layer in layers_of(input)):
         raise error(
             RuntimeError,
             "poisson",
-            "under vmap with randomness='same', counts of means that differ between the examples cannot be the same",
+            "cannot draw the same counts for different means under vmap with randomness='same'",
             "pass randomness='different' to vmap",
         )
     rng = source(generator, place, "poisson")._rng
-    return Poisson.apply(input + zeros, rng)  # zeros: per example where they differ
+    return Poisson.apply(input + zeros, rng)  # zeros: one per example if they differ
 
 
 @op("P(4), 3", "P(2, 4), 2", "P(3), 5, True", out=True, method=True, differentiable=False, differs=DRAWN)
 def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
 ) -> Tensor:
-    """`num_samples` positions in each row of `input`, drawn with the weights that stand there, as int64.
+    """Draw `num_samples` positions in each row of `input`, with its elements as weights, as int64.
 
     Raises RuntimeError for weights that are negative, infinite or all zero, and for more samples than a row has
     positions (unless `replacement`).
@@ -412,7 +411,7 @@ def multinomial(
     return Multinomial.apply(input, noise, num_samples, replacement)
 
 
-# ---------------------------------------------------------------------- into a tensor's own memory
+# ---------------------------------------------------------------------- into a tensor's memory
 def uniform_(self: Tensor, low: float = 0.0, high: float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with numbers uniform in [low, high)."""
     if not low <= high:
@@ -449,7 +448,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
 
 
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
-    """Fill with numbers of the exponential distribution of rate `lambd`."""
+    """Fill with exponentially distributed numbers of rate `lambd`."""
     if not lambd > 0:
         raise error(RuntimeError, "exponential_", f"expects lambda > 0.0, but found lambda={lambd}", "write lambd=1.0")
     kind = fine(floating(self._np_dtype, "exponential_"))
@@ -461,7 +460,7 @@ def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Generator | Non
 def random_(self: Tensor, low: int = 0, high: int | None = None, *, generator: Generator | None = None) -> Tensor:
     """Fill with integers in [low, high): `random_()`, `random_(high)`, `random_(low, high)`.
 
-    Without limits they are all that the dtype represents exactly.
+    Without limits the range is all integers that the dtype represents exactly.
     """
     if high is None:
         low, high = 0, low or largest(self._np_dtype) + 1
@@ -469,7 +468,7 @@ def random_(self: Tensor, low: int = 0, high: int | None = None, *, generator: G
 
 
 def largest(dtype: np.dtype) -> int:
-    """The largest integer up to which a dtype holds all of them."""
+    """Return the largest integer up to which a dtype represents all integers."""
     if dtype in dtypes.FLOATS:
         return round(2 / dtypes.finfo(dtype).eps)
     return 1 if dtype.kind == "b" else int(np.iinfo(dtype).max)

@@ -1,4 +1,4 @@
-"""What depends on the rank of a matrix: the pseudo-inverse and the rank itself.
+"""Functions of the rank of a matrix: the pseudo-inverse and the rank itself.
 
 Singular values up to max(atol, rtol * the largest) count as 0.  Source of the derivative: Golub and Pereyra, "The
 differentiation of pseudo-inverses and nonlinear least squares problems", 1973.
@@ -18,7 +18,7 @@ from .products import linalg
 
 
 class Pinv(OfMatrices):
-    """The pseudo-inverse, singular values up to max(atol, rtol * the largest) taken for 0."""
+    """The pseudo-inverse; singular values up to max(atol, rtol * the largest) count as 0."""
 
     node = "LinalgPinv"
     impl = lambda x, atol, rtol: pseudo_inverse(x, atol, rtol)
@@ -41,9 +41,9 @@ def linalg_pinv(
     atol: float | None = None,
     rtol: float | None = None,
 ) -> Tensor:
-    """The Moore-Penrose pseudo-inverse of each matrix; singular values up to max(atol, rtol * the largest) count as 0.
+    """Return the Moore-Penrose pseudo-inverse of each matrix; singular values up to max(atol, rtol * the largest) count as 0.
 
-    `rtol` is max(m, n) * eps unless given (0 where `atol` is).  The derivative holds while the rank does not change.
+    `rtol` defaults to max(m, n) * eps (0 if `atol` is given).  The derivative holds while the rank does not change.
     `hermitian` promises a symmetric A; the result is the same.
     """
     matrices("linalg.pinv", A)
@@ -52,7 +52,7 @@ def linalg_pinv(
 
 @op("T(4, 3)", "T(3, 4), 0.001")
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
-    """The pseudo-inverse (see linalg.pinv)."""
+    """Return the pseudo-inverse (see linalg.pinv)."""
     return linalg_pinv(input, rtol=rcond)
 
 
@@ -65,16 +65,16 @@ def matrix_rank(
     atol: float | None = None,
     rtol: float | None = None,
 ) -> Tensor:
-    """The rank of each matrix as int64: how many singular values exceed max(atol, rtol * the largest).
+    """Return the rank of each matrix as int64: the number of singular values above max(atol, rtol * the largest).
 
-    `rtol` is max(m, n) * eps unless given (0 where `atol` is given); `tol` is the older name of `atol`.
+    `rtol` defaults to max(m, n) * eps (0 if `atol` is given); `tol` is the older name of `atol`.
     """
     matrices("linalg.matrix_rank", A)
     return MatrixRank.apply(A, *tolerances(A, tol if atol is None else atol, rtol))
 
 
 def tolerances(A: Tensor, atol: float | None, rtol: float | None) -> tuple:
-    """(atol, rtol) with PyTorch's defaults."""
+    """Return (atol, rtol) with PyTorch's defaults."""
     if rtol is None:
         rtol = max(A.shape[-2:]) * finfo(A.dtype).eps if not atol else 0.0
     return 0.0 if atol is None else float(atol), float(rtol)
@@ -82,12 +82,12 @@ def tolerances(A: Tensor, atol: float | None, rtol: float | None) -> tuple:
 
 # ---------------------------------------------------------------------- on arrays, and the pull-back
 def above(s: np.ndarray, atol: float, rtol: float) -> np.ndarray:
-    """Which of the singular values (descending) count."""
+    """Return a mask of the singular values (descending) that count."""
     return s > np.maximum(s[..., :1] * rtol, np.asarray(atol, s.dtype)) if s.shape[-1] else s > 0
 
 
 def pseudo_inverse(x: np.ndarray, atol: float, rtol: float) -> np.ndarray:
-    """V diag(1/s) U^T over the singular values that count."""
+    """Return V diag(1/s) U^T over the singular values that count."""
     u, s, vh = guarded("linalg.pinv", lapack.svd, x, False)
     counts = above(s, atol, rtol)
     scale = np.where(counts, 1 / np.where(counts, s, 1), 0)
@@ -95,6 +95,6 @@ def pseudo_inverse(x: np.ndarray, atol: float, rtol: float) -> np.ndarray:
 
 
 def pinv_gradient(g: Tensor, a: Tensor, p: Tensor) -> Tensor:
-    """-P^T g P^T + (I - A P) g^T P P^T + P^T P g^T (I - P A), multiplied out so that no large identity is needed."""
+    """Return -P^T g P^T + (I - A P) g^T P P^T + P^T P g^T (I - P A), expanded so that it needs no large identity."""
     left, right = g.mT @ (p @ p.mT), (p.mT @ p) @ g.mT
     return left - a @ (p @ left) + right - (right @ p) @ a - p.mT @ g @ p.mT

@@ -1,6 +1,6 @@
 """Reductions: sum, mean and the like over dimensions.
 
-Each states the partial of its result by one element (families.Reduce).  The product stands in prod.py, maxima in order.py,
+Each gives the partial of its result by one element (families.Reduce).  The product is in prod.py, maxima in order.py,
 medians in quantiles.py, spread in statistics.py, norms in norms.py, logsumexp in softmax.py, running sums in scan.py.
 """
 
@@ -24,21 +24,21 @@ from .dimensions import axes
 
 
 def result_dtype(input: Tensor, dtype: Any, who: str) -> Tensor:
-    """The input converted to the dtype in which it is to be summed: integers and bools to int64.
+    """Return the input in the dtype of its sum: integers and bools become int64.
 
-    Raises RuntimeError where that would end the graph of a tracked tensor.
+    Raises RuntimeError if the conversion would end the graph of a tracked tensor.
     """
     if dtype is not None:
         found = input.to(dtype)
         if found._np_dtype not in dtypes.FLOATS and current().grad and input.requires_grad:
-            what = f"autograd does not support the dtype {found.dtype} of its result: the input requires grad"
-            raise error(RuntimeError, who, what, f"x.detach().{who}(...), or a floating-point dtype")
+            what = f"autograd does not support the result's dtype {found.dtype}: the input requires grad"
+            raise error(RuntimeError, who, what, f"write x.detach().{who}(...), or use a floating-point dtype")
         return found
     return input if input._np_dtype in dtypes.FLOATS else input.to(dtypes.int64)
 
 
 def as_floating(input: Tensor, dtype: Any, who: str) -> Tensor:
-    """The input, converted to `dtype` if one is given; RuntimeError if that leaves integers."""
+    """Return the input, converted to `dtype` if given; raise RuntimeError if it has integers."""
     found = input if dtype is None else input.to(dtype)
     if found._np_dtype not in dtypes.FLOATS:
         raise error(RuntimeError, who, f"input dtype should be floating point or complex, got {found.dtype.name}",
@@ -47,22 +47,22 @@ def as_floating(input: Tensor, dtype: Any, who: str) -> Tensor:
 
 
 def count(shape: Any, dims: tuple) -> int:
-    """How many elements of a tensor of this shape are reduced to one."""
+    """Return the number of elements, in a tensor of this shape, that are reduced to one."""
     return math.prod([shape[d] for d in dims])
 
 
 def reduced(name: str, ufunc: np.ufunc, x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray:
-    """A reduction that needs no care: by a kernel where that serves, else by NumPy."""
+    """Reduce an array where rounding needs no care: by a kernel if that is faster, else by NumPy."""
     if x.size >= reductions_cpu.REDUCE_FROM and (found := reductions_cpu.reduce(name, x, dims, keepdim)) is not None:
         return found
     return ufunc.reduce(x, dims, x.dtype, None, keepdim)
 
 
 def add_up(x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray:
-    """Sums as accurate as pairwise ones.
+    """Sum with the accuracy of pairwise summation.
 
-    Large arrays have kernels.  NumPy adds in pairs only along memory; where many float32 numbers do not lie so, they are
-    added up as float64.
+    Large arrays have kernels.  NumPy sums pairwise only along contiguous memory; many float32 numbers in another layout are
+    summed in float64.
     """
     if x.size >= reductions_cpu.REDUCE_FROM and (found := reductions_cpu.reduce("sum", x, dims, keepdim)) is not None:
         return found
@@ -78,7 +78,7 @@ def add_up(x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray:
 
 
 def add_up_anyway(x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray:
-    """Do the same where no operation stands around that would run once more without kernels."""
+    """Sum outside an operation, whose retry without kernels is missing here."""
     try:
         return add_up(x, dims, keepdim)
     except Exception as e:
@@ -89,7 +89,7 @@ memory.add_up = add_up_anyway
 
 
 class OverAll(Reduce):
-    """A reduction of which PyTorch has two: over all elements, and over dimensions."""
+    """A reduction that PyTorch has twice: over all elements, and over dimensions."""
 
     @classmethod
     def node_name(cls, node: Any) -> str:
@@ -114,12 +114,12 @@ class Mean(OverAll):
 
     @classmethod
     def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
-        """The mean of the tangents, also NaN where there are none."""
+        """Return the mean of the tangents, which is NaN for no elements."""
         return cls.apply(tangents[0], *primals[1:])
 
 
 class NanSum(Reduce):
-    """The sum over dimensions of what is not NaN."""
+    """The sum over dimensions of the elements that are not NaN."""
 
     node = "Nansum"
     name, kernel_takes_half = "nansum", True
@@ -133,7 +133,7 @@ class NanSum(Reduce):
 
 
 class AnyOf(NonDifferentiable):
-    """Whether any element over dimensions is not zero."""
+    """True if any element over the dimensions is not zero."""
 
     name, kernel_takes_half = "any", True
     impl = lambda x, dims, keepdim: np.logical_or.reduce(x, axis=dims, keepdims=keepdim)
@@ -141,7 +141,7 @@ class AnyOf(NonDifferentiable):
 
 
 class AllOf(NonDifferentiable):
-    """Whether no element over dimensions is zero."""
+    """True if no element over the dimensions is zero."""
 
     name, kernel_takes_half = "all", True
     impl = lambda x, dims, keepdim: np.logical_and.reduce(x, axis=dims, keepdims=keepdim)
@@ -149,7 +149,7 @@ class AllOf(NonDifferentiable):
 
 
 class CountNonzero(NonDifferentiable):
-    """How many elements over dimensions are not zero."""
+    """Number of elements over dimensions that are not zero."""
 
     impl = lambda x, dims, keepdim: np.add.reduce(x != 0, axis=dims, keepdims=keepdim, dtype=dtypes.I8)
     batch = Reduce.batch
@@ -158,7 +158,7 @@ class CountNonzero(NonDifferentiable):
 @op("T(3, 4)", "T(2, 3, 4), 1", "T(2, 3, 4), (0, -1), True", "T()", "T(0, 3), 0", "I(3, 4, 9)", "B(3), 0",
     "T(4, 3).mT, 1", "T(2, 3), dtype=torch.float64", "I(2, 3, 9), 0, dtype=torch.int32", out=True)  # fmt: skip
 def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """The sum of all elements, or over the dimensions `dim`; integers and bools are summed as int64.
+    """Return the sum of all elements, or over the dimensions `dim`; integers and bools are summed as int64.
 
     >>> import minigrad
     >>> minigrad.sum(minigrad.tensor([[1, 2], [3, 4]]), dim=0)
@@ -170,7 +170,7 @@ def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
 @op("T(3, 4)", "T(2, 3, 4), 1", "T(2, 3, 4), (0, -1), True", "T()", "I(3, 4, 9), 0, dtype=torch.float32", "T(6)[1::2]",
     out=True)  # fmt: skip
 def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """The mean of all elements, or over the dimensions `dim`; NaN where there are none.
+    """Return the mean of all elements, or over the dimensions `dim`; NaN for no elements.
 
     Raises RuntimeError for integers and bools, unless `dtype` is a floating-point one.
 
@@ -189,7 +189,7 @@ def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
 @op("T(3, 4)", "T(2, 3, 4), 1", "T(2, 3, 4), (0, -1), True", "T()", "T(0, 3), 0", "I(3, 9)",
     "torch.cat((T(2, 2), torch.full((2, 1), float('nan'))), 1), 1", out=True)  # fmt: skip
 def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """The sum of the elements that are not NaN, of all or over the dimensions `dim`.
+    """Return the sum of the elements that are not NaN, of all or over the dimensions `dim`.
 
     >>> import minigrad
     >>> minigrad.nansum(minigrad.tensor([1., float("nan"), 2.]))
@@ -202,7 +202,7 @@ def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any 
 @op("T(3, 4)", "T(2, 3, 4), 1", "T(2, 3, 4), (0, -1), True", "T()",
     "torch.cat((T(2, 2), torch.full((2, 1), float('nan'))), 1), 1", out=True)  # fmt: skip
 def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """The mean of the elements that are not NaN, of all or over the dimensions `dim`; NaN where there are none."""
+    """Return the mean of the elements that are not NaN, of all or over the dimensions `dim`; NaN if all are NaN."""
     source, dims = as_floating(input, dtype, "nanmean"), axes(input, dim, "nanmean")
     known = CountNonzero.apply(source == source, dims, keepdim)
     return NanSum.apply(source, dims, keepdim) / known.to(source.dtype)
@@ -211,19 +211,19 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any
 @op("B(3, 4)", "B(3, 4), 1", "T(2, 3, 4), (0, -1), True", "B(0)", "B(0, 3), 0", "I(3, 2), 0", "I(3, 2).to(torch.uint8)",
     "T()", differentiable=False, out=True)  # fmt: skip
 def any(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
-    """Whether any element is not zero, of all or over the dimensions `dim`: bool (uint8 stays uint8)."""
+    """Return True if any element is not zero, of all or over the dimensions `dim`, as bool (uint8 stays uint8)."""
     return truth(AnyOf, input, dim, keepdim, "any")
 
 
 @op("B(3, 4)", "B(3, 4), 1", "T(2, 3, 4), (0, -1), True", "B(0)", "B(0, 3), 0", "I(3, 2), 0", "I(3, 2).to(torch.uint8)",
     "T()", differentiable=False, out=True)  # fmt: skip
 def all(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
-    """Whether every element is not zero, of all or over the dimensions `dim`: bool (uint8 stays uint8)."""
+    """Return True if no element is zero, of all or over the dimensions `dim`, as bool (uint8 stays uint8)."""
     return truth(AllOf, input, dim, keepdim, "all")
 
 
 def truth(cls: Any, input: Tensor, dim: Any, keepdim: bool, who: str) -> Tensor:
-    """any and all: an empty tuple of dimensions reduces none, unlike elsewhere."""
+    """Compute any or all: an empty tuple of dimensions reduces none, unlike elsewhere."""
     none = isinstance(dim, (tuple, list)) and not len(dim)
     out = cls.apply(input, () if none else axes(input, dim, who), keepdim)
     return out.to(dtypes.uint8) if input._np_dtype == dtypes.uint8.dtype else out
@@ -231,5 +231,5 @@ def truth(cls: Any, input: Tensor, dim: Any, keepdim: bool, who: str) -> Tensor:
 
 @op("I(3, 4, 2)", "I(3, 4, 2), 1", "I(2, 3, 4, 2), (0, -1)", "T(3)", "B(0)", "T()", differentiable=False)
 def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
-    """How many elements are not zero, in all or over the dimensions `dim`, as int64."""
+    """Return the number of elements that are not zero, in all or over the dimensions `dim`, as int64."""
     return CountNonzero.apply(input, axes(input, dim, "count_nonzero"), False)

@@ -1,4 +1,4 @@
-"""A tensor with a part of it replaced, the part being a view: select_scatter, slice_scatter, diagonal_scatter."""
+"""A tensor with one of its views replaced: select_scatter, slice_scatter, diagonal_scatter."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ class Replace(Write):
     dvalue = lambda g, fn, args: fn.apply(g, *args)
 
     def vmap(info: Any, in_dims: tuple, x: Tensor, value: Any, fn: Any, *args: Any) -> tuple:
-        """The view of the whole batch."""
+        """Take the view of the whole batch."""
         x, value = (front(t, d, info.batch_size) for t, d in zip((x, value), in_dims))
         return Replace.apply(x, value, fn, *fn.batch(x, *args)[1:]), 0
 
 
 def replace(who: str, x: Tensor, src: Tensor, fn: Any, *args: Any) -> Tensor:
-    """x with a view replaced by src, whose shape has to be the view's."""
+    """Return x with a view replaced by src, which must have the view's shape."""
     size = tuple(fn.apply(x, *args).shape)
     if tuple(src.shape) != size:
         raise error(
             RuntimeError,
             who,
             f"expected src to have a size equal to the part of input, {size}, got {tuple(src.shape)}",
-            f"pass a src of that shape: src.expand({', '.join(map(str, size))}) repeats one",
+            f"pass a src of that shape: src.expand({', '.join(map(str, size))}) repeats a smaller one",
             notes=[sketch({"part": size, "src": tuple(src.shape)})],
         )
     return Replace.apply(x, src.to(x.dtype), fn, *args)
@@ -50,9 +50,9 @@ def replace(who: str, x: Tensor, src: Tensor, fn: Any, *args: Any) -> Tensor:
 
 @op("T(3, 4), T(3), 1, 2", "T(2, 3, 4), T(2, 4), -2, -1", "T(4, 3).mT, T(4), 0, 0", node="SelectScatter")
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
-    """`input` with its slice at one index of a dimension replaced by `src`, as a new tensor.
+    """Return a copy of `input` with its slice at one index of a dimension replaced by `src`.
 
-    Raises RuntimeError where `src` does not have the slice's shape, IndexError for an index out of range.
+    Raises RuntimeError if `src` does not have the slice's shape, IndexError for an index out of range.
 
     >>> import minigrad
     >>> minigrad.select_scatter(minigrad.zeros(2, 2), minigrad.ones(2), 0, 1)
@@ -73,9 +73,9 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
 def slice_scatter(
     input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
-    """`input` with its slice from `start` to `end` along a dimension replaced by `src`, as a new tensor.
+    """Return a copy of `input` with its slice from `start` to `end` along a dimension replaced by `src`.
 
-    Raises RuntimeError where `src` does not have the slice's shape, and for a step below 1.
+    Raises RuntimeError if `src` does not have the slice's shape, and for a step below 1.
 
     >>> import minigrad
     >>> minigrad.slice_scatter(minigrad.zeros(4), minigrad.ones(2), start=1, end=3)
@@ -84,17 +84,15 @@ def slice_scatter(
     d = axis(dim, input.ndim, "slice_scatter")
     if step < 1:
         what = f"step must be greater than zero, got {step}"
-        raise error(
-            RuntimeError, "slice_scatter", what, "replace the flipped slice: write src.flip(dim) and a step above 0"
-        )
+        raise error(RuntimeError, "slice_scatter", what, "write src.flip(dim) and a step above 0")
     return replace("slice_scatter", input, src, Index, (*(WHOLE,) * d, slice(start, end, step)))
 
 
 @op("T(3, 3), T(3)", "T(3, 4), T(2), -1", "T(2, 3, 4), T(3, 2), 1, 0, 2", node="DiagonalScatter")
 def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """`input` with a diagonal of two dimensions replaced by `src`, as a new tensor.
+    """Return a copy of `input` with a diagonal of two dimensions replaced by `src`.
 
-    Raises RuntimeError where `src` does not have the diagonal's shape.
+    Raises RuntimeError if `src` does not have the diagonal's shape.
 
     >>> import minigrad
     >>> minigrad.diagonal_scatter(minigrad.zeros(2, 2), minigrad.ones(2))

@@ -1,7 +1,7 @@
 """Division and rounding: div with its modes, floor_divide, remainder, fmod, and floor, ceil, trunc, round, frac.
 
-Whatever rounds has derivative 0.  Integers divide by PyTorch's rules: `/` gives floats, `//` and `%` follow Python,
-fmod C, and a division by 0 raises.
+All rounding has derivative 0.  Integers divide by PyTorch's rules: `/` gives floats, `//` and `%` follow Python, fmod
+follows C, and a division by 0 raises.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ class Div(Pointwise):
 
 
 def nonzero_divisor(name: str, x: Any, y: Any) -> bool:
-    """Whether the operands are integers; RuntimeError if the division by one of them is by zero."""
+    """Return True if the operands are integers; raise RuntimeError for an integer division by zero."""
     integers = y.dtype not in FLOATS if isinstance(y, np.ndarray) else x.dtype not in FLOATS
     if integers and np.size(x) and np.any(y == 0):
         raise error(
             RuntimeError,
             name,
-            "ZeroDivisionError: an integer is divided by 0",
-            "divide as floats, whose quotient is an infinity or NaN",
+            "ZeroDivisionError: cannot divide an integer by 0",
+            "divide as floats, which gives an infinity or NaN",
         )
     return integers
 
@@ -67,7 +67,7 @@ class TruncDivide(Pointwise):
 
     @staticmethod
     def ufunc(x: Any, y: Any) -> Any:
-        """By way of the rest for integers, which may be too large for floats."""
+        """Use the remainder for integers, which may be too large for floats."""
         if nonzero_divisor("div", x, y):
             return np.floor_divide(x - np.fmod(x, y), y)
         quotient = x / y
@@ -75,7 +75,7 @@ class TruncDivide(Pointwise):
 
 
 class Remainder(Pointwise):
-    """What is left of input after division rounded down: it has the sign of the divisor, as in Python."""
+    """Remainder of input after division rounded down, with the sign of the divisor, as in Python."""
 
     node, number_nodes = "RemainderBackward1", {1: "RemainderBackward0"}
     accepts = "iuf"
@@ -87,7 +87,7 @@ class Remainder(Pointwise):
 
 
 class Fmod(Pointwise):
-    """What is left of input after division rounded towards zero: it has the sign of input, as in C."""
+    """Remainder of input after division rounded towards zero, with the sign of input, as in C."""
 
     node, number_nodes = "FmodBackward1", {1: "FmodBackward0"}
     accepts = "iuf"
@@ -100,7 +100,7 @@ class Fmod(Pointwise):
 
 
 def trunc_divide(x: Any, y: Any) -> Any:
-    """div rounded towards zero, in formulas."""
+    """Divide, rounding towards zero, in formulas."""
     return TruncDivide.apply(x, y)
 
 
@@ -110,7 +110,7 @@ remainder, fmod = functions(Remainder, Fmod)
 
 @choice(*RESTS, "2, T(3)", cls=FloorDivide, differentiable=False)
 def floor_divide(input: Tensor, other: Any) -> Any:
-    """The quotient rounded down.  Raises RuntimeError where an integer is divided by 0, but on a GPU, which cannot.
+    """Return the quotient rounded down.  Raises RuntimeError for an integer division by 0, except on a GPU.
 
     >>> import minigrad
     >>> minigrad.tensor([7, -7]) // 2
@@ -124,9 +124,9 @@ def floor_divide(input: Tensor, other: Any) -> Any:
         "I(9, 9) - 4, 3, rounding_mode='trunc'", "I(9, 9) - 4, -3, rounding_mode='floor'",
         cls=Div, aliases=("divide",))  # fmt: skip
 def div(input: Tensor, other: Any, *, rounding_mode: str | None = None) -> Any:
-    """Quotient, as a float also for integers; with `rounding_mode` "floor" or "trunc" rounded, in the operands' dtype.
+    """Return the quotient, a float for integers too; with `rounding_mode` "floor" or "trunc" rounded, in the operands' dtype.
 
-    Raises RuntimeError for other rounding modes, and where an integer is divided by 0 and rounded.
+    Raises RuntimeError for other rounding modes, and for a rounded integer division by 0.
 
     >>> import minigrad
     >>> minigrad.div(minigrad.tensor([7, -7]), 2, rounding_mode="trunc")
@@ -145,7 +145,7 @@ def div(input: Tensor, other: Any, *, rounding_mode: str | None = None) -> Any:
 
 @choice(*BINARY[:5], "I(2, 3, 9), I(3, 9) + 1", cls=Div)
 def true_divide(input: Tensor, other: Any) -> Any:
-    """Quotient, as a float also for integers."""
+    """Return the quotient, a float for integers too."""
     return Div, (input, other)
 
 
@@ -154,7 +154,7 @@ divide = div
 
 # ---------------------------------------------------------------------- rounding
 class Rounding(Pointwise):
-    """Rounds floats, leaves integers as they are; its derivative is 0."""
+    """A rounding of floats, with derivative 0; integers stay unchanged."""
 
     accepts = "iuf"
     samples = UNARY
@@ -163,21 +163,21 @@ class Rounding(Pointwise):
 
 
 class Floor(Rounding):
-    """The largest integer that is not above."""
+    """The largest integer that is not above x."""
 
     ufunc = np.floor
     kernel = lambda x: math.floor(x)
 
 
 class Ceil(Rounding):
-    """The smallest integer that is not below."""
+    """The smallest integer that is not below x."""
 
     ufunc = np.ceil
     kernel = lambda x: math.ceil(x)
 
 
 class Trunc(Rounding):
-    """Rounded towards zero."""
+    """x rounded towards zero."""
 
     ufunc = np.trunc
     kernel = lambda x: math.trunc(x)
@@ -185,14 +185,14 @@ class Trunc(Rounding):
 
 
 class Round(Rounding):
-    """The nearest integer, the even one of two that are equally near."""
+    """The nearest integer; the even one in a tie."""
 
     ufunc = lambda x: np.rint(x) if x.dtype in FLOATS else x.copy()
     kernel = lambda x: builtins.round(x)
 
 
 class RoundDecimals(Rounding):
-    """Rounded to a number of decimals."""
+    """x rounded to a number of decimals."""
 
     name, node, accepts = "round", "RoundBackward1", "f"
     ufunc = lambda x, decimals: np.round(x, decimals)
@@ -201,7 +201,7 @@ class RoundDecimals(Rounding):
 
 
 class Frac(Pointwise):
-    """What is left of x without its integer part; it has the sign of x."""
+    """The fractional part of x, with the sign of x."""
 
     accepts = "f"
     ufunc = lambda x: x - np.trunc(x)
@@ -214,7 +214,7 @@ fix = trunc
 
 
 class Heaviside(Pointwise):
-    """0 where x < 0, 1 where x > 0, and y at the step, where x is 0."""
+    """0 where x < 0, 1 where x > 0, and y where x is 0."""
 
     differentiable = False
     kernel = lambda x, y: where(x == 0, y, where(x > 0, 1.0, 0.0))
@@ -225,21 +225,21 @@ class Heaviside(Pointwise):
 @choice("T(3, 4), T(3, 4)", "T(3, 1).round(), T(4)", "I(3, 4, 3) - 1, I(4, 9)", "T(0, 2), T(2)", "T().round(), T()",
         cls=Heaviside, differentiable=False)  # fmt: skip
 def heaviside(input: Tensor, values: Tensor) -> Any:
-    """The step from 0 to 1 at 0, where it is `values`.  Raises RuntimeError for two dtypes.
+    """Return the step from 0 to 1 at 0, where it is `values`.  Raises RuntimeError for two dtypes.
 
     >>> import minigrad
     >>> minigrad.heaviside(minigrad.tensor([-2., 0., 2.]), minigrad.tensor(0.5))
     tensor([0.0000, 0.5000, 1.0000])
     """
     if isinstance(values, Tensor) and values.dtype != input.dtype:
-        what = f"is not there for tensors of different dtypes, {input.dtype.name} and {values.dtype.name}"
+        what = f"does not support tensors of different dtypes, {input.dtype.name} and {values.dtype.name}"
         raise error(RuntimeError, "heaviside", what, "write values.to(input.dtype)")
     return Heaviside, (input, values)
 
 
 @choice(*UNARY, "T(3, 4), decimals=1", "100 * T(5), decimals=-1", cls=Round)
 def round(input: Tensor, *, decimals: int = 0) -> Any:
-    """The nearest integer, the even one of two that are equally near; or rounded to `decimals` (of floats only).
+    """Round to the nearest integer, to the even one in a tie; or to `decimals` decimals (floats only).
 
     >>> import minigrad
     >>> minigrad.round(minigrad.tensor([0.5, 1.5, 2.345]), decimals=2)

@@ -1,8 +1,8 @@
 """Scans: running sums, products and extremes along a dimension, and differences.
 
-The idea that makes them short: the derivative of a running product, and of a running log-sum-exp, is a linear
-recurrence y[i] = a[i] * y[i-1] + b[i] run backwards, and so are the recurrence's own derivatives.  No formula divides,
-so zeros and derivatives of any order are right.
+One idea keeps them short: the derivative of a running product, and of a running log-sum-exp, is a linear recurrence
+y[i] = a[i] * y[i-1] + b[i] run backwards, and so are the recurrence's derivatives.  No formula divides, so zeros and
+derivatives of any order are right.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .reduce import result_dtype
 
 
 def running(ufunc: np.ufunc, x: np.ndarray, dim: int, reverse: bool = False) -> np.ndarray:
-    """`ufunc` accumulated along dim, from the end if `reverse`; float32 through float64, as PyTorch does."""
+    """Accumulate `ufunc` along dim, from the end if `reverse`; float32 through float64, as PyTorch does."""
     if (found := scans_cpu.running(ufunc, x, dim, reverse)) is not None:
         return found
     wide = dtypes.F8 if x.dtype in dtypes.FLOATS else x.dtype
@@ -52,7 +52,7 @@ class Cumsum(Linear):
 
 
 class Shift(Operation):
-    """The elements moved by `by` places along a dimension, `fill` in the places that become free."""
+    """The elements moved by `by` positions along a dimension, with `fill` in the vacated positions."""
 
     @staticmethod
     def impl(x: np.ndarray, dim: int, by: int, fill: float) -> np.ndarray:
@@ -67,7 +67,7 @@ class Shift(Operation):
 
 
 class Recurrence(Operation):
-    """y[i] = a[i] * y[i-1] + b[i] along a dimension, with nothing before the first; from its end if `reverse`."""
+    """y[i] = a[i] * y[i-1] + b[i] along a dimension, with 0 before the first; from its end if `reverse`."""
 
     impl = lambda a, b, dim, reverse: recur(a, b, dim, reverse)
     da = lambda g, a, out, dim, reverse: (
@@ -89,7 +89,7 @@ class Cumprod(Operation):
 
 
 class Logcumsumexp(Operation):
-    """log of the running sums of exp(x): a recurrence whose coefficients are never above 1."""
+    """log of the running sums of exp(x): a recurrence whose coefficients never exceed 1."""
 
     layout = row_major
     impl = lambda x, dim: running(np.logaddexp, x, dim)
@@ -100,7 +100,7 @@ class Logcumsumexp(Operation):
 
 
 class Ratio(Pointwise):
-    """exp(x - y), and 1 where both are the same infinity, but constant there: NaN would reach other elements."""
+    """exp(x - y); where both are the same infinity it is 1 and constant, since NaN would reach other elements."""
 
     accepts = "f"
     kernel = lambda x, y: where(x == y, 1.0, exp(x - y))
@@ -109,7 +109,7 @@ class Ratio(Pointwise):
 
 
 def ratio(x: Any, y: Any) -> Any:
-    """Ratio, in formulas."""
+    """Apply Ratio, in formulas."""
     return Ratio.apply(x, y)
 
 
@@ -127,7 +127,7 @@ class Share(Pointwise):
 
 
 class RunningExtreme(Operation):
-    """Running maxima or minima, and where the latest of them stands."""
+    """Running maxima or minima, and the position of the latest of each."""
 
     layout = row_major
     dx = lambda g0, out1, shape, dim: spread(g0, shape, dim, out1)
@@ -135,24 +135,24 @@ class RunningExtreme(Operation):
 
 
 class Cummax(RunningExtreme):
-    """Running maxima, and where the latest of them stands."""
+    """Running maxima, and the position of the latest of each."""
 
     impl = lambda x, dim: running_extreme(np.maximum, x, dim)
 
 
 class Cummin(RunningExtreme):
-    """Running minima, and where the latest of them stands."""
+    """Running minima, and the position of the latest of each."""
 
     impl = lambda x, dim: running_extreme(np.minimum, x, dim)
 
 
 def shifted(x: Tensor, dim: int, reverse: bool, fill: float = 0.0) -> Tensor:
-    """Each element's predecessor in a scan's direction."""
+    """Return each element's predecessor in a scan's direction."""
     return Shift.apply(x, dim, -1 if reverse else 1, fill)
 
 
 def recur(a: np.ndarray, b: np.ndarray, dim: int, reverse: bool) -> np.ndarray:
-    """The recurrence on arrays: step by step over many rows at once, or row by row where there are few."""
+    """Run the recurrence on arrays: step by step over many rows at once, or row by row for few."""
     if (found := scans_cpu.recurrence(a, b, dim, reverse)) is not None:
         return found
     step = -1 if reverse else 1
@@ -170,7 +170,7 @@ def recur(a: np.ndarray, b: np.ndarray, dim: int, reverse: bool) -> np.ndarray:
 
 
 def running_extreme(ufunc: np.ufunc, x: np.ndarray, dim: int) -> tuple:
-    """Running extremes and their places: the latest of equal ones, and from the first NaN on the latest NaN."""
+    """Return running extremes and their positions: the latest of equal ones, and from the first NaN on the latest NaN."""
     if (found := scans_cpu.running_extreme(ufunc, x, dim)) is not None:
         return found
     values = ufunc.accumulate(x, axis=dim)
@@ -191,7 +191,7 @@ def along(cls: Any, input: Tensor, dim: Any, who: str, *statics: Any) -> Any:
 @op("T(3, 4), 0", "T(2, 3, 4), -1", "T(), 0", "T(0, 3), 0", "I(3, 4, 9), 1", "B(3), 0", "T(4, 3).mT, 1",
     "T(3, 4), 0, dtype=torch.float64", inplace=True, out=True)  # fmt: skip
 def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """The running sums along a dimension; integers and bools are summed as int64.
+    """Return the running sums along a dimension; integers and bools are summed as int64.
 
     >>> import minigrad
     >>> minigrad.cumsum(minigrad.tensor([1., 2., 3.]), 0)
@@ -204,7 +204,7 @@ def cumsum(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     "T(2, 4) * torch.tensor([[1., 0., 1., 1.], [0., 1., 0., 1.]], dtype=torch.float64), 1",
     inplace=True, out=True)  # fmt: skip
 def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
-    """The running products along a dimension; integers and bools are multiplied as int64.
+    """Return the running products along a dimension; integers and bools are multiplied as int64.
 
     >>> import minigrad
     >>> minigrad.cumprod(minigrad.tensor([1., 2., 3.]), 0)
@@ -215,7 +215,7 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
 
 @op("T(3, 4), 0", "T(2, 3, 4), -1", "T(), 0", "T(0, 3), 0", "100 * T(5), 0", "T(4, 3).mT, 1", out=True)
 def logcumsumexp(input: Tensor, dim: int) -> Tensor:
-    """log(cumsum(exp(input))) along a dimension, without overflow.
+    """Return log(cumsum(exp(input))) along a dimension, without overflow.
 
     Raises NotImplementedError for integers, as PyTorch does.
     """
@@ -231,7 +231,7 @@ def logcumsumexp(input: Tensor, dim: int) -> Tensor:
 
 @op("T(3, 4), 0", "T(2, 3, 4), -1", "T(), 0", "T(0, 3), 0", "I(3, 4, 3), 1", "T(4, 3).mT, 1", out=True)
 def cummax(input: Tensor, dim: int) -> Selected:
-    """The running maxima along a dimension, `values`, and where each stands, `indices`: the latest of equal ones.
+    """Return the running maxima along a dimension, `values`, and their positions, `indices`: the latest of equal ones.
 
     >>> import minigrad
     >>> minigrad.cummax(minigrad.tensor([1., 3., 2.]), 0).indices
@@ -242,7 +242,7 @@ def cummax(input: Tensor, dim: int) -> Selected:
 
 @op("T(3, 4), 0", "T(2, 3, 4), -1", "T(), 0", "T(0, 3), 0", "I(3, 4, 3), 1", "T(4, 3).mT, 1", out=True)
 def cummin(input: Tensor, dim: int) -> Selected:
-    """The running minima along a dimension, `values`, and where each stands, `indices`: the latest of equal ones."""
+    """Return the running minima along a dimension, `values`, and their positions, `indices`: the latest of equal ones."""
     return return_types.cummin(*along(Cummin, input, dim, "cummin"))
 
 
@@ -251,9 +251,9 @@ def cummin(input: Tensor, dim: int) -> Selected:
 def diff(
     input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
-    """The n-th differences between neighbours along a dimension, after setting `prepend` before it and `append` behind.
+    """Return the n-th differences of neighbours along a dimension, after joining `prepend` before it and `append` after it.
 
-    Bools give whether neighbours differ.  Raises RuntimeError for 0-d tensors and negative n.
+    For bools the result is True where neighbours differ.  Raises RuntimeError for 0-d tensors and negative n.
 
     >>> import minigrad
     >>> minigrad.diff(minigrad.tensor([1, 4, 9]))
@@ -283,7 +283,7 @@ TRAPEZOIDS = ("T(5)", "T(3, 4)", "T(3, 4), T(4)", "T(3, 4), T(3, 4), dim=0", "T(
 
 @op(*TRAPEZOIDS, method=False)
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Tensor:
-    """The integral over a dimension by the trapezoidal rule, for values y at the points x, or at distances of dx (1).
+    """Integrate over a dimension by the trapezoidal rule, for values y at points x, or at distances dx (default 1).
 
     x is a vector, or broadcast to y.  Raises RuntimeError for bools and for another number of points.
 
@@ -292,23 +292,23 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, di
     tensor(7.5000)
     """
     out = trapezoids("trapezoid", y, x, dx, dim, Tensor.sum)
-    return out if y.shape[dim] else y.sum(dim)  # of no integers an integer
+    return out if y.shape[dim] else y.sum(dim)  # an integer for no integers
 
 
 @op(*TRAPEZOIDS, method=False)
 def trapz(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Tensor:
-    """The integral by the trapezoidal rule (see trapezoid)."""
+    """Integrate by the trapezoidal rule (see trapezoid)."""
     return trapezoid(y, x, dx=dx, dim=dim)
 
 
 @op(*TRAPEZOIDS, method=False)
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1) -> Tensor:
-    """The integrals from the first point up to each of the others (see trapezoid)."""
+    """Return the integrals from the first point to each of the others (see trapezoid)."""
     return trapezoids("cumulative_trapezoid", y, x, dx, dim, Tensor.cumsum)
 
 
 def trapezoids(who: str, y: Tensor, x: Tensor | None, dx: float | None, dim: int, total: Callable) -> Tensor:
-    """The areas between neighbours, added up by `total`."""
+    """Return the areas between neighbours, added up by `total`."""
     if any([t is not None and t._np_dtype.kind == "b" for t in (x, y)]):
         raise error(
             RuntimeError, who, "received a bool input, but bool is not supported", "convert it first: y.float()"
@@ -328,7 +328,7 @@ def trapezoids(who: str, y: Tensor, x: Tensor | None, dx: float | None, dim: int
     if x.ndim == 1:
         if len(x) != n:
             what = f"there must be one x value for each sample point, got {len(x)} for {n}"
-            raise error(RuntimeError, who, what, f"pass {n} points, or dx=, their distance")
+            raise error(RuntimeError, who, what, f"pass {n} points, or their distance dx=")
         x = x.reshape(-1, *[1] * (y.ndim - 1 - d))
     along = d - y.ndim + x.ndim
     return total(both * diff(x, dim=along), d) / 2

@@ -20,7 +20,7 @@ from .slices import sliced
 
 
 class ScatterExtreme(Operation):
-    """The largest, or smallest, of x and of all that `src` brings to the same place; equal ones share the gradient."""
+    """The largest, or smallest, of x and of all elements of `src` at the same index; equal ones share the gradient."""
 
     @staticmethod
     def impl(
@@ -44,7 +44,7 @@ class ScatterExtreme(Operation):
 
 
 class ScatterProd(Operation):
-    """x times all that `src` brings to the same place.
+    """x times all elements of `src` at the same index.
 
     The derivative by one factor is the product of the others.  Zeros are left out of the quotients and counted instead,
     as PyTorch does (scatter_reduce in its derivatives.yaml).
@@ -65,14 +65,14 @@ class ScatterProd(Operation):
 
 
 def share(g: Tensor, x: Tensor, dim: int, index: Tensor, src: Tensor, include_self: bool, out: Tensor) -> Tensor:
-    """g divided by the number of those that are the extreme; where src comes, x counts with `include_self` alone."""
+    """Return g divided by the number of extremes; where src is scattered, x counts only with `include_self`."""
     own = (x == out).to(g.dtype)
     own = own if include_self else Scatter.apply(own, dim, index, 0)
     return g / ScatterAdd.apply(own, dim, index, (src == Gather.apply(out, dim, index)).to(g.dtype))
 
 
 def others(g: Tensor, x: Tensor, dim: int, index: Tensor, src: Tensor, out: Tensor) -> Tensor:
-    """g times the product of all factors but one's own."""
+    """Return g times the product of all other factors."""
     zero = src == 0
     zeros = Gather.apply(ScatterAdd.apply(g.new_zeros(g.shape), dim, index, zero.to(g.dtype)), dim, index)
     single = zero & (zeros == 1)
@@ -91,10 +91,10 @@ def others(g: Tensor, x: Tensor, dim: int, index: Tensor, src: Tensor, out: Tens
 def scatter(
     input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None, reduce: str | None = None
 ) -> Any:
-    """`input` with elements of `src`, or the number `value`, written at `index` along `dim`.
+    """Write elements of `src`, or the number `value`, at `index` along `dim` of `input`.
 
-    For dim=0 this is out[index[i, j], j] = src[i, j].  Where several meet, one of them stays.
-    `reduce` "add" or "multiply" combines them with what is there.  Raises RuntimeError for indices out of range.
+    For dim=0 this is out[index[i, j], j] = src[i, j].  Of several elements with one index, one stays.
+    `reduce` "add" or "multiply" combines them with the old value.  Raises RuntimeError for indices out of range.
     """
     src, writers = value if src is None else src, {None: Scatter, "add": ScatterAdd, "multiply": ScatterProd}
     if reduce not in writers:
@@ -102,7 +102,7 @@ def scatter(
             RuntimeError,
             "scatter",
             f"reduce argument must be either add or multiply, got {reduce!r}",
-            "write scatter_reduce(dim, index, src, 'amax') for others",
+            "use scatter_reduce(dim, index, src, 'amax') for other reductions",
         )
     if input._np_dtype.kind in "iu" and not isinstance(src, Tensor):
         src = fitting(src, input._np_dtype, "scatter").item()
@@ -121,7 +121,7 @@ def scatter(
     out=True,
 )
 def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Any:
-    """`input` with elements of `src` added along `dim`; repeated places add up.
+    """Add elements of `src` to `input` along `dim`; repeated indices add up.
 
     For dim=0 this is out[index[i, j], j] += src[i, j].
     """
@@ -143,10 +143,10 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Any:
 def scatter_reduce(
     input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
-    """`input` with elements of `src` combined at the places along `dim`.
+    """Combine elements of `src` with `input` at the indices along `dim`.
 
-    `reduce` is "sum", "prod", "mean", "amax" or "amin".  With include_self=False what is there before
-    does not take part.
+    `reduce` is "sum", "prod", "mean", "amax" or "amin".  With include_self=False the old values do not
+    take part.
     """
     x, d, index, src = lined_up("scatter_reduce", input, dim, index, src)
     neutral = neutral_element(x, reduce)
@@ -170,9 +170,9 @@ def scatter_reduce(
 def index_reduce(
     input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
-    """`input` with the slices of `source` combined at the indices along `dim`, by "prod", "mean", "amax" or "amin".
+    """Combine the slices of `source` with `input` at the indices along `dim`, by "prod", "mean", "amax" or "amin".
 
-    With include_self=False what is there before does not take part.
+    With include_self=False the old values do not take part.
     """
     if reduce not in ("prod", "mean", "amax", "amin"):
         what = f"expected reduce to be one of prod, mean, amax or amin but got {reduce}"
@@ -183,7 +183,7 @@ def index_reduce(
 
 
 def neutral_element(x: Tensor, reduce: str) -> Any:
-    """What changes nothing when it takes part."""
+    """Return the neutral element of a reduction."""
     if reduce not in ("sum", "mean", "prod", "amax", "amin"):
         raise error(
             RuntimeError,

@@ -1,9 +1,9 @@
-"""Shapes: views that rearrange dimensions without copying, and what is built of them.
+"""Shapes: views that rearrange dimensions without copying, and the functions built on them.
 
 Three views do nearly everything: Reshape (the same elements in the same order), Permute (another order of dimensions)
 and Expand (repetition without memory).  Parts of a tensor are views too, by Index in index.py; diagonals and windows
-have files of their own (diagonal.py, windows.py), joining and cutting is in join.py, the shape
-in which tensors meet in broadcast.py.
+have separate files (diagonal.py, windows.py), joining and cutting is in join.py, broadcasting to a common shape in
+broadcast.py.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ class Reshape(View):
 
     @classmethod
     def pushforward(cls, primals: tuple, tangents: list, outs: tuple) -> Any:
-        """A tangent may lie in memory otherwise than its primal, and have no such view."""
+        """Reshape the tangent, whose memory layout may differ from its primal's and not allow the view."""
         return reshape(tangents[0], primals[1])
 
     @classmethod
     def node_name(cls, node: Any) -> str:
-        """Where only dimensions of size 1 come or go it is an unsqueeze or squeeze."""
+        """Return the unsqueeze or squeeze node if only dimensions of size 1 come or go, else the view node."""
         before, after = node._edges[0]._shape, node._shape
         if len(before) == len(after) or [n for n in before if n != 1] != [n for n in after if n != 1]:
             return "ViewBackward0"
@@ -62,7 +62,7 @@ class Permute(View):
 
 
 class Transpose(Permute):
-    """Two dimensions exchanged: a Permute that PyTorch calls otherwise in the graph."""
+    """Two dimensions swapped: a Permute with another name in PyTorch's graph."""
 
 
 class T(Permute):
@@ -78,7 +78,7 @@ class Expand(View):
 
     @staticmethod
     def batch(x: Any, size: tuple) -> tuple:
-        """New dimensions come behind the batch."""
+        """Put new dimensions behind the batch dimension."""
         return lift(x, 0, len(size)), (x.shape[0], *size)
 
 
@@ -91,25 +91,25 @@ class ViewDtype(View):
 
 
 def back(order: tuple) -> tuple:
-    """The order that puts permuted dimensions back into their places."""
+    """Return the inverse permutation of dimensions."""
     return tuple(sorted(range(len(order)), key=order.__getitem__))
 
 
 def strides_of(x: np.ndarray, size: tuple) -> tuple:
-    """Steps of an expanded array: 0 where it repeats."""
+    """Return the strides of an expanded array: 0 where it repeats."""
     lead = len(size) - x.ndim
     return (0,) * lead + tuple([s if n == m else 0 for s, n, m in zip(x.strides, x.shape, size[lead:], strict=True)])
 
 
 def shape_from(args: tuple) -> tuple:
-    """`f(2, 3)` and `f((2, 3))` mean the same."""
+    """Return the shape of `f(2, 3)` or `f((2, 3))`."""
     if len(args) == 1 and isinstance(args[0], (tuple, list)):
         args = tuple(args[0])
     return tuple(map(index, args))
 
 
 def inferred(input: Tensor, shape: tuple, who: str) -> tuple:
-    """The shape with its one -1 worked out."""
+    """Return the shape with its -1 replaced by the computed size."""
     n, known = math.prod(input._sizes), math.prod(shape)
     if known == n and min(shape, default=0) >= 0:
         return shape
@@ -135,15 +135,15 @@ def inferred(input: Tensor, shape: tuple, who: str) -> tuple:
         RuntimeError,
         who,
         f"shape {shape} is invalid for input of size {n} (shape {tuple(input.shape)})",
-        f"choose sizes whose product is {n}; one of them may be -1, which is worked out",
+        f"choose sizes whose product is {n}; one of them may be -1, to be computed",
     )
 
 
 @op("T(2, 6), (3, 4)", "T(2, 6), (-1,)", "T(4, 3).mT, (2, 6)", "T(), (1, 1)", "T(0, 3), (3, 0)")
 def reshape(input: Tensor, *shape: Any) -> Tensor:
-    """The same elements in row-major order under another shape; a view where the memory allows it, else a copy.
+    """Return the same elements in row-major order under another shape: a view if the memory allows it, else a copy.
 
-    One size may be -1: it is worked out.  Raises RuntimeError where the number of elements does not fit.
+    One size may be -1, to be computed.  Raises RuntimeError if the number of elements does not fit.
 
     >>> import minigrad
     >>> minigrad.arange(6).reshape(2, -1)
@@ -155,7 +155,7 @@ def reshape(input: Tensor, *shape: Any) -> Tensor:
 
 
 def unshared(input: Tensor, size: tuple) -> Tensor:
-    """A copy under another shape: no view, as there is nobody else who sees the copy."""
+    """Return a copy under another shape; it is no view, because no other tensor shares the copy."""
     out = Reshape.apply(Contiguous.apply(input), size)
     out._view = None
     return out
@@ -169,11 +169,11 @@ def unshared(input: Tensor, size: tuple) -> Tensor:
     "T(0, 3), (3, 0)",
     torch="Tensor.view",
     vmap=False,
-)  # not every memory allows it
+)  # some memory layouts do not allow it
 def view(input: Tensor, *size: Any, dtype: Any = None) -> Tensor:
-    """The same memory under another shape, or by `view(dtype)` as elements of another dtype.
+    """Return the same memory under another shape, or by `view(dtype)` as elements of another dtype.
 
-    Raises RuntimeError where the memory does not allow it; `reshape` copies then.
+    Raises RuntimeError if the memory does not allow it; `reshape` copies then.
     """
     if dtype is not None or len(size) == 1 and not isinstance(size[0], (int, tuple, list, Tensor)):
         return view_as_dtype(input, size[0] if dtype is None else dtype)
@@ -184,13 +184,13 @@ def view(input: Tensor, *size: Any, dtype: Any = None) -> Tensor:
             "view",
             f"view size {shape} is not compatible with the memory of a tensor of shape {tuple(input.shape)}: "
             "at least one dimension spans two subspaces that do not follow each other",
-            "use .reshape(...), which copies where needed",
+            "use .reshape(...), which copies if needed",
         )
     return Reshape.apply(input, shape)
 
 
 def view_as_dtype(input: Tensor, dtype: Any) -> Tensor:
-    """The bytes read as another dtype."""
+    """Return the bytes as elements of another dtype."""
     target = dtypes.numpy_dtype(dtype)
     if target == input._np_dtype:
         return Alias.apply(input)
@@ -200,15 +200,15 @@ def view_as_dtype(input: Tensor, dtype: Any) -> Tensor:
         raise error(
             RuntimeError,
             "view",
-            f"a tensor of shape {tuple(input.shape)} and {input.dtype} cannot be seen as {dtypes.of_numpy(target)}: its "
-            f"last dimension has to lie in memory without gaps and hold a multiple of {target.itemsize} bytes",
+            f"a tensor of shape {tuple(input.shape)} and {input.dtype} cannot be viewed as {dtypes.of_numpy(target)}: its "
+            f"last dimension must be contiguous and hold a multiple of {target.itemsize} bytes",
             "use .to(dtype), which converts the values",
         )
     return ViewDtype.apply(input, target)
 
 
 def layout(t: Tensor) -> tuple:
-    """The array at the bottom, with the batch dimensions of running vmaps in front, and how many those are."""
+    """Return the innermost array, with the batch dimensions of running vmaps in front, and their number."""
     if t._layer is None:
         return t._a, 0
     a, lead = layout(t._value)
@@ -218,7 +218,7 @@ def layout(t: Tensor) -> tuple:
 
 
 def viewable(input: Tensor, size: tuple) -> bool:
-    """Whether the memory of `input` can be seen under shape `size` without copying."""
+    """Return True if the memory of `input` can be viewed under shape `size` without copying."""
     a, lead = layout(input)
     if a.flags.c_contiguous:
         return True
@@ -231,24 +231,24 @@ def viewable(input: Tensor, size: tuple) -> bool:
 
 @op("T(2, 3, 4)", "T(2, 3, 4), 1", "T(2, 3, 4), 0, -2", "T(4, 3).mT", "T()", "T(0, 3)")
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """The dimensions from `start_dim` to `end_dim` made into one; a 0-d tensor becomes one of shape (1,)."""
+    """Merge the dimensions from `start_dim` to `end_dim`; a 0-d tensor gets shape (1,)."""
     shape = input._sizes or (1,)
     first, last = axis(start_dim, len(shape), "flatten"), axis(end_dim, len(shape), "flatten")
     if first > last:
-        raise error(RuntimeError, "flatten", f"start_dim {start_dim} comes after end_dim {end_dim}", "exchange them")
+        raise error(RuntimeError, "flatten", f"start_dim {start_dim} comes after end_dim {end_dim}", "swap them")
     size = (*shape[:first], math.prod(shape[first : last + 1]), *shape[last + 1 :])
     return input if size == input._sizes else reshape(input, size)
 
 
 @op("T(2, 3)", "T(4, 3).mT", "T()")
 def ravel(input: Tensor) -> Tensor:
-    """All elements in one dimension, one after the other in memory: a view where they lie so, else a copy."""
+    """Return all elements in one dimension, contiguous: a view if the memory allows it, else a copy."""
     return reshape(input, -1).contiguous()
 
 
 @op("T(2, 6), 1, (2, 3)", "T(2, 6), -1, (-1, 3)", "T(0, 3), 0, (2, 0)")
 def unflatten(input: Tensor, dim: int, sizes: Sequence) -> Tensor:
-    """One dimension divided into several of the given sizes, one of which may be -1."""
+    """Split one dimension into several of the given sizes, one of which may be -1."""
     d, shape, sizes = axis(dim, input.ndim, "unflatten"), tuple(input.shape), tuple(sizes)
     known = math.prod([s for s in sizes if s != -1])
     if sizes.count(-1) > 1 or (known != shape[d] if -1 not in sizes else known == 0 or shape[d] % known):
@@ -264,7 +264,7 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence) -> Tensor:
 
 @op("T(2, 3), 0", "T(2, 3), -1", "T(2, 3), 1", "T(), 0", "T(4, 3).mT, 1")
 def unsqueeze(input: Tensor, dim: int) -> Tensor:
-    """A new dimension of size 1 at position `dim`, as a view."""
+    """Add a dimension of size 1 at position `dim`, as a view."""
     d = axis(dim, input.ndim + 1, "unsqueeze")
     sizes = input._sizes
     return Reshape.apply(input, (*sizes[:d], 1, *sizes[d:]))
@@ -272,7 +272,7 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
 
 @op("T(1, 3, 1)", "T(1, 3, 1), 0", "T(1, 3, 1), (0, -1)", "T(1, 3, 1), 1", "T()", "T(1, 0)")
 def squeeze(input: Tensor, dim: Any = None) -> Tensor:
-    """Dimensions of size 1 left out, all or those in `dim`, as a view; dimensions of other sizes stay."""
+    """Remove dimensions of size 1, all or those in `dim`, as a view; dimensions of other sizes stay."""
     if dim is None:
         out = tuple(range(input.ndim))
     else:
@@ -284,7 +284,7 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
 # ---------------------------------------------------------------------- the order of dimensions
 @op("T(2, 3, 4), (2, 0, 1)", "T(2, 3), (-1, 0)", "T(), ()")
 def permute(input: Tensor, *dims: Any) -> Tensor:
-    """The dimensions in the given order, as a view."""
+    """Return the dimensions in the given order, as a view."""
     n, order = input.ndim, shape_from(dims)
     if len(order) != n:
         raise error(
@@ -307,7 +307,7 @@ def permute(input: Tensor, *dims: Any) -> Tensor:
 
 @op("T(2, 3, 4), 0, 2", "T(2, 3), -1, 0", "T(), 0, 0", aliases=("swapaxes", "swapdims"))
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    """Two dimensions exchanged, as a view."""
+    """Swap two dimensions, as a view."""
     i, j = axis(dim0, input.ndim, "transpose"), axis(dim1, input.ndim, "transpose")
     order = list(range(input.ndim))
     if order:
@@ -317,7 +317,7 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
 
 @op("T(2, 3, 4), 0, -1", "T(2, 3, 4), (0, 1), (1, 0)", "T(2, 3, 4), (2,), (0,)", "T(), 0, 0", aliases=("moveaxis",))
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
-    """The dimensions `source` moved to the positions `destination`, the others in their order around them; a view."""
+    """Move the dimensions `source` to the positions `destination`; the others keep their order.  A view."""
     n = input.ndim
     sources, places = [d if isinstance(d, (tuple, list)) else (d,) for d in (source, destination)]
     if len(sources) != len(places):
@@ -325,7 +325,7 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
             RuntimeError,
             "movedim",
             f"source {sources} and destination {places} should have the same number of dims",
-            "write movedim((0, 1), (2, 3)): one place for each dimension",
+            "write movedim((0, 1), (2, 3)): one position for each dimension",
         )
     sources, places = [[axis(d, n, "movedim") for d in ds] for ds in (sources, places)]
     if len(set(sources)) != len(sources) or len(set(places)) != len(places):
@@ -343,7 +343,7 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
 
 @op("T(2, 3)", "T(3)", "T()")
 def t(input: Tensor) -> Tensor:
-    """A matrix transposed; tensors of fewer dimensions as they are.  A view."""
+    """Transpose a matrix; tensors of fewer dimensions stay unchanged.  A view."""
     if input.ndim > 2:
         raise error(
             RuntimeError,
@@ -355,12 +355,12 @@ def t(input: Tensor) -> Tensor:
 
 
 def reverse(self: Tensor) -> Tensor:
-    """The property `.T`: all dimensions in reverse order, as a view."""
+    """Return the property `.T`: all dimensions in reverse order, as a view."""
     return Permute.apply(self, tuple(range(self.ndim))[::-1])
 
 
 def matrix_transpose(self: Tensor) -> Tensor:
-    """The property `.mT`: the last two dimensions exchanged, as a view."""
+    """Return the property `.mT`: the last two dimensions swapped, as a view."""
     if self.ndim == 1:
         raise error(
             RuntimeError,
@@ -373,14 +373,14 @@ def matrix_transpose(self: Tensor) -> Tensor:
 
 @op("T(2, 3, 4)", torch="adjoint")
 def adjoint(input: Tensor) -> Tensor:
-    """The last two dimensions exchanged (there are no complex numbers to conjugate)."""
+    """Swap the last two dimensions (minigrad has no complex numbers to conjugate)."""
     return matrix_transpose(input)
 
 
 # ---------------------------------------------------------------------- repetition
 @op("T(3, 1), (3, 4)", "T(3), (2, -1)", "T(), (2,)", "T(1, 3), 2, 3", "T(1, 3), (0, 3)", torch="Tensor.expand")
 def expand(input: Tensor, *size: Any) -> Tensor:
-    """Dimensions of size 1 repeated to the given size, and new ones in front, without copying; -1 keeps a size."""
+    """Repeat dimensions of size 1 to the given size, and add new ones in front, without copying; -1 keeps a size."""
     size, old = shape_from(size), input._sizes
     lead = len(size) - len(old)
     if lead < 0 or min(size[:lead], default=0) < 0 or min(size, default=0) < -1:

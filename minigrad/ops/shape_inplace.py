@@ -1,7 +1,7 @@
-"""Methods that change a tensor's own shape: t_, transpose_, squeeze_, unsqueeze_; and its size: resize_, resize_as_.
+"""Methods that change a tensor's shape in place: t_, transpose_, squeeze_, unsqueeze_; and its size: resize_, resize_as_.
 
-The tensor becomes the view of what it was.  Views that were made of it before would have to follow, and nobody knows
-them; so a tensor that shares its memory is refused.
+The tensor becomes the view of its former self.  Earlier views would have to follow, but nothing records them; so a
+tensor that shares its memory is an error.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from .base import registry
 from .create import sizes
 from .shape import squeeze, t, transpose, unsqueeze
 
-ALONE = 2  # references to an object that one attribute holds, as getrefcount counts: the call's own is one
+ALONE = 2  # sys.getrefcount of an object that only one attribute holds; the call itself counts one
 
 
 def reshaping(view: Callable) -> Callable:
-    """The method `name_` for the view `name`."""
+    """Return the method `name_` for the view `name`."""
     name = view.__name__ + "_"
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -55,7 +55,7 @@ def reshaping(view: Callable) -> Callable:
         move_retained(old, self._edge)
         return self
 
-    method.__doc__ = f"In-place form of {view.__name__}: the tensor itself gets the new shape."
+    method.__doc__ = f"In-place form of {view.__name__}: change the tensor's shape."
     return registry.named(method, name)
 
 
@@ -64,14 +64,14 @@ def alone(self: Tensor, name: str, fix: str) -> None:
     bottom = self
     while bottom._layer is not None:
         bottom = bottom._value
-    # the tensors that share memory hold its version, so one that holds it alone has outlived its views
+    # tensors that share memory hold its version, so a tensor that alone holds it has outlived its views
     if self._view is not None or bottom._ver is not None and sys.getrefcount(bottom._ver) > ALONE:
         what = "the tensor's memory is shared with other tensors (views, detached ones), which could not follow"
         raise error(RuntimeError, name, what, fix)
 
 
 def resize_(self: Tensor, *size: Any, memory_format: Any = None) -> Tensor:
-    """Give the tensor another size: its elements row by row, as many as there is room for, behind them zeros.
+    """Give the tensor another size: keep its elements in row-major order as far as they fit, and append zeros.
 
     Raises RuntimeError for a tensor that requires grad, or shares its memory.
     """

@@ -31,7 +31,7 @@ from .products import multiple
     node="IndexSelect",
 )
 def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
-    """The slices of `input` at the indices along `dim`, as a copy.  Raises IndexError for indices out of range."""
+    """Return the slices of `input` at the indices along `dim`, as a copy.  Raises IndexError for indices out of range."""
     x, d, index = slices("index_select", input, dim, index, IndexError)
     return Take.apply(x, (d,), index if input.ndim else index.reshape(()))
 
@@ -44,7 +44,7 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     node="IndexAdd",
 )
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Any:
-    """`input` with alpha times the slices of `source` added at the indices along `dim`; repeated indices add up."""
+    """Add alpha times the slices of `source` to `input` at the indices along `dim`; repeated indices add up."""
     return sliced("index_add", input, dim, index, multiple(source, alpha), True)
 
 
@@ -52,18 +52,18 @@ def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: 
     "T(3, 4), 0, torch.tensor([2, 0]), T(2, 4)", "T(3, 4), 1, torch.tensor([3]), T(3, 1)", out=True, node="IndexCopy"
 )
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Any:
-    """`input` with the slices of `source` written at the indices along `dim`."""
+    """Write the slices of `source` into `input` at the indices along `dim`."""
     return sliced("index_copy", input, dim, index, source, False)
 
 
 def by_value(input: Tensor, dim: int, index: Tensor, value: Any) -> str:
-    """PyTorch's node of index_fill."""
+    """Return PyTorch's node of index_fill."""
     return f"IndexFillBackward{int(isinstance(value, Tensor))}"
 
 
 @writes("T(3, 4), 0, torch.tensor([2, 0]), 1.5", "T(3, 4), 1, torch.tensor([3, 0]), T()", node=by_value)
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Any:
-    """`input` with one value, a number or a 0-d tensor, at the indices along `dim`."""
+    """Write one value, a number or a 0-d tensor, into `input` at the indices along `dim`."""
     n = input.shape[axis(dim, input.ndim, "index_fill")] if input.ndim else 1
     x, d, index = slices("index_fill", input, dim, index, IndexError, -n)
     check_real("index_fill", value)
@@ -88,7 +88,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Any:
     node="Take",
 )
 def take(input: Tensor, index: Tensor) -> Tensor:
-    """The elements at `index` as if `input` had one dimension, in the shape of `index`."""
+    """Return the elements at `index` of the flattened `input`, in the shape of `index`."""
     check_index("take", index, RuntimeError, ("i8",))
     if index.numel() and not input.numel():
         raise error(IndexError, "take", "there is nothing to take from an empty tensor", "skip what is empty")
@@ -102,7 +102,7 @@ def take(input: Tensor, index: Tensor) -> Tensor:
     node="Put",
 )
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Any:
-    """`input` with the elements of `source` at `index`, as if it had one dimension; with `accumulate` added."""
+    """Write the elements of `source` at `index` of the flattened `input`; with `accumulate` add them."""
     check_index("put", index, RuntimeError, ("i8",))
     if source._np_dtype != input._np_dtype:
         what = f"self ({input.dtype}) and source ({source.dtype}) must have the same dtype"
@@ -123,8 +123,8 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     "T(3, 4), (torch.tensor([True, False, True]),), T(2, 4)",
 )
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Any:
-    """`input` with input[indices] = values; with `accumulate` added, where repeated places add up."""
-    flags = [i for i in indices if isinstance(i, Tensor) and is_mask(i) and not i.ndim]  # of the whole tensor
+    """Set input[indices] = values; with `accumulate` add them, where repeated indices add up."""
+    flags = [i for i in indices if isinstance(i, Tensor) and is_mask(i) and not i.ndim]  # masks of the whole tensor
     if flags:
         indices = [i for i in indices if all(i is not flag for flag in flags)]
         if not all(flags):
@@ -159,7 +159,7 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
 
 
 def slices(who: str, x: Tensor, dim: int, index: Tensor, kind: type, low: int = 0) -> tuple:
-    """(x, dim from the front, index of one dimension), 0-d tensors as ones of shape (1,), all of it checked."""
+    """Return (x, dim from the front, index of one dimension), checked, with 0-d tensors as shape (1,)."""
     d = axis(dim, x.ndim, who)
     check_index(who, index, RuntimeError)
     if len(index._sizes) > 1:
@@ -175,7 +175,7 @@ def slices(who: str, x: Tensor, dim: int, index: Tensor, kind: type, low: int = 
 
 
 def sliced(who: str, x: Tensor, dim: int, index: Tensor, source: Tensor, accumulate: bool) -> tuple:
-    """What index_add and index_copy write."""
+    """Return the operands of the write in index_add and index_copy."""
     if accumulate and source.ndim != x.ndim:
         what = f"source and input should have as many dimensions, got shapes {tuple(source.shape)} and {tuple(x.shape)}"
         raise error(RuntimeError, who, what, f"pass source.reshape({', '.join(['-1'] * (x.ndim > 0)) or '()'})")
@@ -187,9 +187,9 @@ def sliced(who: str, x: Tensor, dim: int, index: Tensor, source: Tensor, accumul
         raise error(
             kind,
             who,
-            f"the source should have shape {size}, one slice for each of the {size[d]} indices, got "
+            f"the source must have shape {size}, one slice for each of the {size[d]} indices, got "
             f"{tuple(source.shape)}",
-            f"pass a source of shape {size}: source.expand({', '.join(map(str, size))}) repeats one",
+            f"pass a source of shape {size}: source.expand({', '.join(map(str, size))}) repeats a smaller one",
             notes=[sketch({"wanted": size, "source": tuple(source.shape)})],
         )
     if source._np_dtype != x._np_dtype:
@@ -197,6 +197,6 @@ def sliced(who: str, x: Tensor, dim: int, index: Tensor, source: Tensor, accumul
             RuntimeError,
             who,
             f"self ({x.dtype}) and source ({source.dtype}) must have the same dtype",
-            "convert the source",
+            "write source.to(input.dtype)",
         )
     return Put, (x, source, (d,), accumulate, index)

@@ -1,4 +1,4 @@
-"""Linear equations beside square matrices: least squares, and equations of tensors, whose dimensions are flattened first."""
+"""Linear equations beyond square matrices: least squares, and equations of tensors, whose dimensions are flattened first."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from .linalg import LinAlgError, inverse, matrices, solve
 from .products import broadcast, linalg, one_dtype, refused
 from .rank import linalg_pinv, matrix_rank
 
-DRIVERS = ("gelsy", "gels", "gelsd", "gelss")  # of LAPACK
+DRIVERS = ("gelsy", "gels", "gelsd", "gelss")  # LAPACK's
 
 
 @linalg("T(4, 3), T(4, 2)", "T(3, 4), T(3, 2), driver='gelsd'", "T(2, 4, 3), T(2, 4)", "T(4, 2), T(4), driver='gels'",
         "T(2, 5, 2), T(2, 5), rcond=0.01, driver='gelss'", node="LinalgLstsq")  # fmt: skip
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> LeastSquares:
-    """The X of least |A X - B|, for A (..., m, n) and B (..., m, k) or vectors (..., m), the smallest X of several.
+    """Return the X of least |A X - B|, for A (..., m, n) and B (..., m, k) or vectors (..., m); the smallest X of several.
 
-    `solution` is X, pinv(A) @ B.  As in PyTorch the rest depends on LAPACK's `driver`: "gelsy", the default, gives the
-    `rank` of A, "gels" (for full rank) the `residuals` |A X - B|**2 of the columns where m > n, "gelsd" and "gelss" both,
-    with the `singular_values`; what is not given is empty.  Singular values up to rcond times the largest count as 0.
-    Raises RuntimeError where shapes do not fit, and for other drivers; LinAlgError for less than full rank by "gels".
+    `solution` is X, pinv(A) @ B.  As in PyTorch the other results depend on LAPACK's `driver`: "gelsy", the default, gives the
+    `rank` of A, "gels" (for full rank) the `residuals` |A X - B|**2 of the columns if m > n, "gelsd" and "gelss" both and the
+    `singular_values`; missing results are empty.  Singular values up to rcond times the largest count as 0.
+    Raises RuntimeError if shapes do not fit, and for other drivers; LinAlgError for less than full rank by "gels".
 
     >>> import minigrad
     >>> A = minigrad.tensor([[1., 0.], [1., 1.], [1., 2.]])  # a line through three points
@@ -44,7 +44,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     b = B.unsqueeze(-1) if vector else B
     if b.ndim < 2 or b.shape[-2] != A.shape[-2]:
         what = f"A of shape {tuple(A.shape)} and B of shape {tuple(B.shape)} need the same number of rows"
-        raise refused(who, what, f"give B {A.shape[-2]} rows: B.mT where they are its columns")
+        raise refused(who, what, f"give B {A.shape[-2]} rows: B.mT if these are its columns")
     broadcast(who, A.shape[:-2], b.shape[:-2], ("A", "B"))
     x = linalg_pinv(A, rtol=rcond) @ b
     known = A.detach()
@@ -52,7 +52,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     m, n = A.shape[-2:]
     full = everywhere(ranks, min(m, n))
     if driver == "gels" and not full:
-        raise error(LinAlgError, who, "a matrix does not have full rank, as 'gels' needs it", "leave driver= out")
+        raise error(LinAlgError, who, "a matrix does not have full rank, which 'gels' needs", "leave driver= out")
     none = A.new_zeros((0,))
     return return_types.linalg_lstsq(
         x.squeeze(-1) if vector else x,
@@ -64,9 +64,9 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
 
 @linalg("T(6, 2, 3), ind=1", "T(2, 3, 6)", "T(4, 4), 1", node="ReshapeAlias")
 def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
-    """The inverse for tensordot(A, X, ind): A as a matrix, its first `ind` dimensions the rows, inverted.
+    """Return the inverse for tensordot(A, X, ind): A as a matrix, with its first `ind` dimensions as rows, inverted.
 
-    Raises RuntimeError where that is not square.
+    Raises RuntimeError if that matrix is not square.
     """
     if ind < 1:
         what = f"Expected a strictly positive integer for 'ind', but got {ind}"
@@ -78,9 +78,9 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
 
 @linalg("T(2, 3, 6), T(2, 3)", "T(2, 6, 3), T(2, 3), dims=(1,)", "T(4, 2, 2), T(4)", node="View")
 def tensorsolve(A: Tensor, B: Tensor, dims: tuple | int | None = None) -> Tensor:
-    """The X with tensordot(A, X, X.ndim) = B, after the dimensions `dims` of A have been moved behind the others.
+    """Return the X with tensordot(A, X, X.ndim) = B, after moving the dimensions `dims` of A behind the others.
 
-    Raises RuntimeError where A, with B's dimensions as rows, is no square matrix.
+    Raises RuntimeError if A, with B's dimensions as rows, is not a square matrix.
     """
     moved = () if dims is None else (dims,) if isinstance(dims, int) else tuple(dims)
     a = A.movedim(moved, tuple(range(A.ndim - len(moved), A.ndim))) if moved else A
@@ -90,14 +90,14 @@ def tensorsolve(A: Tensor, B: Tensor, dims: tuple | int | None = None) -> Tensor
 
 
 def as_square(who: str, rows: tuple, columns: tuple) -> None:
-    """Raise RuntimeError where dimensions for rows and for columns do not hold as many elements."""
+    """Raise RuntimeError if the dimensions for rows and for columns hold different numbers of elements."""
     m, n = math.prod(rows), math.prod(columns)
     if m != n:
-        what = f"the dimensions {rows} make {m} rows, and {columns} {n} columns: they have to be as many"
-        raise refused(who, what, "look at A.shape: linalg.lstsq solves equations that are not square")
+        what = f"the dimensions {rows} make {m} rows, but {columns} make {n} columns"
+        raise refused(who, what, "check A.shape; linalg.lstsq solves equations that are not square")
 
 
 def everywhere(ranks: Tensor, n: int) -> bool:
-    """Return whether all ranks are n, those of all examples under vmap, too; on meta they are taken to be."""
+    """Return True if all ranks are n, for all examples under vmap; meta tensors count as full rank."""
     found = bottom(ranks)._a
     return not has_numbers(found) or bool((found == n).all())

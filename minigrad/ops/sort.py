@@ -1,6 +1,6 @@
-"""Order: sorting, the largest, what is there how often, and where a value belongs.
+"""Order: sorting, the largest elements, counts of values, and the positions of values in sorted rows.
 
-What is found are indices, which have no derivative; values are gathered by them, so that gradients of any order, jvp
+The searches return indices, which have no derivative; values are gathered by them, so that gradients of any order, jvp
 and vmap are gather's.
 """
 
@@ -28,9 +28,9 @@ from .index import data_dependent
 from .join import select
 from .order import nonempty
 
-WIDE = (-900.0, 900.0)  # samples in which no two elements are equal, as integers too
+WIDE = (-900.0, 900.0)  # samples whose elements are distinct, as integers too
 
-PARTITION_FROM = 128  # elements of a row; below, sorting all of them is as fast as to part it first
+PARTITION_FROM = 128  # elements of a row; below, sorting all of them is as fast as partitioning first
 
 
 class ArgSort(NonDifferentiable):
@@ -59,7 +59,7 @@ class Sorted(Gather):
 
 
 class First(NonDifferentiable):
-    """The indices of the k first along a dimension in that order; of equal elements at their end any are taken."""
+    """The indices of the first k elements along a dimension in that order; ties at the end may fall either way."""
 
     @staticmethod
     def impl(x: np.ndarray, k: int, dim: int, descending: bool) -> np.ndarray:
@@ -83,7 +83,7 @@ class Ranked(NonDifferentiable):
 
 
 class SearchSorted(NonDifferentiable):
-    """Where each of the values belongs in the last dimension of a sorted tensor, one for all or a row for each row."""
+    """Insertion points of values in the last dimension of a sorted tensor, one row for all or a row for each row."""
 
     name = "searchsorted"
 
@@ -103,7 +103,7 @@ class SearchSorted(NonDifferentiable):
         return low
 
     def vmap(info: Any, in_dims: tuple, rows: Tensor, values: Tensor, right: bool) -> tuple:
-        """Values may keep their shape where all examples share one sorted row."""
+        """Keep the values' shape if all examples share one sorted row."""
         values = front(values, in_dims[1], info.batch_size)
         if in_dims[0] is None and rows.ndim == 1:
             return SearchSorted.apply(rows, values, right), 0
@@ -113,13 +113,13 @@ class SearchSorted(NonDifferentiable):
 
 
 class IsIn(NonDifferentiable):
-    """Whether each element is among the tests."""
+    """True where an element is among the tests."""
 
     name = "isin"
     impl = lambda x, tests: np.isin(x, tests)
 
     def vmap(info: Any, in_dims: tuple, x: Tensor, tests: Tensor) -> tuple:
-        """With tests of its own for each example every element is compared with each of them."""
+        """Compare every element with each test if the examples have different tests."""
         x = front(x, in_dims[0], info.batch_size)
         if in_dims[1] is None:
             return IsIn.apply(x, tests), 0
@@ -128,7 +128,7 @@ class IsIn(NonDifferentiable):
 
 
 class Histogram(NonDifferentiable):
-    """How many elements lie in each of `bins` equal parts of an interval, per row of the `lead` first dimensions."""
+    """Number of elements in each of `bins` equal parts of an interval, per row of the `lead` first dimensions."""
 
     @staticmethod
     def impl(x: np.ndarray, bins: int, low: float, high: float, lead: int) -> np.ndarray:
@@ -145,14 +145,14 @@ class DataDependent(NonDifferentiable):
     """An operation whose result has a shape that depends on values."""
 
     def vmap(info: Any, in_dims: tuple, *args: Any) -> tuple:
-        """Refused: every example would have a result of its own shape."""
+        """Raise an error: each example would have a result of another shape."""
         raise data_dependent(info.function.__name__.lower())
 
 
 class BinCount(DataDependent):
-    """How often each number from 0 on occurs, or the sum of its weights."""
+    """Number of occurrences of each number from 0 on, or the sum of its weights."""
 
-    name, takes_half = "bincount", True  # NumPy adds the weights up in float64
+    name, takes_half = "bincount", True  # NumPy sums the weights in float64
     impl = lambda x, weights, n: (
         np.bincount(x, weights, n)
         if weights is None
@@ -161,7 +161,7 @@ class BinCount(DataDependent):
 
 
 class Unique(DataDependent):
-    """The different elements in order, or different slices; where each element went, and how often each is there."""
+    """The distinct elements in order, or distinct slices; the index among them of each element, and their counts."""
 
     @staticmethod
     def impl(x: np.ndarray, dim: int | None) -> tuple:
@@ -170,7 +170,7 @@ class Unique(DataDependent):
 
 
 class UniqueConsecutive(DataDependent):
-    """As Unique, but only equal neighbours are made one."""
+    """Unique, but merging only equal neighbours."""
 
     @staticmethod
     def impl(x: np.ndarray, dim: int | None) -> tuple:
@@ -195,7 +195,7 @@ class UniqueConsecutive(DataDependent):
     out=True,
 )
 def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Selected:
-    """(values, indices) of a dimension in order.  NaN counts as the largest; equal elements always keep their order.
+    """Return (values, indices) of a sorted dimension.  NaN counts as the largest; equal elements always keep their order.
 
     >>> import minigrad
     >>> values, indices = minigrad.sort(minigrad.tensor([2., 3., 1.]), descending=True)
@@ -209,14 +209,14 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = 
 
 @op("T(4, 3)", "T(4, 3), 0, True", "T()", "I(20, 3), stable=True", differentiable=False)
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
-    """The indices that put a dimension in order."""
+    """Return the indices that sort a dimension."""
     x, d = row_of(input, dim, "argsort")
     return ArgSort.apply(x, d, bool(descending)).reshape(input.shape)
 
 
 @op("T(4, 3)", "T(5)", "T()", out=True)
 def msort(input: Tensor) -> Tensor:
-    """The first dimension in order."""
+    """Sort the first dimension."""
     return sort(input, 0).values
 
 
@@ -232,14 +232,14 @@ def msort(input: Tensor) -> Tensor:
     node="Topk",
 )
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Selected:
-    """(values, indices) of the k largest, or smallest, of a dimension, in order."""
+    """Return (values, indices) of the k largest, or smallest, elements of a dimension, in order."""
     x, d = row_of(input, dim, "topk")
     if not 0 <= k <= x.shape[d]:
         raise error(
             RuntimeError,
             "topk",
             f"selected index k out of range: k is {k}, the dimension has {x.shape[d]} elements",
-            f"write k={x.shape[d]} at most: min(k, x.shape[{d}])",
+            f"write k={x.shape[d]}, or less: min(k, x.shape[{d}])",
         )
     indices = First.apply(x, int(k), d, bool(largest))
     values = Gather.apply(x, d, indices)
@@ -248,7 +248,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
 
 @op("T(4, 5), 2", "T(4, 5), 3, 0", "T(4, 5), 1, -1, True", "T(5), 5", "T(), 1", domain=WIDE, out=True, node="Kthvalue")
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Selected:
-    """(value, index) of the k-th smallest of a dimension, counted from 1."""
+    """Return (value, index) of the k-th smallest element of a dimension, counted from 1."""
     x, d = row_of(input, dim, "kthvalue")
     nonempty(x, (d,), "kthvalue")
     if not 1 <= k <= x.shape[d]:
@@ -268,16 +268,16 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Sel
 
 
 def row_of(input: Tensor, dim: int, who: str) -> tuple:
-    """The tensor, a 0-d one as one of shape (1,), and the dimension counted from the front."""
+    """Return the tensor, with shape (1,) if it is 0-d, and the dimension counted from the front."""
     return input if input.ndim else input.reshape(1), axis(dim, input.ndim, who)
 
 
 def shaped_as(input: Tensor, values: Tensor, indices: Tensor) -> tuple:
-    """Both in the input's shape."""
+    """Return both in the input's shape."""
     return (values, indices) if input.ndim else (values.reshape(()), indices.reshape(()))
 
 
-# ---------------------------------------------------------------------- different elements
+# ---------------------------------------------------------------------- distinct elements
 @op(
     "I(8, 4)",
     "I(3, 4, 5), return_inverse=True",
@@ -294,9 +294,9 @@ def unique(
     return_counts: bool = False,
     dim: int | None = None,
 ) -> Any:
-    """The different elements in order (of a dimension `dim`: its different slices); the length depends on the values.
+    """Return the distinct elements in order (with `dim`, the distinct slices); the length depends on the values.
 
-    Asked for, also the index among them of each element, and how often each occurs.
+    On request also return the index among them of each element, and their counts.
     """
     d = None if dim is None else axis(dim, input.ndim, "unique")
     return chosen(Unique.apply(input, d), return_inverse, return_counts)
@@ -306,13 +306,13 @@ def unique(
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
-    """As `unique`, but only equal neighbours are made one, and the order stays."""
+    """Merge only equal neighbours, and keep the order; otherwise like `unique`."""
     d = None if dim is None else axis(dim, input.ndim, "unique_consecutive")
     return chosen(UniqueConsecutive.apply(input, d), return_inverse, return_counts)
 
 
 def chosen(found: tuple, inverse: bool, counts: bool) -> Any:
-    """Of (values, inverse, counts) what was asked for."""
+    """Return the requested parts of (values, inverse, counts)."""
     return found[0] if not inverse and not counts else (found[0], *found[1:2] * inverse, *found[2:] * counts)
 
 
@@ -327,12 +327,12 @@ def chosen(found: tuple, inverse: bool, counts: bool) -> Any:
     out=True,
 )
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
-    """Whether each element is one of `test_elements`; one of the two may be a number."""
+    """Return True where an element is one of `test_elements`; one of the two may be a number."""
     found = IsIn.apply(as_tensor(elements, test_elements), as_tensor(test_elements, elements))
     return found == 0 if invert else found
 
 
-# ---------------------------------------------------------------------- where values belong, and how many there are
+# ---------------------------------------------------------------------- insertion points and counts
 @op(
     "torch.tensor([1., 3., 5.]), T(2, 3)",
     "torch.tensor([1, 3, 3, 5]), I(4, 7), right=True",
@@ -352,7 +352,7 @@ def searchsorted(
     side: str | None = None,
     sorter: Tensor | None = None,
 ) -> Tensor:
-    """The indices at which `input` belongs in a sorted sequence: before equal elements, or behind them if `right`.
+    """Return the indices at which `input` belongs in a sorted sequence: before equal elements, or after them if `right`.
 
     A sequence of several dimensions has one row for each row of `input`.
     """
@@ -361,7 +361,7 @@ def searchsorted(
             RuntimeError,
             "searchsorted",
             f"side can only be 'left' or 'right' and must not contradict right={right}, got {side!r}",
-            "write side='left', or right=True alone",
+            "write side='left', or only right=True",
         )
     rows, values = sorted_sequence, as_tensor(input, sorted_sequence)
     if rows.ndim == 0 or rows.ndim > 1 and rows.shape[:-1] != values.shape[:-1]:
@@ -376,7 +376,7 @@ def searchsorted(
         )
     if sorter is not None:
         if sorter.shape != rows.shape or sorter.dtype != dtypes.int64:
-            what = f"sorter has to be an int64 tensor of shape {tuple(rows.shape)}, got {tuple(sorter.shape)}, {sorter.dtype}"
+            what = f"sorter must be an int64 tensor of shape {tuple(rows.shape)}, got {tuple(sorter.shape)}, {sorter.dtype}"
             raise error(RuntimeError, "searchsorted", what, "pass sorter=sorted_sequence.argsort()")
         rows = Gather.apply(rows, rows.ndim - 1, sorter)
     found = SearchSorted.apply(rows, values, right or side == "right")
@@ -392,7 +392,7 @@ def searchsorted(
     out=True,
 )
 def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
-    """The number of the bucket between sorted `boundaries` that each element falls into."""
+    """Return the index of each element's bucket between sorted `boundaries`."""
     if boundaries.ndim != 1:
         raise error(
             RuntimeError,
@@ -405,7 +405,7 @@ def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right:
 
 @op("I(9, 4)", "I(9, 4), minlength=6", "I(9, 4), T(9)", "I(0, 4)", differentiable=False)
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
-    """How often each number from 0 on occurs in a vector, or the sum of its weights; at least `minlength` long."""
+    """Count each number from 0 on in a vector, or sum its weights; the result has at least `minlength` elements."""
     if input.ndim != 1 or input._np_dtype.kind not in "iu":
         raise error(
             NotImplementedError if input._np_dtype in dtypes.FLOATS else RuntimeError,
@@ -435,7 +435,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     out=True,
 )
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
-    """How many elements lie in each of `bins` equal parts of [min, max]; of the input's own range where both are 0."""
+    """Count the elements in each of `bins` equal parts of [min, max], or of the input's range if both are 0."""
     if input._np_dtype not in dtypes.FLOATS:
         raise error(
             NotImplementedError, "histc", f"not implemented for {input.dtype}", "write bincount(x) or x.float()"
@@ -455,18 +455,18 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Ten
 
 
 def interval(row: np.ndarray, low: float, high: float) -> tuple:
-    """The range of a histogram: the row's own where none is given, and never empty."""
+    """Return the range of a histogram: by default the row's, and never empty."""
     if low == high and row.size:
         low, high = [v.item() if on_device(v) else v for v in (row.min(), row.max())]
     if not np.isfinite([low, high, high - low]).all():
-        what = f"range of [{low}, {high}] is not finite, or its width is not"
-        fix = "leave infinities out, histc(input[input.isfinite()]), and make such large numbers smaller, histc(input / 4)"
+        what = f"range of [{low}, {high}] or its width is not finite"
+        fix = "leave infinities out, histc(input[input.isfinite()]), and scale large numbers down, histc(input / 4)"
         raise error(RuntimeError, "histc", what, fix)
     return (low, high) if low < high else (low - 1, high + 1)
 
 
 def as_tensor(value: Any, other: Any) -> Tensor:
-    """A number as a 0-d tensor, where the other operand is."""
+    """Return a number as a 0-d tensor on the device of the other operand."""
     if isinstance(value, Tensor):
         return value
     number = np.asarray(value, dtypes.number_dtype(value))

@@ -1,6 +1,6 @@
 """Special functions of torch.special: Bessel functions, the normal distribution, entropy, zeta, the multivariate lgamma.
 
-SciPy computes those that have no formula; derivatives are formulas in each other.  Elementary ones: elementary.py.
+SciPy computes those without a formula; derivatives are formulas in each other.  Elementary ones: elementary.py.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ ROOT_TWO_PI, ROOT_TWO_OVER_PI = math.sqrt(2 * math.pi), math.sqrt(2 / math.pi)
 
 
 def by_scipy(name: str, *operands: Any) -> Any:
-    """Return a function of scipy.special for arrays of any place, and numbers."""
+    """Evaluate a function of scipy.special for arrays on any device, and numbers."""
     return on_host(special(name), *operands)
 
 
 class Special(Elementary):
-    """A function that PyTorch has in torch.special only."""
+    """A function that PyTorch has only in torch.special."""
 
     method, inplace = False, False
 
@@ -71,7 +71,7 @@ class I1(Special):
     """The modified Bessel function of the first kind and order 1."""
 
     kernel = lambda x: by_scipy("i1", x)
-    # near 0 the quotient has no digits: 1/2 is as exact there
+    # near 0 the quotient loses all digits, and 1/2 is just as accurate
     dx = lambda x, out: where(abs(x) > 1e-7, i0(x) - out / where(abs(x) > 1e-7, x, 1.0), 0.5)
 
 
@@ -91,7 +91,7 @@ class Erfcx(Special):
 
 
 class Ndtri(Special):
-    """The number below which a standard normal number is with probability x: the inverse of ndtr."""
+    """The quantile of the standard normal distribution at probability x: the inverse of ndtr."""
 
     kernel = lambda x: by_scipy("ndtri", x)
     dx = lambda out: ROOT_TWO_PI * exp(0.5 * out * out)
@@ -99,7 +99,7 @@ class Ndtri(Special):
 
 
 class LogNdtr(Special):
-    """The logarithm of ndtr, exact also for small probabilities."""
+    """The logarithm of ndtr, accurate for small probabilities too."""
 
     kernel = lambda x: by_scipy("log_ndtr", x)
     dx = lambda x: where(x > 9, 0.0, ROOT_TWO_OVER_PI / erfcx(-ROOT_HALF * where(x > 9, 0.0, x)))
@@ -115,7 +115,7 @@ class Entr(Special):
 
 
 class Xlog1Py(Special):
-    """x * log1p(y), and 0 where x is 0 (unless y is NaN)."""
+    """x * log1p(y); 0 where x is 0 (unless y is NaN)."""
 
     number_nodes = {0: "SpecialXlog1PyBackward1", 1: "SpecialXlog1PyBackward2"}
     kernel = lambda x, y: where((x == 0) & (y == y), 0.0, x * log1p(y))
@@ -126,7 +126,7 @@ class Xlog1Py(Special):
 
 
 class Logaddexp2(Pointwise):
-    """log2(2**x + 2**y), without overflow on the way."""
+    """log2(2**x + 2**y), without intermediate overflow."""
 
     accepts, inplace = "f", False
     ufunc = np.logaddexp2
@@ -140,7 +140,7 @@ class Logaddexp2(Pointwise):
 
 # ---------------------------------------------------------------------- zeta and gamma
 class Zeta(Special):
-    """Hurwitz's zeta function, the sum of (k + q)**-x over k = 0, 1, ...; it has a derivative by q only."""
+    """Hurwitz's zeta function, the sum of (k + q)**-x over k = 0, 1, ...; it is differentiable by q only."""
 
     number_nodes = {0: "SpecialZetaBackward1", 1: "SpecialZetaBackward2"}
     operands = ("input", "other")
@@ -151,7 +151,7 @@ class Zeta(Special):
 
 
 def no_derivative(who: str, operand: str) -> NoReturn:
-    """Raise NotImplementedError for an operand by which nobody knows the derivative in closed form."""
+    """Raise NotImplementedError for an operand whose derivative has no closed form."""
     what = f"the derivative by {operand} is not implemented: it has no closed form"
     raise error(NotImplementedError, who, what, f"write {operand}.detach()")
 
@@ -162,7 +162,7 @@ def no_derivative(who: str, operand: str) -> NoReturn:
 
 @op("T(3, 4)", "T()", "T(0, 2)", "I(3, 4)", torch="special.ndtr", method=False, out=True, node="MulBackward1")
 def ndtr(input: Tensor) -> Tensor:
-    """The probability that a standard normal number is below x.
+    """Return the probability that a standard normal variable is below x.
 
     >>> import minigrad
     >>> minigrad.special.ndtr(minigrad.tensor([0., 1.96]))
@@ -173,8 +173,8 @@ def ndtr(input: Tensor) -> Tensor:
 
 @op("T(3, 4), 2", "T(), 3", "T(0, 2), 1", "I(3, 4) + 2, 2", domain=(1.5, 4.0), inplace=True, out=True, node="Mvlgamma")
 def mvlgamma(input: Tensor, p: int) -> Tensor:
-    """The logarithm of the gamma function of p dimensions, which normalizes Wishart's distribution: the sum over
-    i < p of lgamma(x - i/2), and p * (p-1) / 4 * log(pi).
+    """Return the logarithm of the gamma function of p dimensions, which normalizes Wishart's distribution: the sum over
+    i < p of lgamma(x - i/2), plus p * (p-1) / 4 * log(pi).
 
     Raises RuntimeError for p < 1.
     """
@@ -183,7 +183,7 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
             RuntimeError, "mvlgamma", f"p has to be greater than or equal to 1, got {p}", "write p=1 for lgamma"
         )
     room_for("mvlgamma", p, "terms")
-    x = input.contiguous()  # as PyTorch's result lies
+    x = input.contiguous()  # the memory order of PyTorch's result
     total = lgamma(x)
     for i in range(1, p):
         total = total + lgamma(x - i / 2)

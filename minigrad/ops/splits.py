@@ -1,4 +1,4 @@
-"""Cutting along a dimension that has a name: hsplit, vsplit, dsplit, the reverse of hstack, vstack, dstack."""
+"""Cutting along a named direction: hsplit, vsplit, dsplit, the inverses of hstack, vstack, dstack."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .join import tensor_split
 
 @op("T(4, 6), 3", "T(6), 2", "T(2, 5), (1, 3)")
 def hsplit(input: Tensor, indices_or_sections: Any) -> tuple:
-    """Cut columns: the second dimension, or that of a vector, into equal parts, or at the given indices; views."""
+    """Cut columns: the second dimension, or the only one of a vector, into equal parts, or at the given indices; views."""
     return cut("hsplit", input, 1 if input.ndim > 1 else 0, 1, indices_or_sections)
 
 
@@ -29,7 +29,7 @@ def dsplit(input: Tensor, indices_or_sections: Any) -> tuple:
 
 
 def cut(who: str, x: Tensor, dim: int, least: int, sections: Any) -> tuple:
-    """tensor_split of what has enough dimensions, into parts of one size where their number is given."""
+    """Apply tensor_split after checking the number of dimensions and, for a number of parts, that they are equal."""
     if x.ndim < least:
         what = f"requires a tensor with at least {least} dimension{'s' * (least > 1)}, but got one of shape {tuple(x.shape)}"
         raise error(RuntimeError, who, what, "use tensor_split(input, sections, dim)")

@@ -1,7 +1,7 @@
 """Spread of data: variance, standard deviation, covariance and correlation.
 
-Variance is computed in two passes, the mean first, so that a large offset costs no digits.  That of float32
-is computed in float64, but for many numbers only where it has to be.
+Variance takes two passes, the mean first, so that a large offset costs no precision.  The variance of float32 is
+computed in float64, but for many numbers only if necessary.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from .pointwise import where
 from .reduce import Mean, add_up, count
 
 TINY = float(np.finfo(np.float32).tiny)
-LOST = 1e-7  # below this share of the squared mean, float32 has less than three digits of a variance
+LOST = 1e-7  # below this share of the squared mean, float32 gives fewer than three digits of a variance
 
 
 class Var(Reduce):
-    """The variance over dimensions: squared distances from the mean, over their number less `correction`."""
+    """The variance over dimensions: the sum of squared distances from the mean, divided by their number less `correction`."""
 
     @staticmethod
     def impl(x: np.ndarray, dims: tuple, keepdim: bool, correction: float) -> np.ndarray:
@@ -46,7 +46,7 @@ class Var(Reduce):
 
 
 class Std(Reduce):
-    """The standard deviation over dimensions, the root of the variance.  Where it is 0 the gradient is too."""
+    """The standard deviation over dimensions, the root of the variance.  Where it is 0 the gradient is 0 too."""
 
     @staticmethod
     def impl(x: np.ndarray, dims: tuple, keepdim: bool, correction: float) -> np.ndarray:
@@ -68,7 +68,7 @@ class Std(Reduce):
 
 
 def deviations(g: np.ndarray, x: np.ndarray, dims: tuple, keepdim: bool, correction: float) -> np.ndarray:
-    """The deviations from the mean, times the gradient of the variance and its slope."""
+    """Return the deviations from the mean, times the gradient of the variance and its slope."""
     if not keepdim and g.ndim:
         g = np.expand_dims(g, dims)
     out = x - add_up(x, dims, True) / count(x.shape, dims)
@@ -77,19 +77,19 @@ def deviations(g: np.ndarray, x: np.ndarray, dims: tuple, keepdim: bool, correct
 
 
 def spread(x: np.ndarray, dims: tuple, keepdim: bool, correction: float) -> np.ndarray:
-    """The variance; as float64 where float32 is too narrow for its squares, or its mean."""
+    """Return the variance, in float64 if float32 is too narrow for the squares, or for the mean."""
     if x.dtype != dtypes.F4:
         return two_passes(x, dims, keepdim, correction)[0]
     if x.size >= REDUCE_FROM:
         found, mean = two_passes(x, dims, keepdim, correction)
-        doubted = LOST * mean * mean + TINY  # the square of the mean's rounding error is in the result
+        doubted = LOST * mean * mean + TINY  # the result includes the square of the mean's rounding error
         if ((found > doubted.reshape(found.shape)) & (found < np.inf)).all():
             return found
     return two_passes(x.astype(dtypes.F8), dims, keepdim, correction)[0]
 
 
 def two_passes(x: np.ndarray, dims: tuple, keepdim: bool, correction: float) -> tuple:
-    """The variance and the mean, whose dimensions are kept."""
+    """Return the variance and the mean, whose dimensions are kept."""
     n = count(x.shape, dims)
     mean = add_up(x, dims, True) / n
     distance = x - mean
@@ -97,7 +97,7 @@ def two_passes(x: np.ndarray, dims: tuple, keepdim: bool, correction: float) -> 
 
 
 def slope(x: Tensor, dims: tuple, correction: float) -> float:
-    """The factor of a deviation from the mean in the gradient of the variance."""
+    """Return the factor of a deviation from the mean in the gradient of the variance."""
     free = count(x.shape, dims) - correction
     return 2 / free if free else math.inf
 
@@ -108,7 +108,7 @@ SPREAD = ("T(3, 4)", "T(2, 3, 4), 1", "T(2, 3, 4), (0, -1), keepdim=True", "T(2,
 
 
 def prepared(input: Tensor, dim: Any, unbiased: Any, correction: Any, who: str) -> tuple:
-    """(dimensions, correction) from PyTorch's ways to ask: var(x, False), var(x, 0, False), var(x, correction=0)."""
+    """Return (dimensions, correction) for PyTorch's three forms: var(x, False), var(x, 0, False), var(x, correction=0)."""
     if isinstance(dim, bool):
         dim, unbiased = None, dim
     if unbiased is not None and correction is not None:
@@ -133,10 +133,10 @@ def prepared(input: Tensor, dim: Any, unbiased: Any, correction: Any, who: str) 
 def var(
     input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: float | None = None
 ) -> Tensor:
-    """The variance of all elements, or over the dimensions `dim`: squared distances from the mean over n - correction.
+    """Return the variance of all elements, or over the dimensions `dim`: squared distances from the mean over n - correction.
 
-    `correction` is 1 unless given (Bessel's); `unbiased=False` means 0.  One element with correction 1 gives 0/0, NaN,
-    and a warning.  Raises RuntimeError for integers.
+    `correction` defaults to 1 (Bessel's); `unbiased=False` means 0.  One element with correction 1 gives 0/0, NaN, and a
+    warning.  Raises RuntimeError for integers.
 
     >>> import minigrad
     >>> minigrad.var(minigrad.tensor([1., 2., 3.])), minigrad.var(minigrad.tensor([1., 3.]), correction=0)
@@ -150,7 +150,7 @@ def var(
 def std(
     input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: float | None = None
 ) -> Tensor:
-    """The standard deviation of all elements, or over the dimensions `dim`: the root of `var`, with its arguments."""
+    """Return the standard deviation of all elements, or over the dimensions `dim`: the root of `var`, with its arguments."""
     dims, correction = prepared(input, dim, unbiased, correction, "std")
     return Std.apply(input, dims, keepdim, correction)
 
@@ -159,7 +159,7 @@ def std(
 def var_mean(
     input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: float | None = None
 ) -> tuple:
-    """`(var, mean)` of all elements, or over the dimensions `dim`."""
+    """Return `(var, mean)` of all elements, or over the dimensions `dim`."""
     dims, correction = prepared(input, dim, unbiased, correction, "var_mean")
     return Var.apply(input, dims, keepdim, correction), Mean.apply(input, dims, keepdim)
 
@@ -168,7 +168,7 @@ def var_mean(
 def std_mean(
     input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: float | None = None
 ) -> tuple:
-    """`(std, mean)` of all elements, or over the dimensions `dim`."""
+    """Return `(std, mean)` of all elements, or over the dimensions `dim`."""
     dims, correction = prepared(input, dim, unbiased, correction, "std_mean")
     return Std.apply(input, dims, keepdim, correction), Mean.apply(input, dims, keepdim)
 
@@ -178,10 +178,10 @@ def std_mean(
 def cov(
     input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
 ) -> Tensor:
-    """The covariances of variables, the rows, over observations, the columns; of a vector its variance.
+    """Return the covariances of variables, the rows, over observations, the columns; for a vector its variance.
 
-    `fweights` are integers, how often each observation counts, `aweights` its importance.  Squared distances from the
-    mean are divided by the number of observations less `correction`.  Raises RuntimeError for more than two dimensions,
+    `fweights` are integers, the number of times each observation counts, `aweights` its importance.  Squared distances from
+    the mean are divided by the number of observations less `correction`.  Raises RuntimeError for more than two dimensions,
     bools, and weights of another dtype, of another number or below 0.
 
     >>> import minigrad
@@ -212,7 +212,7 @@ def cov(
 
 
 def rows_of(who: str, x: Tensor) -> Tensor:
-    """A vector, or a number, as the one row of a matrix; RuntimeError for more than two dimensions."""
+    """Return a vector, or a number, as a matrix of one row; raise RuntimeError for more than two dimensions."""
     if x.ndim > 2:
         what = f"expected input to have two or fewer dimensions but got an input with {x.ndim} dimensions"
         raise error(RuntimeError, who, what, "pass a matrix with a row for each variable: input.flatten(1)")
@@ -220,13 +220,13 @@ def rows_of(who: str, x: Tensor) -> Tensor:
 
 
 def check_weights(name: str, weights: Tensor, integers: bool, n: int) -> None:
-    """Raise RuntimeError for weights that are not one for each of n observations, or not of their kind."""
+    """Raise RuntimeError unless there is one weight of the right kind for each of n observations."""
     if (weights._np_dtype in dtypes.FLOATS) is integers:
         kind = "integral" if integers else "floating point"
         what = f"expected {name} to have {kind} dtype but got {weights.dtype.name}"
         raise error(RuntimeError, "cov", what, f"write {name}.{'long' if integers else 'float'}()")
     if tuple(weights.shape) != (n,):
-        what = f"expected {name} to be one for each of {n} observations but got shape {tuple(weights.shape)}"
+        what = f"expected {name} to hold one weight for each of {n} observations, got shape {tuple(weights.shape)}"
         raise error(RuntimeError, "cov", what, "pass a weight for each column of the input")
     found = bottom(weights)._a
     if has_numbers(found) and (found < 0).any():
@@ -235,7 +235,7 @@ def check_weights(name: str, weights: Tensor, integers: bool, n: int) -> None:
 
 @op("T(3, 5)", "T(5)", "I(3, 5)")
 def corrcoef(input: Tensor) -> Tensor:
-    """Pearson's correlations of variables, the rows, over observations: covariances over both standard deviations.
+    """Return Pearson's correlations of variables, the rows, over observations: covariances over both standard deviations.
 
     >>> import minigrad
     >>> minigrad.corrcoef(minigrad.tensor([[0., 1., 2.], [4., 2., 0.]]))

@@ -1,4 +1,4 @@
-"""Storage: the memory that a tensor and its views share, as `untyped_storage()` and `storage()` show it."""
+"""Storage: the memory that a tensor shares with its views, behind `untyped_storage()` and `storage()`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .as_strided import memory_of
 
 
 class Storage:
-    """A row of elements (or, untyped, of bytes) in memory; tensors are ways to look at one.
+    """A row of elements (or, untyped, of bytes) in memory, which tensors view.
 
     >>> import minigrad
     >>> x = minigrad.tensor([[1, 2], [3, 4]])
@@ -29,34 +29,34 @@ class Storage:
         self._array = array
 
     def data_ptr(self) -> int:
-        """The address of the first byte; 0 on the device meta."""
+        """Return the address of the first byte; 0 on the device meta."""
         return 0 if is_meta(self._array) else address(self._array)
 
     def nbytes(self) -> int:
-        """The number of bytes."""
+        """Return the number of bytes."""
         return self._array.nbytes
 
     def size(self) -> int:
-        """The number of elements."""
+        """Return the number of elements."""
         return self._array.size
 
     __len__ = size
 
     @property
     def device(self) -> device:
-        """Where the memory is."""
+        """The device of the memory."""
         return place(self._array)
 
     def cpu(self) -> Storage:
-        """The same elements in the computer's memory; itself, if they are there."""
+        """Return the same elements in CPU memory: itself, if they are there."""
         return Storage(self._array.to_host()) if on_device(self._array) else self
 
     def cuda(self, device: Any = None) -> Storage:
-        """The same elements in a GPU's memory; itself, if they are there."""
+        """Return the same elements in GPU memory: itself, if they are there."""
         return self if on_device(self._array) else Storage(transfer.upload(self._array))
 
     def tolist(self) -> list:
-        """The elements as Python numbers."""
+        """Return the elements as Python numbers."""
         return self._array.tolist()
 
     def __getitem__(self, i: Any) -> Any:
@@ -78,17 +78,17 @@ class Storage:
 
 
 def untyped_storage(self: Tensor) -> Storage:
-    """The memory that the tensor shares with its views, byte by byte."""
+    """Return the memory that the tensor shares with its views, byte by byte."""
     return Storage(memory_of(owner(self._a)))
 
 
 def storage(self: Tensor) -> Storage:
-    """The memory that the tensor shares with its views, element by element."""
+    """Return the memory that the tensor shares with its views, element by element."""
     return Storage(memory_of(owner(self._a)).view(self._np_dtype))
 
 
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
-    """Whether the two look at the same elements of memory in the same way."""
+    """Return True if both tensors view the same elements of memory in the same way."""
     same = self.data_ptr() == tensor.data_ptr() and self.shape == tensor.shape and self.stride() == tensor.stride()
     return same and self._np_dtype == tensor._np_dtype
 

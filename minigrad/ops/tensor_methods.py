@@ -44,15 +44,15 @@ BINARY = {
     "lshift": "bitwise_left_shift",
     "rshift": "bitwise_right_shift",
 }
-OPERAND = (Tensor, int, float, np.ndarray, np.generic)  # what stands beside a tensor in `x + y`
+OPERAND = (Tensor, int, float, np.ndarray, np.generic)  # the right operands of `x + y`
 COMPARE = {"eq": "eq", "ne": "ne", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge"}
 UNARY = {"neg": "neg", "abs": "abs"}
 
 
 def refused(name: str, x: Tensor, other: object) -> Any:
-    """Return NotImplemented, so that Python asks `other`; a tuple or list of tensors has nothing to say, and is an error.
+    """Return NotImplemented, so that Python asks `other`; raise an error for a tuple or list of tensors, which has no answer.
 
-    An integer tensor is another matter: it may say how often the list is repeated.
+    For an integer tensor Python goes on: it may be the number of repetitions of the list.
     """
     listed = isinstance(other, (tuple, list)) and any(isinstance(t, Tensor) for t in other)
     if listed and x._np_dtype in FLOATS:
@@ -60,11 +60,11 @@ def refused(name: str, x: Tensor, other: object) -> Any:
     return NotImplemented
 
 
-COMMUTATIVE = {"add", "mul", "and", "or", "xor"}  # where `2 * x` is `x * 2`, also for those who look at the graph
+COMMUTATIVE = {"add", "mul", "and", "or", "xor"}  # here `2 * x` is `x * 2`, in the graph too
 
 
 def binary(cls: type[Pointwise], swap: bool) -> Any:
-    """`x + y`, or `y + x` where Python asks the right operand."""
+    """Return the method of `x + y`, or of `y + x` if Python asks the right operand."""
 
     def method(self: Tensor, other: Any) -> Any:
         if not isinstance(other, OPERAND):
@@ -75,7 +75,7 @@ def binary(cls: type[Pointwise], swap: bool) -> Any:
 
 
 def comparison(cls: type[Pointwise]) -> Any:
-    """`x == y`, which any two things may be asked."""
+    """Return the method of `x == y`, which accepts any two objects."""
 
     def method(self: Tensor, other: Any) -> Any:
         return cls.apply(self, other) if isinstance(other, OPERAND) else NotImplemented
@@ -84,7 +84,7 @@ def comparison(cls: type[Pointwise]) -> Any:
 
 
 def in_place(cls: type[Pointwise]) -> Any:
-    """`x += y`: writes into x."""
+    """Return the method of `x += y`, which writes into x."""
 
     def method(self: Tensor, other: Any) -> Tensor:
         return inplace(cls, self, other)
@@ -93,37 +93,37 @@ def in_place(cls: type[Pointwise]) -> Any:
 
 
 def invert(self: Tensor) -> Tensor:
-    """`~x`: the other bits, or for bools the other one."""
+    """Compute `~x`: all bits inverted, for bools logical not."""
     if self._np_dtype in FLOATS:
         raise error(
-            TypeError, "~", f"only works on integer and bool tensors, not {self.dtype}", "compare first, as in ~(x > 0)"
+            TypeError, "~", f"only works on integer and bool tensors, not {self.dtype}", "compare first: ~(x > 0)"
         )
     return registry.TABLE["bitwise_not"].function(self)
 
 
 def matmul(self: Tensor, other: Any) -> Any:
-    """`x @ y`."""
+    """Compute `x @ y`."""
     if not isinstance(other, OPERAND):
         return refused("matmul", self, other)
     return registry.TABLE["matmul"].function(self, other)
 
 
 def rmatmul(self: Tensor, other: Any) -> Any:
-    """`y @ x` where Python asks the right operand."""
+    """Compute `y @ x` if Python asks the right operand."""
     if not isinstance(other, OPERAND):
         return refused("matmul", self, other)
     return registry.TABLE["matmul"].function(other, self)
 
 
 def rtruediv(self: Tensor, other: Any) -> Any:
-    """Compute `2 / x` as PyTorch does, x.reciprocal() * 2: x is not saved, so it may be written afterwards."""
+    """Compute `2 / x` as PyTorch does, x.reciprocal() * 2: x is not saved, so it may be modified afterwards."""
     if not isinstance(other, OPERAND):
         return refused("div", self, other)
     return registry.TABLE["reciprocal"].function(self) * other
 
 
 def install_operators(T: Any) -> None:
-    """Python's operators."""
+    """Give Tensor Python's operators."""
     table = registry.TABLE
     for name, op in BINARY.items():
         cls = table[op].cls
@@ -131,18 +131,18 @@ def install_operators(T: Any) -> None:
         cls.operator = f"__{name}__"
         setattr(T, f"__r{name}__", binary(cls, name not in COMMUTATIVE))
         setattr(T, f"__i{name}__", in_place(cls))
-    T.__rtruediv__ = rtruediv  # two operations, and a picture shows both
+    T.__rtruediv__ = rtruediv  # two operations, which pictures show
     for name, op in COMPARE.items():
         setattr(T, f"__{name}__", comparison(table[op].cls))
     for name, op in UNARY.items():
         setattr(T, f"__{name}__", table[op].function)
     T.__pos__, T.__invert__ = table["positive"].function, invert
     T.__matmul__, T.__rmatmul__ = registry.named(matmul, "matmul"), registry.named(rmatmul, "matmul")
-    T.__hash__ = object.__hash__  # by identity, though == compares values
+    T.__hash__ = object.__hash__  # by identity, although == compares values
 
 
 def install() -> None:
-    """Give Tensor everything of the table, and what is not an operation."""
+    """Give Tensor all methods of the table, and those that are not operations."""
     T: Any = Tensor
     face.install()
     T.__init__ = legacy.construct

@@ -1,4 +1,4 @@
-"""The way into a GPU's memory; minigrad/kernels/cuda, which needs more time to load, is only imported by whoever goes there."""
+"""The gateway to GPU memory; it imports minigrad/kernels/cuda, which is slow to load, only on demand."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ from ..arrays.nowhere import entered
 
 
 def count() -> int:
-    """How many GPUs tensors can be on."""
+    """Return the number of GPUs that tensors can be on."""
     from ..kernels.cuda.machine import count as found
 
     return found()
 
 
 def current() -> Any:
-    """The GPU.  Raises RuntimeError where there is none."""
+    """Return the GPU.  Raises RuntimeError if there is none."""
     from ..kernels.cuda.machine import current as found
 
     return found()
 
 
 def allocator() -> Any:
-    """What hands out the memory of the GPU."""
+    """Return the allocator of GPU memory."""
     from ..kernels.cuda.allocator import ALLOCATOR
 
     return ALLOCATOR
 
 
 def upload(a: np.ndarray) -> Any:
-    """An array's elements in the memory of the GPU."""
+    """Return an array's elements in GPU memory."""
     from ..kernels.cuda.device_array import to_device
 
     return to_device(a)
 
 
 def shape_of(a: Any) -> Any:
-    """An array nowhere that is like another one."""
+    """Return a meta array like another array."""
     from ..kernels.cuda.device_array import like
 
     with entered():
@@ -48,7 +48,7 @@ def shape_of(a: Any) -> Any:
 
 
 def blank(shape: tuple, value: Any, dtype: np.dtype, place: device = CUDA) -> Any:
-    """An array of one value on a device; None says that its elements need not be set."""
+    """Return an array of one value on a device; None leaves its elements unset."""
     from ..kernels.cuda.device_array import empty
 
     if place == META:
@@ -61,7 +61,7 @@ def blank(shape: tuple, value: Any, dtype: np.dtype, place: device = CUDA) -> An
 
 
 def borrowed(lender: Any) -> Any:
-    """The array in the memory of the GPU that an object of another library shows by __cuda_array_interface__."""
+    """Return the GPU array that an object of another library exposes by __cuda_array_interface__."""
     current()
     from ..kernels.cuda.exchange import from_interface
 
@@ -69,7 +69,7 @@ def borrowed(lender: Any) -> Any:
 
 
 def lent(lender: Any) -> Any:
-    """The array that another library lends by DLPack, in the memory where it is."""
+    """Return the array that another library lends by DLPack, on its device."""
     if lender.__dlpack_device__()[0] == dlpack.PROCESSOR:
         return dlpack.borrowed(lender)
     current()
@@ -79,14 +79,14 @@ def lent(lender: Any) -> Any:
 
 
 def stream(bits: np.random.Philox, place: device = CUDA) -> Any:
-    """Return the module that draws random numbers in the memory of the GPU, or for meta arrays."""
+    """Return the generator of random numbers in GPU memory, or for meta arrays."""
     from ..kernels.cuda.random_cuda import NoStream, Stream
 
     return NoStream(bits) if place == META else Stream(bits)
 
 
 def placed(a: Any, place: device) -> Any:
-    """Return an array, or a number of NumPy's, on the device where it is wanted."""
+    """Return an array, or a NumPy number, on the requested device."""
     if place == kinds.place(a):
         return a
     if place == META:

@@ -1,7 +1,7 @@
 """Windows that fade a signal in and out: hann_window, hamming_window, blackman_window, bartlett_window, kaiser_window.
 
 Each is a formula over positions t from 0 to 1.  A `periodic` window of n numbers is the symmetric one of n + 1 without its
-last, as Fourier transforms want it.
+last, which suits Fourier transforms.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SAMPLES = ("5", "6, False", "1", "0", "4, dtype=torch.float64")
 
 @factory(*SAMPLES)
 def hann_window(window_length: int, periodic: bool = True, *, dtype: Any = None, device: Any = None) -> Any:
-    """Hann's window, (1 - cos(2 pi t)) / 2.  Raises RuntimeError for negative lengths and integer dtypes.
+    """Return Hann's window, (1 - cos(2 pi t)) / 2.  Raises RuntimeError for negative lengths and integer dtypes.
 
     >>> import minigrad
     >>> minigrad.hann_window(4)
@@ -42,19 +42,19 @@ def hamming_window(
     dtype: Any = None,
     device: Any = None,
 ) -> Any:
-    """Hamming's window, alpha - beta * cos(2 pi t)."""
+    """Return Hamming's window, alpha - beta * cos(2 pi t)."""
     return window("hamming_window", window_length, periodic, dtype, cosines(alpha, beta))
 
 
 @factory(*SAMPLES)
 def blackman_window(window_length: int, periodic: bool = True, *, dtype: Any = None, device: Any = None) -> Any:
-    """Blackman's window, 0.42 - 0.5 * cos(2 pi t) + 0.08 * cos(4 pi t)."""
+    """Return Blackman's window, 0.42 - 0.5 * cos(2 pi t) + 0.08 * cos(4 pi t)."""
     return window("blackman_window", window_length, periodic, dtype, cosines(0.42, 0.5, 0.08))
 
 
 @factory(*SAMPLES)
 def bartlett_window(window_length: int, periodic: bool = True, *, dtype: Any = None, device: Any = None) -> Any:
-    """Bartlett's window, a triangle from 0 up to 1 and down to 0."""
+    """Return Bartlett's window, a triangle from 0 up to 1 and down to 0."""
     return window("bartlett_window", window_length, periodic, dtype, lambda t: 1 - np.abs(2 * t - 1))
 
 
@@ -62,19 +62,19 @@ def bartlett_window(window_length: int, periodic: bool = True, *, dtype: Any = N
 def kaiser_window(
     window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: Any = None, device: Any = None
 ) -> Any:
-    """Kaiser's window, i0(beta * sqrt(1 - (2t - 1)**2)) / i0(beta)."""
+    """Return Kaiser's window, i0(beta * sqrt(1 - (2t - 1)**2)) / i0(beta)."""
     i0, beta = special("i0"), float(number(beta, "kaiser_window"))
     bell = lambda t: i0(beta * np.sqrt(1 - (2 * t - 1) ** 2)) / i0(beta)
     return window("kaiser_window", window_length, periodic, dtype, bell)
 
 
 def cosines(constant: float, once: float, twice: float = 0.0) -> Callable:
-    """The formula constant - once * cos(2 pi t) + twice * cos(4 pi t)."""
+    """Return the formula constant - once * cos(2 pi t) + twice * cos(4 pi t)."""
     return lambda t: constant - once * np.cos(2 * math.pi * t) + twice * np.cos(4 * math.pi * t)
 
 
 def window(who: str, n: int, periodic: bool, dtype: Any, formula: Callable) -> np.ndarray:
-    """The n numbers of a formula; a single one is 1."""
+    """Return the n numbers of a formula; a single one is 1."""
     if n < 0:
         raise error(RuntimeError, who, f"requires non-negative window_length, got window_length={n}", f"write {-n}")
     target = chosen(dtype)

@@ -1,7 +1,7 @@
-"""Sliding windows on arrays: how many there are, all of them as a view, and their transpose, adding them back.
+"""Sliding windows on arrays: their number, a view of all of them, and the transpose, which adds them back.
 
-Convolutions, pooling and nn.functional.unfold stand on this.  Windows are given per spatial dimension by the size of
-the kernel, the stride from one window to the next, the padding on both sides and the dilation between elements.
+Convolutions, pooling and nn.functional.unfold build on these.  A window has, per spatial dimension, the size of the kernel,
+the stride from one window to the next, the padding on both sides and the dilation between elements.
 """
 
 from __future__ import annotations
@@ -18,40 +18,40 @@ from ..errors import error
 
 
 def per_dim(value: Any, n: int, who: str, name: str) -> tuple:
-    """A setting as one integer per spatial dimension: `3` and `(3,)` stand for all of them."""
+    """Return a setting as one integer per spatial dimension: `3` and `(3,)` stand for all of them."""
     given = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     if len(given) not in (1, n):
         raise error(
-            RuntimeError, who, f"{name}={value} has {len(given)} values for {n} spatial dimensions", f"give 1 or {n}"
+            RuntimeError, who, f"{name}={value} has {len(given)} values for {n} spatial dimensions", f"pass 1 or {n}"
         )
     return tuple([index(v) for v in given]) * (n if len(given) == 1 else 1)
 
 
 def ranks(input: Tensor, n: int) -> str:
-    """What to write for an input that does not have n spatial dimensions."""
+    """Return the fix for an input that does not have n spatial dimensions."""
     wanted = ", ".join(("batch", "channels", *("depth", "height", "width")[-n:]))
     if input.ndim < n + 1:
-        return f"pass ({wanted}): input.unsqueeze(0) adds a dimension in front" + ", here of one channel" * (
+        return f"pass ({wanted}): input.unsqueeze(0) adds a dimension in front" + ", here one channel" * (
             input.ndim == n
         )
-    return f"pass ({wanted}): input.flatten(0, {input.ndim - n - 2}) makes one dimension of the first ones"
+    return f"pass ({wanted}): input.flatten(0, {input.ndim - n - 2}) merges the first dimensions"
 
 
 def count(n: int, kernel: int, stride: int, padding: int = 0, dilation: int = 1, ceil: bool = False) -> int:
-    """How many windows fit along a dimension of size n.  With `ceil` a last one may stick out, if it begins inside."""
+    """Return the number of windows along a dimension of size n; with `ceil` the last may overhang if it starts inside."""
     free = n + 2 * padding - dilation * (kernel - 1) - 1
     found = (-(-free // stride) if ceil else free // stride) + 1
     return found - 1 if ceil and (found - 1) * stride >= n + padding else found
 
 
 def reach(size: tuple, number: tuple, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple) -> tuple:
-    """How many elements there have to be behind the end of the input: the padding, or what the last windows need."""
+    """Return the number of elements needed behind the end of the input: the padding, or the reach of the last windows."""
     each = zip(size, number, kernel, stride, padding, dilation)
     return tuple([max(p, (w - 1) * s + (k - 1) * d + 1 - m - p) for m, w, k, s, p, d in each])
 
 
 def padded(x: np.ndarray, before: Any, after: Any, value: Any = 0) -> np.ndarray:
-    """x with that many elements of `value` around its last dimensions; x itself where there is nothing to add."""
+    """Return x surrounded by these numbers of elements of `value` in its last dimensions; x itself if all are 0."""
     if not any(before) and not any(after):
         return x
     lead = x.ndim - len(before)
@@ -63,20 +63,20 @@ def padded(x: np.ndarray, before: Any, after: Any, value: Any = 0) -> np.ndarray
 
 
 def element(offset: tuple, number: tuple, stride: tuple, dilation: tuple) -> tuple:
-    """The index that takes, of every window, the element at `offset`."""
+    """Return the index that selects, of every window, the element at `offset`."""
     starts = [o * d for o, d in zip(offset, dilation)]
     return (..., *[slice(a, a + (n - 1) * s + 1, s) if n else slice(0) for a, n, s in zip(starts, number, stride)])
 
 
 def windows(x: np.ndarray, kernel: tuple, number: tuple, stride: tuple, dilation: tuple) -> np.ndarray:
-    """A view (..., *kernel, *number) of the last dimensions of x."""
+    """Return a view (..., *kernel, *number) of the last dimensions of x."""
     lead, steps = x.ndim - len(kernel), x.strides[x.ndim - len(kernel) :]
     strides = (*x.strides[:lead], *[s * d for s, d in zip(steps, dilation)], *[s * d for s, d in zip(steps, stride)])
     return strided(x, (*x.shape[:lead], *kernel, *number), strides)
 
 
 def add_windows(columns: np.ndarray, size: tuple, stride: tuple, padding: tuple, dilation: tuple) -> np.ndarray:
-    """The transpose of padding and `windows`: (..., *kernel, *number) summed into (..., *size)."""
+    """Sum (..., *kernel, *number) into (..., *size): the transpose of padding and `windows`."""
     n = len(size)
     lead, kernel, number = columns.ndim - 2 * n, columns.shape[-2 * n : -n], columns.shape[-n:]
     after = reach(size, number, kernel, stride, padding, dilation)

@@ -123,7 +123,7 @@ def test_where_checks_its_arguments():
         torch.where(T([1, 0]), f, f)
     with pytest.raises(TypeError, match="argument 'condition' must be Tensor, not bool"):
         torch.where(True, f, f)
-    with pytest.raises(TypeError, match="one of input and other is missing"):
+    with pytest.raises(TypeError, match="input or other is missing"):
         torch.where(T([True, False]), f)
 
 

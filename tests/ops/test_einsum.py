@@ -126,7 +126,7 @@ def test_integers_are_multiplied_as_integers():
         ("ii", ((2, 3),), "repeated for operand 0 but the sizes don't match, 3 != 2"),
         ("i?", ((2, 3),), "invalid subscript"),
         ("i..", ((2, 3),), "not part of any ellipsis"),
-        ("ijk", ((2, 3),), r"\(3\) does not match the number of dimensions \(2\) for operand 0 and no ellipsis"),
+        ("ijk", ((2, 3),), r"\(3\) does not match the number of dimensions \(2\) for operand 0 and it has no ellipsis"),
         ("i", ((2, 3),), r"\(1\) does not match the number of dimensions \(2\)"),
     ],
 )

@@ -102,7 +102,7 @@ UNREACHED = {
     "tensors are on the first GPU": "needs a device: tests/kernels/cuda/test_devices.py",
     "not enough memory": "asks for more memory than there is",
     "has no vmap rule": "every operation of the package has one",
-    "its base of strides": "the write that would raise it is refused before",
+    "the strides of its base": "the write that would raise it is refused before",
 }
 
 

@@ -29,7 +29,7 @@ CASES = [
     ('F.conv2d(T(1, 3, 8, 8), T(4, 3, 3, 3), T(3))', 'conv2d', 'expected a bias of shape (4,), got', 'pass one bias for'),
     ('F.conv2d(T(1, 3, 2, 2), T(4, 3, 3, 3))', 'conv2d', 'kernel size (3, 3) with dilation (1,', 'pad the input more, or'),
     ('F.conv2d(T(1, 3, 8, 8), T(4, 3, 3, 3), stride=0)', 'conv2d', 'stride (0, 0), dilation (1, 1) and', 'pass integers:'),
-    ('F.conv2d(T(1, 3, 8, 8), T(4, 3, 3, 3), stride=(1, 2, 3))', 'conv2d', 'stride=(1, 2, 3) has 3 values', 'give 1 or 2'),
+    ('F.conv2d(T(1, 3, 8, 8), T(4, 3, 3, 3), stride=(1, 2, 3))', 'conv2d', 'stride=(1, 2, 3) has 3 values', 'pass 1 or 2'),
     ("F.conv2d(T(1, 3, 8, 8), T(4, 3, 3, 3), padding='full')", 'conv2d', "invalid padding string 'full'", "use 'valid' or"),
     ("F.conv2d(T(1, 3, 8, 8), T(4, 3, 3, 3), padding='same', stride=2)", 'conv2d', 'convolutions', 'use stride=1, or'),
     ('F.conv2d(T(1, 4, 8, 8), T(3, 2, 3, 3), groups=2)', 'conv2d', 'the 3 output channels of the', 'choose a multiple of 2'),

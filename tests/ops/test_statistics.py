@@ -124,10 +124,10 @@ def test_norms_of_nothing():
 def test_errors_of_norms():
     with pytest.raises(RuntimeError, match="floating point"):
         torch.norm(torch.arange(3))
-    with pytest.raises(RuntimeError, match="'spam' is no vector norm"):
+    with pytest.raises(RuntimeError, match="'spam' is not a vector norm"):
         torch.norm(torch.ones(3), "spam")
     for f, kind in ((torch.linalg.norm, RuntimeError), (torch.linalg.vector_norm, TypeError)):
-        with pytest.raises(kind, match=f"linalg.{f.__name__.split('.')[-1]}: 'fro' is a norm of matrices"):
+        with pytest.raises(kind, match=f"linalg.{f.__name__.split('.')[-1]}: 'fro' is a matrix norm"):
             f(torch.ones(3), "fro")
     with pytest.raises(IndexError):
         torch.norm(torch.ones(3), 2, 1)

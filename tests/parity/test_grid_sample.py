@@ -72,7 +72,7 @@ CALLS = {
     "F.grid_sample(ones(1, 1, 2, 2), ones(1, 2, 2, 3))": "expected input .n, c, h, w. and grid",
     "F.grid_sample(ones(2, 1, 2, 2), ones(1, 2, 2, 2))": "expected input .n, c, h, w. and grid",
     "F.grid_sample(ones(1, 2, 2), ones(1, 2, 2))": "expected input .n, c, h, w. and grid",
-    "F.grid_sample(ones(1, 1, 0, 2), ones(1, 2, 2, 2))": "has no elements to look at",
+    "F.grid_sample(ones(1, 1, 0, 2), ones(1, 2, 2, 2))": "has no elements to sample",
     "F.grid_sample(ones(1, 1, 2, 2, 2), ones(1, 2, 2, 2, 3), 'bicubic')": "only supports 4D input",
     "F.grid_sample(ones(1, 1, 2, 2).double(), ones(1, 2, 2, 2))": "must have one dtype",
     "F.affine_grid(ones(1, 2, 2), (1, 1, 2, 2))": "affine_grid: expected theta of shape",

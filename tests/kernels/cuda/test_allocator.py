@@ -105,7 +105,7 @@ def test_properties_of_the_device():
     minigrad.cuda.set_device(0), minigrad.cuda.synchronize()
     stream = minigrad.cuda.current_stream()
     assert stream == minigrad.cuda.current_stream() and isinstance(stream.cuda_stream, int)
-    with pytest.raises(RuntimeError, match="tensors are on the first GPU, cuda:0; cuda:1 was asked for"):
+    with pytest.raises(RuntimeError, match="tensors are on the first GPU, cuda:0, not on cuda:1"):
         minigrad.cuda.set_device(1)
 
 

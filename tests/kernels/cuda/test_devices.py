@@ -31,7 +31,7 @@ def test_a_single_number_may_stay_on_the_processor():
 
 
 def test_there_is_one_gpu():
-    with pytest.raises(RuntimeError, match="tensors are on the first GPU, cuda:0; cuda:1 was asked for"):
+    with pytest.raises(RuntimeError, match="tensors are on the first GPU, cuda:0, not on cuda:1"):
         torch.ones(2, device="cuda:1")
 
 

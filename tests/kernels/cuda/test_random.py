@@ -119,7 +119,7 @@ def test_the_state_of_a_generator_leads_back_to_its_place():
     first = minigrad.rand(4, generator=g, device="cuda").tolist()
     copy = g.set_state(state).clone_state()
     assert minigrad.rand(4, generator=copy, device="cuda").tolist() == first
-    with pytest.raises(TypeError, match="on the cpu"):
+    with pytest.raises(TypeError, match="on the CPU"):
         g.set_state(state.cuda())
 
 
