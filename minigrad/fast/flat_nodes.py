@@ -159,7 +159,7 @@ def large_pull(cls: Any, edges: tuple, g: np.ndarray, values: tuple, read: list)
 
 # numbers in use as 0-d tensors of the dtype beside them: NumPy needs 150 ns to convert one
 numbers: dict = {F4: {}, F8: {}}
-integers: dict = {}  # of int64, beside which only an int may stand
+integers: dict = {}  # of int64, whose partner can only be an int
 numbers_of_integers = {**numbers, I8: integers}  # for operations that support integers
 
 

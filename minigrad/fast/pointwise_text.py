@@ -169,9 +169,7 @@ def few(cls: Any, arrays: list) -> str:
     if len(arrays) == 1:
         return ""
     x, y = arrays
-    alike = (
-        f"{x}.shape == {y}.shape and {x}.flags.forc and {y}.flags.forc"  # whole arrays, of which nothing is repeated
-    )
+    alike = f"{x}.shape == {y}.shape and {x}.flags.forc and {y}.flags.forc"  # whole arrays, without repetition
     return f"{x}.size < {pointwise_calls.BROADCAST_FROM} or {alike}"
 
 

@@ -96,7 +96,7 @@ def sizes(args: tuple, size: Any, who: str) -> tuple:
     try:
         shape = tuple([operator.index(n) for n in args])
     except TypeError:
-        raise error(TypeError, who, f"sizes have to be integers, got {args}", f"write {who}(2, 3)") from None
+        raise error(TypeError, who, f"sizes must be integers, got {args}", f"write {who}(2, 3)") from None
     if shape and min(shape) < 0:
         raise error(
             RuntimeError,
@@ -166,7 +166,7 @@ def whole_size(size: Any, who: str) -> tuple:
         raise error(
             TypeError,
             who,
-            f"size has to be a tuple of integers, got {type(size).__name__}",
+            f"size must be a tuple of integers, got {type(size).__name__}",
             f"write {who}((2, 3), 1.0)",
         )
     return sizes((size,), None, who)

@@ -38,9 +38,7 @@ def axis(dim: Any, n: int, who: str) -> int:
     if type(dim) is int and -n <= dim < n:
         return dim % n
     if isinstance(dim, float) or not hasattr(dim, "__index__"):
-        raise error(
-            TypeError, who, f"dim has to be an integer, not {type(dim).__name__}", "write dim=0, dim=-1 or the like"
-        )
+        raise error(TypeError, who, f"dim must be an integer, not {type(dim).__name__}", "write dim=0 or dim=-1")
     d = int(dim)
     limit = max(n, 1)  # a 0-d tensor accepts dimension 0 or -1
     if not -limit <= d < limit:

@@ -127,7 +127,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     else:
         given = [d.tolist() if isinstance(d, Tensor) else d for d in dims] if isinstance(dims, (tuple, list)) else []
         if len(given) != 2 or any(isinstance(d, int) for d in given):
-            what = f"dims has to be a number of dimensions or two lists of them, got {dims!r}"
+            what = f"dims must be a number of dimensions or two lists of them, got {dims!r}"
             raise error(
                 ValueError if len(given) != 2 else TypeError, "tensordot", what, "write dims=1 or dims=([1], [0])"
             )
@@ -142,7 +142,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
             zip(distinct_axes(tuple(left), a.ndim, "tensordot"), distinct_axes(tuple(right), b.ndim, "tensordot"))
         )
     for i, j in pairs:
-        if a.shape[i] != b.shape[j] and 1 in (a.shape[i], b.shape[j]):  # the size of 1 meets the sum of the other
+        if a.shape[i] != b.shape[j] and 1 in (a.shape[i], b.shape[j]):  # size 1 broadcasts: sum the other operand
             a, b = (a, b.sum(j, True)) if a.shape[i] == 1 else (a.sum(i, True), b)
         elif a.shape[i] != b.shape[j]:
             raise refused(

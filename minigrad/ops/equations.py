@@ -55,13 +55,13 @@ def sublists(args: tuple) -> tuple:
 
     def spell(indices: Any) -> list:
         if not isinstance(indices, (tuple, list)):
-            what = f"a sublist of subscripts has to be a list, not {type(indices).__name__}"
+            what = f"a sublist of subscripts must be a list, not {type(indices).__name__}"
             raise error(
                 TypeError, "einsum", what, "write einsum(x, [0, 1], y, [1, 2]), or an equation as a string first"
             )
         for i in indices:
             if i is not Ellipsis and not isinstance(i, (int, np.integer)):
-                what = f"a subscript of a sublist has to be an int, not {type(i).__name__}"
+                what = f"a subscript of a sublist must be an int, not {type(i).__name__}"
                 raise error(TypeError, "einsum", what, "write einsum(x, [0, 1], y, [1, 2])")
             if i is not Ellipsis and not 0 <= int(i) < len(LETTERS):
                 raise error(

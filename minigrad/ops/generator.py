@@ -172,7 +172,7 @@ def source(generator: Generator | None, place: device, who: str) -> Generator:
         raise error(
             TypeError,
             who,
-            f"generator= has to be a minigrad.Generator, got {type(generator).__name__}",
+            f"generator= must be a minigrad.Generator, got {type(generator).__name__}",
             "write generator=minigrad.Generator().manual_seed(0)",
         )
     if generator.device != place:

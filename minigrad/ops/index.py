@@ -62,7 +62,7 @@ class Index(View):
 
     @staticmethod
     def arrays(gs: tuple, bound: tuple) -> tuple:
-        """Add to the input's gradient if it exists: a loop over parts then costs time by the sizes of the parts."""
+        """Add to the input's gradient if it exists, so that a loop over parts takes time by the sizes of the parts."""
         this, (shape, index, _) = running.get(), bound
         if this is None or this.step is not step_on_arrays:  # a recording keeps gradients unchanged
             return (Unindex.impl(gs[0], shape, index),)

@@ -276,7 +276,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
             IndexError,
             "select",
             f"index {i} out of range for tensor of size {list(input.shape)} at dimension {d}",
-            f"use an index from {-n} to {n - 1}" if n else "there is nothing to select",
+            f"use an index from {-n} to {n - 1}" if n else "skip the call for an empty dimension",
         )
     return Index.apply(input, (WHOLE,) * d + (i,))
 

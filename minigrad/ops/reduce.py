@@ -78,7 +78,7 @@ def add_up(x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray:
 
 
 def add_up_anyway(x: np.ndarray, dims: tuple, keepdim: bool) -> np.ndarray:
-    """Sum outside an operation, whose retry without kernels is missing here."""
+    """Sum outside an operation, and retry without kernels, as an operation would."""
     try:
         return add_up(x, dims, keepdim)
     except Exception as e:

@@ -1,6 +1,6 @@
 """Methods that change a tensor's shape in place: t_, transpose_, squeeze_, unsqueeze_; and its size: resize_, resize_as_.
 
-The tensor becomes the view of its former self.  Earlier views would have to follow, but nothing records them; so a
+The tensor becomes the view of its former self.  Earlier views would need to follow, but nothing records them; so a
 tensor that shares its memory is an error.
 """
 

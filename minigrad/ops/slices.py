@@ -91,7 +91,7 @@ def take(input: Tensor, index: Tensor) -> Tensor:
     """Return the elements at `index` of the flattened `input`, in the shape of `index`."""
     check_index("take", index, RuntimeError, ("i8",))
     if index.numel() and not input.numel():
-        raise error(IndexError, "take", "there is nothing to take from an empty tensor", "skip what is empty")
+        raise error(IndexError, "take", "cannot take elements from an empty tensor", "skip the call for it")
     return Take.apply(input.reshape(-1), (0,), index)
 
 

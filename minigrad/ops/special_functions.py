@@ -179,9 +179,7 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
     Raises RuntimeError for p < 1.
     """
     if p < 1:
-        raise error(
-            RuntimeError, "mvlgamma", f"p has to be greater than or equal to 1, got {p}", "write p=1 for lgamma"
-        )
+        raise error(RuntimeError, "mvlgamma", f"p must be greater than or equal to 1, got {p}", "write p=1 for lgamma")
     room_for("mvlgamma", p, "terms")
     x = input.contiguous()  # the memory order of PyTorch's result
     total = lgamma(x)

@@ -155,7 +155,7 @@ def test_a_dimension_named_twice_is_a_runtime_error():
 
 
 def test_dimensions_are_integers():
-    with pytest.raises(TypeError, match="dim has to be an integer"):
+    with pytest.raises(TypeError, match="dim must be an integer"):
         torch.zeros(2, 3).sum(1.0)
 
 

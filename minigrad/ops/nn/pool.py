@@ -148,7 +148,7 @@ def max_pool(
     kernel, step, pad = window(who, n, input, kernel_size, stride, padding)
     gap = per_dim(dilation, n, who, "dilation")
     if min(gap) < 1:
-        raise error(RuntimeError, who, f"dilation has to be positive, got {gap}", "write dilation=1")
+        raise error(RuntimeError, who, f"dilation must be positive, got {gap}", "write dilation=1")
     out = MaxPool.apply(input, sliding(who, input, kernel, step, pad, gap, ceil))
     return out if return_indices else out[0]
 

@@ -109,7 +109,7 @@ def targets(input: Tensor, size: Any, scale_factor: Any, n: int, recompute: bool
         raise error(
             ValueError,
             "interpolate",
-            "exactly one of size and scale_factor has to be given",
+            "takes exactly one of size and scale_factor",
             "write size=(h, w) or scale_factor=2",
         )
     given = scale_factor if size is None else size

@@ -194,7 +194,7 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
         raise error(
             TypeError,
             "logsumexp",
-            "dim has to be an integer or a tuple of them, not None",
+            "dim must be an integer or a tuple of them, not None",
             "pass dim=tuple(range(x.ndim))",
         )
     x = input if input._np_dtype in dtypes.FLOATS else input.to(dtypes.default())

@@ -74,7 +74,7 @@ def fold(
     size, kernel = per_dim(output_size, 2, "fold", "output_size"), per_dim(kernel_size, 2, "fold", "kernel_size")
     geometry = settings("fold", 2, stride, padding, dilation)
     if min(kernel) < 1:
-        raise error(RuntimeError, "fold", f"kernel_size has to be positive, got {kernel}", "write kernel_size=2")
+        raise error(RuntimeError, "fold", f"kernel_size must be positive, got {kernel}", "write kernel_size=2")
     elements, number = math.prod(kernel), math.prod(map(count, size, kernel, *geometry[:3]))
     if input.ndim not in (2, 3) or input.shape[-2] % elements or input.shape[-1] != number:
         raise error(

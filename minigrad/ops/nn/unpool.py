@@ -32,8 +32,8 @@ def max_unpool2d(
     """Put each element of (n, c, height, width) or (c, height, width) at its position in a larger image of zeros.
 
     `indices` are the positions that max_pool2d returns with `return_indices=True`.  Several sizes are pooled to the same one:
-    `output_size` selects among them, and defaults to (size - 1) * stride + kernel - 2 * padding.  Raises ValueError for sizes
-    that such a pooling cannot have had, RuntimeError for positions outside.
+    `output_size` selects among them, and defaults to (size - 1) * stride + kernel - 2 * padding.  Raises ValueError for an
+    output_size that does not pool to this size, RuntimeError for positions outside.
 
     >>> import minigrad
     >>> F = minigrad.nn.functional

@@ -93,7 +93,7 @@ class CombinedPlaces(NonDifferentiable):
 
 
 def places_along(taps: np.ndarray, sizes: tuple, d: int) -> np.ndarray:
-    """Return what a dimension's taps add to flat places; outside, a value so low that every sum with it is negative."""
+    """Return the contribution of a dimension's taps to flat places; outside, one so low that every sum with it is negative."""
     there = (taps[:, d] >= 0) & (taps[:, d] < sizes[d])
     return np.where(there, taps[:, d], -math.prod(sizes)).astype(np.int64) * math.prod(sizes[:d])
 
