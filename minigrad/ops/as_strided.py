@@ -180,7 +180,7 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     "T(5), (3, 3), (1, 1)",
     "T(3), (), ()",
     vmap=False,
-)  # the memory between examples is not theirs
+)  # the elements between examples depend on their memory layout
 def as_strided(input: Tensor, size: Sequence, stride: Sequence, storage_offset: int | None = None) -> Tensor:
     """Return a view of the tensor's memory by sizes and strides, from `storage_offset` on (default: the tensor's offset).
 

@@ -96,7 +96,7 @@ class Pointwise(Primitive):
 
     @classmethod
     def keeps_number(cls, node: Node) -> bool:
-        """Save a number that a formula reads like a tensor, as PyTorch does: `x * 2` cannot run backward twice."""
+        """Return True if a formula reads a number, which then is saved like a tensor: `x * 2` cannot run backward twice."""
         if not any([isinstance(s, (int, float)) for s in node._saved]):
             return False
         read = {n for i, e in enumerate(node._edges) if e is not None for n in cls.reads.get(i, ())}

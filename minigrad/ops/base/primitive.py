@@ -109,9 +109,7 @@ class Primitive(Function):
     batch: Any = None  # (arguments with the batch dimension in front) -> the arguments of the call for the whole batch
     layout: Any = None  # the memory order of the results (layouts.py)
     update: Any = None  # impl that writes into its first argument and returns nothing: for writes to few elements
-    takes_half = (
-        False  # impl takes float16 and bfloat16 directly, because it only moves elements, say (arrays/halves.py)
-    )
+    takes_half = False  # impl takes float16 and bfloat16 directly: it only moves elements, say (arrays/halves.py)
     kernel_takes_half = False  # its device kernels take them too, and compute in higher precision
     quiet = False  # impl, or a helper in ops/, calls NumPy's functions itself, which may warn (arrays/errstate.py)
     # a first-order backward without tensors: True if the formulas run on arrays directly, or a function (gradients of the
