@@ -190,7 +190,7 @@ def new(self: Tensor, *data: Any, device: Any = None) -> Tensor:
 
 @factory("1, 4", "1, 2.5, 0.5", "5, -3, -2", "0, 5, 2, dtype=torch.int64", "2, 2")
 def range(start: Any, end: Any, step: Any = 1, *, dtype: Any = None, device: Any = None) -> Any:
-    """Return the numbers from `start` to `end`, including `end` if a step meets it; floats unless dtype differs.
+    """Return the numbers from `start` to `end`, including `end` if a step meets it; floats unless `dtype` is given.
 
     PyTorch's older form of `arange`, which excludes its end.  Raises RuntimeError for step 0 and for an end on the wrong side.
 

@@ -179,7 +179,7 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
             RuntimeError,
             "one_hot",
             f"class values must be smaller than num_classes, {num_classes}" + (f", got {high}" if a.size else ""),
-            f"write num_classes={high + 1 if a.size else 1}, or -1 to count them",
+            f"write num_classes={high + 1 if a.size else 1}, or -1 to infer it",
         )
     return OneHot.apply(input, int(num_classes))
 

@@ -1,6 +1,6 @@
 """Maxima and minima, and their positions.
 
-They have two derivatives: a reduction (max(), amax, median()) shares the gradient among all elements that equal the
+The gradient follows one of two rules: a reduction (max(), amax, median()) shares it among all elements that equal the
 result; a function that also returns the position (max(dim), median(dim), mode) gives it to that element alone.
 Medians, modes and quantiles, which follow the same two rules, are in quantiles.py.
 """

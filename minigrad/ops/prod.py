@@ -1,6 +1,6 @@
 """The product over dimensions.
 
-Its partial by one element is the product of the others, from running products of both ends: it needs no division.
+Its partial by one element is the product of the others, from running products from both ends: it needs no division.
 """
 
 from __future__ import annotations

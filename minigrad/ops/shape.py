@@ -355,12 +355,12 @@ def t(input: Tensor) -> Tensor:
 
 
 def reverse(self: Tensor) -> Tensor:
-    """Return the property `.T`: all dimensions in reverse order, as a view."""
+    """`.T`: all dimensions in reverse order, as a view."""
     return Permute.apply(self, tuple(range(self.ndim))[::-1])
 
 
 def matrix_transpose(self: Tensor) -> Tensor:
-    """Return the property `.mT`: the last two dimensions swapped, as a view."""
+    """`.mT`: the last two dimensions swapped, as a view."""
     if self.ndim == 1:
         raise error(
             RuntimeError,

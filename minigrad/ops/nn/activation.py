@@ -122,7 +122,7 @@ class Mish(Activation):
 
 
 class Softplus(Activation):
-    """log(1 + exp(beta * x)) / beta, a smooth relu; x itself where beta * x > threshold, as they agree to rounding there."""
+    """log(1 + exp(beta * x)) / beta, a smooth relu; x itself where beta * x > threshold and both agree up to rounding."""
 
     kernel = lambda x, beta, threshold: where(x * beta > threshold, x, log1p(exp(x * beta)) / beta)
     dx = lambda g, x, beta, threshold: where(x * beta > threshold, g, g * sigmoid(x * beta))
@@ -278,7 +278,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Any:
 
 @bounded(*SHAPES, "T(3, 4), approximate='tanh'", "T(), approximate='tanh'", cls=Gelu, torch="nn.functional.gelu")
 def gelu(input: Tensor, approximate: str = "none") -> Any:
-    """Return x times the probability that a standard normal variable is below x, or approximate="tanh"'s estimate of it.
+    """Return x times the probability that a standard normal variable is below x; approximate="tanh" estimates it.
 
     Raises RuntimeError for other values of `approximate`.
 

@@ -218,7 +218,7 @@ def found(target: np.ndarray, shape: tuple, dim: int, ignore: int) -> tuple:
             "nll_loss",
             f"Target {int(safe.min() if safe.min() < 0 else safe.max())} is out of bounds for {shape[dim]} classes",
             f"give the model one output per class, counted from 0; if yours begin at 1, pass target - 1; "
-            f"ignore_index={ignore} adds no loss",
+            f"targets equal to ignore_index={ignore} are ignored",
         )
     return valid, places(safe, dim)
 
