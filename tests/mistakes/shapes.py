@@ -440,7 +440,7 @@ class ReadOnlyArray(Mistake):
     """
 
     says = "read-only-array"
-    operation, numbers, remedy = "from_numpy", ("not writable",), "array.copy()"
+    operation, numbers, remedy = "from_numpy", ("read-only",), "array.copy()"
 
     def wrong():
         array = np.broadcast_to(1.0, (3,))
