@@ -63,7 +63,7 @@ def divided(tree: Any) -> bool:
 
 
 def replaced(tree: Any, values: dict[str, Any], prefix: str = "") -> Any:
-    """Put values, by name, into the dictionaries and lists of a tree; return the tree, or the value or tuple that replaces it."""
+    """Put values, by name, into the dictionaries and lists of a tree; return the tree, or what replaces it."""
     if not divided(tree):
         return values.get(prefix[:-1], tree)
     if isinstance(tree, tuple):
