@@ -1,6 +1,6 @@
-"""Everything that finds, explains and reports mistakes: a file for each kind.
+"""Find, explain and report mistakes: one file for each kind.
 
-`install` plugs it into the slots of the nucleus (core/events.py), which raises and warns by way of report.py.
+`install` fills the slots of core/events.py; core raises and warns through report.py.
 """
 
 from ..arrays.errstate import Heard
@@ -28,7 +28,7 @@ from . import (
 
 
 def install() -> None:
-    """Plug in: errors and warnings of the nucleus, calls of users' methods, and who looks on while there is a NaN."""
+    """Fill the slots for core's errors and warnings, calls of users' methods, shared memory and NaN."""
     slots.problem, slots.notice = report.problem, report.notice
     slots.call_method, slots.defined = user_methods.call_method, user_methods.guard_forward
     slots.run_forward = captured_tensors.run_forward

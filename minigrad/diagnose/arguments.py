@@ -1,6 +1,6 @@
-"""Arguments that an operation cannot take: which operation, which shapes, the user's line, and what to do.
+"""Errors for arguments that an operation cannot take.
 
-Asked only once a call has failed, so that checks of arguments cost nothing.
+Everything here runs after a call has failed, so checking arguments costs nothing.
 """
 
 from __future__ import annotations
@@ -26,25 +26,24 @@ from .report import explains
 if TYPE_CHECKING:
     from ..ops.base.primitive import Primitive
 
-OUT_OF_BOUNDS = re.compile(r"index (-?\d+) is out of bounds for axis (\d+) with size (\d+)")  # as NumPy says it
-APART = re.compile("broadcast|allowed by the axis remapping")  # as NumPy says that shapes do not meet
-# as NumPy says that a size, or the number of bytes, is no int64
+# NumPy's words for an index, shapes that do not broadcast, a size or number of bytes beyond int64, and too many dimensions
+OUT_OF_BOUNDS = re.compile(r"index (-?\d+) is out of bounds for axis (\d+) with size (\d+)")
+APART = re.compile("broadcast|allowed by the axis remapping")
 TOO_BIG = re.compile(r"array is too big|Maximum allowed (size|dimension)|larger than the maximum possible")
 TOO_MANY = re.compile(r"(?:maximum supported dimension|number of dimensions must be within \[0,)\D*(\d+)\D+(\d+)")
-# what says itself what is wrong: a warning that has been turned into an error, a file, a path, a program too deep
-PASSED = (Warning, OSError, UnicodeError, RecursionError)
-CONVERSIONS = "float int complex index bool item len iter".split()  # what Python asks of a tensor by itself
+PASSED = (Warning, OSError, UnicodeError, RecursionError)  # these explain themselves
+CONVERSIONS = "float int complex index bool item len iter".split()  # conversions that Python calls by itself
 
 
-# ---------------------------------------------------------------------- impl has failed
+# ---------------------------------------------------------------------- impl failed
 @explains("the operation cannot compute with these arrays")
 def failed(cls: type[Primitive], arrays: tuple, cause: Exception) -> Exception:
-    """Return the error to raise when `cls.impl(*arrays)` has raised `cause`."""
+    """Return the error to raise after `cls.impl(*arrays)` has raised `cause`."""
     if isinstance(cause, PASSED) or through_users_code(cause):
         return cause
     if isinstance(cause, MinigradError):
         devices = {on_device(a) for a in arrays if isinstance(a, np.ndarray)}
-        if len(devices) < 2 or cause.operation != "numpy":  # else NumPy was given an array on the device
+        if len(devices) < 2 or cause.operation != "numpy":  # else NumPy received an array on the device
             return cause
     told = explanation(cls, arrays, cause)
     told.below = True
@@ -52,7 +51,7 @@ def failed(cls: type[Primitive], arrays: tuple, cause: Exception) -> Exception:
 
 
 def explanation(cls: type[Primitive], arrays: tuple, cause: Exception) -> Any:
-    """Return what is told about an exception that NumPy or Python has raised."""
+    """Return the error that explains an exception of NumPy or Python."""
     name, named = cls.function_name(), dict(zip(cls.known_as(), arrays))
     if cls.elementwise and (wrong := wrong_operand(cls, name, arrays, cause)):
         return wrong
@@ -66,7 +65,7 @@ def explanation(cls: type[Primitive], arrays: tuple, cause: Exception) -> Any:
         return full
     if found := OUT_OF_BOUNDS.search(str(cause)):
         i, d, n = map(int, found.groups())
-        fix = f"use indices from {-n} to {n - 1}" if n else "there is nothing to choose from: skip what is empty"
+        fix = f"use indices from {-n} to {n - 1}" if n else "skip empty tensors: they have no valid index"
         return error(IndexError, "index", f"index {i} is out of bounds for dimension {d} with size {n}", fix)
     vague = internal(name, cause, described(named))
     vague.vague = True
@@ -74,44 +73,44 @@ def explanation(cls: type[Primitive], arrays: tuple, cause: Exception) -> Any:
 
 
 def wrong_operand(cls: type[Primitive], name: str, arrays: tuple, cause: Exception) -> Any:
-    """Return the error for an operand or a setting of a wrong kind; None if there is none."""
+    """Return the error for an operand or a setting of the wrong kind; None if all are right."""
     n = len(cls.names) - cls.n_settings
     defaults = dict(zip(cls.names[n:], getattr(cls, "defaults", ())))
     for i, (k, a) in enumerate(zip(cls.known_as(), arrays)):
         if i < n and not operand(a):
             return error(TypeError, name, *no_tensor(k, a, " or a number"))
         if number(defaults.get(k)) and not number(a):
-            what = f"cannot be called with {k} {describe(a)}, which has to be a number"
+            what = f"argument {k!r} must be a number, not {describe(a)}"
             return error(TypeError, name, what, f"write {k}={defaults[k]}")
     return too_long(name, dict(zip(cls.known_as(), arrays)), cause)
 
 
 def too_long(name: str, named: dict[str, Any], cause: Exception) -> Any:
-    """Return the error for an int that is too large for an array; None where that is not the cause."""
+    """Return the error for an int that is too large for an array; None if that is not the cause."""
     k, n = longest(named)
     if not isinstance(cause, OverflowError) or abs(n) < 1 << 31:
         return None
-    fits = "an int of 64 bits" if abs(n) >= 1 << 63 else "what is computed with here"
-    return error(RuntimeError, name, f"{k} is {describe(n)}, which is beyond {fits}", "use a smaller number")
+    fits = "in 64 bits" if abs(n) >= 1 << 63 else "the dtype of this operation"
+    return error(RuntimeError, name, f"{k} is {describe(n)}, which does not fit {fits}", "use a smaller number")
 
 
 def internal(name: str, cause: Exception, given: str) -> Any:
-    """Return the error for what should not have happened: no argument explains it, so the fault is ours."""
-    what = f"an internal failure of minigrad, and no mistake of yours, with {given}: {type(cause).__name__}: {cause}"
-    told = error(InternalError, name, what, "run `minigrad doctor --fix`, and report it if that does not help")
+    """Return the error for a failure that no argument explains: a fault of minigrad."""
+    what = f"minigrad failed internally, which is not your mistake, with {given}: {type(cause).__name__}: {cause}"
+    told = error(InternalError, name, what, "run `minigrad doctor --fix`, and report the error if that does not help")
     told.__cause__ = cause
     return told
 
 
 def out_of_memory(name: str, cause: Exception, named: dict[str, Any]) -> Any:
-    """Return the error for memory that there is not, with its bytes where NumPy tells how many; None for other causes."""
+    """Return the error for a failed allocation, with its bytes if NumPy gives them; None for other causes."""
     if isinstance(cause, MemoryError):
         shape, dtype = getattr(cause, "shape", None), getattr(cause, "dtype", None)
         if shape is not None and dtype is not None:
             return no_room(name, shape, dtype)
         return error(MemoryError, name, f"not enough memory for the result of {described(named)}", "use smaller sizes")
     if found := TOO_MANY.search(str(cause)):
-        what = f"a tensor has {found[1]} dimensions at most, and the result of {described(named)} would have {found[2]}"
+        what = f"a tensor has at most {found[1]} dimensions, but the result of {described(named)} would have {found[2]}"
         return error(RuntimeError, name, what, "reshape it to fewer dimensions first")
     if isinstance(cause, (ValueError, OverflowError)) and TOO_BIG.search(str(cause)):
         what = f"not enough memory: the result of {described(named)} would have more than {2**63 - 1} bytes"
@@ -121,26 +120,26 @@ def out_of_memory(name: str, cause: Exception, named: dict[str, Any]) -> Any:
 
 @explains("keepdim is True or False")
 def wrong_keepdim(cls: type[Primitive], given: object) -> Exception:
-    """Return the error where a second dimension has come in the place of keepdim: x.sum(0, 1)."""
+    """Return the error for a second dimension passed as keepdim: x.sum(0, 1)."""
     name = cls.function_name()
     what = f"argument 'keepdim' must be bool, not {type(given).__name__}"
-    return error(TypeError, name, what, f"several dimensions are a tuple: {name}(x, (0, 1))")
+    return error(TypeError, name, what, f"pass several dimensions as a tuple: {name}(x, (0, 1))")
 
 
 @explains("an operand is a tensor or a number")
 def tensors_in_a_list(name: str, x: Tensor, other: tuple | list) -> Exception:
     """Return the error for an operator between a tensor and tensors in a tuple or list."""
     kind, one = type(other).__name__, len(other) == 1
-    what = f"a tensor of shape {tuple(x.shape)} stands beside a {kind} of {len(other)} tensor{'s' * (not one)}"
+    what = f"combines a tensor of shape {tuple(x.shape)} with a {kind} of {len(other)} tensor{'s' * (not one)}"
     parts = "(x,)" if one else "a, b"
-    fix = f"take the {kind} apart first, {parts} = ctx.saved_tensors, if that is where it comes from"
+    fix = f"unpack the {kind} first, as in {parts} = ctx.saved_tensors"
     return error(TypeError, name, what, fix)
 
 
-# ---------------------------------------------------------------------- a function of the table has failed
+# ---------------------------------------------------------------------- a function of the table failed
 @explains("the function cannot be called like this")
 def call_failed(cause: Exception, f: Callable, name: str, args: tuple, kwargs: dict) -> Exception:
-    """Return what to raise where f(*args, **kwargs) has raised `cause`: the cause itself if it says what is wrong."""
+    """Return the exception to raise after f(*args, **kwargs) has raised `cause`: the cause itself if it is clear."""
     if isinstance(cause, PASSED) or through_users_code(cause):
         return cause
     for i, p in tensor_parameters(f):
@@ -148,7 +147,7 @@ def call_failed(cause: Exception, f: Callable, name: str, args: tuple, kwargs: d
         if not isinstance(given, Tensor) and (i < len(args) or given is not None):
             return error(TypeError, name, *no_tensor(p, given))
     if isinstance(cause, MinigradError) and not vague(cause):
-        # what was called, not what it is made of; but linalg.inv, which is also called inverse, has given its name
+        # name the function that was called, not the one inside it; linalg.inv, also called inverse, keeps its own name
         if cause.below or cause.operation in TABLE and "." not in cause.operation:
             cause.operation = name
         return cause
@@ -159,13 +158,12 @@ def call_failed(cause: Exception, f: Callable, name: str, args: tuple, kwargs: d
         return error(TypeError, name, str(cause).partition("() ")[2] or str(cause), usage(f, name))
     if found := misfit(f, args, kwargs):
         p, given, wanted = found
-        what = f"cannot be called with {p} {describe(given)}, which has to be {wanted}"
-        return error(TypeError, name, what, usage(f, name))
+        return error(TypeError, name, f"argument {p!r} must be {wanted}, not {describe(given)}", usage(f, name))
     return unforeseen(cause, f, name, args, kwargs)
 
 
 def unforeseen(cause: Exception, f: Callable, name: str, args: tuple, kwargs: dict) -> Exception:
-    """Return what to raise where each argument is of the right kind."""
+    """Return the exception to raise if each argument is of the right kind."""
     named = by_name(f, args, kwargs)
     below = cause.__cause__ if isinstance(cause, InternalError) else cause
     if isinstance(below, MinigradError) or not isinstance(below, Exception):
@@ -178,59 +176,59 @@ def unforeseen(cause: Exception, f: Callable, name: str, args: tuple, kwargs: di
 
 
 def tensor_parameters(f: Callable) -> list[tuple[int, str]]:
-    """Return the parameters of a function that have to be tensors, by position and name."""
+    """Return the position and name of each parameter that takes a tensor."""
     parameters = enumerate(inspect.signature(f).parameters.values())
     return [(i, p.name) for i, p in parameters if p.annotation in ("Tensor", Tensor) and p.kind is not p.VAR_POSITIONAL]
 
 
 def vague(e: MinigradError) -> bool:
-    """Return whether an error names only what is below the operation: a tensor where a number should be, an array's trouble.
+    """Return True if an error names a conversion or an array inside the operation instead of the operation.
 
-    Under a transform, which has no numbers, it says so.
+    Under a transform, where conversions are refused, it is clear enough.
     """
     return e.vague or e.operation in CONVERSIONS and not isinstance(e, IndexError) and not e.transforms
 
 
 def usage(f: Callable, name: str) -> str:
-    """Return what to write: the function with its parameters and their defaults."""
+    """Return a fix: the function with its parameters and their defaults."""
     parameters = [p.replace(annotation=p.empty) for p in inspect.signature(f).parameters.values()]
     return f"write {name}{inspect.Signature(parameters)}"
 
 
 @explains("out= takes one tensor for each result")
 def wrong_out(name: str, wanted: int, out: object) -> Exception:
-    """Return the error for an `out=` that is no tensor, or no tuple of as many as there are results."""
+    """Return the error for an `out=` that is not a tensor, or not a tuple with one tensor per result."""
     if wanted > 1:
         got = f"one of {len(out)}" if isinstance(out, (tuple, list)) else describe(out)
         fix = f"pass out=({', '.join('abc'[:wanted])})"
         return error(TypeError, name, f"out= needs a tuple of {wanted} tensors, got {got}", fix)
-    what = f"out= has to be a tensor, got {type(out).__name__}"
-    return error(TypeError, name, what, "pass out=minigrad.empty(0), or leave out= away for a new tensor")
+    what = f"out= must be a tensor, got {type(out).__name__}"
+    return error(TypeError, name, what, "pass out=minigrad.empty(0), or omit out= for a new tensor")
 
 
-# ---------------------------------------------------------------------- in words
+# ---------------------------------------------------------------------- wording
 def no_tensor(name: str, given: object, also: str = "") -> tuple[str, str]:
-    """Return what is wrong, and what to do, where something else stands in a tensor's place."""
+    """Return the problem and the fix for an argument that should be a tensor."""
     what = f"argument {name!r} must be Tensor{also}, not {type(given).__name__}"
     if given is None:
-        return what, "look for a function that lacks its `return`: what it gives is None"
-    return what, f"make a tensor of it first: minigrad.tensor({name})"
+        return what, "check whether a function lacks its `return`: its result is None"
+    return what, f"convert it first: minigrad.tensor({name})"
 
 
 def described(named: dict[str, Any]) -> str:
-    """Return arguments in a few words."""
+    """Return a short description of named arguments."""
     return ", ".join(f"{name} {describe(a)}" for name, a in named.items())
 
 
 def describe(a: Any) -> str:
-    """Return an argument in a few words."""
+    """Return a short description of an argument."""
     if hasattr(a, "shape") and hasattr(a, "dtype"):
         return f"a tensor of shape {tuple(a.shape)} and {getattr(a.dtype, 'name', a.dtype)}"
     if isinstance(a, (tuple, list)) and 0 < len(a) < 5 and any(hasattr(v, "shape") for v in a):
         return f"a {type(a).__name__} of {', '.join(map(describe, a))}"
     try:
         text = LIMITED.repr(a)
-    except Exception:  # an object of the user's that cannot even be shown
+    except Exception:  # the user's __repr__ fails
         text = ""
     return text if 0 < len(text) < 40 and "..." not in text else f"a {type(a).__name__}"
 

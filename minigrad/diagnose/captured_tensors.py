@@ -1,9 +1,8 @@
-"""The Guard: a transparent layer around a user's forward.  It warns of a tracked tensor that is no input of the Function:
-forward runs with gradients and tangents off, so those of a captured tensor would be lost without a word.
-Where forward says no_grad itself, as one does whose backward computes it again, nothing is lost by mistake.
+"""The Guard: a transparent layer around a user's forward that warns about captured tensors.
 
-In debug mode it also follows what forward computes from the inputs: if that is saved, a second derivative misses the part
-that goes through it.
+forward runs with gradients and tangents off, so those of a tracked tensor that is not an input would be lost silently.
+A forward that uses no_grad itself, as for checkpointing, loses them on purpose.  In debug mode the Guard also follows
+the tensors that forward computes from its inputs: if one is saved, second derivatives miss the part that goes through it.
 """
 
 from __future__ import annotations
@@ -29,25 +28,25 @@ from .user_methods import check_names
 
 
 class Guard(Layer):
-    """Watches one call of a Function's forward."""
+    """Layer that watches one call of a Function's forward."""
 
     name = "forward"
 
     def __init__(self, cls: type, inputs: tuple, needs: tuple, level: Any):
         self.cls, self.inputs, self.warned, self.start = cls, inputs, False, next_number()
         self.level = level  # the dual level around the call
-        self.frame_id = 0  # of forward's frame, outside of any no_grad in it; the frame itself would close a circle
-        # what depends on inputs that require grad, with the operation that made it, and its line; an input has None
+        self.frame_id = 0  # of forward's frame outside any no_grad; a reference to the frame would be a cycle
+        # tensors that depend on inputs that require grad, each with its operation and line (None for an input)
         self.derived: list[tuple[Tensor, str | None, Place | None]] = [
             (a, None, None) for a, n in zip(inputs, needs) if n
         ]
 
     def handles(self, fn: type, args: tuple) -> bool:
-        """A guard sees every operation."""
+        """Return True: a guard sees every operation."""
         return True
 
     def process(self, frame: Frame, cls: Any, args: tuple) -> Any:
-        """Look at the arguments and pass the operation on."""
+        """Check the arguments and pass the operation on."""
         self.look_at(frame, args)
         out = apply_at(frame.below(), cls, args)
         if debug.mode.on and has_slope(cls) and any([t is a for t, _, _ in self.derived for a in args]):
@@ -57,9 +56,9 @@ class Guard(Layer):
         return out
 
     def look_back(self, ctx: Ctx, outs: tuple, first: bool) -> None:
-        """forward is over: look at the class after its first call; in debug mode at what was saved.
+        """Check the class after its first forward; in debug mode check the saved tensors.
 
-        Backward then warns of what forward has computed and saved, if it is to be differentiated itself.
+        A backward that is itself differentiated then warns about saved tensors that forward computed.
         """
         if first:
             look_at_class(self.cls, self.inputs, outs)
@@ -72,19 +71,19 @@ class Guard(Layer):
                     check_before_backward(ctx, check)
 
     def inplace(self, frame: Frame, fn: Any, x: Tensor, others: tuple) -> Tensor:
-        """The same for writes."""
+        """Check the arguments of an in-place operation and pass it on."""
         self.look_at(frame, (x, *others))
         return inplace_at(frame.below(), fn, x, others)
 
     def look_at(self, frame: Frame, args: tuple) -> None:
-        """Refuse tensors of a transform; warn of those that are tracked and no inputs."""
+        """Raise for tensors of a transform; warn about tracked tensors that are not inputs."""
         for a in args:
             if isinstance(a, Tensor) and a._layer is not None:
                 raise error(
                     RuntimeError,
                     f"{self.cls.__name__}.forward",
-                    f"uses a tensor of shape {tuple(a.shape)} that belongs to a running "
-                    f"`{a._layer.name}` transform and is not one of its inputs: its derivative would be lost",
+                    f"uses a tensor of shape {tuple(a.shape)} of the running `{a._layer.name}` transform that is not one of "
+                    "its inputs: its derivative would be lost",
                     f"pass it as an argument of {self.cls.__name__}.apply",
                 )
         if not self.warned:
@@ -93,7 +92,7 @@ class Guard(Layer):
                     self.look(frame, a)
 
     def look(self, frame: Frame, a: Tensor) -> None:
-        """Warn if a, which is no input, is tracked in eager mode; in a no_grad of forward's own it is meant as a constant."""
+        """Warn if a, which is not an input, is tracked in eager mode; forward's own no_grad marks it as a constant."""
         edge = None if frame.grad or id(frame) != self.frame_id else history(a)
         if edge is not None and producer(edge)._seq < self.start:  # not made in this forward, under enable_grad
             self.warn(a, "requires grad", "gradient")
@@ -101,7 +100,7 @@ class Guard(Layer):
             self.warn(a, "has a tangent", "tangent")
 
     def warn(self, a: Tensor, tracked: str, lost: str) -> None:
-        """Once for each call of forward."""
+        """Warn once for each call of forward."""
         self.warned = True
         warn(
             "captured-tensor",
@@ -112,24 +111,24 @@ class Guard(Layer):
 
 
 def has_slope(cls: Any) -> bool:
-    """Whether a built-in operation has a derivative anywhere that is not zero (as sign and round have)."""
+    """Return True if a built-in operation has a derivative that is not always zero (sign and round do not)."""
     return cls.primitive and any([cls.reads[i] or f() != 0 for i, f in cls.formulas.items()])
 
 
 def missed(who: str, i: int, shape: tuple, maker: str) -> None:
-    """Before a backward that is to be differentiated itself: warn of a saved tensor that carries no history."""
+    """Warn about a saved tensor without history, before a backward that is itself differentiated."""
     if current().grad:
         warn(
             "saved-intermediate",
             f"{who}.backward",
-            f"is to be differentiated itself, and saved tensor {i}, of shape {shape}, is taken for a constant there: it was "
-            f"computed from the inputs in forward, where nothing is recorded (made by {maker})",
-            "save the inputs and compute it again in backward, or return it as an output",
+            f"is being differentiated, but treats saved tensor {i} of shape {shape} as a constant: forward computed it from "
+            f"the inputs without recording (made by {maker})",
+            "save the inputs and recompute it in backward, or return it from forward as an output",
         )
 
 
 def run_forward(frame: Frame, ctx: Ctx, args: tuple) -> Any:
-    """Run a user's forward: the first time, and where somebody looks on, under a Guard."""
+    """Run a user's forward, under a Guard the first time, inside transforms and in debug mode."""
     cls: Any = ctx._fn
     first, plain = not cls._checked, frame is ON or frame is OFF
     if not first and (plain or current() is frame and not debug.mode.on):

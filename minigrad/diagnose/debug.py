@@ -1,8 +1,7 @@
-"""Debug mode: what costs too much to be watched always.
+"""Debug mode: checks that are too expensive to run always.
 
-While it is on, each result of an operation remembers which operation made it and at which of the user's lines, each node
-too, and what is saved for backward is compared with what it was when it is used (observer.py).  `minigrad.debug`
-(autograd/anomaly.py) and MINIGRAD_DEBUG=1 turn it on.
+While it is on, each result and each node remembers its operation and the user's line, and backward compares each saved
+tensor with its contents in forward (observer.py).  `minigrad.debug` (autograd/anomaly.py) and MINIGRAD_DEBUG=1 turn it on.
 """
 
 from __future__ import annotations
@@ -22,23 +21,23 @@ from ..core.saved import Version
 from ..places import user_place
 
 ALWAYS = os.environ.get("MINIGRAD_DEBUG", "0") not in ("", "0")
-HOW = "its line is noted inside `with minigrad.debug():`"
+HOW = "`with minigrad.debug():` shows the line"
 
 
 class Mode(threading.local):
-    """Hold whether debug mode is on in this thread."""
+    """State of debug mode in this thread."""
 
     on = ALWAYS
 
 
 class Anomaly(threading.local):
-    """Hold whether this thread's nodes note the user's line (detect_anomaly, debug mode), and whether NaN is an error."""
+    """State of anomaly detection in this thread: `on` notes the user's line on nodes, `nan` makes NaN an error."""
 
     on, nan = ALWAYS, not ALWAYS
 
 
 class Notes:
-    """Keep notes about objects, compared by identity; a note goes when its object goes."""
+    """Notes about objects, compared by identity; a note disappears with its object."""
 
     def __init__(self):
         self.table: dict[int, tuple[weakref.ref, Any]] = {}
@@ -48,18 +47,18 @@ class Notes:
         table[k] = weakref.ref(o, lambda _: table.pop(k, None)), note
 
     def get(self, o: Any) -> Any:
-        """The last note about the object, or None."""
+        """Return the last note about the object, or None."""
         ref, note = self.table.get(id(o), (None, None))
         return note if ref is not None and ref() is o else None
 
 
 mode, anomaly = Mode(), Anomaly()
 _origins = Notes()  # tensor -> name of the operation that made it, place
-_lent = Notes()  # array that owns memory -> how a user got hold of it last, place
+_lent = Notes()  # array that owns memory -> how the user last obtained it, place
 
 
 def note_origin(name: str, outs: Iterable) -> None:
-    """Remember that the operation made these tensors at the user's line that runs now."""
+    """Remember the operation and the current user's line for these tensors."""
     place = user_place()
     for t in outs:
         if hasattr(t, "_edge"):
@@ -67,7 +66,7 @@ def note_origin(name: str, outs: Iterable) -> None:
 
 
 def origin(t: Any) -> str:
-    """A line that says how a tensor came about: its operation, and its line if it is known."""
+    """Return a phrase with the operation that made a tensor, and its line if it is known."""
     edge = t._edge
     while (noted := _origins.get(t)) is None and getattr(t, "_layer", None) is not None:
         t = t._value
@@ -82,36 +81,36 @@ def origin(t: Any) -> str:
 
 
 def made_by(t: Any) -> str:
-    """The name of the operation that made a tensor, if that was noted."""
+    """Return the name of the operation that made a tensor, or "" if it was not noted."""
     return (_origins.get(t) or ("",))[0]
 
 
 def made(tensors: dict[str, Any]) -> list[str]:
-    """Notes for an error: how the tensors, which go by these names in it, came about."""
+    """Return notes for an error: the origins of tensors, under the names that they have in it."""
     lines = {name: origin(t) for name, t in tensors.items()}
     return [f"{name}: {line}" for name, line in lines.items() if line]
 
 
 def lend(memory: np.ndarray, how: str) -> None:
-    """Remember how, and at which line, the user got hold of this memory, in which writes are not noticed."""
+    """Remember how and where the user obtained this memory, in which writes go unnoticed."""
     _lent[memory] = how, user_place()
 
 
 def lent(memory: np.ndarray) -> list[str]:
-    """A note for an error: how and where the user last got hold of this memory."""
+    """Return a note for an error: how and where the user last obtained this memory."""
     noted = _lent.get(memory)
-    return [] if noted is None else [f"its memory was last handed out by {noted[0]} at {noted[1]}"]
+    return [] if noted is None else [f"its memory was last accessed through {noted[0]} at {noted[1]}"]
 
 
 def fingerprint(a: np.ndarray) -> int:
-    """A number that differs, but for bad luck, when the contents do."""
+    """Return a checksum of the contents."""
     return zlib.crc32(np.ascontiguousarray(a.to_host() if on_device(a) else a).view(np.uint8).data)
 
 
 class Lent(Version):
-    """Of a gradient that an optimizer's step has used, when it had the version `used`.
+    """Version counter of a gradient that an optimizer's step read at version `used`.
 
-    `exposed`: its memory was asked for since, so writes may have gone unnoticed.
+    `exposed`: the user has obtained its memory since then, so writes may go unnoticed.
     """
 
     exposed, used = False, 0

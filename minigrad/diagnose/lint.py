@@ -1,4 +1,4 @@
-"""Debug mode's look at what is allowed, and seldom meant: each function warns where it is sure."""
+"""Warnings of debug mode about code that is allowed but rarely intended; each function warns only when it is sure."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from . import debug
 
 OUTPUTS = ("affine", "linear", "matmul", "mm", "addmm", "add", "sigmoid", "tanh", "relu", "exp", "softplus", "prelu")
 SMOOTH = {
-    "round": "let the gradient pass by: y + (y.round() - y).detach()",
-    "sign": "use a smooth function in its place: tanh(x)",
+    "round": "pass the gradient straight through: y + (y.round() - y).detach()",
+    "sign": "use a smooth function instead: tanh(x)",
 }
 
 
 def look(cls: Any, args: tuple, outs: tuple) -> None:
-    """Look at an operation that has just run on plain tensors."""
+    """Check an operation that has just run on plain tensors."""
     if cls.function_name() in ("add", "sub", "mul"):
         overflow(cls, args, outs[0])
     if cls.function_name() == "sub" and all([isinstance(a, Tensor) for a in args]):
@@ -29,7 +29,7 @@ def look(cls: Any, args: tuple, outs: tuple) -> None:
 
 
 def overflow(cls: Any, args: tuple, out: Tensor) -> None:
-    """Warn where the result of integers does not fit their dtype."""
+    """Warn if integers overflow their dtype."""
     if out._np_dtype.kind not in "iu" or out.itemsize == 8:
         return
     exact = cls.compute(*[a._a.astype(np.int64) if isinstance(a, Tensor) else a for a in args])
@@ -38,13 +38,13 @@ def overflow(cls: Any, args: tuple, out: Tensor) -> None:
         warn(
             "integer-overflow",
             cls.function_name(),
-            f"{wrong} of {out.numel()} elements of the result do not fit {out.dtype}, and have wrapped around",
-            "convert before computing: x.int(), or x.float()",
+            f"{wrong} of {out.numel()} elements overflow {out.dtype} and wrap around",
+            "convert before computing: x.int() or x.float()",
         )
 
 
 def column(args: tuple, out: Tensor) -> None:
-    """Warn where a model's output, a column, is compared with a row of data."""
+    """Warn if a model's output, a column, is subtracted from a row of data."""
     x, y = args if args[0].ndim == 2 else args[::-1]
     sizes = tuple(x.shape), tuple(y.shape)
     if sizes[0] != (*sizes[1], 1) or sizes[1] in ((), (1,)) or x._edge is None or y._edge is not None:
@@ -54,14 +54,14 @@ def column(args: tuple, out: Tensor) -> None:
         warn(
             "broadcast-column",
             "sub",
-            f"a column of shape {sizes[0]}, made by {name}, and a row of shape {sizes[1]} are broadcast to {tuple(out.shape)}",
-            f"give both one shape: x.squeeze(1), or y.reshape({list(x.shape)})",
+            f"broadcasts a column of shape {sizes[0]} (made by {name}) and a row of shape {sizes[1]} to {tuple(out.shape)}",
+            f"give both the same shape: x.squeeze(1) or y.reshape({list(x.shape)})",
             notes=[f"the column: {debug.origin(x)}"],
         )
 
 
 def look_at_graph(roots: Sequence) -> None:
-    """Warn of leaves that are reached only through operations that are flat everywhere: their gradient is always 0."""
+    """Warn about leaves whose gradient is always 0, because every path to them has a flat operation."""
     nodes, leaves = behind(roots)
     if not any([flat(node, i) for node in nodes for i in range(len(node._edges))]):
         return
@@ -79,15 +79,15 @@ def look_at_graph(roots: Sequence) -> None:
         warn(
             "zero-gradient",
             name,
-            f"is flat everywhere, so the gradient of all that its input (of shape {node._shape}) was computed from is 0; "
-            f"a leaf of shape {leaf._shape} is reached only through it",
-            SMOOTH.get(name, "use a smooth function in its place"),
+            f"has derivative 0 everywhere, so no gradient passes to its input of shape {node._shape}: the gradient of a leaf "
+            f"of shape {leaf._shape} is always 0",
+            SMOOTH.get(name, "use a smooth function instead"),
             node._trace,
         )
 
 
 def flat(node: Any, i: int) -> bool:
-    """Whether the derivative by argument number i is 0 whatever the values are."""
+    """Return True if the derivative by argument number i is 0 for all values."""
     fn = node._fn
     if type(node) is Leaf or not fn.primitive or node._edges[i] is None:
         return False

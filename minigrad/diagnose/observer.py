@@ -1,4 +1,4 @@
-"""The observer of debug mode and of anomaly detection: it notes what costs too much to be noted always."""
+"""The observer of debug mode and anomaly detection: it takes the notes that are too expensive to take always."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from . import debug, detached, lint, nan
 from .debug import Lent, Notes, anomaly, mode
 from .saved_tensors import modified_unseen
 
-fingerprints = Notes()  # what is saved for backward -> its fingerprint
+fingerprints = Notes()  # saved tensor -> its fingerprint
 
 
 class Watcher(Observer):
-    """Looks at every operation while debug mode or anomaly detection is on."""
+    """Observer of every operation while debug mode or anomaly detection is on."""
 
     def op_done(self, frame: Frame, cls: Any, args: tuple, outs: tuple, node: Any) -> None:
-        """Note what made each result, where histories end, and what is seldom meant."""
+        """Note the operation of each result and the ends of histories; warn about suspicious calls."""
         name = cls.function_name() if cls.primitive else cls.__name__
         if mode.on:
             debug.note_origin(name, outs)
@@ -37,23 +37,23 @@ class Watcher(Observer):
             node._trace = user_place()
 
     def detached(self, how: str, t: Any, out: Any) -> None:
-        """Note that the user has taken a tensor out of its history."""
+        """Note that the user detaches a tensor from its history."""
         if mode.on and t._edge is not None:
             detached.note_cut(how, t, out)
 
     def saved(self, saved: Saved) -> None:
-        """Note what a saved tensor is like."""
+        """Note the fingerprint of a saved tensor."""
         if mode.on:
             fingerprints[saved] = debug.fingerprint(bottom(saved.tensor)._a)
 
     def unpacked(self, saved: Saved, node: Any) -> None:
-        """Refuse one that is not like that any more."""
+        """Raise if the contents of a saved tensor no longer match its fingerprint."""
         mark = fingerprints.get(saved)
         if mark is not None and mark != debug.fingerprint(bottom(saved.tensor)._a):
             raise modified_unseen(node, saved)
 
     def flowed(self, node: Any, outs: tuple) -> None:
-        """Refuse NaN, where that was asked for."""
+        """Raise if a gradient is NaN and anomaly detection checks for it."""
         if node._trace is not None and anomaly.nan:
             nan.check_nan(node, outs)
 
@@ -62,7 +62,7 @@ WATCHER = Watcher()
 
 
 def switch(debugging: bool, on: bool, check_nan: bool) -> None:
-    """Set the modes of this thread; while one is on, the observer looks on."""
+    """Set the modes of this thread; the observer is active while one of them is on."""
     mode.on, anomaly.on, anomaly.nan = debugging, on, check_nan
     frame = current()
     if (debugging or on) != (WATCHER in frame.observers):
@@ -70,7 +70,7 @@ def switch(debugging: bool, on: bool, check_nan: bool) -> None:
 
 
 def lent(t: Tensor, how: str) -> None:
-    """Note that the user gets hold of a tensor's memory, in which writes are not noticed."""
+    """Note that the user obtains a tensor's memory, where writes go unnoticed."""
     if type(t._ver) is Lent:
         t._ver.exposed = True
     if mode.on:
@@ -78,6 +78,6 @@ def lent(t: Tensor, how: str) -> None:
 
 
 def lent_array(memory: Any, how: str) -> None:
-    """Note that memory of the user's becomes that of a tensor."""
+    """Note that a tensor is made on the user's memory."""
     if mode.on and not debug.lent(memory):
         debug.lend(memory, how)

@@ -1,7 +1,7 @@
 """Register the function that explains each fault that core finds.
 
-core raises `problem(code, ...)`, where the code is the rule that was broken, as a sentence, and continues after
-`notice(code, ...)`.  The function for a code stands in the file that is named after the kind of mistake.
+Core raises `problem(code, ...)` for an error and calls `notice(code, ...)` for a warning.  The code is the broken rule, as a
+sentence; the function that explains it is in the file named after the kind of mistake.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-EXPLAINED: dict[str, Callable] = {}  # code -> the function that makes the exception, or warns
+EXPLAINED: dict[str, Callable] = {}  # code -> function that returns the exception, or warns
 
 
 def explains(*codes: str) -> Callable:
-    """Enter a function that takes the facts of these codes: it returns the exception to raise, or warns."""
+    """Register a function for these codes: it takes their facts and returns the exception to raise, or warns."""
 
     def enter(f: Callable) -> Callable:
         EXPLAINED.update(dict.fromkeys(codes, f))
@@ -28,5 +28,5 @@ def problem(code: str, **facts: Any) -> Exception:
 
 
 def notice(code: str, **facts: Any) -> None:
-    """Warn of what is allowed and seldom meant; refuse what turns out to be wrong on a closer look."""
+    """Warn about code that is allowed but rarely intended; raise if a closer look finds it wrong."""
     EXPLAINED[code](**facts)

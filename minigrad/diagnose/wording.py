@@ -1,4 +1,4 @@
-"""Words that messages share: how many, which arguments, what kind of value."""
+"""Phrases that messages share: counts, names of arguments, descriptions of values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def argument_names(cls: type[Function], n: int) -> list[str]:
 
 
 def counted(n: int, noun: str) -> str:
-    """A number with its noun: 1 argument, 2 arguments.
+    """Return a number with its noun: 1 argument, 2 arguments.
 
     >>> counted(1, "entry"), counted(2, "entry")
     ('1 entry', '2 entries')
@@ -29,7 +29,7 @@ def counted(n: int, noun: str) -> str:
 
 
 def described(x: Any) -> str:
-    """A value in an error."""
+    """Return a short description of a value."""
     if isinstance(x, Tensor):
         return f"a tensor of shape {tuple(x.shape)}"
     return "None" if x is None else f"a {type(x).__name__}"

@@ -192,9 +192,9 @@ def test_what_an_operator_may_stand_beside():
     assert x * Other() == "asked"
     assert (x == (x,)) is False
     assert [1] * torch.tensor(3) == [1, 1, 1]
-    with pytest.raises(TypeError, match=r"mul: a tensor of shape \(2,\) stands beside a list of 2 tensors"):
+    with pytest.raises(TypeError, match=r"mul: combines a tensor of shape \(2,\) with a list of 2 tensors"):
         [x, x] * x
-    with pytest.raises(TypeError, match=r"matmul: .* beside a tuple of 1 tensor"):
+    with pytest.raises(TypeError, match=r"matmul: .* with a tuple of 1 tensor"):
         x @ (x,)
 
 

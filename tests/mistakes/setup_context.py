@@ -495,7 +495,7 @@ class DerivedSaved(Mistake):
     says = "saved-intermediate"
     operation = "Square.backward"
     numbers = ("saved tensor 0", "(2,)", "made by mul")
-    remedy = "save the inputs and compute it again in backward, or return it as an output"
+    remedy = "save the inputs and recompute it in backward, or return it from forward as an output"
     under = "debug"
 
     def wrong():

@@ -68,7 +68,7 @@ CASES = [
     ('T(2, 3).gather(2, I(2, 3, 1))', 'gather', '(expected to be in range of [-2, 1], but got 2)', 'write dim=1, or'),
     ('T(2, 3).gather(0, torch.full((1, 3), 2))', 'gather', 'index 2 is out of bounds for', 'use indices from 0 to 1'),
     ('T(2, 3).gather(0, T(1, 3))', 'gather', 'expected dtype int64 or int32 for index, got', 'convert: index.long()'),
-    ('T(2, 3).gather(0, None)', 'gather', "argument 'index' must be Tensor, not", 'look for a function that lacks'),
+    ('T(2, 3).gather(0, None)', 'gather', "argument 'index' must be Tensor, not", 'check whether a function lacks'),
     ('torch.take_along_dim(T(2, 3), I(2, 1), 0)', 'take_along_dim', 'of dimensions, but got 2 dimensions for', 'write'),
     ('T(2, 3).scatter(0, I(2, 3, 1), T(1, 3))', 'scatter', 'size does not match at dimension 0:', 'write index[:1, :]'),
     ('T(2, 3).scatter(0, I(1, 3, 1), T(1, 3).double())', 'scatter', 'src.dtype, got minigrad.float32 and', 'write'),
@@ -145,7 +145,7 @@ CASES = [
     ('torch.where(T(2), T(2), T(2))', 'where', 'with dtype minigrad.float32', 'compare first, as in'),
     ('torch.where(B(2), T(3), T(2))', 'where', 'the shapes (2,) and (3,) and (2,) cannot', 'give condition and input and'),
     ('torch.where(B(2), T(2))', 'where', 'input or other is missing', 'pass both, or the condition'),
-    ('torch.where(True, T(2), T(2))', 'where', "argument 'condition' must be Tensor, not", 'make a tensor of it first:'),
+    ('torch.where(True, T(2), T(2))', 'where', "argument 'condition' must be Tensor, not", 'convert it first:'),
 ]
 # fmt: on
 
