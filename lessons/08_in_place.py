@@ -222,7 +222,7 @@ class Unmarked(torch.autograd.Function):
 
 message = message_of(Unmarked.apply, leaf * 1)
 print(message)
-assert "in place by mul_, and not said so" in message
+assert "in place (mul_) without ctx.mark_dirty(x)" in message
 
 # %% [markdown]
 # The other half of the promise is to return what was marked. The new past has to hang on some output.

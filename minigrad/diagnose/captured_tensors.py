@@ -146,5 +146,5 @@ def run_forward(frame: Frame, ctx: Ctx, args: tuple) -> Any:
     guard.look_back(ctx, as_tuple(returned), first)
     for a, mark in zip(args, marks):
         if mark is not None and debug.fingerprint(bottom(a)._a) != mark and not among(a, ctx._dirty):
-            raise unmarked(ctx, args, a, "through NumPy or .data", None, debug.lent(storage(bottom(a)._a)))
+            raise unmarked(ctx, args, a, "through NumPy or .data,", None, debug.lent(storage(bottom(a)._a)))
     return returned

@@ -1,6 +1,6 @@
-"""Look at what a user's forward has left on its ctx, and report mistakes as soon as it returns.
+"""Check the ctx after a user's forward, and report mistakes as soon as it returns.
 
-Nothing here runs for a ctx that has no attributes and no marks.
+Nothing here runs for a ctx without attributes and marks.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from .inplace_writes import of_leaf
 from .report import explains
 from .wording import argument_names
 
-# what a user's methods find on their ctx
+# public names of a ctx
 PROTOCOL = ("mark_dirty", "mark_non_differentiable", "needs_input_grad", "save_for_backward", "save_for_forward",
             "saved_tensors", "set_materialize_grads")  # fmt: skip
 
 
-checks = Notes()  # ctx -> what is to be looked at before its backward: functions without arguments
+checks = Notes()  # ctx -> functions without arguments to call before its backward
 
 
 def check_before_backward(ctx: Any, check: Callable) -> None:
-    """Have something looked at when the ctx's backward is about to run."""
+    """Call a check when the ctx's backward is about to run."""
     checks[ctx] = (*(checks.get(ctx) or ()), check)
 
 
 @explains("saved on ctx")
 def look_at_ctx(ctx: Any, given: tuple, returned: tuple, outs: tuple) -> None:
-    """Look at the attributes and marks of the ctx of a Function with these arguments and outputs, which is remembered."""
+    """Check the attributes and marks of the ctx of a Function that is recorded with these arguments and outputs."""
     for name, value in ctx.__dict__.items():
         if name in PROTOCOL:
             raise assigned(ctx, name)
@@ -58,12 +58,12 @@ def look_at_ctx(ctx: Any, given: tuple, returned: tuple, outs: tuple) -> None:
 
 
 def method_of(ctx: Any) -> Any:
-    """The user's method that has the ctx in the forward pass."""
+    """Return the user's method that receives the ctx in the forward pass."""
     return ctx._fn.forward if ctx._fn.combined else ctx._fn.setup_context
 
 
 def look_at_class(cls: Any, given: tuple, returned: tuple) -> None:
-    """After the first call: warn of an input or output that is kept on the class, which all calls share."""
+    """Warn after the first call about an input or output stored on the class, which all calls share."""
     for name, value in list(vars(cls).items()):
         for what, group in (("argument", given), ("output", returned)):
             i = place_among(value, group) if isinstance(value, Tensor) else None
@@ -71,96 +71,95 @@ def look_at_class(cls: Any, given: tuple, returned: tuple) -> None:
                 warn(
                     "class-attribute",
                     f"{cls.__name__}.forward",
-                    f"keeps {what} {i}, of shape {tuple(value.shape)}, as {cls.__name__}.{name}: all calls share the class, so "
-                    "that the next one replaces it before backward reads it",
-                    "keep it on the ctx, which each call has of its own: ctx.save_for_backward(...)",
-                    notes=noted("kept", attribute_at(cls.forward, STORES, name)),
+                    f"stores {what} {i}, of shape {tuple(value.shape)}, as {cls.__name__}.{name}: all calls share the class, "
+                    "so the next call overwrites it before backward reads it",
+                    "store it on the ctx, which belongs to one call: ctx.save_for_backward(...)",
+                    notes=noted("stored", attribute_at(cls.forward, STORES, name)),
                 )
 
 
 def changed(who: str, name: str, t: Tensor, before: int) -> None:
-    """Before backward: warn if an input that is kept as an attribute has been written to."""
+    """Warn before backward if an input stored as an attribute was modified."""
     if version(t) != before:
         wrote = bottom(t)._ver
         warn(
             "ctx-attribute-changed",
             who,
-            f"ctx.{name}, an input of shape {tuple(t.shape)} that forward has kept, was changed by {wrote.writer}: it is at "
-            f"version {version(t)}, and was at version {before}. backward computes with the new values, as if they had been "
-            "there in forward",
-            f"keep it with ctx.save_for_backward({name}), which notices such a change, and change a clone() of it",
-            notes=noted("changed", wrote.place),
+            f"{wrote.writer} modifies ctx.{name}, an input of shape {tuple(t.shape)}, after forward: it is at version "
+            f"{version(t)}, expected version {before}. backward uses the new values",
+            f"save it with ctx.save_for_backward({name}), which detects this, and modify a clone()",
+            notes=noted("modified", wrote.place),
         )
 
 
 def leaks(ctx: Any, name: str, t: Tensor, i: int) -> None:
-    """Warn of an output that is kept as an attribute."""
+    """Warn about an output stored as an attribute."""
     warn(
         "ctx-attribute-leak",
         where(ctx),
-        f"keeps output {i}, of shape {tuple(t.shape)}, as ctx.{name}: the output holds its graph, the graph holds the ctx, and "
-        "the ctx holds the output, so that their memory is given back late",
-        f"ctx.save_for_backward({name}), which makes no such circle",
-        notes=noted("kept", attribute_at(method_of(ctx), STORES, name)),
+        f"stores output {i}, of shape {tuple(t.shape)}, as ctx.{name}: the output holds its graph, the graph holds the ctx, "
+        "and the ctx holds the output. This cycle delays the release of their memory",
+        f"save it with ctx.save_for_backward({name}), which makes no cycle",
+        notes=noted("stored", attribute_at(method_of(ctx), STORES, name)),
     )
 
 
 def assigned(ctx: Any, name: str) -> Exception:
-    """The error for an attribute in the place of one of the ctx's methods."""
+    """Return the error for assigning to one of the ctx's methods."""
     return error(
         AttributeError,
         type(ctx).__name__,
-        f"ctx.{name} was assigned to, but it is a method: nothing was saved or marked",
+        f"ctx.{name} is a method; assigning to it saves and marks nothing",
         f"call it: ctx.{name}({'False' if name == 'set_materialize_grads' else 'x'})",
         attribute_at(method_of(ctx), STORES, name),
     )
 
 
 def mark_without_effect(ctx: Any, t: Tensor) -> None:
-    """Warn of a mark that has no effect."""
+    """Warn about a mark that has no effect."""
     warn(
         "mark-not-returned",
         where(ctx),
-        f"mark_non_differentiable was given a tensor of shape {tuple(t.shape)} that is not returned: the mark has no effect, "
-        "and what is returned has a gradient",
-        "return the very tensor that is marked, or mark the one that is returned",
+        f"calls mark_non_differentiable on a tensor of shape {tuple(t.shape)} that forward does not return: the mark has no "
+        "effect, and the output has a gradient",
+        "return the marked tensor itself, or mark the one that you return",
         notes=return_of(ctx._fn.forward),
     )
 
 
 def no_attribute(ctx: Any, name: str, place: Place) -> Exception:
-    """The error for an attribute that is not there: a misspelt one, or one that nobody has set."""
+    """Return the error for an attribute that does not exist: misspelt, or never set."""
     near = difflib.get_close_matches(name, [*PROTOCOL, *ctx.__dict__], 1, 0.8)
     return error(
         AttributeError,
         type(ctx).__name__,
         f"the ctx has no attribute {name!r}",
-        f"it is called ctx.{near[0]}"
+        f"write ctx.{near[0]}"
         if near
-        else f"set it in forward, ctx.{name} = ..., from an argument of {ctx._fn.__name__}.apply",
+        else f"set it in forward: ctx.{name} = ..., and pass its value to {ctx._fn.__name__}.apply",
         place,
     )
 
 
 def where(ctx: Any) -> str:
-    """Return the name of the method that works on this ctx after or in forward."""
+    """Return the name of the method that fills this ctx."""
     return f"{ctx._fn.__name__}.{'forward' if ctx._fn.combined else 'setup_context'}"
 
 
 @explains("the ctx takes tensors")
 def not_a_tensor(ctx: Any, method: str, i: int, value: Any) -> Exception:
-    """The error for something else among the tensors that a method of the ctx takes."""
+    """Return the error for an argument of a ctx method that is not a tensor."""
     frame, kind = user_frame(2), RuntimeError if method.startswith("mark_") else TypeError
     names = {} if frame is None else frame.f_locals
     own = next((name for name, v in names.items() if v is value), None)
     if isinstance(value, (list, tuple)):
-        fix = f"put a star before it: ctx.{method}(*{own or 'tensors'})"
+        fix = f"unpack it: ctx.{method}(*{own or 'tensors'})"
     elif isinstance(value, set):  # C++ writes ctx->save_for_backward({a, b})
-        fix = f"leave the braces out: ctx.{method}(a, b)"
+        fix = f"omit the braces: ctx.{method}(a, b)"
     elif method.startswith("mark_"):
-        fix = f"ctx.{method}(...) takes inputs or outputs of forward"
+        fix = f"pass inputs or outputs of forward to ctx.{method}(...)"
     else:
-        fix = f"keep it as an attribute: ctx.{own or 'n'} = {own or 'n'}"
+        fix = f"store it as an attribute: ctx.{own or 'n'} = {own or 'n'}"
     return error(
         kind, where(ctx), f"{method} only takes tensors, but argument {i} is of type {type(value).__name__}", fix
     )
@@ -168,36 +167,36 @@ def not_a_tensor(ctx: Any, method: str, i: int, value: Any) -> Exception:
 
 @explains("tensors are saved in one call")
 def saved_twice(ctx: Any, method: str, before: tuple) -> Exception:
-    """Return the error for saving a second time, which would replace what was saved before."""
+    """Return the error for saving a second time, which would replace the tensors saved before."""
     tensors = "1 tensor" if len(before) == 1 else f"{len(before)} tensors"
     return error(
         RuntimeError,
         where(ctx),
-        f"{method} is called a second time; the first call has saved {tensors}",
+        f"calls {method} a second time; the first call saved {tensors}",
         f"save all tensors in one call: ctx.{method}(a, b)",
     )
 
 
 @explains("saved_tensors cannot be set")
 def saved_tensors_assigned(ctx: Any) -> Exception:
-    """Return the error for setting what save_for_backward sets."""
+    """Return the error for assigning to ctx.saved_tensors."""
     return error(
         AttributeError,
         type(ctx).__name__,
-        "ctx.saved_tensors cannot be set: backward reads there what save_for_backward was given",
-        "ctx.save_for_backward(a, b)",
+        "ctx.saved_tensors is read-only: it returns the tensors of save_for_backward",
+        "call ctx.save_for_backward(a, b)",
     )
 
 
 @explains("forward modifies an input without mark_dirty")
 def input_modified(ctx: Any, args: tuple, a: Tensor) -> Exception:
-    """Return the error for an input that was written and not marked."""
+    """Return the error for an input that an in-place operation modified without a mark."""
     written: Any = bottom(a)._ver
-    return unmarked(ctx, args, a, f"by {written.writer}", written.place)
+    return unmarked(ctx, args, a, f"in place ({written.writer})", written.place)
 
 
 def unmarked(ctx: Any, args: tuple, a: Tensor, how: str, where: Any, notes: Sequence[str] = ()) -> Exception:
-    """The error for an input that forward has changed and not marked."""
+    """Return the error for an input that forward modified without a mark."""
     cls: Any = ctx._fn
     i = place_among(a, args)
     assert i is not None
@@ -205,8 +204,8 @@ def unmarked(ctx: Any, args: tuple, a: Tensor, how: str, where: Any, notes: Sequ
     return error(
         RuntimeError,
         f"{cls.__name__}.forward",
-        f"has changed argument {i} ({name}), a tensor of shape {tuple(a.shape)} that requires grad, in place {how}, and not "
-        "said so: gradients would be computed as if it were what it was",
+        f"modifies argument {i} ({name}), of shape {tuple(a.shape)}, {how} without ctx.mark_dirty({name}); gradients would "
+        "use the old value",
         f"call ctx.mark_dirty({name}) and return {name}, or work on a copy: {name}.clone(), {name}.numpy().copy()",
         where,
         notes,
@@ -215,25 +214,25 @@ def unmarked(ctx: Any, args: tuple, a: Tensor, how: str, where: Any, notes: Sequ
 
 @explains("mark_dirty takes inputs")
 def dirty_no_input(ctx: Any, d: Tensor) -> Exception:
-    """Return the error for marking something else than an input."""
+    """Return the error for marking a tensor that is not an input."""
     return error(
         RuntimeError,
         f"{ctx._fn.__name__}.forward",
-        f"mark_dirty was given a tensor of shape {tuple(d.shape)} that is not one of its inputs",
-        "give mark_dirty only inputs that forward has changed in place, and leave it out for new tensors",
+        f"calls mark_dirty on a tensor of shape {tuple(d.shape)} that is not one of its inputs",
+        "mark only inputs that forward modifies in place, and no new tensors",
         notes=noted("marked", attribute_at(method_of(ctx), READS, "mark_dirty")),
     )
 
 
 @explains("what is marked dirty has to be returned")
 def dirty_not_returned(ctx: Any, d: Tensor) -> Exception:
-    """Return the error for an input that is marked and not returned."""
+    """Return the error for an input that forward marks but does not return."""
     return error(
         RuntimeError,
         f"{ctx._fn.__name__}.forward",
-        f"some elements marked as dirty during the forward method were not returned as output: mark_dirty was given "
-        f"an input of shape {tuple(d.shape)}, and something else is returned",
-        "return the input that was modified in place",
+        "some elements marked as dirty during the forward method were not returned as output: mark_dirty received an input "
+        f"of shape {tuple(d.shape)}, which forward does not return",
+        "return the input that forward modifies in place",
         notes=return_of(ctx._fn.forward),
     )
 
@@ -245,33 +244,33 @@ def dirty_leaf(ctx: Any, args: tuple, d: Tensor, root: Tensor) -> Exception:
     return error(
         RuntimeError,
         ctx._fn.__name__,
-        f"{of_leaf(d, root)}, is being used in an in-place operation (mark_dirty); forward has changed it by now",
+        f"{of_leaf(d, root)}, is being used in an in-place operation (mark_dirty); forward has already modified it",
         f"pass a copy, {ctx._fn.__name__}.apply({', '.join(names)}), or work inside `with minigrad.no_grad():`",
     )
 
 
 @explains("structure returned")
 def structure_returned(cls: Any, o: Any, i: int, kind: Callable = is_float) -> None:
-    """Refuse a structure with tensors (of that kind: floats) as output number i: nobody looks into it for their history.
+    """Raise if output i is a structure with tensors (of that kind: floats), whose history would be lost.
 
-    Objects are looked into, too.  What makes its tensors one by one is refused unseen.
+    Attributes of objects count, too.  An iterator always raises, as looking into it would use it up.
     """
     unseen = isinstance(o, Iterator)
     if isinstance(o, (Tensor, Ctx, type)) or not (unseen or any(map(kind, tensors_in(getattr(o, "__dict__", o))))):
         return
-    what = "may make tensors" if unseen else "contains tensors"
+    what = "may yield tensors" if unseen else "contains tensors"
     raise error(
         TypeError,
         f"{cls.__name__}.forward",
-        f"output {i} is a {type(o).__name__} that {what}, which cannot be tracked there",
-        "return the tensors themselves, as a tuple, or use NestedIOFunction",
+        f"returns a {type(o).__name__} that {what} as output {i}; minigrad cannot track them there",
+        "return the tensors themselves as a tuple, or use NestedIOFunction",
         notes=return_of(cls.forward),
     )
 
 
 @explains("output no tensor")
 def output_no_tensor(ctx: Any, args: tuple, returned: tuple) -> None:
-    """Refuse structures and the ctx as outputs; warn where there is no tensor at all, though a gradient is wanted."""
+    """Raise if an output is a structure or the ctx; warn if no output is a tensor although a gradient is needed."""
     who = f"{ctx._fn.__name__}.forward"
     for i, o in enumerate(returned):
         structure_returned(ctx._fn, o, i)
@@ -279,7 +278,7 @@ def output_no_tensor(ctx: Any, args: tuple, returned: tuple) -> None:
             raise error(
                 TypeError,
                 who,
-                f"returned the ctx as output {i}: minigrad keeps it itself, and hands it to backward",
+                f"returns the ctx as output {i}; minigrad passes it to backward by itself",
                 "return only the outputs",
                 notes=return_of(ctx._fn.forward),
             )
@@ -289,8 +288,7 @@ def output_no_tensor(ctx: Any, args: tuple, returned: tuple) -> None:
         warn(
             "no-tensor-output",
             who,
-            f"returned {kinds} and no tensor, so that argument {wanting}, of shape {tuple(args[wanting].shape)}, can have no "
-            "gradient through it",
-            "return the result as a tensor; of a NumPy array, minigrad.from_numpy(...) of it",
+            f"returns {kinds} and no tensor, so argument {wanting}, of shape {tuple(args[wanting].shape)}, gets no gradient",
+            "return a tensor; convert a NumPy array with minigrad.from_numpy(...)",
             notes=return_of(ctx._fn.forward),
         )

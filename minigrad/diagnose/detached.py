@@ -1,4 +1,4 @@
-"""Debug mode's knowledge of where histories end: why a result is not tracked, and which leaves were cut off there."""
+"""Notes of debug mode on where histories end: why a result is not tracked, and which leaves are cut off."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .user_methods import name_of_running_method
 
 
 class End(NamedTuple):
-    """Where a history ends: the operation, the user's line, why, and what to do."""
+    """End of a history: the operation, the user's line, the reason, and the fix."""
 
     name: str
     place: Place | None
@@ -27,7 +27,7 @@ class End(NamedTuple):
 
 
 class Cuts(threading.local):
-    """Where histories have ended in this thread, with the leaves behind, by the line."""
+    """Ends of histories in this thread with the leaves behind them, by user's line."""
 
     def __init__(self):
         self.known: dict[Place | None, tuple[End, WeakSet]] = {}
@@ -35,21 +35,21 @@ class Cuts(threading.local):
 
 cuts = Cuts()
 _ends, _sources = Notes(), Notes()
-NO_GRAD = "runs under no_grad or inference_mode, where nothing is recorded", "compute it outside of the block"
+NO_GRAD = "runs under no_grad or inference_mode, which record nothing", "compute it outside of the block"
 FIXES = {
-    "detach": "compute without detach() what is to get gradients",
-    "data": "compute without .data what is to get gradients",
-    "argmax": "use a loss for classes, nn.functional.cross_entropy(logits, target)",
-    "argmin": "use a smooth function in its place, softmin",
+    "detach": "remove detach() where gradients have to pass",
+    "data": "remove .data where gradients have to pass",
+    "argmax": "use a loss for classes: nn.functional.cross_entropy(logits, target)",
+    "argmin": "use a smooth function instead: softmin",
     **dict.fromkeys(
         ("gt", "lt", "ge", "le", "eq", "ne"),
-        "use a smooth function in its place, sigmoid(x - y), or a loss for scores, binary_cross_entropy_with_logits",
+        "use a smooth function, sigmoid(x - y), or a loss for scores, binary_cross_entropy_with_logits",
     ),
 }
 
 
 def note(name: str, args: tuple, outs: tuple, grad: bool) -> None:
-    """Remember why results are not tracked: the history ends here, did so before, or has never begun."""
+    """Remember why results are not tracked: their history ends here, ended earlier, or never began."""
     untracked = [t for t in outs if getattr(t, "_edge", t) is None and t._layer is None]
     if not untracked:
         return
@@ -57,9 +57,9 @@ def note(name: str, args: tuple, outs: tuple, grad: bool) -> None:
     tracked = next((t for t in given if t._edge is not None), None)
     end = next((e for t in given if (e := _ends.get(t))), None)
     if tracked is not None:
-        why, fix = (f"the result, of {untracked[0].dtype}, has no derivative", "keep results floating-point")
+        why, fix = (f"returns {untracked[0].dtype}, which has no derivative", "keep results floating-point")
         why, fix = NO_GRAD if not grad else (why, FIXES.get(name, fix))
-        end = End(name, place, f"{why}; it was given a tensor of shape {tuple(tracked.shape)} that requires grad", fix)
+        end = End(name, place, f"{why}; its input of shape {tuple(tracked.shape)} requires grad", fix)
         remember(end, [t._edge for t in given if t._edge is not None])
     for t in untracked:
         if end is not None:
@@ -69,38 +69,38 @@ def note(name: str, args: tuple, outs: tuple, grad: bool) -> None:
 
 
 def note_cut(name: str, t: Any, out: Any) -> None:
-    """Remember that the user has taken t out of its history, as `out`; minigrad does so for purposes of its own."""
+    """Remember that the user detached t as `out`; calls inside minigrad do not count."""
     if not sys._getframe(3).f_code.co_filename.startswith(PACKAGE):
-        what = f"gives a tensor of shape {tuple(t.shape)} without its history"
+        what = f"returns a tensor of shape {tuple(t.shape)} without its history"
         _ends[out] = end = End(name, user_place(), what, FIXES[name])
         remember(end, [t._edge])
 
 
 def remember(end: End, edges: list) -> None:
-    """Keep an end with the leaves behind it, for as long as those live."""
+    """Keep an end with the leaves behind it while they are alive."""
     cuts.known.setdefault(end.place, (end, WeakSet()))[1].update(behind(edges)[1])
 
 
 def end_of(t: Any) -> End | None:
-    """Why a tensor is not tracked, if that was noted."""
+    """Return the end of a tensor's history, or None if it was not noted."""
     if end := _ends.get(t):
         return end
     for source, name, place in _sources.get(t) or ():
         s = source()
         if s is not None and s._edge is not None:
-            why = f"was given a tensor of shape {tuple(s.shape)} that came to require grad only after that"
+            why = f"ran before its input of shape {tuple(s.shape)} required grad"
             return End(name, place, why, "set requires_grad before computing with it")
     return None
 
 
 def cut_off(leaf: Any) -> End | None:
-    """Where a history with this leaf has ended."""
+    """Return the last end of a history with this leaf, or None."""
     return next((end for end, leaves in reversed(cuts.known.values()) if leaf in leaves), None)
 
 
 @explains("only tensors can be differentiated")
 def not_differentiable(what: str, t: Any, i: int) -> Exception:
-    """Return the error for what is neither a tensor nor a GradientEdge."""
+    """Return the error for a value that is neither a tensor nor a GradientEdge."""
     return error(
         RuntimeError,
         what,
@@ -111,16 +111,16 @@ def not_differentiable(what: str, t: Any, i: int) -> Exception:
 
 @explains("the tensor does not require grad")
 def not_tracked(what: str, t: Tensor, i: int) -> Exception:
-    """Return the error for a tensor without history that is to be differentiated."""
+    """Return the error for differentiating a tensor without history."""
     said = f"element {i} of tensors does not require grad and does not have a grad_fn"
     if (end := end_of(t)) is not None:
         notes = noted(f"{what} was called", user_place())
         return error(RuntimeError, what, f"{said}: {end.name} {end.why}", end.fix, end.place, notes=notes)
     fix = (
-        "set requires_grad=True on an input before computing, and do not compute under no_grad(); if it is a gradient, "
-        "or was computed from one, pass create_graph=True where that was computed"
+        "set requires_grad=True on an input before computing, and do not compute under no_grad(); for a gradient, or a "
+        "result of one, pass create_graph=True to the call that computes the gradient"
     )
     if (method := name_of_running_method()) and not current().grad:
-        said += f"; inside {method} gradients are off"
+        said += f"; gradients are off inside {method}"
         fix = "compute it inside `with minigrad.enable_grad():`, from x = x.detach().requires_grad_()"
     return error(RuntimeError, what, said, fix)

@@ -1,8 +1,8 @@
-"""What is wrong with the gradients that a user's backward has returned, or with what it has done to those it was given.
+"""Mistakes in a user's backward or jvp: its results, and writes to the gradients that it receives.
 
-The engine looks at their number, kind and shape after each call, and at the tensors' counters; here is what it then says.
-Two checks look further: in debug mode whether gradients stand in each other's place, and, for a backward that never reads
-the gradient that it is given (or a jvp its tangent), whether it should have.
+After each call the engine checks the number, kind and shape of the gradients and the version counters; the errors are
+here.  Two checks go further: gradients returned for the wrong argument (in debug mode), and a backward or jvp that never
+reads its incoming gradient or tangents.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .wording import argument_names, counted
 
 
 def look_at_gradients(node: Ctx, gs: list, outs: Any) -> None:
-    """Look at what a user's backward has returned, further than the engine does."""
+    """Check the results of a user's backward further than the engine does."""
     if outs is None:
         nothing(node)
     for s in node._saved if type(node._saved) is tuple else ():
@@ -40,7 +40,7 @@ def look_at_gradients(node: Ctx, gs: list, outs: Any) -> None:
         return
     outs, n = as_tuple(outs), len(node._edges)
     if len(outs) < n or any([o is not None and not isinstance(o, Tensor) for o in outs]):
-        return  # the engine refuses it
+        return  # the engine raises
     if debug.mode.on:
         exchanged(node, gs, outs)
     if names:
@@ -50,7 +50,7 @@ def look_at_gradients(node: Ctx, gs: list, outs: Any) -> None:
 
 
 def look_at_tangents(cls: Any, ctx: Ctx, tangents: tuple, result: Any) -> None:
-    """Look at what a user's jvp has returned, further than the nucleus does."""
+    """Check the results of a user's jvp further than core does."""
     found = as_tuple(result)
     if (
         result is None
@@ -60,92 +60,90 @@ def look_at_tangents(cls: Any, ctx: Ctx, tangents: tuple, result: Any) -> None:
         raise refused_tangents(
             cls,
             RuntimeError,
-            "has no return, so output 0 would seem not to move",
-            "return the tangent of each output, or write `return None` where that is zero",
+            "has no `return`, so the tangent of output 0 would be zero",
+            "return the tangent of each output, or write `return None` if it is zero",
         )
     if all([t is None or isinstance(t, Tensor) for t in found]):
         unused_tangents(cls, list(tangents), found)
 
 
 def who(node: Any) -> str:
-    """The method that returned the gradients; of a built-in operation its node."""
+    """Return the name of the method that computed the gradients, or of a built-in operation's node."""
     return f"{node._fn.__name__}.backward" if isinstance(node, Ctx) else type(node).__name__
 
 
 def lines(node: Any) -> list[str]:
-    """Notes of the lines where backward returns, or begins if it returns at several, and of the forward call if known."""
+    """Return notes: the line of backward's only `return`, or else its `def`, and the forward call if known."""
     made = noted("the forward call was", node._trace)
     return [*return_of(node._fn.backward), *made] if isinstance(node, Ctx) else made
 
 
 def names_of(node: Any) -> list[str]:
-    """What forward calls its arguments."""
+    """Return forward's names for its arguments."""
     return argument_names(node._fn, len(node._edges)) if isinstance(node, Ctx) else []
 
 
 def of_argument(node: Any, i: int) -> str:
-    """The argument that gradient i is for."""
+    """Return the name of the argument of gradient i."""
     return f"argument {names_of(node)[i]}" if isinstance(node, Ctx) else f"argument {i}"
 
 
 def nothing(node: Ctx) -> None:
-    """backward has returned None: warn if it says `return` nowhere.  Written out, None is a gradient of zero."""
+    """Warn about a backward without `return`; an explicit `return None` is a gradient of zero."""
     method = node._fn.backward
     if len(node._edges) != 1 or not node._needs[0] or users_code(method) is None or returns(method):
         return
     warn(
         "backward-returns-nothing",
         who(node),
-        f"has no return, and so gives None: {names_of(node)[0]}, of shape {node._given[0][0]}, gets no gradient",
-        "return the gradient, or write `return None` where it is zero",
+        f"has no `return`, so {names_of(node)[0]}, of shape {node._given[0][0]}, gets no gradient",
+        "return the gradient, or write `return None` if it is zero",
         notes=lines(node),
     )
 
 
 @explains("backward returns one gradient per argument")
 def wrong_number(node: Ctx, outs: tuple) -> Exception:
-    """The error for too few or too many gradients."""
+    """Return the error for too few or too many gradients."""
     n, names = len(node._edges), names_of(node)
     row = f"({', '.join(names)})"
-    got = f"returned {counted(len(outs), 'gradient')} for the {counted(n, 'argument')} of forward, {row}"
+    got = f"returns {counted(len(outs), 'gradient')} for the {counted(n, 'argument')} of forward, {row}"
     if outs == (None,) and not returns(node._fn.backward):
-        got = (
-            f"has no return, and so gives None in place of gradients for the {counted(n, 'argument')} of forward, {row}"
-        )
-    extra = "; the ctx has no place among them" if len(outs) == n + 1 and outs[0] is None else ""
+        got = f"has no `return`, and forward has {counted(n, 'argument')}, {row}"
+    extra = "; the ctx gets no gradient" if len(outs) == n + 1 and outs[0] is None else ""
     if len(outs) == 1 and isinstance(outs[0], Iterator):
-        extra = f"; a {type(outs[0]).__name__} is no tuple: put tuple(...) around it"
+        extra = f"; a {type(outs[0]).__name__} is not a tuple: wrap it in tuple(...)"
     return error(
         RuntimeError,
         who(node),
         f"{got}: an incorrect number of gradients (expected {n}, got {len(outs)}){extra}",
-        f"return {', '.join([f'grad_{name}' for name in names])}, with None for what has no gradient",
+        f"return {', '.join([f'grad_{name}' for name in names])}, with None for an argument without a gradient",
         notes=lines(node),
     )
 
 
 @explains("backward returns tensors and None")
 def not_a_gradient(node: Ctx, o: Any, i: int) -> Exception:
-    """The error for what a user's backward returned in place number i."""
+    """Return the error for a user's gradient i that is not a gradient."""
     if isinstance(o, Tensor):
         return error(
             RuntimeError,
             who(node),
-            f"returned a gradient different from None for {of_argument(node, i)} (gradient {i}), which is no tensor",
-            "return None there, or give apply a tensor",
+            f"returned a gradient different from None for {of_argument(node, i)} (gradient {i}), which is not a tensor",
+            "return None there, or pass a tensor to apply",
             notes=lines(node),
         )
     kind, row = f"of type {type(o).__name__}", ", ".join([f"grad_{name}" for name in names_of(node)])
-    fix = "return the slope times the gradient that arrives: slope * grad_output"
+    fix = "multiply the slope by the incoming gradient: slope * grad_output"
     if isinstance(o, np.ndarray):
         kind = f"as a NumPy array of shape {o.shape}"
-        fix = "return minigrad.from_numpy(...) of it, and put @once_differentiable before backward"
+        fix = "convert it with minigrad.from_numpy(...), and decorate backward with @once_differentiable"
     elif isinstance(o, (list, tuple, dict)):
-        fix = f"return {row}" + (", side by side" if len(node._edges) > 1 else "")
+        fix = f"return {row}, not in a {type(o).__name__}"
     return error(
         RuntimeError,
         who(node),
-        f"returned gradient {i}, for {of_argument(node, i)}, {kind}: expected a tensor or None",
+        f"returns gradient {i}, for {of_argument(node, i)}, {kind}: expected a tensor or None",
         fix,
         notes=lines(node),
     )
@@ -153,15 +151,15 @@ def not_a_gradient(node: Ctx, o: Any, i: int) -> Exception:
 
 @explains("a gradient has its input's shape")
 def wrong_shape(node: Any, i: int, got: tuple, shapes: Sequence) -> Exception:
-    """Return the error for a gradient that cannot be that of its argument; `shapes` has those of all arguments."""
+    """Return the error for a gradient whose shape does not fit its argument; `shapes` lists those of all arguments."""
     expected = shapes[i]
-    hint, fix = "", f"return a gradient of shape {expected}, that of the argument"
+    hint, fix = "", f"return a gradient of shape {expected}, the shape of the argument"
     owner = next((j for j, shape in enumerate(shapes) if got and j != i and shape == got), None)
     if isinstance(node, Ctx) and owner is not None:
         names = names_of(node)
         hint = f"; {got} is the shape of argument {owner}, {names[owner]}"
         row = ", ".join(["ctx"] * node._fn.combined + names)
-        fix += f"; if they are exchanged, return them in the same order as forward({row})"
+        fix += f"; if the gradients are swapped, return them in the order of forward({row})"
     elif len(got) > 1 and got == expected[::-1]:
         hint, fix = "; it is transposed", f"return its .T, of shape {expected}"
     return error(
@@ -176,14 +174,14 @@ def wrong_shape(node: Any, i: int, got: tuple, shapes: Sequence) -> Exception:
 
 @explains("gradient of integers")
 def no_float(node: Any, i: int, g: Tensor, dtype: np.dtype) -> None:
-    """Warn of a gradient of bools or integers, before it is made one of floating point."""
+    """Warn about a gradient of bools or integers before it is converted to floating point."""
     is_bool = g._np_dtype.kind == "b"
-    why = "a condition says only where the slope is 1" if is_bool else "what stood behind the point is lost"
+    why = "a mask only tells where the slope is 1" if is_bool else "its decimals are lost"
     warn(
         "gradient-dtype",
         who(node),
-        f"returned gradient {i} in {g.dtype}, for {of_argument(node, i)} in {dtypes.of_numpy(dtype)}: {why}",
-        "multiply it with the gradient that arrives: mask * grad_output"
+        f"returns gradient {i} in {g.dtype}, for {of_argument(node, i)} in {dtypes.of_numpy(dtype)}: {why}",
+        "multiply it by the incoming gradient: mask * grad_output"
         if is_bool
         else "compute it in floating point: .to(grad_output.dtype) before dividing",
         notes=lines(node),
@@ -191,7 +189,7 @@ def no_float(node: Any, i: int, g: Tensor, dtype: np.dtype) -> None:
 
 
 def exchanged(node: Ctx, gs: list, outs: tuple) -> None:
-    """In debug mode: warn of None for a wanted gradient while one that nobody wants was computed."""
+    """Warn in debug mode about None for a gradient that is needed beside one that is not needed."""
     lacking = [i for i, need in enumerate(node._needs) if need and outs[i] is None]
     idle = [i for i, need in enumerate(node._needs) if not need and outs[i] is not None]
     if lacking and idle and any(g is not None for g in gs):
@@ -199,18 +197,18 @@ def exchanged(node: Ctx, gs: list, outs: tuple) -> None:
         warn(
             "none-for-needed",
             who(node),
-            f"returned None as gradient {i}, for {of_argument(node, i)} of shape {node._given[i][0]}, which requires grad, and "
-            f"computed gradient {j}, for {of_argument(node, j)}, which does not",
-            f"ask ctx.needs_input_grad[{i}] for {names_of(node)[i]}, and ctx.needs_input_grad[{j}] for {names_of(node)[j]}",
+            f"returns None as gradient {i}, for {of_argument(node, i)} of shape {node._given[i][0]}, which requires grad, but "
+            f"computes gradient {j}, for {of_argument(node, j)}, which does not",
+            f"test ctx.needs_input_grad[{i}] for {names_of(node)[i]}, and ctx.needs_input_grad[{j}] for {names_of(node)[j]}",
             notes=lines(node),
         )
 
 
 @lru_cache(maxsize=1024)
 def unread(method: Any) -> Any:
-    """The parameters of backward for gradients, or of jvp for tangents, if none of them is ever read there.
+    """Return the names of backward's gradients, or of jvp's tangents, if the method never reads any of them.
 
-    False if one is, or none has a name; one that begins with an underscore says that it is not read on purpose.
+    Return False if it reads one, or if none has a name; a leading underscore marks one that is ignored on purpose.
     """
     code = users_code(method)
     if code is None or code.co_flags & 0x0C:  # *args or **kwargs
@@ -221,7 +219,7 @@ def unread(method: Any) -> Any:
 
 
 def regardless(given: list, made: Sequence) -> int | None:
-    """Which result is not zero, though it comes from a method that read nothing of what it was given, where not all is 1."""
+    """Return the index of a nonzero result of a method that ignores its inputs, unless all inputs are 1; else None."""
     plain = all(t is None or type(t) is Tensor for t in (*given, *made))
     if not plain or all(t is None or (t._a == 1).all() for t in given):
         return None
@@ -229,42 +227,40 @@ def regardless(given: list, made: Sequence) -> int | None:
 
 
 def unused(node: Ctx, gs: list, outs: tuple, names: tuple) -> None:
-    """Warn of a backward that never reads the gradient it is given, where that makes its result wrong."""
+    """Warn about a backward that never reads its incoming gradient, if that makes its result wrong."""
     if (i := regardless(gs, outs)) is not None:
         warn(
             "gradient-unused",
             who(node),
-            f"never uses {', '.join(names)}, the gradient that arrives, so that gradient {i} is the same whatever comes "
-            "after this operation",
-            f"multiply the slope with it (the chain rule): slope * {names[0]}",
+            f"ignores the incoming gradient: gradient {i} does not depend on {', '.join(names)}",
+            f"multiply the slope by it (the chain rule): slope * {names[0]}",
             notes=lines(node),
         )
 
 
 def unused_tangents(cls: Any, tangents: list, outs: Sequence) -> None:
-    """The same for a jvp that never reads the tangents."""
+    """Warn about a jvp that never reads its tangents, if that makes its result wrong."""
     names = unread(cls.jvp)
     if names and (i := regardless(tangents, outs)) is not None:
         warn(
             "tangent-unused",
             f"{cls.__name__}.jvp",
-            f"never uses {', '.join(names)}, so that tangent {i} is the same however fast the inputs change",
-            f"multiply the slope with it (the chain rule): slope * {names[0]}",
+            f"ignores the tangents of its inputs: tangent {i} does not depend on {', '.join(names)}",
+            f"multiply the slope by it (the chain rule): slope * {names[0]}",
             notes=return_of(cls.jvp),
         )
 
 
 @explains("backward modifies a gradient in place")
 def written(node: Any, i: int, g: Tensor) -> Exception:
-    """The error for a user's backward that has written to a gradient that it was given."""
+    """Return the error for a user's backward that modifies its incoming gradient."""
     counter = bottom(g)._ver
     counted = counter is not None and counter.n
-    how = f"in place by {counter.writer}" if counted else "through NumPy or .data"
+    how = f"in place ({counter.writer})" if counted else "through NumPy or .data"
     return error(
         RuntimeError,
         type(node).__name__,
-        f"has modified gradient {i}, of shape {tuple(g.shape)}, which it was given, {how}; the same memory may be the "
-        "gradient of other tensors",
+        f"modifies incoming gradient {i}, of shape {tuple(g.shape)}, {how}; gradients of other tensors may share its memory",
         "make a new tensor, g = g * 2 for g *= 2, or work on a copy: g.clone(), g.numpy().copy()",
         counter.place if counted else None,
         [
@@ -275,15 +271,15 @@ def written(node: Any, i: int, g: Tensor) -> Exception:
 
 
 def check_private(node: Ctx, saved: Saved) -> None:
-    """A user's backward may have written to a saved tensor only if nobody else has it."""
+    """Raise if a user's backward modified a saved tensor that is an argument or the result of forward."""
     i, counter = node._saved.index(saved), saved.tensor._ver
     if saved.index is None and node._places[i] is None:
         return
     raise error(
         RuntimeError,
         type(node).__name__,
-        f"has modified saved tensor {i}, of shape {tuple(saved.tensor.shape)}, in place by {counter.writer}; it is "
-        f"{'the result' if saved.index is not None else 'an argument'} of forward, which now has other numbers",
+        f"modifies saved tensor {i}, of shape {tuple(saved.tensor.shape)}, in place ({counter.writer}), which changes "
+        f"{'the result' if saved.index is not None else 'an argument'} of forward as well",
         "make a new tensor, x = x * 2 for x *= 2, or work on a copy: x.clone()",
         counter.place,
         noted("its backward is", defined_at(node._fn.backward)),
@@ -291,9 +287,9 @@ def check_private(node: Ctx, saved: Saved) -> None:
 
 
 def look_at_history(node: Ctx, gs: list, outs: tuple) -> None:
-    """Under create_graph, warn of a gradient that has lost the history of the one it was computed from.
+    """Warn under create_graph about a gradient that has lost the history of the incoming gradient.
 
-    A backward is linear in what it is given, so that its results, unless they are zero, are tracked where that is.
+    A backward is linear in its incoming gradient, so nonzero results are tracked if that is tracked.
     """
     if not any(map(tracked, gs)):
         return
@@ -302,9 +298,9 @@ def look_at_history(node: Ctx, gs: list, outs: tuple) -> None:
             warn(
                 "untracked-backward",
                 node.name(),
-                f"is computed under create_graph=True, but gradient {i}, of shape {tuple(o.shape)}, that it returned has no "
-                "history: second derivatives miss what goes through it",
-                "compute it with minigrad's operations, without detach(), no_grad() and NumPy; or mark backward with "
+                f"returns gradient {i}, of shape {tuple(o.shape)}, without history under create_graph=True: second "
+                "derivatives miss the part that goes through it",
+                "compute it with minigrad's operations, without detach(), no_grad() and NumPy; or decorate backward with "
                 "@once_differentiable, which makes a second derivative an error",
                 returned_at(node._fn.backward),
             )
@@ -312,28 +308,28 @@ def look_at_history(node: Ctx, gs: list, outs: tuple) -> None:
 
 
 def tracked(t: Any) -> bool:
-    """Whether somebody follows a tensor: it has a history, or a tangent, as some transform around sees it."""
+    """Return True if a tensor has a history or a tangent at some level."""
     seen = () if t is None else levels(t)
     return any([history(v) is not None or type(v) is Box and isinstance(v._extra, Tensor) for v in seen])
 
 
 def refused_tangents(cls: Any, kind: type[Exception], what: str, fix: str) -> Exception:
-    """Return an error about what a jvp has returned, at the line where it did."""
+    """Return an error about the result of a jvp, at the line that returns it."""
     return error(kind, f"{cls.__name__}.jvp", what, fix, returned_at(cls.jvp), [f"applied at {user_place()}"])
 
 
 @explains("jvp returns one tangent per output")
 def bad_tangents(cls: Any, result: Any, outs: tuple, i: int) -> Exception:
-    """Return the error for what is not one tangent per output, of its shape and dtype."""
+    """Return the error for tangents that do not match the outputs in number, type, shape or dtype."""
     tangents = as_tuple(result)
     if len(tangents) != len(outs):
-        what = f"returned {counted(len(tangents), 'tangent')}, but forward has {counted(len(outs), 'output')}"
+        what = f"returns {counted(len(tangents), 'tangent')}, but forward has {counted(len(outs), 'output')}"
         fix = f"return {', '.join(f'tangent_{i}' for i in range(len(outs)))}"
         return refused_tangents(cls, RuntimeError, what, fix)
     o, t = outs[i], tangents[i]
     if not isinstance(t, Tensor):
         what = f"tangent {i} is of type {type(t).__name__}, expected a tensor or None"
-        fix = "return a tensor: minigrad.from_numpy(...) of an array, x_t.new_tensor(...) of a number"
+        fix = "return a tensor: minigrad.from_numpy(array), or x_t.new_tensor(number)"
         return refused_tangents(cls, TypeError, what, fix)
     given, own = (f"shape {tuple(x.shape)} and {x.dtype}" for x in (t, o))
     fix = "return a tangent of the output's shape and dtype"
@@ -344,12 +340,12 @@ def bad_tangents(cls: Any, result: Any, outs: tuple, i: int) -> Exception:
 
 @explains("jvp has modified a tangent that it was given")
 def tangent_modified(cls: Any, i: int, t: Tensor) -> Exception:
-    """Return the error for a jvp that has written to a tangent that it was given."""
+    """Return the error for a jvp that modifies an incoming tangent."""
     return error(
         RuntimeError,
         f"{cls.__name__}.jvp",
-        f"has modified tangent {i}, which it was given, in place; that is still the tangent of its input",
-        "clone() it first, or use the out-of-place form of that operation",
+        f"modifies incoming tangent {i} in place, which is still the tangent of its input",
+        "clone() it first, or use the out-of-place form of the operation",
         memory(t).place,
         [f"applied at {user_place()}"],
     )
@@ -357,24 +353,24 @@ def tangent_modified(cls: Any, i: int, t: Tensor) -> Exception:
 
 @explains("a gradient is on its leaf's device")
 def on_another_device(t: Tensor, g: Tensor) -> Exception:
-    """Return the error for a gradient that has come from the wrong place: from a backward or a hook of the user's."""
+    """Return the error for a gradient from a user's backward or hook that is on the wrong device."""
     there, own = (x.device for x in (g, t))
     return error(
         RuntimeError,
         "backward",
-        f"the gradient of a leaf of shape {tuple(t.shape)} on {own} has come on {there}",
-        "let the backward of your Function return tensors on the device of its inputs, as grad_output.new_zeros(...) makes",
+        f"the gradient of a leaf of shape {tuple(t.shape)} on {own} is on {there}",
+        "return tensors on the device of the inputs from your Function's backward, as grad_output.new_zeros(...) does",
     )
 
 
 @explains("a node takes one gradient per output")
 def node_called(node: Any, grads: tuple) -> Exception:
-    """Return the error for a node that is called with something else than one gradient per output."""
+    """Return the error for calling a node with other arguments than one gradient per output."""
     names = [type(g).__name__ for g in grads if g is not None and not isinstance(g, Tensor)]
     return error(
         TypeError,
         name_of(node),
-        f"is called with {f'a {names[0]}' if names else counted(len(grads), 'gradient')}, and takes {len(node._meta)}, "
-        "a tensor or None for each of its outputs",
+        f"takes {counted(len(node._meta), 'gradient')}, a tensor or None for each output, but got "
+        f"{f'a {names[0]}' if names else len(grads)}",
         f"pass tensors of the shapes {', '.join([str(m and m[0]) for m in node._meta])}",
     )

@@ -125,7 +125,7 @@ def test_a_write_under_a_transform_is_noticed_too():
         x.mul_(10)
         return y.sum()
 
-    with pytest.warns(torch.MinigradWarning, match=r"ctx.x, .* was changed by mul_"):
+    with pytest.warns(torch.MinigradWarning, match=r"mul_ modifies ctx.x, "):
         torch.func.grad(f)(torch.ones(2))
 
 
@@ -155,7 +155,7 @@ def test_asking_for_an_attribute_that_may_be_missing():
         def backward(ctx, g):
             return g * ctx.factor[0]
 
-    with pytest.raises(AttributeError, match="no attribute 'factor'(.|\n)*it is called ctx.factors"):
+    with pytest.raises(AttributeError, match="no attribute 'factor'(.|\n)*write ctx.factors"):
         Double.apply(leaf()).sum().backward()
 
 
@@ -190,6 +190,6 @@ def test_a_set_of_tensors_as_in_cpp_is_to_be_written_without_braces():
             return x * x
 
     with pytest.raises(
-        TypeError, match=r"(?s)argument 0 is of type set.*leave the braces out.*save_for_backward\(a, b\)"
+        TypeError, match=r"(?s)argument 0 is of type set.*omit the braces.*save_for_backward\(a, b\)"
     ):
         Braces.apply(leaf())

@@ -31,7 +31,7 @@ def test_arguments_in_a_row_are_counted():
 
 def test_a_generator_is_named():
     f = function(lambda ctx, g: (g * k for k in (1, 2)))
-    with pytest.raises(RuntimeError, match=r"expected 2, got 1\); a generator is no tuple"):
+    with pytest.raises(RuntimeError, match=r"expected 2, got 1\); a generator is not a tuple"):
         f.apply(leaf(), leaf()).sum().backward()
 
 
@@ -61,7 +61,7 @@ def test_a_gradient_that_is_never_used_is_right_where_it_is_one():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         f.apply(leaf()).sum().backward()
-    with pytest.warns(torch.MinigradWarning, match="never uses g, the gradient that arrives"):
+    with pytest.warns(torch.MinigradWarning, match="gradient 0 does not depend on g"):
         (2 * f.apply(leaf())).sum().backward()
 
 

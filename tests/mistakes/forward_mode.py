@@ -258,7 +258,7 @@ class JvpWithoutReturn(Mistake):
     """
 
     operation = "Double.jvp"
-    numbers = ("no return", "output 0")
+    numbers = ("no `return`", "output 0")
     remedy = "return"
 
     def wrong():

@@ -13,7 +13,7 @@ class GradientsSwapped(Mistake):
 
     operation = "Matmul.backward"
     numbers = ("gradient 0", "(3, 4)", "(2, 3)", "argument 1, w")
-    remedy = "same order as forward(ctx, x, w)"
+    remedy = "in the order of forward(ctx, x, w)"
 
     def wrong():
         class Matmul(torch.autograd.Function):

@@ -146,7 +146,7 @@ class RequiresGradTooLate(Mistake):
     """
 
     operation = "backward"
-    numbers = ("(2,)", "after")
+    numbers = ("(2,)", "before")
     remedy = "before computing"
     under = "debug"
 

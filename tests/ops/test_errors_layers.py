@@ -12,7 +12,7 @@ CASES = [
     ('F.max_unpool1d(T(1, 2), I(1, 2, 4), 2, output_size=(9,))',
      'max_unpool1d', 'output_size=(9,) is not within a stride, (2,), of (4,)', 'pass the size of the tensor'),
     ('nn.grad.conv2d_input((1, 1, 4, 4), T(2, 1, 3, 3), T(1, 2, 3, 3))',
-     'conv2d_input', 'has shape (1, 2, 2, 2), but grad_output has (1, 2, 3, 3)', 'pass the stride'),
+     'conv2d_input', 'of shape (1, 2, 2, 2), but grad_output has shape (1, 2, 3', 'pass the stride'),
     ('nn.grad.conv2d_weight(T(4, 4), (2, 1, 3, 3), T(1, 2, 3, 3))', 'conv2d_weight', 'expected 4 dimensions', 'batch'),
     ('torch.distributions.utils.broadcast_all("x")', 'broadcast_all', 'tensors and numbers, but got str', 'tensor(value)'),
     ('torch.distributions.utils.tril_matrix_to_vec(T(2, 2), 2)', 'tril_matrix_to_vec', 'from -2 to 1', 'write diag=0'),

@@ -125,7 +125,7 @@ class Both(torch.autograd.Function):
 
 def test_gradients_stay_on_the_device():
     y = Wrong.apply(W)
-    with pytest.raises(RuntimeError, match=r"leaf of shape \(3, 3\) on cuda:0 has come on cpu(.|\n)*your Function"):
+    with pytest.raises(RuntimeError, match=r"leaf of shape \(3, 3\) on cuda:0 is on cpu(.|\n)*your Function"):
         y.backward(torch.ones(3, 3, device="cuda"))
     w = torch.ones(2, device="cuda", requires_grad=True)
     Both.apply(w)[0].backward(torch.ones(2, device="cuda"))

@@ -126,7 +126,7 @@ class ForwardHypot(torch.autograd.Function):
         return (sum(side * tangent for side, tangent in zip(sides, tangents)) / r,)
 
 
-# %% wrong ForwardHypot: returned 2 tangents
+# %% wrong ForwardHypot: returns 2 tangents
 class ForwardHypot(torch.autograd.Function):
     @staticmethod
     def forward(x, y):

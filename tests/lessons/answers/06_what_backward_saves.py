@@ -237,7 +237,7 @@ class SavedPower(SavedPower):
         return grad_output * x ** (ctx.n - 1), None
 
 
-# %% wrong SavedPower: returned 1 gradient
+# %% wrong SavedPower: returns 1 gradient
 class SavedPower(SavedPower):
     @staticmethod
     def backward(ctx, grad_output):
