@@ -1,4 +1,4 @@
-"""Mistakes about hooks: what they are given and return, when they are registered, and how often."""
+"""Mistakes about hooks: their arguments and results, and when and how often they are registered."""
 
 from __future__ import annotations
 
@@ -17,56 +17,56 @@ from . import debug
 from .report import explains
 from .wording import counted
 
-OFTEN = 3  # the same hook so many times on one tensor was registered in a loop
-BRANCHES = (ast.Return, ast.For, ast.While, ast.Yield, ast.Lambda, ast.FunctionDef)  # where a name may be read later on
-EFFECTS = ("backward", "register_", "retain_")  # methods of tensors that are called for what they do
+OFTEN = 3  # this many equal hooks on one tensor come from a loop
+BRANCHES = (ast.Return, ast.For, ast.While, ast.Yield, ast.Lambda, ast.FunctionDef)  # a name may be read later in these
+EFFECTS = ("backward", "register_", "retain_")  # methods of tensors that are called for their effect
 
 
 def named(hook: Any) -> str:
-    """Return what a hook is called in messages."""
+    """Return the name of a hook for messages."""
     return getattr(hook, "__name__", type(hook).__name__)
 
 
 @explains("a hook is a function")
 def not_callable(who: str, hook: Any) -> Exception:
-    """Return the error for a hook that is no function."""
+    """Return the error for a hook that is not callable."""
     what = f"a hook is a function, but got {type(hook).__name__}"
-    return error(TypeError, who, what, f"pass the function itself, {who}(f) and not {who}(f(...))")
+    return error(TypeError, who, what, f"pass the function itself: {who}(f), not {who}(f(...))")
 
 
 @explains("callbacks are queued during backward")
 def no_backward(callback: Callable) -> Exception:
-    """Return the error for a callback for the end of a backward, where none goes on."""
-    what = f"no backward goes on, at whose end {named(callback)} could be called"
+    """Return the error for queueing a callback outside of a backward."""
+    what = f"no backward is running that could call {named(callback)} at its end"
     return error(RuntimeError, "queue_callback", what, "call it in a hook, or in a Function's backward")
 
 
 @explains("hook registered")
 def registered(hooks: dict, hook: Callable, who: str) -> None:
-    """Warn of a hook that is registered in a loop."""
+    """Warn about a hook that is registered in a loop."""
     if len(hooks) >= OFTEN - 1 and (n := sum([same(hook, other) for other in hooks.values()])) >= OFTEN - 1:
         warn(
             "repeated-hook",
             who,
-            f"the hook {named(hook)} is registered here {n + 1} times: each backward calls it as often",
-            "register it once, before the loop, or take the old one off: handle.remove()",
+            f"the hook {named(hook)} is registered on this tensor {n + 1} times, and each backward calls it {n + 1} times",
+            "register it once, before the loop, or remove the old one: handle.remove()",
         )
 
 
 @explains("a tensor without history gets no gradient")
 def untracked(t: Tensor, who: str) -> Exception:
-    """Return the error for waiting for a gradient that never comes."""
+    """Return the error for a hook on a tensor that does not require grad."""
     return error(
         RuntimeError,
         who,
         f"a tensor of shape {tuple(t.shape)} that doesn't require gradient (requires_grad=False) never gets one",
-        "call x.requires_grad_() first, or take a result that was not made under no_grad() or by detach()",
+        "call x.requires_grad_() first, or compute the tensor without no_grad() and detach()",
     )
 
 
 @explains("only leaves accumulate gradients")
 def on_result(t: Tensor, node: Any) -> Exception:
-    """Return the error for a post-accumulate hook on what accumulates nothing."""
+    """Return the error for a post-accumulate hook on a tensor that is not a leaf."""
     return error(
         RuntimeError,
         "register_post_accumulate_grad_hook",
@@ -78,7 +78,7 @@ def on_result(t: Tensor, node: Any) -> Exception:
 
 @explains("tensor hook")
 def tensor_hook(node: Any, t: Tensor, hook: Callable) -> None:
-    """Warn of a hook that comes too late, and in debug mode of one that drops what it computes."""
+    """Warn about a hook that comes too late, and in debug mode about one that drops its result."""
     warn_if_late("register_hook", node, t)
     if debug.mode.on:
         find_missing_return(hook)
@@ -86,18 +86,18 @@ def tensor_hook(node: Any, t: Tensor, hook: Callable) -> None:
 
 @explains("retain_grad")
 def retain_grad(node: Any, t: Tensor) -> None:
-    """Warn of a retain_grad that comes too late."""
+    """Warn about a retain_grad that comes too late."""
     warn_if_late("retain_grad", node, t)
 
 
 def warn_if_late(who: str, node: Any, t: Tensor) -> None:
-    """Warn if a backward has gone through the node and freed it: no other one can follow."""
+    """Warn if a backward has already freed the node, so that no other backward can pass through it."""
     if type(freed := node._saved) is Freed:
         warn(
             "late-hook",
             who,
-            f"backward has gone through the graph of this result of {operation_of(node)}, of shape {tuple(t.shape)}, and freed "
-            "it, so no gradient will come here",
+            f"backward has already freed the graph of this result of {operation_of(node)}, of shape {tuple(t.shape)}, so it "
+            "gets no gradient",
             f"call {who} before backward",
             notes=noted("freed by backward", freed.place),
         )
@@ -105,20 +105,20 @@ def warn_if_late(who: str, node: Any, t: Tensor) -> None:
 
 @explains("this hook returns None")
 def returned(hook: Callable, t: Tensor, got: Any) -> Exception:
-    """Return the error for a result that would be lost."""
+    """Return the error for a post-accumulate hook that returns something."""
     return error(
         RuntimeError,
         f"hook {named(hook)}",
-        f"post accumulate grad hooks should return None, but this one of a tensor of shape {tuple(t.shape)} returned "
+        f"post accumulate grad hooks should return None, but this one on a tensor of shape {tuple(t.shape)} returns "
         f"{type(got).__name__}, which would be lost",
-        "change the gradient there in place, tensor.grad.clamp_(-1, 1), or set tensor.grad, and return nothing",
+        "modify the gradient in place, tensor.grad.clamp_(-1, 1), or assign tensor.grad, and return nothing",
         defined_at(hook),
     )
 
 
 @explains("a hook takes gradients")
 def failed(hook: Callable, parameters: str, args: tuple, cause: TypeError) -> Exception:
-    """Return the error for a hook that does not take what hooks of its kind are given; any other as it was raised."""
+    """Return the error for a hook that cannot take its arguments; any other exception unchanged."""
     try:
         signature = inspect.signature(hook)
     except ValueError:  # not written in Python
@@ -129,7 +129,7 @@ def failed(hook: Callable, parameters: str, args: tuple, cause: TypeError) -> Ex
         return error(
             TypeError,
             f"hook {named(hook)}",
-            f"{wrong}: it is called with {len(args)} argument{'s' * (len(args) > 1)}, but is defined with {signature}",
+            f"{wrong}: it receives {len(args)} argument{'s' * (len(args) > 1)}, but is defined with {signature}",
             f"define it as hook({parameters})",
             defined_at(hook),
         )
@@ -138,24 +138,24 @@ def failed(hook: Callable, parameters: str, args: tuple, cause: TypeError) -> Ex
 
 @explains("node hooks return tuples")
 def wrong_result(node: Any, hook: Callable, kind: str, got: Any, grads: list) -> Exception:
-    """Return the error for what is no tuple of as many gradients."""
+    """Return the error for a result that is not a tuple with one gradient for each."""
     fix = "return a tuple with one gradient, or None, for each: (g1, g2)"
     if not isinstance(got, tuple):
         what = (
-            f"returned {type(got).__name__}, expected a tuple of {counted(len(grads), 'gradient')} for {name_of(node)}"
+            f"returns {type(got).__name__}, expected a tuple of {counted(len(grads), 'gradient')} for {name_of(node)}"
         )
         return error(TypeError, f"{kind} {named(hook)}", what, fix, defined_at(hook))
-    what = f"returned {counted(len(got), 'gradient')} for {name_of(node)}, expected {len(grads)}"
+    what = f"returns {counted(len(got), 'gradient')} for {name_of(node)}, expected {len(grads)}"
     return error(RuntimeError, f"{kind} {named(hook)}", what, fix, defined_at(hook))
 
 
 @explains("a hook returns a gradient like its own")
 def wrong_gradient(hook: Callable, got: Any, g: Any, node: Any) -> Exception:
-    """Return the error for what cannot take the place of a gradient."""
+    """Return the error for a result that cannot replace the gradient."""
     kind: type[Exception] = RuntimeError
     whose = "" if node is None else f" of {name_of(node)}"
     if not isinstance(got, Tensor):
-        kind, what, fix = TypeError, f"returned {type(got).__name__}, expected a tensor or None", "return a tensor"
+        kind, what, fix = TypeError, f"returns {type(got).__name__}, expected a tensor or None", "return a tensor"
     elif got._sizes != g._sizes:
         what = f"has changed the size of the gradient{whose} from {tuple(g.shape)} to {tuple(got.shape)}"
         fix = "return a tensor of the gradient's shape"
@@ -165,12 +165,12 @@ def wrong_gradient(hook: Callable, got: Any, g: Any, node: Any) -> Exception:
     else:
         what = f"has moved the gradient{whose} of shape {tuple(g.shape)} from {g.device} to {got.device}"
         fix = "return result.to(grad.device)"
-    also = "; to leave the gradient as it is, return nothing" if node is None else ""
+    also = ", or return nothing to keep the gradient" if node is None else ""
     return error(kind, f"hook {named(hook)}", what, fix + also, defined_at(hook))
 
 
 def same(f: Any, g: Any) -> bool:
-    """Return whether two hooks do the same: one function, or one `def` run twice with equal defaults and variables."""
+    """Return True if two hooks do the same: one function, or one `def` run twice with equal defaults and variables."""
     if f == g:
         return True
     a, b = getattr(f, "__code__", None), getattr(g, "__code__", None)
@@ -184,7 +184,7 @@ def same(f: Any, g: Any) -> bool:
 
 
 def find_missing_return(hook: Callable) -> None:
-    """Warn if a hook computes a new gradient from its parameter, and neither uses nor returns it."""
+    """Warn if a hook computes a new gradient from its parameter but neither uses nor returns it."""
     try:
         lines, first = inspect.getsourcelines(hook)
         f = ast.parse(textwrap.dedent("".join(lines))).body[0]
@@ -201,7 +201,7 @@ def find_missing_return(hook: Callable) -> None:
             warn(
                 "hook-without-return",
                 f"hook {named(hook)}",
-                f"computes a new {name} and does not return it, so the gradient stays as it is",
+                f"computes a new {name} but does not return it, so the gradient does not change",
                 f"end the function with `return {result}`",
                 Place(inspect.getsourcefile(hook) or "", first + s.lineno - 1),
             )
@@ -209,14 +209,14 @@ def find_missing_return(hook: Callable) -> None:
 
 
 def lost(s: ast.Assign, uses: set) -> bool:
-    """Return whether a statement computes a new value of the name from the old one, and nothing uses it later."""
+    """Return True if a statement computes a new value of the name from the old one, and nothing uses it later."""
     end: Any = (s.end_lineno, s.end_col_offset)
     made_of_it = uses & {*s.targets} and uses & {*ast.walk(s.value)}
     return bool(made_of_it) and not any((n.lineno, n.col_offset) > end for n in uses)
 
 
 def without_effect(value: ast.expr, uses: set) -> bool:
-    """Return whether an expression statement computes something from the name, by an operator or an operation."""
+    """Return True if an expression statement computes something from the name, by an operator or an operation."""
     if isinstance(value, (ast.BinOp, ast.UnaryOp)):
         return bool(uses & {*ast.walk(value)})
     method = value.func if isinstance(value, ast.Call) else None

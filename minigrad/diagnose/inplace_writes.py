@@ -1,4 +1,4 @@
-"""Mistakes about writes in place: leaves, views that cannot be written, memory that several elements share."""
+"""Mistakes about in-place operations: leaves, views that cannot be written, memory that several elements share."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ..places import noted
 from .report import explains
 from .retained_graphs import spent
 
-ANEW = {  # what makes a new tensor instead
+ANEW = {  # in-place operation -> code that makes a new tensor instead
     **{"add_": "x = x + ...", "sub_": "x = x - ...", "mul_": "x = x * ...", "div_": "x = x / ..."},
     **dict.fromkeys(("masked_fill_", "index_put_", "copy_"), "x = minigrad.where(mask, value, x)"),
 }
 
 
 def name_of_write(fn: Any) -> str:
-    """Return what a write by this operation is called."""
+    """Return the name of the in-place form of an operation."""
     return fn if isinstance(fn, str) else fn.function_name() + "_"
 
 
@@ -39,13 +39,13 @@ def leaf_written(fn: Any, x: Tensor, root: Tensor) -> Exception:
         RuntimeError,
         name,
         f"{of_leaf(x, root)}, is being used in an in-place operation",
-        "change its numbers inside `with minigrad.no_grad():`"
+        "update it inside `with minigrad.no_grad():`"
         + (f"; in a calculation make a new tensor, {ANEW[name]}" if name in ANEW else ""),
     )
 
 
 def of_leaf(x: Tensor, root: Tensor) -> str:
-    """Say which leaf it is, or view of one."""
+    """Return a phrase for a leaf, or for a view of one."""
     if root is x:
         return f"a leaf Variable that requires grad, of shape {tuple(x.shape)}"
     return f"a view of a leaf Variable that requires grad, of shape {tuple(x.shape)} of {tuple(root.shape)}"
@@ -53,25 +53,26 @@ def of_leaf(x: Tensor, root: Tensor) -> str:
 
 @explains("the history of this view cannot be renewed")
 def fixed_view_written(fn: Any, x: Any) -> Exception:
-    """Return the error for a write to a view whose base cannot be told of it."""
+    """Return the error for a write to a view whose base cannot get a new history."""
     return error(
         RuntimeError,
         name_of_write(fn),
-        f"a view of shape {tuple(x.shape)} is being modified in place, but {x._view.fixed}, so its base would not know",
+        f"a view of shape {tuple(x.shape)} is being modified in place, but {x._view.fixed}, so gradients of its base "
+        "would miss the change",
         "make the view outside, or clone() it first",
     )
 
 
 @explains("the memory may only be read")
 def read_only_written(fn: Any, x: Tensor) -> Exception:
-    """Return the error for a write to the memory of an array that does not allow it."""
-    what = f"a tensor of shape {tuple(x.shape)} lies in the memory of an array that is not writable"
+    """Return the error for a write to the memory of a read-only array."""
+    what = f"a tensor of shape {tuple(x.shape)} shares the memory of an array that is not writable"
     return error(RuntimeError, name_of_write(fn), what, "clone() it first, or pass array.copy() to from_numpy")
 
 
 @explains("several elements lie at one place in memory")
 def expanded_tensor_written(fn: Any, x: Tensor) -> Exception:
-    """Return the error for memory in which several elements have one place."""
+    """Return the error for a write to an expanded tensor."""
     return error(
         RuntimeError,
         name_of_write(fn),
@@ -83,20 +84,19 @@ def expanded_tensor_written(fn: Any, x: Tensor) -> Exception:
 
 @explains("the result does not fit into the tensor")
 def result_does_not_fit(fn: Any, x: Tensor, result: np.ndarray) -> Exception:
-    """Return the error for a result of another shape, or of a dtype that would lose what it holds."""
+    """Return the error for a result of another shape, or of a dtype that the tensor cannot hold."""
     if result.shape != x._a.shape:
         what = f"output with shape {list(x.shape)} doesn't match the broadcast shape {list(result.shape)}"
-        return error(
-            RuntimeError, name_of_write(fn), what, "write x = x + ... for x += ..., whose result may be larger"
-        )
+        fix = "write x = x + ... instead of x += ...; its result may be larger"
+        return error(RuntimeError, name_of_write(fn), what, fix)
     what = f"result type {result.dtype} can't be cast to the desired output type {x._a.dtype}"
-    fix = "convert the tensor first, x = x.float(), or write x = x + ... for x += ..."
+    fix = "convert the tensor first, x = x.float(), or write x = x + ... instead of x += ..."
     return error(RuntimeError, name_of_write(fn), what, fix)
 
 
 @explains("tracked write")
 def warn_if_kept(fn: Any, before: Tensor, others: tuple) -> None:
-    """Warn if a running total of tracked losses holds graphs through which backward has gone already."""
+    """Warn if a running total of tracked losses holds graphs that backward has already freed."""
     loss = others[0] if len(others) == 1 else None
     if before._layer is not None or before._a.size != 1 or not isinstance(loss, Tensor) or history(loss) is None:
         return
@@ -105,8 +105,8 @@ def warn_if_kept(fn: Any, before: Tensor, others: tuple) -> None:
         warn(
             "kept-graph",
             name_of_write(fn),
-            f"a result of shape {tuple(loss.shape)} that requires grad is added to a running total, which keeps the graphs "
-            f"of all rounds and cannot be differentiated, for what {name_of(node)} saved there is freed",
+            f"adds a result of shape {tuple(loss.shape)} that requires grad to a running total. The total keeps the graphs of "
+            f"all rounds but cannot be differentiated: the saved tensors of {name_of(node)} are freed",
             "add the number: total += loss.item(), or total += loss.detach()",
             notes=noted("freed by backward", node._saved.place),
         )

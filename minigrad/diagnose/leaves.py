@@ -19,7 +19,7 @@ ESCAPED = (
 
 
 class Foreign(MinigradRuntimeError):
-    """The array of a box was asked for, which has none; `box` is the one, `runs` whether its transform goes on here."""
+    """Error for reading the array of a box, which has none; `runs` is True if the box's transform runs here."""
 
     box: Any
     runs: bool
@@ -30,11 +30,11 @@ def foreign(box: Any) -> Exception:
     """Return the error for reading the memory of a transform's tensor."""
     slots.reading(box, "numpy")
     runs = current().has(box._layer)
-    name, what = box._layer.name, f"this tensor of shape {tuple(box.shape)} belongs to"
+    name, what = box._layer.name, f"this tensor of shape {tuple(box.shape)}"
     if runs:
-        what += " a running transform and has no memory for numpy() and the like"
+        what += " belongs to a running transform and has no memory for numpy() and the like"
     else:
-        what += " a transform that does not run here, from which it has escaped"
+        what += " has escaped from its transform, which does not run here"
     e: Any = error(Foreign, name, what, READABLE if runs else ESCAPED)
     e.box, e.runs = box, runs
     return e
@@ -42,7 +42,7 @@ def foreign(box: Any) -> Exception:
 
 @explains("number of box")
 def number_of_box(box: Any) -> None:
-    """Warn where a function of Python's math that has a derivative asks for a number that is differentiated."""
+    """Warn if a differentiable function of Python's math reads the number of a tensor that a transform differentiates."""
     frame = user_frame()
     called = None if frame is None else callee(frame)
     layer = next((t._layer for t in levels(box) if type(t) is Box and t._layer.follows(t)), None)
@@ -51,15 +51,15 @@ def number_of_box(box: Any) -> None:
         warn(
             "math-of-tensor",
             f"{module}.{name}",
-            f"takes a tensor of shape {tuple(box.shape)}, by which `{layer.name}` differentiates, for a plain number: "
-            "derivatives end here",
-            f"use minigrad's operation, as minigrad.{name}; where the number alone is wanted, say so: x.detach()",
+            f"reads a tensor of shape {tuple(box.shape)}, which `{layer.name}` differentiates, as a plain number: derivatives "
+            "end here",
+            f"use minigrad's operation, as minigrad.{name}; if you need only the number, write x.detach()",
         )
 
 
 @explains("requires_grad is True or False")
 def not_bool(t: Tensor, flag: Any) -> Exception:
-    """Return the error for another value than True and False."""
+    """Return the error for a flag that is not a bool."""
     return error(RuntimeError, "requires_grad", f"must be a bool, not {type(flag).__name__}")
 
 
@@ -70,18 +70,18 @@ def of_result(t: Tensor, flag: bool) -> Exception:
         RuntimeError,
         "requires_grad",
         f"you can only change requires_grad flags of leaf variables, and this is the result of {t.grad_fn}",
-        "call .retain_grad() for its .grad, or set it on y.detach(), where a new graph is to begin",
+        "call .retain_grad() to get its .grad, or start a new graph with y.detach().requires_grad_()",
     )
 
 
 @explains("the result of an operation cannot stop requiring grad")
 def off(t: Tensor) -> Exception:
-    """Return the error for switching it off on a result."""
+    """Return the error for switching requires_grad off on a result."""
     return error(
         RuntimeError,
         "requires_grad_",
         f"you can only change requires_grad flags of leaf variables; this is the result of {operation_of(t.grad_fn)}",
-        "use .detach() for a tensor that is not tracked",
+        "use .detach() to get a tensor that is not tracked",
     )
 
 
@@ -113,37 +113,38 @@ def in_transform(t: Any) -> Exception:
     return error(
         RuntimeError,
         "requires_grad_",
-        f"called inside a `{t._layer.name}` transform, which decides itself what is tracked",
+        f"is called inside a `{t._layer.name}` transform, which decides itself what to track",
         "pass the tensor as an argument of the transformed function",
     )
 
 
 @explains("inference tensors do not track versions")
 def version_of_inference_tensor(t: Tensor) -> Exception:
-    """Return the error for asking how often it was written."""
+    """Return the error for reading the version counter of an inference tensor."""
     return error(RuntimeError, "_version", "inference tensors do not track version counters")
 
 
 @explains("a gradient has its tensor's shape, dtype and device")
 def grad_assigned(t: Tensor, g: Any) -> Exception:
-    """Return the error for what cannot be a tensor's gradient."""
+    """Return the error for a value that cannot be a tensor's gradient."""
     if not isinstance(g, Tensor):
-        return error(TypeError, "grad", f"expected a tensor or None, got {type(g).__name__}", "x.grad = None clears it")
+        what = f"expected a tensor or None, got {type(g).__name__}"
+        return error(TypeError, "grad", what, "write x.grad = None to clear it")
     if g is t:
         return error(RuntimeError, "grad", "a tensor cannot be its own gradient")
     if (g.shape, g.dtype) != (t.shape, t.dtype):
         what = (
-            f"assigned a gradient of shape {tuple(g.shape)} and {g.dtype} to a tensor of "
+            f"cannot assign a gradient of shape {tuple(g.shape)} and {g.dtype} to a tensor of "
             f"shape {tuple(t.shape)} and {t.dtype}"
         )
         return error(RuntimeError, "grad", what, "assign one of the same shape and dtype")
-    what = f"assigned a gradient of shape {tuple(g.shape)} on {g.device} to a tensor on {t.device}"
+    what = f"cannot assign a gradient of shape {tuple(g.shape)} on {g.device} to a tensor on {t.device}"
     return error(RuntimeError, "grad", what, f"assign g.to('{t.device}')")
 
 
 @explains("data is a tensor, of floats where it requires grad")
 def data_assigned(t: Tensor, other: Any) -> Exception:
-    """Return the error for what cannot be a tensor's data."""
+    """Return the error for a value that cannot be a tensor's data."""
     if not isinstance(other, Tensor):
         return error(TypeError, "data", f"expected a tensor, got {type(other).__name__}")
     return error(
@@ -160,20 +161,19 @@ def view_detached(t: Tensor) -> Exception:
     return error(
         RuntimeError,
         "detach_",
-        f"cannot detach a view, of shape {tuple(t.shape)}, in place",
+        f"cannot detach a view of shape {tuple(t.shape)} in place",
         "use x.detach(), which makes a new tensor",
     )
 
 
 @explains("grad of non-leaf")
 def grad_of_non_leaf(t: Any) -> None:
-    """Warn of reading .grad of a result: it is never filled, which is seldom what was meant."""
+    """Warn about reading .grad of a result, which backward never fills."""
     warn(
         "grad-of-non-leaf",
         "grad",
-        f"the .grad of a tensor that is not a leaf is being read (it is the result of {operation_of(t.grad_fn)}); "
-        "backward does not fill it",
-        "read the .grad of the leaf, or call .retain_grad() on the result before backward. A parameter is updated by "
-        "`with minigrad.no_grad(): w -= lr * w.grad`, and made from other tensors by (a / b).requires_grad_()",
+        f"this tensor is not a leaf but the result of {operation_of(t.grad_fn)}, and backward does not fill its .grad",
+        "read the .grad of the leaf, or call .retain_grad() on the result before backward. Update a parameter with "
+        "`with minigrad.no_grad(): w -= lr * w.grad`, and make one from other tensors with (a / b).requires_grad_()",
         notes=noted("the operation was", t.grad_fn._trace),
     )

@@ -1,7 +1,7 @@
-"""Arguments of a wrong kind: which one it is, and what is wanted in its place.
+"""Find the argument of the wrong kind in a failed call, and the kind that its parameter takes.
 
-A function's annotations say what its parameters take.  Those that take several kinds are annotated `Any`, and what they take
-follows from their names, which mean the same in every function of PyTorch's.
+The kinds follow from annotations.  A parameter that takes several kinds is annotated `Any`; its kinds follow from its name,
+which means the same in every function of PyTorch.
 """
 
 from __future__ import annotations
@@ -21,55 +21,55 @@ from ..ops.base.registry import SPELLINGS
 
 
 class Kind(NamedTuple):
-    """What a parameter takes, in words, and how to see that a value is that."""
+    """Kind of value that a parameter takes, in words, and the test of a value."""
 
     words: str
     fits: Callable[[Any], bool]
 
 
 def tensor(a: Any) -> bool:
-    """Return whether it is a tensor."""
+    """Return True for a tensor."""
     return isinstance(a, Tensor)
 
 
 def operand(a: Any) -> bool:
-    """Return whether an operation on elements can compute with it."""
+    """Return True for an operand of an elementwise operation."""
     if isinstance(a, (np.ndarray, np.generic)):
         return a.dtype.kind in "biuf" or a.dtype in dtypes.HALVES
     return isinstance(a, (Tensor, *NUMERIC))
 
 
 def number(a: Any) -> bool:
-    """Return whether it is one number; a tensor under a transform, whose elements nobody knows, may be."""
+    """Return True for one number; any tensor under a transform may be one."""
     if isinstance(a, Tensor):
         return a._layer is not None or a.ndim == 0
     return a.ndim == 0 and operand(a) if isinstance(a, np.ndarray) else isinstance(a, numbers.Real)
 
 
 def whole(a: Any) -> bool:
-    """Return whether it is one whole number."""
+    """Return True for one whole number."""
     if isinstance(a, (Tensor, np.ndarray)):
         return number(a) and dtypes.kind(a._np_dtype if isinstance(a, Tensor) else a.dtype) == "i"
     return isinstance(a, numbers.Integral) and not isinstance(a, bool)
 
 
 def truth(a: Any) -> bool:
-    """Return whether it is True or False."""
+    """Return True for a bool, or a tensor of one."""
     return isinstance(a, (bool, np.bool_)) or isinstance(a, Tensor) and number(a) and a.dtype in (bool_, uint8)
 
 
 def sequence(a: Any) -> bool:
-    """Return whether it is a tuple or list, or a tensor of several elements that stands for one."""
+    """Return True for a tuple, a list or a 1-d tensor."""
     return isinstance(a, (tuple, list)) or isinstance(a, Tensor) and a.ndim == 1
 
 
 def wholes(a: Any) -> bool:
-    """Return whether it is one whole number, or several."""
+    """Return True for one whole number, or several."""
     return whole(a) or sequence(a) and all(map(whole, a))
 
 
 def several(one: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    """Return what sees whether all members of a tuple or list are of a kind."""
+    """Return the test for a tuple or list with members of one kind."""
     return lambda a: isinstance(a, (tuple, list)) and all(map(one, a))
 
 
@@ -92,7 +92,7 @@ NUMBERS = Kind("a number, or several in a tuple", lambda a: number(a) or several
 
 
 def named(kind: Kind, names: str) -> dict[str, Kind]:
-    """Return that all parameters of these names take this."""
+    """Return a table in which all these names have this kind."""
     return dict.fromkeys(names.split(), kind)
 
 
@@ -118,7 +118,7 @@ BY_NAME = {
 }
 
 
-OF_SEVERAL = {  # in `*size`, where one tuple or list may stand for all
+OF_SEVERAL = {  # for `*size`, which also takes one tuple or list
     **named(BY_ANNOTATION["int"], "size shape dims repeats"),
     **named(BY_ANNOTATION["Tensor"], "tensors"),
 }
@@ -142,7 +142,7 @@ def misfit(f: Callable, args: Sequence, kwargs: Mapping) -> tuple[str, Any, str]
 
 
 def by_name(f: Callable, args: Sequence, kwargs: Mapping) -> dict[str, Any]:
-    """Return the arguments of a call by the names of the parameters."""
+    """Return the arguments of a call by parameter name."""
     signature = inspect.signature(f)
     spelled = {SPELLINGS[p]: p for p in signature.parameters if SPELLINGS.get(p) in kwargs}
     try:
@@ -152,7 +152,7 @@ def by_name(f: Callable, args: Sequence, kwargs: Mapping) -> dict[str, Any]:
 
 
 def wanted(p: inspect.Parameter) -> list[Kind]:
-    """Return the kinds that a parameter takes; none if that is not known."""
+    """Return the kinds that a parameter takes; an empty list if they are unknown."""
     annotation = p.annotation if isinstance(p.annotation, str) else getattr(p.annotation, "__name__", "")
     parts = annotation.split(" | ")
     if all(part in BY_ANNOTATION for part in parts):

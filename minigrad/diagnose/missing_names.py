@@ -1,7 +1,7 @@
-"""Explain names that PyTorch has and minigrad has not: what they are, and what to write instead.
+"""Explain names of PyTorch that minigrad lacks: what they are, and what to write instead.
 
-The table is told where such a name is used, listed by `minigrad port`, and shown in docs/howto/port.md.  Names are written as
-after `torch.`; a module stands for all that is in it.
+Errors quote the table, `minigrad port` lists it, and docs/howto/port.md shows it.  Names are written as after `torch.`; a
+module stands for all of its names.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..errors import error
 
 
 class Missing(NamedTuple):
-    """A kind of things that are not there."""
+    """A group of missing names."""
 
     what: str  # in the plural: "complex numbers"
     instead: str  # as an order
@@ -26,7 +26,7 @@ TABLE = tuple(
     for what, instead, names in [
         (
             "complex numbers and Fourier transforms",
-            "keep real and imaginary part as two tensors",
+            "keep the real and the imaginary part as two tensors",
             """fft complex complex32 complex64 complex128 cfloat cdouble chalf polar angle conj conj_physical imag real
             view_as_complex view_as_real resolve_conj is_conj stft istft Tensor.imag Tensor.conj Tensor.angle Tensor.cfloat
             Tensor.cdouble Tensor.resolve_conj Tensor.stft Tensor.istft linalg.eig linalg.eigvals Tensor.conj_physical""",
@@ -54,7 +54,7 @@ TABLE = tuple(
         ),
         (
             "graphs of a program to rewrite or export",
-            "look at one with minigrad.record(f, x), or compile it with minigrad.compile",
+            "inspect the graph with minigrad.record(f, x), or compile the function with minigrad.compile",
             "fx export library package monitor",
         ),
         (
@@ -70,28 +70,28 @@ TABLE = tuple(
         ),
         (
             "streams, events and graphs of a GPU",
-            "measure with torch.cuda.synchronize() and time.perf_counter(); the work is done in order",
+            "measure with torch.cuda.synchronize() and time.perf_counter(); a GPU runs its work in order",
             """Stream Event cuda.Event cuda.stream cuda.StreamContext cuda.ExternalStream cuda.CUDAGraph cuda.graph
             cuda.make_graphed_callables cuda.nvtx Tensor.record_stream""",
         ),
         (
             "other accelerators",
-            "use device='cuda' for a GPU of NVIDIA's, or the processor",
+            "use device='cuda' for an NVIDIA GPU, or device='cpu'",
             "mps xpu mtia Tensor.xpu Tensor.mtia Tensor.ipu",
         ),
         (
-            "models from the net",
-            "build the module, and load numbers that were saved with torch.save",
+            "models from the internet",
+            "build the module, and load weights saved with torch.save",
             "hub",
         ),
         (
             "subclasses that override functions",
-            "write a Function, or a module, that does what the subclass would",
+            "write a Function or a module that does the work of the subclass",
             "overrides Tensor.as_subclass DisableTorchFunction",
         ),
         (
             "extensions in C++",
-            "write the operation in Python, or as a kernel of Numba's: minigrad.cuda.jit",
+            "write the operation in Python, or as a Numba kernel: minigrad.cuda.jit",
             "utils.cpp_extension classes",
         ),
         (
@@ -102,11 +102,11 @@ TABLE = tuple(
     ]
 )
 NEED_TORCH = {
-    "torchvision": "take data from scikit-learn (load_digits), or images as arrays of NumPy's; write the model out",
+    "torchvision": "load data with scikit-learn (load_digits), or images as NumPy arrays; write the model yourself",
     "torchaudio": "read sound with scipy.io.wavfile",
-    "torchtext": "read texts with Python, and number the words in a dict",
+    "torchtext": "read text with Python, and number the words in a dict",
     "torchdata": "use torch.utils.data",
-    "torchmetrics": "compute the number with operations, or with scikit-learn",
+    "torchmetrics": "compute the metric with operations, or with scikit-learn",
     "pytorch_lightning": "write the loop: zero_grad(), backward(), step()",
     "lightning": "write the loop: zero_grad(), backward(), step()",
     "torch_geometric": "gather with x[source] and sum with index_add",
@@ -116,20 +116,20 @@ ROWS = {name: row for row in TABLE for name in row.names}
 
 
 def row_of(path: str) -> Missing | None:
-    """Return the row of the table for a name, such as `fft.rfft`, or for a module that it is in."""
+    """Return the row of the table for a name such as `fft.rfft`, or for its module."""
     parts = path.split(".")
     return next((ROWS[p] for n in range(len(parts), 0, -1) if (p := ".".join(parts[:n])) in ROWS), None)
 
 
 def told(name: str) -> tuple[str, str]:
-    """Return why a name of PyTorch's is not there, and what to do: from the table, or by names that are like it.
+    """Return the problem and the fix for a missing name of PyTorch, from the table or from similar names.
 
     >>> told("torch.fft.rfft")
-    ('minigrad has no complex numbers and Fourier transforms', 'keep real and imaginary part as two tensors')
+    ('minigrad has no complex numbers and Fourier transforms', 'keep the real and the imaginary part as two tensors')
     """
     library, _, path = name.partition(".")
     if library in NEED_TORCH:
-        return f"{library} needs PyTorch itself, and cannot compute with minigrad", NEED_TORCH[library]
+        return f"{library} needs PyTorch itself and cannot compute with minigrad", NEED_TORCH[library]
     if (row := row_of(path)) is not None:
         return f"minigrad has no {row.what}", row.instead
     module, _, last = path.rpartition(".")
@@ -138,11 +138,11 @@ def told(name: str) -> tuple[str, str]:
     near = [f"{owner}.{n}" for n in get_close_matches(last, names_in(module), 3)]
     if near:
         return what, f"use {' or '.join(near)}"
-    return what, "write it with other operations; docs/howto/port.md lists what is not there"
+    return what, "write it with other operations; docs/howto/port.md lists the missing names"
 
 
 def absent(kind: type[Exception], name: str) -> Any:
-    """Return the exception for a name that is not there, to raise."""
+    """Return the exception for a missing name."""
     what, fix = told(name)
     return error(kind, name, what, fix)
 

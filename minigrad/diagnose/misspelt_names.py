@@ -1,7 +1,7 @@
-"""Names that are meant to be attributes of a tensor, and are not: assigning to them would do nothing, without a word.
+"""Misspelt attributes of tensors: assigning to one is an error instead of a silent no-op.
 
-Tensors take attributes of the user's own, so a misspelling of `requires_grad` would be one more.  A `__setattr__` that looks
-would cost more than an operation; descriptors under the wrong names cost nothing.
+Users may set their own attributes on tensors, so a misspelt `requires_grad` would pass unnoticed.  A `__setattr__` that
+checks names would cost more than an operation; descriptors under the wrong names cost nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MISSPELT = {
 
 
 class Misspelt:
-    """A name that tensors do not have; assigning to it is an AttributeError that says which one is meant."""
+    """A misspelt name; assigning to it raises an AttributeError with the right one."""
 
     def __init__(self, name: str, right: str):
         self.name, self.right = name, right
@@ -35,14 +35,14 @@ class Misspelt:
         raise error(AttributeError, self.name, f"tensors have no attribute {self.name}", f"use x.{self.right}")
 
     def __set__(self, t: Any, value: Any) -> None:
-        fix = f"x.{self.right}" if self.right.endswith(")") else f"x.{self.right} = {value!r}"
+        fix = f"call x.{self.right}" if self.right.endswith(")") else f"write x.{self.right} = {value!r}"
         raise error(
             AttributeError, self.name, f"tensors have no attribute {self.name}, and assigning it does nothing", fix
         )
 
 
 class Called:
-    """A method whose name is easily taken for that of a setting: assigning to it is an AttributeError."""
+    """A method with the name of a setting; assigning to it raises an AttributeError."""
 
     def __init__(self, method: Callable):
         self.method = method
@@ -53,22 +53,22 @@ class Called:
     def __set__(self, t: Any, value: Any) -> None:
         name = self.method.__name__
         raise error(
-            AttributeError, name, f"{name} is a method, and assigning {value!r} to it does nothing", f"x.{name}()"
+            AttributeError, name, f"{name} is a method; assigning {value!r} to it does nothing", f"call x.{name}()"
         )
 
 
 def not_there(t: Any, name: str) -> Any:
-    """Refuse an attribute that a tensor does not have; Python calls it as `Tensor.__getattr__` where it finds nothing."""
+    """Raise for an attribute that a tensor lacks, as `Tensor.__getattr__`."""
     own = next((vars(c)[name] for c in type(t).__mro__ if name in vars(c)), None)
-    if own is not None:  # a property that has raised an AttributeError, which Python has dropped
+    if own is not None:  # a property raised an AttributeError, which Python has dropped
         return own.__get__(t, type(t))
-    if name.startswith("_") or name in PROTOCOL:  # whether it is there is asked; of a ctx user_methods tells more
+    if name.startswith("_") or name in PROTOCOL:  # code probes for such names; user_methods explains those of a ctx
         raise AttributeError(f"'{type(t).__name__}' object has no attribute '{name}'", name=name, obj=t)
     raise missing_names.absent(AttributeError, f"{config.library_name}.Tensor.{name}")
 
 
 def install(tensor: Any) -> None:
-    """Put them all into the class of tensors, and leave them out of its `dir`."""
+    """Install the descriptors in the class of tensors, and hide them from its `dir`."""
     for name, right in MISSPELT.items():
         setattr(tensor, name, Misspelt(name, right))
     for method in (tensor.retain_grad, tensor.requires_grad_):

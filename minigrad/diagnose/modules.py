@@ -1,4 +1,4 @@
-"""Modules that are not used as modules are: the errors and warnings for it."""
+"""Errors and warnings for mistakes in the use of modules."""
 
 from __future__ import annotations
 
@@ -12,48 +12,48 @@ from ..places import user_frame, user_place
 
 
 def no_forward(module: Any) -> Exception:
-    """The error for a module that is called and has no forward."""
+    """Return the error for calling a module without forward."""
     near = get_close_matches("forward", [n for n in vars(type(module)) if n != "forward" and n[0] != "_"], 1)
     return error(
         NotImplementedError,
         type(module).__name__,
         f'Module [{type(module).__name__}] is missing the required "forward" function'
-        + (f"; did you mean it by {near[0]}?" if near else ""),
-        "def forward(self, input): ... in the class, spelt so",
+        + (f"; did you misspell it as {near[0]}?" if near else ""),
+        "define it in the class: def forward(self, input): ...",
     )
 
 
 def not_initialised(module: Any, what: str) -> Exception:
-    """The error for a module whose own __init__ was not called."""
+    """Return the error for a module whose base __init__ was not called."""
     return error(AttributeError, type(module).__name__, what, "call super().__init__() first in its __init__")
 
 
 def made_of(module: Any, t: Tensor, inputs: str, kind: type) -> Exception:
-    """The error for a module that was given its input in the place of a setting."""
+    """Return the error for a module that receives its input instead of a setting."""
     name = type(module).__name__
-    what = f"was given a tensor of shape {tuple(t.shape)} in the place of a setting"
-    return error(kind, name, what, f"make it first, then call it: {name}(){inputs}")
+    what = f"takes settings, but got a tensor of shape {tuple(t.shape)}"
+    return error(kind, name, what, f"create the module first, then call it: {name}(){inputs}")
 
 
 def note_replaced(old: Any, new: Any) -> None:
-    """Note on parameters that another one, or a module with others, has taken their place; an optimizer may ask."""
+    """Note on parameters that another parameter or module replaces them; optimizers read it."""
     place = user_place()
     for p in [old] if isinstance(old, Tensor) else [p for _, p in old.named_parameters()]:
         p._replaced = ref(new), place
 
 
 def inside(module: Any) -> bool:
-    """Whether the user's code that runs is a method of the module, which may set attributes of its own."""
+    """Return True if the running user's code is a method of the module, which may set its own attributes."""
     frame = user_frame(2)
     return frame is not None and hasattr(type(module), frame.f_code.co_name)
 
 
 def warn_requires_grad(module: Any, value: Any) -> None:
-    """Modules have no requires_grad: what was set is a new attribute, that nobody reads."""
+    """Warn about assigning requires_grad to a module, which only sets a new attribute."""
     n = len(list(module.parameters()))
     warn(
         "requires-grad-of-module",
         type(module).__name__,
-        f"requires_grad was set on a module, where nobody reads it: its {n} parameters are as before",
-        f"model.requires_grad_({value!r})",
+        f"setting requires_grad on a module has no effect: its {n} parameters do not change",
+        f"call model.requires_grad_({value!r})",
     )

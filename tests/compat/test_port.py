@@ -53,7 +53,7 @@ def test_a_name_is_listed_once_for_a_line_and_says_what_to_write():
     listed = needs(ast.parse("import torch\ntorch.fft.fft(torch.fft.fft(x))"))
     assert [str(need) for need in listed] == [
         "torch.fft.fft: minigrad has no complex numbers and Fourier transforms. "
-        "Instead: keep real and imaginary part as two tensors"
+        "Instead: keep the real and the imaginary part as two tensors"
     ]
 
 

@@ -109,7 +109,7 @@ def test_a_leafs_hook_is_called_as_soon_as_its_gradient_is_complete_and_callback
     def ended():
         order.append("ended")
         assert shared.grad is not None
-        with pytest.raises(RuntimeError, match="no backward goes on"):
+        with pytest.raises(RuntimeError, match="no backward is running"):
             queue_callback(ended)
 
     (late * last).backward()

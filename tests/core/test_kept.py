@@ -189,7 +189,5 @@ def test_a_set_of_tensors_as_in_cpp_is_to_be_written_without_braces():
             ctx.save_for_backward({x})
             return x * x
 
-    with pytest.raises(
-        TypeError, match=r"(?s)argument 0 is of type set.*omit the braces.*save_for_backward\(a, b\)"
-    ):
+    with pytest.raises(TypeError, match=r"(?s)argument 0 is of type set.*omit the braces.*save_for_backward\(a, b\)"):
         Braces.apply(leaf())
