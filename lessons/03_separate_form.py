@@ -300,7 +300,7 @@ class WholeTuple(Separate):
         ctx.save_for_backward(inputs)
 
 
-for broken, words in ((Both, "the ctx goes there"), (WholeTuple, "only takes tensors")):
+for broken, words in ((Both, "which receives the ctx"), (WholeTuple, "only takes tensors")):
     try:
         broken.apply(x)
     except TypeError as e:

@@ -260,7 +260,7 @@ try:
     torch.func.jvp(TwoTangents.apply, (one,), (one,))
 except RuntimeError as e:
     print(e)
-    assert "returned 2 tangents, but forward has 1 output" in str(e)
+    assert "returns 2 tangents, but forward has 1 output" in str(e)
 else:
     raise AssertionError("a tangent too many was accepted")
 
@@ -284,7 +284,7 @@ with warnings.catch_warnings(record=True) as said:
 print(said[0].message)
 print("expected", 3 * one.exp().item(), "got", wrong.item())
 assert lucky == one.exp() and wrong == one.exp()
-assert len(said) == 1 and "never uses i_tangent" in str(said[0].message)
+assert len(said) == 1 and "does not depend on i_tangent" in str(said[0].message)
 
 # %% [markdown]
 # A formula is believed, as that of `backward` is. `gradcheck` compares it with differences when it is asked for forward mode.

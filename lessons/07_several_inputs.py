@@ -78,7 +78,7 @@ too_few = message_of(TooFew.apply(x, y, 10).sum().backward)
 for_the_number = message_of(ForTheNumber.apply(x, y, 10).sum().backward)
 print(too_few, for_the_number, sep="\n\n")
 assert "2 gradients for the 3 arguments of forward, (x, y, scale)" in too_few
-assert "argument scale (gradient 2), which is no tensor" in for_the_number
+assert "argument scale (gradient 2), which is not a tensor" in for_the_number
 
 # %% [markdown]
 # ## The right order

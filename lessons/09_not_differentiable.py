@@ -305,7 +305,7 @@ class Unprepared(SimpleFunc):
 b, _ = Unprepared.apply(a)
 message = message_of(b.backward)
 print(message)
-assert "g2, gradient 1, which is None: its output was not used" in message
+assert "g2, gradient 1, which is None: its output is not used" in message
 
 # %% [markdown]
 # ## Zeros cost

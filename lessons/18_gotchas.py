@@ -100,7 +100,7 @@ def with_a_dual():
 
 said = message(lambda: torch.func.grad(lambda w: capture(w).apply(torch.tensor(2.0)))(torch.tensor(3.0)))
 print(said, end="\n\n")
-assert "belongs to a running `grad` transform" in said
+assert "of the running `grad` transform" in said
 said = message(with_a_dual)
 print(said)
 assert "its tangent is lost" in said
@@ -375,7 +375,7 @@ class NeitherForm(Function):
 for function in (BothForms, NeitherForm):
     said = message(lambda function=function: function.apply(x))
     print(said, end="\n\n")
-    assert "To fix: def forward" in said
+    assert "To fix: write def forward" in said
 
 said = message(lambda: torch.func.grad(Saves.apply)(torch.tensor(2.0)))
 print(said)

@@ -45,7 +45,7 @@ class detect_anomaly(set_detect_anomaly):
     ...         (minigrad.sqrt(x) * 0).backward()
     ... except RuntimeError as e:
     ...     print(str(e).partition(" (")[0])
-    sqrt: its backward made a NaN of other numbers
+    sqrt: its backward produces NaN
     """
 
     def __init__(self, check_nan: bool = True):
@@ -73,7 +73,7 @@ class debug:
     ...         y.data[0] = 0.
     ...         y.backward()
     ... except RuntimeError as e:
-    ...     "other values now" in str(e)
+    ...     "has new values" in str(e)
     True
     """
 

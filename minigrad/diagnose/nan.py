@@ -1,9 +1,9 @@
-"""Where a NaN came from: a hint that costs nothing until there is one.
+"""Find the origin of a NaN, at no cost until there is one.
 
-NumPy tells when a calculation makes an infinity or a NaN of other numbers.  In the forward pass the operation and the user's
-line are remembered until the next backward (`made`); while gradients travel back (core/engine.py), the node that was at
-work (`spoilers`).  They are looked at when a gradient has become NaN, or backward starts from one.  Compiled kernels,
-which large arrays take, do not tell, and on a GPU none does: detect_anomaly looks at every number.
+NumPy signals a calculation that turns other numbers into an infinity or NaN.  The forward pass remembers the operation and
+the user's line until the next backward (`made`); backward (core/engine.py) remembers the running node (`spoilers`).  Both
+are read when a gradient is NaN or backward starts from NaN.  Compiled kernels, which compute large arrays, and kernels on a
+GPU send no signal: detect_anomaly checks every number.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .report import explains
 
 
 class Event(NamedTuple):
-    """An operation of the forward pass that has made a NaN or an infinity, at the user's line, and what is known of it.
+    """An operation of the forward pass that produced a NaN or an infinity, with the user's line and the explanation.
 
     `number` is the creation number of its node, if it is tracked.
     """
@@ -42,7 +42,7 @@ class Event(NamedTuple):
 
 
 class Made(threading.local):
-    """The first events of this thread since its last backward."""
+    """First events of this thread since its last backward."""
 
     def __init__(self):
         self.nan: dict[int, Event] = {}
@@ -50,14 +50,14 @@ class Made(threading.local):
         self.spoilt = Notes()  # tensors that are known to hold NaN, in anomaly mode
 
     def note(self, kind: str, name: str, number: int, what: str = "", data: bool = False) -> None:
-        """Remember an operation, if it is among the first; `data` says that it was given what it has."""
+        """Remember an operation if it is among the first; `data` is True if its input has the NaN."""
         events, slots.backward_ends = getattr(self, kind), backward_ends
         if what or len(events) < ENOUGH:
             place = user_place()
             events[number] = Event(name, place, number, what, DATA if data else advice(name, place, kind == "nan"))
 
     def clear(self) -> None:
-        """Forget them: they have led to nothing."""
+        """Forget the events."""
         self.nan.clear()
         self.inf.clear()
 
@@ -68,7 +68,7 @@ spoilers = Notes()  # a backward that runs -> the nodes that made its first infi
 
 
 def noticed(who: str, what: str) -> None:
-    """NumPy has made an infinity or a NaN: remember which operation or which node's backward it was."""
+    """Remember the operation, or the node's backward, in which NumPy produced an infinity or a NaN."""
     kind, pending = "nan" if what.startswith("invalid") else "inf", running.get()
     if pending is None:
         if len(getattr(made, kind)) < ENOUGH:
@@ -78,7 +78,7 @@ def noticed(who: str, what: str) -> None:
 
 
 def backward_ends(run: BackwardRun, found: dict) -> None:
-    """Warn if a backward has led to NaN."""
+    """Warn if a backward has produced NaN gradients."""
     if not spoilers.table and not made.nan:
         return
     nodes = spoilers.get(run) or {}
@@ -91,16 +91,16 @@ def backward_ends(run: BackwardRun, found: dict) -> None:
 
 # ---------------------------------------------------------------------- warnings
 def hint(nodes: dict, gradients: Iterable[tuple], graph: Iterable) -> None:
-    """Warn if one of the gradients, pairs of shape and array, has become NaN, which these nodes or `made` can explain."""
+    """Warn if one of the gradients (pairs of shape and array) has NaN that these nodes or `made` explain."""
     spoilt = [(shape, g) for shape, g in gradients if has_numbers(g) and np.isnan(g).any()]
     if not spoilt:
         made.clear()
         return
     shape, g = spoilt[0]
-    reach = f"it reaches {int(np.isnan(g).sum())} of {g.size} elements of the gradient of a tensor of shape {shape}"
+    reach = f"{int(np.isnan(g).sum())} of {g.size} elements of the gradient of a tensor of shape {shape} are NaN"
     event = None if "nan" in nodes else of_graph(made.nan, graph)
     if event is not None:
-        what = "made a NaN of other numbers in the forward pass, which backward multiplies with, even with 0"
+        what = "produces NaN in the forward pass, and 0 * NaN in backward is NaN"
         warn("nan-gradient", event.name, f"{what}; {reach}", event.fix, event.place)
     elif "nan" in nodes:
         name, what, place = blame(nodes, nodes["nan"])
@@ -109,34 +109,34 @@ def hint(nodes: dict, gradients: Iterable[tuple], graph: Iterable) -> None:
 
 
 def blame(nodes: dict, last: Any) -> tuple[str, str, Place | None]:
-    """Of the nodes that have made an infinity and a NaN, the one at fault: its operation, why, and its line."""
+    """Return the operation at fault among the nodes that produced an infinity and a NaN, the reason, and its line."""
     node = nodes.get("inf", last)
-    what = "its backward made a NaN of other numbers (0 * inf, 0 / 0 or inf - inf)"
+    what = "its backward produces NaN (0 * inf, 0 / 0 or inf - inf)"
     if node is not last:
-        what = f"its backward made an infinity, of which that of {operation_of(last)} made NaN (0 * inf or inf - inf)"
+        what = f"its backward produces inf, which {operation_of(last)}'s backward turns into NaN (0 * inf or inf - inf)"
     return operation_of(node), what, forward_place(node)
 
 
 def of_graph(events: dict, graph: Iterable) -> Event | None:
-    """The first event that happened in the forward pass of a graph."""
+    """Return the first event in the forward pass of a graph, or None."""
     nodes = [node for node in graph if type(node) is not Leaf]
     ours = [e for e in events.values() if any([is_of(e, node) for node in nodes])]
     return next((e for e in ours if e.what), ours[0] if ours else None)
 
 
 def forward_place(node: Any) -> Place | None:
-    """Where the node was made, if that was noted, or can be told by a number that was none there."""
+    """Return the line that made a node, from its trace or from an event; None if it is unknown."""
     return node._trace or next((e.place for e in (*made.inf.values(), *made.nan.values()) if is_of(e, node)), None)
 
 
 def is_of(event: Event, node: Any) -> bool:
-    """Whether the event happened when the node was made, so far as no other thread has taken its number meanwhile."""
+    """Return True if the event belongs to the node, unless another thread took its number meanwhile."""
     return node._seq == event.number and node._fn.primitive and node._fn.function_name() == event.name
 
 
 @explains("root not finite")
 def hint_at_loss(t: Tensor) -> None:
-    """Warn that what is about to be differentiated is NaN or infinite, and say which operation made it so.
+    """Warn about a root that is NaN or infinite, and name the operation that made it so.
 
     In anomaly mode NaN is an error.
     """
@@ -149,10 +149,10 @@ def hint_at_loss(t: Tensor) -> None:
     what = f"the tensor of shape {tuple(t.shape)} that backward starts from is {word}"
     if event is not None:
         name, place, fix = event.name, event.place, event.fix
-        what = f"{event.what or f'made the first {word}'}; {what}"
+        what = f"{event.what or f'produces the first {word}'}; {what}"
     elif node is not None:
         name, place = operation_of(node), node._trace
-        what = f"{what}; this operation made the first NaN"
+        what = f"{what}; this operation produces the first NaN"
         fix = advice(name, place, True)
     else:
         name, place, fix = "backward", None, FINDING
@@ -162,7 +162,7 @@ def hint_at_loss(t: Tensor) -> None:
 
 
 def origin(edge: Any) -> Any:
-    """The oldest node behind an edge whose result is known to be NaN; None where nothing that was saved tells."""
+    """Return the oldest node behind an edge whose result is known to be NaN; None if no saved tensor tells."""
     is_nan: dict = {}
     nodes = sorted(behind([edge])[0], key=lambda n: n._seq)
     for node in nodes:
@@ -182,18 +182,18 @@ def origin(edge: Any) -> Any:
 
 # ---------------------------------------------------------------------- anomaly mode
 def watch(name: str, args: tuple, outs: tuple) -> None:
-    """Look at every number: remember the operation if its result has NaN and no argument has, or one that was given NaN."""
+    """Remember an operation that produces NaN, or that is the first to receive it."""
     results = [o for o in outs if holds_nan(o)]
     if not results:
         return
     given = [a for a in args if isinstance(a, Tensor) and holds_nan(a)]
     new = [a for a in given if not made.spoilt.get(a)]
     if new:
-        what = f"was given NaN in {count(new[0])} by a tensor of shape {tuple(new[0].shape)}"
+        what = f"receives NaN in {count(new[0])} of a tensor of shape {tuple(new[0].shape)}"
     elif not given:
         shapes = " and ".join(str(tuple(a.shape)) for a in args if isinstance(a, Tensor))
-        what = f"made NaN in {count(results[0])} of its result of shape {tuple(results[0].shape)}, and was given none"
-        what += f" (in shapes {shapes})" if shapes else ""
+        what = f"produces NaN in {count(results[0])} of its result of shape {tuple(results[0].shape)}"
+        what += f", from inputs of shape {shapes} without NaN" if shapes else ""
     for t in given + results:
         made.spoilt[t] = True
     if new or not given:
@@ -202,17 +202,17 @@ def watch(name: str, args: tuple, outs: tuple) -> None:
 
 
 def holds_nan(t: Tensor) -> bool:
-    """Whether a plain tensor has NaN among its elements."""
+    """Return True if a plain tensor has NaN among its elements."""
     return t._layer is None and t._np_dtype in FLOATS and has_numbers(t._a) and bool(np.isnan(t._a).any())
 
 
 def count(t: Tensor) -> str:
-    """How many elements are NaN, of how many."""
+    """Return a phrase with the number of NaN elements and of all elements."""
     return f"{int(np.isnan(t._a).sum())} of {t.numel()} elements"
 
 
 def check_nan(node: Any, outs: tuple) -> None:
-    """RuntimeError that names the operation whose backward first gave NaN, or the infinity that it was made of."""
+    """Raise a RuntimeError that names the operation whose backward first produced the NaN, or the infinity behind it."""
     for i, o in enumerate(outs):
         if o is not None and holds_nan(o):
             name, what, place = blame(spoilers.get(running.get()) or {}, node)
@@ -228,14 +228,14 @@ def check_nan(node: Any, outs: tuple) -> None:
 
 
 # ---------------------------------------------------------------------- remedies
-BEFORE = "Choose safe arguments before it, {0}(where(mask, x, 1)), and not only its results after it"
+BEFORE = "Mask its argument, {0}(where(mask, x, 1)), not only its result"
 SLOPE = (
-    "keep {0}'s argument away from the place where its slope is infinite: add a small number (x + 1e-12), or "
-    "clamp(min=1e-12). " + BEFORE
+    "keep {0}'s argument away from the point where its slope is infinite: add a small number (x + 1e-12), or use "
+    "x.clamp(min=1e-12). " + BEFORE
 )
-DOMAIN = "{0} is not defined there, so keep its argument inside: x.clamp(min=1e-12). " + BEFORE
+DOMAIN = "keep {0}'s argument inside its domain: x.clamp(min=1e-12). " + BEFORE
 SAFE_LOGARITHMS = (
-    ". log_softmax(x) and nn.functional.logsigmoid(x) are safe forms of softmax(x).log() and sigmoid(x).log()"
+    ". Use log_softmax(x) and nn.functional.logsigmoid(x) instead of softmax(x).log() and sigmoid(x).log()"
 )
 LOGARITHMS = ("log", "log2", "log10", "log1p", "xlogy")
 ROOTS = ("sqrt", "rsqrt", "norm", "vector_norm", "linalg_vector_norm", "pow")
@@ -243,32 +243,32 @@ FORWARD = {LOGARITHMS: DOMAIN + SAFE_LOGARITHMS, ROOTS: DOMAIN}
 REMEDIES = {
     ROOTS: SLOPE,
     LOGARITHMS: SLOPE + SAFE_LOGARITHMS,
-    ("std", "var"): "a single number needs {0}(correction=0); of equal numbers take (x.var() + 1e-12).sqrt()",
+    ("std", "var"): "use {0}(correction=0) for a single number, and (x.var() + 1e-12).sqrt() for equal numbers",
     ("div", "reciprocal"): (
-        "keep the divisor from 0: x / y.clamp(min=1e-12). " + BEFORE + ". torch.softmax is a safe exp(x) / exp(x).sum()"
+        "keep the divisor away from 0: x / y.clamp(min=1e-12). "
+        + BEFORE
+        + ". Use torch.softmax for exp(x) / exp(x).sum()"
     ),
     ("mul",): (
-        "0 * inf is NaN, so a product with a mask does not mask: use where(mask, x, 0). Keep a logarithm finite with "
+        "mask with where(mask, x, 0) instead of a product, as 0 * inf is NaN. Keep a logarithm finite with "
         "x.clamp(min=1e-12).log(), or use nn.functional.binary_cross_entropy"
     ),
-    ("acos", "asin", "atanh"): "keep the argument inside: x.clamp(-1 + 1e-6, 1 - 1e-6). " + BEFORE,
-    ("softmax", "log_softmax"): (
-        "see that not all places of a row are masked, with -inf; logits of inf have to be clamped"
-    ),
-    ("mean",): "take the mean only if there is something: if x.numel() > 0",
+    ("acos", "asin", "atanh"): "keep the argument inside its domain: x.clamp(-1 + 1e-6, 1 - 1e-6). " + BEFORE,
+    ("softmax", "log_softmax"): "leave at least one place of each row unmasked (not -inf), and clamp logits of inf",
+    ("mean",): "take the mean only of a tensor that is not empty: if x.numel() > 0",
     ("exp", "expm1", "cosh", "sinh"): (
         "keep the argument small: x.clamp(max=80.0), or compute with logarithms (logsumexp)"
     ),
     ("cross_entropy", "mean_cross_entropy", "nll_loss", "mean_nll"): (
-        "see that some target is not ignore_index, and that the logits are finite"
+        "check that some target is not ignore_index, and that the logits are finite"
     ),
 }
-DATA = "look for it with x.isnan(), and leave out what is missing, or fill it in: x.nan_to_num()"
+DATA = "find it with x.isnan(), then leave out the missing values or fill them in: x.nan_to_num()"
 FINDING = "run it inside `with minigrad.autograd.detect_anomaly():`, which names the line of the operation"
 
 
 def advice(name: str, place: Place | None, forward: bool = False) -> str:
-    """What to do about a NaN, or an infinity, that the operation of this name makes, in its forward pass or in backward."""
+    """Return the fix for a NaN or an infinity that this operation produces, in its forward pass or in backward."""
     table = {**REMEDIES, **FORWARD} if forward else REMEDIES
     text = next((text.format(name) for names, text in table.items() if name in names), "")
     if place is not None:

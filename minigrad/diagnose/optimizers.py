@@ -1,6 +1,6 @@
-"""What an optimizer can tell about a training loop that does not do what it was written for.
+"""Mistakes in training loops that an optimizer can detect.
 
-None of it costs a step more than a few comparisons; the names of parameters are those that `Module.parameters` has seen.
+They cost a step only a few comparisons; the names of parameters are those that `Module.parameters` has seen.
 """
 
 from __future__ import annotations
@@ -18,38 +18,38 @@ from .debug import Lent
 
 
 def is_module(x: Any) -> bool:
-    """Return whether x is a module of nn.  This file must not import nn, which imports it."""
+    """Return True if x is a module of nn.  This file must not import nn, which imports it."""
     return hasattr(x, "named_parameters")
 
 
-# ---------------------------------------------------------------------- what is given to it
-module_of: WeakKeyDictionary = WeakKeyDictionary()  # what model.parameters() gave -> the model
+# ---------------------------------------------------------------------- its parameters
+module_of: WeakKeyDictionary = WeakKeyDictionary()  # iterator of model.parameters() -> the model
 
 
 def listed(who: str, params: Any) -> tuple[list, Any]:
-    """The parameters, or groups of them, as a list, and the module whose parameters() they are, if it can be told.
+    """Return the parameters or groups as a list, and the module whose parameters() they are, if it is known.
 
-    Raises TypeError for what is no iterable, ValueError for an iterator that has nothing left.
+    Raises TypeError for a value that is not iterable, and ValueError for an exhausted iterator.
     """
     if isinstance(params, Tensor) or is_module(params) or not isinstance(params, Iterable):
         what = "a tensor" if isinstance(params, Tensor) else type(params).__name__
         if callable(params) and hasattr(params, "__name__"):
-            what = f"the method {params.__name__}, which was not called"
+            what = f"the method {params.__name__} without a call"
         fix = "pass a list: [tensor]" if isinstance(params, Tensor) else "pass model.parameters()"
         raise error(TypeError, who, f"params argument should be an iterable of tensors or dicts, but got {what}", fix)
     if isinstance(params, Generator) and params.gi_frame is None:
         raise error(
             ValueError,
             who,
-            "optimizer got an empty parameter list: the iterator that was passed is used up already",
-            "keep a list, which can be gone through again: parameters = list(model.parameters())",
+            "optimizer got an empty parameter list: the iterator is already used up",
+            "keep the parameters in a list: parameters = list(model.parameters())",
         )
     model = module_of.get(params) if isinstance(params, Generator) else None
     return list(params), model
 
 
 def not_registered(model: Any, known: Iterable) -> str:
-    """Parameters that lie in lists and dictionaries where a module does not look, in words; "" if there are none."""
+    """Return a phrase about parameters in plain lists and dictionaries of a module; "" if there are none."""
     seen = {id(p) for p in (*known, *model.parameters())}
     for m in model.modules():
         for name, value in vars(m).items():
@@ -58,7 +58,7 @@ def not_registered(model: Any, known: Iterable) -> str:
                 if n:
                     return (
                         f"{type(m).__name__}.{name}, a plain {type(value).__name__}, holds {n} parameters that the module "
-                        "does not know of"
+                        "does not register"
                     )
     return ""
 
@@ -67,7 +67,7 @@ REGISTER = "keep layers in an nn.ModuleList or nn.ModuleDict, parameters in an n
 
 
 def parameters_in(value: Any) -> Iterator[Tensor]:
-    """All parameters in a structure of lists and dictionaries."""
+    """Yield all parameters in a structure of lists and dictionaries."""
     if getattr(value, "_is_param", False):
         yield value
     elif is_module(value):
@@ -78,7 +78,7 @@ def parameters_in(value: Any) -> Iterator[Tensor]:
 
 
 def warn_not_registered(who: str, models: list, known: list) -> None:
-    """Warn of the first of the modules that has such parameters, none of which the optimizer was given otherwise."""
+    """Warn about the first module with unregistered parameters that the optimizer does not have otherwise."""
     for text in filter(None, [not_registered(model, known) for model in models]):
         warn("unregistered-parameters", who, f"{text}; they will not be optimized", REGISTER)
         return
@@ -86,36 +86,36 @@ def warn_not_registered(who: str, models: list, known: list) -> None:
 
 # ---------------------------------------------------------------------- at a step
 def warn_schedule_first(who: str, params: list) -> None:
-    """Warn of a schedule's first step where gradients wait for the optimizer's first one."""
+    """Warn if a schedule's first step comes before the optimizer's, although gradients exist."""
     if any([p._grad is not None for p in params]):
         warn(
             "schedule-before-step",
             who,
-            "the schedule's step() was called before the optimizer's, so the first learning rate is never used",
+            "the schedule's step() comes before the optimizer's, so the first learning rate is never used",
             "call optimizer.step() first, then schedule.step()",
         )
 
 
 def without_gradients(who: str, params: list, cleared: bool) -> None:
-    """Warn that a step found no gradient, where one was computed and cleared, or a graph from the parameters is alive."""
+    """Warn about a step without gradients, if gradients were computed and cleared or a graph of the parameters is alive."""
     if not params:
         return
     if cleared:
-        why = "zero_grad() has cleared the gradients that backward had computed since the last step"
+        why = "zero_grad() has cleared the gradients that backward computed since the last step"
     elif any([type(p._edge) is Leaf and sys.getrefcount(p._edge) > 2 for p in params]):
-        why = "something was computed from them, but backward has not reached them"
+        why = "results depend on them, but backward has not reached them"
     else:
         return
     warn(
         "step-without-gradients",
         who,
         f"none of the {len(params)} parameters has a gradient, so this step does nothing: {why}",
-        "the order is optimizer.zero_grad(), loss = ..., loss.backward(), optimizer.step()",
+        "keep this order: optimizer.zero_grad(), loss = ..., loss.backward(), optimizer.step()",
     )
 
 
 class Earlier:
-    """Hold what is known of earlier steps: gradients by id, and parameters that had one."""
+    """Notes on earlier steps: gradients by id, and parameters that had one."""
 
     __slots__ = ("cleared", "had", "models", "stepped", "used")
 
@@ -126,21 +126,21 @@ class Earlier:
         self.models: list = []
 
     def clearing(self, p: Tensor) -> None:
-        """Note whether a gradient that no step has used is about to be cleared."""
+        """Note a gradient that is about to be cleared before a step has used it."""
         self.cleared = self.cleared or p._grad is not None and id(p._grad) not in self.used
 
     def uses(self, g: Tensor) -> bool:
-        """Note a gradient that a step has used; return whether one did before, and backward has added to it since."""
+        """Note a gradient that a step uses; return True if an earlier step used it and backward has added to it since."""
         self.used.add(id(g))
         return lend(g)
 
 
 def lend(g: Tensor) -> bool:
-    """Mark a gradient that a step has used; returns whether it was marked before, and backward has added to it since."""
+    """Mark a gradient that a step uses; return True if it was marked before and backward has added to it since."""
     seen = g._ver
     if seen is None:
         g._ver = Lent()
-    if type(seen) is not Lent:  # written before the first step that used it, by more than one batch or in other ways
+    if type(seen) is not Lent:  # written before its first step, by several batches or in other ways
         return False
     added = seen.n == seen.used + 1 and seen.writer == "backward" and not seen.exposed
     seen.used, seen.exposed = seen.n, False
@@ -148,17 +148,17 @@ def lend(g: Tensor) -> bool:
 
 
 def warn_not_cleared(who: str, n: int, total: int) -> None:
-    """Backward has added to gradients that a step had used already."""
+    """Warn about gradients that a step has used and backward has added to."""
     warn(
         "gradients-not-cleared",
         who,
-        f"{n} of {total} parameters have gradients that the last step has used already, and backward has added to them since",
+        f"{n} of {total} parameters still have the gradients that the last step used, and backward has added to them",
         "call optimizer.zero_grad() before backward",
     )
 
 
 def warn_replaced(who: str, p: Tensor, known: list) -> None:
-    """Warn of a parameter that was replaced in its module by one that the optimizer does not have."""
+    """Warn about a parameter that its module has replaced by one that the optimizer does not have."""
     new, place = getattr(p, "_replaced", None) or (lambda: None, None)
     value = new()
     if value is None or {id(q) for q in parameters_in(value)} <= {id(q) for q in known}:
@@ -166,14 +166,14 @@ def warn_replaced(who: str, p: Tensor, known: list) -> None:
     warn(
         "replaced-parameter",
         who,
-        f"{described(p)} was replaced in its module after the optimizer was made, which does not have the new one",
+        f"the model has replaced {described(p)}, but the optimizer still updates the old one",
         "make the optimizer after the last change of the model, or call optimizer.add_param_group",
         place,
     )
 
 
 def warn_cut_off(who: str, params: list) -> None:
-    """In debug mode: warn of parameters that have never had a gradient, though computed with, because a history ended."""
+    """Warn in debug mode about parameters that never got a gradient because a history ended."""
     names: dict = {}
     for p in params:
         if p._edge is not None and (end := detached.cut_off(p._edge)):
@@ -182,17 +182,17 @@ def warn_cut_off(who: str, params: list) -> None:
         warn(
             "parameter-cut-off",
             who,
-            f"{', '.join(cut)} have never had a gradient, though others have: {end.name} {end.why}",
+            f"{', '.join(cut)} never got a gradient, although others did: {end.name} {end.why}",
             end.fix,
             end.place,
         )
 
 
 def debugging() -> bool:
-    """Whether debug mode is on."""
+    """Return True if debug mode is on."""
     return debug.mode.on
 
 
 def described(p: Tensor) -> str:
-    """A parameter's name, if it has one, and shape."""
+    """Return a parameter's name, if it has one, and its shape."""
     return f"{getattr(p, '_path', '') or 'a parameter'} of shape {tuple(p.shape)}"

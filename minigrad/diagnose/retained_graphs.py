@@ -1,8 +1,7 @@
-"""Graphs that grow from one backward to the next, which retain_graph=True hides: noticed, and told once.
+"""Warn about graphs that grow from one backward to the next, which retain_graph=True hides.
 
-A line that calls backward(retain_graph=True) in a loop is remembered with the creation numbers at its last calls.  After
-some rounds its graph is looked at: if operations of every one of these rounds are still in it, each backward goes through
-more than the one before.
+For each line that calls backward(retain_graph=True), the creation numbers at its last calls are kept.  After some rounds
+its graph is checked: if it still has operations of each round, every backward passes through more than the one before.
 """
 
 from __future__ import annotations
@@ -19,17 +18,17 @@ from ..errors import warn
 from ..places import Place, noted, user_place
 from . import debug, lint
 
-ROUNDS = 10  # so many have to grow before it is told
+ROUNDS = 10  # warn after this many rounds of growth
 
 
 class Line:
-    """A line of a program that goes back through graphs and keeps them."""
+    """Record of one line of a program that calls backward with retain_graph=True."""
 
     __slots__ = ("calls", "due", "rounds")
 
     def __init__(self):
-        self.calls, self.due = 0, ROUNDS  # the call at which its graph is looked at again
-        # of the last calls: a creation number, which older nodes do not reach, and that of the youngest node
+        self.calls, self.due = 0, ROUNDS  # the call at which its graph is checked next
+        # for each of the last calls: the next creation number at that time, and the number of the youngest node
         self.rounds: deque[tuple[int, int]] = deque(maxlen=ROUNDS + 1)
 
 
@@ -37,16 +36,16 @@ _lines: defaultdict[Place | None, Line] = defaultdict(Line)
 
 
 def backward_begins(who: str, roots: Sequence, wanted: set | None, keeps: bool) -> Place | None:
-    """Look at the graph of a backward that is about to start; return the user's line where it was needed."""
+    """Check the graph of a backward that is about to start; return the user's line if it was looked up."""
     if debug.mode.on:
         lint.look_at_graph(roots)
     return note_retained(who, roots, wanted) if keeps else None
 
 
 def note_retained(who: str, roots: Sequence, wanted: set | None) -> Place | None:
-    """`who` is about to go back from these edges, to all leaves or the wanted, and keep the graph; warn if it grows.
+    """Warn if the graph of a backward that keeps it grows at the user's line; return that line.
 
-    Returns the user's line.
+    `wanted` are the requested nodes; None stands for all leaves.
     """
     place = user_place()
     if place is None:
@@ -65,13 +64,13 @@ def note_retained(who: str, roots: Sequence, wanted: set | None) -> Place | None
 
 
 def last_round(place: Place | None) -> int:
-    """The creation number at the last call but one of a line that keeps its graph; 0 if there was none."""
+    """Return the creation number at the last call but one of a line that keeps its graph; 0 if there was none."""
     rounds = _lines[place].rounds if place in _lines else ()
     return rounds[-2][0] if len(rounds) > 1 else 0
 
 
 def look(who: str, roots: Sequence, wanted: set | None, rounds: list) -> None:
-    """Warn if operations of each round are in what has to run."""
+    """Warn if the graph of this call has operations of each round."""
     passed = behind(roots)[0] if wanted is None else on_paths(roots, wanted)
     nodes = sorted(passed, key=lambda n: n._seq)
     numbers = [n._seq for n in nodes]
@@ -79,20 +78,20 @@ def look(who: str, roots: Sequence, wanted: set | None, rounds: list) -> None:
         return
     old: Any = [n for n in nodes if n._seq < rounds[-2][0]]
     what = (
-        f"with retain_graph=True goes through {len(nodes)} operations, {len(old)} of them made before the last call of this "
-        f"line: the graph has grown in each of {ROUNDS} rounds"
+        f"with retain_graph=True passes {len(nodes)} operations, {len(old)} of them older than the last call of this line: "
+        f"the graph has grown in each of {ROUNDS} rounds"
     )
     if all(root in numbers for _, root in rounds[:-1]):
-        what += ", for the result contains the earlier losses"
-        fix = "call backward once, after the loop, or begin the sum anew in each round"
+        what += ", because the result contains the earlier losses"
+        fix = "call backward once, after the loop, or start a new sum in each round"
     else:
-        what += f", and is entered through the result of {operation_of(old[-1])}, of shape {old[-1]._meta[0][0]}"
-        fix = "detach the state that goes on from round to round, h = h.detach(), and leave out retain_graph=True"
+        what += f", through the result of {operation_of(old[-1])}, of shape {old[-1]._meta[0][0]}"
+        fix = "detach the state that each round passes to the next, h = h.detach(), and omit retain_graph=True"
     warn("growing-graph", who, what, fix, notes=noted(f"{operation_of(old[-1])}: made", old[-1]._trace))
 
 
 def spent(edge: Any) -> Any:
-    """A node close behind an edge whose saved tensors a backward has freed, so that no gradient passes; None if none is."""
+    """Return a node close behind an edge whose saved tensors backward has freed; None if there is none."""
     edges = [edge]
     for e in edges:  # a loss ends in few operations that save nothing
         if e is None or len(edges) > 16:

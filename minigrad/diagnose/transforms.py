@@ -1,5 +1,4 @@
-"""Mistakes that only a transform finds: Functions in a form that it cannot run, writes that would escape from it, and
-rules for vmap that return what does not fit."""
+"""Mistakes that only a transform finds: Functions in the wrong form, writes that would escape, and faulty vmap rules."""
 
 from __future__ import annotations
 
@@ -22,14 +21,14 @@ def combined_form(cls: type[Function], layer: Layer) -> Exception:
         RuntimeError,
         cls.__name__,
         f"is used under `{layer.name}` and must override the setup_context staticmethod: a forward that takes ctx "
-        "would keep tensors of another layer",
-        "split its forward in two; what it saves besides inputs and outputs has to be an output as well:\n"
+        "would save tensors of another layer",
+        "split its forward in two, and return every saved tensor that is not an input as an output:\n"
         + separate_form(cls),
     )
 
 
 def separate_form(cls: Any) -> str:
-    """Return the code to write in place of a combined forward, or of the forward_extended of a NestedIOFunction."""
+    """Return the code that replaces a combined forward, or the forward_extended of a NestedIOFunction."""
     nested = getattr(cls, "_nested", None)
     own = cls.forward if nested is None else nested.forward_extended
     found = list(inspect.signature(own).parameters.values())[1:]
@@ -48,12 +47,12 @@ def separate_form(cls: Any) -> str:
 
 @explains("what a transform only captured is not written")
 def captured_tensor_written(layer: Layer, fn: Any, x: Tensor) -> Exception:
-    """Return the error for writing to a tensor that a transform's function uses but was not given."""
+    """Return the error for writing to a tensor that a transform's function only captures."""
     return error(
         RuntimeError,
         name_of_write(fn),
-        f"an in-place operation on a tensor of shape {tuple(x.shape)} that the function under `{layer.name}` only "
-        "captured from outside: the write would escape from the transform",
+        f"modifies a captured tensor of shape {tuple(x.shape)} in place: the write would escape from the function under "
+        f"`{layer.name}`",
         "pass the tensor as an argument, or clone() it inside first",
     )
 
@@ -65,11 +64,10 @@ def one_tensor_written(fn: Any, x: Tensor, size: int) -> Exception:
     return error(
         RuntimeError,
         "vmap",
-        f"vmap: inplace arithmetic {fn.function_name()}_(self, *extra_args) is not possible: the tensor of shape "
-        f"{tuple(x.shape)} {part}that is written to is the same for all examples, and would have to hold one value for "
-        f"each of {size} examples",
-        "make it from an input, x.new_zeros(...) in place of zeros(...), or pass it as an argument with a batch "
-        "dimension; return what is to be kept; switch the averages of batch norm off (track_running_stats=False)",
+        f"vmap: inplace arithmetic {fn.function_name()}_(self, *extra_args) is not possible: the written tensor of shape "
+        f"{tuple(x.shape)} {part}is the same for all examples, but would have to hold one value for each of {size} examples",
+        "make it from an input, x.new_zeros(...) instead of zeros(...), or pass it as an argument with a batch "
+        "dimension, and return the result; for batch norm set track_running_stats=False",
     )
 
 
@@ -81,14 +79,14 @@ def value_of_a_batch(size: int) -> Exception:
         "vmap",
         f"item(), tolist(), bool(), int(), float() and `if` need one value, but this tensor has one for each of "
         f"{size} examples",
-        "use minigrad.where(condition, a, b) in place of `if`, and keep it a tensor in place of item(); or compute it "
+        "use minigrad.where(condition, a, b) instead of `if`, and the tensor itself instead of item(); or compute it "
         "outside of vmap",
     )
 
 
 @explains("a Function has one rule for vmap")
 def two_rules(cls: type[Function]) -> Exception:
-    """Return the error for a Function that asks for a rule and has one."""
+    """Return the error for a Function with both a generated vmap rule and its own."""
     return error(
         RuntimeError,
         cls.__name__,
@@ -99,13 +97,13 @@ def two_rules(cls: type[Function]) -> Exception:
 
 @explains("a Function under vmap has a rule for it")
 def no_rule(cls: type[Function], size: int) -> Exception:
-    """Return the error for a Function that does not say what a batch changes."""
+    """Return the error for a Function without a vmap rule."""
     return error(
         RuntimeError,
         cls.__name__,
-        f"to use it with vmap, here on {size} examples, it needs a vmap rule",
-        "write `generate_vmap_rule = True` in the class if its methods are made of minigrad operations, or else "
-        "override the vmap staticmethod: `def vmap(info, in_dims, *args)` that returns output, out_dims",
+        f"needs a vmap rule to run under vmap, here on {size} examples",
+        "write `generate_vmap_rule = True` in the class if its methods use only minigrad operations; else override the "
+        "vmap staticmethod: `def vmap(info, in_dims, *args)`, which returns output, out_dims",
     )
 
 
@@ -121,22 +119,22 @@ def no_pair(cls: type[Function], result: object) -> Exception:
 def dims_do_not_fit(cls: type[Function], out: Any, dims: object) -> Exception:
     """Return the error for a rule whose dimensions do not match its outputs in number."""
     if not isinstance(out, (tuple, list)):
-        return of_rule(cls, f"returned one output, but out_dims={dims!r}", "return one dimension, or None, for it")
+        return of_rule(cls, f"returns one output, but out_dims={dims!r}", "return one dimension, or None, for it")
     what = f"out_dims={dims!r} are not compatible with its {len(out)} outputs"
     return of_rule(cls, what, "return one dimension, or None, for each output")
 
 
 @explains("out_dims name the batch dimensions")
 def out_dim_does_not_fit(cls: type[Function], value: Tensor, dim: object, size: int) -> Exception:
-    """Return the error for a rule that names a dimension which is not the batch."""
+    """Return the error for a rule that names a dimension that is not the batch."""
     return of_rule(
         cls,
         f"out_dim {dim!r} is not a dimension of size {size} (the batch) of an output of shape {tuple(value.shape)}",
-        "return as out_dims the dimension where the batch lies in the output, None for one that is the same for all examples",
+        "return the batch dimension of each output as out_dims, or None for an output that is the same for all examples",
         RuntimeError if type(dim) is not int or -value.ndim <= dim < value.ndim else IndexError,
     )
 
 
 def of_rule(cls: type[Function], what: str, fix: str, kind: type[Exception] = RuntimeError) -> Exception:
-    """Return the error for what a user's vmap staticmethod has returned, at the line where it did."""
+    """Return the error for the result of a user's vmap staticmethod, at the line that returns it."""
     return error(kind, f"{cls.__name__}.vmap", what, fix, returned_at(cls.vmap), [f"applied at {user_place()}"])

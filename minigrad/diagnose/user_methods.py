@@ -1,8 +1,8 @@
-"""Calling the methods that users write, and saying what is wrong when a call fails.
+"""Call the methods that users write, and explain a failed call.
 
-Python's own errors name neither the Function nor the remedy.  Those that come from a mistake about the protocol (a method
-that takes other arguments than it is given, a tuple used like the tensor in it) are raised anew, of the same type, with
-both.  All of it happens after the failure: a call that goes well pays nothing.
+Python's own errors name neither the Function nor the fix.  An error that breaks the protocol (a method with the wrong
+parameters, a tuple used like the tensor in it) is raised again with both, as the same type.  All of this happens after a
+failure: a call that succeeds pays nothing.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ METHODS = ("forward", "setup_context", "backward", "jvp", "vmap")
 
 
 def call_method(cls: type[Function], name: str, *args: Any) -> Any:
-    """Call one of the user's methods; what is wrong with it is said with the Function's name, numbers and a remedy."""
+    """Call one of the user's methods, and explain its errors with the Function's name, numbers and a fix."""
     method = getattr(cls, name)
     if name == "forward" and getattr(method, "guard", None) is method:
         method = method.plain
@@ -50,7 +50,7 @@ def call_method(cls: type[Function], name: str, *args: Any) -> Any:
 
 
 def call_backward(cls: type[Function], run: Callable, args: tuple) -> Any:
-    """Call a backward, and look at what it returns and at what it has done to what it was given."""
+    """Call a backward, and check its results and its incoming gradients."""
     node, *gs = args
     if checks.table:
         for check in checks.get(node) or ():
@@ -65,20 +65,20 @@ def call_backward(cls: type[Function], run: Callable, args: tuple) -> Any:
 
 
 def call_setup_context(cls: type[Function], run: Callable, args: tuple) -> Any:
-    """Call a setup_context; tensors, or the ctx, that it returns are not looked at."""
+    """Call a setup_context, and warn if it returns tensors or the ctx."""
     value = run(*args)
     if value is not None and (value is args[0] or next(tensors_in(value), None) is not None):
         warn(
             "setup-context-returns",
             f"{cls.__name__}.setup_context",
-            f"returns a {type(value).__name__}, which is not looked at: it is there to put what backward needs on the ctx",
-            "leave the return out, and keep tensors with ctx.save_for_backward(...), all else as attributes, ctx.n = n",
+            f"returns a {type(value).__name__}, which is ignored: setup_context only stores values for backward on the ctx",
+            "omit the return; save tensors with ctx.save_for_backward(...), and other values as attributes: ctx.n = n",
             notes=return_of(cls.setup_context),
         )
 
 
 def call_jvp(cls: type[Function], run: Callable, args: tuple) -> Any:
-    """Call a jvp, and look at what it returns."""
+    """Call a jvp, and check its results."""
     result = run(*args)
     gradient_checks.look_at_tangents(cls, args[0], args[1:], result)
     return result
@@ -88,9 +88,9 @@ LOOKED_AT = {"backward": call_backward, "setup_context": call_setup_context, "jv
 
 
 def name_of_running_method() -> str:
-    """Return the user's method that runs now, "Square.forward"; empty outside of all."""
+    """Return the name of the running user's method, as "Square.forward"; "" outside of all."""
     codes, classes = {}, [Function]
-    for cls in classes:  # grows as it is gone through
+    for cls in classes:  # grows while it is iterated over
         classes += cls.__subclasses__()
         codes |= {users_code(vars(cls)[name]): f"{cls.__name__}.{name}" for name in METHODS if name in vars(cls)}
     frame = inspect.currentframe()
@@ -100,7 +100,7 @@ def name_of_running_method() -> str:
 
 
 def explained(cls: type[Function], name: str, method: Any, args: tuple, e: Exception) -> Any:
-    """What minigrad has to say of an error that Python raised in a user's method; None if it is not about the protocol."""
+    """Return the error that explains one of Python's in a user's method; None if it is not about the protocol."""
     if type(e) is TypeError and not takes(method, args):
         return miscalled(cls, name, args)
     rest = users_part(e.__traceback__)
@@ -120,7 +120,7 @@ def explained(cls: type[Function], name: str, method: Any, args: tuple, e: Excep
 
 
 def takes(method: Any, args: tuple) -> bool:
-    """Whether a method can be called with these arguments."""
+    """Return True if a method can be called with these arguments."""
     try:
         inspect.signature(method).bind(*args)
     except TypeError:
@@ -132,7 +132,7 @@ def takes(method: Any, args: tuple) -> bool:
 
 # ---------------------------------------------------------------------- the wrong arguments
 def miscalled(cls: type[Function], name: str, args: tuple) -> Exception:
-    """The error for a user's method that cannot take the arguments that it is called with."""
+    """Return the error for a user's method that cannot take its arguments."""
     method, n = getattr(cls, name), len(args)
     signature = inspect.signature(method)
     names = list(signature.parameters)
@@ -141,11 +141,13 @@ def miscalled(cls: type[Function], name: str, args: tuple) -> Exception:
         signature.bind(*args)
     except TypeError as e:
         why = f": {e}"
-    says = f"is called with {counted(n, 'argument')} ({given_to(cls, name, n)}), but it is defined as {name}{signature}{why}"
+    says = (
+        f"is called with {counted(n, 'argument')} ({given_to(cls, name, n)}), but is defined as {name}{signature}{why}"
+    )
     if inspect.ismethod(method):
-        more, fix = "", "put @staticmethod before it, not @classmethod"
+        more, fix = "", "decorate it with @staticmethod, not @classmethod"
     elif name != "forward":
-        more, fix = "", f"def {name}({', '.join(parameters_for(cls, name, n))}), as a @staticmethod"
+        more, fix = "", f"write def {name}({', '.join(parameters_for(cls, name, n))}), as a @staticmethod"
     elif near := misspelt(cls, "setup_context"):
         more, fix = f"; the class has no setup_context, but `{near[0]}`", f"rename {near[0]} to setup_context"
         notes += near[1]
@@ -155,25 +157,25 @@ def miscalled(cls: type[Function], name: str, args: tuple) -> Exception:
 
 
 def fault_of_forward(cls: type[Function], forward: Any, names: list, args: tuple) -> tuple[str, str]:
-    """What is wrong with forward's parameters, judged by whether it would fit with the ctx or without; or with the call."""
+    """Return the problem and the fix for forward's parameters, judged by a call with or without the ctx; or for the call."""
     if names[:2] == ["self", "ctx"]:
-        return "", f"leave self out, and put @staticmethod before it: def forward({', '.join(names[1:])})"
+        return "", f"remove self, and decorate it with @staticmethod: def forward({', '.join(names[1:])})"
     if cls.combined and not names:  # no call fits: it does not even take the ctx
         given = ["ctx"] + (["x"] if len(args) == 2 else [f"x{i}" for i in range(len(args) - 1)])
-        return "; without a setup_context in the class, the ctx comes first", f"def forward({', '.join(given)})"
+        return "; without a setup_context in the class, the ctx comes first", f"write def forward({', '.join(given)})"
     if cls.combined and names[:1] not in (["ctx"], ["self"]) and takes(forward, args[1:]):
         return (
             "; without a setup_context in the class, the ctx comes first",
-            f"def forward(ctx, {', '.join(names)}), or add a @staticmethod def setup_context(ctx, inputs, output), which gets "
-            "the ctx instead",
+            f"write def forward(ctx, {', '.join(names)}), or add a @staticmethod def setup_context(ctx, inputs, output), "
+            "which receives the ctx instead",
         )
     if not cls.combined and names[:1] in (["ctx"], ["self"]) and takes(forward, (None, *args)):
-        return "; the class has a setup_context, and the ctx goes there", f"def forward({', '.join(names[1:])})"
+        return "; the class has a setup_context, which receives the ctx", f"write def forward({', '.join(names[1:])})"
     return "", f"{call_of(cls)}{', which adds the ctx itself' if cls.combined else ''}"
 
 
 def call_of(cls: type[Function]) -> str:
-    """The call to write, with forward's names for the arguments."""
+    """Return the fix: a call of apply with forward's names for the arguments."""
     found = list(inspect.signature(cls.forward).parameters.values())
     names = [f"*{p.name}" if p.kind is p.VAR_POSITIONAL else p.name for p in found]
     row = names[1:] if cls.combined and not names[0].startswith("*") else names
@@ -181,7 +183,7 @@ def call_of(cls: type[Function]) -> str:
 
 
 def given_to(cls: type[Function], name: str, n: int) -> str:
-    """What minigrad calls a method with."""
+    """Return a description of the arguments with which minigrad calls a method."""
     if name == "forward":
         return "the ctx and the arguments of apply" if cls.combined else "the arguments of apply"
     if name == "backward":
@@ -196,7 +198,7 @@ def given_to(cls: type[Function], name: str, n: int) -> str:
 
 
 def parameters_for(cls: type[Function], name: str, n: int) -> list[str]:
-    """The n parameters that a method other than forward should have."""
+    """Return the n parameters that a method other than forward should have."""
     if name == "setup_context":
         return ["ctx", "inputs", "output"]
     if name == "backward":
@@ -205,14 +207,14 @@ def parameters_for(cls: type[Function], name: str, n: int) -> list[str]:
     return [*first, *argument_names(cls, n - len(first))]
 
 
-# ---------------------------------------------------------------------- what Python says inside a method
+# ---------------------------------------------------------------------- Python's errors inside a method
 def a_missing_ctx(cls: type[Function], name: str, args: tuple, e: Any, code: str) -> tuple | None:
-    """forward has no ctx, or another argument is taken for it."""
+    """Explain a forward without ctx, or an argument that is mistaken for it."""
     if type(e) is NameError and e.name == "ctx" and name == "forward" and not cls.combined:
         return (
-            "uses ctx, which it does not have: the class has a setup_context, which gets it",
-            "move what is done with ctx there, setup_context(ctx, inputs, output), or leave setup_context out and take the "
-            "ctx first, forward(ctx, ...)",
+            "uses ctx, which it does not have: the class has a setup_context, which receives it",
+            "move the code that uses ctx to setup_context(ctx, inputs, output), or remove setup_context and take the ctx "
+            "first, forward(ctx, ...)",
         )
     if (
         type(e) is AttributeError
@@ -222,23 +224,26 @@ def a_missing_ctx(cls: type[Function], name: str, args: tuple, e: Any, code: str
     ):
         names = list(inspect.signature(getattr(cls, name)).parameters)
         return (
-            f"looks for {e.name} in {described(e.obj)}, which is not the ctx: the ctx is the first argument, whatever it is "
-            f"called, and the method is defined as {name}({', '.join(names)})",
+            f"reads {e.name} from {described(e.obj)}, which is not the ctx: the ctx is always the first argument, and the "
+            f"method is defined as {name}({', '.join(names)})",
             "put the ctx first"
             if name == "forward"
-            else f"def {name}({', '.join(parameters_for(cls, name, len(args)))})",
+            else f"write def {name}({', '.join(parameters_for(cls, name, len(args)))})",
         )
     return None
 
 
 def a_tuple(cls: type[Function], name: str, args: tuple, e: Any, code: str) -> tuple | None:
-    """A tuple that the protocol gives is called, has another length, or is used like the one thing in it."""
+    """Explain a tuple of the protocol that is called, has another length, or is used like its only element."""
     misused = "'tuple' object is not callable" in str(e) or "tuple index out" in str(e) or "to unpack" in str(e)
     asked = e.obj if type(e) is AttributeError and type(e.obj) is tuple else None
     if name == "setup_context" and (asked is args[1] or misused and "inputs" in code):
         names, n = argument_names(cls, len(args[1])), len(args[1])
         row = f"({', '.join(names)}{',' * (n == 1)})"
-        return f"inputs is the tuple of the {counted(n, 'argument')} of forward, {row}; {e}", f"{row} = inputs"
+        return (
+            f"inputs is the tuple of the {counted(n, 'argument')} of forward, {row}; {e}",
+            f"unpack it: {row} = inputs",
+        )
     if not (args and isinstance(args[0], Ctx)) or not misused and asked is None:
         return None
     if misused and "needs_input_grad" in code:
@@ -250,41 +255,38 @@ def a_tuple(cls: type[Function], name: str, args: tuple, e: Any, code: str) -> t
         )
     kept = args[0].saved_tensors
     if misused and "saved_tensors" in code:
-        fix = f"take what {where(args[0])} gives to ctx.save_for_backward(...), as many and in that order"
+        fix = f"unpack the same number of tensors that {where(args[0])} saves with ctx.save_for_backward(...), in order"
         if "callable" in str(e):
-            fix = f"leave the parentheses out: {'(x,)' if len(kept) == 1 else 'a, b'} = ctx.saved_tensors"
-        return (
-            f"ctx.saved_tensors is a tuple of {counted(len(kept), 'tensor')}, what save_for_backward was given; {e}",
-            fix,
-        )
+            fix = f"omit the parentheses: {'(x,)' if len(kept) == 1 else 'a, b'} = ctx.saved_tensors"
+        return f"ctx.saved_tensors is a tuple of {counted(len(kept), 'tensor')}, from save_for_backward; {e}", fix
     if asked is not None and len(asked) == len(kept) and any(isinstance(t, Tensor) for t in asked):
-        fix = f"take it apart first: {'(x,)' if len(kept) == 1 else 'a, b'} = ctx.saved_tensors"
-        return f"asks a tuple of {counted(len(kept), 'tensor')}, as ctx.saved_tensors is, for its {e.name}", fix
+        fix = f"unpack it first: {'(x,)' if len(kept) == 1 else 'a, b'} = ctx.saved_tensors"
+        return f"reads {e.name} from a tuple of {counted(len(kept), 'tensor')}, as ctx.saved_tensors is", fix
     return None
 
 
 def a_gradient_of_none(cls: type[Function], name: str, args: tuple, e: Any, code: str) -> tuple | None:
-    """backward computes with a gradient, or jvp with a tangent, that is None."""
+    """Explain a backward that computes with a gradient that is None, or a jvp with such a tangent."""
     lacking = [i for i, g in enumerate(args) if g is None]
     if name not in ("backward", "jvp") or "NoneType" not in str(e) or not lacking:
         return None
     i, names = lacking[0], list(inspect.signature(getattr(cls, name)).parameters)
-    it = names[i] if i < len(names) else f"the one at place {i - 1}"
-    kind, why = "gradient", "its output was not used"
+    it = names[i] if i < len(names) else f"the one at position {i - 1}"
+    kind, why = "gradient", "its output is not used"
     if name == "jvp":
         kind, why = "tangent", "its argument has none"
     if not args[0]._materialize:
-        why += ", and ctx.set_materialize_grads(False) asks for None in place of zeros"
+        why += ", and ctx.set_materialize_grads(False) requests None instead of zeros"
     return (
         f"computes with {it}, {kind} {i - 1}, which is None: {why} ({e})",
         f"compute that part only `if {it} is not None`"
-        + ("" if args[0]._materialize else ", or leave set_materialize_grads(False) out"),
+        + ("" if args[0]._materialize else ", or omit set_materialize_grads(False)"),
     )
 
 
 # ---------------------------------------------------------------------- forward called instead of apply
 def guarded(cls: type[Function], forward: Any) -> Any:
-    """forward as those find it who call it directly; `apply` calls `plain`, the user's own."""
+    """Return a forward that explains direct calls; `apply` calls `plain`, the user's own."""
 
     @functools.wraps(forward)
     def direct(*args: Any, **kwargs: Any) -> Any:
@@ -296,8 +298,8 @@ def guarded(cls: type[Function], forward: Any) -> Any:
             raise error(
                 TypeError,
                 who,
-                f"was called directly, with {counted(len(args), 'argument')}, and a tensor of shape {tuple(args[0].shape)} "
-                "stands in the place of the ctx, which apply makes",
+                f"is called directly, with {counted(len(args), 'argument')}, and gets a tensor of shape "
+                f"{tuple(args[0].shape)} instead of the ctx, which apply makes",
                 call_of(cls),
             )
         try:
@@ -308,7 +310,7 @@ def guarded(cls: type[Function], forward: Any) -> Any:
             raise error(
                 AttributeError,
                 who,
-                f"was called directly, with {described(args[0])} in the place of the ctx, and asks it for {e.name}",
+                f"is called directly, with {described(args[0])} instead of the ctx, and reads {e.name} from it",
                 call_of(cls),
             ) from None
 
@@ -317,7 +319,7 @@ def guarded(cls: type[Function], forward: Any) -> Any:
 
 
 def guard_forward(cls: Any) -> None:
-    """Let forward notice that it is called directly; one that is no plain or static method stays as it is."""
+    """Guard a class's forward against direct calls; one that is not a plain or static method stays unchanged."""
     own = next(vars(base)["forward"] for base in cls.__mro__ if "forward" in vars(base))
     f = own.__func__ if isinstance(own, staticmethod) else own
     if inspect.isfunction(f) and f is not Function.__dict__["forward"].__func__:
@@ -326,25 +328,25 @@ def guard_forward(cls: Any) -> None:
 
 
 def own_forward(forward: Any) -> Any:
-    """The user's own forward; a decorator of the user's may have copied the attributes of `direct` to another function."""
+    """Return the user's own forward; a user's decorator may have copied the attributes of `direct` to its wrapper."""
     return forward.plain if getattr(forward, "guard", None) is forward else forward
 
 
 def note_bypass(cls: type[Function], args: tuple) -> None:
-    """In debug mode, warn that a forward is called directly whose arguments require grad."""
+    """Warn in debug mode about a direct call of forward with arguments that require grad."""
     if debug.mode.on and current().grad and any(isinstance(a, Tensor) and history(a) is not None for a in args):
         warn(
             "forward-called",
             f"{cls.__name__}.forward",
-            "was called directly, on a tensor that requires grad: its operations are recorded one by one, and the class's "
-            "backward is not called",
+            "is called directly on a tensor that requires grad: minigrad records its operations one by one and never calls "
+            "the class's backward",
             call_of(cls),
         )
 
 
 # ---------------------------------------------------------------------- names
 def misspelt(cls: type[Function], name: str) -> tuple[str, list[str]] | None:
-    """A method of the class whose name is almost `name`, and a note that says where it is."""
+    """Return a method of the class whose name is almost `name`, and a note with its line; None if there is none."""
     found = [m for m in vars(cls) if m not in METHODS and callable(getattr(cls, m)) and not m.startswith("_")]
     near = difflib.get_close_matches(name, found, 1, 0.85)
     return (near[0], noted(f"`{near[0]}` is", defined_at(getattr(cls, near[0])))) if near else None
@@ -352,20 +354,20 @@ def misspelt(cls: type[Function], name: str) -> tuple[str, list[str]] | None:
 
 @explains("the Function has no backward")
 def no_backward(cls: type[Function]) -> Exception:
-    """Return the error for a Function that is differentiated and has no backward."""
+    """Return the error for differentiating a Function without backward."""
     what = "you must implement either the backward or vjp method for your custom autograd.Function to use it with "
     return missing(cls, "backward", what + "backward mode AD")
 
 
 @explains("the Function has no jvp")
 def no_jvp(cls: type[Function]) -> Exception:
-    """Return the error for a Function that is given tangents and has no jvp."""
+    """Return the error for passing tangents to a Function without jvp."""
     what = "you must implement the jvp function for custom autograd.Function to use it with forward mode AD"
     return missing(cls, "jvp", what)
 
 
 def missing(cls: type[Function], name: str, what: str) -> Exception:
-    """The error for a method that is needed and not defined."""
+    """Return the error for a missing method."""
     fix = f"add a @staticmethod def {name}(ctx, {'*args)' if name == 'forward' else WRITTEN[name]}"
     if (near := misspelt(cls, name)) is None:
         return error(
@@ -374,7 +376,7 @@ def missing(cls: type[Function], name: str, what: str) -> Exception:
     return error(
         NotImplementedError,
         cls.__name__,
-        f"{what}; there is a method `{near[0]}`",
+        f"{what}; the class has a method `{near[0]}`",
         f"rename {near[0]} to {name}",
         notes=near[1],
     )
@@ -382,35 +384,34 @@ def missing(cls: type[Function], name: str, what: str) -> Exception:
 
 WRITTEN = {
     "backward": "grad_output)",
-    "jvp": "*tangents) that returns a tangent for each output; second derivatives by backward alone are jacrev(jacrev(f)), in "
-    "place of hessian(f)",
+    "jvp": "*tangents) that returns a tangent for each output; for second derivatives without jvp use jacrev(jacrev(f)) "
+    "instead of hessian(f)",
 }
 
 
 def check_names(cls: type[Function]) -> None:
-    """At a Function's first call: it has a forward, and no setup_context under another name."""
+    """Check at a Function's first call that it has a forward and no misspelt setup_context."""
     if cls.forward is Function.forward:
         raise missing(cls, "forward", "you must implement the forward function for custom autograd.Function")
     if cls.combined and (near := misspelt(cls, "setup_context")) is not None:
         warn(
             "misspelt-method",
             cls.__name__,
-            f"has a method `{near[0]}`, and no setup_context: nobody calls it",
+            f"has a method `{near[0]}` but no setup_context: minigrad never calls it",
             f"rename {near[0]} to setup_context",
             notes=near[1],
         )
 
 
 def foreign(cls: type[Function], name: str, e: Foreign) -> Exception:
-    """The error for a tensor of a transform in a user's method, which can do nothing with it."""
+    """Return the error for a user's method that reads the memory of a transform's tensor."""
     shape, layer = tuple(e.box.shape), e.box._layer.name
     if e.runs:
         fix = (
-            "make the method of minigrad operations and of Functions with a vmap staticmethod of their own, or write a "
-            "vmap staticmethod in place of generate_vmap_rule=True"
+            "use only minigrad operations, and Functions with their own vmap staticmethod; or write a vmap staticmethod "
+            "instead of generate_vmap_rule=True"
             if layer == "vmap"
-            else "make the method of minigrad operations; what computes elsewhere goes into the forward of a Function with a "
-            "backward of its own"
+            else "use only minigrad operations; put other computations into the forward of a Function with its own backward"
         )
         return error(
             RuntimeError,
@@ -422,9 +423,9 @@ def foreign(cls: type[Function], name: str, e: Foreign) -> Exception:
     return error(
         RuntimeError,
         f"{cls.__name__}.{name}",
-        f"uses a tensor of shape {shape} that belongs to a `{layer}` transform around it and is not one of its inputs: "
-        "what depends on it would be lost",
-        f"pass it as an argument of {cls.__name__}.apply, and keep it with ctx.save_for_backward",
+        f"uses a tensor of shape {shape} of the `{layer}` transform around it that is not one of its inputs: its derivative "
+        "would be lost",
+        f"pass it as an argument of {cls.__name__}.apply, and save it with ctx.save_for_backward",
         raised_at(e),
     )
 
@@ -441,25 +442,25 @@ def called_wrongly(cls: type[Function], args: tuple, kwargs: dict, cause: TypeEr
         TypeError,
         f"{cls.__name__}.apply",
         f"{cause}; forward is defined as forward{signature}",
-        f"the arguments of apply are called {', '.join(names)}",
+        f"use the names of forward's arguments: {', '.join(names)}",
     )
 
 
 @explains("gradients are returned by position")
 def keyword_only(cls: type[Function], names: list) -> Exception:
-    """Return the error for arguments that have no position."""
+    """Return the error for keyword-only arguments."""
     parameters = inspect.signature(cls.forward).parameters
     return error(
         TypeError,
         f"{cls.__name__}.apply",
         f"keyword-only arguments {', '.join(names)} cannot be tracked: backward returns gradients by position",
-        f"let forward take them by position too: def forward({', '.join(parameters)})",
+        f"let forward take them by position: def forward({', '.join(parameters)})",
     )
 
 
 @explains("backward and vjp are two names of one method")
 def backward_and_vjp(cls: type[Function]) -> Exception:
-    """Return the error for two methods of which one is too many."""
+    """Return the error for defining both backward and vjp."""
     return error(
         RuntimeError,
         cls.__name__,
@@ -475,13 +476,13 @@ def function_called(cls: type[Function]) -> Exception:
         RuntimeError,
         cls.__name__,
         "a Function has no instances: its methods are static and it holds no data",
-        f"call {cls.__name__}.apply(...), with settings among the arguments of forward",
+        f"call {cls.__name__}.apply(...), and pass settings as arguments of forward",
     )
 
 
 @explains("structure among arguments")
 def structure_among_arguments(cls: type[Function], frame: Frame, i: int, a: Any) -> None:
-    """Refuse a structure with tracked tensors, which would lose their gradients without a word."""
+    """Raise for a structure with tracked tensors, which would silently lose their gradients."""
     for t in tensors_in(a):
         if t._layer is None and not (frame.grad and history(t) is not None):
             continue

@@ -124,7 +124,7 @@ def test_forward_may_be_replaced_and_inherited():
 
     assert Kept.forward(leaf()).tolist() == [2.0, 4.0]
     assert Kept.apply(leaf()).tolist() == [2.0, 4.0]
-    with pytest.raises(TypeError, match="in the place of the ctx"):
+    with pytest.raises(TypeError, match="instead of the ctx"):
         Plain.forward(leaf())
     Kept.forward = staticmethod(lambda x: x * 3)
     assert Kept.apply(leaf()).tolist() == [3.0, 6.0]
@@ -203,11 +203,11 @@ def test_what_an_operator_may_stand_beside():
     [
         (lambda c, x, k: x, 1, r"call F.apply\(x, k\)"),
         (lambda self, x, k: x, 1, r"call F.apply\(x, k\)"),
-        (lambda x, k: x, 2, r"def forward\(ctx, x, k\)"),
+        (lambda x, k: x, 2, r"write def forward\(ctx, x, k\)"),
         (lambda ctx, x, *more: x, 0, r"call F.apply\(x, \*more\)"),
         (lambda ctx: 1, 1, r"call F.apply\(\)"),
-        (lambda: 1, 1, r"def forward\(ctx, x\)"),
-        (lambda: 1, 3, r"def forward\(ctx, x0, x1, x2\)"),
+        (lambda: 1, 1, r"write def forward\(ctx, x\)"),
+        (lambda: 1, 3, r"write def forward\(ctx, x0, x1, x2\)"),
     ],
 )
 def test_the_call_or_the_definition_is_to_be_changed(forward, args, fix):

@@ -64,7 +64,7 @@ def test_events_of_other_threads_are_not_seen():
 def test_the_loss_is_blamed_on_the_forward_line():
     x = minigrad.tensor([-1.0, 1.0], requires_grad=True)
     y = x.log()  # here
-    with pytest.warns(minigrad.MinigradWarning, match="log: made the first NaN") as caught:
+    with pytest.warns(minigrad.MinigradWarning, match="log: produces the first NaN") as caught:
         y.sum().backward()
     assert "# here" in str(caught[0].message)
 
@@ -73,7 +73,7 @@ def test_large_arrays_are_looked_at_in_anomaly_mode():
     x = minigrad.ones(70, 80, requires_grad=True)
     with (
         minigrad.autograd.detect_anomaly(),
-        pytest.raises(RuntimeError, match="log: made NaN in 5600 of 5600 elements"),
+        pytest.raises(RuntimeError, match="log: produces NaN in 5600 of 5600 elements"),
     ):
         (x - 2).log().sum().backward()
 
@@ -117,7 +117,7 @@ def test_the_operation_is_found_whatever_the_filters_and_settings_are(run, name,
         (y if y.ndim == 0 else y[0]).backward()
         assert np.geterr() == before
     assert {w.category for w in caught} == {minigrad.MinigradWarning}
-    assert f"{name}: made the first NaN" in str(caught[0].message)
+    assert f"{name}: produces the first NaN" in str(caught[0].message)
 
 
 def test_importing_leaves_the_filters_alone():

@@ -327,7 +327,7 @@ def test_mark_dirty_of_an_input_or_a_captured_tensor_is_refused():
     captured = torch.ones(3)
     with pytest.raises(RuntimeError, match="leaf Variable"):
         grad(lambda x: in_place().apply(x).sum())(torch.ones(3))
-    with pytest.raises(RuntimeError, match=r"Double \(mark_dirty\).*grad.*captured"):
+    with pytest.raises(RuntimeError, match=r"Double \(mark_dirty\).*captured.*grad"):
         grad(lambda x: (x * in_place().apply(captured)).sum())(torch.ones(3))
 
 
@@ -433,8 +433,8 @@ def test_tensors_in_a_structure_are_refused_where_they_would_lose_their_history(
     """PyTorch returns them untracked: their gradients are missing, under func.grad zero."""
     forward = STRUCTURES[structure]
     F = function(forward=forward, jvp=lambda ctx, t: (t * 2, None), generate_vmap_rule=True)
-    output = r"Scale.forward: output \d is a \w+ that (contains|may make) tensors(.|\n)*test_custom_functions(.|\n)*as a tuple"
-    with pytest.raises(TypeError, match=output):
+    output = r"Scale.forward: returns a \w+ that (contains|may yield) tensors as output \d"
+    with pytest.raises(TypeError, match=output + r"(.|\n)*test_custom_functions(.|\n)*as a tuple"):
         RUNS[run](F.apply)
 
 

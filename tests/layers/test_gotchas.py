@@ -222,7 +222,7 @@ def test_the_combined_form_with_a_rule_of_its_own_is_fine_under_vmap_alone():
 
 def test_numpy_under_a_generated_rule():
     F = function(forward=lambda x: torch.tensor(x.numpy() * 2), generate_vmap_rule=True)
-    with pytest.raises(RuntimeError, match="(?s)Scale.forward: runs under `vmap`.*vmap staticmethod in place of"):
+    with pytest.raises(RuntimeError, match="(?s)Scale.forward: runs under `vmap`.*vmap staticmethod instead of"):
         vmap(F.apply)(torch.ones(2))
 
 

@@ -168,4 +168,4 @@ def test_verdict_tells_of_a_warning(recwarn):
             grad_output.neg()
 
     verdict = lessons.check("CombinedReciprocal", Silent)
-    assert verdict.status == "wrong" and verdict.message.count("has no return") == 1 and not recwarn
+    assert verdict.status == "wrong" and verdict.message.count("has no `return`") == 1 and not recwarn

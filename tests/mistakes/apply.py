@@ -100,7 +100,7 @@ class ForwardCalledBesideSetupContext(Mistake):
 
     says = "forward-called"
     operation = "Clip.forward"
-    numbers = ("backward is not called",)
+    numbers = ("never calls",)
     remedy = "Clip.apply(x)"
     under = "debug"
 

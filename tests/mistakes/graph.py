@@ -112,7 +112,7 @@ class ComputedInInit(Mistake):
 
     operation = "ExpBackward0"
     numbers = ("second time", "(2,)")
-    remedy = "compute that result anew"
+    remedy = "compute that result again"
 
     def wrong():
         class Scale(torch.nn.Module):

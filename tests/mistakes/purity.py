@@ -364,7 +364,7 @@ class OptimizerInsideGrad(Mistake):
 
     operation = "grad"
     numbers = ("captured",)
-    remedy = "outside"
+    remedy = "pass the tensor as an argument"
 
     def wrong():
         w = torch.ones(3, requires_grad=True)

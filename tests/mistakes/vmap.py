@@ -36,7 +36,7 @@ class ItemOfBatched(Mistake):
 
     operation = "vmap"
     numbers = ("item()", "4 examples")
-    remedy = "keep it a tensor"
+    remedy = "the tensor itself"
 
     def wrong():
         def scaled(x):

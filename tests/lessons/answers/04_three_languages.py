@@ -101,7 +101,7 @@ class LanguagesClip(torch.autograd.Function):
         return grad_output * (x.abs() <= bound), None
 
 
-# %% wrong LanguagesClip: leave the braces out
+# %% wrong LanguagesClip: omit the braces
 class LanguagesClip(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, bound):

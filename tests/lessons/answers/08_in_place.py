@@ -66,7 +66,7 @@ class InplaceScale(torch.autograd.Function):
         return [grads[0] * ctx.saved_data["k"], None]
 
 
-# %% wrong InplaceScale: not said so
+# %% wrong InplaceScale: without ctx.mark_dirty
 class InplaceScale(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x, k):
@@ -237,7 +237,7 @@ class InplaceRelu(torch.autograd.Function):
         return grad_output * (old > 0)
 
 
-# %% wrong InplaceRelu: not said so
+# %% wrong InplaceRelu: without ctx.mark_dirty
 class InplaceRelu(torch.autograd.Function):
     @staticmethod
     def forward(ctx, x):
