@@ -135,7 +135,5 @@ def test_what_is_freed_may_be_asked_for_while_another_backward_runs():
     freed.backward()
     x = torch.ones(1, requires_grad=True)
     x.register_hook(lambda g: freed.grad_fn._saved_result)
-    with pytest.raises(
-        RuntimeError, match="ExpBackward0: its saved tensors are read after backward has freed them"
-    ):
+    with pytest.raises(RuntimeError, match="ExpBackward0: its saved tensors are read after backward has freed them"):
         (x * 2).backward()
